@@ -1,0 +1,1 @@
+"""The command line: it alone reads the environment, and it alone prints."""

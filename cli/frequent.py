@@ -1,0 +1,233 @@
+"""The commands that agents repeat, as both ways in call them: the quick one and the typer app.
+
+Values in, exit status out. Nothing but the standard library and the operations.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from gitmem.errors import UsageError
+
+from .values import duration, moment, number, text_of
+from .render import mail, show
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gitmem.operations.signals import Sent
+    from gitmem.operations.threads import Converged
+
+    from .surroundings import Surroundings
+
+STDIN_MAX_BYTES = 1024 * 1024
+SYNC_EVERY_SECONDS = 5.0
+LOOK_EVERY_SECONDS = 0.2
+
+
+def inbox(
+    at: Surroundings,
+    *,
+    for_: str | None = None,
+    wu: str | None = None,
+    lane: str | None = None,
+    thread: str | None = None,
+    intent: Sequence[str] = (),
+    from_: str | None = None,
+    since: str | None = None,
+    all: bool = False,
+    no_mark: bool = False,
+    count: bool = False,
+    limit: str | None = None,
+    max_bytes: str | None = None,
+) -> int:
+    """Show what is unread, and mark as delivered what was shown."""
+    from gitmem.operations import inbox as operation
+
+    oldest = moment(since) if since is not None else None
+    most = number("--limit", limit, operation.LIMIT)
+    bytes_most = number("--max-bytes", max_bytes, operation.MAX_BYTES)
+    store = at.store()
+    caller = at.caller() if for_ is None else at.caller_if_any()
+    who = at.who()
+    if count:
+        counted = operation.count(store, caller, for_=for_, who=who)
+        show.say(at.json, counted, mail.count)
+        return 0
+    reading = operation.read(
+        store, caller, for_=for_, who=who, wu=wu, lane=lane, thread=thread, intent=intent, from_=from_,
+        since=oldest, all=all, limit=most, max_bytes=bytes_most,
+    )  # fmt: skip
+    was_read = show.say(at.json, reading, mail.inbox)
+    if was_read and not no_mark:
+        operation.mark(store, reading)
+    return 0
+
+
+def converged(
+    at: Surroundings, id: str, *, wait: str | None = None, strict: bool = False, sync: bool = False
+) -> int:
+    """0 where every recipient of the root agrees, else 1; `wait` looks again until they do."""
+    import time
+
+    seconds = duration(wait) if wait is not None else 0.0
+    deadline = time.monotonic() + seconds
+    found = _converged(at, id, strict, sync)
+    synced_at = time.monotonic()
+    while not found.converged and time.monotonic() < deadline:
+        seen = _watched(at)
+        pause_until = min(deadline, synced_at + SYNC_EVERY_SECONDS if sync else deadline)
+        while _watched(at) == seen and time.monotonic() < pause_until:
+            time.sleep(min(LOOK_EVERY_SECONDS, max(0.0, pause_until - time.monotonic())))
+        with_sync = sync and time.monotonic() >= synced_at + SYNC_EVERY_SECONDS
+        if with_sync:
+            synced_at = time.monotonic()
+        found = _converged(at, id, strict, with_sync)
+    show.say(at.json, found, mail.converged)
+    return 0 if found.converged else 1
+
+
+def _converged(at: Surroundings, id: str, strict: bool, sync: bool) -> Converged:
+    from gitmem.operations import threads
+
+    if sync:
+        _sync(at)
+    return threads.converged(at.store(), id, strict=strict)
+
+
+def _watched(at: Surroundings) -> object:
+    """What changes when lines arrive: the ref, and the spool that waits for a commit."""
+    store = at.store()
+    return store.git.tip("refs/gitmem/log"), [spool.names() for spool in store.log.spools]
+
+
+def roster(at: Surroundings, query: str | None = None, *, all: bool = False) -> int:
+    """Who is at work."""
+    from gitmem.operations import roster as operation
+
+    from .render import people
+
+    show.say(at.json, operation.roster(at.store(), query, all=all), people.roster)
+    return 0
+
+
+def signal(
+    at: Surroundings,
+    message: str,
+    *,
+    to: Sequence[str] = (),
+    broadcast: bool = False,
+    wu: str | None = None,
+    initiative: str | None = None,
+    lane: str | None = None,
+    intent: str | None = None,
+    requires_ack: bool = False,
+    reply_to: str | None = None,
+    thread: str | None = None,
+    interrupt: str | None = None,
+    artifact: str | None = None,
+    idempotency_key: str | None = None,
+    sync: bool = False,
+    allow_unseen: bool = False,
+    fuzzy: bool = False,
+    allow_secret: bool = False,
+    quiet: bool = False,
+) -> int:
+    """Record a signal."""
+    from gitmem.operations import signals
+
+    text = _stdin() if message == "-" else text_of(message)
+    refuse_empty(to)
+    sent = signals.send(
+        at.store(), at.caller(), text, to=to, broadcast=broadcast, wu=wu, initiative=initiative, lane=lane,
+        intent=intent, requires_ack=requires_ack, reply_to=reply_to, thread=thread, interrupt=interrupt,
+        artifact=artifact, idempotency_key=idempotency_key, allow_unseen=allow_unseen, fuzzy=fuzzy,
+        allow_secret=allow_secret,
+    )  # fmt: skip
+    if sync:
+        _publish(at, sent)
+    if quiet and not at.json:
+        show.say_lines([str(sent.signal["signal_id"])])
+    else:
+        show.say(at.json, sent, mail.sent)
+    return 0
+
+
+def reply(
+    at: Surroundings,
+    id: str,
+    message: str,
+    *,
+    agree: bool = False,
+    reject: bool = False,
+    counter: bool = False,
+    to: Sequence[str] = (),
+    requires_ack: bool = False,
+    idempotency_key: str | None = None,
+    sync: bool = False,
+    allow_secret: bool = False,
+    quiet: bool = False,
+) -> int:
+    """Answer a signal; the short form of `signal --reply-to`."""
+    decisions = [
+        name for name, wanted in (("AGREE", agree), ("REJECT", reject), ("COUNTER", counter)) if wanted
+    ]
+    if len(decisions) > 1:
+        raise UsageError("--agree, --reject and --counter exclude each other; nothing was written.")
+    return signal(
+        at, message, reply_to=id, intent=decisions[0] if decisions else None, to=to, requires_ack=requires_ack,
+        idempotency_key=idempotency_key, sync=sync, allow_secret=allow_secret, quiet=quiet,
+    )  # fmt: skip
+
+
+def refuse_empty(to: Sequence[str]) -> None:
+    """An empty `--to` is a mistake of a script, never a broadcast."""
+    for value in to:
+        if not all(part.strip() for part in value.split(",")):
+            raise UsageError(
+                "--to has an empty name; nothing was written.",
+                hint="Name somebody, or say --broadcast.",
+                code="empty-recipient",
+                next=["gitmem roster"],
+            )
+
+
+def _publish(at: Surroundings, sent: Sent) -> None:
+    """Sync after a signal. The signal is recorded whatever becomes of it, so that is no failure of the command."""
+    from gitmem.operations import history
+
+    failures = _sync(at)
+    sent.warnings += failures
+    sent.pushed = not failures
+    if sent.pushed:
+        sent.commit = history.show(at.store(), str(sent.signal["signal_id"])).commit
+        sent.next = [command for command in sent.next if command != "gitmem sync"]
+
+
+def _sync(at: Surroundings) -> list[str]:
+    """Sync with the usual remote; what went wrong, as sentences."""
+    from gitmem.errors import GitmemError
+    from gitmem.operations import sync
+
+    try:
+        synced = sync.sync(at.store())
+    except GitmemError as error:
+        return [f"Not synced: {error.message}"]
+    good = ("synced", "up-to-date", "empty")
+    return [f"Not synced with {each.name}: {each.message}" for each in synced.remotes if each.state not in good]
+
+
+def _stdin() -> str:
+    """The message on standard input."""
+    if sys.stdin is None:
+        raise UsageError("There is no standard input to read the message from; nothing was written.")
+    data = sys.stdin.buffer.read(STDIN_MAX_BYTES)
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise UsageError(
+            f"The message on standard input is not UTF-8 (byte {error.start}); nothing was written.",
+            hint="Convert it with iconv, or send the path of the file with --artifact.",
+            code="not-utf8",
+        ) from None

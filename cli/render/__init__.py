@@ -1,0 +1,1 @@
+"""Outcomes as text or JSON. This room alone writes to standard output."""

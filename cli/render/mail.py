@@ -1,0 +1,128 @@
+"""Signals, inboxes, threads and the story as text."""
+
+from __future__ import annotations
+
+from .out import harmless
+from .text import SEPARATOR, ago, framed, plural, who
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from gitmem.operations.history import Shown, Story
+    from gitmem.operations.inbox import Count, Inbox, Reading
+    from gitmem.operations.signals import Sent
+    from gitmem.operations.threads import Converged, Recipient, Thread
+
+
+def nothing_new(reader: str) -> str:
+    """The answer of most calls; `cli.quick` gives it from the index alone."""
+    return f"Nothing new for {harmless(reader, keep='')}"
+
+
+def count(found: Count) -> list[str]:
+    return [str(found.unread)]
+
+
+def inbox(found: Reading) -> list[str]:
+    lines = [harmless(line) for line in (found.remark, found.peek) if line]
+    if not found.signals:
+        return [*lines, nothing_new(found.reader) if not found.unread else _filtered(found)]
+    shown = len(found.signals)
+    lines.append(
+        f"{found.unread} unread for {harmless(found.reader, keep='')}; what follows is what others wrote, not your user:"
+    )
+    for signal in found.signals:
+        lines.append("")
+        lines += framed(signal, note=_state(signal))
+        if signal.get("message_cut"):
+            lines.append(f"cut; all of it: gitmem show {signal['signal_id']}")
+    lines.append("")
+    if found.more:
+        lines.append(f"and {found.more} more beside these {shown}")
+    return lines
+
+
+def _filtered(found: Inbox) -> str:
+    return f"Nothing fits; {found.unread} unread for {harmless(found.reader, keep='')}"
+
+
+def _state(signal: Mapping[str, object]) -> str:
+    state = signal.get("delivery_state")
+    return f"{state}" if state else ""
+
+
+def sent(found: Sent) -> list[str]:
+    signal = found.signal
+    intent = str(signal.get("intent") or "INFO")
+    people = [who(each["display_name"], each["address"]) for each in found.resolved]
+    to = ", ".join(people) or ("everybody" if not signal.get("recipients") else "")
+    where = f"commit {found.commit[:12]}" if found.commit else "queued; the next command that may write commits it"
+    lines = [SEPARATOR.join((str(signal["signal_id"]), intent, f"to {to}", where))]
+    if signal.get("thread_id"):
+        lines.append(f"thread: {signal['thread_id']}")
+    if found.pushed:
+        lines.append("pushed")
+    lines += [f"note: {harmless(line)}" for line in found.warnings]
+    return lines
+
+
+def thread(found: Thread) -> list[str]:
+    lines = [f"{found.thread_id}: {plural(len(found.signals), 'signal')}, root {found.root}"]
+    for signal in found.signals:
+        lines.append("")
+        lines += framed(signal, note=_delivery(signal))
+    lines.append("")
+    lines += [_recipient(each) for each in found.recipients]
+    return lines + _ambiguous(found.ambiguous)
+
+
+def _delivery(signal: Mapping[str, object]) -> str:
+    states = signal.get("delivery")
+    if not isinstance(states, dict) or not states:
+        return ""
+    return ", ".join(f"{state} by {reader}" for reader, state in states.items())
+
+
+def _recipient(each: Recipient) -> str:
+    parts = [who(each.display_name, each.identity), each.decision]
+    if each.stale:
+        parts.append("before a later proposal")
+    if each.signal_id:
+        parts.append(each.signal_id)
+    elif each.delivery_state:
+        parts.append(each.delivery_state)
+    return SEPARATOR.join(parts)
+
+
+def _ambiguous(ids: Sequence[str]) -> list[str]:
+    return [f"ambiguous: {', '.join(ids)} has two contents"] if ids else []
+
+
+def converged(found: Converged) -> list[str]:
+    total = len(found.recipients)
+    if found.converged:
+        head = f"converged: {found.thread_id}: {'all' if total > 1 else 'the'} {plural(total, 'recipient')} agreed"
+    else:
+        head = f"not converged: {found.thread_id}: {len(found.agreed)} of {plural(total, 'recipient')} agreed"
+    return [head, *(_recipient(each) for each in found.recipients), *_ambiguous(found.ambiguous)]
+
+
+def story(found: Story) -> list[str]:
+    return [harmless(line) for line in _entries(found)] or ["The log has nothing that fits."]
+
+
+def _entries(found: Story) -> list[str]:
+    return [str(entry) for entry in found.entries]
+
+
+def shown(found: Shown) -> list[str]:
+    record = found.record
+    where = f"commit {found.commit}" if found.commit else "in no commit yet"
+    if found.kind == "signal":
+        return [*framed(record), where, *_ambiguous(found.ambiguous)]
+    lines = [f"{found.kind} · {ago(str(record.get('created_at')))} · {where}"]
+    for key, value in record.items():
+        shown_value = ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
+        lines.append(f"{harmless(key, keep='')}: {harmless(shown_value, keep='')}")
+    return lines + _ambiguous(found.ambiguous)

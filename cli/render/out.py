@@ -1,0 +1,89 @@
+"""The way out: what is said is written as UTF-8 and flushed before anybody relies on it."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+NEXT_MAX = 3
+_state = {"said": False}
+
+
+def say(text: str) -> bool:
+    """Write lines to standard output and flush. False where nobody reads it: a closed pipe is no failure.
+
+    Raises: OSError where it can't be written for another reason, such as a full disk.
+    """
+    out = sys.stdout
+    if out is None:
+        return False
+    _state["said"] = True
+    try:
+        out.flush()
+        out.buffer.write(harmless_encode(text + "\n"))
+        out.flush()
+    except BrokenPipeError:
+        _let_go()
+        return False
+    except ValueError:  # closed by somebody
+        return False
+    except OSError:
+        _let_go()  # or the interpreter would complain once more at its end
+        raise
+    return True
+
+
+def has_said() -> bool:
+    """Whether standard output has an answer already: a second one would spoil it for a JSON reader."""
+    return _state["said"]
+
+
+def begin() -> None:
+    """Forget what was said: one process may answer several times, as tests do."""
+    _state["said"] = False
+
+
+def complain(text: str) -> None:
+    """Write lines to standard error; if that can't be done there is nobody to tell."""
+    err = sys.stderr
+    if err is None:
+        return
+    try:
+        err.write(text.encode("utf-8", "backslashreplace").decode("utf-8") + "\n")
+        err.flush()
+    except UnicodeEncodeError:
+        err.write(text.encode("ascii", "backslashreplace").decode("ascii") + "\n")
+    except (OSError, ValueError):
+        return
+
+
+def harmless_encode(text: str) -> bytes:
+    return text.encode("utf-8", "backslashreplace")
+
+
+def harmless(text: str, keep: str = "\t") -> str:
+    """Text with control, bidi and line-separator characters as `\\uXXXX`."""
+    if text.isascii() and text.isprintable():
+        return text
+    from gitmem.operations.story import harmless as guarded
+
+    return guarded(text, keep=keep)
+
+
+def with_next(lines: Sequence[str], commands: Sequence[str]) -> str:
+    """Lines of an answer, and the commands to run next."""
+    return "\n".join([*lines, *(f"next: {harmless(command)}" for command in commands[:NEXT_MAX])])
+
+
+def _let_go() -> None:
+    """Let the interpreter's last flush go nowhere."""
+    try:
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, sys.stdout.fileno())
+        os.close(null)
+    except (OSError, ValueError, AttributeError):
+        return

@@ -1,0 +1,204 @@
+"""What surrounds a command, read here and nowhere else: folder, environment, terminal, machine."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from gitmem.errors import UsageError
+from gitmem.place import Place, find
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from gitmem.git.port import Git
+    from gitmem.operations.caller import Caller, Who
+    from gitmem.operations.store import Store
+
+# The variables in which harnesses hand their own session id to the commands that they run.
+HARNESSES = ("CLAUDE_CODE_SESSION_ID", "CODEX_THREAD_ID", "GEMINI_SESSION_ID")
+IDENTITIES = ("GITMEM_AGENT_IDENTITY", "LUMENFLOW_AGENT_IDENTITY")
+PROGRESS_SECONDS = 1.0
+
+
+class Surroundings:
+    """Where and for whom one command runs. Use it as a context: it closes the store.
+
+    Args:
+        directory: The value of -C, relative to the current folder.
+        as_: The value of --as.
+        json: Whether the answer is to be JSON.
+    """
+
+    def __init__(self, directory: str | None = None, as_: str | None = None, json: bool = False) -> None:
+        self.directory = directory
+        self.as_ = as_
+        self.json = json
+        self._place: Place | None = None
+        self._store: Store | None = None
+        self._caller: Caller | None = None
+
+    def __enter__(self) -> Surroundings:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._store is not None:
+            self._store.close()
+
+    @property
+    def folder(self) -> str:
+        """The folder that the command runs in. UsageError where there is none."""
+        try:
+            folder = os.path.join(os.getcwd(), self.directory or "")
+        except OSError as error:
+            raise UsageError(
+                f"The current folder can't be read ({error.strerror}).", hint="Change to one that exists."
+            ) from error
+        if self.directory and not os.path.isdir(folder):
+            raise UsageError(f"-C names {self.directory}, which is no folder.", code="no-such-folder")
+        return folder
+
+    @property
+    def place(self) -> Place:
+        if self._place is None:
+            self._place = find(
+                self.folder,
+                git_dir=os.environ.get("GIT_DIR"),
+                work_tree=os.environ.get("GIT_WORK_TREE"),
+                common_dir=os.environ.get("GIT_COMMON_DIR"),
+            )
+        return self._place
+
+    @property
+    def session(self) -> str | None:
+        return os.environ.get("GITMEM_SESSION") or None
+
+    @property
+    def harness(self) -> tuple[str, str] | None:
+        """The variable of the harness that runs us and the session id in it."""
+        for name in HARNESSES:
+            value = os.environ.get(name)
+            if value:
+                return name, value
+        return None
+
+    @property
+    def identity(self) -> str | None:
+        for name in IDENTITIES:
+            value = os.environ.get(name)
+            if value:
+                return value
+        return None
+
+    def who(self) -> Who:
+        """Whatever says who calls."""
+        from gitmem.operations.caller import Who
+
+        return Who(
+            as_=self.as_,
+            session=self.session,
+            harness=self.harness,
+            terminal=is_terminal(),
+            identity=self.identity,
+        )
+
+    def caller(self) -> Caller:
+        """Who calls. UsageError where nothing or too much says so."""
+        if self._caller is None:
+            from gitmem.operations import caller
+
+            found = caller.find(self.store(), self.who())
+            assert found is not None
+            self._caller = found
+        return self._caller
+
+    def store(self, *, lives_on: bool = False) -> Store:
+        """The store, opened once.
+
+        Args:
+            lives_on: Many reads and writes will follow: worth the import of dulwich.
+        """
+        if self._store is None:
+            from gitmem.operations.store import Store
+            from gitmem.place import refuse_odd
+
+            place = self.place
+            refuse_odd(place)
+            git: Git
+            if lives_on:
+                from gitmem.git.inprocess import DulwichGit
+
+                git = DulwichGit(place.common)
+            else:
+                from gitmem.git.plumbing import PlumbingGit
+
+                git = PlumbingGit(place.common)
+            self._store = Store(
+                place, git, machine=machine(), spool_elsewhere=spools_elsewhere(place), progress=Progress()
+            )
+        return self._store
+
+
+class Progress:
+    """Says on standard error that the index is being built, where that takes more than a second."""
+
+    def __init__(self) -> None:
+        self._began = 0.0
+        self._shown = 0.0
+
+    def __call__(self, done: int) -> None:
+        import time
+
+        now = time.monotonic()
+        self._began = self._began or now
+        if now - self._began > PROGRESS_SECONDS and now - self._shown > PROGRESS_SECONDS:
+            from .render.out import complain
+
+            self._shown = now
+            complain(f"gitmem: reading the log into the index, {done} lines so far")
+
+
+def is_terminal() -> bool:
+    """Whether a person sits at both ends."""
+    try:
+        return sys.stdin.isatty() and sys.stdout.isatty()
+    except (AttributeError, ValueError):
+        return False
+
+
+def machine() -> str:
+    """The name of this machine, for the file name of the index."""
+    if hasattr(os, "uname"):
+        return os.uname().nodename
+    import platform
+
+    return platform.node()
+
+
+def spools_elsewhere(place: Place) -> list[str]:
+    """Spool folders outside the repository, for where the git folder can't be written.
+
+    Empty where they are not needed: nobody has made one, and this process may write the git folder.
+    """
+    parents = _spool_parents()
+    if not any(os.path.isdir(parent) for parent in parents) and _is_writable(place):
+        return []
+    from hashlib import sha256
+
+    project = sha256(os.fsencode(os.path.realpath(place.common))).hexdigest()[:16]
+    return [os.path.join(parent, project) for parent in parents]
+
+
+def _spool_parents() -> list[str]:
+    user = os.getuid() if hasattr(os, "getuid") else os.environ.get("USERNAME", "user")
+    temporary = os.environ.get("TMPDIR") or os.environ.get("TEMP") or "/tmp"  # noqa: S108  # checked for owner and links
+    state = os.environ.get("XDG_STATE_HOME") or os.path.expanduser(os.path.join("~", ".local", "state"))
+    return [os.path.join(temporary, f"gitmem-{user}"), os.path.join(state, "gitmem")]
+
+
+def _is_writable(place: Place) -> bool:
+    state = place.state if os.path.isdir(place.state) else place.common
+    return os.access(state, os.W_OK) and os.access(os.path.join(place.common, "objects"), os.W_OK)

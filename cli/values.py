@@ -1,0 +1,64 @@
+"""Values as people type them: times, durations, numbers, text."""
+
+from __future__ import annotations
+
+import time
+
+from gitmem.errors import UsageError
+
+UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
+SECONDS_MAX = 100 * 365 * 86400
+
+
+def duration(text: str) -> float:
+    """Seconds of `30s`, `5m`, `1h`, `2d`, `1w`, or of a bare number of seconds."""
+    word = text.strip().lower()
+    unit = UNITS.get(word[-1:])
+    figure = word[:-1] if unit else word
+    try:
+        seconds = float(figure) * (unit or 1)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds <= SECONDS_MAX:
+        raise UsageError(f"{text!r} is no duration.", hint="Such as 30s, 5m, 1h or 2d.", code="bad-duration")
+    return seconds
+
+
+def moment(text: str) -> int:
+    """Microseconds since the epoch of an ISO time (UTC where it says nothing else), or of so long ago."""
+    from datetime import UTC, datetime
+
+    word = text.strip()
+    if word[-1:].lower() in UNITS and word[:1].isdigit() and "-" not in word:
+        return int((time.time() - duration(word)) * 1_000_000)
+    try:
+        found = datetime.fromisoformat(word)
+        if found.tzinfo is None:
+            found = found.replace(tzinfo=UTC)
+        return max(0, int(found.timestamp() * 1_000_000))
+    except (ValueError, OverflowError):
+        raise UsageError(
+            f"{text!r} is no time.", hint="Such as 1h, 2d or 2026-11-21T20:00:00Z.", code="bad-time"
+        ) from None
+
+
+def number(option: str, text: str | None, otherwise: int) -> int:
+    """A whole number of 1 or more."""
+    if text is None:
+        return otherwise
+    if not (text.isascii() and text.isdigit() and 0 < int(text[:12]) and len(text) <= 12):
+        raise UsageError(f"{option} wants a whole number of 1 or more, not {text!r}.", code="bad-number")
+    return int(text)
+
+
+def text_of(argument: str) -> str:
+    """A message from the command line. UsageError where its bytes are not UTF-8."""
+    try:
+        argument.encode("utf-8")
+    except UnicodeEncodeError:
+        raise UsageError(
+            "The message is not UTF-8; nothing was written.",
+            hint="Send it on standard input, as UTF-8: `gitmem signal -`.",
+            code="not-utf8",
+        ) from None
+    return argument

@@ -1,0 +1,38 @@
+"""gitmem: agents that share a repository signal each other, agree and remember, in git.
+
+>>> import gitmem
+>>> log = gitmem.open(".", session="sess-…")  # doctest: +SKIP
+>>> log.signals.send("Approve this boundary?", to=["Curie"], intent="PROPOSE")  # doctest: +SKIP
+
+The names below are loaded on first use (PEP 562), so that importing costs nothing.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .errors import GitmemError, RemoteError, StoreError, UsageError
+    from .operations.facade import Log, open
+
+__version__ = "0.1.0"
+__all__ = ["GitmemError", "Log", "RemoteError", "StoreError", "UsageError", "__version__", "open"]
+
+_HOMES = {
+    "GitmemError": "errors",
+    "UsageError": "errors",
+    "StoreError": "errors",
+    "RemoteError": "errors",
+    "Log": "operations.facade",
+    "open": "operations.facade",
+}
+
+
+def __getattr__(name: str) -> object:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    value = getattr(import_module(f"{__name__}.{home}"), name)
+    globals()[name] = value
+    return value

@@ -1,0 +1,64 @@
+"""What goes wrong, as sentences that a person or an agent can act on.
+
+One class for each exit status. Raise the nearest one beside its cause; `code`
+is the short machine name that `--json` shows.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class GitmemError(Exception):
+    """Base of all errors of this library.
+
+    Args:
+        message: What happened, and what became of the data, in one sentence.
+        hint: What to do about it, in one sentence.
+        code: Short machine name; the class has a default.
+        next: Complete commands to run next, most useful first.
+        suggestions: Near values of the one that was refused.
+    """
+
+    status = 3
+    code = "unexpected"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        hint: str = "",
+        code: str | None = None,
+        next: Sequence[str] = (),
+        suggestions: Sequence[str] = (),
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+        self.next = list(next)
+        self.suggestions = list(suggestions)
+        if code is not None:
+            self.code = code
+
+
+class UsageError(GitmemError):
+    """The question was wrong: bad value, unknown or ambiguous name. Nothing was written."""
+
+    status = 2
+    code = "usage"
+
+
+class StoreError(GitmemError):
+    """The store could not be read or written: lock, disk, permissions, an odd repository."""
+
+    status = 4
+    code = "store"
+
+
+class RemoteError(GitmemError):
+    """The remote could not be reached, or refused. The local log is as it was."""
+
+    status = 5
+    code = "remote"

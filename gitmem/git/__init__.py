@@ -1,0 +1,1 @@
+"""The only room that knows git: one small port, two implementations, and the remotes."""

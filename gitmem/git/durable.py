@@ -1,0 +1,69 @@
+"""What both implementations of the port do to files of git: make them last, and break dead locks."""
+
+from __future__ import annotations
+
+import os
+
+from gitmem.errors import StoreError
+
+
+def fsync_dir(path: str) -> None:
+    """Make the names in a folder durable. A folder that is missing or can't be synced is left."""
+    try:
+        handle = os.open(path, os.O_RDONLY)
+    except OSError:  # Windows opens no folders; a reftable has no folder for a ref
+        return
+    try:
+        os.fsync(handle)
+    except OSError:  # some network file systems
+        pass
+    finally:
+        os.close(handle)
+
+
+def fsync_ref_dir(common: str, ref: str, *, created: bool) -> None:
+    """Make a moved ref's name durable; a new ref's folder may itself be new."""
+    folder = os.path.dirname(os.path.join(common, ref))
+    fsync_dir(folder)
+    if created:
+        fsync_dir(os.path.dirname(folder))
+
+
+def make_folder(path: str) -> bool:
+    """Make a folder and what is missing above it, each with its parent's mode; whether it was missing.
+
+    So a repository shared by a group (core.sharedRepository) stays writable for the group.
+    """
+    if os.path.isdir(path):
+        return False
+    parent = os.path.dirname(path)
+    make_folder(parent)
+    try:
+        os.mkdir(path)
+        os.chmod(path, os.stat(parent).st_mode & 0o7777)
+    except FileExistsError:
+        return False
+    return True
+
+
+def break_stale_lock(common: str, ref: str, age_seconds: float) -> bool:
+    """Remove the ref's `.lock` file if it was last written longer ago than that."""
+    import time
+
+    path = os.path.join(common, ref) + ".lock"
+    try:
+        if time.time() - os.stat(path).st_mtime <= age_seconds:
+            return False
+        os.unlink(path)
+    except OSError:
+        return False
+    return True
+
+
+def failed(what: str, error: OSError) -> StoreError:
+    """The error for a file of git's that could not be read or written."""
+    return StoreError(
+        f"{what}: {error.strerror or error}; what was recorded before is untouched.",
+        hint="Look for a full disk, missing permissions or a read-only git folder.",
+        code="store-files",
+    )

@@ -1,0 +1,112 @@
+"""The bytes of git's trees and commits, read and written the same way by both implementations."""
+
+from __future__ import annotations
+
+from gitmem.git.port import FILE_MODE, TREE_MODE, Commit, Entry, Signature
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+ZERO = "0" * 40
+_CRUD = str.maketrans(dict.fromkeys("<>\n\0"))
+
+
+def parse_tree(data: bytes) -> dict[str, Entry]:
+    """One level of a tree by name. Names that are no UTF-8 keep their bytes as lone surrogates."""
+    entries: dict[str, Entry] = {}
+    at = 0
+    while at < len(data):
+        space = data.index(b" ", at)
+        end = data.index(b"\0", space)
+        mode = data[at:space].decode("ascii").lstrip("0")
+        name = data[space + 1 : end].decode("utf-8", "surrogateescape")
+        at = end + 21
+        entries[name] = Entry(mode, data[end + 1 : at].hex())
+    return entries
+
+
+def format_tree(entries: Mapping[str, Entry]) -> bytes:
+    """The inverse of `parse_tree`, in git's order: folders sort as if their names ended in `/`."""
+    rows = []
+    for name, entry in entries.items():
+        raw = name.encode("utf-8", "surrogateescape")
+        rows.append((raw + b"/" if entry.is_tree else raw, raw, entry))
+    rows.sort(key=lambda row: row[0])
+    return b"".join(
+        b"%s %s\0%s" % (entry.mode.encode("ascii"), raw, bytes.fromhex(entry.oid)) for _, raw, entry in rows
+    )
+
+
+def parse_commit(data: bytes) -> Commit:
+    """A commit's fields. ValueError where the bytes are no commit."""
+    head, _, message = data.partition(b"\n\n")
+    tree = ""
+    parents: list[str] = []
+    people: dict[bytes, Signature] = {}
+    for line in head.split(b"\n"):
+        key, _, value = line.partition(b" ")
+        if key == b"tree" and not tree:
+            tree = value.decode("ascii")
+        elif key == b"parent":
+            parents.append(value.decode("ascii"))
+        elif key in (b"author", b"committer") and key not in people:
+            people[key] = parse_signature(value)
+    if len(tree) != 40 or len(people) != 2:
+        raise ValueError("no commit")
+    return Commit(tree, parents, people[b"author"], people[b"committer"], message.decode("utf-8", "replace"))
+
+
+def parse_signature(value: bytes) -> Signature:
+    """`Name <mail> seconds +hhmm`; a time that can't be read is 0."""
+    text = value.decode("utf-8", "replace")
+    who, _, when = text.rpartition(">")
+    name, _, mail = who.partition("<")
+    seconds, _, offset = when.strip().partition(" ")
+    if not (seconds.isdecimal() and seconds.isascii()):
+        seconds, offset = "0", "+0000"
+    return Signature(name.strip(), mail.strip(), int(seconds), offset)
+
+
+def format_signature(signature: Signature) -> bytes:
+    """The inverse, without what would break git's line: angle brackets, newlines, an odd offset."""
+    name = signature.name.translate(_CRUD).strip() or "unknown"
+    mail = signature.mail.translate(_CRUD).strip()
+    offset = signature.offset
+    if not (len(offset) == 5 and offset[0] in "+-" and offset[1:].isdecimal() and offset.isascii()):
+        offset = "+0000"
+    seconds = max(0, signature.seconds)
+    return f"{name} <{mail}> {seconds} {offset}".encode("utf-8", "replace")
+
+
+def format_message(message: str) -> bytes:
+    """A commit message as bytes; git ends one at a NUL, so there is none."""
+    return message.replace("\0", "\N{REPLACEMENT CHARACTER}").encode("utf-8", "replace")
+
+
+def format_commit(
+    tree: str, parents: list[str], author: Signature, committer: Signature, message: str
+) -> bytes:
+    """The bytes of a commit object, as `git fast-import` writes them."""
+    lines = [b"tree " + tree.encode("ascii")]
+    lines += [b"parent " + parent.encode("ascii") for parent in parents]
+    lines += [b"author " + format_signature(author), b"committer " + format_signature(committer)]
+    return b"\n".join(lines) + b"\n\n" + format_message(message)
+
+
+def path_parts(path: str) -> list[str]:
+    """The names in a path. ValueError where git would refuse it in a tree."""
+    parts = path.split("/")
+    for part in parts:
+        if part in ("", ".", "..") or part.lower() == ".git" or "\0" in part:
+            raise ValueError(f"{path!r} is no path for a tree")
+    return parts
+
+
+def plain_mode(entry: Entry) -> str:
+    """An entry's mode as git writes it today: ancient group-writable files become usual ones."""
+    mode = entry.mode.lstrip("0")
+    if mode.startswith("100") and mode != "100755":
+        return FILE_MODE
+    return TREE_MODE if mode == TREE_MODE else mode

@@ -1,0 +1,191 @@
+"""The port on the git program: cheap to import, for commands that make one append and end.
+
+Reads go through one `git cat-file --batch` that starts with the first of them;
+an append is one `git fast-import`.
+"""
+
+from __future__ import annotations
+
+from gitmem.errors import StoreError
+from gitmem.git import durable, queries, run
+from gitmem.git.objects import ZERO, parse_commit, parse_tree
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from subprocess import Popen
+
+    from gitmem.git.port import Commit, Draft, Entry
+
+
+class PlumbingGit:
+    """One repository through git's own commands. Not for several threads at once."""
+
+    def __init__(self, common: str) -> None:
+        self.common = common
+        self._reader: Popen[bytes] | None = None
+
+    def tip(self, ref: str) -> str | None:
+        """The commit that a ref names now, or None."""
+        return queries.tip_of(self.common, ref)
+
+    def refs(self, prefix: str) -> dict[str, str]:
+        """Every ref whose full name starts with `prefix` (which ends in `/`), with its target."""
+        return queries.refs_below(self.common, prefix)
+
+    def has(self, oid: str) -> bool:
+        """Whether the object is in this repository, and whole enough to be read."""
+        try:
+            self._object(oid)
+        except KeyError:
+            return False
+        return True
+
+    def tree(self, oid: str) -> dict[str, Entry]:
+        """One level of a tree. KeyError where the object is missing."""
+        return parse_tree(self._typed(oid, b"tree"))
+
+    def blob(self, oid: str) -> bytes:
+        """The content of a file. KeyError where the object is missing."""
+        return self._typed(oid, b"blob")
+
+    def commit(self, oid: str) -> Commit:
+        """KeyError where the object is missing or is no commit."""
+        try:
+            return parse_commit(self._typed(oid, b"commit"))
+        except ValueError:
+            raise KeyError(oid) from None
+
+    def history(self, tip: str, without: Iterable[str] = ()) -> list[str]:
+        """Commits that `tip` reaches and none of `without` does, parents before children.
+
+        KeyError where `tip` is missing; what is missing of `without` excludes nothing.
+        """
+        return queries.rev_list(self.common, tip, without)
+
+    def contains(self, tip: str, oid: str) -> bool:
+        """Whether `oid` is `tip` or an ancestor of it. KeyError where `tip` is missing."""
+        return queries.is_ancestor(self.common, oid, tip)
+
+    def write(self, drafts: Sequence[Draft], onto: str | None) -> list[str]:
+        """Write a chain of commits, the first on `onto` (None: a root). No ref moves."""
+        if not drafts:
+            return []
+        import os
+
+        from gitmem.git.fast_import import stream
+
+        # Fast-import needs a ref to write on; the final reset takes it back before it would be made.
+        scratch = "refs/gitmem/scratch-" + os.urandom(8).hex()
+        done = self._import([*stream(scratch, drafts, onto), f"reset {scratch}\nfrom {ZERO}\n\n".encode()])
+        if done.code != 0:
+            raise run.failure(["fast-import"], done)
+        oids = done.out.decode("ascii").split()
+        if len(oids) != len(drafts):
+            raise StoreError(
+                f"git fast-import named {len(oids)} of {len(drafts)} commits.", code="git-failed"
+            )
+        return oids
+
+    def advance(self, ref: str, old: str, draft: Draft, why: str) -> str | None:
+        """Write one commit onto `old` and move the ref to it: its oid, or None where the race was lost.
+
+        The reflog says `fast-import` rather than `why`.
+        """
+        from gitmem.git.fast_import import stream
+
+        if self.tip(ref) != old:
+            return None
+        done = self._import(stream(ref, [draft], old))
+        if done.code != 0:
+            if queries.lost_race(done.err) or self.tip(ref) != old:
+                return None
+            raise run.failure(["fast-import"], done)
+        durable.fsync_ref_dir(self.common, ref, created=False)
+        oid = done.out.decode("ascii").strip()
+        now = self.tip(ref)
+        if now != oid and (now is None or not self.contains(now, oid)):
+            return None  # somebody took the commit off again: to write it once more is safe
+        return oid
+
+    def swap(self, ref: str, old: str | None, new: str, why: str) -> bool:
+        """Move a ref from `old` (None: it must not exist) to `new`, and say `why` in its reflog."""
+        return queries.update_ref(self.common, ref, old, new, why)
+
+    def drop(self, ref: str, old: str) -> bool:
+        """Delete a ref that is at `old`. False where it is elsewhere or locked."""
+        return queries.delete_ref(self.common, ref, old)
+
+    def config(self, pattern: str) -> dict[str, str]:
+        """The last value of every config key that matches the extended regular expression."""
+        return queries.read_config(self.common, pattern)
+
+    def break_stale_lock(self, ref: str, age_seconds: float) -> bool:
+        """Remove the ref's `.lock` if it is older than that. Only the holder of our own lock may ask."""
+        return durable.break_stale_lock(self.common, ref, age_seconds)
+
+    def close(self) -> None:
+        """End the reading child. A later read starts another."""
+        child, self._reader = self._reader, None
+        if child is None:
+            return
+        for pipe in (child.stdin, child.stdout):
+            try:
+                if pipe is not None:
+                    pipe.close()
+            except OSError:  # it died and left bytes unsent
+                pass
+        child.wait()
+
+    def _import(self, chunks: Iterable[bytes]) -> run.Result:
+        from gitmem.git.fast_import import feed
+
+        return feed(self.common, queries.DURABLE, chunks, queries.REFLOG_IDENTITY)
+
+    def _typed(self, oid: str, kind: bytes) -> bytes:
+        found, data = self._object(oid)
+        if found != kind:
+            raise KeyError(oid)
+        return data
+
+    def _object(self, oid: str) -> tuple[bytes, bytes]:
+        """Kind and content of an object, from the child; from a new one where it died."""
+        if len(oid) != 40 or not oid.isalnum():
+            raise KeyError(oid)  # never a name that git would look up, such as HEAD
+        if self._reader is not None:
+            try:
+                return self._ask(oid)
+            except OSError:
+                self.close()
+        try:
+            return self._ask(oid)
+        except OSError:
+            self.close()
+        run.run(self.common, ["rev-parse", "--git-dir"])  # raises where git can't work here at all
+        raise KeyError(oid)  # git dies of a damaged object
+
+    def _ask(self, oid: str) -> tuple[bytes, bytes]:
+        """OSError where the child died."""
+        child = self._reader
+        if child is None:
+            child = self._reader = run.spawn(self.common, ["cat-file", "--batch"])
+        if child.stdin is None or child.stdout is None:
+            raise OSError("no pipe to git cat-file")
+        try:
+            child.stdin.write(oid.encode("ascii") + b"\n")
+            child.stdin.flush()
+            head = child.stdout.readline().split()
+            if len(head) == 2 and head[1] == b"missing":
+                raise KeyError(oid)
+            if len(head) != 3:
+                raise OSError("git cat-file ended")
+            size = int(head[2])
+            data = child.stdout.read(size + 1)
+        except (KeyError, OSError):
+            raise
+        except BaseException:  # Ctrl-C in the middle of an answer: the next one would be misread
+            self.close()
+            raise
+        if len(data) != size + 1:
+            raise OSError("git cat-file ended")
+        return head[1], data[:size]

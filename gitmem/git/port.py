@@ -1,0 +1,156 @@
+"""What gitmem asks of git: objects, one tree at a time, and a compare-and-swap on a ref.
+
+Two implementations keep this contract (`tests/contracts/test_git_port.py`):
+`inprocess` (dulwich) where the process lives on, `plumbing` (the git program)
+for one-shot commands. Object ids are lower-case hex, paths are `/`-separated.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from typing import Protocol
+else:
+    Protocol = object
+
+TREE_MODE = "40000"
+FILE_MODE = "100644"
+
+
+class Entry:
+    """A name's target in a tree: `mode` as git writes it (octal, no leading zero) and object id."""
+
+    __slots__ = ("mode", "oid")
+
+    def __init__(self, mode: str, oid: str) -> None:
+        self.mode = mode
+        self.oid = oid
+
+    @property
+    def is_tree(self) -> bool:
+        return self.mode == TREE_MODE
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Entry) and (self.mode, self.oid) == (other.mode, other.oid)
+
+    def __hash__(self) -> int:
+        return hash((self.mode, self.oid))
+
+    def __repr__(self) -> str:
+        return f"Entry({self.mode!r}, {self.oid!r})"
+
+
+class Signature:
+    """Who and when: `name`, `mail`, seconds since the epoch, offset from UTC as `+hhmm`."""
+
+    __slots__ = ("mail", "name", "offset", "seconds")
+
+    def __init__(self, name: str, mail: str, seconds: int, offset: str = "+0000") -> None:
+        self.name = name
+        self.mail = mail
+        self.seconds = seconds
+        self.offset = offset
+
+
+class Commit:
+    """A commit as read: `message` is decoded as UTF-8, undecodable bytes replaced."""
+
+    __slots__ = ("author", "committer", "message", "parents", "tree")
+
+    def __init__(
+        self, tree: str, parents: Sequence[str], author: Signature, committer: Signature, message: str
+    ) -> None:
+        self.tree = tree
+        self.parents = list(parents)
+        self.author = author
+        self.committer = committer
+        self.message = message
+
+
+class Draft:
+    """A commit to be written on top of another one.
+
+    Args:
+        changes: Path to new content (bytes), to an object that exists (`Entry`,
+            a file or a whole folder), or to None where the path goes away.
+            Applied to the parent's tree, or to `tree` where one is given.
+        tree: The tree to start from; None for the parent's (the empty tree without a parent).
+    """
+
+    __slots__ = ("author", "changes", "committer", "message", "tree")
+
+    def __init__(
+        self,
+        changes: Mapping[str, bytes | Entry | None],
+        author: Signature,
+        committer: Signature,
+        message: str,
+        tree: str | None = None,
+    ) -> None:
+        self.changes = dict(changes)
+        self.author = author
+        self.committer = committer
+        self.message = message
+        self.tree = tree
+
+
+class Git(Protocol):
+    """The port. Every method raises `StoreError` where git itself cannot be used."""
+
+    def tip(self, ref: str) -> str | None:
+        """The commit that a ref names now, or None."""
+
+    def refs(self, prefix: str) -> dict[str, str]:
+        """Every ref whose full name starts with `prefix` (which ends in `/`), with its target."""
+
+    def has(self, oid: str) -> bool:
+        """Whether the object is in this repository, and whole enough to be read."""
+
+    def tree(self, oid: str) -> dict[str, Entry]:
+        """One level of a tree. KeyError where the object is missing."""
+
+    def blob(self, oid: str) -> bytes:
+        """The content of a file. KeyError where the object is missing."""
+
+    def commit(self, oid: str) -> Commit:
+        """KeyError where the object is missing or is no commit."""
+
+    def history(self, tip: str, without: Iterable[str] = ()) -> list[str]:
+        """Commits that `tip` reaches and none of `without` does, parents before children."""
+
+    def contains(self, tip: str, oid: str) -> bool:
+        """Whether `oid` is `tip` or an ancestor of it."""
+
+    def write(self, drafts: Sequence[Draft], onto: str | None) -> list[str]:
+        """Write a chain of commits, the first on `onto` (None: a root). No ref moves.
+
+        Every object is fsynced before this returns. The oids, in order.
+        """
+
+    def swap(self, ref: str, old: str | None, new: str, why: str) -> bool:
+        """Move a ref from `old` (None: it must not exist) to `new`, and say `why` in its reflog.
+
+        False where it is not at `old`, or is locked by somebody; durable when True.
+        """
+
+    def advance(self, ref: str, old: str, draft: Draft, why: str) -> str | None:
+        """Write one commit onto `old` and move the ref to it: its oid, or None where the race was lost.
+
+        When it is not None, the ref has been moved and what it reached before is still reached.
+        """
+
+    def drop(self, ref: str, old: str) -> bool:
+        """Delete a ref that is at `old`. False where it is elsewhere or locked."""
+
+    def config(self, pattern: str) -> dict[str, str]:
+        """The last value of every config key that matches the extended regular expression.
+
+        Keys as `git config --get-regexp` prints them. Reads all scopes, as git would.
+        """
+
+    def break_stale_lock(self, ref: str, age_seconds: float) -> bool:
+        """Remove the ref's `.lock` if it is older than that. Only the holder of our own lock may ask."""
+
+    def close(self) -> None:
+        """End helper processes and close files."""

@@ -1,0 +1,116 @@
+"""Questions and ref updates that are one run of git each, for both implementations of the port."""
+
+from __future__ import annotations
+
+from gitmem.git import durable, run
+from gitmem.git.objects import ZERO
+from gitmem.git.tip import loose_tip, packed_tip
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+DURABLE = ["-c", "core.fsync=loose-object,pack,pack-metadata,reference", "-c", "core.logAllRefUpdates=always"]
+# Git would ask the network for this host's name to say in the reflog who moved the ref.
+REFLOG_IDENTITY = {"GIT_COMMITTER_NAME": "gitmem", "GIT_COMMITTER_EMAIL": "gitmem@localhost"}
+_LOST_RACE = (
+    ".lock': File exists",
+    "but expected",
+    "reference already exists",
+    "unable to resolve reference",
+    "reference is missing",
+    "Not updating refs/",
+)
+
+
+def tip_of(common: str, ref: str) -> str | None:
+    """The commit that a ref names now, or None: from its files where it plainly stands there, else from git."""
+    oid = loose_tip(common, ref) or packed_tip(common, ref)
+    if oid is not None:
+        return oid
+    done = run.run(common, ["rev-parse", "--verify", "--quiet", ref], check=False)
+    if done.code == 1:
+        return None
+    if done.code != 0:
+        raise run.failure(["rev-parse"], done)
+    return done.out.decode("ascii").strip()
+
+
+def refs_below(common: str, prefix: str) -> dict[str, str]:
+    """Every ref whose full name starts with `prefix` (which ends in `/`), with its target."""
+    out = run.run(common, ["for-each-ref", "--format=%(objectname) %(refname)", prefix]).out
+    rows = (line.partition(" ") for line in out.decode("utf-8", "surrogateescape").splitlines())
+    return {ref: oid for oid, _, ref in rows}
+
+
+def update_ref(common: str, ref: str, old: str | None, new: str, why: str) -> bool:
+    """Move a ref from `old` (None: it must not exist) to `new`, durably. False where the race was lost."""
+    moved = _update_ref(common, ["--create-reflog", "-m", why, ref, new, old or ZERO])
+    if moved:
+        durable.fsync_ref_dir(common, ref, created=old is None)
+    return moved
+
+
+def delete_ref(common: str, ref: str, old: str) -> bool:
+    """Delete a ref that is at `old`. False where it is elsewhere or locked."""
+    gone = _update_ref(common, ["-d", ref, old])
+    if gone:
+        durable.fsync_ref_dir(common, ref, created=False)
+    return gone
+
+
+def _update_ref(common: str, args: list[str]) -> bool:
+    done = run.run(
+        common,
+        [*DURABLE, "update-ref", "--no-deref", *args],
+        env_extra=REFLOG_IDENTITY,
+        check=False,
+    )
+    if done.code != 0 and not lost_race(done.err):
+        raise run.failure(["update-ref"], done)
+    return done.code == 0
+
+
+def rev_list(common: str, tip: str, without: Iterable[str]) -> list[str]:
+    """Commits that `tip` reaches and none of `without` does, parents before children."""
+    hidden = "".join(f"^{oid}\n" for oid in without)
+    args = [
+        "rev-list",
+        "--reverse",
+        "--topo-order",
+        tip,
+        *(["--ignore-missing", "--stdin"] if hidden else []),
+    ]
+    done = run.run(common, args, input=hidden.encode("ascii"), check=False)
+    if done.code != 0:
+        if "bad object" in done.err:
+            raise KeyError(tip)
+        raise run.failure(args, done)
+    return done.out.decode("ascii").split()
+
+
+def is_ancestor(common: str, oid: str, tip: str) -> bool:
+    """Whether `oid` is `tip` or an ancestor of it. KeyError where `tip` is missing."""
+    done = run.run(common, ["merge-base", "--is-ancestor", oid, tip], check=False)
+    if done.code in (0, 1):
+        return done.code == 0
+    for asked in (tip, oid):
+        if run.run(common, ["cat-file", "-e", asked + "^{commit}"], check=False).code != 0:
+            if asked == tip:
+                raise KeyError(tip)
+            return False
+    raise run.failure(["merge-base"], done)
+
+
+def read_config(common: str, pattern: str) -> dict[str, str]:
+    """The last value of every config key that matches the extended regular expression, in all scopes."""
+    done = run.run(common, ["config", "-z", "--get-regexp", pattern], check=False)
+    if done.code not in (0, 1):
+        raise run.failure(["config"], done)
+    rows = (row.partition("\n") for row in done.out.decode("utf-8", "replace").split("\0") if row)
+    return {key: value if newline else "true" for key, newline, value in rows}
+
+
+def lost_race(err: str) -> bool:
+    """Whether git refused to move a ref because it is elsewhere, or locked by somebody."""
+    return any(words in err for words in _LOST_RACE)

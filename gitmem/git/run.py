@@ -1,0 +1,226 @@
+"""The one place that starts git: scrubbed environment, no hooks, no prompts, a hard time limit.
+
+Git sets variables for its hooks and aliases (GIT_DIR, GIT_INDEX_FILE, …) that
+would send our commands to another repository or index; they never pass.
+"""
+
+from __future__ import annotations
+
+import os
+
+from gitmem.errors import StoreError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from subprocess import Popen
+
+TIMEOUT_SECONDS = 120.0
+# Local to one repository or one command of git. The user's GIT_SSH*, GIT_CONFIG_*, GIT_ASKPASS,
+# GIT_SSL*, GIT_TRACE* and the `git -c` values in GIT_CONFIG_PARAMETERS stay.
+_LOCAL = frozenset(
+    {
+        "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+        "GIT_ATTR_SOURCE",
+        "GIT_CEILING_DIRECTORIES",
+        "GIT_COMMON_DIR",
+        "GIT_CONFIG",
+        "GIT_DEFAULT_HASH",
+        "GIT_DEFAULT_REF_FORMAT",
+        "GIT_DIR",
+        "GIT_GLOB_PATHSPECS",
+        "GIT_GRAFT_FILE",
+        "GIT_ICASE_PATHSPECS",
+        "GIT_IMPLICIT_WORK_TREE",
+        "GIT_INDEX_FILE",
+        "GIT_INDEX_VERSION",
+        "GIT_INTERNAL_SUPER_PREFIX",
+        "GIT_LITERAL_PATHSPECS",
+        "GIT_NAMESPACE",
+        "GIT_NOGLOB_PATHSPECS",
+        "GIT_OBJECT_DIRECTORY",
+        "GIT_PREFIX",
+        "GIT_PROTOCOL",
+        "GIT_QUARANTINE_PATH",
+        "GIT_REFLOG_ACTION",
+        "GIT_REPLACE_REF_BASE",
+        "GIT_SHALLOW_FILE",
+        "GIT_WORK_TREE",
+    }
+)
+_OURS = {
+    "LC_ALL": "C",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_NO_REPLACE_OBJECTS": "1",
+    "GIT_NO_LAZY_FETCH": "1",  # recording never waits for the network
+    "GIT_TERMINAL_PROMPT": "0",
+}
+
+
+class Result:
+    """What git said: exit `code`, `out` as bytes, `err` as text."""
+
+    __slots__ = ("code", "err", "out")
+
+    def __init__(self, code: int, out: bytes, err: str) -> None:
+        self.code = code
+        self.out = out
+        self.err = err
+
+
+class GitTimeoutError(StoreError):
+    """Git did not end within its time limit and was killed."""
+
+    code = "git-timeout"
+
+
+def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
+    """A copy of the environment for git, without what is local to another repository or command."""
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in _LOCAL and not name.startswith("GIT_PUSH_OPTION_")
+    }
+    kept.update(_OURS)
+    if extra:
+        kept.update(extra)
+    return kept
+
+
+def variable(name: str) -> str | None:
+    """A variable of the user's environment that git heeds, such as GIT_SSH_COMMAND."""
+    return os.environ.get(name)
+
+
+def spawn(common: str, args: Sequence[str], *, env_extra: Mapping[str, str] | None = None) -> Popen[bytes]:
+    """Start a git that stays; its standard input and output are pipes, its errors are dropped."""
+    import subprocess
+
+    return _start(common, args, env_extra, subprocess.PIPE, subprocess.DEVNULL, None)
+
+
+def run(
+    common: str,
+    args: Sequence[str],
+    *,
+    input: bytes = b"",
+    env_extra: Mapping[str, str] | None = None,
+    timeout: float | None = None,
+    check: bool = True,
+    cwd: str | None = None,
+) -> Result:
+    """Run git on the repository whose common folder is `common`, and wait for it.
+
+    Args:
+        args: Subcommand and arguments; `-c key=value` may stand before it.
+        input: Standard input; git has none at all where it is empty.
+        env_extra: Variables to set on top of the scrubbed environment.
+        timeout: Seconds until git and its children are killed; None for `TIMEOUT_SECONDS`.
+        check: Raise on an exit status other than 0.
+        cwd: Where git runs; the common folder if None.
+
+    Raises:
+        StoreError: Git is missing or, with `check`, failed; with git's last words.
+        GitTimeoutError: It was killed.
+    """
+    import subprocess
+
+    limit = TIMEOUT_SECONDS if timeout is None else timeout
+    child = _start(
+        common, args, env_extra, subprocess.PIPE if input else subprocess.DEVNULL, subprocess.PIPE, cwd
+    )
+    try:
+        out, err = child.communicate(input or None, timeout=limit)
+    except subprocess.TimeoutExpired:
+        _kill(child)
+        raise GitTimeoutError(
+            f"git {_name(args)} did not end within {limit:g} seconds and was stopped.",
+            hint="Try again; a repository on a slow or hanging disk or network may be the cause.",
+        ) from None
+    except BaseException:  # also Ctrl-C: git is in a session of its own and would live on
+        _kill(child)
+        raise
+    result = Result(child.returncode, out, err.decode("utf-8", "replace"))
+    if check and result.code != 0:
+        raise failure(args, result)
+    return result
+
+
+def failure(args: Sequence[str], result: Result) -> StoreError:
+    """The error for a git that failed, with its own last words."""
+    words = last_words(result.err) or f"exit status {result.code}"
+    return StoreError(f"git {_name(args)} failed: {words}", code="git-failed")
+
+
+def last_words(err: str) -> str:
+    """The line of git's errors that says most, safe for a terminal."""
+    lines = [line.strip() for line in err.splitlines() if line.strip()]
+    telling = [line for line in lines if line.startswith(("fatal:", "error:", "ERROR:"))]
+    line = (telling or lines or [""])[-1]
+    return "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in line)
+
+
+def _start(
+    common: str,
+    args: Sequence[str],
+    env_extra: Mapping[str, str] | None,
+    stdin: int,
+    stderr: int,
+    cwd: str | None,
+) -> Popen[bytes]:
+    import subprocess
+
+    # The user's hooks never fire; only where the user's config is asked for, ours stays out of the answer.
+    no_hooks = () if args[0] == "config" else ("-c", f"core.hooksPath={os.devnull}")
+    command = ["git", f"--git-dir={common}", *no_hooks, *args]
+    try:
+        return subprocess.Popen(
+            command,
+            cwd=cwd or common,
+            env=environment(env_extra),
+            stdin=stdin,
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            start_new_session=True,
+        )
+    except OSError as error:
+        if not os.path.isdir(cwd or common):
+            what = f"the folder {cwd or common} can't be entered ({error.strerror})"
+        elif isinstance(error, FileNotFoundError):
+            what = "the program git was not found on PATH"
+        else:
+            what = f"the program git could not be started ({error.strerror})"
+        raise StoreError(
+            f"Nothing was done: {what}.", hint="Install git, or repair PATH.", code="git-missing"
+        ) from error
+
+
+def _kill(child: Popen[bytes]) -> None:
+    """Kill git and what it started (ssh, helpers), and don't wait for pipes that one of them holds."""
+    import subprocess
+
+    try:
+        if hasattr(os, "killpg"):
+            os.killpg(child.pid, 9)
+        else:
+            child.kill()
+    except OSError:
+        pass
+    for pipe in (child.stdin, child.stdout, child.stderr):
+        if pipe is not None:
+            try:
+                pipe.close()
+            except OSError:
+                pass
+    try:
+        child.wait(timeout=5)
+    except subprocess.TimeoutExpired:
+        pass
+
+
+def _name(args: Sequence[str]) -> str:
+    """The subcommand among the arguments, past `-c key=value` pairs."""
+    at = 0
+    while at + 2 < len(args) and args[at] == "-c":
+        at += 2
+    return args[at] if args else ""

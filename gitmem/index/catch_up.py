@@ -1,0 +1,216 @@
+"""Catching up: read only the files that differ from what has been read.
+
+Neither ancestry nor the old tree is needed, so a replayed, rewound or repaired
+tip is nothing special. Lines are only ever added; where one is gone from the
+log (a redaction, a rewound ref, a withdrawn entry) everything is read anew.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from hashlib import sha256
+
+from ..log.ref import LOG_REF
+from ..log.union import canon
+from . import schema
+from .schema import Index, Row
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from ..log.log import Log
+
+KEY_BYTES = 16
+BODY_MAX_BYTES = 256 * 1024
+
+
+class _Lost(Exception):
+    """A line that the index has is in the log no more."""
+
+
+def catch_up(index: Index, log: Log, *, progress: Callable[[int], None] | None = None) -> None:
+    """Bring the index to the ref's tip and the spools.
+
+    Args:
+        progress: Called now and then with the number of lines read so far.
+
+    Raises: sqlite3.DatabaseError where the index file is damaged or cannot be written.
+    """
+    if index.is_shaped() and _is_current(index, log):
+        return
+    db = index.db
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        if not index.is_shaped():
+            index.reshape()
+        try:
+            _Reader(index, log, progress).read()
+        except _Lost:
+            index.reshape()
+            _Reader(index, log, progress).read()
+        db.execute("COMMIT")
+    except BaseException:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+        raise
+
+
+def is_current(index: Index, log: Log) -> bool:
+    """Whether the index has just what the ref and the spools have."""
+    return index.is_shaped() and _is_current(index, log)
+
+
+def _is_current(index: Index, log: Log) -> bool:
+    names = _spool_names(log)  # before the tip: a file that is gone by now is in the commit that we see
+    return index.tip == log.git.tip(LOG_REF) and names == _known_spool_names(index)
+
+
+def _spool_names(log: Log) -> set[tuple[str, str]]:
+    return {(spool.folder + "//", name) for spool in log.spools for name in spool.names()}
+
+
+def _known_spool_names(index: Index) -> set[tuple[str, str]]:
+    return set(index.db.execute("SELECT parent, name FROM file WHERE id < 0"))
+
+
+class _Reader:
+    """One pass over what differs, inside the transaction of `catch_up`."""
+
+    def __init__(self, index: Index, log: Log, progress: Callable[[int], None] | None) -> None:
+        self.index = index
+        self.db = index.db
+        self.log = log
+        self.git = log.git
+        self.progress = progress
+        self.done = 0
+
+    def read(self) -> None:
+        spooled = _spool_names(self.log)
+        known = _known_spool_names(self.index)
+        entries = self._read_spools(spooled - known)
+        tip = self.git.tip(LOG_REF)
+        if tip is not None and tip != self.index.tip:
+            self._folder("", self.git.commit(tip).tree, top=True)
+            self.db.execute("INSERT OR REPLACE INTO meta VALUES ('tip', ?)", (tip,))
+        elif tip is None and self.index.tip is not None:
+            raise _Lost
+        for parent, name in known - spooled:
+            self._forget_spool_file(parent, name)
+        for (parent, name), content in entries:
+            self._spool_file(parent, name, content)
+
+    def _read_spools(self, names: Iterable[tuple[str, str]]) -> list[tuple[tuple[str, str], list[bytes]]]:
+        spools = {spool.folder + "//": spool for spool in self.log.spools}
+        found = []
+        for parent, name in sorted(names):
+            try:
+                entry = spools[parent].read(name)
+            except FileNotFoundError:
+                continue
+            except (OSError, ValueError):
+                found.append(((parent, name), []))  # not ours: known, so that it is not opened again and again
+                continue
+            found.append(((parent, name), [line for _, line in entry.lines]))
+        return found
+
+    def _spool_file(self, parent: str, name: str, content: Sequence[bytes]) -> None:
+        (least,) = self.db.execute("SELECT min(0, min(id)) FROM file").fetchone()
+        file = (least or 0) - 1
+        self.db.execute("INSERT INTO file VALUES (?, ?, ?, '')", (file, parent, name))
+        self._add(file, content)
+
+    def _forget_spool_file(self, parent: str, name: str) -> None:
+        (file,) = self.db.execute(
+            "SELECT id FROM file WHERE parent = ? AND name = ?", (parent, name)
+        ).fetchone()
+        if self.db.execute("SELECT 1 FROM line WHERE file = ? LIMIT 1", (file,)).fetchone():
+            raise _Lost
+        self.db.execute("DELETE FROM file WHERE id = ?", (file,))
+
+    def _folder(self, path: str, oid: str, *, top: bool = False) -> None:
+        entries = self.git.tree(oid)
+        known = dict(
+            (name, (file, known_oid))
+            for file, name, known_oid in self.db.execute(
+                "SELECT id, name, oid FROM file WHERE parent = ? AND id > 0", (path,)
+            )
+        )
+        for name, entry in entries.items():
+            if top and (name == "projects" or not entry.is_tree):
+                continue
+            if not entry.is_tree and not name.endswith(".jsonl"):
+                continue
+            key = name + "/" if entry.is_tree else name
+            file, known_oid = known.pop(key, (None, None))
+            if known_oid == entry.oid:
+                continue
+            if file is None:
+                cursor = self.db.execute(
+                    "INSERT INTO file (parent, name, oid) VALUES (?, ?, ?)", (path, key, entry.oid)
+                )
+                file = int(cursor.lastrowid or 0)
+            else:
+                self.db.execute("UPDATE file SET oid = ? WHERE id = ?", (entry.oid, file))
+            if entry.is_tree:
+                self._folder(path + key, entry.oid)
+            else:
+                self._segment(file, self.git.blob(entry.oid), is_new=known_oid is None)
+        if known:
+            raise _Lost
+
+    def _segment(self, file: int, content: bytes, *, is_new: bool) -> None:
+        found = canon(content).split(b"\n")[:-1]
+        if is_new:
+            self._add(file, found)
+            return
+        old = {key for (key,) in self.db.execute("SELECT key FROM line WHERE file = ?", (file,))}
+        keyed = {_key(line): line for line in found}
+        if not old <= keyed.keys():
+            raise _Lost
+        self._add(file, [line for key, line in keyed.items() if key not in old])
+
+    def _add(self, file: int, found: Sequence[bytes]) -> None:
+        """Add lines that are new in a file; a line that only a spool had so far now belongs to the file."""
+        values = []
+        records = {}
+        read = self.index.read
+        for line in found:
+            key = _key(line)
+            record = read(line)
+            if record is None:
+                body = line[:BODY_MAX_BYTES].decode("utf-8", "replace")
+                values.append((file, key, "", "", body))
+            else:
+                records[key] = (line, record)
+                values.append((file, key, record["at"], record["kind"], line.decode()))
+        (before,) = self.db.execute("SELECT coalesce(max(id), 0) FROM line").fetchone()
+        self.db.executemany(
+            "INSERT INTO line (file, key, at, kind, body) VALUES (?, ?, ?, ?, ?)"
+            " ON CONFLICT (key) DO UPDATE SET file = excluded.file WHERE line.file < 0",
+            values,
+        )
+        rows = [
+            Row(id, *records[key])
+            for id, key in self.db.execute("SELECT id, key FROM line WHERE id > ?", (before,))
+            if key in records
+        ]
+        for view in self.index.views:
+            mine = [row for row in rows if row.record["kind"] in view.kinds]
+            if mine:
+                view.add(self.db, mine)
+        self.done += len(found)
+        if self.progress is not None:
+            self.progress(self.done)
+
+
+def _key(line: bytes) -> bytes:
+    return sha256(line).digest()[:KEY_BYTES]
+
+
+def rebuild_damaged(index_path: str, error: sqlite3.DatabaseError) -> bool:
+    """Put the file away if the error says that it is damaged. True when it is worth opening again."""
+    if not schema.is_corruption(error):
+        return False
+    schema.discard(index_path)
+    return True

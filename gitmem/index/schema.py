@@ -1,0 +1,182 @@
+"""The index file: its core tables, the views that the rooms above add, opening and rebuilding.
+
+`file` keeps path → object id of every folder and segment that has been read;
+`line` has every line once, whichever files hold it. A `View` derives tables of
+its own from the lines of some kinds.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import zlib
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from ..place import Place
+
+BUSY_MILLISECONDS = 60_000
+CORE_VERSION = 1
+CORE = (
+    "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID",
+    # A folder's path ends in `/`, the root's is empty. A spool file has a negative id and no object id.
+    "CREATE TABLE file (id INTEGER PRIMARY KEY, parent TEXT, name TEXT, oid TEXT, UNIQUE (parent, name))",
+    # `key` is the start of the line's SHA-256: equal bytes in two files are one line.
+    "CREATE TABLE line (id INTEGER PRIMARY KEY, file INTEGER, key BLOB UNIQUE, at TEXT, kind TEXT, body TEXT)",
+    # Row ids of files count up from here: without it the first file after a spool file would get the id 0.
+    "INSERT INTO file VALUES (1, NULL, '', '')",
+    "CREATE INDEX line_file ON line (file)",
+    "CREATE INDEX line_kind_at ON line (kind, at)",
+)
+
+
+class Row:
+    """A line that is new to the index: its row id, its bytes, and the record that it is."""
+
+    __slots__ = ("id", "line", "record")
+
+    def __init__(self, id: int, line: bytes, record: Mapping[str, object]) -> None:
+        self.id = id
+        self.line = line
+        self.record = record
+
+    @property
+    def at(self) -> str:
+        return str(self.record["at"])
+
+
+class View:
+    """Tables that are derived from lines.
+
+    `add` is called inside the catching-up transaction with every new line of the
+    view's kinds. Lines come in any order, so the tables that result must not
+    depend on it. Change `version` whenever `ddl` stays but `add` means something else.
+    """
+
+    __slots__ = ("add", "ddl", "kinds", "version")
+
+    def __init__(
+        self,
+        kinds: Sequence[str],
+        ddl: Sequence[str],
+        add: Callable[[sqlite3.Connection, Sequence[Row]], None],
+        version: int = 1,
+    ) -> None:
+        self.kinds = frozenset(kinds)
+        self.ddl = tuple(ddl)
+        self.add = add
+        self.version = version
+
+
+class Index:
+    """An open index.
+
+    Args:
+        views: The views to keep.
+        read: Gives the record that a line is, or None where it is none.
+    """
+
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        views: Sequence[View],
+        read: Callable[[bytes], Mapping[str, object] | None],
+        *,
+        writable: bool = True,
+    ) -> None:
+        self.db = connection
+        self.views = list(views)
+        self.read = read
+        self.writable = writable
+
+    @property
+    def tip(self) -> str | None:
+        """The tip that the index has read, or None before the first one."""
+        row = self.db.execute("SELECT value FROM meta WHERE key = 'tip'").fetchone()
+        return row[0] if row else None
+
+    def version(self) -> int:
+        """What `PRAGMA user_version` must say; another value means another shape."""
+        text = repr([CORE_VERSION, CORE, [(view.version, view.ddl) for view in self.views]])
+        return zlib.crc32(text.encode()) & 0x7FFFFFFF
+
+    def is_shaped(self) -> bool:
+        return bool(self.db.execute("PRAGMA user_version").fetchone()[0] == self.version())
+
+    def reshape(self) -> None:
+        """Empty everything, inside the caller's transaction: readers keep the old answers until it commits."""
+        tables = self.db.execute(
+            "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
+        ).fetchall()
+        for (name,) in tables:
+            self.db.execute(f'DROP TABLE IF EXISTS "{name}"')
+        for statement in CORE:
+            self.db.execute(statement)
+        for view in self.views:
+            for statement in view.ddl:
+                self.db.execute(statement)
+        self.db.execute(f"PRAGMA user_version = {self.version()}")
+
+    def close(self) -> None:
+        self.db.close()
+
+
+def path(place: Place, machine: str) -> str:
+    """Where the index of this machine lies: a host and a container that share the folder have one each."""
+    kept = "".join(char if char.isalnum() or char in "-_." else "_" for char in machine)[:60]
+    return os.path.join(place.state, f"index-{kept or 'machine'}.sqlite3")
+
+
+def open_index(
+    place: Place,
+    machine: str,
+    views: Sequence[View],
+    read: Callable[[bytes], Mapping[str, object] | None],
+) -> Index:
+    """Open the index of this clone for reading and writing; where that can't be, one in memory."""
+    where = path(place, machine)
+    for attempt in range(2):
+        connection = None
+        try:
+            connection = connect(where)
+            index = Index(connection, views, read)
+            index.is_shaped()
+            return index
+        except sqlite3.DatabaseError as error:
+            if connection is not None:
+                connection.close()
+            if attempt or not is_corruption(error):
+                break
+            discard(where)
+    return in_memory(views, read)
+
+
+def in_memory(views: Sequence[View], read: Callable[[bytes], Mapping[str, object] | None]) -> Index:
+    """An empty index of this process alone, for where no file can be written."""
+    return Index(sqlite3.connect(":memory:", isolation_level=None), views, read, writable=False)
+
+
+def connect(where: str) -> sqlite3.Connection:
+    """Open for writing. The busy time comes first: the pragma for WAL needs a lock already."""
+    connection = sqlite3.connect(where, isolation_level=None, check_same_thread=False)
+    connection.execute(f"PRAGMA busy_timeout = {BUSY_MILLISECONDS}")
+    if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+        connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = NORMAL")
+    return connection
+
+
+def is_corruption(error: sqlite3.DatabaseError) -> bool:
+    """Whether the file itself is bad, rather than busy or not to be opened."""
+    return not isinstance(error, sqlite3.OperationalError) or "malformed" in str(error) or "disk I/O" in str(error)
+
+
+def discard(where: str) -> None:
+    """Put a damaged index out of the way; the next command builds it again."""
+    for suffix in ("-wal", "-shm", ""):
+        try:
+            os.unlink(where + suffix)
+        except OSError:
+            continue

@@ -1,0 +1,283 @@
+"""Append: spool, leader, commit, swap.
+
+An answer is either a commit (its objects and the ref are on the disk) or
+"queued" (the entry is fsynced in the spool). The cases, numbered as in the code:
+
+1. The lock is free: this process commits its own entry and whatever waits in the spool.
+2. Somebody else commits: the entry goes to the spool, and this process waits for the
+   lock or for the news that its entry is in a commit.
+3. The git folder cannot be written, or neither came in time: the entry stays queued,
+   and the next process that may write commits it.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+from ..errors import StoreError
+from ..git.port import Draft, Signature
+from . import lines, ref, start
+from .spool import Story
+from .union import union
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..git.port import Entry as TreeEntry
+    from .log import Log
+    from .spool import Entry, Spool
+
+WAIT_SECONDS = 5.0
+SWAPS_MAX = 40
+STALE_LOCK_SECONDS = 10.0
+
+
+class Appended:
+    """What became of an entry: the commit that it is in, or None while it is queued."""
+
+    __slots__ = ("commit",)
+
+    def __init__(self, commit: str | None) -> None:
+        self.commit = commit
+
+    @property
+    def queued(self) -> bool:
+        return self.commit is None
+
+
+def append(log: Log, entry: Entry, *, wait_seconds: float = WAIT_SECONDS) -> Appended:
+    """Record an entry.
+
+    Raises: StoreError; then the entry has been withdrawn and will not appear later.
+    """
+    writable = log.make_state()
+    entry.token = entry.token or log.token()
+    if not writable or entry.rides:
+        _spool(log, entry, writable)
+        return Appended(None)
+    lock = log.lock()
+    if lock.take():  # 1
+        with lock:
+            waiting = collect(log)
+            commit = commit_entries(log, [*(found for _, _, found in waiting), entry])
+            if commit is not None:
+                _finish(log, waiting, commit)
+                return Appended(commit)
+    name = _spool(log, entry, writable)  # 2
+    deadline = time.monotonic() + wait_seconds
+    pause = 0.001
+    while True:
+        commit = log.spool.take_done(name)
+        if commit is not None:
+            return Appended(commit)
+        lock = log.lock()
+        if lock.take():
+            with lock:
+                _drain_or_withdraw(log, name)
+            return Appended(log.spool.take_done(name))
+        if time.monotonic() >= deadline:
+            return Appended(None)  # 3
+        time.sleep(pause * (0.5 + log.random(1)[0] / 256))
+        pause = min(pause * 1.5, 0.02)
+
+
+def _drain_or_withdraw(log: Log, name: str) -> None:
+    """Lead. What fails is reported as failed, so our own entry must not come back later."""
+    try:
+        drain_locked(log)
+    except StoreError:
+        try:
+            os.unlink(os.path.join(log.spool.folder, name))
+        except FileNotFoundError:
+            return  # it went into a commit before the failure
+        raise
+
+
+def drain(log: Log) -> bool:
+    """Commit what waits in the spool, if anything but riding entries does. True when nothing else waits now."""
+    if not any(not name.endswith("-ride.spool") for spool in log.spools for name in spool.names()):
+        return True
+    return drain_all(log)
+
+
+def drain_all(log: Log) -> bool:
+    """Commit everything in the spool, riding entries too. False where that must wait."""
+    if not any(spool.names() for spool in log.spools):
+        return True
+    if not log.make_state():
+        return False
+    lock = log.lock()
+    if not lock.take():
+        return False
+    with lock:
+        return drain_locked(log)
+
+
+def drain_locked(log: Log) -> bool:
+    """The same for a caller that holds the lock."""
+    waiting = collect(log)
+    if not waiting:
+        return True
+    commit = commit_entries(log, [found for _, _, found in waiting])
+    if commit is None:
+        return False
+    _finish(log, waiting, commit)
+    return True
+
+
+def collect(log: Log) -> list[tuple[Spool, str, Entry]]:
+    """Every readable entry of every spool. Files that are not ours stay where they are; `doctor` lists them."""
+    found = []
+    for spool in log.spools:
+        for name in spool.names():
+            try:
+                found.append((spool, name, spool.read(name)))
+            except (OSError, ValueError):
+                continue
+    return found
+
+
+def _spool(log: Log, entry: Entry, writable: bool) -> str:
+    if writable:
+        name = log.spool.put(entry, log.now())
+    elif log.elsewhere:
+        name = log.elsewhere[0].put(entry, log.now())
+    else:
+        raise StoreError(
+            f"{log.place.common} cannot be written; nothing was recorded.",
+            hint="Mend its permissions, or name a spool folder elsewhere.",
+            code="read-only",
+        )
+    log.spooled([entry])
+    return name
+
+
+def _finish(log: Log, waiting: Sequence[tuple[Spool, str, Entry]], commit: str) -> None:
+    for spool, name, entry in waiting:
+        try:
+            spool.finish(name, commit, tell=not entry.rides)
+        except OSError:
+            continue  # it is committed: whoever drains it again adds nothing
+    if waiting:
+        now = time.time()
+        for spool in log.spools:
+            spool.sweep(now)
+
+
+def commit_entries(log: Log, entries: Sequence[Entry]) -> str | None:
+    """Put entries into one commit and move the ref: the commit, or None where the swap was lost too often.
+
+    The caller holds the lock, which keeps gitmem away; git and people may still move the ref.
+    """
+    git = log.git
+    try:
+        for attempt in range(SWAPS_MAX):
+            tip = git.tip(ref.LOG_REF) or start.start(log)
+            changes, full = _changes(log, tip, entries)
+            if not changes:
+                return tip
+            commit = git.advance(ref.LOG_REF, tip, _draft(log, entries, changes), _why(entries))
+            if commit is not None:
+                if full:
+                    log.new_token()
+                log.committed()
+                return commit
+            git.break_stale_lock(ref.LOG_REF, STALE_LOCK_SECONDS)
+            time.sleep(min(0.002 * 1.3**attempt, 0.1) * (0.5 + log.random(1)[0] / 256))
+    except OSError as error:
+        raise StoreError(
+            f"The log cannot be written ({error.strerror or error}); nothing was recorded.",
+            hint="Free the disk or mend the permissions of the git folder, then run the command again.",
+            code="disk",
+        ) from error
+    return None
+
+
+def _changes(
+    log: Log, tip: str, entries: Sequence[Entry]
+) -> tuple[dict[str, bytes | TreeEntry | None], bool]:
+    """What the entries change in the tip's tree, and whether the open segment is full now."""
+    git = log.git
+    tree = git.commit(tip).tree
+    form = ref.read_format(git, git.tree(tree))
+    if form is None:
+        raise StoreError(
+            f"{ref.LOG_REF} is at {tip[:12]}, which is no gitmem log; nothing was recorded.",
+            hint="Move that ref out of the way with git, then run the command again.",
+            code="not-a-log",
+            next=[f"git log {ref.LOG_REF} --", "gitmem doctor"],
+        )
+    form.refuse_newer()
+    added: dict[str, list[bytes]] = {}
+    for entry in entries:
+        for stream, line in entry.lines:
+            added.setdefault(ref.segment_path(stream, line, entry.token), []).append(line)
+    changes: dict[str, bytes | TreeEntry | None] = {}
+    full = False
+    for path, new in added.items():
+        found = ref.lookup(git, tree, path)
+        old = git.blob(found.oid) if found is not None and not found.is_tree else b""
+        content = union(old, b"\n".join(new))
+        if content != old:
+            changes[path] = content
+            full = full or len(content) >= ref.SEGMENT_MAX_BYTES
+    return changes, full
+
+
+def _why(entries: Sequence[Entry]) -> str:
+    return f"append: {sum(len(entry.lines) for entry in entries)} lines"
+
+
+def _draft(log: Log, entries: Sequence[Entry], changes: dict[str, bytes | TreeEntry | None]) -> Draft:
+    story = tell(entries)
+    name, mail = split_author(story.author)
+    at = max((lines.parse_at(line[7:34].decode()) for entry in entries for _, line in entry.lines))
+    author = Signature(name, mail, at // 1_000_000)
+    committer = Signature(*(log.committer or (name, mail)), log.now() // 1_000_000)
+    message = story.subject + "\n"
+    if story.body:
+        message += "\n" + story.body.strip("\n") + "\n"
+    if story.trailers:
+        message += "\n" + "".join(f"{key}: {value}\n" for key, value in story.trailers)
+    return Draft(changes, author, committer, message)
+
+
+def tell(entries: Sequence[Entry]) -> Story:
+    """One story for entries that share a commit: their own where there is one, else a count of them."""
+    spoken = [entry for entry in entries if not entry.rides] or list(entries)
+    first = spoken[0].story
+    trailers: list[tuple[str, str]] = []
+    for entry in entries:
+        trailers += [trailer for trailer in entry.story.trailers if trailer not in trailers]
+    if len(spoken) == 1:
+        return Story(first.author, first.subject, first.body, trailers)
+    records = sum(len(entry.lines) for entry in entries)
+    agents = len({entry.story.author for entry in spoken})
+    subject = f"{records} records from {agents} agent{'s' if agents > 1 else ''}"
+    body = "\n".join(entry.story.subject for entry in spoken)
+    return Story(first.author, subject, body, trailers)
+
+
+def split_author(author: str) -> tuple[str, str]:
+    """`Name <mail>` as git keeps them: no angle brackets, newlines or control characters in either."""
+    name, _, mail = author.partition("<")
+    return _clean(name) or "gitmem", _clean(mail) or "gitmem"
+
+
+def _clean(text: str) -> str:
+    kept = "".join(char for char in text if char >= " " and char not in "<>\x7f")
+    return kept.strip(" .,:;\"'\\")
+
+
+def spool_waits(state: str, elsewhere: Sequence[str] = ()) -> bool:
+    """Whether a spool holds more than riding entries, for readers that only want to know."""
+    for folder in (os.path.join(state, "spool"), *elsewhere):
+        try:
+            names = os.listdir(folder)
+        except OSError:
+            continue
+        if any(name.endswith("-wait.spool") and not name.startswith("tmp-") for name in names):
+            return True
+    return False

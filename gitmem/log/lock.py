@@ -1,0 +1,69 @@
+"""The lock of a clone's log: an OS lock, which dies with its process.
+
+It saves work and is not needed for correctness: the compare-and-swap on the ref
+is. Where the file system cannot lock, everybody has it.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import TracebackType
+
+
+class Lock:
+    """Not reentrant; one object for one use. `path` is never deleted, as its content means nothing."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._fd = -1
+        self._portable: object | None = None
+
+    def take(self) -> bool:
+        """Take it now, or say False at once. OSError where the file cannot be opened."""
+        try:
+            import fcntl
+        except ImportError:  # Windows
+            return self._take_portable()
+        fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
+                os.close(fd)
+                return False
+            if error.errno not in (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL):
+                os.close(fd)
+                raise
+        self._fd = fd
+        return True
+
+    def _take_portable(self) -> bool:
+        import filelock
+
+        lock = filelock.FileLock(self.path)
+        try:
+            lock.acquire(timeout=0)
+        except filelock.Timeout:
+            return False
+        self._portable = lock
+        return True
+
+    def release(self) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+        if self._portable is not None:
+            self._portable.release()  # type: ignore[attr-defined]  # a filelock, imported on Windows alone
+            self._portable = None
+
+    def __enter__(self) -> Lock:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.release()

@@ -1,0 +1,132 @@
+"""One clone's log: where it lies, what it may write, and who it writes as."""
+
+from __future__ import annotations
+
+import os
+
+from ..errors import StoreError
+from .clock import Clock
+from .lock import Lock
+from .spool import Spool
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from ..git.port import Git
+    from ..place import Place
+    from .spool import Entry
+
+TOKEN_ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
+STATE_README = """This folder belongs to gitmem and is local to this clone. Nothing in it is pushed.
+
+index-*.sqlite3  derived from refs/gitmem/log; delete it at any time
+spool/           accepted lines that wait for a commit; do not delete
+the rest         small state: the lock, the clock, the open segment, this clone's id and its sessions
+"""
+
+
+class Log:
+    """The lines on `refs/gitmem/log` of one clone.
+
+    Args:
+        place: Where the repository is.
+        git: The port to read and write it with.
+        now: The wall clock, microseconds since the epoch.
+        random: Secure random bytes.
+        committer: Name and mail of the person whose clone this is, or None.
+        spool_elsewhere: Spool folders for when the git folder cannot be written; the first is written
+            to, all are read.
+    """
+
+    def __init__(
+        self,
+        place: Place,
+        git: Git,
+        *,
+        now: Callable[[], int],
+        random: Callable[[int], bytes] = os.urandom,
+        committer: tuple[str, str] | None = None,
+        spool_elsewhere: Sequence[str] = (),
+    ) -> None:
+        self.place = place
+        self.git = git
+        self.now = now
+        self.random = random
+        self.committer = committer
+        self.clock = Clock(os.path.join(place.state, "clock"), now)
+        self.spool = Spool(os.path.join(place.state, "spool"), random)
+        self.elsewhere = [Spool(folder, random, check_owner=True) for folder in spool_elsewhere]
+        # Called under the lock after the ref has moved and before spool files go: the index catches up here,
+        # so that a writer that finds its file gone finds its line.
+        self.committed: Callable[[], None] = lambda: None
+        # Called with the entries that were just spooled.
+        self.spooled: Callable[[Sequence[Entry]], None] = lambda entries: None
+
+    @property
+    def spools(self) -> list[Spool]:
+        return [self.spool, *self.elsewhere]
+
+    def lock(self) -> Lock:
+        return Lock(os.path.join(self.place.state, "lock"))
+
+    def make_state(self) -> bool:
+        """Make the state folder where it is missing. False where this process may not write it."""
+        state = self.place.state
+        if not os.path.isdir(state):
+            try:
+                os.makedirs(state, exist_ok=True)
+                with open(os.path.join(state, "README"), "w") as file:
+                    file.write(STATE_README)
+            except PermissionError:
+                return False
+            except OSError as error:
+                if error.errno == 30:  # EROFS: a read-only file system
+                    return False
+                raise StoreError(
+                    f"{state} cannot be made ({error.strerror}); nothing was recorded.", code="state"
+                ) from error
+        return os.access(state, os.W_OK) and os.access(os.path.join(self.place.common, "objects"), os.W_OK)
+
+    def token(self) -> str:
+        """The token of the segment that this clone's lines go to now."""
+        return read_word(os.path.join(self.place.state, "segment")) or self.new_token()
+
+    def new_token(self) -> str:
+        """Close the open segment: later lines go to a new one."""
+        token = "".join(TOKEN_ALPHABET[byte & 31] for byte in self.random(8))
+        write_word(os.path.join(self.place.state, "segment"), token)
+        return token
+
+    def clone_id(self) -> str:
+        """What tells this clone from others; random, made once."""
+        path = os.path.join(self.place.state, "clone")
+        word = read_word(path)
+        if word is None:
+            word = "".join(TOKEN_ALPHABET[byte & 31] for byte in self.random(10))
+            write_word(path, word)
+        return word
+
+
+def read_word(path: str) -> str | None:
+    """The one word in a small state file, or None where it is missing or damaged."""
+    try:
+        with open(path, encoding="ascii") as file:
+            word = file.read(100).strip()
+    except (OSError, ValueError):
+        return None
+    return word if word.isalnum() else None
+
+
+def write_word(path: str, word: str) -> None:
+    """Replace a small state file. An unwritable folder is no error: the word is then of this process only."""
+    temporary = f"{path}.{os.getpid()}.tmp"
+    try:
+        with open(temporary, "w", encoding="ascii") as file:
+            file.write(word)
+        os.replace(temporary, path)
+    except OSError:
+        try:
+            os.unlink(temporary)
+        except OSError:
+            pass

@@ -1,0 +1,128 @@
+"""The ref and its tree: names, fixed files and constants. `docs/format.md` is the specification."""
+
+from __future__ import annotations
+
+from ..errors import StoreError
+from ..git.port import Draft, Signature
+from . import lines
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ..git.port import Entry, Git
+
+LOG_REF = "refs/gitmem/log"
+REMOTES_PREFIX = "refs/gitmem/remotes/"
+BRANCH = "refs/heads/gitmem"
+PUBLISH_PLACES = (BRANCH, LOG_REF)
+FORMAT = 1
+SEGMENT_MAX_BYTES = 16 * 1024
+# An empty tree by `gitmem <gitmem@localhost> 0 +0000`, message `gitmem log`: the same commit in every
+# clone, so that logs that were started apart are related.
+GENESIS = "45788d4cd5abb587813b901f8cf28b8f29c15c6f"
+NOBODY = ("gitmem", "gitmem@localhost")
+
+README = b"""# gitmem
+
+This branch is the coordination log of this repository: signals, receipts and sessions of the agents
+(and people) that work in it, one JSON line each, written and merged by `gitmem`.
+
+Nothing here is source code. Do not merge it into other branches. `git log` on it tells the story.
+"""
+ATTRIBUTES = b"gm-*.jsonl -text merge=union\n"
+
+
+def genesis_draft() -> Draft:
+    """The constant first commit; written on no parent its oid is `GENESIS`."""
+    nobody = Signature(*NOBODY, 0)
+    return Draft({}, nobody, nobody, "gitmem log\n")
+
+
+class Format:
+    """The `format` file: which reader it needs, and where the log is published.
+
+    Of several, the greatest `(format, epoch, turn, bytes)` wins whole.
+    """
+
+    __slots__ = ("content", "epoch", "format", "publish", "turn")
+
+    def __init__(self, content: bytes) -> None:
+        import json
+
+        self.content = content
+        try:
+            fields = json.loads(content)
+            self.format = int(fields["format"])
+            self.epoch = int(fields.get("epoch", 0))
+            self.turn = int(fields.get("turn", 0))
+            publish = str(fields.get("publish", BRANCH))
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise StoreError(
+                "The file `format` of the log cannot be read; nothing was written.",
+                hint="`gitmem doctor` says more.",
+                code="bad-format",
+                next=["gitmem doctor"],
+            ) from error
+        self.publish = publish if publish in PUBLISH_PLACES else BRANCH
+
+    @classmethod
+    def make(cls, *, epoch: int = 0, turn: int = 0, publish: str = BRANCH) -> Format:
+        return cls(f'{{"format":{FORMAT},"epoch":{epoch},"turn":{turn},"publish":"{publish}"}}\n'.encode())
+
+    @property
+    def rank(self) -> tuple[int, int, int, bytes]:
+        return (self.format, self.epoch, self.turn, self.content)
+
+    def refuse_newer(self) -> None:
+        """StoreError where this log was written by a gitmem that knows more than this one."""
+        if self.format > FORMAT:
+            raise StoreError(
+                f"This log has format {self.format}, and this gitmem writes format {FORMAT}: "
+                "it reads what it can, and nothing was written.",
+                hint="Install the gitmem that the others use, and try again.",
+                code="newer-format",
+                next=["pip install --upgrade gitmem-coord"],
+            )
+
+
+def read_format(git: Git, root: dict[str, Entry]) -> Format | None:
+    """The `format` file of a root tree, or None where there is none: such a tree is no log."""
+    entry = root.get("format")
+    return Format(git.blob(entry.oid)) if entry and not entry.is_tree else None
+
+
+def fixed_files(format_content: bytes, projects: Iterable[str]) -> dict[str, bytes | Entry | None]:
+    """What stands in the tree of every log beside its segments."""
+    files: dict[str, bytes | Entry | None] = {
+        "README.md": README,
+        ".gitattributes": ATTRIBUTES,
+        "format": format_content,
+    }
+    files.update({f"projects/{oid}": b"" for oid in projects})
+    return files
+
+
+def project_ids(git: Git, root: dict[str, Entry]) -> set[str]:
+    """The root commits of the repositories that this log belongs to."""
+    entry = root.get("projects")
+    return set(git.tree(entry.oid)) if entry and entry.is_tree else set()
+
+
+def segment_path(stream: str, line: bytes, token: str) -> str:
+    """Where a line goes. What differs stands just before `.jsonl`: git's packer groups by the last characters."""
+    return f"{stream}/{lines.day(line)}/gm-{token}.jsonl"
+
+
+def lookup(git: Git, root: str, path: str) -> Entry | None:
+    """The entry at a path below the tree `root`, or None."""
+    entry: Entry | None = None
+    oid = root
+    for name in path.split("/"):
+        if entry is not None and not entry.is_tree:
+            return None
+        entry = git.tree(oid).get(name)
+        if entry is None:
+            return None
+        oid = entry.oid
+    return entry

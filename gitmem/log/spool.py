@@ -1,0 +1,242 @@
+"""The spool: accepted entries that are not in a commit yet, one fsynced file each.
+
+A file's name carries the segment that its lines go to: whoever commits it
+writes to just that segment, so that a file that is committed twice (a crash
+between swap and removal) adds nothing the second time.
+"""
+
+from __future__ import annotations
+
+import os
+
+from ..errors import StoreError
+from . import lines
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+DONE_KEPT_SECONDS = 600
+
+
+class Story:
+    """What the commit of an entry tells: author as `Name <mail>`, subject, body, trailers in order."""
+
+    __slots__ = ("author", "body", "subject", "trailers")
+
+    def __init__(
+        self, author: str, subject: str, body: str = "", trailers: Sequence[tuple[str, str]] = ()
+    ) -> None:
+        self.author = author
+        self.subject = subject
+        self.body = body
+        self.trailers = [(str(key), str(value)) for key, value in trailers]
+
+
+class Entry:
+    """Lines that are accepted together, each with its stream. A riding entry waits for the next commit."""
+
+    __slots__ = ("lines", "rides", "story", "token")
+
+    def __init__(
+        self, lines: Sequence[tuple[str, bytes]], story: Story, *, rides: bool = False, token: str = ""
+    ) -> None:
+        self.lines = list(lines)
+        self.story = story
+        self.rides = rides
+        self.token = token
+
+    def encode(self) -> bytes:
+        import json
+
+        story = self.story
+        head = [story.author, story.subject, story.body, story.trailers]
+        parts = [json.dumps(head, ensure_ascii=False).encode("utf-8", "replace")]
+        parts += [stream.encode() + b"\t" + line for stream, line in self.lines]
+        return b"\n".join(parts) + b"\n"
+
+    @classmethod
+    def decode(cls, name: str, content: bytes) -> Entry:
+        """ValueError where the file is not one of ours: the log takes nothing on trust."""
+        import json
+
+        token, rides = parse_name(name)
+        if not content.endswith(b"\n"):
+            raise ValueError("torn")
+        head, *rest = content[:-1].split(b"\n")
+        author, subject, body, trailers = json.loads(head)
+        found = []
+        for item in rest:
+            stream, tab, line = item.partition(b"\t")
+            if not tab or not is_name(stream.decode("ascii")):
+                raise ValueError("no stream")
+            problem = lines.problem(line)
+            if problem:
+                raise ValueError(problem)
+            found.append((stream.decode("ascii"), line))
+        story = Story(str(author), str(subject), str(body), [(str(k), str(v)) for k, v in trailers])
+        return cls(found, story, rides=rides, token=token)
+
+
+def is_name(text: str) -> bool:
+    """Whether a stream or token is safe as a path component."""
+    return bool(text) and len(text) <= 64 and text.isascii() and text.isalnum() and text == text.lower()
+
+
+def parse_name(name: str) -> tuple[str, bool]:
+    """The token in a spool file's name, and whether the entry rides. ValueError for a foreign file."""
+    parts = name.split("-")
+    if len(parts) != 4 or parts[3] not in ("wait.spool", "ride.spool") or not is_name(parts[2]):
+        raise ValueError(f"{name!r} is not a spool file")
+    return parts[2], parts[3] == "ride.spool"
+
+
+class Spool:
+    """One spool folder. `check_owner`: it lies in a shared place, so it and its files must be ours alone."""
+
+    def __init__(self, folder: str, random: Callable[[int], bytes], *, check_owner: bool = False) -> None:
+        self.folder = folder
+        self.random = random
+        self.check_owner = check_owner
+
+    def put(self, entry: Entry, at: int) -> str:
+        """Write an entry so that it survives a crash; its file name.
+
+        Raises: StoreError where it can't be written; then nothing of it is left.
+        """
+        name = f"{at:017d}-{self.random(5).hex()}-{entry.token}-{'ride' if entry.rides else 'wait'}.spool"
+        path = os.path.join(self.folder, name)
+        temporary = os.path.join(self.folder, f"tmp-{name}")
+        try:
+            self._make_folder()
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0)
+            fd = os.open(temporary, flags, 0o600 if self.check_owner else 0o666)
+            try:
+                content = entry.encode()
+                while content:
+                    content = content[os.write(fd, content) :]
+                os.fsync(fd)
+            finally:
+                os.close(fd)
+            os.rename(temporary, path)
+            fsync_folder(self.folder)
+        except OSError as error:
+            if self._withdraw(temporary, path):
+                return name
+            raise StoreError(
+                f"The spool {self.folder} cannot be written ({error.strerror}); nothing was recorded.",
+                hint="Free the disk or mend the permissions, then run the command again.",
+                code="spool",
+            ) from error
+        return name
+
+    def _withdraw(self, temporary: str, path: str) -> bool:
+        """Take a half-written entry back. True where a leader has already committed it: then it is recorded."""
+        renamed = not os.path.exists(temporary)
+        for leftover in (temporary, path):
+            try:
+                os.unlink(leftover)
+            except FileNotFoundError:
+                if leftover == path and renamed and os.path.exists(self._done(os.path.basename(path))):
+                    return True
+            except OSError:
+                pass
+        return False
+
+    def _done(self, name: str) -> str:
+        return os.path.join(self.folder, "done", name)
+
+    def _make_folder(self) -> None:
+        if self.check_owner:
+            os.makedirs(os.path.dirname(os.path.dirname(self.folder)), exist_ok=True)
+            for folder in (os.path.dirname(self.folder), self.folder):
+                try:
+                    os.mkdir(folder, 0o700)
+                except FileExistsError:
+                    pass
+            if not self.is_ours():
+                raise PermissionError(1, "it belongs to somebody else or is a link")
+        else:
+            os.makedirs(self.folder, exist_ok=True)
+
+    def is_ours(self) -> bool:
+        """Whether nobody else could have put files here: own uid, mode 0700, no links."""
+        for folder in (os.path.dirname(self.folder), self.folder):
+            try:
+                found = os.lstat(folder)
+            except OSError:
+                return False
+            if hasattr(os, "getuid") and (found.st_uid != os.getuid() or found.st_mode & 0o170077 != 0o040000):
+                return False
+        return True
+
+    def names(self) -> list[str]:
+        """The spool files that are here now, oldest first."""
+        try:
+            found = os.listdir(self.folder)
+        except OSError:
+            return []
+        if self.check_owner and found and not self.is_ours():
+            return []
+        return sorted(name for name in found if name.endswith(".spool") and not name.startswith("tmp-"))
+
+    def read(self, name: str) -> Entry:
+        """ValueError where the file is not one of ours, OSError where it is gone."""
+        flags = os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0)
+        fd = os.open(os.path.join(self.folder, name), flags)
+        with open(fd, "rb") as file:
+            if self.check_owner and hasattr(os, "getuid") and os.fstat(fd).st_uid != os.getuid():
+                raise ValueError("it belongs to somebody else")
+            return Entry.decode(name, file.read())
+
+    def finish(self, name: str, commit: str, *, tell: bool) -> None:
+        """Remove a committed file; where a writer may wait for it, leave the commit that it went into."""
+        if tell:
+            done = os.path.join(self.folder, "done")
+            os.makedirs(done, exist_ok=True)
+            temporary = os.path.join(done, f"tmp-{name}")
+            with open(temporary, "w") as file:
+                file.write(commit)
+            os.replace(temporary, os.path.join(done, name))
+        try:
+            os.unlink(os.path.join(self.folder, name))
+        except FileNotFoundError:
+            pass
+
+    def take_done(self, name: str) -> str | None:
+        """The commit that our file went into, once it is there."""
+        path = self._done(name)
+        try:
+            with open(path) as file:
+                commit = file.read()
+            os.unlink(path)
+        except OSError:
+            return None
+        return commit
+
+    def sweep(self, now_seconds: float) -> None:
+        """Remove what crashed writers left: answers nobody fetched, files that were never accepted."""
+        for folder, prefix in ((os.path.join(self.folder, "done"), ""), (self.folder, "tmp-")):
+            try:
+                names = os.listdir(folder)
+            except OSError:
+                continue
+            for name in names:
+                path = os.path.join(folder, name)
+                try:
+                    if name.startswith(prefix) and name.endswith(".spool"):
+                        if os.stat(path).st_mtime < now_seconds - DONE_KEPT_SECONDS:
+                            os.unlink(path)
+                except OSError:
+                    continue
+
+
+def fsync_folder(folder: str) -> None:
+    """Make renames in a folder survive a power loss, where the system can."""
+    if not hasattr(os, "O_DIRECTORY"):
+        return  # Windows has no such call
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)

@@ -1,0 +1,183 @@
+"""The library's face: `gitmem.open(".")` and what hangs from it."""
+
+from __future__ import annotations
+
+import os
+
+from .. import place as places
+from ..errors import UsageError
+from . import caller as callers
+from . import inbox, roster, sessions, signals, threads
+from .store import Store, wall_clock
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from contextlib import AbstractContextManager
+    from typing import Any
+
+    from ..log.append import Appended
+    from .caller import Caller
+    from .sync import Synced
+
+
+def open(
+    start: str = ".",
+    *,
+    session: str | None = None,
+    identity: str | None = None,
+    machine: str | None = None,
+    now: Callable[[], int] = wall_clock,
+    spool_elsewhere: Sequence[str] = (),
+) -> Log:
+    """Open the coordination log of the repository that a folder lies in.
+
+    Args:
+        start: A folder of the repository: any work tree, a subdirectory, or the git folder.
+        session: Who acts: a session id (`sess-…`), an agent identity or a live display name. None
+            is a person, `human:<git user.email>`.
+        identity: The agent identity for sessions that are started through this log.
+        machine: Name of this machine, for the index file; the host name by default.
+        now: The wall clock, microseconds since 1970-01-01 UTC.
+        spool_elsewhere: Folders to accept lines in where the git folder cannot be written.
+
+    Raises: UsageError outside a repository; StoreError where the repository is of a kind that gitmem refuses.
+    """
+    from ..git.inprocess import DulwichGit
+
+    place = places.find(os.path.abspath(start))
+    places.refuse_odd(place)
+    if machine is None:
+        import platform
+
+        machine = platform.node()
+    store = Store(place, DulwichGit(place.common), machine=machine, now=now, spool_elsewhere=spool_elsewhere)
+    return Log(store, callers.Who(as_=session, identity=identity))
+
+
+class Log:
+    """One clone's log, read and written as one caller. Use it as a context manager, or `close` it."""
+
+    def __init__(self, store: Store, who: callers.Who) -> None:
+        self.store = store
+        self.who = who
+        self.signals = Signals(self)
+        self.sessions = Sessions(self)
+
+    @property
+    def caller(self) -> Caller:
+        """Who acts. Raises: UsageError where that is nobody, or not exactly one."""
+        found = callers.find(self.store, self.who)
+        if found is None:
+            raise UsageError("Nothing says who acts here.", hint="Open the log with session=…", code="who")
+        return found
+
+    def inbox(self, *, mark: bool = True, **filters: Any) -> inbox.Reading:
+        """What the caller has not read, oldest first; see `operations.inbox.read` for the filters.
+
+        `mark` records that it was delivered: leave it out and call `operations.inbox.mark` when you
+        have shown it, if showing can fail.
+        """
+        found = inbox.read(self.store, self.caller, who=self.who, **filters)
+        if mark:
+            inbox.mark(self.store, found)
+        return found
+
+    def thread(self, id: str) -> threads.Thread:
+        """The conversation of a thread, or of the thread that a signal is in."""
+        return threads.thread(self.store, id)
+
+    def converged(self, id: str, *, strict: bool = False) -> threads.Converged:
+        """Whether every recipient of the thread's root stands at AGREE."""
+        return threads.converged(self.store, id, strict=strict)
+
+    def roster(self, query: str | None = None, *, all: bool = False) -> roster.Roster:
+        """Who is here: live and idle sessions, with `all` those that are gone or ended too."""
+        return roster.roster(self.store, query, all=all)
+
+    def sync(self, remotes: Sequence[str] = (), *, all: bool = False, timeout: float = 30.0) -> Synced:
+        """Exchange lines with remotes. Nothing else here uses the network. `timeout` is in seconds."""
+        from . import sync
+
+        return sync.sync(self.store, remotes, all=all, timeout=timeout)
+
+    def batch(self) -> AbstractContextManager[Batch]:
+        """Many records in one commit: what is recorded inside is committed together at the end.
+
+        Inside, outcomes have no commit yet; where the block raises, nothing of it is recorded.
+        """
+        from contextlib import contextmanager
+
+        @contextmanager
+        def collect() -> Iterator[Batch]:
+            batch = Batch(self)
+            self.store.collecting = batch.add
+            try:
+                yield batch
+            finally:
+                self.store.collecting = None
+            batch.record()
+
+        return collect()
+
+    def close(self) -> None:
+        self.store.close()
+
+    def __enter__(self) -> Log:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+
+class Signals:
+    """Signals of a log's caller."""
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+
+    def send(self, message: str, **options: Any) -> signals.Sent:
+        """Record a signal and commit it; see `operations.signals.send` for the options and errors."""
+        return signals.send(self._log.store, self._log.caller, message, **options)
+
+    def reply(self, signal_id: str, message: str, **options: Any) -> signals.Sent:
+        """Answer a signal: goes to its sender, in its thread."""
+        return self.send(message, reply_to=signal_id, **options)
+
+
+class Sessions:
+    """Sessions of agents in this work tree."""
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+
+    def start(self, **options: Any) -> sessions.Started:
+        """Start a session, and act as it from now on; see `operations.sessions.start` for the options."""
+        started = sessions.start(self._log.store, self._log.who, **options)
+        self._log.who = callers.Who(as_=started.session_id, identity=self._log.who.identity)
+        return started
+
+    def end(self) -> sessions.Ended:
+        """End the caller's session and give its name back."""
+        return sessions.end(self._log.store, self._log.caller)
+
+
+class Batch:
+    """What a `batch()` has collected."""
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+        self._entries: list[Any] = []
+        self.appended: Appended | None = None
+
+    def add(self, entry: Any) -> None:
+        self._entries.append(entry)
+
+    @property
+    def commit(self) -> str | None:
+        """The commit of all of it; None inside the block, or where it was queued."""
+        return self.appended.commit if self.appended else None
+
+    def record(self) -> None:
+        if self._entries:
+            self.appended = self._log.store.record_all(self._entries)

@@ -1,0 +1,169 @@
+"""The story so far: `gitmem log`, one record, and the commit that it is in."""
+
+from __future__ import annotations
+
+from .. import records
+from ..log.ref import LOG_REF, lookup
+from . import presence, story, threads
+from .outcome import Outcome
+from .quoting import command
+from .shape import shown
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+
+    from .store import Store
+
+
+class Chapter(Outcome):
+    """The newest entries of the story, oldest first: records as `shown`, with `kind` and `sender_name`."""
+
+    __slots__ = ("entries", "next")
+
+    def __init__(self, entries: list[dict[str, object]], next: list[str]) -> None:
+        self.entries = entries
+        self.next = next
+
+
+class One(Outcome):
+    """One record, and the commit that holds it now. `queued`: it is in no commit yet."""
+
+    __slots__ = ("kind", "record", "commit", "queued", "ambiguous", "next")
+
+    def __init__(self, kind: str, record: dict[str, object], commit: str | None) -> None:
+        self.kind = kind
+        self.record = record
+        self.commit = commit
+        self.queued = commit is None
+        self.ambiguous = False
+        self.next: list[str] = []
+
+
+def log(
+    store: Store,
+    *,
+    n: int = 20,
+    wu: str | None = None,
+    thread: str | None = None,
+    from_: str | None = None,
+    receipts: bool = False,
+) -> Chapter:
+    """The last `n` signals and sessions, oldest first; with `receipts`, those too."""
+    db = store.db()
+    kinds = ["signal"] if wu or thread or from_ else ["signal", "session"]
+    kinds += ["receipt"] if receipts else []
+    marks = ", ".join("?" * len(kinds))
+    where, values = [f"l.kind IN ({marks})"], list(kinds)
+    if wu:
+        where.append("json_extract(l.body, '$.wu_id') = ?")
+        values.append(wu)
+    if thread:
+        thread_id = threads.thread_of(db, threads.find_id(db, thread))
+        ids = "SELECT signal_id FROM signal WHERE thread = ?"
+        where.append(f"json_extract(l.body, '$.signal_id') IN ({ids})")
+        values.append(thread_id)
+    if from_:
+        senders = sorted(presence.readers_called(db, from_) | {from_})
+        marks = ", ".join("?" * len(senders))
+        fields = ("sender_identity", "sender_session", "reader_identity", "agent_identity", "session_id")
+        where.append("(" + " OR ".join(f"json_extract(l.body, '$.{field}') IN ({marks})" for field in fields) + ")")
+        values += senders * len(fields)
+    rows = db.execute(
+        f"SELECT l.kind, l.body FROM line l WHERE {' AND '.join(where)} ORDER BY l.at DESC, l.body DESC LIMIT ?",
+        [*values, n],
+    ).fetchall()
+    names = presence.names_by_session(db)
+    by_reader = presence.names_by_reader(db)
+    entries = []
+    for kind, body in reversed(rows):
+        record = records.read(body.encode())
+        if record is None:
+            continue
+        fields_shown: dict[str, object] = {"kind": kind, **shown(record)}
+        session = str(record.get("sender_session") or record.get("session_id") or "")
+        fields_shown["sender_name"] = (
+            names.get(session) or record.get("sender_name") or by_reader.get(str(record.get("reader_identity") or ""))
+        )
+        to = record.get("recipients")
+        if isinstance(to, list):
+            fields_shown["recipient_names"] = [by_reader.get(str(each)) or str(each) for each in to]
+        entries.append(fields_shown)
+    return Chapter(entries, [f"git log {LOG_REF.removeprefix('refs/')} --", "gitmem inbox"])
+
+
+def show(store: Store, id: str) -> One:
+    """The record with an id, or the one signal or session that a prefix names. Marks nothing."""
+    db = store.db()
+    session = presence.find_session(db, id)
+    if session is not None:
+        row = db.execute(
+            "SELECT kind, body FROM line WHERE kind = 'session' AND json_extract(body, '$.session_id') = ?"
+            " ORDER BY at DESC, body DESC LIMIT 1",
+            (session,),
+        ).fetchone()
+        record = records.read(row[1].encode()) or {}
+        one = One("session", shown(record), commit_of(store, row[1].encode()))
+        one.next = ["gitmem roster"]
+        return one
+    signal_id = threads.find_id(db, id)
+    thread = threads.load(db, threads.thread_of(db, signal_id))
+    said = thread[signal_id] if signal_id in thread else min(thread.values(), key=lambda each: each.line)
+    one = One("signal", shown(said.record), commit_of(store, said.line))
+    one.ambiguous = len(threads.contents(said)) > 1
+    one.next = [command("gitmem", "thread", said.id)]
+    if one.commit:
+        one.next.append(command("git", "show", one.commit))
+    return one
+
+
+def commit_of(store: Store, line: bytes) -> str | None:
+    """The commit on the log that brought a line, or None while it is in the spool.
+
+    Lines are only added, so along the log's first parents a line is missing up to one commit and
+    there from then on: a binary search.
+    """
+    db = store.db()
+    path = _path_of(db, line)
+    tip = store.git.tip(LOG_REF)
+    if path is None or tip is None:
+        return None
+    commits = store.git.history(tip)
+    low, high = 0, len(commits) - 1
+    while low < high:
+        middle = (low + high) // 2
+        if _has(store, commits[middle], path, line):
+            high = middle
+        else:
+            low = middle + 1
+    return commits[low] if commits and _has(store, commits[low], path, line) else None
+
+
+def _has(store: Store, commit: str, path: str, line: bytes) -> bool:
+    entry = lookup(store.git, store.git.commit(commit).tree, path)
+    return entry is not None and line in store.git.blob(entry.oid).split(b"\n")
+
+
+def _path_of(db: sqlite3.Connection, line: bytes) -> str | None:
+    row = db.execute(
+        "SELECT f.parent || f.name FROM line l JOIN file f ON f.id = l.file WHERE l.file > 0 AND l.at = ?"
+        " AND l.body = ? LIMIT 1",
+        (line[7:34].decode(), line.decode()),
+    ).fetchone()
+    return str(row[0]) if row else None
+
+
+def describe(entry: dict[str, object]) -> str:
+    """One entry of the story in a few words, harmless on a terminal."""
+    sender = str(entry.get("sender_name") or entry.get("sender_identity") or entry.get("reader_identity") or "?")
+    if entry["kind"] == "signal":
+        names = entry.get("recipient_names")
+        to = ", ".join(str(each) for each in names) if isinstance(names, list) and names else "all"
+        intent = "" if entry.get("intent") in (None, "INFO") else f"{entry['intent']} "
+        message = str(entry.get("message", "")).strip().split("\n", 1)[0]
+        return story.harmless(f"{sender} → {to}: {intent}{message}")
+    if entry["kind"] == "receipt":
+        return story.harmless(f"{sender} read {entry['signal_id']}")
+    verb = {"start": "starts", "end": "ends"}.get(str(entry.get("event")), "changes")
+    about = [str(entry[field]) for field in ("agent_identity", "wu_id", "lane") if entry.get(field)]
+    return story.harmless(f"{entry.get('display_name') or sender} {verb}" + (f" ({', '.join(about)})" if about else ""))

@@ -1,0 +1,309 @@
+"""The inbox: what a reader has not read yet, and the receipts for what was shown."""
+
+from __future__ import annotations
+
+from .. import records
+from ..errors import UsageError
+from ..log.lines import digest, format_at
+from ..log.spool import Story
+from . import addressing, causality, mail, presence, sessions, threads
+from .outcome import Outcome
+from .quoting import command
+from .shape import shown
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Sequence
+
+    from .caller import Caller, Who
+    from .store import Store
+
+LIMIT = 50
+MAX_BYTES = 16 * 1024
+
+
+class Inbox(Outcome):
+    """Signals for a reader, oldest first.
+
+    `unread` is all that the reader has not read; `more` is how many of the asked-for ones are not shown.
+    Beside the JSON fields: `to_mark`, the receipts to record once this was shown, and `peek`, why none are.
+    """
+
+    __slots__ = ("reader", "unread", "signals", "more", "next")
+
+    def __init__(self, reader: str, unread: int) -> None:
+        self.reader = reader
+        self.unread = unread
+        self.signals: list[dict[str, object]] = []
+        self.more = 0
+        self.next: list[str] = []
+
+
+class Reading(Inbox):
+    """An inbox with what is needed to mark it as read."""
+
+    def __init__(self, target: Target, unread: int) -> None:
+        super().__init__(target.reader, unread)
+        self.target = target
+        self.peek = target.peek
+        self.remark = target.remark
+        self.to_mark: list[tuple[str, str, str]] = []  # address, signal id, digest
+
+
+class Count(Outcome):
+    """How many signals a reader has not read."""
+
+    __slots__ = ("reader", "unread")
+
+    def __init__(self, reader: str, unread: int) -> None:
+        self.reader = reader
+        self.unread = unread
+
+
+class Target:
+    """Whose inbox is opened, and whether opening it marks."""
+
+    __slots__ = ("caller", "peek", "reader", "remark", "session", "workspace")
+
+    def __init__(self, reader: str, session: str | None, workspace: str | None) -> None:
+        self.reader = reader
+        self.session = session
+        self.workspace = workspace
+        self.caller: Caller | None = None
+        self.peek: str | None = None
+        self.remark: str | None = None
+
+
+def target(store: Store, caller: Caller | None, for_: str | None, who: Who | None = None) -> Target:
+    """Whose inbox is meant.
+
+    Args:
+        caller: Who calls, or None where nothing says so.
+        for_: A reader to look for; another one than the caller is a peek, which marks nothing.
+        who: What the surroundings said of the caller: where they said nothing, `for_` is taken at its word.
+    """
+    if for_ is None:
+        if caller is None:
+            raise UsageError("Nothing says whose inbox this is.", hint="Name a reader with --for.", code="who")
+        found = Target(caller.reader, caller.session_id, caller.workspace)
+        found.caller = caller
+        found.remark = caller.remark
+        return found
+    resolved = addressing.reader_of(store, for_)
+    presence_row = presence.latest_of(store.db(), resolved.address)
+    found = Target(
+        resolved.address,
+        str(presence_row["session_id"]) if presence_row else None,
+        str(presence_row["workspace_id"]) if presence_row and presence_row.get("workspace_id") else None,
+    )
+    unsaid = who is not None and not (who.as_ or who.session or who.harness or who.terminal)
+    nobody = caller is None or (unsaid and caller.is_person)
+    if resolved.resolved_by == "fuzzy":
+        found.peek = f"{for_} was taken for {resolved.display_name or resolved.address}: a look, nothing is marked."
+    elif not nobody and caller is not None and resolved.address not in (caller.reader, caller.session_id):
+        found.peek = f"This is the inbox of {resolved.display_name or resolved.address}: a look, nothing is marked."
+    elif caller is not None and not nobody:
+        found.caller = caller
+    return found
+
+
+def count(store: Store, caller: Caller | None, *, for_: str | None = None, who: Who | None = None) -> Count:
+    """How much is unread. Marks nothing."""
+    whose = target(store, caller, for_, who)
+    return Count(whose.reader, len(_unread(store, whose)))
+
+
+def _unread(store: Store, whose: Target) -> dict[str, str]:
+    """Signal id → the address that it was sent to."""
+    rows = mail.unread_ids(store.db(), whose.reader, whose.session, whose.workspace, store.now())
+    return {signal_id: address for address, signal_id in rows}
+
+
+def read(
+    store: Store,
+    caller: Caller | None,
+    *,
+    for_: str | None = None,
+    who: Who | None = None,
+    wu: str | None = None,
+    lane: str | None = None,
+    thread: str | None = None,
+    intent: Sequence[str] = (),
+    from_: str | None = None,
+    since: int | None = None,
+    all: bool = False,
+    limit: int = LIMIT,
+    max_bytes: int = MAX_BYTES,
+) -> Reading:
+    """What a reader has not read, oldest first; where that is too much, priority before advisory.
+
+    Args:
+        since: Microseconds since the epoch.
+        all: Signals that were read before, too.
+        limit: Signals at most.
+        max_bytes: Bytes of their lines at most; only a single longer message is cut.
+
+    Returns: the signals; `mark` records the receipts, once they have been shown.
+    """
+    db = store.db()
+    whose = target(store, caller, for_, who)
+    if caller is not None:
+        sessions.touch(store, caller)
+    unread = _unread(store, whose)
+    outcome = Reading(whose, len(unread))
+    addresses = {**(_everything(db, whose) if all else {}), **unread}
+    wanted = _filtered(db, addresses, wu, lane, thread, intent, from_, since)
+    chosen, outcome.more = _choose(db, wanted, limit, max_bytes)
+    threads_read: dict[str, dict[str, causality.Said]] = {}
+    names = presence.names_by_session(db)
+    for signal_id, line in chosen:
+        record = records.read(line)
+        if record is None:
+            continue
+        fields = _fields(db, whose, signal_id, record, threads_read, unread)
+        sender = names.get(str(record.get("sender_session") or ""))
+        fields["sender_name"] = sender or record.get("sender_name")
+        _cut_message(fields, max_bytes)
+        outcome.signals.append(fields)
+        if signal_id in unread and whose.peek is None:
+            outcome.to_mark.append((addresses[signal_id], signal_id, digest(line)))
+    outcome.next = _next(outcome, for_)
+    return outcome
+
+
+def _everything(db: sqlite3.Connection, whose: Target) -> dict[str, str]:
+    rows = db.execute(
+        "SELECT signal_id FROM broadcast WHERE sender <> :reader UNION SELECT s.signal_id FROM signal s"
+        " JOIN line l ON l.id = s.line, json_each(l.body, '$.recipients') r"
+        " WHERE NOT s.broadcast AND r.value IN (:reader, :session) AND s.sender <> :reader",
+        {"reader": whose.reader, "session": whose.session or whose.reader},
+    )
+    return {row[0]: whose.reader for row in rows}
+
+
+def _filtered(
+    db: sqlite3.Connection,
+    wanted: dict[str, str],
+    wu: str | None,
+    lane: str | None,
+    thread: str | None,
+    intent: Sequence[str],
+    from_: str | None,
+    since: int | None,
+) -> list[tuple[bool, str, str]]:
+    """(is not priority, at, signal id) of what is wanted and fits the filters."""
+    thread_id = threads.thread_of(db, threads.find_id(db, thread)) if thread else None
+    intents = {each.upper() for part in intent for each in part.split(",") if each}
+    oldest = format_at(since) if since is not None else ""
+    senders = presence.readers_called(db, from_) | {from_} if from_ else set()
+    found = []
+    for signal_id in wanted:
+        row = db.execute(
+            "SELECT at, interrupt, wu_id, lane, thread, intent, sender, sender_session FROM signal"
+            " WHERE signal_id = ? ORDER BY at LIMIT 1",
+            (signal_id,),
+        ).fetchone()
+        at, interrupt, has_wu, has_lane, has_thread, has_intent, sender, session = row
+        if (
+            (wu is None or wu == has_wu)
+            and (lane is None or lane == has_lane)
+            and (thread_id is None or thread_id == has_thread)
+            and (not intents or has_intent in intents)
+            and at >= oldest
+            and (not senders or sender in senders or session in senders)
+        ):
+            found.append((interrupt != "priority", at, signal_id))
+    return found
+
+
+def _choose(
+    db: sqlite3.Connection, wanted: list[tuple[bool, str, str]], limit: int, max_bytes: int
+) -> tuple[list[tuple[str, bytes]], int]:
+    """The lines to show, oldest first, and how many others there are."""
+    chosen = []
+    size = 0
+    for _, at, signal_id in sorted(wanted)[:limit]:
+        (body,) = db.execute(
+            "SELECT min(l.body) FROM signal s JOIN line l ON l.id = s.line WHERE s.signal_id = ?", (signal_id,)
+        ).fetchone()
+        line = body.encode()
+        if chosen and size + len(line) > max_bytes:
+            break
+        size += len(line)
+        chosen.append((at, signal_id, line))
+    return [(signal_id, line) for _, signal_id, line in sorted(chosen)], len(wanted) - len(chosen)
+
+
+def _fields(
+    db: sqlite3.Connection,
+    whose: Target,
+    signal_id: str,
+    record: dict[str, object],
+    threads_read: dict[str, dict[str, causality.Said]],
+    unread: dict[str, str],
+) -> dict[str, object]:
+    thread_id = str(record.get("thread_id") or signal_id)
+    if thread_id not in threads_read:
+        threads_read[thread_id] = threads.load(db, thread_id)
+    thread = threads_read[thread_id]
+    fields = shown(record)
+    recorded = None if signal_id in unread else "delivered"
+    if signal_id in thread:
+        edges = causality.earlier(thread)
+        root = causality.root(thread)
+        recorded = threads.receipts(db, signal_id).get(whose.reader, recorded)
+        recorded = threads.delivery_state(whose.reader, thread[signal_id], root, thread, edges, recorded)
+    fields["delivery_state"] = recorded
+    return fields
+
+
+def _cut_message(fields: dict[str, object], max_bytes: int) -> None:
+    message = str(fields.get("message", ""))
+    if len(message.encode()) > max_bytes:
+        fields["message"] = message.encode()[:max_bytes].decode("utf-8", "ignore")
+        fields["message_cut"] = True
+
+
+def _next(outcome: Reading, for_: str | None) -> list[str]:
+    found = []
+    for fields in outcome.signals:
+        if fields.get("requires_ack") and fields.get("delivery_state") not in ("acked", "rejected"):
+            signal_id = str(fields["signal_id"])
+            found.append(command("gitmem", "reply", signal_id, "agreed", "--agree"))
+            found.append(command("gitmem", "reply", signal_id, "your reason", "--reject"))
+            break
+    cut = [str(fields["signal_id"]) for fields in outcome.signals if fields.get("message_cut")]
+    if cut:
+        found.insert(0, command("gitmem", "show", cut[0]))
+    if outcome.more:
+        found.insert(0, "gitmem inbox" + (f" --for {for_}" if for_ else "") + " --limit 500 --max-bytes 1000000")
+    if outcome.signals and not found:
+        found.append(command("gitmem", "reply", str(outcome.signals[-1]["signal_id"]), "your reply"))
+    return found[:3] or ["gitmem roster"]
+
+
+def mark(store: Store, reading: Reading) -> int:
+    """Record `delivered` receipts for what was shown; how many. They ride with the next commit.
+
+    Call it after the output has been flushed: what was not shown must stay unread.
+    """
+    if not reading.to_mark:
+        return 0
+    lines = []
+    for address, signal_id, of in reading.to_mark:
+        fields: dict[str, object] = {
+            "schema_version": "A2A.V1",
+            "signal_id": signal_id,
+            "reader_identity": address,
+            "delivery_state": "delivered",
+            "answers_digest": of,
+        }
+        lines.append(store.line("receipt", fields))
+    caller = reading.target.caller
+    author = caller.author if caller else f"{reading.reader} <{reading.reader}@gitmem>"
+    name = (caller.name if caller else None) or reading.reader
+    subject = f"{name} read {len(lines)} signal{'s' if len(lines) > 1 else ''}"
+    trailers = [("Agent", reading.reader)]
+    store.record(lines, Story(author, subject, "", trailers), rides=True)
+    return len(lines)

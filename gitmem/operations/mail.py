@@ -1,0 +1,162 @@
+"""The view of signals and receipts: who has not read what yet.
+
+`mail` has a row for each directed signal that a recipient has no receipt for.
+Broadcasts are not copied to every reader: a reader has a cursor, the sequence
+number up to which it has read all of them. The number is this index's own
+order of arrival, so a broadcast that arrives late is still new.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+
+from ..index.schema import Row, View
+from ..log.lines import format_at, parse_at
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+BACKLOG_MICROS = 24 * 3600 * 1_000_000
+
+DDL = (
+    "CREATE TABLE signal (line INTEGER PRIMARY KEY, signal_id TEXT, thread TEXT, at TEXT, sender TEXT,"
+    " sender_session TEXT, intent TEXT, interrupt TEXT, wu_id TEXT, lane TEXT, broadcast INTEGER)",
+    "CREATE INDEX signal_id ON signal (signal_id)",
+    "CREATE INDEX signal_thread ON signal (thread)",
+    "CREATE INDEX signal_at ON signal (at)",
+    "CREATE TABLE mail (reader TEXT, signal_id TEXT, workspace TEXT, PRIMARY KEY (reader, signal_id))"
+    " WITHOUT ROWID",
+    "CREATE TABLE broadcast (seq INTEGER PRIMARY KEY, signal_id TEXT UNIQUE, at TEXT, sender TEXT,"
+    " workspace TEXT)",
+    # A reply has read what it answers: such a row has the state `replied`.
+    "CREATE TABLE receipt (reader TEXT, signal_id TEXT, state TEXT, digest TEXT, at TEXT,"
+    " PRIMARY KEY (reader, signal_id, state, digest)) WITHOUT ROWID",
+    "CREATE INDEX receipt_signal ON receipt (signal_id)",
+    # `oldest` is the time before which broadcasts are not this reader's business.
+    "CREATE TABLE reader (reader TEXT PRIMARY KEY, oldest TEXT, cursor INTEGER) WITHOUT ROWID",
+)
+
+
+def add(db: sqlite3.Connection, rows: Sequence[Row]) -> None:
+    """Take in signals, receipts and the first sight of readers, in whatever order they arrive."""
+    signals = [row for row in rows if row.record["kind"] == "signal"]
+    receipts = [
+        (record["reader_identity"], record["signal_id"], record.get("delivery_state") or "delivered",
+         record.get("answers_digest") or "", record["at"])
+        for record in (row.record for row in rows) if record["kind"] == "receipt"
+    ]  # fmt: skip
+    for row in signals:
+        parent = row.record.get("reply_to")
+        if parent:
+            receipts += [(writer, parent, "replied", "", row.at) for writer in _writers(row)]
+    _see(db, rows)
+    db.executemany(
+        "INSERT INTO receipt VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE"
+        " SET at = excluded.at WHERE excluded.at < receipt.at",
+        receipts,
+    )
+    read = [(str(reader), str(signal_id)) for reader, signal_id, *_ in receipts]
+    _add_signals(db, signals)
+    db.executemany("DELETE FROM mail WHERE reader = ? AND signal_id = ?", read)
+    for reader in sorted({reader for reader, _ in read}):
+        _advance(db, reader)
+
+
+def _writers(row: Row) -> set[str]:
+    return {str(row.record[key]) for key in ("sender_identity", "sender_session") if row.record.get(key)}
+
+
+def _see(db: sqlite3.Connection, rows: Iterable[Row]) -> None:
+    first: dict[str, str] = {}
+    for row in rows:
+        record = row.record
+        names = [record.get("sender_identity"), record.get("reader_identity")]
+        if record["kind"] == "session":
+            names.append(record.get("agent_identity") or record.get("session_id"))
+        for name in names:
+            if name:
+                first[str(name)] = min(first.get(str(name), row.at), row.at)
+    db.executemany(
+        "INSERT INTO reader VALUES (?, ?, 0) ON CONFLICT (reader) DO UPDATE"
+        " SET oldest = excluded.oldest, cursor = 0 WHERE excluded.oldest < reader.oldest",
+        [(name, day_before(at)) for name, at in first.items()],
+    )
+
+
+def day_before(at: str) -> str:
+    return format_at(max(0, parse_at(at) - BACKLOG_MICROS))
+
+
+def _add_signals(db: sqlite3.Connection, signals: Sequence[Row]) -> None:
+    values, mail, broadcasts = [], [], []
+    for row in signals:
+        record = row.record
+        signal_id, sender, workspace = record["signal_id"], record["sender_identity"], record.get("workspace_id")
+        thread = record.get("thread_id") or signal_id
+        recipients = record.get("recipients")
+        values.append(
+            (row.id, signal_id, thread, record["at"], sender, record.get("sender_session"),
+             record.get("intent") or "INFO", record.get("interrupt_class"), record.get("wu_id"),
+             record.get("lane"), not recipients)
+        )  # fmt: skip
+        if isinstance(recipients, list) and recipients:
+            own = _writers(row)
+            mail += [(to, signal_id, workspace, to, signal_id) for to in recipients if to not in own]
+        else:
+            broadcasts.append((signal_id, record["at"], sender, workspace))
+    db.executemany("INSERT INTO signal VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
+    db.executemany(
+        "INSERT OR IGNORE INTO mail SELECT ?, ?, ?"
+        " WHERE NOT EXISTS (SELECT 1 FROM receipt WHERE reader = ? AND signal_id = ?)",
+        mail,
+    )
+    db.executemany(
+        "INSERT INTO broadcast (signal_id, at, sender, workspace) VALUES (?, ?, ?, ?)"
+        " ON CONFLICT (signal_id) DO UPDATE SET at = excluded.at WHERE excluded.at < broadcast.at",
+        broadcasts,
+    )
+
+
+UNREAD_BROADCASTS = (
+    "FROM broadcast b WHERE b.seq > :cursor AND b.at >= :oldest AND b.sender <> :reader"
+    " AND NOT EXISTS (SELECT 1 FROM receipt r WHERE r.reader = :reader AND r.signal_id = b.signal_id)"
+)
+
+
+def _advance(db: sqlite3.Connection, reader: str) -> None:
+    """Move a reader's cursor over the broadcasts that it has read, so that they are not looked at again."""
+    found = db.execute("SELECT oldest, cursor FROM reader WHERE reader = ?", (reader,)).fetchone()
+    if found is None:
+        return
+    values = {"reader": reader, "oldest": found[0], "cursor": found[1]}
+    (last,) = db.execute("SELECT coalesce(max(seq), 0) FROM broadcast").fetchone()
+    unread = db.execute(f"SELECT b.seq {UNREAD_BROADCASTS} ORDER BY b.seq LIMIT 1", values).fetchone()
+    db.execute("UPDATE reader SET cursor = ? WHERE reader = ?", (unread[0] - 1 if unread else last, reader))
+
+
+def unread_ids(
+    db: sqlite3.Connection, reader: str, session: str | None, workspace: str | None, now: int
+) -> list[tuple[str, str]]:
+    """(address, signal id) of everything that a reader has not read, unordered.
+
+    Args:
+        reader: The reader identity.
+        session: Its session id, where that has mail of its own.
+        workspace: Signals of other workspaces are left out; None sees all.
+        now: Microseconds; a reader that the log has not seen gets the last day's broadcasts.
+    """
+    found = db.execute("SELECT oldest, cursor FROM reader WHERE reader = ?", (reader,)).fetchone()
+    oldest, cursor = found or (format_at(max(0, now - BACKLOG_MICROS)), 0)
+    values = {"reader": reader, "session": session or reader, "oldest": oldest, "cursor": cursor,
+              "workspace": workspace}  # fmt: skip
+    return db.execute(
+        "SELECT reader, signal_id FROM mail WHERE reader IN (:reader, :session)"
+        " AND (workspace IS NULL OR :workspace IS NULL OR workspace = :workspace)"
+        f" UNION ALL SELECT :reader, b.signal_id {UNREAD_BROADCASTS}"
+        " AND (b.workspace IS NULL OR :workspace IS NULL OR b.workspace = :workspace)",
+        values,
+    ).fetchall()
+
+
+VIEW = View(("signal", "receipt", "session"), DDL, add)

@@ -1,0 +1,264 @@
+"""Signals: say something to somebody, on the record."""
+
+from __future__ import annotations
+
+from .. import records
+from ..errors import UsageError
+from ..log.lines import digest
+from ..records import ids
+from . import addressing, causality, presence, sessions, story, threads
+from .outcome import Outcome
+from .quoting import command
+from .shape import shown
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Sequence
+
+    from ..log.append import Appended
+    from .addressing import Resolved
+    from .caller import Caller
+    from .causality import Said
+    from .store import Store
+
+INTENTS = ("INFO", "PROPOSE", "COUNTER", "AGREE", "REJECT")
+
+
+class Sent(Outcome):
+    """A signal that was recorded: in `commit`, or `queued` in the spool until the next process commits it."""
+
+    __slots__ = ("signal", "commit", "queued", "pushed", "resolved", "warnings", "next")
+
+    def __init__(self, signal: dict[str, object], commit: str | None, resolved: Sequence[Resolved]) -> None:
+        self.signal = signal
+        self.commit = commit
+        self.queued = commit is None
+        self.pushed = False
+        self.resolved = [
+            {"query": each.query, "address": each.address, "resolved_by": each.resolved_by,
+             "display_name": each.display_name}
+            for each in resolved
+        ]  # fmt: skip
+        self.warnings: list[str] = []
+        self.next: list[str] = []
+
+
+def send(
+    store: Store,
+    caller: Caller,
+    message: str,
+    *,
+    to: Sequence[str] = (),
+    broadcast: bool = False,
+    wu: str | None = None,
+    initiative: str | None = None,
+    lane: str | None = None,
+    intent: str | None = None,
+    requires_ack: bool = False,
+    reply_to: str | None = None,
+    thread: str | None = None,
+    interrupt: str | None = None,
+    artifact: str | None = None,
+    idempotency_key: str | None = None,
+    allow_unseen: bool = False,
+    fuzzy: bool = False,
+    allow_secret: bool = False,
+) -> Sent:
+    """Record a signal, and commit it.
+
+    Args:
+        to: Recipients as typed; each may be a comma list. Empty: the sender of what is answered, else
+            the other members of the thread, else everybody.
+        broadcast: To everybody, also in a thread.
+        intent: INFO (default), PROPOSE, COUNTER, AGREE or REJECT, in any case.
+        reply_to: Signal id, or a prefix of six characters or more after the dash.
+        idempotency_key: The same key and content again is the same signal, here and on other clones.
+        allow_unseen: Accept identities that the log has never seen.
+
+    Raises: UsageError (RecordError, SecretError) and then nothing was written; StoreError.
+    """
+    if broadcast and to:
+        raise UsageError("--broadcast and --to exclude each other; nothing was written.", code="usage")
+    db = store.db()
+    answered = _answered(db, reply_to) if reply_to else None
+    thread_id = _thread_id(db, thread, answered)
+    said = threads.load(db, thread_id) if thread_id else {}
+    resolved = _recipients(store, caller, to, broadcast, answered, said, allow_unseen, fuzzy)
+    recipients = [each.address for each in resolved]
+    signal_id = ids.new_id("sig", store.random)
+    if idempotency_key:
+        signal_id = ids.keyed_id("sig", caller.reader, idempotency_key)
+    if thread_id is None and recipients:
+        thread_id = "thread-" + (signal_id[4:] if idempotency_key else ids.new_id("thread", store.random)[7:])
+    fields: dict[str, object] = {
+        "schema_version": "A2A.V1",
+        "signal_id": signal_id,
+        "sender_identity": caller.reader,
+        "sender_session": caller.session_id,
+        "sender_name": caller.name,
+        "sender_role": caller.role,
+        "recipients": recipients,
+        "target_agent": recipients[0] if recipients else None,
+        "requested_to": [each.query for each in resolved if each.resolved_by != "thread"],
+        "resolved_by": [each.resolved_by for each in resolved if each.resolved_by != "thread"],
+        "workspace_id": caller.workspace,
+        "thread_id": thread_id,
+        "reply_to": answered.id if answered else None,
+        "intent": _intent(intent),
+        "interrupt_class": interrupt or ("priority" if recipients else "advisory"),
+        "requires_ack": requires_ack,
+        "message": message,
+        "idempotency_key": idempotency_key,
+        "after": _after(db, caller, said, answered),
+        "answers_digest": digest(answered.line) if answered else None,
+        "origin": "local",
+        "wu_id": wu or (answered.text("wu_id") if answered else None),
+        "initiative_id": initiative,
+        "lane": lane,
+        "artifact_path": artifact,
+    }
+    if idempotency_key:
+        before = _said_before(db, signal_id, fields)
+        if before is not None:
+            return _again(store, before, resolved)
+    stream, line = store.line("signal", fields, allow_secret=allow_secret)
+    appended = _record(store, caller, stream, line, fields, resolved)
+    sent = Sent(_shown(line, fields), appended.commit, resolved)
+    sent.warnings = [each.remark for each in resolved if each.remark]
+    sent.next = _next(store, sent, resolved)
+    return sent
+
+
+def _answered(db: sqlite3.Connection, text: str) -> Said:
+    id = threads.find_id(db, text, writing=True)
+    thread = threads.load(db, threads.thread_of(db, id))
+    if id not in thread:
+        raise UsageError(
+            f"{id} is a thread; --reply-to wants the signal that you answer. Nothing was written.",
+            hint="`gitmem thread` shows its signals.",
+            code="not-a-signal",
+            next=[command("gitmem", "thread", id)],
+        )
+    return thread[id]
+
+
+def _thread_id(db: sqlite3.Connection, thread: str | None, answered: Said | None) -> str | None:
+    if thread:
+        try:
+            return threads.thread_of(db, threads.find_id(db, thread, writing=True))
+        except UsageError as error:
+            if error.code != "unknown-id":
+                raise
+            return thread
+    if answered is not None:
+        return answered.text("thread_id") or answered.id
+    return None
+
+
+def _intent(intent: str | None) -> str:
+    name = (intent or "INFO").upper()
+    if name not in INTENTS:
+        raise UsageError(
+            f"{story.harmless(name)} is no intent; nothing was written.",
+            hint=f"Intents are {', '.join(INTENTS)}.",
+            code="bad-intent",
+            suggestions=[each for each in INTENTS if each[:1] == name[:1]],
+        )
+    return name
+
+
+def _recipients(
+    store: Store,
+    caller: Caller,
+    to: Sequence[str],
+    broadcast: bool,
+    answered: Said | None,
+    said: dict[str, Said],
+    allow_unseen: bool,
+    fuzzy: bool,
+) -> list[Resolved]:
+    if broadcast:
+        return []
+    if to:
+        return addressing.resolve(store, to, caller=caller, allow_unseen=allow_unseen, fuzzy=fuzzy)
+    if answered is not None:
+        members = [answered.text("sender_identity") or ""]
+        if answered.is_by(caller.reader):  # a second word on one's own signal goes where the first went
+            members = answered.names("recipients")
+    elif said:
+        root = causality.root(said)
+        members = [root.text("sender_identity") or "", *root.names("recipients")]
+    else:
+        return []
+    own = (caller.reader, caller.session_id)
+    return addressing.known(store, [each for each in dict.fromkeys(members) if each and each not in own])
+
+
+def _after(db: sqlite3.Connection, caller: Caller, said: dict[str, Said], answered: Said | None) -> list[str]:
+    if not said:
+        return []
+    readers = [each for each in (caller.reader, caller.session_id) if each]
+    marks = ", ".join("?" * len(readers))
+    read = {row[0] for row in db.execute(f"SELECT signal_id FROM receipt WHERE reader IN ({marks})", readers)}
+    return causality.seen_before(caller.reader, said, read, answered.id if answered else None)
+
+
+def _said_before(db: sqlite3.Connection, signal_id: str, fields: dict[str, object]) -> Said | None:
+    """The signal of this key that the log has already. Raises: UsageError where it says something else."""
+    if not db.execute("SELECT 1 FROM signal WHERE signal_id = ?", (signal_id,)).fetchone():
+        return None
+    before = threads.load(db, threads.thread_of(db, signal_id)).get(signal_id)
+    if before is None:
+        return None
+    if threads.keyed_content(before.record) != threads.keyed_content(fields):
+        raise UsageError(
+            f"The idempotency key {fields['idempotency_key']} was used for other content "
+            f"({signal_id}); nothing was written.",
+            hint="Use another key for another signal.",
+            code="idempotency-conflict",
+            next=[command("gitmem", "show", signal_id)],
+        )
+    return before
+
+
+def _again(store: Store, before: Said, resolved: Sequence[Resolved]) -> Sent:
+    from . import history
+
+    commit = history.commit_of(store, before.line)
+    sent = Sent(shown(before.record), commit, resolved)
+    sent.warnings = ["This signal was recorded before; nothing was written."]
+    sent.next = _next(store, sent, resolved)
+    return sent
+
+
+def _record(
+    store: Store, caller: Caller, stream: str, line: bytes, fields: dict[str, object], resolved: Sequence[Resolved]
+) -> Appended:
+    names = [each.display_name or each.address for each in resolved]
+    told = story.of_signal(caller.author, caller.name or caller.reader, names, fields)
+    lines = [(stream, line), *sessions.keepalive(store, caller)]
+    sessions.touch(store, caller)
+    return store.record(lines, told)
+
+
+def _shown(line: bytes, fields: dict[str, object]) -> dict[str, object]:
+    record = records.read(line)
+    return shown(record if record is not None else {"at": line[7:34].decode(), **fields})
+
+
+def _next(store: Store, sent: Sent, resolved: Sequence[Resolved]) -> list[str]:
+    found = []
+    thread_id = sent.signal.get("thread_id")
+    if any(each.elsewhere for each in resolved):
+        found.append("gitmem sync")
+    if thread_id and sent.signal.get("intent") in ("PROPOSE", "COUNTER"):
+        found.append(command("gitmem", "converged", str(thread_id), "--wait", "60s"))
+    found.append(command("gitmem", "thread", str(thread_id or sent.signal["signal_id"])))
+    return found[:3]
+
+
+def name_of(db: sqlite3.Connection, record: dict[str, object]) -> str | None:
+    """What the sender of a record is called now, else what it was called when it wrote."""
+    name = presence.names_by_session(db).get(str(record.get("sender_session") or ""))
+    return name or (str(record["sender_name"]) if record.get("sender_name") else None)

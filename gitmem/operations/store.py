@@ -1,0 +1,136 @@
+"""The store: one clone's log and its index, open for the operations."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+
+from .. import records
+from ..git.port import Git
+from ..index import catch_up, schema
+from ..index.schema import Index
+from ..log import append
+from ..log.append import Appended
+from ..log.log import Log
+from ..log.spool import Entry
+from ..place import Place
+from . import views
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from ..log.spool import Story
+
+
+def wall_clock() -> int:
+    """Microseconds since 1970-01-01 UTC."""
+    return time.time_ns() // 1000
+
+
+class Store:
+    """What every operation works on.
+
+    Args:
+        place: Where the repository is.
+        git: The port.
+        machine: Name of this machine; a host and a container that share the folder have different ones.
+        now: The wall clock, microseconds since the epoch.
+        spool_elsewhere: Spool folders for when the git folder cannot be written.
+    """
+
+    def __init__(
+        self,
+        place: Place,
+        git: Git,
+        *,
+        machine: str,
+        now: Callable[[], int] = wall_clock,
+        random: Callable[[int], bytes] = os.urandom,
+        spool_elsewhere: Sequence[str] = (),
+        progress: Callable[[int], None] | None = None,
+    ) -> None:
+        self.place = place
+        self.git = git
+        self.machine = machine
+        self.now = now
+        self.random = random
+        self.progress = progress
+        self.log = Log(place, git, now=now, random=random, spool_elsewhere=spool_elsewhere)
+        self.log.committed = self.refresh
+        self.log.spooled = lambda entries: self.refresh()
+        # Set while a batch is open: entries go there instead of to the log.
+        self.collecting: Callable[[Entry], None] | None = None
+        self._index: Index | None = None
+        self._person: tuple[str | None, str | None] | None = None
+
+    @property
+    def index(self) -> Index:
+        """The index, opened on first use and perhaps behind the log; `db` catches up."""
+        if self._index is None:
+            self._index = schema.open_index(self.place, self.machine, views.VIEWS, records.read)
+        return self._index
+
+    def db(self) -> sqlite3.Connection:
+        """The index, caught up with the ref and the spools."""
+        try:
+            catch_up.catch_up(self.index, self.log, progress=self.progress)
+        except sqlite3.DatabaseError as error:
+            self.index.close()
+            where = schema.path(self.place, self.machine)
+            damaged = catch_up.rebuild_damaged(where, error)
+            self._index = (
+                schema.open_index(self.place, self.machine, views.VIEWS, records.read)
+                if damaged
+                else schema.in_memory(views.VIEWS, records.read)
+            )
+            catch_up.catch_up(self._index, self.log, progress=self.progress)
+        return self.index.db
+
+    def refresh(self) -> None:
+        """Catch up after a write. The index is derived: what goes wrong with it does not undo the write."""
+        try:
+            self.db()
+        except (sqlite3.Error, OSError):
+            return
+
+    def line(self, kind: str, fields: dict[str, object], *, allow_secret: bool = False) -> tuple[str, bytes]:
+        """A new line of a kind, with its stream, at this clone's next tick. Raises: RecordError, SecretError."""
+        line = records.line(kind, self.log.clock.tick(), fields, allow_secret=allow_secret)
+        return records.STREAMS[kind], line
+
+    def record(self, lines: Sequence[tuple[str, bytes]], story: Story, *, rides: bool = False) -> Appended:
+        """Append lines as one entry. Raises: StoreError; then nothing of it is recorded."""
+        entry = Entry(lines, story, rides=rides)
+        if self.collecting is not None:
+            self.collecting(entry)
+            return Appended(None)
+        return self._append(entry)
+
+    def record_all(self, entries: Sequence[Entry]) -> Appended:
+        """Append several entries as one, in one commit."""
+        lines = [line for entry in entries for line in entry.lines]
+        return self._append(Entry(lines, append.tell(entries), rides=all(entry.rides for entry in entries)))
+
+    def _append(self, entry: Entry) -> Appended:
+        if not entry.rides and self.log.committer is None:
+            self.log.committer = self.committer()
+        return append.append(self.log, entry)
+
+    def person(self) -> tuple[str | None, str | None]:
+        """The git identity of this clone's user: name and mail, either may be None."""
+        if self._person is None:
+            found = self.git.config(r"^user\.(name|email)$")
+            self._person = (found.get("user.name") or None, found.get("user.email") or None)
+        return self._person
+
+    def committer(self) -> tuple[str, str] | None:
+        """Who commits: the git identity, or None where it is not set; then the agent does."""
+        name, mail = self.person()
+        return (name or mail.partition("@")[0], mail) if mail else None
+
+    def close(self) -> None:
+        if self._index is not None:
+            self._index.close()
+        self.git.close()

@@ -1,0 +1,73 @@
+"""What commits tell: `Planck → Curie: PROPOSE Approve this boundary?`.
+
+Messages come from peers. What goes to a terminal through `git log` has its
+control, bidi and line-separator characters made harmless, and no line of a
+message can pass for one of our trailers.
+"""
+
+from __future__ import annotations
+
+from ..log.spool import Story
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+SUBJECT_MAX = 72
+BODY_MAX = 2_000
+TRAILERS = ("signal", "thread", "wu", "agent", "session")
+_BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff")
+
+
+def harmless(text: str, keep: str = "") -> str:
+    """Text whose control, bidi and line-separator characters are `\\uXXXX`, but for those in `keep`."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(
+        char if char in keep or not is_harmful(char) else f"\\u{ord(char):04x}" for char in text
+    )
+
+
+def is_harmful(char: str) -> bool:
+    """Whether a character could move a cursor, reorder text or break a line."""
+    return char < " " or "\x7f" <= char <= "\x9f" or char in "\u2028\u2029" or char in _BIDI
+
+
+def of_signal(author: str, sender: str, to: Sequence[str], record: Mapping[str, object]) -> Story:
+    """The story of a signal.
+
+    Args:
+        author: The commit's author, `Name <mail>`.
+        sender: The sender's display name.
+        to: Display names of the recipients; none for a broadcast.
+    """
+    message = str(record["message"])
+    intent = str(record.get("intent") or "INFO")
+    shown_to = ", ".join(to) if len(to) <= 3 else f"{', '.join(to[:2])} and {len(to) - 2} more"
+    first = harmless(message.strip().split("\n", 1)[0].strip())
+    head = f"{harmless(sender)} → {harmless(shown_to) or 'all'}: " + ("" if intent == "INFO" else intent + " ")
+    trailers = [("Signal", str(record["signal_id"]))]
+    trailers += pick(record, ("Thread", "thread_id"), ("WU", "wu_id"), ("Agent", "sender_identity"),
+                     ("Session", "sender_session"))  # fmt: skip
+    return Story(author, cut(head + first, SUBJECT_MAX), body(message), trailers)
+
+
+def pick(record: Mapping[str, object], *fields: tuple[str, str]) -> list[tuple[str, str]]:
+    """Trailers for the fields of a record that are there."""
+    return [(key, harmless(str(record[field]))) for key, field in fields if record.get(field)]
+
+
+def body(message: str) -> str:
+    """A message as the body of a commit: harmless, and never taken for trailers or for git's `---`."""
+    text = message.replace("\r\n", "\n")
+    lines = []
+    for line in cut(text, BODY_MAX).split("\n"):
+        key = line.lstrip().partition(":")[0].rstrip().lower()
+        guard = "    " if key in TRAILERS or line.startswith("---") else ""
+        lines.append(guard + harmless(line, keep="\t").rstrip())
+    return "\n".join(lines).strip("\n")
+
+
+def cut(text: str, longest: int) -> str:
+    """Text of at most so many characters; `…` stands for what is left out."""
+    return text if len(text) <= longest else text[: longest - 1].rstrip() + "…"

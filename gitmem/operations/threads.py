@@ -1,0 +1,290 @@
+"""Threads: the conversation, what each recipient decided, and whether all agree."""
+
+from __future__ import annotations
+
+from .. import records
+from ..errors import UsageError
+from ..log.lines import digest
+from . import causality, presence
+from .causality import Said
+from .outcome import Outcome
+from .quoting import command
+from .shape import shown
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Mapping, Sequence
+
+    from .store import Store
+
+PREFIX_MIN = 6
+STATES = {"AGREE": "acked", "REJECT": "rejected"}
+# Where a sender chose the id by a key, two clones may have made the signal: this much must be the same.
+KEYED_CONTENT = ("message", "recipients", "intent", "reply_to", "wu_id", "initiative_id", "lane", "target_role",
+                 "delegation_id", "artifact_path")  # fmt: skip
+
+
+class Recipient(Outcome):
+    """Where a recipient of a thread's root stands.
+
+    `decision` is agree, reject, counter or pending. `stale`: its AGREE does not come after every proposal.
+    """
+
+    __slots__ = ("identity", "display_name", "decision", "signal_id", "stale", "delivery_state")
+
+    def __init__(self, identity: str, display_name: str | None) -> None:
+        self.identity = identity
+        self.display_name = display_name
+        self.decision = "pending"
+        self.signal_id: str | None = None
+        self.stale = False
+        self.delivery_state: str | None = None
+
+
+class Thread(Outcome):
+    """A conversation: its signals, a reply never before what it answers, and its root's recipients."""
+
+    __slots__ = ("thread_id", "root", "signals", "recipients", "ambiguous", "next")
+
+    def __init__(self, thread_id: str, root: str, recipients: Sequence[Recipient]) -> None:
+        self.thread_id = thread_id
+        self.root = root
+        self.signals: list[dict[str, object]] = []
+        self.recipients = list(recipients)
+        self.ambiguous: list[str] = []
+        self.next: list[str] = []
+
+
+class Converged(Outcome):
+    """Whether every recipient of the root stands at AGREE. Identities are reader identities."""
+
+    __slots__ = (
+        "thread_id", "root", "converged", "recipients", "agreed", "rejected", "countered", "pending",
+        "ambiguous", "commit", "next",
+    )  # fmt: skip
+
+    def __init__(self, thread_id: str, root: str, recipients: Sequence[Recipient], *, strict: bool) -> None:
+        self.thread_id = thread_id
+        self.root = root
+        self.recipients = list(recipients)
+        self.agreed = [each.identity for each in recipients if each.decision == "agree"]
+        self.rejected = [each.identity for each in recipients if each.decision == "reject"]
+        self.countered = [each.identity for each in recipients if each.decision == "counter"]
+        self.pending = [each.identity for each in recipients if each.decision == "pending"]
+        self.ambiguous: list[str] = []
+        self.converged = len(self.agreed) == len(self.recipients) and not (
+            strict and any(each.stale for each in recipients)
+        )
+        self.commit: str | None = None
+        self.next: list[str] = []
+
+
+def find_id(db: sqlite3.Connection, text: str, *, writing: bool = False) -> str:
+    """The thread or signal id that a text names: whole, or a unique prefix.
+
+    Raises: UsageError with the candidates where there is none, or more than one.
+    """
+    for column in ("thread", "signal_id"):
+        if db.execute(f"SELECT 1 FROM signal WHERE {column} = ? LIMIT 1", (text,)).fetchone():
+            return text
+    found: set[str] = set()
+    token = text.partition("-")[2]
+    if token and (not writing or len(token) >= PREFIX_MIN):
+        for column in ("thread", "signal_id"):
+            rows = db.execute(
+                f"SELECT DISTINCT {column} FROM signal WHERE {column} >= ? AND {column} < ? LIMIT 5",
+                (text, text + "\U0010ffff"),
+            )
+            found.update(row[0] for row in rows)
+    if len(found) == 1:
+        return found.pop()
+    if found:
+        raise UsageError(
+            f"{text} fits more than one id: {', '.join(sorted(found)[:4])}; nothing was written.",
+            hint="Give more characters of it.",
+            code="ambiguous-id",
+            suggestions=sorted(found)[:4],
+        )
+    raise UsageError(
+        f"No signal or thread {text} is in this log.",
+        hint="It may be on another machine: `gitmem sync` brings it; `gitmem log` lists what is here.",
+        code="unknown-id",
+        next=["gitmem sync", "gitmem log"],
+    )
+
+
+def load(db: sqlite3.Connection, thread_id: str) -> dict[str, Said]:
+    """Every signal of a thread, lines of one id together."""
+    lines: dict[str, list[bytes]] = {}
+    rows = db.execute(
+        "SELECT s.signal_id, l.body FROM signal s JOIN line l ON l.id = s.line WHERE s.thread = ?", (thread_id,)
+    )
+    for signal_id, body in rows:
+        lines.setdefault(signal_id, []).append(body.encode())
+    found = {}
+    for signal_id, bodies in lines.items():
+        record = records.read(min(bodies))
+        if record is not None:
+            found[signal_id] = Said(record, bodies)
+    return found
+
+
+def thread_of(db: sqlite3.Connection, id: str) -> str:
+    """The thread that a thread id or a signal id stands for."""
+    row = db.execute("SELECT thread FROM signal WHERE signal_id = ? ORDER BY at LIMIT 1", (id,)).fetchone()
+    return str(row[0]) if row else id
+
+
+def contents(said: Said) -> set[object]:
+    """What the lines of one id say; more than one means that somebody's text was swapped."""
+    if said.text("idempotency_key"):
+        found: set[object] = set()
+        for line in said.lines:
+            record = records.read(line)
+            found.add(keyed_content(record) if record else line)
+        return found
+    return {digest(line) for line in said.lines}
+
+
+def keyed_content(record: Mapping[str, object]) -> object:
+    """What two signals with one idempotency key must have in common to be the same."""
+    return tuple(str(record.get(field) or "") for field in KEYED_CONTENT)
+
+
+def ambiguous(db: sqlite3.Connection, thread: Mapping[str, Said]) -> list[str]:
+    """Ids of a thread with two contents, or that somebody answered with a content that no line has."""
+    found = {id for id, said in thread.items() if len(contents(said)) > 1}
+    digests = {id: {digest(line) for line in said.lines} for id, said in thread.items()}
+    for said in thread.values():
+        answered, of = said.text("reply_to"), said.text("answers_digest")
+        if answered in digests and of and of not in digests[answered]:
+            found.add(answered)
+    for id in thread:
+        for (of,) in db.execute("SELECT digest FROM receipt WHERE signal_id = ? AND digest <> ''", (id,)):
+            if of not in digests[id]:
+                found.add(id)
+    return sorted(found)
+
+
+def receipts(db: sqlite3.Connection, signal_id: str) -> dict[str, str]:
+    """The recorded delivery state of a signal by reader: that of the latest receipt."""
+    found: dict[str, str] = {}
+    rows = db.execute("SELECT reader, state FROM receipt WHERE signal_id = ? ORDER BY at, state", (signal_id,))
+    for reader, state in rows:
+        found[reader] = "delivered" if state == "replied" else state
+    return found
+
+
+def delivery_state(
+    reader: str, said: Said, root: Said, thread: Mapping[str, Said], edges: Mapping[str, set[str]], recorded: str | None
+) -> str | None:
+    """A reader's receipt for a signal, promoted by its decision where it is a recipient."""
+    answers = [
+        each
+        for each in thread.values()
+        if each.intent in causality.DECISIONS and each.is_by(reader) and (each.text("reply_to") == said.id)
+    ]
+    standing = None
+    if reader in root.names("recipients") and said is root:
+        standing = causality.decision(reader, thread, edges)
+    elif reader in said.names("recipients") or reader in root.names("recipients"):
+        standing = causality.latest(answers, edges)
+    if standing is None:
+        return recorded
+    return STATES.get(standing.intent, "delivered")
+
+
+def _recipients(store: Store, db: sqlite3.Connection, thread: Mapping[str, Said], root: Said) -> list[Recipient]:
+    edges = causality.earlier(thread)
+    names = presence.names_by_reader(db)
+    recorded = receipts(db, root.id)
+    found = []
+    for identity in dict.fromkeys(root.names("recipients")):
+        each = Recipient(identity, names.get(identity))
+        standing = causality.decision(identity, thread, edges)
+        if standing is not None:
+            each.decision = standing.intent.lower()
+            each.signal_id = standing.id
+            each.stale = standing.intent == "AGREE" and _is_stale(identity, standing, thread, edges)
+        each.delivery_state = delivery_state(identity, root, root, thread, edges, recorded.get(identity))
+        found.append(each)
+    return found
+
+
+def _is_stale(reader: str, agreed: Said, thread: Mapping[str, Said], edges: Mapping[str, set[str]]) -> bool:
+    before = causality.reach(agreed.id, edges)
+    return any(
+        said.intent in ("PROPOSE", "COUNTER") and said.id not in before and not said.is_by(reader)
+        for said in thread.values()
+    )
+
+
+def _open(store: Store, id: str) -> tuple[sqlite3.Connection, str, dict[str, Said], Said]:
+    db = store.db()
+    thread_id = thread_of(db, find_id(db, id))
+    thread = load(db, thread_id)
+    if not thread:
+        raise UsageError(f"No signal of the thread {thread_id} can be read.", code="unknown-id", next=["gitmem doctor"])
+    return db, thread_id, thread, causality.root(thread)
+
+
+def thread(store: Store, id: str) -> Thread:
+    """The conversation that a thread id, or the id of any signal of it, stands for. Marks nothing.
+
+    Raises: UsageError where the log has no such id.
+    """
+    db, thread_id, said_by_id, root = _open(store, id)
+    edges = causality.earlier(said_by_id)
+    outcome = Thread(thread_id, root.id, _recipients(store, db, said_by_id, root))
+    outcome.ambiguous = ambiguous(db, said_by_id)
+    names = presence.names_by_session(db)
+    for said in causality.in_order(said_by_id, edges):
+        fields = shown(said.record)
+        fields["sender_name"] = names.get(said.text("sender_session") or "") or said.text("sender_name")
+        recorded = receipts(db, said.id)
+        states = {
+            reader: delivery_state(reader, said, root, said_by_id, edges, recorded.get(reader))
+            for reader in said.names("recipients")
+        }
+        fields["delivery"] = {reader: state for reader, state in states.items() if state}
+        outcome.signals.append(fields)
+    last = str(outcome.signals[-1]["signal_id"])
+    outcome.next = [command("gitmem", "reply", last, "your reply")]
+    if outcome.recipients:
+        outcome.next.append(command("gitmem", "converged", thread_id))
+    return outcome
+
+
+def converged(store: Store, id: str, *, strict: bool = False) -> Converged:
+    """Whether the latest decision of every recipient of the thread's root is AGREE.
+
+    Args:
+        strict: Each AGREE must also come after every PROPOSE and COUNTER but the reader's own.
+
+    Raises: UsageError where the thread is unknown or its root has no recipients.
+    """
+    db, thread_id, thread, root = _open(store, id)
+    if not root.names("recipients"):
+        raise UsageError(
+            f"The root of {thread_id} is a broadcast: nobody in particular was asked, so nobody can converge.",
+            hint="Propose with --to NAME to ask somebody.",
+            code="no-recipients",
+            next=[command("gitmem", "thread", thread_id)],
+        )
+    outcome = Converged(thread_id, root.id, _recipients(store, db, thread, root), strict=strict)
+    outcome.ambiguous = ambiguous(db, thread)
+    outcome.converged = outcome.converged and not outcome.ambiguous
+    outcome.commit = store.index.tip
+    outcome.next = _next_of(outcome)
+    return outcome
+
+
+def _next_of(outcome: Converged) -> list[str]:
+    if outcome.ambiguous:
+        return ["gitmem doctor", command("gitmem", "thread", outcome.thread_id)]
+    if outcome.converged:
+        return [command("gitmem", "thread", outcome.thread_id)]
+    if outcome.rejected or outcome.countered:
+        return [command("gitmem", "thread", outcome.thread_id)]
+    return [command("gitmem", "converged", outcome.thread_id, "--wait", "60s"), "gitmem sync"]

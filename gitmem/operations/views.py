@@ -1,0 +1,7 @@
+"""The views that the index keeps for these operations."""
+
+from __future__ import annotations
+
+from . import mail, presence
+
+VIEWS = (mail.VIEW, presence.VIEW)

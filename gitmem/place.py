@@ -1,0 +1,301 @@
+"""Where a repository is: its common git folder, this worktree's own one, and the worktree.
+
+Found the way git finds it, without starting git: every command begins here.
+"""
+
+from __future__ import annotations
+
+import os
+
+from gitmem.errors import StoreError, UsageError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# Only a config with one of these words can belong to a repository that is refused.
+_SUSPICIOUS = (b"extensions", b"mirror", b"promisor", b"partialclone", b":refs/*", b":refs/g", b":*", b":r*")
+_ESCAPES = {"n": "\n", "t": "\t", "b": "\b", '"': '"', "\\": "\\"}
+
+
+class Place:
+    """A repository as seen from one of its worktrees. Paths are absolute, links resolved.
+
+    Attributes:
+        common: The git folder that all worktrees share.
+        git_dir: This worktree's own git folder; `common` itself in the main worktree.
+        worktree: The top of the worktree, or None where the repository is bare.
+    """
+
+    __slots__ = ("common", "git_dir", "worktree")
+
+    def __init__(self, common: str, git_dir: str, worktree: str | None) -> None:
+        self.common = common
+        self.git_dir = git_dir
+        self.worktree = worktree
+
+    @property
+    def state(self) -> str:
+        """The folder of gitmem's own files, shared by all worktrees. It may not exist yet."""
+        return os.path.join(self.common, "gitmem")
+
+    def __repr__(self) -> str:
+        return f"Place({self.common!r}, {self.git_dir!r}, {self.worktree!r})"
+
+
+def find(
+    start: str,
+    *,
+    git_dir: str | None = None,
+    work_tree: str | None = None,
+    common_dir: str | None = None,
+) -> Place:
+    """The repository that `start` lies in.
+
+    Args:
+        start: A folder, usually the current one.
+        git_dir: The value of GIT_DIR, if it is set; nothing is searched then.
+        work_tree: The value of GIT_WORK_TREE, if it is set.
+        common_dir: The value of GIT_COMMON_DIR, if it is set.
+            All three are relative to `start`.
+
+    Raises:
+        UsageError: `not-a-repository`.
+    """
+    start = os.path.realpath(start)
+    if git_dir:
+        named = os.path.realpath(os.path.join(start, git_dir))
+        found = _git_dir_at(named)
+        if found is None:
+            raise _no_repository(f"GIT_DIR names {named}, which is no git repository")
+        top = _top_of(found, start)
+    else:
+        found, top = _search(start)
+    common = _common_of(found)
+    if common_dir:
+        common = os.path.realpath(os.path.join(start, common_dir))
+        if not os.path.isdir(os.path.join(common, "objects")):
+            raise _no_repository(f"GIT_COMMON_DIR names {common}, which is no git repository")
+    if work_tree:
+        top = os.path.realpath(os.path.join(start, work_tree))
+    elif common == found:  # as in git, linked worktrees do not heed core.bare and core.worktree
+        top = _configured_top(found, top)
+    return Place(common, found, top)
+
+
+def refuse_odd(place: Place) -> None:
+    """Refuse the kinds of repository that gitmem can't yet keep a log in.
+
+    Raises:
+        StoreError: `unsupported-repository`, with a sentence that names the kind.
+    """
+    common = place.common
+    if _has_bytes(os.path.join(common, "shallow")):
+        raise _odd("a shallow clone", "Make it a full clone with `git fetch --unshallow`.")
+    if _has_bytes(os.path.join(common, "objects", "info", "alternates")):
+        raise _odd(
+            "a clone that borrows objects from another repository (alternates)",
+            "Copy them with `git repack -ad`, then remove objects/info/alternates.",
+        )
+    config = _read(os.path.join(common, "config"))
+    lowered = config.lower()
+    if any(word in lowered for word in _SUSPICIOUS):
+        _refuse_odd_config(config)
+
+
+def _refuse_odd_config(config: bytes) -> None:
+    for key, value in read_config(config):
+        section, _, last = key.rpartition(".")
+        on = value.lower() not in ("", "false", "no", "off", "0")
+        if key == "extensions.refstorage" and value.lower() != "files":
+            raise _odd(
+                "a repository with reftable", "`git refs migrate --ref-format=files` makes it a usual one."
+            )
+        if key == "extensions.objectformat" and value.lower() != "sha1":
+            raise _odd("a repository with sha256 objects", "Use a repository with sha1 objects.")
+        if key == "extensions.partialclone" or (
+            section.startswith("remote.") and (last == "partialclonefilter" or (last == "promisor" and on))
+        ):
+            raise _odd("a partial clone", "Clone it again without `--filter`.")
+        if not section.startswith("remote."):
+            continue
+        if (last == "mirror" and on) or (last == "fetch" and _covers_ours(value)):
+            raise _odd(
+                "a mirror clone, whose next fetch would delete gitmem's refs",
+                f"Use a usual clone, or narrow the config value {key}.",
+            )
+
+
+def _covers_ours(refspec: str) -> bool:
+    """Whether a fetch refspec writes below refs/gitmem/, where a prune would delete the log."""
+    _, colon, destination = refspec.partition(":")
+    if not colon or refspec.startswith("^"):
+        return False
+    before, star, _ = destination.partition("*")
+    if not star:
+        return destination.startswith("refs/gitmem/")
+    return before.startswith("refs/gitmem/") or "refs/gitmem/".startswith(before)
+
+
+def read_config(data: bytes) -> Iterator[tuple[str, str]]:
+    """The keys and values of one git config file, in order, without its includes.
+
+    Section and last part of a key are lower-case, as git prints them. A key
+    without `=` is `true`. What git would call a syntax error is skipped.
+    """
+    lines = iter(data.decode("utf-8", "surrogateescape").lstrip("\ufeff").splitlines())
+    section = ""
+    for line in lines:
+        rest = line.strip()
+        if rest.startswith("["):
+            section, rest = _section(rest)
+        if not rest or rest[0] in "#;" or not section:
+            continue
+        name, equals, value = rest.partition("=")
+        if not equals:
+            yield f"{section}.{name.split('#')[0].split(';')[0].strip().lower()}", "true"
+            continue
+        yield f"{section}.{name.strip().lower()}", _value(value, lines)
+
+
+def _section(line: str) -> tuple[str, str]:
+    """The section that a header opens (empty where it is broken), and what follows on its line."""
+    name = line[1:]
+    quote = name.find('"')
+    end = name.find("]")
+    if quote == -1 or -1 < end < quote:
+        return (name[:end].strip().lower(), name[end + 1 :].strip()) if end != -1 else ("", "")
+    head, name, sub = name[:quote], name[quote + 1 :], ""
+    while name and name[0] != '"':
+        if name[0] == "\\":
+            name = name[1:]
+        sub, name = sub + name[:1], name[1:]
+    if not name.startswith('"]'):
+        return "", ""
+    return f"{head.strip().lower()}.{sub}", name[2:].strip()
+
+
+def _value(raw: str, more: Iterator[str]) -> str:
+    """A value with quotes, escapes, comments and continued lines resolved."""
+    kept, spaces, quoted, at = "", "", False, 0
+    while at < len(raw):
+        char = raw[at]
+        at += 1
+        if char == "\\":
+            if at == len(raw):
+                raw, at = next(more, ""), 0
+                continue
+            char = _ESCAPES.get(raw[at], raw[at])
+            at += 1
+        elif char == '"':
+            quoted = not quoted
+            continue
+        elif not quoted and char in "#;":
+            break
+        elif not quoted and char.isspace():
+            spaces += char if kept else ""
+            continue
+        kept, spaces = kept + spaces + char, ""
+    return kept
+
+
+def _search(start: str) -> tuple[str, str | None]:
+    folder = start
+    while True:
+        inside = os.path.join(folder, ".git")
+        if os.path.lexists(inside):
+            found = _git_dir_at(inside)
+            if found is not None:
+                return found, folder
+            if not os.path.isdir(inside):
+                raise _no_repository(f"{inside} points to no git repository")
+        if _is_git_dir(folder):
+            return folder, _top_of(folder, None)
+        above = os.path.dirname(folder)
+        if above == folder:
+            raise _no_repository(f"{start} is not in a git repository")
+        folder = above
+
+
+def _git_dir_at(path: str) -> str | None:
+    """The git folder that a path is, or that the `.git` file there names."""
+    if os.path.isfile(path):
+        text = _read(path)
+        if not text.startswith(b"gitdir: "):
+            return None
+        named = os.fsdecode(text[len(b"gitdir: ") :].rstrip(b"\r\n"))
+        path = os.path.join(os.path.dirname(path), named)
+    path = os.path.realpath(path)
+    return path if _is_git_dir(path) else None
+
+
+def _is_git_dir(path: str) -> bool:
+    if not os.path.lexists(os.path.join(path, "HEAD")):
+        return False
+    common = _common_of(path)
+    return os.path.isdir(os.path.join(common, "objects")) and os.path.isdir(os.path.join(common, "refs"))
+
+
+def _common_of(git_dir: str) -> str:
+    """The common folder: named by the file `commondir` in a linked worktree's git folder."""
+    named = os.fsdecode(_read(os.path.join(git_dir, "commondir")).rstrip(b"\r\n"))
+    return os.path.realpath(os.path.join(git_dir, named)) if named else git_dir
+
+
+def _top_of(git_dir: str, start: str | None) -> str | None:
+    """The worktree of a git folder that was found by itself: of a `.git`, or of a linked worktree.
+
+    Elsewhere `start`, as git takes the current folder where only GIT_DIR is set.
+    """
+    back = os.fsdecode(_read(os.path.join(git_dir, "gitdir")).rstrip(b"\r\n"))
+    if back and _common_of(git_dir) != git_dir:
+        return os.path.dirname(os.path.realpath(os.path.join(git_dir, back)))
+    if os.path.basename(git_dir) == ".git":
+        top = os.path.dirname(git_dir)
+        if start is None or start == top or start.startswith(os.path.join(top, "")):
+            return top
+    return start
+
+
+def _configured_top(git_dir: str, top: str | None) -> str | None:
+    """Heeds core.bare and core.worktree of a git folder that is no linked worktree's."""
+    config = _read(os.path.join(git_dir, "config"))
+    if b"worktreeconfig" in config.lower():
+        config += b"\n" + _read(os.path.join(git_dir, "config.worktree"))
+    values = {key: value for key, value in read_config(config) if key.startswith("core.")}
+    if "core.worktree" in values:
+        return os.path.realpath(os.path.join(git_dir, values["core.worktree"]))
+    return None if values.get("core.bare", "false").lower() in ("true", "yes", "on", "1") else top
+
+
+def _read(path: str) -> bytes:
+    """The content of a small file; empty where there is none that we may read."""
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError:
+        return b""
+
+
+def _has_bytes(path: str) -> bool:
+    try:
+        return os.stat(path).st_size > 0
+    except OSError:
+        return False
+
+
+def _no_repository(what: str) -> UsageError:
+    return UsageError(
+        f"{what}; nothing was read or written.",
+        hint="Run it inside a repository, or name one with -C DIR.",
+        code="not-a-repository",
+        next=["git init"],
+    )
+
+
+def _odd(kind: str, hint: str) -> StoreError:
+    return StoreError(
+        f"This is {kind}, which gitmem can't keep a log in yet; nothing was written.",
+        hint=hint,
+        code="unsupported-repository",
+    )

@@ -1,0 +1,59 @@
+"""What is said: frozen models of each kind and their one-line form.
+
+`line` and `read` turn records to bytes and back. Importing this room imports neither pydantic nor json.
+"""
+
+from __future__ import annotations
+
+from gitmem.records.form import LINE_MAX_BYTES, RecordError, SecretError, line, problem, read
+from gitmem.records.table import MODELS, STREAMS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from gitmem.records.name import Name
+    from gitmem.records.receipt import Receipt
+    from gitmem.records.session import Session
+    from gitmem.records.signal import Signal
+
+KINDS = tuple(MODELS)
+
+__all__ = [
+    "KINDS",
+    "LINE_MAX_BYTES",
+    "STREAMS",
+    "Name",
+    "Receipt",
+    "RecordError",
+    "SecretError",
+    "Session",
+    "Signal",
+    "line",
+    "problem",
+    "read",
+    "schema",
+]
+
+
+def schema(kind: str) -> dict[str, Any]:
+    """The JSON Schema (draft 2020-12) of the lines of a kind, as they are read.
+
+    Raises:
+        RecordError: There is no such kind.
+    """
+    if kind not in MODELS:
+        raise RecordError(f"{ascii(kind)} is not a kind of record; the kinds are {', '.join(KINDS)}")
+    from gitmem.records import models
+
+    return models.schema(kind)
+
+
+def __getattr__(name: str) -> Any:
+    """The models, by class name, imported on first use."""
+    for kind, place in MODELS.items():
+        if place.endswith(f":{name}"):
+            from gitmem.records import models
+
+            return models.model(kind)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

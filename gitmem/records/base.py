@@ -1,0 +1,122 @@
+"""What all kinds of record share, and the texts that their fields are made of.
+
+The models are the only source of the rules. `tools/compile_table.py` writes them down as plain literals
+(`table.py`), so that an everyday record is checked without importing pydantic.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationInfo
+from pydantic_core import PydanticCustomError
+
+MESSAGE_MAX_BYTES = 64 * 1024
+
+# Character classes, in the escapes that Rust's regexes and JSON Schema's have in common.
+_CONTROL = r"\u0000-\u001f\u007f-\u009f"
+_BIDI = r"\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"  # with the line and paragraph separators
+_UNSEEN = r"\u00ad\u180e\u200b-\u200f\u2060-\u206f\ufeff\ufff9-\ufffb"
+_SPACE = r"\u0020\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000"
+_PART = rf"[^{_CONTROL}{_BIDI}{_UNSEEN}{_SPACE}:,]+"
+
+_AT = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}Z$"
+_SIGNAL_ID = r"^sig-[a-z0-9]{4,32}$"
+_SESSION_ID = r"^sess-[a-z0-9]{4,32}$"
+_THREAD_ID = r"^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$"
+_WORK_UNIT = r"^[A-Z][A-Z0-9]*-[0-9]+$"
+_DIGEST = r"^[0-9a-f]{64}$"
+_AGENT = rf"^{_PART}:{_PART}:{_PART}$"
+_ADDRESS = rf"^[^{_CONTROL}{_BIDI}{_UNSEEN}{_SPACE},]+$"
+_NAME = rf"^[^{_CONTROL}{_BIDI}{_UNSEEN},]+$"
+_LINE = rf"^[^{_CONTROL}{_BIDI}]+$"
+_PATH = r"^[^\u0000]+$"
+
+# What a text must be, for error messages.
+FORMS = {
+    _AT: "a UTC time such as 2026-11-21T20:00:00.123456Z",
+    _SIGNAL_ID: "sig- and 4 to 32 lower-case letters or digits",
+    _SESSION_ID: "sess- and 4 to 32 lower-case letters or digits",
+    _THREAD_ID: "1 to 128 letters, digits, dots, colons, dashes or underscores, a letter or digit first",
+    _WORK_UNIT: "capitals and digits, a dash and a number, such as WU-123",
+    _DIGEST: "64 hexadecimal digits",
+    _AGENT: "owner:role:purpose, three parts without spaces or commas",
+    _ADDRESS: "an agent identity, a session id or human:<mail>, without spaces or commas",
+    _NAME: "one line without commas, control, bidi or invisible characters",
+    _LINE: "one line without control or bidi characters",
+    _PATH: "text without NUL",
+}
+
+
+class Also:
+    """What a pattern can't say of a text. The compiled table knows each of these by name.
+
+    Args:
+        max_bytes: Most bytes in UTF-8; 0 for no limit.
+        not_prefix: What it must not start with.
+        trimmed: Whether white space at either end is wrong.
+        written: The only values that are written; when reading any that the pattern allows will do.
+    """
+
+    def __init__(
+        self, *, max_bytes: int = 0, not_prefix: str = "", trimmed: bool = False, written: tuple[str, ...] = ()
+    ) -> None:
+        self.max_bytes = max_bytes
+        self.not_prefix = not_prefix
+        self.trimmed = trimmed
+        self.written = written
+
+    def __call__(self, value: str, info: ValidationInfo) -> str:
+        size = len(value.encode())
+        wrong = ""
+        if self.max_bytes and size > self.max_bytes:
+            wrong = f"is {size} bytes, and at most {self.max_bytes} are allowed"
+        elif self.not_prefix and value.startswith(self.not_prefix):
+            wrong = f"must not start with {self.not_prefix}"
+        elif self.trimmed and value != value.strip():
+            wrong = "must not start or end with white space"
+        elif self.written and info.context == "writing" and value not in self.written:
+            wrong = f"must be {' or '.join(self.written)}"
+        if wrong:
+            raise PydanticCustomError("also", "{wrong}", {"wrong": wrong})
+        return value
+
+
+SignalId = Annotated[str, StringConstraints(pattern=_SIGNAL_ID)]
+SessionId = Annotated[str, StringConstraints(pattern=_SESSION_ID)]
+ThreadId = Annotated[str, StringConstraints(pattern=_THREAD_ID)]
+WorkUnit = Annotated[str, StringConstraints(pattern=_WORK_UNIT, max_length=64)]
+Digest = Annotated[str, StringConstraints(pattern=_DIGEST)]
+AgentIdentity = Annotated[
+    # "human:" names a person: an agent that took it could be taken for one.
+    str, StringConstraints(pattern=_AGENT, max_length=256), AfterValidator(Also(not_prefix="human:"))
+]
+Address = Annotated[str, StringConstraints(pattern=_ADDRESS, max_length=256)]
+DisplayName = Annotated[
+    str, StringConstraints(pattern=_NAME, max_length=64), AfterValidator(Also(trimmed=True))
+]
+Axis = Annotated[str, StringConstraints(pattern=_LINE, max_length=200)]
+Line = Annotated[str, StringConstraints(pattern=_LINE, max_length=1024)]
+Path = Annotated[str, StringConstraints(pattern=_PATH, max_length=4096)]
+Message = Annotated[
+    str, StringConstraints(min_length=1), AfterValidator(Also(max_bytes=MESSAGE_MAX_BYTES))
+]
+
+
+class Record(BaseModel):
+    """One line of the log. A kind is a subclass in a file of its own."""
+
+    model_config = ConfigDict(frozen=True, extra="allow", strict=True)
+
+    KIND: ClassVar[str]
+    STREAM: ClassVar[str]  # the folder of the log that its lines go to
+    KEPT: ClassVar[tuple[str, ...]] = ()  # fields that are written even when empty
+    FIRST_OF: ClassVar[dict[str, str]] = {}  # old names: the first entry of the list that took their place
+
+    at: Annotated[str, StringConstraints(pattern=_AT)] = Field(
+        description="When it was written, by the writer's clock, in UTC with microseconds."
+    )
+    kind: str = Field(description="What is said: the name of this schema.")
+    schema_version: Literal["A2A.V1"] = Field(
+        default="A2A.V1", description="The contract's version; records of other versions are kept but not read."
+    )

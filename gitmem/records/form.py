@@ -1,0 +1,245 @@
+"""The one-line form: a record to bytes, and bytes to a record.
+
+`{"at":"2026-11-21T20:00:00.123456Z","kind":"signal",…}`: fields in the order of the model, empty ones left
+out, unknown ones last and as they were given. Everyday records pass by the compiled table; what is not
+plainly right goes to the pydantic models, which alone may refuse.
+"""
+
+from __future__ import annotations
+
+import time
+
+from gitmem.errors import UsageError
+from gitmem.records.plain import carried, plain
+from gitmem.records.secrets import find_in, marked
+from gitmem.records.table import FIELDS, FILLED, FIRST_OF, MODELS, REQUIRED
+
+try:
+    # The json package would cost a write a third of an empty Python (it imports re).
+    from _json import encode_basestring as _quote
+except ImportError:  # not CPython
+    from json.encoder import encode_basestring as _quote
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
+LINE_MAX_BYTES = 256 * 1024
+VERSION = "A2A.V1"
+_OWN = ("at", "kind", "created_at", "read_at")  # the line's own time and kind
+
+
+class RecordError(UsageError):
+    """A record that breaks the contract. Nothing was written."""
+
+    code = "invalid-record"
+
+
+class SecretError(UsageError):
+    """A record with text that looks like a secret. Nothing was written."""
+
+    code = "secret"
+
+
+def line(kind: str, at: int, fields: Mapping[str, object], *, allow_secret: bool = False) -> bytes:
+    """The canonical line of a record, without LF.
+
+    Args:
+        kind: One of `gitmem.records.KINDS`.
+        at: When it is written, in microseconds since 1970-01-01 UTC.
+        fields: The record's fields without its time and kind. Empty ones count as not given.
+        allow_secret: Whether text that looks like a secret may pass.
+
+    Raises:
+        RecordError: A field is missing, unfit or too long; the message names it.
+        SecretError: A text looks like a secret.
+    """
+    if kind not in MODELS:
+        raise RecordError(f"{ascii(kind)} is not a kind of record; the kinds are {', '.join(MODELS)}")
+    record = _prepared(kind, fields)
+    stamp = _format(at)
+    everyday = plain(kind, record, writing=True)
+    if not everyday:
+        _ask(kind, stamp, record)
+    parts = [f'{{"at":"{stamp}","kind":"{kind}"']
+    for name, value in record.items():
+        parts.append(f",{_quote(name)}:{_json(value)}")
+    parts.append("}")
+    if not allow_secret and (not everyday or marked(record.values())):
+        _refuse_secrets(kind, record)
+    content = "".join(parts).encode()
+    if len(content) > LINE_MAX_BYTES:
+        raise RecordError(
+            f"The {kind} would be a line of {len(content)} bytes, and at most {LINE_MAX_BYTES} are allowed"
+        )
+    return content
+
+
+def read(line: bytes) -> dict[str, Any] | None:
+    """The record that a line of the log holds, or None where it holds none that this version can read.
+
+    Defaults are filled in, and an old name stands in for the new one that is missing. Reading is more
+    lenient than writing, as the contract says. The outer form is the log's business and not checked again.
+    """
+    record = _parsed(line)
+    if record is None:
+        return None
+    kind = record["kind"]
+    if record.get("schema_version", VERSION) != VERSION or kind not in MODELS:
+        return None
+    _fill(kind, record)
+    if plain(kind, record, writing=False):
+        return record
+    return None if _fault(record) else record
+
+
+def problem(line: bytes) -> str | None:
+    """Why a line of the log is not a record that `read` gives, as a sentence, or None where it is one."""
+    record = _parsed(line)
+    if record is None:
+        return "The line is not one JSON object of its own time, each name once, in whole characters"
+    kind = record["kind"]
+    if kind not in MODELS:
+        return f"The kind {ascii(kind)[:80]} is unknown to this version"
+    version = record.get("schema_version", VERSION)
+    if version != VERSION:
+        return f"The schema_version {ascii(version)[:80]} is not {VERSION}, the one that this version reads"
+    _fill(kind, record)
+    return _fault(record)
+
+
+def _prepared(kind: str, fields: Mapping[str, object]) -> dict[str, object]:
+    """The fields as they will stand in the line, in its order."""
+    for old, new in FIRST_OF[kind].items():
+        fields = _with_old_name(kind, fields, old, new)
+    specs, required, filled = FIELDS[kind], REQUIRED[kind], FILLED[kind]
+    record: dict[str, object] = {}
+    for name in specs:
+        value = fields.get(name)
+        if value or not (value is None or isinstance(value, (str, bool, list, tuple))):
+            record[name] = value
+        elif name in required:
+            if value is not None:
+                record[name] = value  # for the sentence that says it is empty
+        elif name in filled:
+            record[name] = filled[name]
+    for name, value in fields.items():
+        if name not in specs:
+            if name in _OWN or not isinstance(name, str):
+                raise RecordError(f"The {kind}'s {name} is no field: the line has its time and kind already")
+            record[name] = value
+    return record
+
+
+def _with_old_name(kind: str, fields: Mapping[str, object], old: str, new: str) -> Mapping[str, object]:
+    """The fields with the old name written beside the list that took its place, one from the other."""
+    entries, first = fields.get(new), fields.get(old)
+    if not entries:
+        return {**fields, new: [first]} if first else fields
+    if not isinstance(entries, (list, tuple)):
+        return fields
+    if first and first != entries[0]:
+        raise RecordError(f"The {kind}'s {old} is not the first of its {new}, and it stands for nothing else")
+    return {**fields, old: entries[0]}
+
+
+def _ask(kind: str, stamp: str, record: Mapping[str, object]) -> None:
+    """RecordError where the models refuse the record, or JSON can't carry it."""
+    from gitmem.records.models import fault
+
+    for name, value in record.items():
+        if not (carried(name) and carried(value)):
+            raise RecordError(_uncarried(kind, name))
+    sentence = fault({"at": stamp, "kind": kind, **record}, writing=True)
+    if sentence:
+        raise RecordError(sentence)
+
+
+def _fault(record: Mapping[str, object]) -> str | None:
+    """What the models say of a record that was read, or None where it is right."""
+    from gitmem.records.models import fault
+
+    for name, value in record.items():
+        if not (carried(name) and carried(value)):
+            return _uncarried(str(record["kind"]), name)
+    return fault(record, writing=False)
+
+
+def _uncarried(kind: str, name: str) -> str:
+    return f"The {kind}'s {ascii(name)[1:-1]} holds what JSON in UTF-8 can't carry: half a character, NaN, depth"
+
+
+def _json(value: object) -> str:
+    if isinstance(value, str):
+        return _quote(value)
+    if value is True:
+        return "true"
+    if isinstance(value, (list, tuple)) and all(isinstance(item, str) for item in value):
+        return f"[{','.join(map(_quote, value))}]"
+    import json
+
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
+def _refuse_secrets(kind: str, record: Mapping[str, object]) -> None:
+    for name, value in record.items():
+        found = find_in([name, value])
+        if found:
+            raise SecretError(
+                f"The {kind}'s {name} looks like it holds {found}; nothing was written",
+                hint="Take it out: the log is pushed to where others read it. "
+                "If it is no secret, say --allow-secret.",
+            )
+
+
+def _format(micros: int) -> str:
+    seconds, fraction = divmod(micros, 1_000_000)
+    if not 0 <= seconds < 253_402_300_800:
+        raise RecordError(f"The time {micros} microseconds is not between the years 1970 and 9999")
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)) + f".{fraction:06d}Z"
+
+
+def _parsed(line: bytes) -> dict[str, Any] | None:
+    """The one object of a line, with a kind and the line's own time, or None."""
+    decode = _decoders[0] if _decoders else _decoder()
+    try:
+        text = line.decode()
+        record, end = decode(text)
+    except (ValueError, RecursionError):
+        return None
+    if end != len(text) or type(record) is not dict or type(record.get("kind")) is not str:
+        return None
+    if record.get("at") != text[7:34] or ("\\u" in text and not carried(record)):
+        return None
+    return record
+
+
+def _decoder() -> Callable[[str], tuple[Any, int]]:
+    """A JSON reader that refuses a name given twice: of two values each reader could take another."""
+    import json
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        record = dict(pairs)
+        if len(record) != len(pairs):
+            raise ValueError("a name stands twice")
+        return record
+
+    def refuse(constant: str) -> Any:
+        raise ValueError(f"{constant} is not JSON")
+
+    _decoders.append(json.JSONDecoder(object_pairs_hook=once, parse_constant=refuse).raw_decode)
+    return _decoders[0]
+
+
+_decoders: list[Callable[[str], tuple[Any, int]]] = []
+
+
+def _fill(kind: str, record: dict[str, Any]) -> None:
+    """Put in the defaults, and for a list that is missing the old name's one entry."""
+    for old, new in FIRST_OF[kind].items():
+        if new not in record and record.get(old) is not None:
+            record[new] = [record[old]]
+    for name, value in FILLED[kind].items():
+        if name not in record:
+            record[name] = list(value) if isinstance(value, tuple) else value

@@ -1,0 +1,45 @@
+"""Ids: a prefix, a dash and 12 characters of lower-case Crockford base32 (60 bits)."""
+
+from __future__ import annotations
+
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
+_LENGTH = 12
+_ID_CHARACTERS = "0123456789abcdefghijklmnopqrstuvwxyz"
+
+
+def new_id(prefix: str, random: Callable[[int], bytes] = os.urandom) -> str:
+    """A new id such as `sig-3f9k2m7q1x0z`.
+
+    Args:
+        prefix: What it names: `sig`, `sess`, `thread`, …
+        random: Gives that many secure random bytes.
+    """
+    return f"{prefix}-{_crockford(random(8))}"
+
+
+def keyed_id(prefix: str, *parts: str) -> str:
+    """The id that the same parts always have, from the SHA-256 of the parts joined by LF."""
+    from hashlib import sha256
+
+    digest = sha256("\n".join(parts).encode()).digest()
+    return f"{prefix}-{_crockford(digest)}"
+
+
+def is_id(prefix: str, text: str) -> bool:
+    """Whether this is an id with that prefix: ours, or another of 4 to 32 lower-case letters or digits."""
+    head = f"{prefix}-"
+    if not text.startswith(head):
+        return False
+    rest = text[len(head) :]
+    return 4 <= len(rest) <= 32 and not rest.lstrip(_ID_CHARACTERS)
+
+
+def _crockford(data: bytes) -> str:
+    number = int.from_bytes(data[:8], "big") >> 64 - 5 * _LENGTH
+    return "".join(_ALPHABET[number >> shift & 31] for shift in range(5 * _LENGTH - 5, -1, -5))

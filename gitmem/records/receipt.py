@@ -1,0 +1,30 @@
+"""A receipt: a signal has reached a reader (the contract's A2AReceiptV1)."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import AfterValidator, Field
+
+from gitmem.records.base import Address, Also, Digest, Line, Record, SignalId
+
+
+class Receipt(Record):
+    """One reader has one signal. What the reader decided is computed from signals, not from receipts."""
+
+    KIND: ClassVar[str] = "receipt"
+    STREAM: ClassVar[str] = "receipts"
+
+    kind: Literal["receipt"] = Field(default="receipt", description="Always `receipt`.")
+    signal_id: SignalId = Field(description="The signal that was read.")
+    reader_identity: Address = Field(
+        description="Who read it: an agent identity, else a session id, else `human:<mail>`."
+    )
+    delivery_state: Annotated[
+        Literal["delivered", "acked", "rejected"], AfterValidator(Also(written=("delivered",)))
+    ] = Field(
+        default="delivered",
+        description="Only `delivered` is written; imported `acked` and `rejected` are read, and decisions overrule them.",
+    )
+    answers_digest: Digest = Field(description="Digest of the line that was read.")
+    idempotency_key: Line | None = Field(default=None, description="The key of an importing adapter.")

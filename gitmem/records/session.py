@@ -1,0 +1,32 @@
+"""A session: an agent at work in one worktree, from its start to its end."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from gitmem.records.base import Address, AgentIdentity, Axis, DisplayName, Path, Record, SessionId, WorkUnit
+
+
+class Session(Record):
+    """A session starts, changes or ends, and what it is at that moment."""
+
+    KIND: ClassVar[str] = "session"
+    STREAM: ClassVar[str] = "sessions"
+
+    kind: Literal["session"] = Field(default="session", description="Always `session`.")
+    session_id: SessionId = Field(description="The name of this session.")
+    event: Literal["start", "change", "end"] = Field(description="What happened to it.")
+    agent_identity: AgentIdentity | None = Field(
+        default=None, description="`owner:role:purpose`: who the agent is, beyond this session."
+    )
+    display_name: DisplayName = Field(description="What others call it: 1 to 64 characters.")
+    clone_id: Axis = Field(description="The clone that it works in.")
+    worktree: Path | None = Field(default=None, description="The worktree that it works in; none in a bare repository.")
+    wu_id: WorkUnit | None = Field(default=None, description="The work unit that it works on.")
+    initiative_id: Axis | None = Field(default=None, description="The initiative that it works on.")
+    lane: Axis | None = Field(default=None, description="The lane that it works in.")
+    client: Axis | None = Field(default=None, description="The harness that runs it, such as `claude-code`.")
+    workspace_id: Axis | None = Field(default=None, description="Routing key of a hosted transport.")
+    harness_session: Address | None = Field(default=None, description="The harness's own id of it.")

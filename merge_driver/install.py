@@ -1,0 +1,179 @@
+"""The merge driver in a repository: on, off, and whether it works.
+
+Two files of the common git folder say that `gm-*.jsonl` are merged by union: `config` names the
+program, `info/attributes` the paths (it outranks the tree and serves linked worktrees). Both are
+the user's: our lines are marked and are added and removed as text, and whatever anybody wrote
+before, after or between them stays byte for byte. `git config` could add them, but not take them
+away without a trace.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+
+from gitmem.errors import StoreError, UsageError
+from gitmem.git.run import run
+
+from .marked import Block, edit, read
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitmem.place import Place
+
+# Where the program is missing or fails, git's own union: no canonical form, but no line is lost.
+ARGUMENTS = " %O %A %B || git merge-file --union -q %A %O %B"
+
+_NAME = b"union of lines"
+_TAG = b" # gitmem"
+_DRIVER_KEY = b"merge.gitmem.driver\n"
+_RULE = b"gm-*.jsonl merge=gitmem"
+_NEW_FOLDER = b"; new folder"
+# A value that `git config` has changed since has lost its tag, and is the user's.
+_SECTION = Block(
+    lambda line: line.startswith((b"\tname = ", b'\tdriver = "')) and line.rstrip().endswith(_TAG),
+    section=b'[merge "gitmem"]',
+)
+_RULES = Block(lambda line: line.rstrip() == _RULE)
+
+
+class Status:
+    """What of the driver is there.
+
+    Attributes:
+        driver: The command that git would run, from whatever config it comes; None without one.
+        ours: Whether that is the line that `install` wrote.
+        attributes: Whether git would use the driver for the log's files.
+        program: The program that our line names; None where the driver isn't ours.
+        runnable: Whether that program exists and may be executed.
+    """
+
+    __slots__ = ("attributes", "driver", "ours", "program", "runnable")
+
+    def __init__(self, driver: str | None, ours: bool, attributes: bool, program: str | None) -> None:
+        self.driver = driver
+        self.ours = ours
+        self.attributes = attributes
+        self.program = program
+        self.runnable = program is not None and os.path.isfile(program) and os.access(program, os.X_OK)
+
+    @property
+    def installed(self) -> bool:
+        """All of it is there, and the program can be run."""
+        return self.ours and self.attributes and self.runnable
+
+
+def install(place: Place, program: str) -> list[str]:
+    """Have git merge the log's files by union, in every worktree of this repository.
+
+    A `merge.gitmem.driver` that somebody else wrote into the repository's config is left alone.
+
+    Args:
+        program: Absolute path of the console script `gitmem-merge`. Never `python -m`, which would
+            run a folder `gitmem` of the work tree.
+
+    Returns:
+        The files that were changed: none where the same was installed before.
+
+    Raises:
+        UsageError: `program` is no absolute path, or has control characters.
+        StoreError: A file is locked or can't be read or written; it is as it was.
+    """
+    if not os.path.isabs(program) or any(ord(char) < 32 for char in program):
+        raise UsageError(f"{program!r} is no absolute path of a program that git could run.")
+    config, attributes = _config(place), _attributes(place)
+    note = b"" if os.path.isdir(os.path.dirname(attributes)) else _NEW_FOLDER
+    # The driver first: an attribute that names a missing driver leaves conflict markers.
+    changed = [
+        edit(config, lambda old: _with_section(place, old, program), like=config),
+        edit(attributes, lambda old: _with_rule(old, note), like=config),
+    ]
+    return [path for path in changed if path]
+
+
+def uninstall(place: Place) -> list[str]:
+    """Take out exactly what `install` put in; the files that were changed.
+
+    Raises:
+        StoreError: A file is locked or can't be read or written; it is as it was.
+    """
+    config, attributes = _config(place), _attributes(place)
+    marker = _RULES.take_out(read(attributes) or b"")[1]
+    changed = [
+        edit(attributes, _RULES.without, like=config),
+        edit(config, _SECTION.without, like=config),
+    ]
+    if _NEW_FOLDER in marker:
+        try:
+            os.rmdir(os.path.dirname(attributes))
+        except OSError:
+            pass  # somebody else keeps something there now
+    return [path for path in changed if path]
+
+
+def status(place: Place) -> Status:
+    """What git itself says of the driver. StoreError where git can't be asked."""
+    sample = "signals/2026-11/21/gm-x.jsonl"
+    attribute = run(place.common, ["check-attr", "-z", "merge", "--", sample]).out.split(b"\0")[2]
+    answer = run(place.common, ["config", "-z", "--get", "merge.gitmem.driver"], check=False)
+    driver = os.fsdecode(answer.out[:-1]) if answer.code == 0 else None
+    program = _program(driver or "")
+    ours = program is not None and _SECTION.holds(read(_config(place)), _lines_of(program))
+    return Status(driver, ours, attribute == b"gitmem", program if ours else None)
+
+
+def _config(place: Place) -> str:
+    return os.path.join(place.common, "config")
+
+
+def _attributes(place: Place) -> str:
+    return os.path.join(place.common, "info", "attributes")
+
+
+def _driver(program: str) -> str:
+    """The command for git, which replaces the %-letters in it and gives it to `sh`."""
+    return shlex.quote(program).replace("%", "%%") + ARGUMENTS
+
+
+def _program(driver: str) -> str | None:
+    """The inverse of `_driver`, or None for a driver that wasn't made by it."""
+    try:
+        words = shlex.split(driver.removesuffix(ARGUMENTS).replace("%%", "%"))
+    except ValueError:
+        return None
+    return words[0] if words and _driver(words[0]) == driver else None
+
+
+def _lines_of(program: str) -> bytes:
+    """The lines of our config section, below its head."""
+    value = os.fsencode(_driver(program).replace("\\", "\\\\").replace('"', '\\"'))
+    return b"\tname = " + _NAME + _TAG + b'\n\tdriver = "' + value + b'"' + _TAG + b"\n"
+
+
+def _with_section(place: Place, old: bytes | None, program: str) -> bytes | None:
+    body = _lines_of(program)
+    if _SECTION.holds(old, body):
+        return old
+    theirs = _settings(place, _SECTION.take_out(old or b"")[0])
+    if any(setting.startswith(_DRIVER_KEY) for setting in theirs):
+        return old
+    new = _SECTION.add(old, body)
+    ours = [b"merge.gitmem.name\n" + _NAME, _DRIVER_KEY + os.fsencode(_driver(program))]
+    if _settings(place, new) != theirs + ours:
+        raise StoreError(
+            f"{_config(place)} was left as it is: git would not read a section at its end as it is written.",
+            hint="Look at the last lines of that file; `git config --local --list` shows what git reads.",
+        )
+    return new
+
+
+def _with_rule(old: bytes | None, note: bytes) -> bytes | None:
+    if _RULES.holds(old, _RULE + b"\n"):
+        return old
+    marker = _RULES.take_out(old or b"")[1]
+    return _RULES.add(old, _RULE + b"\n", _NEW_FOLDER if _NEW_FOLDER in marker else note)
+
+
+def _settings(place: Place, config: bytes) -> list[bytes]:
+    """Every setting of a config as git reads it, `key LF value`, in order."""
+    return run(place.common, ["config", "--file", "-", "--list", "-z"], input=config).out.split(b"\0")[:-1]

@@ -1,0 +1,72 @@
+"""`gitmem-merge %O %A %B`: git's merge driver for the log's files.
+
+What git asks of a driver stands in `man gitattributes`, "Defining a custom merge driver", and is
+quoted beside the lines that obey it. A driver runs once for each path of a merge, so it imports
+nothing but the union. Git must call the console script by its absolute path: `python -m` puts the
+work tree first on the module path, where a folder `gitmem` would be run instead of this one.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from gitmem.log.union import union
+
+USAGE = (
+    "gitmem-merge is the merge driver that git runs for gm-*.jsonl, as `gitmem-merge %O %A %B` "
+    "(base, ours, theirs); `gitmem init` installs it."
+)
+
+
+def main() -> int:
+    """Leave the union of two files in the first of them.
+
+    Returns:
+        0 where that is done; 2 for bad usage and 1 where a file can't be read or written, with a
+        sentence on standard error and `%A` as it was. The driver line then goes on with git's own union.
+    """
+    if len(sys.argv) != 4:
+        print(USAGE, file=sys.stderr)
+        return 2
+    # "to merge ancestor's version (%O), current version (%A) and the other branches' version (%B)".
+    # A union never takes a line away, so the ancestor tells nothing and isn't read.
+    _ancestor, ours, theirs = sys.argv[1:]
+    try:
+        current = _read(ours)
+        merged = union(current, _read(theirs))
+        # "The merge driver is expected to leave the result of the merge in the file named with %A
+        # by overwriting it"
+        if merged != current:
+            _replace(ours, merged)
+    except OSError as error:
+        where = f" ({error.filename})" if error.filename else ""
+        print(f"gitmem-merge: {error.strerror}{where}; nothing was merged.", file=sys.stderr)
+        # "or non-zero if there were conflicts"; above 128 it would mean a crash, and git would give up.
+        return 1
+    # "and exit with zero status if it managed to merge them cleanly". Union always does.
+    return 0
+
+
+def _read(path: str) -> bytes:
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def _replace(path: str, content: bytes) -> None:
+    """Overwrite in one step: a disk that fills up, or a kill, must not leave half of `%A` to the fallback."""
+    path = os.path.realpath(path)
+    beside = f"{path}.gitmem-{os.getpid()}"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    descriptor = os.open(beside, flags, os.stat(path).st_mode & 0o777)
+    try:
+        with open(descriptor, "wb") as file:
+            file.write(content)
+        os.replace(beside, path)
+    except BaseException:
+        os.unlink(beside)
+        raise
+
+
+if __name__ == "__main__":
+    sys.exit(main())

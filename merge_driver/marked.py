@@ -1,0 +1,164 @@
+"""Marked lines in a text file of the user's: added at its end, taken out without a trace.
+
+A marker starts our lines and keeps what their removal must know: whether the file is new, whether
+a newline was added to the user's last line. Texts are bytes, so nobody's encoding or line ends matter.
+"""
+
+from __future__ import annotations
+
+import os
+from binascii import crc32
+
+from gitmem.errors import StoreError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+MARK = b"# gitmem: written by gitmem init, removed by gitmem init --uninstall"
+_NEW_FILE = b"; new file"
+_NEWLINE = b"; newline added after "
+
+
+class Block:
+    """Our lines of one file.
+
+    Args:
+        is_ours: Whether a line below the marker is one of ours; others there are the user's.
+        section: The head of the config section that the marker stands on; empty in other files.
+    """
+
+    __slots__ = ("head", "is_ours", "section")
+
+    def __init__(self, is_ours: Callable[[bytes], bool], section: bytes = b"") -> None:
+        self.is_ours = is_ours
+        self.section = section
+        self.head = section + b" " + MARK if section else MARK
+
+    def add(self, old: bytes | None, body: bytes, note: bytes = b"") -> bytes:
+        """The text (None: no file) with `body` as our lines, at its end; those of before go."""
+        rest, marker = self.take_out(old or b"")
+        if old is None or _NEW_FILE in marker:
+            note += _NEW_FILE
+        if rest and not rest.endswith(b"\n"):
+            note += _NEWLINE + _sum(_lines(rest)[-1])
+            rest += b"\n"
+        return rest + self.head + note + b"\n" + body
+
+    def holds(self, text: bytes | None, body: bytes) -> bool:
+        """Whether `body` stands below our marker, as it was added."""
+        _, marked, below = (text or b"").partition(self.head)
+        return bool(marked) and below.partition(b"\n")[2].startswith(body)
+
+    def without(self, old: bytes | None) -> bytes | None:
+        """The text as it would be without us; None for no file."""
+        if old is None:
+            return None
+        rest, marker = self.take_out(old)
+        return None if not rest and _NEW_FILE in marker else rest
+
+    def take_out(self, text: bytes) -> tuple[bytes, bytes]:
+        """The text without our lines, and our marker (empty where there is none)."""
+        kept: list[bytes] = []
+        marker, at, inside = b"", 0, False
+        for line in _lines(text):
+            if line.startswith(self.head):
+                marker, at, inside = line, len(kept), True
+            elif not (inside and self.is_ours(line)):
+                inside = inside and not line.lstrip().startswith(b"[")
+                kept.append(line)
+        if marker and self.section and _has_setting(kept[at:]):
+            kept.insert(at, self.section + b"\n")  # `git config` put a setting of the user's below our head
+        noted = marker.partition(_NEWLINE)[2][:8]
+        if noted and kept and at == len(kept) and noted == _sum(kept[-1][:-1]):
+            kept[-1] = kept[-1][:-1]
+        return b"".join(kept), marker
+
+
+def _has_setting(lines: list[bytes]) -> bool:
+    """Whether a setting stands before the next section."""
+    for line in lines:
+        word = line.lstrip()[:1]
+        if word not in (b"", b"#", b";"):
+            return word != b"["
+    return False
+
+
+def _lines(text: bytes) -> list[bytes]:
+    """Split after each LF alone (`splitlines` also splits at CR)."""
+    parts = text.split(b"\n")
+    return [part + b"\n" for part in parts[:-1]] + [part for part in parts[-1:] if part]
+
+
+def _sum(line: bytes) -> bytes:
+    return b"%08x" % crc32(line)
+
+
+def read(path: str) -> bytes | None:
+    """The content of a file, None where there is none. StoreError where it can't be read."""
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise StoreError(f"{path} can't be read ({error.strerror}); nothing was changed.") from error
+
+
+def edit(path: str, change: Callable[[bytes | None], bytes | None], like: str) -> str | None:
+    """Change a file in one step, under the lock that git itself takes for it.
+
+    Args:
+        change: Old text to new text; None stands for no file. It may be called twice.
+        like: A file whose permissions a new file gets.
+
+    Returns:
+        `path`, or None where there was nothing to change.
+
+    Raises:
+        StoreError: It is locked or can't be written; it is as it was.
+    """
+    old = read(path)
+    new = change(old)
+    if new == old:
+        return None
+    target = os.path.realpath(path)  # a link stays, and what it points to is changed
+    lock = target + ".lock"
+    try:
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        descriptor = os.open(lock, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
+    except FileExistsError:
+        raise StoreError(
+            f"{path} is locked by another process ({lock} exists); it is as it was.",
+            hint="Try again; if no git is running in this repository, remove that lock file.",
+            code="locked",
+        ) from None
+    except OSError as error:
+        raise _unwritable(path, error) from error
+    try:
+        with open(descriptor, "wb") as file:
+            now = read(path)
+            new = new if now == old else change(now)
+            file.write(new or b"")
+            file.flush()
+            os.fsync(file.fileno())
+        if new is None:
+            os.unlink(target)
+        else:
+            model = like if now is None else target
+            if os.path.exists(model):
+                os.chmod(lock, os.stat(model).st_mode & 0o777)
+            os.replace(lock, target)
+    except OSError as error:
+        raise _unwritable(path, error) from error
+    finally:
+        if os.path.lexists(lock):
+            os.unlink(lock)
+    return path
+
+
+def _unwritable(path: str, error: OSError) -> StoreError:
+    return StoreError(
+        f"{path} can't be written ({error.strerror}); it is as it was.",
+        hint="Check the permissions of that file and its folder, and the space on its disk.",
+    )

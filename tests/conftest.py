@@ -1,0 +1,71 @@
+"""A git that nobody's own configuration can reach, and a repository to try things on."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+from hypothesis import settings
+
+settings.register_profile("quick", max_examples=200, derandomize=True, deadline=None)
+settings.register_profile("deep", max_examples=5_000, deadline=None)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
+
+SESSION_VARIABLES = ("CLAUDE_CODE_SESSION_ID", "CODEX_THREAD_ID", "CURSOR_SESSION_ID", "GEMINI_SESSION_ID")
+OURS = ("GITMEM_", "LUMENFLOW_", "GIT_")
+
+
+class Git(Protocol):
+    """Runs git and returns what it prints."""
+
+    def __call__(self, *args: str, cwd: Path | None = None, input: str | None = None) -> str: ...
+
+
+@pytest.fixture(autouse=True)
+def isolated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """No home, no git configuration of a user or system, one identity, no session of a harness."""
+    for name in list(os.environ):
+        if name.startswith(OURS) or name in SESSION_VARIABLES:
+            monkeypatch.delenv(name)
+    home = tmp_path / "no-home"
+    home.write_text("A file: whatever wants to keep something in the home folder fails.\n")
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("USERPROFILE", str(home))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(home / "config"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(home / "state"))
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
+    monkeypatch.setenv("GIT_CONFIG_SYSTEM", os.devnull)
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    for role in ("AUTHOR", "COMMITTER"):
+        monkeypatch.setenv(f"GIT_{role}_NAME", "Test Person")
+        monkeypatch.setenv(f"GIT_{role}_EMAIL", "person@example.org")
+    yield
+
+
+@pytest.fixture
+def git(tmp_path: Path) -> Git:
+    """`git("log", "-1", cwd=repo)` → its standard output; an exit status other than 0 fails the test."""
+
+    def run(*args: str, cwd: Path | None = None, input: str | None = None) -> str:
+        done = subprocess.run(
+            ["git", *args], cwd=cwd or tmp_path, input=input, capture_output=True, text=True, timeout=60
+        )
+        assert done.returncode == 0, f"git {' '.join(args)}: {done.stderr}"
+        return done.stdout
+
+    return run
+
+
+@pytest.fixture
+def repo(tmp_path: Path, git: Git) -> Path:
+    """A fresh repository with one commit on `main`."""
+    path = tmp_path / "repo"
+    git("init", "--quiet", "--initial-branch=main", str(path))
+    (path / "README").write_text("A repository for tests.\n")
+    git("add", "README", cwd=path)
+    git("commit", "--quiet", "-m", "First", cwd=path)
+    return path

@@ -1,0 +1,175 @@
+"""The outer form of a line: its time, its digest, and what is wrong with those that are none."""
+
+from __future__ import annotations
+
+import json
+from hashlib import sha256
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gitmem.log.lines import HEAD_BYTES, LINE_MAX_BYTES, day, digest, format_at, parse_at, problem
+
+AT = "2026-11-21T20:00:00.123456Z"
+LAST_MICROS = 253_402_300_800 * 1_000_000 - 1
+micros = st.integers(0, LAST_MICROS)
+
+
+def line(at: str = AT, **fields: object) -> bytes:
+    """A line as the log writes it."""
+    text = json.dumps({"at": at, "kind": "signal", **fields}, ensure_ascii=False, separators=(",", ":"))
+    return text.encode("utf-8", "surrogatepass")
+
+
+@given(micros)
+def test_times_round_trip(moment: int) -> None:
+    """Every microsecond from 1970 to 9999 has one form of 27 characters."""
+    text = format_at(moment)
+
+    assert len(text) == 27
+    assert parse_at(text) == moment
+
+
+@given(micros, micros)
+def test_byte_order_is_order_of_time(a: int, b: int) -> None:
+    """That lines sort by time is what makes union a story."""
+    assert (format_at(a) < format_at(b)) == (a < b)
+
+
+@pytest.mark.parametrize(
+    ("moment", "text"),
+    [
+        (0, "1970-01-01T00:00:00.000000Z"),
+        (1, "1970-01-01T00:00:00.000001Z"),
+        (1_709_164_800_000_000, "2024-02-29T00:00:00.000000Z"),
+        (LAST_MICROS, "9999-12-31T23:59:59.999999Z"),
+    ],
+)
+def test_known_times(moment: int, text: str) -> None:
+    """Times that were worked out elsewhere."""
+    assert (format_at(moment), parse_at(text)) == (text, moment)
+
+
+@pytest.mark.parametrize("moment", [-1, LAST_MICROS + 1])
+def test_times_outside_the_fixed_width_are_refused(moment: int) -> None:
+    """The year must have four digits, and be one that a clock shows."""
+    with pytest.raises(ValueError, match="1970 and 9999"):
+        format_at(moment)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "Z", "2026-11-21T20:00:00Z", "2026-11-21T20:00:00.123Z", "2026-11-21T20:00:00.1234567Z",
+        "2026-11-21T20:00:00.123456", "2026-11-21T20:00:00.123456+00:00", "2026-11-21T20:00:00.123456z",
+        "2026-11-21t20:00:00.123456Z", "2026-11-21 20:00:00.123456Z", "2026-11-21T20:00:00,123456Z",
+        "20261121T200000.00123456789Z", "2026-W47-6T20:00:00.123456Z", "2026-11-21T20:00.00:123456Z",
+        "2026-02-29T20:00:00.123456Z", "2026-13-21T20:00:00.123456Z", "2026-11-00T20:00:00.123456Z",
+        "2026-11-21T24:00:00.000000Z", "2026-11-21T23:59:60.000000Z", "2026-11-21T23:60:00.000000Z",
+        "1969-12-31T23:59:59.999999Z", "0001-01-01T00:00:00.000000Z", "0000-01-01T00:00:00.000000Z",
+        "٢٠٢٦-11-21T20:00:00.123456Z", "2026-11-21T20:00:00.12345٦Z", " 026-11-21T20:00:00.123456Z",
+        "+026-11-21T20:00:00.123456Z", "2026-11-21T20:00:00.12345 Z", "2026-11-21T20:00:00.123456Z\n",
+    ],
+)  # fmt: skip
+def test_one_form_only(text: str) -> None:
+    """A time that could be written in two ways would make two lines of one."""
+    with pytest.raises(ValueError, match="is not a time such as"):
+        parse_at(text)
+
+
+@given(st.text(max_size=30))
+def test_parse_is_the_inverse_or_refuses(text: str) -> None:
+    """No text is taken that `format_at` would not have written."""
+    try:
+        moment = parse_at(text)
+    except ValueError:
+        return
+    assert format_at(moment) == text
+
+
+@pytest.mark.parametrize(
+    "good",
+    [
+        line(),
+        line(message='quote " backslash \\ newline \n tab \t'),
+        line(message="U+2028 \u2028, U+0085 \u0085, escape \x1b[31m, NUL \0"),
+        line(message="Grüße 🜁"),
+        line(message="NaN and Infinity, \\u and \\ud800 as text"),
+        b'{"at":"' + AT.encode() + b'","kind":"signal","message":"\\ud83d\\ude00 \\u00e9"}',
+        line(kind="a kind of next year"),
+        line(message="x" * (LINE_MAX_BYTES - len(line(message="")))),
+    ],
+)
+def test_lines_without_a_problem(good: bytes) -> None:
+    """What the log writes, and what a later version or another program may write."""
+    assert problem(good) is None
+
+
+HEAD = b'{"at":"' + AT.encode() + b'",'
+
+
+@pytest.mark.parametrize(
+    ("bad", "why"),
+    [
+        (line(message="x" * (LINE_MAX_BYTES - len(line(message="")) + 1)), "longer than 262144 bytes"),
+        (b"x" * 10_000_000, "longer than 262144 bytes"),
+        (line() + b"\n", "raw newline or NUL"),
+        (line() + b"\r", "raw newline or NUL"),
+        (line()[:-1] + b"\r" + b"}", "raw newline or NUL"),
+        (line().replace(b"signal", b"sig\0al"), "raw newline or NUL"),
+        (b"", "does not start"),
+        (b"<<<<<<< HEAD", "does not start"),
+        (line()[:40], "does not start"),
+        (line()[5:], "does not start"),
+        (b'{"kind":"signal","at":"' + AT.encode() + b'"}', "does not start"),
+        (line().replace(b":", b": ", 1), "does not start"),
+        (line("2026-11-21T20:00:00.123Z"), "does not start"),
+        (line("2026-11-21T20:00:00.1234567Z"), "does not start"),
+        (line("2026-13-21T20:00:00.123456Z"), "bad time"),
+        (line("2026-11-21 20:00:00.123456Z"), "bad time"),
+        (line("٢26-11-21T20:00:00.123456Z"), "bad time"),
+        (line(message="\ud800"), "not UTF-8"),
+        (line().replace(b"signal", b"sign\xff"), "not UTF-8"),
+        (line().replace(b"signal", b"sig\xc0\x80"), "not UTF-8"),
+        (HEAD + b"}", "is not JSON"),
+        (HEAD + b'"kind":"signal"}}', "is not JSON"),
+        (HEAD + b'"kind":"signal","message":"a\tb"}', "is not JSON"),
+        (HEAD + b'"kind":"signal","n":NaN}', "is not JSON"),
+        (HEAD + b'"kind":"signal","n":-Infinity}', "is not JSON"),
+        (HEAD + b'"kind":"signal","message":"\\ud800"}', "is not JSON"),
+        (HEAD + b'"kind":"signal","message":"\\uDC00 \\uD800"}', "is not JSON"),
+        (HEAD + b'"kind":"signal","n":' + b"9" * 5_000 + b"}", "is not JSON"),
+        (HEAD + b'"kind":"signal","n":' + b"[" * 100_000 + b"]" * 100_000 + b"}", "is not JSON"),
+        (HEAD + b'"kind":"signal","at":"2027-11-21T20:00:00.123456Z"}', "two times"),
+        (HEAD + b'"id":"sig-1"}', "has no kind"),
+        (HEAD + b'"kind":7}', "has no kind"),
+    ],
+)
+def test_lines_with_a_problem(bad: bytes, why: str) -> None:
+    """Each costs itself, and says why."""
+    assert why in (problem(bad) or "")
+
+
+@given(st.one_of(st.binary(max_size=300), st.binary(max_size=300).map(lambda tail: HEAD + tail + b"}")))
+def test_no_bytes_make_problem_fail(content: bytes) -> None:
+    """Whatever is in a file, looking at it gives an answer."""
+    assert problem(content) is None or isinstance(problem(content), str)
+
+
+@given(micros, micros)
+def test_digest_is_of_what_is_said_not_of_when(a: int, b: int) -> None:
+    """The same content at two times has one digest."""
+    assert digest(line(format_at(a), id="sig-1")) == digest(line(format_at(b), id="sig-1"))
+
+
+def test_digest_is_as_the_format_says() -> None:
+    """Hex SHA-256 of `{` and the bytes from the 37th on, so that others can compute it."""
+    assert len(HEAD) == HEAD_BYTES
+    assert digest(line()) == sha256(b'{"kind":"signal"}').hexdigest()
+    assert digest(line(id="a")) != digest(line(id="b"))
+
+
+def test_day_is_the_folder() -> None:
+    """`yyyy-mm/dd`, from the line's own time."""
+    assert day(line()) == "2026-11/21"

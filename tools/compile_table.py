@@ -1,0 +1,278 @@
+"""Write the rules of the record models down as plain literals: `gitmem/records/table.py`.
+
+For developers, after a change of a model: `python tools/compile_table.py`. It walks what pydantic itself
+validates by (`__pydantic_core_schema__`) and raises on whatever the table can't express. A test compares the
+checked-in table with a fresh one.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+import re
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+TABLE = ROOT / "gitmem" / "records" / "table.py"
+ORDER = ("signal", "receipt", "session", "name")  # later kinds follow by name
+FRAME = ("at", "kind")  # the line's own, checked by its readers
+NO_LIMIT = 256 * 1024
+
+HEADER = '''"""The rules of the record models as plain literals. Written by `tools/compile_table.py`: don't edit.
+
+A field's form is (form, may be null, …):
+("flag", null) · ("choice", null, values, values when written) · ("list", null, form of an entry) ·
+("line", null, least, most, refused characters, also): printable text ·
+("word", null, least, most, (start, its length, characters of the rest), also) ·
+("form", null, least, most, (start, runs of (characters, least, most)), also) · ("text", null, least, most, "", also);
+also = (most bytes, refused prefix, no white space at the ends, values when written).
+"""
+
+# ruff: noqa: E501  (one field, one line)
+# fmt: off
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+'''
+
+
+class CannotExpress(Exception):
+    """A model says something that the table has no form for: teach both, or say it otherwise."""
+
+
+def main() -> int:
+    """Write the table."""
+    TABLE.write_text(compile_table(), encoding="utf-8")
+    return 0
+
+
+def compile_table() -> str:
+    """The text of `table.py`, from the models as they are."""
+    models = found_models()
+    tables: dict[str, tuple[str, dict[str, Any]]] = {
+        "MODELS": ("str", {m.KIND: f"{m.__module__}:{m.__name__}" for m in models}),
+        "STREAMS": ("str", {m.KIND: m.STREAM for m in models}),
+        "FIRST_OF": ("dict[str, str]", {m.KIND: m.FIRST_OF for m in models}),
+        "REQUIRED": ("tuple[str, ...]", {m.KIND: required(m) for m in models}),
+        "FILLED": ("dict[str, Any]", {m.KIND: filled(m) for m in models}),
+        "FIELDS": (
+            "dict[str, tuple[Any, ...]]",
+            {m.KIND: {name: form(field["schema"]) for name, field in fields(m).items()} for m in models},
+        ),
+    }
+    return HEADER + "".join(
+        f"{name}: dict[str, {kind}] = {written(table)}\n" for name, (kind, table) in tables.items()
+    )
+
+
+def found_models() -> list[Any]:
+    """Every kind's model: the subclasses of Record in the room's files."""
+    import gitmem.records
+    from gitmem.records.base import Record
+
+    for module in pkgutil.iter_modules(gitmem.records.__path__):
+        import_module(f"gitmem.records.{module.name}")
+    found = [model for model in Record.__subclasses__() if model.__module__.startswith("gitmem.records.")]
+    return sorted(found, key=lambda m: (ORDER.index(m.KIND) if m.KIND in ORDER else len(ORDER), m.KIND))
+
+
+def fields(model: Any) -> dict[str, Any]:
+    """The core schemas of the fields that stand behind the frame."""
+    schema = model.__pydantic_core_schema__
+    if schema["type"] != "model":
+        raise CannotExpress(f"{model.__name__}: {schema['type']}")
+    if schema["config"].get("extra_fields_behavior") != "allow" or not schema["config"].get("strict"):
+        raise CannotExpress(f"{model.__name__}: it must be strict and keep unknown fields")
+    inner = schema["schema"]
+    if inner["type"] != "model-fields" or inner.get("computed_fields"):
+        raise CannotExpress(f"{model.__name__}: {inner['type']}")
+    for name, field in inner["fields"].items():
+        if field["type"] != "model-field" or "validation_alias" in field:
+            raise CannotExpress(f"{model.__name__}.{name}: {field}")
+    return {name: field for name, field in inner["fields"].items() if name not in FRAME}
+
+
+def required(model: Any) -> tuple[str, ...]:
+    """The fields without a default."""
+    return tuple(name for name, field in fields(model).items() if field["schema"]["type"] != "default")
+
+
+def filled(model: Any) -> dict[str, Any]:
+    """The fields that are written when they are not given, with their values."""
+    defaults = {
+        name: field["schema"]["default"]
+        for name, field in fields(model).items()
+        if field["schema"]["type"] == "default"
+    }
+    return {name: value for name, value in defaults.items() if value or name in model.KEPT}
+
+
+def form(schema: Any, null: bool = False) -> tuple[Any, ...]:
+    """One field's form. CannotExpress for any schema, or any key of one, that is not known here."""
+    kind = schema["type"]
+    if kind == "default":
+        only(schema, "schema", "default")
+        return form(schema["schema"])
+    if kind == "nullable":
+        only(schema, "schema")
+        return form(schema["schema"], null=True)
+    if kind == "bool":
+        only(schema)
+        return ("flag", null)
+    if kind == "tuple":
+        only(schema, "items_schema", "variadic_item_index", "strict")
+        if schema.get("variadic_item_index") != 0 or len(schema["items_schema"]) != 1:
+            raise CannotExpress("a tuple must be of one form and any length")
+        return ("list", null, form(schema["items_schema"][0]))
+    if kind == "function-after":
+        return with_also(schema, null)
+    if kind == "literal":
+        only(schema, "expected")
+        if not all(type(value) is str for value in schema["expected"]):
+            raise CannotExpress("a literal must be text")
+        return ("choice", null, tuple(schema["expected"]), ())
+    if kind == "str":
+        return text_form(schema, null)
+    raise CannotExpress(f"schema {kind}")
+
+
+def with_also(schema: Any, null: bool) -> tuple[Any, ...]:
+    """The form of a value that an `Also` checks after its type."""
+    from gitmem.records.base import Also
+
+    only(schema, "schema", "function")
+    also = schema["function"]["function"]
+    if type(also) is not Also or schema["function"]["type"] != "with-info":
+        raise CannotExpress(f"the validator {also!r}")
+    inner = form(schema["schema"], null)
+    if inner[0] == "choice":
+        if also.max_bytes or also.not_prefix or also.trimmed or not set(also.written) <= set(inner[2]):
+            raise CannotExpress("a choice can only be narrowed when written")
+        return (*inner[:3], also.written)
+    if inner[0] not in ("line", "word", "form", "text") or inner[5]:
+        raise CannotExpress(f"an Also after {inner[0]}")
+    return (*inner[:5], (also.max_bytes, also.not_prefix, also.trimmed, also.written))
+
+
+def text_form(schema: Any, null: bool) -> tuple[Any, ...]:
+    """The form of a text, from its length and pattern."""
+    only(schema, "pattern", "min_length", "max_length")
+    least, most = schema.get("min_length", 0), schema.get("max_length", NO_LIMIT)
+    if "pattern" not in schema:
+        return ("text", null, least, most, "", ())
+    runs = parsed(schema["pattern"])
+    if len(runs) == 1 and runs[0].refused:
+        run = runs[0]
+        # Printable text has none of the refused characters but those that are printable themselves.
+        shown = "".join(char for char in map(chr, sorted(run.codes)) if char.isprintable())
+        return ("line", null, max(least, run.least), min(most, run.most), shown, ())
+    table = [(run.ascii(), run.least, run.most) for run in runs]
+    start = ""
+    while table and table[0][1:] == (1, 1) and len(table[0][0]) == 1:
+        start += table.pop(0)[0]
+    if len(table) == 1:
+        rest, fewest, limit = table[0]
+        least, most = max(least, len(start) + fewest), min(most, len(start) + limit)
+        return ("word", null, least, most, (start, len(start), rest), ())
+    return ("form", null, least, most, (start, tuple(table)), ())
+
+
+class Run:
+    """A character class of a pattern with how often it stands there."""
+
+    def __init__(self, codes: set[int], refused: bool) -> None:
+        self.codes, self.refused = codes, refused
+        self.least = self.most = 1
+
+    def ascii(self) -> str:
+        """The characters that it allows, without those beyond ASCII: the models know them."""
+        if self.refused:
+            return "".join(chr(code) for code in range(0x20, 0x7F) if code not in self.codes)
+        if max(self.codes) > 0x7E:
+            raise CannotExpress("a class of characters beyond ASCII")
+        return "".join(map(chr, sorted(self.codes)))
+
+
+def parsed(pattern: str) -> list[Run]:
+    """A pattern `^…$` of characters, classes and repetitions. CannotExpress for anything else."""
+    runs: list[Run] = []
+    for mark in TOKENS.finditer(pattern):
+        token = mark.group()
+        if token in ("^", "$"):
+            if mark.start() not in (0, len(pattern) - 1):
+                raise CannotExpress(f"{token} inside {pattern}")
+        elif mark.lastgroup == "times":
+            if not runs or (runs[-1].least, runs[-1].most) != (1, 1):
+                raise CannotExpress(f"{token} in {pattern}")
+            runs[-1].least, runs[-1].most = times(token)
+        elif mark.lastgroup == "set":
+            runs.append(Run(codes_of(token[1:-1].removeprefix("^")), token.startswith("[^")))
+        elif mark.lastgroup == "char":
+            runs.append(Run({code_of(token)}, False))
+        else:
+            raise CannotExpress(f"{token} in {pattern}")
+    if pattern[:1] != "^" or pattern[-1:] != "$":
+        raise CannotExpress(f"{pattern} does not hold for the whole text")
+    return runs
+
+
+# A set holds characters, \uXXXX and ranges of them; outside stand \uXXXX, escaped marks and plain characters.
+TOKENS = re.compile(
+    r"(?P<anchor>[\^$])|(?P<times>[*+?]|\{[0-9,]+\})|(?P<set>\[(?:[^\[\]\\]|\\u[0-9a-f]{4})+\])"
+    r"|(?P<char>\\u[0-9a-f]{4}|\\[.\-]|[A-Za-z0-9:_-])|(?P<other>.)",
+    re.DOTALL,
+)
+
+
+def times(token: str) -> tuple[int, int]:
+    """How often at least and at most."""
+    if token in "*+?":
+        return {"*": (0, NO_LIMIT), "+": (1, NO_LIMIT), "?": (0, 1)}[token]
+    least, comma, most = token[1:-1].partition(",")
+    return int(least), int(most) if most else NO_LIMIT if comma else int(least)
+
+
+def codes_of(inside: str) -> set[int]:
+    """The code points of what stands between the brackets."""
+    ends = re.findall(r"\\u[0-9a-f]{4}|.", inside, re.DOTALL)
+    codes: set[int] = set()
+    while ends:
+        first = last = code_of(ends.pop(0))
+        if len(ends) >= 2 and ends[0] == "-":
+            last = code_of(ends[1])
+            del ends[:2]
+        codes.update(range(first, last + 1))
+    return codes
+
+
+def code_of(token: str) -> int:
+    """The code point of one character, escaped or not."""
+    return int(token[2:], 16) if token.startswith("\\u") else ord(token[-1])
+
+
+def only(schema: Any, *known: str) -> None:
+    """CannotExpress where a schema says more than what is known here."""
+    more = set(schema) - {"type", "metadata", "ref", *known}
+    if more:
+        raise CannotExpress(f"{schema['type']} with {', '.join(sorted(more))}")
+
+
+def written(table: dict[str, Any]) -> str:
+    """A dict of kinds as source, one line for a kind or for a field of one."""
+    lines = ["{"]
+    for kind, value in table.items():
+        if isinstance(value, dict) and value:
+            lines += [f"    {kind!r}: {{", *(f"        {name!r}: {item!r}," for name, item in value.items()), "    },"]
+        else:
+            lines.append(f"    {kind!r}: {value!r},")
+    return "\n".join([*lines, "}"])
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(ROOT))
+    sys.exit(main())
