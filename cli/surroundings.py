@@ -115,6 +115,14 @@ class Surroundings:
             self._caller = found
         return self._caller
 
+    def caller_if_any(self) -> Caller | None:
+        """Who calls, or None where nothing says so."""
+        if self._caller is None:
+            from gitmem.operations import caller
+
+            self._caller = caller.find(self.store(), self.who(), must=False)
+        return self._caller
+
     def store(self, *, lives_on: bool = False) -> Store:
         """The store, opened once.
 

@@ -27,7 +27,7 @@ def main() -> int:
         sentence on standard error and `%A` as it was. The driver line then goes on with git's own union.
     """
     if len(sys.argv) != 4:
-        print(USAGE, file=sys.stderr)
+        sys.stderr.write(USAGE + "\n")
         return 2
     # "to merge ancestor's version (%O), current version (%A) and the other branches' version (%B)".
     # A union never takes a line away, so the ancestor tells nothing and isn't read.
@@ -41,7 +41,7 @@ def main() -> int:
             _replace(ours, merged)
     except OSError as error:
         where = f" ({error.filename})" if error.filename else ""
-        print(f"gitmem-merge: {error.strerror}{where}; nothing was merged.", file=sys.stderr)
+        sys.stderr.write(f"gitmem-merge: {error.strerror}{where}; nothing was merged.\n")
         # "or non-zero if there were conflicts"; above 128 it would mean a crash, and git would give up.
         return 1
     # "and exit with zero status if it managed to merge them cleanly". Union always does.

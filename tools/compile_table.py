@@ -30,7 +30,7 @@ A field's form is (form, may be null, …):
 also = (most bytes, refused prefix, no white space at the ends, values when written).
 """
 
-# ruff: noqa: E501  (one field, one line)
+# One field, one line:
 # fmt: off
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 '''
 
 
-class CannotExpress(Exception):
+class CannotExpressError(Exception):
     """A model says something that the table has no form for: teach both, or say it otherwise."""
 
 
@@ -85,15 +85,15 @@ def fields(model: Any) -> dict[str, Any]:
     """The core schemas of the fields that stand behind the frame."""
     schema = model.__pydantic_core_schema__
     if schema["type"] != "model":
-        raise CannotExpress(f"{model.__name__}: {schema['type']}")
+        raise CannotExpressError(f"{model.__name__}: {schema['type']}")
     if schema["config"].get("extra_fields_behavior") != "allow" or not schema["config"].get("strict"):
-        raise CannotExpress(f"{model.__name__}: it must be strict and keep unknown fields")
+        raise CannotExpressError(f"{model.__name__}: it must be strict and keep unknown fields")
     inner = schema["schema"]
     if inner["type"] != "model-fields" or inner.get("computed_fields"):
-        raise CannotExpress(f"{model.__name__}: {inner['type']}")
+        raise CannotExpressError(f"{model.__name__}: {inner['type']}")
     for name, field in inner["fields"].items():
         if field["type"] != "model-field" or "validation_alias" in field:
-            raise CannotExpress(f"{model.__name__}.{name}: {field}")
+            raise CannotExpressError(f"{model.__name__}.{name}: {field}")
     return {name: field for name, field in inner["fields"].items() if name not in FRAME}
 
 
@@ -113,7 +113,7 @@ def filled(model: Any) -> dict[str, Any]:
 
 
 def form(schema: Any, null: bool = False) -> tuple[Any, ...]:
-    """One field's form. CannotExpress for any schema, or any key of one, that is not known here."""
+    """One field's form. CannotExpressError for any schema, or any key of one, that is not known here."""
     kind = schema["type"]
     if kind == "default":
         only(schema, "schema", "default")
@@ -127,18 +127,18 @@ def form(schema: Any, null: bool = False) -> tuple[Any, ...]:
     if kind == "tuple":
         only(schema, "items_schema", "variadic_item_index", "strict")
         if schema.get("variadic_item_index") != 0 or len(schema["items_schema"]) != 1:
-            raise CannotExpress("a tuple must be of one form and any length")
+            raise CannotExpressError("a tuple must be of one form and any length")
         return ("list", null, form(schema["items_schema"][0]))
     if kind == "function-after":
         return with_also(schema, null)
     if kind == "literal":
         only(schema, "expected")
         if not all(type(value) is str for value in schema["expected"]):
-            raise CannotExpress("a literal must be text")
+            raise CannotExpressError("a literal must be text")
         return ("choice", null, tuple(schema["expected"]), ())
     if kind == "str":
         return text_form(schema, null)
-    raise CannotExpress(f"schema {kind}")
+    raise CannotExpressError(f"schema {kind}")
 
 
 def with_also(schema: Any, null: bool) -> tuple[Any, ...]:
@@ -148,14 +148,14 @@ def with_also(schema: Any, null: bool) -> tuple[Any, ...]:
     only(schema, "schema", "function")
     also = schema["function"]["function"]
     if type(also) is not Also or schema["function"]["type"] != "with-info":
-        raise CannotExpress(f"the validator {also!r}")
+        raise CannotExpressError(f"the validator {also!r}")
     inner = form(schema["schema"], null)
     if inner[0] == "choice":
         if also.max_bytes or also.not_prefix or also.trimmed or not set(also.written) <= set(inner[2]):
-            raise CannotExpress("a choice can only be narrowed when written")
+            raise CannotExpressError("a choice can only be narrowed when written")
         return (*inner[:3], also.written)
     if inner[0] not in ("line", "word", "form", "text") or inner[5]:
-        raise CannotExpress(f"an Also after {inner[0]}")
+        raise CannotExpressError(f"an Also after {inner[0]}")
     return (*inner[:5], (also.max_bytes, also.not_prefix, also.trimmed, also.written))
 
 
@@ -194,30 +194,30 @@ class Run:
         if self.refused:
             return "".join(chr(code) for code in range(0x20, 0x7F) if code not in self.codes)
         if max(self.codes) > 0x7E:
-            raise CannotExpress("a class of characters beyond ASCII")
+            raise CannotExpressError("a class of characters beyond ASCII")
         return "".join(map(chr, sorted(self.codes)))
 
 
 def parsed(pattern: str) -> list[Run]:
-    """A pattern `^…$` of characters, classes and repetitions. CannotExpress for anything else."""
+    """A pattern `^…$` of characters, classes and repetitions. CannotExpressError for anything else."""
     runs: list[Run] = []
     for mark in TOKENS.finditer(pattern):
         token = mark.group()
         if token in ("^", "$"):
             if mark.start() not in (0, len(pattern) - 1):
-                raise CannotExpress(f"{token} inside {pattern}")
+                raise CannotExpressError(f"{token} inside {pattern}")
         elif mark.lastgroup == "times":
             if not runs or (runs[-1].least, runs[-1].most) != (1, 1):
-                raise CannotExpress(f"{token} in {pattern}")
+                raise CannotExpressError(f"{token} in {pattern}")
             runs[-1].least, runs[-1].most = times(token)
         elif mark.lastgroup == "set":
             runs.append(Run(codes_of(token[1:-1].removeprefix("^")), token.startswith("[^")))
         elif mark.lastgroup == "char":
             runs.append(Run({code_of(token)}, False))
         else:
-            raise CannotExpress(f"{token} in {pattern}")
+            raise CannotExpressError(f"{token} in {pattern}")
     if pattern[:1] != "^" or pattern[-1:] != "$":
-        raise CannotExpress(f"{pattern} does not hold for the whole text")
+        raise CannotExpressError(f"{pattern} does not hold for the whole text")
     return runs
 
 
@@ -229,11 +229,11 @@ TOKENS = re.compile(
 )
 
 
-def times(token: str) -> tuple[int, int]:
+def times(mark: str) -> tuple[int, int]:
     """How often at least and at most."""
-    if token in "*+?":
-        return {"*": (0, NO_LIMIT), "+": (1, NO_LIMIT), "?": (0, 1)}[token]
-    least, comma, most = token[1:-1].partition(",")
+    if mark in ("*", "+", "?"):
+        return {"*": (0, NO_LIMIT), "+": (1, NO_LIMIT), "?": (0, 1)}[mark]
+    least, comma, most = mark[1:-1].partition(",")
     return int(least), int(most) if most else NO_LIMIT if comma else int(least)
 
 
@@ -256,10 +256,10 @@ def code_of(token: str) -> int:
 
 
 def only(schema: Any, *known: str) -> None:
-    """CannotExpress where a schema says more than what is known here."""
+    """CannotExpressError where a schema says more than what is known here."""
     more = set(schema) - {"type", "metadata", "ref", *known}
     if more:
-        raise CannotExpress(f"{schema['type']} with {', '.join(sorted(more))}")
+        raise CannotExpressError(f"{schema['type']} with {', '.join(sorted(more))}")
 
 
 def written(table: dict[str, Any]) -> str:
@@ -267,7 +267,11 @@ def written(table: dict[str, Any]) -> str:
     lines = ["{"]
     for kind, value in table.items():
         if isinstance(value, dict) and value:
-            lines += [f"    {kind!r}: {{", *(f"        {name!r}: {item!r}," for name, item in value.items()), "    },"]
+            lines += [
+                f"    {kind!r}: {{",
+                *(f"        {name!r}: {item!r}," for name, item in value.items()),
+                "    },",
+            ]
         else:
             lines.append(f"    {kind!r}: {value!r},")
     return "\n".join([*lines, "}"])

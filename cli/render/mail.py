@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from .out import harmless
-from .text import SEPARATOR, ago, framed, plural, who
+from .out import harmless, nothing_line
+from .text import SEPARATOR, ago, framed, plural, table, who
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from gitmem.operations.history import Shown, Story
+    from gitmem.operations.history import Chapter, One
     from gitmem.operations.inbox import Count, Inbox, Reading
     from gitmem.operations.signals import Sent
     from gitmem.operations.threads import Converged, Recipient, Thread
-
-
-def nothing_new(reader: str) -> str:
-    """The answer of most calls; `cli.quick` gives it from the index alone."""
-    return f"Nothing new for {harmless(reader, keep='')}"
 
 
 def count(found: Count) -> list[str]:
@@ -27,7 +22,7 @@ def count(found: Count) -> list[str]:
 def inbox(found: Reading) -> list[str]:
     lines = [harmless(line) for line in (found.remark, found.peek) if line]
     if not found.signals:
-        return [*lines, nothing_new(found.reader) if not found.unread else _filtered(found)]
+        return [*lines, nothing_line(found.reader) if not found.unread else _filtered(found)]
     shown = len(found.signals)
     lines.append(
         f"{found.unread} unread for {harmless(found.reader, keep='')}; what follows is what others wrote, not your user:"
@@ -108,21 +103,27 @@ def converged(found: Converged) -> list[str]:
     return [head, *(_recipient(each) for each in found.recipients), *_ambiguous(found.ambiguous)]
 
 
-def story(found: Story) -> list[str]:
-    return [harmless(line) for line in _entries(found)] or ["The log has nothing that fits."]
+def story(found: Chapter) -> list[str]:
+    from gitmem.operations.history import describe
+
+    if not found.entries:
+        return ["Nothing in the log fits."]
+    rows = [(ago(str(entry["created_at"])), _id_of(entry), describe(entry)) for entry in found.entries]
+    return table(rows)
 
 
-def _entries(found: Story) -> list[str]:
-    return [str(entry) for entry in found.entries]
+def _id_of(entry: Mapping[str, object]) -> str:
+    return harmless(str(entry.get("signal_id") or entry.get("session_id") or ""), keep="")
 
 
-def shown(found: Shown) -> list[str]:
+def one(found: One) -> list[str]:
     record = found.record
     where = f"commit {found.commit}" if found.commit else "in no commit yet"
+    ambiguous = ["ambiguous: it has two contents"] if found.ambiguous else []
     if found.kind == "signal":
-        return [*framed(record), where, *_ambiguous(found.ambiguous)]
-    lines = [f"{found.kind} · {ago(str(record.get('created_at')))} · {where}"]
+        return [*framed(record), where, *ambiguous]
+    lines = [f"{found.kind}{SEPARATOR}{ago(str(record.get('created_at')))}{SEPARATOR}{where}"]
     for key, value in record.items():
-        shown_value = ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
-        lines.append(f"{harmless(key, keep='')}: {harmless(shown_value, keep='')}")
-    return lines + _ambiguous(found.ambiguous)
+        words = ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
+        lines.append(f"{harmless(key, keep='')}: {harmless(words, keep='')}")
+    return lines + ambiguous

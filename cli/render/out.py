@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 NEXT_MAX = 3
+NOTHING_NEXT = ["gitmem roster"]
 _state = {"said": False}
 
 
@@ -24,7 +25,7 @@ def say(text: str) -> bool:
     _state["said"] = True
     try:
         out.flush()
-        out.buffer.write(harmless_encode(text + "\n"))
+        out.buffer.write((text + "\n").encode("utf-8", "backslashreplace"))
         out.flush()
     except BrokenPipeError:
         _let_go()
@@ -61,10 +62,6 @@ def complain(text: str) -> None:
         return
 
 
-def harmless_encode(text: str) -> bytes:
-    return text.encode("utf-8", "backslashreplace")
-
-
 def harmless(text: str, keep: str = "\t") -> str:
     """Text with control, bidi and line-separator characters as `\\uXXXX`."""
     if text.isascii() and text.isprintable():
@@ -77,6 +74,27 @@ def harmless(text: str, keep: str = "\t") -> str:
 def with_next(lines: Sequence[str], commands: Sequence[str]) -> str:
     """Lines of an answer, and the commands to run next."""
     return "\n".join([*lines, *(f"next: {harmless(command)}" for command in commands[:NEXT_MAX])])
+
+
+def nothing_new(reader: str) -> str:
+    """The answer of most calls, whole: `quick` gives it from the index alone."""
+    return with_next([nothing_line(reader)], NOTHING_NEXT)
+
+
+def nothing_line(reader: str) -> str:
+    return f"Nothing new for {harmless(reader, keep='')}"
+
+
+def nothing_as_json(reader: str) -> str:
+    from .as_json import as_json
+
+    return as_json({"reader": reader, "unread": 0, "signals": [], "more": 0, "next": NOTHING_NEXT})
+
+
+def no_count(reader: str) -> str:
+    from .as_json import as_json
+
+    return as_json({"reader": reader, "unread": 0})
 
 
 def _let_go() -> None:

@@ -1,19 +1,24 @@
-"""The root commits of the user's own history: what tells one project from another."""
+"""The root commits of a repository: what tells one project from another."""
 
 from __future__ import annotations
 
 import os
 
-from .run import run
+from gitmem.git import run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ..place import Place
+    from gitmem.place import Place
 
 
 def root_commits(place: Place) -> set[str]:
-    """The commits without parents that HEAD reaches; none without commits, or in a shallow clone."""
+    """The commits without parents that the HEAD of this worktree reaches.
+
+    None where there is no commit yet, or in a shallow clone, whose roots are only where it was cut.
+    """
     if os.path.exists(os.path.join(place.common, "shallow")):
         return set()
-    found = run(place.git_dir, ["rev-list", "--max-parents=0", "HEAD", "--"], check=False)
-    return set(found.out.decode().split()) if found.code == 0 else set()
+    # Of this worktree: the common folder's HEAD is the main worktree's.
+    args = [f"--git-dir={place.git_dir}", "rev-list", "--max-parents=0", "HEAD", "--"]
+    done = run.run(place.common, args, check=False)
+    return set(done.out.decode("ascii").split()) if done.code == 0 else set()

@@ -31,7 +31,7 @@ def parse_at(text: str) -> int:
         # fromisoformat takes many forms; only the one that it would write itself is ours.
         if moment.isoformat("T", "microseconds") + "Z" != text:
             raise ValueError
-        since = moment - datetime.datetime(1970, 1, 1)
+        since = moment - datetime.datetime(1970, 1, 1)  # noqa: DTZ001 - both are UTC
         if since.days < 0:
             raise ValueError
     except ValueError:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 LOG_REF = "refs/gitmem/log"
 REMOTES_PREFIX = "refs/gitmem/remotes/"
 BRANCH = "refs/heads/gitmem"
+# What of the log's history a remote has, as far as this clone knows: what stands above it is this clone's own.
+PUBLISHED_REF = "refs/gitmem/published"
 PUBLISH_PLACES = (BRANCH, LOG_REF)
 FORMAT = 1
 SEGMENT_MAX_BYTES = 16 * 1024

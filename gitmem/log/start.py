@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from ..errors import StoreError
 from ..git.port import Draft, Signature
-from . import ref
+from . import places, ref
+from .trees import union_changes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,20 +15,20 @@ if TYPE_CHECKING:
 def start(log: Log) -> str:
     """Give this clone a log, without the network: its tip.
 
-    A log that an ordinary fetch brought (`refs/remotes/*/gitmem`), that a sync of a
-    deleted ref left, or that somebody checked out as a branch is adopted.
+    A log of this project that an ordinary fetch brought (`refs/remotes/*/gitmem`), that a sync
+    fetched, or that somebody checked out as a branch is adopted.
     """
     git = log.git
-    tips = [tip for tip in known_tips(log) if why_no_log(log, tip) is None]
-    if tips:
-        from .trees import merged
-
-        tip = tips[0] if len(tips) == 1 else merged(log, tips)
+    adopted = _adoptable(log)
+    if adopted:
+        base, tip = _united(log, adopted)
         if git.swap(ref.LOG_REF, None, tip, "adopt the log that this clone has"):
+            if base.name != ref.BRANCH and git.tip(ref.PUBLISHED_REF) is None:
+                git.swap(ref.PUBLISHED_REF, None, base.oid, "adopt")
             return tip
     else:
         nobody = Signature(*(log.committer or ref.NOBODY), log.now() // 1_000_000)
-        files = ref.fixed_files(ref.Format.make().content, own_project_ids(log))
+        files = ref.fixed_files(ref.Format.make().content, places.own_projects(log))
         drafts = [ref.genesis_draft(), Draft(files, nobody, nobody, "Start the log of this repository\n")]
         genesis, tip = git.write(drafts, None)
         if genesis != ref.GENESIS:
@@ -45,38 +46,31 @@ def start(log: Log) -> str:
     return found
 
 
-def known_tips(log: Log) -> list[str]:
-    """Tips of logs that this clone has under other names, each once."""
-    found: dict[str, None] = {}
-    for name, oid in sorted(log.git.refs("refs/remotes/").items()):
-        if name.count("/") >= 3 and name.endswith("/gitmem"):
-            found[oid] = None
-    for name, oid in sorted(log.git.refs(ref.REMOTES_PREFIX).items()):
-        if name.endswith(("/heads/gitmem", "/gitmem/log")) or "/gitmem/outbox/" in name:
-            found[oid] = None
-    own = log.git.tip(ref.BRANCH)
-    if own is not None:
-        found[own] = None
-    return list(found)
+def _adoptable(log: Log) -> list[places.Tip]:
+    """The logs to adopt, the one that the others are put on first: of the greatest format and epoch alone."""
+    tips, _ = places.logs(log, places.known(log))
+    if not tips:
+        return []
+    best = max((tip.format.format, tip.format.epoch) for tip in tips)
+    ours = places.own_projects(log)
+    found = []
+    for tip in tips:
+        if (tip.format.format, tip.format.epoch) == best and places.related(ours, tip.projects):
+            ours = ours | tip.projects
+            found.append(tip)
+    if found and found[0].format.format > ref.FORMAT:
+        return found[:1]  # to be read; a union would have to write
+    return found
 
 
-def why_no_log(log: Log, tip: str) -> str | None:
-    """Why a tip is not a log, or None where it is one: its history ends in the first commit, its tree has `format`."""
-    git = log.git
-    try:
-        if ref.read_format(git, git.tree(git.commit(tip).tree)) is None:
-            return "its tree has no file `format`"
-        if not git.has(ref.GENESIS) or not git.contains(tip, ref.GENESIS):
-            return "its history does not start with the first commit of every log"
-    except KeyError:
-        return "objects of it are missing"
-    except StoreError as error:
-        return error.message
-    return None
-
-
-def own_project_ids(log: Log) -> set[str]:
-    """The root commits that this clone's own history starts with; none in a clone without commits."""
-    from ..git.roots import root_commits
-
-    return root_commits(log.place)
+def _united(log: Log, tips: list[places.Tip]) -> tuple[places.Tip, str]:
+    """The log that has everything, else a commit with the union on the first: what it stands on, and it."""
+    for tip in tips:
+        if not union_changes(log.git, tip.tree, [other.tree for other in tips]):
+            return tip, tip.oid
+    first, *others = tips
+    changes = union_changes(log.git, first.tree, [other.tree for other in others])
+    nobody = Signature(*(log.committer or ref.NOBODY), log.now() // 1_000_000)
+    message = "Unite the logs that this clone has\n\n" + "".join(f"{tip.name}\n" for tip in tips)
+    (commit,) = log.git.write([Draft(changes, nobody, nobody, message)], first.oid)
+    return first, commit

@@ -9,7 +9,7 @@ from ..log.spool import Story
 from . import addressing, causality, mail, presence, sessions, threads
 from .outcome import Outcome
 from .quoting import command
-from .shape import shown
+from .shape import sender_name, shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -91,12 +91,10 @@ def target(store: Store, caller: Caller | None, for_: str | None, who: Who | Non
         found.remark = caller.remark
         return found
     resolved = addressing.reader_of(store, for_)
-    presence_row = presence.latest_of(store.db(), resolved.address)
-    found = Target(
-        resolved.address,
-        str(presence_row["session_id"]) if presence_row else None,
-        str(presence_row["workspace_id"]) if presence_row and presence_row.get("workspace_id") else None,
-    )
+    session = presence.one(store, resolved.address)
+    latest = session or next(iter(presence.of_identity(store, resolved.address)), None)
+    workspace = latest.record.get("workspace_id") if latest else None
+    found = Target(resolved.address, latest.session_id if latest else None, workspace)
     unsaid = who is not None and not (who.as_ or who.session or who.harness or who.terminal)
     nobody = caller is None or (unsaid and caller.is_person)
     if resolved.resolved_by == "fuzzy":
@@ -153,17 +151,15 @@ def read(
     unread = _unread(store, whose)
     outcome = Reading(whose, len(unread))
     addresses = {**(_everything(db, whose) if all else {}), **unread}
-    wanted = _filtered(db, addresses, wu, lane, thread, intent, from_, since)
+    wanted = _filtered(store, addresses, wu, lane, thread, intent, from_, since)
     chosen, outcome.more = _choose(db, wanted, limit, max_bytes)
     threads_read: dict[str, dict[str, causality.Said]] = {}
-    names = presence.names_by_session(db)
     for signal_id, line in chosen:
         record = records.read(line)
         if record is None:
             continue
         fields = _fields(db, whose, signal_id, record, threads_read, unread)
-        sender = names.get(str(record.get("sender_session") or ""))
-        fields["sender_name"] = sender or record.get("sender_name")
+        fields["sender_name"] = sender_name(store, record)
         _cut_message(fields, max_bytes)
         outcome.signals.append(fields)
         if signal_id in unread and whose.peek is None:
@@ -183,7 +179,7 @@ def _everything(db: sqlite3.Connection, whose: Target) -> dict[str, str]:
 
 
 def _filtered(
-    db: sqlite3.Connection,
+    store: Store,
     wanted: dict[str, str],
     wu: str | None,
     lane: str | None,
@@ -193,10 +189,11 @@ def _filtered(
     since: int | None,
 ) -> list[tuple[bool, str, str]]:
     """(is not priority, at, signal id) of what is wanted and fits the filters."""
+    db = store.db()
     thread_id = threads.thread_of(db, threads.find_id(db, thread)) if thread else None
     intents = {each.upper() for part in intent for each in part.split(",") if each}
     oldest = format_at(since) if since is not None else ""
-    senders = presence.readers_called(db, from_) | {from_} if from_ else set()
+    senders = addressing.everybody_called(store, from_) if from_ else set()
     found = []
     for signal_id in wanted:
         row = db.execute(

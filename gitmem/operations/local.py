@@ -44,10 +44,12 @@ def start(store: Store, session_id: str, harness: tuple[str, str] | None) -> Non
 
 def seen(store: Store, session_id: str) -> None:
     """Touch the file of a session that acts here; one that started elsewhere has none."""
+    if not is_id("sess", session_id):
+        return  # a harness's own id: it has no file, and could be any path
     at = store.now() * 1000
     try:
         os.utime(os.path.join(_folder(store), session_id), ns=(at, at))
-    except (OSError, ValueError):
+    except OSError:
         return
 
 

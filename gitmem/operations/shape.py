@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from . import presence
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from .store import Store
 
 
 def shown(record: Mapping[str, object]) -> dict[str, object]:
@@ -16,3 +20,11 @@ def shown(record: Mapping[str, object]) -> dict[str, object]:
         if key not in ("at", "kind") and value is not None and value != "" and value != []
     )
     return fields
+
+
+def sender_name(store: Store, record: Mapping[str, object]) -> str | None:
+    """What the sender of a record is called now, else what it was called when it wrote."""
+    session = presence.one(store, str(record.get("sender_session") or ""))
+    if session is not None:
+        return session.name
+    return str(record["sender_name"]) if record.get("sender_name") else None

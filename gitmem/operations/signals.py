@@ -6,7 +6,7 @@ from .. import records
 from ..errors import UsageError
 from ..log.lines import digest
 from ..records import ids
-from . import addressing, causality, presence, sessions, story, threads
+from . import addressing, causality, sessions, story, threads
 from .outcome import Outcome
 from .quoting import command
 from .shape import shown
@@ -257,8 +257,3 @@ def _next(store: Store, sent: Sent, resolved: Sequence[Resolved]) -> list[str]:
     found.append(command("gitmem", "thread", str(thread_id or sent.signal["signal_id"])))
     return found[:3]
 
-
-def name_of(db: sqlite3.Connection, record: dict[str, object]) -> str | None:
-    """What the sender of a record is called now, else what it was called when it wrote."""
-    name = presence.names_by_session(db).get(str(record.get("sender_session") or ""))
-    return name or (str(record["sender_name"]) if record.get("sender_name") else None)

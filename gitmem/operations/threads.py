@@ -9,7 +9,7 @@ from . import causality, presence
 from .causality import Said
 from .outcome import Outcome
 from .quoting import command
-from .shape import shown
+from .shape import sender_name, shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -197,11 +197,10 @@ def delivery_state(
 
 def _recipients(store: Store, db: sqlite3.Connection, thread: Mapping[str, Said], root: Said) -> list[Recipient]:
     edges = causality.earlier(thread)
-    names = presence.names_by_reader(db)
     recorded = receipts(db, root.id)
     found = []
     for identity in dict.fromkeys(root.names("recipients")):
-        each = Recipient(identity, names.get(identity))
+        each = Recipient(identity, presence.name_of(store, identity))
         standing = causality.decision(identity, thread, edges)
         if standing is not None:
             each.decision = standing.intent.lower()
@@ -238,10 +237,9 @@ def thread(store: Store, id: str) -> Thread:
     edges = causality.earlier(said_by_id)
     outcome = Thread(thread_id, root.id, _recipients(store, db, said_by_id, root))
     outcome.ambiguous = ambiguous(db, said_by_id)
-    names = presence.names_by_session(db)
     for said in causality.in_order(said_by_id, edges):
         fields = shown(said.record)
-        fields["sender_name"] = names.get(said.text("sender_session") or "") or said.text("sender_name")
+        fields["sender_name"] = sender_name(store, said.record)
         recorded = receipts(db, said.id)
         states = {
             reader: delivery_state(reader, said, root, said_by_id, edges, recorded.get(reader))

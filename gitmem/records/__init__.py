@@ -43,7 +43,7 @@ def schema(kind: str) -> dict[str, Any]:
         RecordError: There is no such kind.
     """
     if kind not in MODELS:
-        raise RecordError(f"{ascii(kind)} is not a kind of record; the kinds are {', '.join(KINDS)}")
+        raise RecordError(f"{kind!a} is not a kind of record; the kinds are {', '.join(KINDS)}")
     from gitmem.records import models
 
     return models.schema(kind)

@@ -59,7 +59,12 @@ class Also:
     """
 
     def __init__(
-        self, *, max_bytes: int = 0, not_prefix: str = "", trimmed: bool = False, written: tuple[str, ...] = ()
+        self,
+        *,
+        max_bytes: int = 0,
+        not_prefix: str = "",
+        trimmed: bool = False,
+        written: tuple[str, ...] = (),
     ) -> None:
         self.max_bytes = max_bytes
         self.not_prefix = not_prefix
@@ -98,9 +103,7 @@ DisplayName = Annotated[
 Axis = Annotated[str, StringConstraints(pattern=_LINE, max_length=200)]
 Line = Annotated[str, StringConstraints(pattern=_LINE, max_length=1024)]
 Path = Annotated[str, StringConstraints(pattern=_PATH, max_length=4096)]
-Message = Annotated[
-    str, StringConstraints(min_length=1), AfterValidator(Also(max_bytes=MESSAGE_MAX_BYTES))
-]
+Message = Annotated[str, StringConstraints(min_length=1), AfterValidator(Also(max_bytes=MESSAGE_MAX_BYTES))]
 
 
 class Record(BaseModel):
@@ -118,5 +121,6 @@ class Record(BaseModel):
     )
     kind: str = Field(description="What is said: the name of this schema.")
     schema_version: Literal["A2A.V1"] = Field(
-        default="A2A.V1", description="The contract's version; records of other versions are kept but not read."
+        default="A2A.V1",
+        description="The contract's version; records of other versions are kept but not read.",
     )

@@ -56,7 +56,7 @@ def line(kind: str, at: int, fields: Mapping[str, object], *, allow_secret: bool
         SecretError: A text looks like a secret.
     """
     if kind not in MODELS:
-        raise RecordError(f"{ascii(kind)} is not a kind of record; the kinds are {', '.join(MODELS)}")
+        raise RecordError(f"{kind!a} is not a kind of record; the kinds are {', '.join(MODELS)}")
     record = _prepared(kind, fields)
     stamp = _format(at)
     everyday = plain(kind, record, writing=True)
@@ -167,7 +167,8 @@ def _fault(record: Mapping[str, object]) -> str | None:
 
 
 def _uncarried(kind: str, name: str) -> str:
-    return f"The {kind}'s {ascii(name)[1:-1]} holds what JSON in UTF-8 can't carry: half a character, NaN, depth"
+    what = "holds what JSON in UTF-8 can't carry, such as half a character, NaN or great depth"
+    return f"The {kind}'s {ascii(name)[1:-1]} {what}"
 
 
 def _json(value: object) -> str:
@@ -186,8 +187,9 @@ def _refuse_secrets(kind: str, record: Mapping[str, object]) -> None:
     for name, value in record.items():
         found = find_in([name, value])
         if found:
+            where = name if name in FIELDS[kind] else "record"
             raise SecretError(
-                f"The {kind}'s {name} looks like it holds {found}; nothing was written",
+                f"The {kind}'s {where} looks like it holds {found}; nothing was written",
                 hint="Take it out: the log is pushed to where others read it. "
                 "If it is no secret, say --allow-secret.",
             )

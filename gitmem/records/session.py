@@ -23,7 +23,9 @@ class Session(Record):
     )
     display_name: DisplayName = Field(description="What others call it: 1 to 64 characters.")
     clone_id: Axis = Field(description="The clone that it works in.")
-    worktree: Path | None = Field(default=None, description="The worktree that it works in; none in a bare repository.")
+    worktree: Path | None = Field(
+        default=None, description="The worktree that it works in; none in a bare repository."
+    )
     wu_id: WorkUnit | None = Field(default=None, description="The work unit that it works on.")
     initiative_id: Axis | None = Field(default=None, description="The initiative that it works on.")
     lane: Axis | None = Field(default=None, description="The lane that it works in.")

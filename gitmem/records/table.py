@@ -8,7 +8,7 @@ A field's form is (form, may be null, …):
 also = (most bytes, refused prefix, no white space at the ends, values when written).
 """
 
-# ruff: noqa: E501  (one field, one line)
+# One field, one line:
 # fmt: off
 from __future__ import annotations
 

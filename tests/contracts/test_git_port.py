@@ -562,6 +562,33 @@ def test_a_folder_that_cannot_be_written_is_an_error(port: Git, started: str, re
     assert port.tip(REF) == started
 
 
+@pytest.mark.skipif(os.name == "nt", reason="there is no limit for the size of files")
+def test_a_full_disk_is_an_error_and_leaves_no_lock(port: Git, started: str, repo: Path, git: Run) -> None:
+    """Where nothing can be written the log stays as it was, and works again as soon as there is room."""
+    import resource
+
+    (new,) = port.write([draft({"a": b"1"})], started)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (8, limits[1]))
+    try:
+        with pytest.raises(StoreError):
+            port.advance(REF, started, draft({"b": b"1"}), "append")
+        with pytest.raises(StoreError):
+            port.write([draft({"c": b"1"})], started)
+        with pytest.raises(StoreError):
+            port.swap(REF, started, new, "append")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    if isinstance(port, PlumbingGit):  # the limit kills git, which a full disk does not
+        port.break_stale_lock(REF, -1)
+    assert port.tip(REF) == started
+    assert port.swap(REF, started, new, "append")
+    assert port.advance(REF, new, draft({"b": b"1"}), "append")
+    assert not list((repo / ".git" / "objects").glob("tmp_obj_*"))
+    assert not list((repo / ".git").glob("fast_import_crash_*"))
+    fsck(git, repo)
+
+
 def test_a_place_without_git_is_an_error(opened: Callable[[Path], Git], tmp_path: Path, repo: Path) -> None:
     """A repository that went away is a sentence, not a wrong answer."""
     port = opened(repo)

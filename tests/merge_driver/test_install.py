@@ -166,15 +166,18 @@ def test_a_file_that_we_made_stays_when_others_use_it(place: Place, folder: Path
     assert (folder / "info" / "attributes").read_bytes() == b"*.txt text"
 
 
-def test_an_added_newline_stays_when_others_need_it(place: Place, folder: Path, program: str) -> None:
+@pytest.mark.parametrize("theirs", [b"*.txt text\n", b"*.png binary\n"])
+def test_an_added_newline_stays_when_others_need_it(
+    place: Place, folder: Path, program: str, theirs: bytes
+) -> None:
     """A rule appended after ours must not be glued to the user's last one."""
     put(folder / "info" / "attributes", b"*.png binary")
     install(place, program)
     with open(folder / "info" / "attributes", "ab") as file:
-        file.write(b"*.txt text\n")
+        file.write(theirs)
     uninstall(place)
 
-    assert (folder / "info" / "attributes").read_bytes() == b"*.png binary\n*.txt text\n"
+    assert (folder / "info" / "attributes").read_bytes() == b"*.png binary\n" + theirs
 
 
 @pytest.mark.parametrize("newline", [b"", b"\n"])

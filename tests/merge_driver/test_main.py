@@ -19,7 +19,9 @@ ROOT = Path(__file__).parents[2]
 @pytest.fixture
 def files(tmp_path: Path) -> list[Path]:
     """Base, ours, theirs, with a line of its own each and one in common."""
-    paths = [tmp_path / name for name in (".merge_file_O", ".merge_file_A", ".merge_file_B")]
+    folder = tmp_path / "top"
+    folder.mkdir()
+    paths = [folder / name for name in (".merge_file_O", ".merge_file_A", ".merge_file_B")]
     for path, content in zip(paths, (b"a\n", b"c\na\n", b"b\r\na\r\n"), strict=True):
         path.write_bytes(content)
     return paths

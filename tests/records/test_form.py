@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from typing import Any
@@ -22,8 +21,17 @@ SIGNAL: dict[str, Any] = {
     "sender_identity": "codex:implementer:host42@gitmem",
     "message": "Approve this boundary?",
 }
-RECEIPT = {"signal_id": "sig-3f9k2m7q1x0z", "reader_identity": "human:ada@example.org", "answers_digest": "0" * 64}
-SESSION = {"session_id": "sess-3f9k2m7q1x0z", "event": "start", "display_name": "Planck", "clone_id": "clone-1"}
+RECEIPT = {
+    "signal_id": "sig-3f9k2m7q1x0z",
+    "reader_identity": "human:ada@example.org",
+    "answers_digest": "0" * 64,
+}
+SESSION = {
+    "session_id": "sess-3f9k2m7q1x0z",
+    "event": "start",
+    "display_name": "Planck",
+    "clone_id": "clone-1",
+}
 NAME = {"name": "Planck", "event": "add"}
 
 
@@ -37,16 +45,11 @@ def read(line: bytes) -> dict[str, Any]:
     return record
 
 
-def altered(line: bytes, **fields: Any) -> bytes:
-    """The line as somebody else's writer might have written it."""
-    record = {**json.loads(line), **fields}
-    kept = {name: value for name, value in record.items() if value is not ...}
-    return json.dumps(kept, ensure_ascii=False, separators=(",", ":")).encode()
-
-
 def test_a_signal_is_one_canonical_line() -> None:
     """Fields stand in the model's order, defaults and recipients are there, empty fields are not."""
-    line = signal(wu_id="WU-123", lane="", after=[], requires_ack=False, recipients=("b:c:d",), sender_name=None)
+    line = signal(
+        wu_id="WU-123", lane="", after=[], requires_ack=False, recipients=("b:c:d",), sender_name=None
+    )
 
     assert line.decode() == (
         '{"at":"2026-11-21T20:00:00.123456Z","kind":"signal","schema_version":"A2A.V1",'
@@ -87,7 +90,19 @@ def test_unknown_fields_come_last_and_as_they_were() -> None:
 
 @pytest.mark.parametrize(
     "message",
-    ["-x", "'\"`$(id)", "a\nb\r\n", "a\u2028b", "a\x00b", "\x1b[31m", "\u202eabc", "\u00fc\U0001f600", "\x7f", " ", "a" * 65536],
+    [
+        "-x",
+        "'\"`$(id)",
+        "a\nb\r\n",
+        "a\u2028b",
+        "a\x00b",
+        "\x1b[31m",
+        "\u202eabc",
+        "\u00fc\U0001f600",
+        "\x7f",
+        " ",
+        "a" * 65536,
+    ],
 )
 def test_a_message_is_kept_verbatim(message: str) -> None:
     """Quotes, newlines, NUL, escapes and bidi controls come back as they were, from one line."""
@@ -123,7 +138,10 @@ def test_the_time_is_the_logs_own() -> None:
         ({"recipients": ["ok:ok:ok", "not ok"]}, r"recipients\[1\] must be"),
         ({"recipients": "a:b:c"}, "recipients is not right"),
         ({"recipients": {"a:b:c"}}, "recipients holds what JSON"),
-        ({"recipients": ["a:b:c"], "target_agent": "d:e:f"}, "target_agent is not the first of its recipients"),
+        (
+            {"recipients": ["a:b:c"], "target_agent": "d:e:f"},
+            "target_agent is not the first of its recipients",
+        ),
         ({"intent": "agree"}, "intent must be 'INFO'"),
         ({"interrupt_class": "loud"}, "interrupt_class must be priority or advisory"),
         ({"resolved_by": ["guess"]}, r"resolved_by\[0\] must be exact or"),
@@ -153,18 +171,6 @@ def test_an_unfit_field_is_refused_by_name(fields: dict[str, Any], sentence: str
     assert isinstance(caught.value, UsageError)
     assert (caught.value.status, caught.value.code) == (2, "invalid-record")
     caught.value.message.encode()
-
-
-def test_deep_nesting_is_refused() -> None:
-    """A depth that some reader's stack can't follow is neither written nor read."""
-    deep: Any = []
-    for _ in range(100):
-        deep = [deep]
-
-    with pytest.raises(records.RecordError, match="later holds"):
-        signal(later=deep)
-    assert records.read(altered(signal(), later=deep)) is None
-    assert records.read(b'{"at":"2026-11-21T20:00:00.123456Z","kind":"name","x":' + b"[" * 200_000) is None
 
 
 @pytest.mark.parametrize(
@@ -201,73 +207,27 @@ def test_an_unknown_kind_is_refused() -> None:
         records.line("rumour", AT, {})
 
 
-@pytest.mark.parametrize("name", ["\u017b\u00f3\u0142w", "\u6797", "Planck-2", "\U0001f469\u200d\U0001f680"[:1]])
+@pytest.mark.parametrize("name", ["\u017b\u00f3\u0142w", "\u6797", "Planck-2", "\U0001f680"])
 def test_names_of_all_scripts_are_taken(name: str) -> None:
     """A display name need not be ASCII."""
     assert read(records.line("session", AT, {**SESSION, "display_name": name}))["display_name"] == name
 
 
 @pytest.mark.parametrize(
-    "who", ["human:ada@example.org", "sess-3f9k2m7q1x0z", "0198c6f0-2f7e-7c31-b1c5-d1d9b2c7a1e0", "a:b:c", "\u00e9:b:c"]
+    "who",
+    [
+        "human:ada@example.org",
+        "sess-3f9k2m7q1x0z",
+        "0198c6f0-2f7e-7c31-b1c5-d1d9b2c7a1e0",
+        "a:b:c",
+        "\u00e9:b:c",
+    ],
 )
 def test_all_addresses_are_taken(who: str) -> None:
     """Agents, sessions, a harness's own ids and people can send and receive."""
     record = read(signal(sender_identity=who, recipients=[who]))
 
     assert (record["sender_identity"], record["recipients"], record["target_agent"]) == (who, [who], who)
-
-
-def test_the_old_name_alone_is_read_and_written_as_recipients() -> None:
-    """`target_agent` without `recipients` is a directed signal, from any writer."""
-    line = signal(target_agent="b:c:d")
-
-    assert read(line)["recipients"] == ["b:c:d"]
-    assert read(altered(line, recipients=...))["recipients"] == ["b:c:d"]
-
-
-def test_reading_is_more_lenient_than_writing() -> None:
-    """Interrupts, resolutions and states that we don't write, nulls, unknown fields and missing defaults are read."""
-    line = signal()
-
-    assert read(altered(line, interrupt_class="loud"))["interrupt_class"] == "loud"
-    assert read(altered(line, resolved_by=["guess"]))["resolved_by"] == ["guess"]
-    assert read(altered(line, lane=None))["lane"] is None
-    assert read(altered(line, later=[{"a": 1}]))["later"] == [{"a": 1}]
-    assert read(altered(line, intent=..., schema_version=..., origin=...)) == read(line)
-    assert read(altered(records.line("receipt", AT, RECEIPT), delivery_state="acked"))["delivery_state"] == "acked"
-
-
-@pytest.mark.parametrize(
-    ("line", "sentence"),
-    [
-        (b"", "not one JSON object"),
-        (b"<<<<<<< ours", "not one JSON object"),
-        (b"\xff", "not one JSON object"),
-        (b"[]", "not one JSON object"),
-        (signal()[:-20], "not one JSON object"),
-        (signal() + b"{}", "not one JSON object"),
-        (signal()[:-1] + b',"kind":"signal"}', "not one JSON object"),
-        (signal()[:-1] + b',"message":"another"}', "not one JSON object"),
-        (signal()[:-1] + b',"at":"2001-01-01T00:00:00.000000Z"}', "not one JSON object"),
-        (signal()[:-1] + b',"later":NaN}', "not one JSON object"),
-        (signal()[:-1] + b',"later":1e999}', "later holds what JSON"),
-        (signal()[:-1] + b',"later":"\\ud800"}', "not one JSON object"),
-        (altered(signal(), kind=7), "not one JSON object"),
-        (altered(signal(), kind="rumour"), "kind 'rumour' is unknown"),
-        (altered(signal(), schema_version="A2A.V9"), "schema_version 'A2A.V9' is not A2A.V1"),
-        (altered(signal(), schema_version=["A2A.V1"]), "schema_version"),
-        (altered(signal(), signal_id="sig-1"), "signal_id must be"),
-        (altered(signal(), message=...), "message is missing"),
-        (altered(signal(), message=None), "message"),
-        (altered(signal(), recipients=None), "recipients"),
-        (altered(signal(), intent="SHOUT"), "intent must be"),
-        (altered(signal(), lane="a\u202eb"), "lane must be one line"),
-    ],
-)
-def test_a_bad_line_costs_that_line_and_is_explained(line: bytes, sentence: str) -> None:
-    """What is no record reads as None, and the doctor has a sentence for it."""
-    assert records.read(line) is None
-    assert sentence in (records.problem(line) or "")
 
 
 SECRET = "ghp" + "_" + "a1B2" * 9
@@ -314,7 +274,11 @@ def test_a_usual_write_imports_neither_json_nor_pydantic() -> None:
     extra=st.dictionaries(
         st.text(min_size=1).filter(lambda name: name not in form._OWN),
         st.recursive(
-            st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+            st.none()
+            | st.booleans()
+            | st.integers()
+            | st.floats(allow_nan=False, allow_infinity=False)
+            | st.text(),
             lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
             max_leaves=8,
         ),
@@ -331,10 +295,3 @@ def test_what_is_written_is_read(message: str, extra: dict[str, Any]) -> None:
     assert lines.problem(line) is None
     assert {**SIGNAL, "message": message, **extra}.items() <= read(line).items()
     assert records.problem(line) is None
-
-
-@settings(max_examples=200, deadline=None)
-@given(st.binary() | st.builds(lambda tail: signal()[:-1] + tail, st.binary()))
-def test_no_bytes_break_the_reader(line: bytes) -> None:
-    """Reading never raises, and explains exactly what it does not give."""
-    assert (records.read(line) is None) == (records.problem(line) is not None)

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import time
 
 import pytest
 
-from gitmem.records.secrets import _SHORTEST, find_in, find_secret, marked
+from gitmem.records.secrets import _MARKERS, _SHORTEST, find_in, find_secret, marked
 
 MIXED = "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0dF3hJ6kL9nP2rS5tV8xY1zA4cE7gI0kM3oQ6sU9wX2zB5dG8fH1jL4nP7r"
 UPPER = "QWERTYUIOPASDFGHJKLZXCVB2345"
@@ -84,3 +85,16 @@ def test_an_everyday_message_is_not_even_looked_at() -> None:
     """The quick search lets plain talk pass without importing re."""
     assert not marked(["Approve this boundary? The parser stays in records.", True, ["a:b:c"], "0" * 64])
     assert marked([{"nested": "x"}])
+
+
+@pytest.mark.parametrize("marker", _MARKERS)
+def test_no_message_makes_the_search_slow(marker: str) -> None:
+    """The longest message of nothing but one marker, with any joint, is searched in no time."""
+    started = time.process_time()
+
+    for joint in ("", "-", "_", "a", '"', " ", "=", "- "):
+        word = marker + joint
+        find_secret(word * (65536 // len(word)))
+        find_secret(marker + joint * 65536)
+
+    assert time.process_time() - started < 2

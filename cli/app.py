@@ -1,0 +1,96 @@
+"""The typer app: the commands by name, and the options that may stand before them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .commands import converged, demo, doctor, inbox, init, log, name, roster, schema, session, signal, sync, thread
+from .options import As, Before, Directory, Json, with_common
+from .render.show import say_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+ABOUT = """Agents and people who share a git repository signal each other, agree and remember.
+
+Everything is a line on one ref of the repository: `git log gitmem/log` tells the story. Start with
+`gitmem session start`, then `gitmem roster`, `gitmem signal` and `gitmem inbox`."""
+
+app = typer.Typer(
+    name="gitmem",
+    help=ABOUT,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@app.callback(invoke_without_command=True)
+def before(
+    ctx: typer.Context,
+    directory: Directory = None,
+    as_: As = None,
+    json: Json = False,
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> int:
+    if version:
+        from gitmem import __version__
+
+        say_lines([f"gitmem {__version__}"])
+        raise typer.Exit
+    if ctx.invoked_subcommand is None:
+        say_lines([ctx.get_help()])
+        raise typer.Exit
+    ctx.obj = Before(directory, as_, json)
+    return 0
+
+
+def _add(to: typer.Typer, body: Callable[..., int], name: str | None = None) -> None:
+    to.command(name or body.__name__)(with_common(body))
+
+
+def _group(name: str, help: str, *bodies: tuple[str, Callable[..., int]]) -> None:
+    group = typer.Typer(help=help, rich_markup_mode=None)
+    for command, body in bodies:
+        _add(group, body, command)
+    app.add_typer(group, name=name)
+
+
+_group(
+    "session",
+    "Start, change, end and list sessions of agents.",
+    ("start", session.start),
+    ("set", session.change),
+    ("end", session.end),
+    ("list", session.listing),
+)
+_add(app, roster.whoami)
+_add(app, roster.roster)
+_add(app, signal.signal)
+_add(app, signal.reply)
+_add(app, inbox.inbox)
+_add(app, thread.thread)
+_add(app, thread.show)
+_add(app, converged.converged)
+_add(app, log.log)
+_add(app, sync.sync)
+_add(app, init.init)
+_add(app, doctor.doctor)
+_group(
+    "name",
+    "The names that sessions get.",
+    ("add", name.add),
+    ("remove", name.remove),
+    ("list", name.listing),
+)
+_add(app, schema.schema)
+_add(app, demo.demo)
+
+
+def run(args: Sequence[str]) -> int:
+    """Run a command line; its exit status. Typer's own errors are raised, not printed."""
+    status = typer.main.get_command(app).main(args=list(args), prog_name="gitmem", standalone_mode=False)
+    return status if isinstance(status, int) else 0

@@ -1,0 +1,31 @@
+"""`gitmem log`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ..options import From, Thread, Wu
+from ..render import mail, show
+from ..surroundings import Surroundings
+from ..values import number
+
+ENTRIES = 20
+
+
+def log(
+    at: Surroundings,
+    n: Annotated[str | None, typer.Option("-n", metavar="N", help="Entries at most; 20.")] = None,
+    wu: Wu = None,
+    thread: Thread = None,
+    from_: From = None,
+    receipts: Annotated[bool, typer.Option("--receipts", help="Who read what, too.")] = False,
+) -> int:
+    """The story so far, newest last."""
+    from gitmem.operations import history
+
+    most = number("-n", n, ENTRIES)
+    found = history.log(at.store(), n=most, wu=wu, thread=thread, from_=from_, receipts=receipts)
+    show.say(at.json, found, mail.story)
+    return 0

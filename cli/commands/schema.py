@@ -1,0 +1,28 @@
+"""`gitmem schema`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ..render import show
+from ..render.as_json import as_json
+from ..surroundings import Surroundings
+
+
+def schema(
+    at: Surroundings,
+    kind: Annotated[
+        str | None, typer.Argument(metavar="KIND", help="signal, receipt, session or name; all of them if none.")
+    ] = None,
+) -> int:
+    """Print the JSON Schema of the records; it needs no repository."""
+    from gitmem import records
+
+    if kind is not None:
+        found = records.schema(kind)
+    else:
+        found = {each: records.schema(each) for each in records.KINDS}
+    show.say_lines([as_json(found)])
+    return 0

@@ -1,0 +1,80 @@
+"""`gitmem session start|set|end|list`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ..options import Everyone, Initiative, Lane, Wu
+from ..render import people, show
+from ..surroundings import Surroundings
+
+Identity = Annotated[
+    str | None,
+    typer.Option("--agent-identity", metavar="OWNER:ROLE:PURPOSE", help="Who you are beyond this session."),
+]
+Name = Annotated[str | None, typer.Option("--name", metavar="N", help="A display name of your choice.")]
+Client = Annotated[str | None, typer.Option("--client", metavar="C", help="The program that runs you.")]
+Workspace = Annotated[str | None, typer.Option("--workspace", metavar="W", help="The workspace.")]
+
+
+def start(
+    at: Surroundings,
+    agent_identity: Identity = None,
+    name: Name = None,
+    wu: Wu = None,
+    initiative: Initiative = None,
+    lane: Lane = None,
+    client: Client = None,
+    workspace: Workspace = None,
+) -> int:
+    """Start a session in this worktree; it gets a name by which others reach you."""
+    from gitmem.operations import sessions
+
+    started = sessions.start(
+        at.store(), at.who(), agent_identity=agent_identity, name=name, wu=wu, initiative=initiative, lane=lane,
+        client=client, workspace=workspace,
+    )  # fmt: skip
+    if at.json:
+        show.say(True, started, people.session)
+    else:
+        show.say_lines(people.started(started))
+    return 0
+
+
+def change(
+    at: Surroundings,
+    agent_identity: Identity = None,
+    name: Name = None,
+    wu: Wu = None,
+    initiative: Initiative = None,
+    lane: Lane = None,
+    client: Client = None,
+    workspace: Workspace = None,
+) -> int:
+    """Change what others see of your session."""
+    from gitmem.operations import sessions
+
+    changed = sessions.change(
+        at.store(), at.caller(), agent_identity=agent_identity, name=name, wu=wu, initiative=initiative,
+        lane=lane, client=client, workspace=workspace,
+    )  # fmt: skip
+    show.say(at.json, changed, people.session)
+    return 0
+
+
+def end(at: Surroundings) -> int:
+    """End your session and give its name back."""
+    from gitmem.operations import sessions
+
+    show.say(at.json, sessions.end(at.store(), at.caller()), people.ended)
+    return 0
+
+
+def listing(at: Surroundings, all: Everyone = False) -> int:
+    """List the sessions of this repository."""
+    from gitmem.operations import sessions
+
+    show.say(at.json, sessions.listing(at.store(), all=all), people.roster)
+    return 0

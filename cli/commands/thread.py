@@ -1,0 +1,24 @@
+"""`gitmem thread` and `gitmem show`."""
+
+from __future__ import annotations
+
+from ..options import AnyId
+from ..render import mail
+from ..render import show as answer
+from ..surroundings import Surroundings
+
+
+def thread(at: Surroundings, id: AnyId) -> int:
+    """Show a conversation, and where each recipient stands. Marks nothing."""
+    from gitmem.operations import threads
+
+    answer.say(at.json, threads.thread(at.store(), id), mail.thread)
+    return 0
+
+
+def show(at: Surroundings, id: AnyId) -> int:
+    """Show one record whole, and the commit that it is in. Marks nothing."""
+    from gitmem.operations import history
+
+    answer.say(at.json, history.show(at.store(), id), mail.one)
+    return 0

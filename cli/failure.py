@@ -1,0 +1,115 @@
+"""The one place where errors are told: message and hint on standard error, the object on standard output."""
+
+from __future__ import annotations
+
+from gitmem.errors import GitmemError, UsageError
+
+from .render import out
+from .render.as_json import as_json
+from .render.out import harmless
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+UNEXPECTED = 3
+HIDDEN_FROM_LENGTH = 8
+ISSUES = "the maintainers of gitmem"
+
+
+def report(error: Exception, args: Sequence[str]) -> int:
+    """Tell an error, and give the exit status that it means."""
+    known = error if isinstance(error, GitmemError) else None
+    if known is None:
+        known = usage_of(error, args) or GitmemError(
+            f"Something unexpected happened: {type(error).__name__}.",
+            hint="What was acknowledged before is kept. The report on standard error helps to mend it.",
+            next=["gitmem doctor"],
+        )
+    # What was said already is an answer: a second document would spoil it for a JSON reader.
+    if wants_json(args) and not out.has_said():
+        try:
+            out.say(as_json(error_object(known)))
+        except OSError:
+            pass
+    lines = [f"gitmem: {harmless(known.message)}"]
+    if known.hint:
+        lines.append(harmless(known.hint))
+    if known.suggestions:
+        lines += [f"  {harmless(str(each), keep='')}" for each in known.suggestions]
+    if known.status == UNEXPECTED and not isinstance(error, GitmemError):
+        lines.append(details(error, args))
+    out.complain(out.with_next(lines, known.next))
+    return known.status
+
+
+def error_object(error: GitmemError) -> dict[str, object]:
+    return {
+        "error": {
+            "code": error.code,
+            "message": error.message,
+            "hint": error.hint,
+            "suggestions": error.suggestions,
+        },
+        "next": error.next[: out.NEXT_MAX],
+    }
+
+
+def wants_json(args: Sequence[str]) -> bool:
+    """Whether --json is among the arguments, before any `--`."""
+    for arg in args:
+        if arg == "--":
+            return False
+        if arg == "--json":
+            return True
+    return False
+
+
+def usage_of(error: Exception, args: Sequence[str]) -> UsageError | None:
+    """What typer says of the arguments, as our error; None where it is not typer that speaks."""
+    format_message = getattr(error, "format_message", None)
+    if format_message is None:
+        return None
+    context = getattr(error, "ctx", None)
+    path = context.command_path if context is not None else "gitmem"
+    message = str(format_message()).strip()
+    message = message if message.endswith((".", "?", "!")) else message + "."
+    hint = f"`{path} --help` shows how."
+    if path.endswith(("signal", "reply")) and any(arg.startswith("-") for arg in args):
+        hint = f"A message that starts with - goes behind --, as in: {path} -- '-1 for this'"
+    return UsageError(f"{message} Nothing was written.", hint=hint, next=[f"{path} --help"])
+
+
+def details(error: Exception, args: Sequence[str]) -> str:
+    """A report to paste: versions, the command without anybody's words, and where it happened."""
+    import platform
+    import traceback
+
+    from gitmem import __version__
+
+    words = [arg for arg in args if not arg.startswith("-") and len(arg) >= HIDDEN_FROM_LENGTH]
+    trace = "".join(traceback.format_exception(error)).rstrip()
+    for word in words:
+        trace = trace.replace(word, "(hidden)")
+    shown = [arg.partition("=")[0] if arg.startswith("--") else arg for arg in args]
+    command = " ".join("(hidden)" if arg in words else arg for arg in shown)
+    return "\n".join(
+        [
+            f"--- please send this to {ISSUES} ---",
+            f"gitmem {__version__}, Python {platform.python_version()}, {git_version()}, {platform.platform()}",
+            harmless(f"gitmem {command}"),
+            harmless(trace, keep="\n\t"),
+            "--- end ---",
+        ]
+    )
+
+
+def git_version() -> str:
+    import os
+
+    from gitmem.git.run import run
+
+    try:
+        return run(os.getcwd(), ["--version"], timeout=5).out.decode("utf-8", "replace").strip()
+    except (GitmemError, OSError):
+        return "no git"

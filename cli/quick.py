@@ -1,0 +1,208 @@
+"""What hooks and agents repeat, without typer: exact shapes only, `None` for any other.
+
+`inbox` with nothing new is answered from the index alone. The rest goes the usual
+way through `frequent`, so both ways give the same bytes. Whatever is not plainly
+one of these shapes (an unknown option, one given twice, a value that starts with
+`-`) is left to the app, which also makes the error.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Sequence
+
+    from .surroundings import Surroundings
+
+# Of each command: how many words it takes, its flags, its options, and those that may be repeated,
+# each with the name that `frequent` has for it. A test holds them to the app.
+_COMMON = {"-C": "directory", "--as": "as_"}
+_KEPT = {"--sync": "sync", "--allow-secret": "allow_secret", "-q": "quiet", "--quiet": "quiet",
+         "--requires-ack": "requires_ack"}  # fmt: skip
+SHAPES: dict[str, tuple[int, int, dict[str, str], dict[str, str], dict[str, str]]] = {
+    "inbox": (
+        0,
+        0,
+        {"--all": "all", "--no-mark": "no_mark", "--count": "count"},
+        {"--for": "for_", "--wu": "wu", "--lane": "lane", "--thread": "thread", "--from": "from_",
+         "--since": "since", "--limit": "limit", "--max-bytes": "max_bytes"},
+        {"--intent": "intent"},
+    ),
+    "converged": (1, 1, {"--strict": "strict", "--sync": "sync"}, {"--wait": "wait"}, {}),
+    "roster": (0, 1, {"--all": "all"}, {}, {}),
+    "signal": (
+        1,
+        1,
+        {**_KEPT, "--broadcast": "broadcast", "--allow-unseen": "allow_unseen", "--fuzzy": "fuzzy"},
+        {"--wu": "wu", "--initiative": "initiative", "--lane": "lane", "--intent": "intent",
+         "--reply-to": "reply_to", "--thread": "thread", "--interrupt": "interrupt", "--artifact": "artifact",
+         "--idempotency-key": "idempotency_key"},
+        {"--to": "to"},
+    ),
+    "reply": (
+        2,
+        2,
+        {**_KEPT, "--agree": "agree", "--reject": "reject", "--counter": "counter"},
+        {"--idempotency-key": "idempotency_key"},
+        {"--to": "to"},
+    ),
+}  # fmt: skip
+
+
+class Asked:
+    """A command line that has one of the shapes."""
+
+    __slots__ = ("as_", "command", "directory", "json", "values", "words")
+
+    def __init__(self, command: str) -> None:
+        self.command = command
+        self.words: list[str] = []
+        self.values: dict[str, object] = {}
+        self.directory: str | None = None
+        self.as_: str | None = None
+        self.json = False
+
+
+def answer(args: Sequence[str]) -> int | None:
+    """The exit status of a command that was answered here, or None: ask the app."""
+    asked = parse(args)
+    if asked is None:
+        return None
+    from .surroundings import Surroundings
+
+    with Surroundings(asked.directory, asked.as_, asked.json) as at:
+        if asked.command == "inbox" and not set(asked.values) - {"count"}:
+            status = _nothing_new(at, count="count" in asked.values)
+            if status is not None:
+                return status
+        from . import frequent
+
+        body = getattr(frequent, asked.command)
+        return int(body(at, *asked.words, **asked.values))
+
+
+def parse(args: Sequence[str]) -> Asked | None:
+    """The arguments as one of the shapes, or None where they are not plainly one."""
+    rest = list(args)
+    before: dict[str, str] = {}
+    json = False
+    while rest and rest[0] not in SHAPES:  # -C, --as and --json may stand before the command
+        option = rest.pop(0)
+        if option == "--json" and not json:
+            json = True
+        elif option in _COMMON and option not in before and rest and not rest[0].startswith("-"):
+            before[option] = rest.pop(0)
+        else:
+            return None
+    if not rest:
+        return None
+    asked = Asked(rest.pop(0))
+    asked.json = json
+    if not _take(asked, rest):
+        return None
+    least, most, *_ = SHAPES[asked.command]
+    if not least <= len(asked.words) <= most:
+        return None
+    directory = asked.values.pop("directory", None)
+    as_ = asked.values.pop("as_", None)
+    if "-C" in before and directory is not None:
+        directory = os.path.join(before["-C"], str(directory))
+    asked.directory = str(directory) if directory is not None else before.get("-C")
+    asked.as_ = str(as_) if as_ is not None else before.get("--as")
+    return asked
+
+
+def _take(asked: Asked, rest: list[str]) -> bool:
+    """Sort what follows the command's name into words and values. False where one is not plain."""
+    _, _, flags, options, repeated = SHAPES[asked.command]
+    while rest:
+        arg = rest.pop(0)
+        if arg == "--":
+            asked.words += rest
+            return True
+        if arg == "-" or not arg.startswith("-"):
+            asked.words.append(arg)
+            continue
+        if arg == "--json" or arg in flags:
+            if arg == "--json":
+                asked.json = True
+            else:
+                asked.values[flags[arg]] = True
+            continue
+        option, equals, value = arg.partition("=")
+        if not equals or not option.startswith("--"):
+            option = arg
+            if not rest or (rest[0].startswith("-") and rest[0] != "-"):
+                return False
+            value = rest.pop(0)
+        if option in repeated:
+            asked.values[repeated[option]] = [*_listed(asked.values.get(repeated[option])), value]
+            continue
+        name = options.get(option) or _COMMON.get(option)
+        if name is None or name in asked.values:
+            return False
+        asked.values[name] = value
+    return True
+
+
+def _listed(value: object) -> list[str]:
+    return list(value) if isinstance(value, list) else []
+
+
+def _nothing_new(at: Surroundings, *, count: bool) -> int | None:
+    """0 where nothing is unread, and that has been said; None where the usual way must look.
+
+    Only for a session that is plainly there: named by GITMEM_SESSION, or by its harness.
+    """
+    if at.as_ is not None or not (at.session or at.harness):
+        return None
+    from gitmem.index import query
+    from gitmem.operations import mail, views
+
+    from .surroundings import machine, spools_elsewhere
+
+    place = at.place
+    db = query.fresh(place, machine(), views.VIEWS, spools_elsewhere(place))
+    if db is None:
+        return None
+    try:
+        session = _session(db, at)
+        if session is None:
+            return None
+        session_id, identity, workspace = session
+        reader = identity or session_id
+        now = time.time_ns() // 1000
+        if mail.unread_ids(db, reader, session_id, workspace, now):
+            return None
+    finally:
+        db.close()
+    _seen(place.state, session_id)
+    from .render import out
+
+    if count:
+        out.say(out.no_count(reader) if at.json else "0")
+    else:
+        out.say(out.nothing_as_json(reader) if at.json else out.nothing_new(reader))
+    return 0
+
+
+def _session(db: sqlite3.Connection, at: Surroundings) -> tuple[str, str | None, str | None] | None:
+    """Id, identity and workspace of the one session that is meant and has not ended."""
+    columns = "SELECT session_id, agent_identity, workspace_id FROM session WHERE ended IS NULL AND "
+    if at.session:
+        found = db.execute(columns + "session_id = ?", (at.session,)).fetchall()
+    else:
+        found = db.execute(columns + "harness_session = ?", (at.harness[1] if at.harness else "",)).fetchall()
+    return found[0] if len(found) == 1 else None
+
+
+def _seen(state: str, session_id: str) -> None:
+    """The heartbeat, as `operations.local` has it: a touched file."""
+    try:
+        os.utime(os.path.join(state, "sessions", session_id))
+    except OSError:
+        return

@@ -1,0 +1,103 @@
+"""Where a log may be found: on remotes, as sync last saw them, and under names that people make by hand."""
+
+from __future__ import annotations
+
+from ..errors import StoreError
+from . import ref
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from .log import Log
+
+
+class Tip:
+    """A commit that ends the history of a log: its tree, its `format`, and the projects that it belongs to."""
+
+    __slots__ = ("format", "name", "oid", "projects", "tree")
+
+    def __init__(self, name: str, oid: str, tree: str, form: ref.Format, projects: set[str]) -> None:
+        self.name = name
+        self.oid = oid
+        self.tree = tree
+        self.format = form
+        self.projects = projects
+
+
+class NotALog(Exception):  # noqa: N818  (a finding, not an error)
+    """A ref that has the name of a log's and is none; the text says why."""
+
+
+def read(log: Log, name: str, oid: str, known: Iterable[str] = ()) -> Tip:
+    """The log that ends in a commit.
+
+    Args:
+        name: The ref, for messages.
+        known: Tips of logs: what contains one of them need not be followed to the first commit.
+
+    Raises: NotALog.
+    """
+    git = log.git
+    try:
+        tree = git.commit(oid).tree
+        root = git.tree(tree)
+        form = ref.read_format(git, root)
+        if form is None:
+            raise NotALog("its tree has no file `format`")
+        starts = [start for start in (*known, ref.GENESIS) if git.has(start)]
+        if oid not in starts and not any(git.contains(oid, start) for start in starts):
+            raise NotALog("its history does not start with the first commit of every log")
+        return Tip(name, oid, tree, form, ref.project_ids(git, root))
+    except KeyError as error:
+        raise NotALog(f"its object {error.args[0]} is missing or damaged") from None
+    except StoreError as error:
+        raise NotALog(error.message) from None
+
+
+def known(log: Log) -> dict[str, str]:
+    """Refs of this clone that may hold a log that came from elsewhere, with their tips."""
+    git = log.git
+    found = {}
+    for name, oid in sorted(git.refs(ref.REMOTES_PREFIX).items()):
+        if is_place(name):
+            found[name] = oid
+    for name, oid in sorted(git.refs("refs/remotes/").items()):
+        if name.count("/") >= 3 and name.endswith("/gitmem"):
+            found[name] = oid
+    own = git.tip(ref.BRANCH)
+    if own is not None:
+        found[ref.BRANCH] = own
+    return found
+
+
+def is_place(name: str) -> bool:
+    """Whether a ref of a remote, or our copy of one, is read by sync."""
+    return name.endswith(("/heads/gitmem", "/gitmem/log")) or "/gitmem/outbox/" in name
+
+
+def logs(log: Log, refs: Mapping[str, str], trusted: Iterable[str] = ()) -> tuple[list[Tip], dict[str, str]]:
+    """The logs among refs, each tip once, and why the others are none."""
+    tips: dict[str, Tip] = {}
+    others = {}
+    starts = [oid for oid in trusted if oid]
+    for name, oid in refs.items():
+        if oid in tips:
+            continue
+        try:
+            tips[oid] = read(log, name, oid, starts)
+        except NotALog as why:
+            others[name] = str(why)
+    return list(tips.values()), others
+
+
+def related(ours: set[str], theirs: set[str]) -> bool:
+    """Whether two logs may be united: that can't be undone, so not where both know their projects and share none."""
+    return not ours or not theirs or not ours.isdisjoint(theirs)
+
+
+def own_projects(log: Log) -> set[str]:
+    """The root commits of this repository; none in a clone without commits, or a shallow one."""
+    from ..git.roots import root_commits
+
+    return root_commits(log.place)

@@ -1,0 +1,171 @@
+"""Settling: this clone's log becomes the union of all that it knows, on top of what is shared.
+
+The new tip is made outside the lock; the lock is taken only to put on it the few commits that came
+meanwhile, and to swap. Where the union is the shared tip's tree, the new tip is the shared tip.
+"""
+
+from __future__ import annotations
+
+import time
+
+from ..errors import StoreError
+from ..git.port import Draft, Signature
+from . import append, places, ref, replay, trees
+from .start import start
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .lock import Lock
+    from .log import Log
+    from .places import Tip
+    from .trees import Changes
+
+ROUNDS_MAX = 20
+FEW = 20  # commits that are replayed while others wait for the lock
+LOCK_SECONDS = 3.0
+
+
+def settle(log: Log, shared: Tip | None, tips: Sequence[Tip]) -> str:
+    """Bring the log's ref to the union of itself and `tips`: the new tip.
+
+    Args:
+        shared: The tip that history follows, one of `tips`; None where a remote has none.
+        tips: Logs that may be united with ours.
+
+    Raises: StoreError; then the ref is as it was.
+    """
+    git = log.git
+    try:
+        local = git.tip(ref.LOG_REF) or start(log)
+        new = assemble(log, local, shared, tips)
+        for attempt in range(ROUNDS_MAX):
+            lock = take_lock(log)
+            try:
+                late = _since(log, local)
+                if late is not None and (len(late) <= FEW or attempt == ROUNDS_MAX - 1):
+                    now = late[-1] if late else local
+                    done = replay.replay(git, late, new)
+                    if done == now or git.swap(ref.LOG_REF, now, done, "sync"):
+                        break
+                    if lock is not None:
+                        git.break_stale_lock(ref.LOG_REF, append.STALE_LOCK_SECONDS)
+            finally:
+                if lock is not None:
+                    lock.release()
+            if late:
+                new, local = replay.replay(git, late, new), late[-1]
+            elif late is None:
+                local = git.tip(ref.LOG_REF) or start(log)
+                new = assemble(log, local, shared, tips)
+            time.sleep(min(0.002 * 1.5**attempt, 0.2) * log.random(1)[0] / 255)
+        else:
+            raise StoreError(
+                f"{ref.LOG_REF} could not be moved: git holds a lock on it, or it moves all the time; nothing is lost.",
+                hint="Run the command again; `gitmem doctor` shows a lock that stays.",
+                code="locked",
+                next=["gitmem doctor"],
+            )
+    except KeyError as error:
+        raise StoreError(
+            f"The object {error.args[0]} of the log is missing or damaged; nothing was changed.",
+            hint="`gitmem doctor` lists what is missing.",
+            code="missing-object",
+            next=["gitmem doctor"],
+        ) from error
+    if done != now:
+        log.committed()
+    if shared is not None and git.contains(done, shared.oid):
+        publish(log, shared.oid)
+    return done
+
+
+def _since(log: Log, local: str) -> list[str] | None:
+    """Commits that came on top of `local`; None where the ref has gone elsewhere."""
+    now = log.git.tip(ref.LOG_REF)
+    if now == local:
+        return []
+    if now is None or not log.git.contains(now, local):
+        return None
+    return log.git.history(now, [local])
+
+
+def assemble(log: Log, local: str, shared: Tip | None, tips: Sequence[Tip]) -> str:
+    """The commit that the log should be at: the shared tip, own commits on it, then at most one repair.
+
+    Only logs of the highest epoch count. A log of an older epoch is left behind, ours too: only its
+    unpublished lines come along, in one commit.
+    """
+    git = log.git
+    own = places.read(log, ref.LOG_REF, local)
+    epoch = max(tip.format.epoch for tip in (own, *tips))
+    current = [tip for tip in tips if tip.format.epoch == epoch]
+    if shared is not None and shared.format.epoch < epoch:
+        shared = None
+    if own.format.epoch == epoch:
+        base = _base(log, local, shared)
+        top = replay.replay(git, git.history(local, [base]), base)
+        current.append(own)
+    else:
+        published = git.tip(ref.PUBLISHED_REF)
+        left = [tip.oid for tip in tips if tip.format.epoch < epoch]
+        unpublished = git.history(local, [*left, *([published] if published else [])])
+        top = replay.as_one(git, unpublished, (shared or current[0]).oid)
+    tree = git.commit(top).tree
+    changes = trees.union_changes(git, tree, [tip.tree for tip in current])
+    if not any(tip.projects for tip in current):
+        changes.update({f"projects/{oid}": b"" for oid in places.own_projects(log)})
+    return _repaired(log, top, tree, changes) if changes else top
+
+
+def _base(log: Log, local: str, shared: Tip | None) -> str:
+    """What own commits are put on. What was published stays as it is, also where a remote was rewound."""
+    git = log.git
+    published = git.tip(ref.PUBLISHED_REF)
+    if (
+        published is not None
+        and git.has(published)
+        and git.contains(local, published)
+        and (shared is None or git.contains(published, shared.oid))
+    ):
+        return published
+    return shared.oid if shared is not None else ref.GENESIS
+
+
+def _repaired(log: Log, top: str, tree: str, changes: Changes) -> str:
+    """One commit with what the union has and the replayed commits do not bring."""
+    git = log.git
+    who = Signature(*(log.committer or ref.NOBODY), log.now() // 1_000_000)
+    (commit,) = git.write([Draft(changes, who, who, "")], top)
+    count = trees.new_lines(git, git.commit(commit).tree, [tree])
+    lines = f"{count} line{'' if count == 1 else 's'}"
+    message = f"Repair: {lines} that were missing\n" if count else "Repair: settle the form of the log's files\n"
+    (commit,) = git.write([Draft({}, who, who, message, tree=git.commit(commit).tree)], top)
+    return commit
+
+
+def publish(log: Log, oid: str) -> None:
+    """Remember how far the log's history is known to be on a remote."""
+    git = log.git
+    for _ in range(3):
+        old = git.tip(ref.PUBLISHED_REF)
+        if old == oid or git.swap(ref.PUBLISHED_REF, old, oid, "sync"):
+            return
+
+
+def take_lock(log: Log) -> Lock | None:
+    """The log's lock, or None where it is not to be had in time: the swap is correct without it."""
+    if not log.make_state():
+        raise StoreError(
+            f"{log.place.common} cannot be written; nothing was changed.",
+            hint="Mend its permissions, or sync where it can be written.",
+            code="read-only",
+        )
+    deadline = time.monotonic() + LOCK_SECONDS
+    lock = log.lock()
+    while not lock.take():
+        if time.monotonic() > deadline:
+            return None
+        time.sleep(0.002 + 0.01 * log.random(1)[0] / 255)
+    return lock

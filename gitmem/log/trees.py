@@ -1,0 +1,157 @@
+"""Trees as sets of lines: their union, and where they differ. Folders that are equal are never read.
+
+Segments are united line by line; of the fixed files the ones beside the greatest `format` win whole; of
+any other file that differs the greater bytes are kept. So it is commutative, associative and idempotent.
+"""
+
+from __future__ import annotations
+
+from ..errors import StoreError
+from ..git.port import FILE_MODE, Entry
+from . import ref
+from .union import canon, union
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from ..git.port import Git
+
+    Changes = dict[str, bytes | Entry | None]
+    Folder = dict[str, Entry]
+
+FIXED = ("format", "README.md", ".gitattributes")
+# Where one tree has a file and another a folder of the same name, the file goes into the folder.
+_DISPLACED = "gm-file"
+
+
+def union_changes(git: Git, base: str, others: Iterable[str]) -> Changes:
+    """What to change in the tree `base` to make it the union with other trees; empty where it is that already.
+
+    Raises: KeyError where an object is missing.
+    """
+    differing = [oid for oid in dict.fromkeys(others) if oid != base]
+    changes: Changes = {}
+    if not differing:
+        return changes
+    roots = [git.tree(oid) for oid in (base, *differing)]
+    for name, entry in fixed(git, roots).items():
+        if roots[0].get(name) != entry:
+            changes[name] = entry
+    for root in roots:
+        for name in FIXED:
+            root.pop(name, None)
+    _unite(git, "", roots, changes)
+    return changes
+
+
+def fixed(git: Git, roots: Sequence[Folder]) -> dict[str, Entry | None]:
+    """The fixed files of a union: `format` of the greatest rank, and the others from the tree that it is in."""
+    ranks = [_rank(git, root) for root in roots]
+    best = max((rank for rank in ranks if rank is not None), default=None)
+    winners = [root for root, rank in zip(roots, ranks, strict=True) if rank == best]
+    found: dict[str, Entry | None] = {}
+    for name in FIXED:
+        entries = [root[name] for root in winners if name in root]
+        found[name] = greatest(git, entries) if entries else None
+    return found
+
+
+def _rank(git: Git, root: Folder) -> tuple[int, int, int, bytes] | None:
+    try:
+        form = ref.read_format(git, root)
+    except StoreError:
+        return None  # unreadable: any that can be read is better
+    return form.rank if form is not None else None
+
+
+def greatest(git: Git, entries: Sequence[Entry]) -> Entry:
+    """The entry with the greatest bytes. A folder is greater than any file."""
+    if all(entry == entries[0] for entry in entries):
+        return entries[0]
+    return max(entries, key=lambda entry: (entry.is_tree, _content(git, entry), entry.mode, entry.oid))
+
+
+def _content(git: Git, entry: Entry) -> bytes:
+    """A file's bytes; the name of what is no file of this repository (a folder, a submodule)."""
+    return git.blob(entry.oid) if entry.mode.startswith("1") and entry.mode != "160000" else entry.oid.encode()
+
+
+def _unite(git: Git, path: str, folders: Sequence[Folder], changes: Changes) -> None:
+    """Collect the changes that turn the first of the folders at `path` into the union of all."""
+    base = folders[0]
+    for name in dict.fromkeys(name for folder in folders for name in folder):
+        found = list(dict.fromkeys(folder[name] for folder in folders if name in folder))
+        if len(found) > 1:
+            _unite_entries(git, path + name, base.get(name), found, changes)
+        elif name not in base:
+            changes[path + name] = found[0]
+
+
+def _unite_entries(git: Git, path: str, own: Entry | None, found: Sequence[Entry], changes: Changes) -> None:
+    files = [entry for entry in found if not entry.is_tree]
+    if len(files) == len(found):
+        united = _unite_files(git, path, files)
+        if united != own:
+            changes[path] = united
+        return
+    base = git.tree(own.oid) if own is not None and own.is_tree else {}
+    others: list[Folder] = [git.tree(entry.oid) for entry in found if entry.is_tree and entry != own]
+    displaced = _DISPLACED + (".jsonl" if is_segment(path) else "")
+    others += [{displaced: entry} for entry in files]
+    _unite(git, path + "/", [base, *others], changes)
+
+
+def _unite_files(git: Git, path: str, files: Sequence[Entry]) -> bytes | Entry:
+    """The union of different files at one path; as an entry where one of them is it."""
+    plain = [entry for entry in files if entry.mode.startswith("100")]
+    if not is_segment(path) or not plain:
+        return greatest(git, files)
+    contents = {entry.oid: git.blob(entry.oid) for entry in plain}
+    united = union(*contents.values()) if len(contents) > 1 else next(iter(contents.values()))
+    for oid, content in contents.items():
+        if content == united:
+            return Entry(FILE_MODE, oid)
+    return united
+
+
+def is_segment(path: str) -> bool:
+    """Whether the file at a path holds lines. Readers take any, so that the layout can change."""
+    return path.endswith(".jsonl")
+
+
+def differing(
+    git: Git, tree: str, olds: Sequence[str], path: str = ""
+) -> Iterator[tuple[str, Entry, list[Entry]]]:
+    """Files of `tree` that none of the trees `olds` has just so: path, entry, and what those have there."""
+    if tree in olds:
+        return
+    folders = [git.tree(old) for old in olds]
+    for name, entry in git.tree(tree).items():
+        there = [folder[name] for folder in folders if name in folder]
+        if entry in there:
+            continue
+        if entry.is_tree:
+            inner = [old.oid for old in there if old.is_tree]
+            yield from differing(git, entry.oid, inner, f"{path}{name}/")
+        else:
+            yield path + name, entry, [old for old in there if not old.is_tree]
+
+
+def lines_of(content: bytes) -> list[bytes]:
+    """The lines of a segment in canonical form, without their LF."""
+    return canon(content).split(b"\n")[:-1]
+
+
+def new_lines(git: Git, tree: str, olds: Sequence[str]) -> int:
+    """How many lines the segments of `tree` have that the same segments of `olds` do not have."""
+    count = 0
+    for path, entry, there in differing(git, tree, olds):
+        if not is_segment(path) or not entry.mode.startswith("100"):
+            continue
+        fresh = set(lines_of(git.blob(entry.oid)))
+        for old in there:
+            if fresh and old.mode.startswith("100"):
+                fresh.difference_update(lines_of(git.blob(old.oid)))
+        count += len(fresh)
+    return count

@@ -1,0 +1,215 @@
+"""Display names: the pool that sessions get theirs from, and which names may be asked for."""
+
+from __future__ import annotations
+
+from ..errors import UsageError
+from .outcome import Outcome
+from .pool import POOL
+from .quoting import command
+from .spelling import fold, is_mixed, is_within
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from .caller import Caller
+    from .store import Store
+
+NEAR_EDITS = 2  # the pool keeps names more than this apart, so that a typo is no other name
+NAME_MAX = 64
+
+
+class Name(Outcome):
+    """A name of the pool, where it comes from (`shipped` or `added`), and the session that holds it now."""
+
+    __slots__ = ("name", "origin", "held_by")  # noqa: RUF023  # the order of the JSON shape
+
+    def __init__(self, name: str, origin: str, held_by: str | None) -> None:
+        self.name = name
+        self.origin = origin
+        self.held_by = held_by
+
+
+class Names(Outcome):
+    """The pool as it is now, those first that will be given out first."""
+
+    __slots__ = ("names", "next")
+
+    def __init__(self, names: Sequence[Name], next: Sequence[str]) -> None:
+        self.names = list(names)
+        self.next = list(next)
+
+
+class Changed(Outcome):
+    """Names that entered or left the pool; `unchanged` were in it, or not in it, already."""
+
+    __slots__ = ("event", "names", "unchanged", "commit", "queued", "next")  # noqa: RUF023
+
+    def __init__(
+        self, event: str, names: Sequence[str], unchanged: Sequence[str], commit: str | None, queued: bool
+    ) -> None:
+        self.event = event
+        self.names = list(names)
+        self.unchanged = list(unchanged)
+        self.commit = commit
+        self.queued = queued
+        self.next = ["gitmem name list", "gitmem session start"]
+
+
+def add(store: Store, caller: Caller | None, names: Sequence[str]) -> Changed:
+    """Put names into the pool. Raises: UsageError for a name that nobody may have."""
+    for name in names:
+        check(name)
+    return _change(store, caller, "add", names)
+
+
+def remove(store: Store, caller: Caller | None, names: Sequence[str]) -> Changed:
+    """Take names out of the pool; who holds one keeps it."""
+    return _change(store, caller, "remove", names)
+
+
+def listing(store: Store) -> Names:
+    """The names of the pool, least recently used first."""
+    shipped, holders = {fold(name) for name in POOL}, _held(store)
+    found = [
+        Name(name, "shipped" if fold(name) in shipped else "added", holders.get(fold(name)))
+        for name in _by_use(store)
+    ]
+    return Names(found, ["gitmem session start", command("gitmem", "name", "add", "NAME")])
+
+
+def check(name: str) -> None:
+    """UsageError for a text that can't be a display name: it would not be addressable, or could deceive."""
+    wrong = None
+    if not name or name != name.strip():
+        wrong = "is empty or has white space at an end"
+    elif len(name) > NAME_MAX:
+        wrong = f"has {len(name)} characters, and at most {NAME_MAX} are allowed"
+    elif not name.isprintable():
+        wrong = "has control, bidi or invisible characters"
+    elif "," in name or ":" in name or name.startswith(("-", "sess-", "sig-")):
+        wrong = "could be taken for an option, an id, an identity or a list"
+    elif not any(char.isalnum() for char in name):
+        wrong = "has no letter or digit"
+    elif is_mixed(name):
+        wrong = "mixes letters of several scripts, so that it could pass for another name"
+    if wrong:
+        raise UsageError(
+            f"The name {ascii(name)[:80]} {wrong}; nothing was recorded.",
+            hint="Choose letters of one script, digits, dashes and spaces, or leave --name out to get one.",
+            code="bad-name",
+            next=["gitmem session start", "gitmem name list"],
+        )
+
+
+def claim(store: Store, name: str, *, session_id: str | None = None) -> None:
+    """Make sure that a name may be asked for now.
+
+    Args:
+        session_id: The session that asks, if it exists: its own name is not in its way.
+
+    Raises: UsageError `bad-name`, or `name-in-use` with three names that are free.
+    """
+    check(name)
+    holder = _held(store).get(fold(name))
+    if holder is None or holder == session_id:
+        return
+    free = suggestions(store, name)
+    raise UsageError(
+        f"The name {name} is held by {holder}; nothing was recorded.",
+        hint=f"Free are {', '.join(free)}; without --name you get one from the pool.",
+        code="name-in-use",
+        suggestions=free,
+        next=[command("gitmem", "session", "start", "--name", other) for other in free],
+    )
+
+
+def suggestions(store: Store, name: str) -> list[str]:
+    """Three names that nobody holds: two after the one that was asked for, and one from the pool."""
+    held = _held(store)
+    found: list[str] = []
+    number = 2
+    while len(found) < 2:
+        if fold(f"{name}-{number}") not in held:
+            found.append(f"{name}-{number}")
+        number += 1
+    return [*found, pick(store)]
+
+
+def pick(store: Store) -> str:
+    """The name for a new session: of those that nobody holds the one that was longest not in use.
+
+    None that is within two edits of a held one; `<Name>-2` and so on where the pool is exhausted.
+    """
+    held = _held(store)
+    order = list(_by_use(store)) or list(POOL)
+    shipped = {fold(name) for name in POOL}
+    strangers = held.keys() - shipped  # the names that ship are known to be far enough from each other
+    for name in order:
+        folded = fold(name)
+        rivals = strangers if folded in shipped else held.keys()
+        if folded not in held and not any(is_within(folded, other, NEAR_EDITS) for other in rivals):
+            return name
+    number = 2
+    while True:
+        for name in order:
+            if fold(f"{name}-{number}") not in held:
+                return f"{name}-{number}"
+        number += 1
+
+
+def _held(store: Store) -> dict[str, str]:
+    """The names that are held now, folded, and by which session."""
+    rows = store.db().execute(
+        "SELECT shown_fold, session_id FROM tenure WHERE until > ? ORDER BY claimed DESC", (store.now(),)
+    )
+    return dict(rows.fetchall())
+
+
+def _by_use(store: Store) -> Iterator[str]:
+    """The pool, the names that were never used first in the pool's order, then the least recently used."""
+    db = store.db()
+    pool = {fold(name): name for name in POOL}
+    for folded, name, event in db.execute("SELECT fold, name, event FROM pool_name ORDER BY at, body"):
+        if event == "add":
+            pool.setdefault(folded, name)
+        else:
+            pool.pop(folded, None)
+    used = [
+        (db.execute("SELECT max(until) FROM tenure WHERE fold = ?", (folded,)).fetchone()[0] or 0, place, name)
+        for place, (folded, name) in enumerate(pool.items())
+    ]
+    return (name for _, _, name in sorted(used))
+
+
+def _change(store: Store, caller: Caller | None, event: str, names: Sequence[str]) -> Changed:
+    from ..log.spool import Story
+
+    if not names:
+        raise UsageError("No name was given; nothing was recorded.", next=["gitmem name list"])
+    pool = {fold(name) for name in _by_use(store)}
+    wanted: dict[str, str] = {}
+    unchanged = []
+    for name in names:
+        if (fold(name) in pool) == (event == "add"):
+            unchanged.append(name)
+        else:
+            wanted.setdefault(fold(name), name)
+    if not wanted:
+        return Changed(event, (), unchanged, None, False)
+    sender: dict[str, object] = {}
+    author, trailers = "gitmem <gitmem@localhost>", []
+    if caller is not None:
+        sender = {"sender_identity": caller.reader, "sender_session": caller.session_id, "sender_name": caller.name}
+        author, trailers = caller.author, caller.trailers()
+    else:
+        person = store.committer()
+        author = f"{person[0]} <{person[1]}>" if person else author
+    lines = [store.line("name", {"name": name, "event": event, **sender}) for name in wanted.values()]
+    verb = "joins" if event == "add" else "leaves"
+    subject = ", ".join(wanted.values())
+    subject = f"{subject} {verb} the pool of names" if len(wanted) == 1 else f"{subject} {verb[:-1]} the pool of names"
+    if len(subject) > 120:
+        subject = f"{len(wanted)} names {verb[:-1]} the pool"
+    appended = store.record(lines, Story(author, subject, "", trailers))
+    return Changed(event, list(wanted.values()), unchanged, appended.commit, appended.queued)

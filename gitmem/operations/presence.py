@@ -1,0 +1,212 @@
+"""Who is here: each session as the records and this clone's heartbeats show it."""
+
+from __future__ import annotations
+
+from ..log.lines import format_at
+from . import local
+from .tenure import FIELDS
+from .tenure import VIEW as VIEW
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from .store import Store
+
+LIVE_MICROS = 15 * 60 * 1_000_000
+IDLE_MICROS = 24 * 3600 * 1_000_000
+
+_SELECT = (
+    "SELECT s.session_id, s.started, s.ended, n.at, t.until, t.shown, "
+    + ", ".join(f"s.{name}" for name in FIELDS)
+    + " FROM session s JOIN tenure t ON t.session_id = s.session_id AND t.last"
+    " JOIN seen n ON n.session_id = s.session_id "
+)
+
+
+class Presence:
+    """A session, folded. Times are microseconds since the epoch.
+
+    Attributes:
+        name: The display name as it shows now; `asked` is the one that its records ask for.
+        reader: The identity that its mail and receipts go by.
+        status: `live`, `idle`, `gone` or `ended`.
+        last_seen: The later of its heartbeat, if it started in this clone, and its last record; never in the future.
+        record_at: Its last record.
+        held: Whether it holds its name now.
+        here: Whether it was started in this clone.
+        record: Its fields by their names in the contract, without empty ones.
+    """
+
+    __slots__ = (
+        "agent_identity", "asked", "clone_id", "ended", "harness_session", "held", "here", "last_seen", "name",
+        "reader", "record", "record_at", "session_id", "started", "status", "worktree", "wu_id",
+    )  # fmt: skip
+
+    def __init__(self, row: Sequence[object], now: int, clone_id: str, heartbeat: int) -> None:
+        session_id, started, ended, record_at, until, shown, *fields = row
+        values = {name: str(value) for name, value in zip(FIELDS, fields, strict=True) if value is not None}
+        self.session_id = str(session_id)
+        self.started = _micros(started)
+        self.ended = _micros(ended) if ended is not None else None
+        self.record_at = _micros(record_at)
+        self.name = str(shown)
+        self.asked = values.get("display_name", "")
+        self.agent_identity = values.get("agent_identity")
+        self.clone_id = values.get("clone_id")
+        self.worktree = values.get("worktree")
+        self.wu_id = values.get("wu_id")
+        self.harness_session = values.get("harness_session")
+        self.reader = self.agent_identity or self.session_id
+        self.here = self.clone_id == clone_id
+        # A line or a file from the future is a clock that was wrong: it says no more than "now".
+        self.last_seen = min(now, max(self.record_at, heartbeat if self.here else 0))
+        self.held = self.ended is None and now < _micros(until)
+        self.status = _status(now - self.last_seen, self.ended is not None)
+        self.record = {"session_id": self.session_id, **values, "display_name": self.name}
+
+    @property
+    def role(self) -> str | None:
+        """The second part of its identity."""
+        return role_of(self.agent_identity)
+
+    @property
+    def is_current(self) -> bool:
+        """Whether it is live or idle."""
+        return self.status in ("live", "idle")
+
+    def where(self) -> str:
+        """Role, worktree and when it was last seen: what tells it from others better than its spelling."""
+        parts = [self.agent_identity or self.session_id]
+        if self.worktree:
+            parts.append(f"in {self.worktree}")
+        if self.wu_id:
+            parts.append(f"on {self.wu_id}")
+        return ", ".join(parts)
+
+
+def shown(store: Store, *, all: bool = False) -> dict[str, Presence]:
+    """Sessions by their ids, as they show now.
+
+    Args:
+        all: Every one that the log has, rather than those that have not ended and either hold their
+            name or were started in this clone lately.
+    """
+    now = store.now()
+    if all:
+        return _found(store, "", ())
+    held = _found(store, "WHERE s.ended IS NULL AND t.until > ?", (now,))
+    beats = local.heartbeats(store)
+    recent = [name for name, at in beats.items() if name not in held and at > now - IDLE_MICROS]
+    for session_id in recent:
+        held.update(_found(store, "WHERE s.ended IS NULL AND s.session_id = ?", (session_id,)))
+    return held
+
+
+def one(store: Store, session_id: str) -> Presence | None:
+    """The session with just this id."""
+    return _found(store, "WHERE s.session_id = ?", (session_id,)).get(session_id)
+
+
+def with_prefix(store: Store, prefix: str) -> list[Presence]:
+    """Sessions whose ids start so."""
+    where = "WHERE s.session_id >= ? AND s.session_id < ? ORDER BY s.session_id"
+    return list(_found(store, where, (prefix, prefix + "\x7f")).values())
+
+
+def of_identity(store: Store, identity: str) -> list[Presence]:
+    """The sessions of an agent, those that have not ended first and of them the last seen first."""
+    return _latest_first(_found(store, "WHERE s.agent_identity = ?", (identity,)).values())
+
+
+def of_harness(store: Store, value: str) -> Presence | None:
+    """The session that was started under a harness's session id and has not ended, of this clone first."""
+    found = _found(store, "WHERE s.harness_session = ? AND s.ended IS NULL", (value,)).values()
+    return next(iter(sorted(found, key=lambda one: (not one.here, -one.started))), None)
+
+
+def of_name(store: Store, folded: str) -> list[Presence]:
+    """The sessions that hold a name now, given in its folded form."""
+    where = "WHERE t.shown_fold = ? AND t.until > ? AND s.ended IS NULL"
+    return list(_found(store, where, (folded, store.now())).values())
+
+
+def former(store: Store, folded: str) -> Presence | None:
+    """The last session that showed under a name and does so no more."""
+    row = store.db().execute(
+        "SELECT session_id FROM tenure WHERE shown_fold = ? ORDER BY until DESC LIMIT 1", (folded,)
+    ).fetchone()  # fmt: skip
+    return one(store, row[0]) if row else None
+
+
+def name_of(store: Store, address: str) -> str | None:
+    """The display name that belongs to a session id or an agent identity, or None for people and strangers."""
+    found = one(store, address)
+    if found is None:
+        found = next(iter(of_identity(store, address)), None)
+    return found.name if found else None
+
+
+def is_seen(store: Store, reader: str) -> bool:
+    """Whether the log has a line by or about this reader identity."""
+    row = store.db().execute("SELECT 1 FROM reader WHERE reader = ?", (reader,)).fetchone()
+    return row is not None
+
+
+def live_here(store: Store) -> list[Presence]:
+    """The live sessions that were started in this worktree, known from local files alone."""
+    here = local.worktree(store)
+    found = []
+    for session_id, (folder, _) in sorted(local.all(store).items()):
+        if folder == here:
+            presence = one(store, session_id)
+            if presence is not None and presence.status == "live":
+                found.append(presence)
+    return found
+
+
+def _found(store: Store, where: str, values: Sequence[object]) -> dict[str, Presence]:
+    rows = store.db().execute(_SELECT + where, values).fetchall()
+    if not rows:
+        return {}
+    now, clone_id, beats = store.now(), store.log.clone_id(), local.heartbeats(store)
+    return {row[0]: Presence(row, now, clone_id, beats.get(row[0], 0)) for row in rows}
+
+
+def _latest_first(found: Iterable[Presence]) -> list[Presence]:
+    return sorted(found, key=lambda one: (one.ended is not None, -one.last_seen, one.session_id))
+
+
+def _status(age: int, ended: bool) -> str:
+    if ended:
+        return "ended"
+    if age < LIVE_MICROS:
+        return "live"
+    return "idle" if age < IDLE_MICROS else "gone"
+
+
+def _micros(value: object) -> int:
+    assert isinstance(value, int)
+    return value
+
+
+def role_of(identity: str | None) -> str | None:
+    """The role in `owner:role:purpose`; None for people and for those without identity."""
+    if identity is None or identity.startswith("human:"):
+        return None
+    parts = identity.split(":")
+    return parts[1] if len(parts) == 3 else None
+
+
+def ago(micros: int) -> str:
+    """How long ago, in words."""
+    seconds = max(0, micros) // 1_000_000
+    for size, word in ((86_400, "day"), (3_600, "hour"), (60, "minute")):
+        if seconds >= 2 * size:
+            return f"{seconds // size} {word}s ago"
+    return "a minute ago" if seconds >= 60 else "just now"
+
+
+def iso(micros: int) -> str:
+    """A time as JSON has it."""
+    return format_at(micros)

@@ -1,0 +1,97 @@
+"""How git is started: whose variables it sees, how long it may take, and what its failures say."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from gitmem.errors import StoreError
+from gitmem.git import run
+
+Run = Callable[..., str]
+SLOW = ["-c", "alias.slow=!echo $$ > pid; sleep 30 & echo $! >> pid; wait", "slow"]
+
+
+@pytest.fixture
+def common(repo: Path) -> str:
+    return str(repo / ".git")
+
+
+def test_local_variables_do_not_pass_and_the_user_s_do(monkeypatch: pytest.MonkeyPatch, git: Run) -> None:
+    """All that git calls local is dropped, except what the user said with `git -c` or GIT_CONFIG_COUNT."""
+    local = set(git("rev-parse", "--local-env-vars").split())
+    kept = {
+        "GIT_CONFIG_PARAMETERS",
+        "GIT_CONFIG_COUNT",
+        "GIT_SSH_COMMAND",
+        "GIT_ASKPASS",
+        "GIT_TRACE",
+        "GIT_SSL_CAINFO",
+    }
+    for name in (
+        local | kept | {"GIT_NAMESPACE", "GIT_QUARANTINE_PATH", "GIT_PUSH_OPTION_0", "GIT_REFLOG_ACTION"}
+    ):
+        monkeypatch.setenv(name, "theirs")
+    monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
+
+    theirs = {name for name, value in run.environment().items() if value == "theirs"}
+    assert theirs == kept
+    assert run.environment({"A": "b"})["A"] == "b"
+    assert run.environment()["LC_ALL"] == "C"
+    assert os.environ["GIT_DIR"] == "theirs"
+
+
+def test_output_input_and_exit_status(common: str) -> None:
+    """Input is passed whole; without any, git waits for nothing."""
+    assert run.run(common, ["hash-object", "--stdin"], input=b"x" * 200_000).out.strip()
+    assert run.run(common, ["hash-object", "--stdin"]).out == b"e69de29bb2d1d6434b8b29ae775ad8c2e48c5391\n"
+    assert run.run(common, ["rev-parse", "--verify", "-q", "refs/none"], check=False).code == 1
+
+
+def test_a_failure_says_what_git_said(common: str) -> None:
+    """The last telling line, with control characters made visible."""
+    with pytest.raises(StoreError, match="^git cat-file failed: fatal: Not a valid object name x$") as caught:
+        run.run(common, ["cat-file", "-t", "x"])
+    assert caught.value.code == "git-failed"
+    with pytest.raises(StoreError, match="git rev-parse failed: fatal: not a git repository"):
+        run.run(os.path.dirname(common), ["rev-parse", "HEAD"])
+
+
+def test_words_of_git_are_harmless_and_telling() -> None:
+    """A hook on the remote may say anything; escapes and bidi marks don't reach a terminal."""
+    said = "hint: x\nfatal: first\nerror: \x1b[31mred\u202e\x07\r\nhint: try again\n\n"
+
+    assert run.last_words(said) == r"error: \u001b[31mred\u202e\u0007"
+    assert run.last_words("only\nwords\n") == "words"
+    assert run.last_words("") == ""
+
+
+def test_a_missing_git_is_a_sentence(common: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Without the program, and in a folder that went away, nothing was done and it says so."""
+    with pytest.raises(StoreError, match="can't be entered"):
+        run.run(str(tmp_path / "gone"), ["version"])
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(StoreError, match="git was not found on PATH") as caught:
+        run.run(common, ["version"])
+    assert caught.value.code == "git-missing"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="process groups")
+def test_a_hanging_git_is_killed_with_all_it_started(common: str) -> None:
+    """The limit is on the group: an ssh that git waits for ends as well."""
+    begun = time.monotonic()
+    with pytest.raises(run.GitTimeoutError, match=r"slow|within 0\.5 seconds"):
+        run.run(common, SLOW, timeout=0.5)
+    assert time.monotonic() - begun < 5
+    for pid in (Path(common) / "pid").read_text().split():
+        for _ in range(50):
+            state = Path(f"/proc/{pid}/stat")
+            if not state.exists() or state.read_text().rsplit(")", 1)[1].split()[0] == "Z":
+                break
+            time.sleep(0.02)
+        else:
+            pytest.fail(f"process {pid} lives")

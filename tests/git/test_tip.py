@@ -1,0 +1,58 @@
+"""The quick way to a ref's value says nothing where it is not sure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from gitmem.git.tip import loose_tip, packed_tip
+
+REF = "refs/gitmem/log"
+
+
+def test_a_loose_ref_is_read(repo: Path, git: Callable[..., str]) -> None:
+    """It is what git says."""
+    head = git("rev-parse", "HEAD", cwd=repo).strip()
+    git("update-ref", REF, "HEAD", cwd=repo)
+
+    assert loose_tip(str(repo / ".git"), REF) == head
+    assert packed_tip(str(repo / ".git"), REF) is None
+
+
+def test_a_packed_ref_is_found_whole(repo: Path, git: Callable[..., str]) -> None:
+    """Neither a longer name nor a peeled tag is taken for it."""
+    head = git("rev-parse", "HEAD", cwd=repo).strip()
+    for name in ("refs/gitmem/log", "refs/gitmem/log2", "refs/a/refs/gitmem/lo", "refs/heads/a"):
+        git("update-ref", name, "HEAD", cwd=repo)
+    git("tag", "-a", "-m", "x", "v1", cwd=repo)
+    git("pack-refs", "--all", cwd=repo)
+    common = str(repo / ".git")
+
+    assert loose_tip(common, REF) is None
+    assert packed_tip(common, REF) == head
+    assert packed_tip(common, "refs/heads/a") == head
+    for name in ("refs/gitmem/lo", "gitmem/log", "og", "refs/none", ""):
+        assert packed_tip(common, name) is None
+
+
+@pytest.mark.parametrize(
+    "content", ["", "ref: refs/heads/main\n", "0123\n", "Z" * 40 + "\n", "a" * 41, "a" * 40 + " x\n"]
+)
+def test_what_is_not_plainly_an_id_is_none(repo: Path, content: str) -> None:
+    """Symbolic, torn and foreign content is left to git."""
+    path = repo / ".git" / REF
+    path.parent.mkdir(parents=True)
+    path.write_text(content)
+
+    assert loose_tip(str(repo / ".git"), REF) is None
+
+
+def test_nothing_there_is_none(repo: Path) -> None:
+    """Also where a folder stands in the ref's place."""
+    (repo / ".git" / REF).mkdir(parents=True)
+
+    assert loose_tip(str(repo / ".git"), REF) is None
+    assert loose_tip(str(repo / ".git"), "refs/none") is None
+    assert packed_tip(str(repo / ".git"), REF) is None

@@ -1,0 +1,214 @@
+"""The index is derived: however it got there, it answers as if it had been built anew."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from gitmem.index import catch_up, schema
+from gitmem.index.schema import Index, Row, View
+from gitmem.log import append, ref
+from gitmem.log.log import Log
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ..log.logs import FakeClock, all_lines, entry, open_log
+
+
+def _add(db: sqlite3.Connection, rows: Sequence[Row]) -> None:
+    db.executemany("INSERT INTO note VALUES (?)", [(row.record["text"],) for row in rows])
+
+
+NOTES = View(["note"], ["CREATE TABLE note (text TEXT)"], _add)
+
+
+def _read(line: bytes) -> dict[str, object] | None:
+    try:
+        record = json.loads(line)
+    except ValueError:
+        return None
+    return record if isinstance(record, dict) and "kind" in record else None
+
+
+def _open(log: Log) -> Index:
+    return schema.open_index(log.place, "test", [NOTES], _read)
+
+
+def _notes(index: Index) -> list[str]:
+    return sorted(text for (text,) in index.db.execute("SELECT text FROM note"))
+
+
+def _caught_up(log: Log) -> list[str]:
+    index = _open(log)
+    catch_up.catch_up(index, log)
+    found = _notes(index)
+    index.close()
+    return found
+
+
+def _rebuilt(log: Log) -> list[str]:
+    index = schema.in_memory([NOTES], _read)
+    catch_up.catch_up(index, log)
+    return _notes(index)
+
+
+def test_it_has_what_the_log_has(repo: Path) -> None:
+    """Every line once, whichever segment it is in."""
+    log = open_log(repo)
+    for text in "abc":
+        append.append(log, entry(log, text))
+
+    assert _caught_up(log) == ["a", "b", "c"]
+
+
+def test_catching_up_reads_only_what_differs(repo: Path) -> None:
+    """Segments that were read are not read again."""
+    log = open_log(repo)
+    for text in "abc":
+        append.append(log, entry(log, text))
+        log.new_token()
+    _caught_up(log)
+    append.append(log, entry(log, "d"))
+    blobs: list[str] = []
+    real = log.git.blob
+    log.git.blob = lambda oid: blobs.append(oid) or real(oid)  # type: ignore[method-assign,func-returns-value]
+
+    assert _caught_up(log) == ["a", "b", "c", "d"]
+    assert len(blobs) == 1
+
+
+def test_a_spooled_line_counts_at_once_and_once_after_its_commit(repo: Path) -> None:
+    """What was accepted is answered, before and after the leader commits it."""
+    log = open_log(repo)
+    append.append(log, entry(log, "a"))
+    append.append(log, entry(log, "rides", rides=True))
+    assert _caught_up(log) == ["a", "rides"]
+
+    append.append(log, entry(log, "b"))
+
+    assert _caught_up(log) == ["a", "b", "rides"]
+
+
+def test_a_withdrawn_line_is_gone(repo: Path) -> None:
+    """A spool file that went without a commit takes its lines along."""
+    log = open_log(repo)
+    append.append(log, entry(log, "a"))
+    append.append(log, entry(log, "rides", rides=True))
+    _caught_up(log)
+    (Path(log.spool.folder) / log.spool.names()[0]).unlink()
+
+    assert _caught_up(log) == ["a"]
+
+
+def test_a_rewound_tip_is_nothing_special(repo: Path, git) -> None:  # type: ignore[no-untyped-def]  # a fixture
+    """The index answers for the ref as it is."""
+    log = open_log(repo)
+    first = append.append(log, entry(log, "a")).commit
+    append.append(log, entry(log, "b"))
+    _caught_up(log)
+    assert first
+    git("update-ref", ref.LOG_REF, first, cwd=repo)
+
+    assert _caught_up(open_log(repo)) == ["a"]
+
+
+@pytest.mark.parametrize("damage", ["deleted", "truncated", "noise", "of another version"])
+def test_a_damaged_index_is_built_again(repo: Path, damage: str) -> None:
+    """Delete it or damage it at any time: the next command answers the same."""
+    log = open_log(repo)
+    for text in "abc":
+        append.append(log, entry(log, text))
+    _caught_up(log)
+    where = Path(schema.path(log.place, "test"))
+    if damage == "deleted":
+        where.unlink()
+    elif damage == "truncated":
+        where.write_bytes(where.read_bytes()[:5000])
+    elif damage == "noise":
+        where.write_bytes(b"no database at all" * 400)
+    else:
+        with sqlite3.connect(where) as db:
+            db.execute("PRAGMA user_version = 7")
+            db.execute("DROP TABLE note")
+
+    index = _open(log)
+    try:
+        catch_up.catch_up(index, log)
+    except sqlite3.DatabaseError as error:
+        index.close()
+        assert catch_up.rebuild_damaged(str(where), error)
+        index = _open(log)
+        catch_up.catch_up(index, log)
+
+    assert _notes(index) == ["a", "b", "c"]
+
+
+def test_two_that_catch_up_at_once_do_not_fight(repo: Path) -> None:
+    """Both end with every line once."""
+    log = open_log(repo)
+    for number in range(20):
+        append.append(log, entry(log, f"{number:02}"))
+    found: list[list[str]] = []
+
+    def work() -> None:
+        found.append(_caught_up(open_log(repo)))
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert found == [[f"{number:02}" for number in range(20)]] * 4
+
+
+def test_a_line_that_is_no_record_costs_that_line(repo: Path) -> None:
+    """Torn lines, conflict markers and NULs are kept, and the others are answered."""
+    log = open_log(repo)
+    tip = append.append(log, entry(log, "a")).commit
+    from gitmem.git.port import Draft, Signature
+
+    person = Signature("a", "b", 0)
+    bad = b'<<<<<<< ours\n{"at":"2026-11-21T20:00:00.1\n\x00\xff\n' + all_lines(log)[0] + b"\n"
+    assert tip and log.git.advance(
+        ref.LOG_REF, tip, Draft({"signals/2026-11/21/gm-bad.jsonl": bad}, person, person, "by hand\n"), "test"
+    )
+
+    assert _caught_up(log) == ["a"]
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    steps=st.lists(
+        st.tuples(st.sampled_from(["append", "ride", "drain", "roll", "catch up", "rewind"]), st.integers(0, 9)),
+        max_size=14,
+    )
+)
+def test_caught_up_is_rebuilt(tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, int]]) -> None:
+    """Whatever happens between catching up, the answer is that of an index built from nothing."""
+    import subprocess
+
+    repo = tmp_path_factory.mktemp("caught-up")
+    subprocess.run(["git", "init", "--quiet", str(repo)], check=True)
+    log = open_log(repo, clock=FakeClock(), seed=1)
+    tips = []
+    for number, (step, pick) in enumerate(steps):
+        if step == "append":
+            tips.append(append.append(log, entry(log, f"{number}")).commit)
+        elif step == "ride":
+            append.append(log, entry(log, f"{number}", rides=True))
+        elif step == "drain":
+            append.drain_all(log)
+        elif step == "roll" and tips:
+            log.new_token()
+        elif step == "rewind" and tips:
+            now, to = log.git.tip(ref.LOG_REF), tips[pick % len(tips)]
+            assert to
+            log.git.swap(ref.LOG_REF, now, to, "test")
+        else:
+            assert _caught_up(log) == _rebuilt(log)
+    assert _caught_up(log) == _rebuilt(log)

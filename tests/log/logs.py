@@ -1,0 +1,65 @@
+"""Logs to try things on, with a clock that the test moves."""
+
+from __future__ import annotations
+
+import os
+import random
+from pathlib import Path
+
+from gitmem import place
+from gitmem.git.inprocess import DulwichGit
+from gitmem.git.port import Git
+from gitmem.log import lines, ref
+from gitmem.log.log import Log
+from gitmem.log.spool import Entry, Story
+
+START = 1_793_000_000_000_000  # microseconds: 2026-10-26
+
+
+class FakeClock:
+    """Microseconds that only move when told to."""
+
+    def __init__(self, now: int = START) -> None:
+        self.value = now
+
+    def __call__(self) -> int:
+        return self.value
+
+    def forward(self, seconds: float) -> None:
+        self.value += int(seconds * 1_000_000)
+
+
+def open_log(repo: Path, *, clock: FakeClock | None = None, git: Git | None = None, seed: int | None = None) -> Log:
+    """A log on a real repository; `seed` makes its tokens repeatable."""
+    found = place.find(str(repo))
+    source = random.Random(seed).randbytes if seed is not None else os.urandom
+    return Log(
+        found,
+        git or DulwichGit(found.common),
+        now=clock or FakeClock(),
+        random=source,
+        committer=("Test Person", "person@example.org"),
+    )
+
+
+def entry(log: Log, text: str, *, stream: str = "signals", rides: bool = False) -> Entry:
+    """One line that says `text`."""
+    at = lines.format_at(log.clock.tick())
+    line = f'{{"at":"{at}","kind":"note","text":"{text}"}}'.encode()
+    return Entry([(stream, line)], Story("Planck <a:b:c@gitmem>", f"Planck → all: {text}"), rides=rides)
+
+
+def all_lines(log: Log) -> list[bytes]:
+    """Every line in every segment of the tip, repeats and all."""
+    tip = log.git.tip(ref.LOG_REF)
+    return sorted(_below(log.git, log.git.commit(tip).tree)) if tip else []
+
+
+def _below(git: Git, tree: str) -> list[bytes]:
+    found = []
+    for name, item in git.tree(tree).items():
+        if item.is_tree:
+            found += _below(git, item.oid)
+        elif name.endswith(".jsonl"):
+            found += git.blob(item.oid).splitlines()
+    return found

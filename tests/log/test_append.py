@@ -1,0 +1,214 @@
+"""Append: what is answered, what is kept, and who commits for whom."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from gitmem.errors import StoreError
+from gitmem.log import append, ref
+from gitmem.log.append import drain, drain_all
+
+from .logs import FakeClock, all_lines, entry, open_log
+
+
+def test_an_append_is_one_commit_on_the_ref(repo: Path) -> None:
+    """The answer names the commit, and the ref is at it."""
+    log = open_log(repo)
+
+    done = append.append(log, entry(log, "hello"))
+
+    assert done.commit == log.git.tip(ref.LOG_REF)
+    assert [b'"hello"' in line for line in all_lines(log)] == [True]
+
+
+def test_every_log_starts_with_the_same_commit(repo: Path) -> None:
+    """Logs that are started apart are related."""
+    log = open_log(repo)
+    append.append(log, entry(log, "hello"))
+
+    assert log.git.history(log.git.tip(ref.LOG_REF) or "")[0] == ref.GENESIS
+
+
+def test_the_same_entry_twice_is_there_once(repo: Path) -> None:
+    """Equal bytes are one line, also when they are committed again."""
+    log = open_log(repo)
+    once = entry(log, "hello")
+
+    append.append(log, once)
+    append.append(log, once)
+
+    assert len(all_lines(log)) == 1
+
+
+def test_a_riding_entry_makes_no_commit_and_goes_with_the_next_one(repo: Path) -> None:
+    """Reading makes no commits."""
+    log = open_log(repo)
+    append.append(log, entry(log, "first"))
+    tip = log.git.tip(ref.LOG_REF)
+
+    assert append.append(log, entry(log, "receipt", stream="receipts", rides=True)).queued
+    assert drain(log)
+    assert log.git.tip(ref.LOG_REF) == tip
+
+    append.append(log, entry(log, "second"))
+
+    assert len(all_lines(log)) == 3
+    assert log.spool.names() == []
+
+
+def test_everything_that_waits_goes_into_one_commit(repo: Path) -> None:
+    """Who has the lock commits for all."""
+    log = open_log(repo)
+    append.append(log, entry(log, "first"))
+    before = len(log.git.history(log.git.tip(ref.LOG_REF) or ""))
+    for number in range(5):
+        waiting = entry(log, f"waits {number}")
+        waiting.token = log.token()
+        log.spool.put(waiting, log.now())
+
+    assert drain_all(log)
+
+    assert len(log.git.history(log.git.tip(ref.LOG_REF) or "")) == before + 1
+    assert len(all_lines(log)) == 6
+
+
+def test_a_writer_that_cannot_lead_in_time_is_queued_and_not_lost(repo: Path) -> None:
+    """No lock is no failure: the next process commits the line."""
+    log = open_log(repo)
+    append.append(log, entry(log, "first"))
+    other = log.lock()
+    assert other.take()
+
+    done = append.append(log, entry(log, "second"), wait_seconds=0.05)
+
+    assert done.queued
+    other.release()
+    assert drain(log)
+    assert len(all_lines(log)) == 2
+
+
+def test_a_queued_writer_learns_its_commit_from_the_leader(repo: Path) -> None:
+    """A writer that finds its file done reads its commit there."""
+    log = open_log(repo)
+    append.append(log, entry(log, "first"))
+    waiting = entry(log, "second")
+    waiting.token = log.token()
+    name = log.spool.put(waiting, log.now())
+
+    append.append(log, entry(log, "third"))
+
+    assert log.spool.take_done(name) == log.git.tip(ref.LOG_REF)
+    assert log.spool.take_done(name) is None
+
+
+def test_a_spool_file_of_a_closed_segment_is_not_written_twice(repo: Path) -> None:
+    """A crash between swap and removal, then a new segment: the line goes to the one that it was meant for."""
+    log = open_log(repo)
+    waiting = entry(log, "hello")
+    waiting.token = log.token()
+    name = log.spool.put(waiting, log.now())
+    content = (Path(log.spool.folder) / name).read_bytes()
+    drain_all(log)
+    (Path(log.spool.folder) / name).write_bytes(content)
+    log.new_token()
+
+    drain_all(log)
+
+    assert len(all_lines(log)) == 1
+
+
+def test_a_segment_closes_at_its_limit(repo: Path) -> None:
+    """Files stay small: the next line after 16 KiB goes to a new one."""
+    log = open_log(repo)
+    first = log.token()
+
+    append.append(log, entry(log, "x" * ref.SEGMENT_MAX_BYTES))
+
+    assert log.token() != first
+
+
+def test_a_newer_format_is_read_and_never_written(repo: Path) -> None:
+    """A clone that meets a higher format says which version to install."""
+    log = open_log(repo)
+    tip = append.append(log, entry(log, "hello")).commit
+    newer = _draft_format(log, b'{"format":2,"epoch":0,"turn":0}\n')
+    assert tip and log.git.advance(ref.LOG_REF, tip, newer, "test")
+
+    with pytest.raises(StoreError, match="format 2"):
+        append.append(log, entry(log, "world"))
+
+    assert len(all_lines(log)) == 1
+    assert log.spool.names() == []
+
+
+def test_what_fails_in_the_spool_is_withdrawn(repo: Path) -> None:
+    """A writer that waited, then led, and failed does not leave its line behind."""
+    log = open_log(repo)
+    tip = append.append(log, entry(log, "hello")).commit
+    assert tip and log.git.advance(ref.LOG_REF, tip, _draft_format(log, b'{"format":2}\n'), "test")
+    waiting = entry(log, "world")
+    waiting.token = log.token()
+    name = log.spool.put(waiting, log.now())
+
+    with pytest.raises(StoreError):
+        append._drain_or_withdraw(log, name)
+
+    assert log.spool.names() == []
+
+
+def test_somebody_elses_ref_is_left_alone(repo: Path, git) -> None:  # type: ignore[no-untyped-def]  # a fixture
+    """A ref of our name that is no log is reported, and nothing is written."""
+    head = git("rev-parse", "HEAD", cwd=repo).strip()
+    git("update-ref", ref.LOG_REF, head, cwd=repo)
+    log = open_log(repo)
+
+    with pytest.raises(StoreError, match="no gitmem log"):
+        append.append(log, entry(log, "hello"))
+
+    assert git("rev-parse", ref.LOG_REF, cwd=repo).strip() == head
+
+
+def test_the_message_of_a_shared_commit_counts(repo: Path) -> None:
+    """Several entries are told as a count, with the trailers of all."""
+    log = open_log(repo)
+    told = append.tell([entry(log, "a"), entry(log, "b"), entry(log, "c", rides=True)])
+
+    assert told.subject == "3 records from 1 agent"
+
+
+def test_the_log_is_readable_with_git(repo: Path) -> None:
+    """`git log gitmem/log` and the reflog work."""
+    log = open_log(repo)
+    append.append(log, entry(log, "hello"))
+
+    shown = subprocess.run(
+        ["git", "log", "-g", "--format=%an %s", "gitmem/log"],
+        cwd=repo,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert "Planck Planck → all: hello" in shown.stdout
+
+
+def test_times_never_repeat_in_a_clone(repo: Path) -> None:
+    """Two processes' worth of ticks at one instant differ, and a remembered future is not believed."""
+    clock = FakeClock()
+    ticks = [open_log(repo, clock=clock).clock.tick() for _ in range(3)]
+    log = open_log(repo, clock=clock)
+    log.make_state()
+    ticks += [log.clock.tick() for _ in range(3)]
+    clock.forward(-3600)
+
+    assert open_log(repo, clock=clock).clock.tick() == clock()
+    assert ticks[3:] == sorted(set(ticks[3:]))
+
+
+def _draft_format(log, content: bytes):  # type: ignore[no-untyped-def]  # a helper of two tests
+    from gitmem.git.port import Draft, Signature
+
+    nobody = Signature("a", "b", 0)
+    return Draft({"format": content}, nobody, nobody, "a newer gitmem\n")
