@@ -9,28 +9,28 @@ import typer
 from ..render import people, show
 from ..surroundings import Surroundings
 
-OneName = Annotated[str, typer.Argument(metavar="NAME", help="1 to 64 characters.")]
+Names = Annotated[list[str], typer.Argument(metavar="NAME", help="1 to 64 characters each.")]
 
 
-def add(at: Surroundings, name: OneName) -> int:
-    """Add a name to the pool."""
-    from gitmem.operations import names
+def add(at: Surroundings, names: Names) -> int:
+    """Add names to the pool."""
+    from gitmem.operations import names as operation
 
-    show.say(at.json, names.add(at.store(), at.caller_if_any(), name), people.names)
+    show.say(at.json, operation.add(at.store(), at.caller_if_any(), names), people.names_changed)
     return 0
 
 
-def remove(at: Surroundings, name: OneName) -> int:
-    """Take a name out of the pool; whoever has it keeps it."""
-    from gitmem.operations import names
+def remove(at: Surroundings, names: Names) -> int:
+    """Take names out of the pool; whoever has one keeps it."""
+    from gitmem.operations import names as operation
 
-    show.say(at.json, names.remove(at.store(), at.caller_if_any(), name), people.names)
+    show.say(at.json, operation.remove(at.store(), at.caller_if_any(), names), people.names_changed)
     return 0
 
 
 def listing(at: Surroundings) -> int:
     """List the pool, least recently used first."""
-    from gitmem.operations import names
+    from gitmem.operations import names as operation
 
-    show.say(at.json, names.listing(at.store()), people.names)
+    show.say(at.json, operation.listing(at.store()), people.names)
     return 0

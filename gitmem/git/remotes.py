@@ -269,7 +269,8 @@ def _offline(url: str, err: str) -> RemoteError:
 
 def _refused(url: str, err: str, summary: str) -> RemoteError:
     clean = without_credentials(url)
-    said = [line for line in err.splitlines() if line.startswith("remote:") and line[7:].strip()]
+    remote = [line for line in err.splitlines() if line.startswith("remote:") and line[7:].strip()]
+    said = [line for line in remote if "hook declined" not in line]
     words = run.last_words("\n".join(part for part in [*said[-1:], summary] if part) or err)
     if said and summary:
         words = f"{run.last_words(summary)} ({run.last_words(said[-1])})"

@@ -171,37 +171,43 @@ class _Reader:
         self._add(file, [line for key, line in keyed.items() if key not in old])
 
     def _add(self, file: int, found: Sequence[bytes]) -> None:
-        """Add lines that are new in a file; a line that only a spool had so far now belongs to the file."""
-        values = []
-        records = {}
-        read = self.index.read
-        for line in found:
-            key = _key(line)
-            record = read(line)
-            if record is None:
-                body = line[:BODY_MAX_BYTES].decode("utf-8", "replace")
-                values.append((file, key, "", "", body))
-            else:
-                records[key] = (line, record)
-                values.append((file, key, record["at"], record["kind"], line.decode()))
-        (before,) = self.db.execute("SELECT coalesce(max(id), 0) FROM line").fetchone()
-        self.db.executemany(
-            "INSERT INTO line (file, key, at, kind, body) VALUES (?, ?, ?, ?, ?)"
-            " ON CONFLICT (key) DO UPDATE SET file = excluded.file WHERE line.file < 0",
-            values,
-        )
-        rows = [
-            Row(id, *records[key])
-            for id, key in self.db.execute("SELECT id, key FROM line WHERE id > ?", (before,))
-            if key in records
-        ]
-        for view in self.index.views:
-            mine = [row for row in rows if row.record["kind"] in view.kinds]
-            if mine:
-                view.add(self.db, mine)
+        add_lines(self.index, file, found)
         self.done += len(found)
         if self.progress is not None:
             self.progress(self.done)
+
+
+def add_lines(index: Index, file: int, found: Sequence[bytes]) -> None:
+    """Add lines of a file, and what the views derive from those that are new.
+
+    Equal bytes are one line; one that only a spool had so far now belongs to the file.
+    """
+    values = []
+    records = {}
+    for line in found:
+        key = _key(line)
+        record = index.read(line)
+        if record is None:
+            body = line[:BODY_MAX_BYTES].decode("utf-8", "replace")
+            values.append((file, key, "", "", body))
+        else:
+            records[key] = (line, record)
+            values.append((file, key, record["at"], record["kind"], line.decode()))
+    (before,) = index.db.execute("SELECT coalesce(max(id), 0) FROM line").fetchone()
+    index.db.executemany(
+        "INSERT INTO line (file, key, at, kind, body) VALUES (?, ?, ?, ?, ?)"
+        " ON CONFLICT (key) DO UPDATE SET file = excluded.file WHERE line.file < 0",
+        values,
+    )
+    rows = [
+        Row(id, *records[key])
+        for id, key in index.db.execute("SELECT id, key FROM line WHERE id > ?", (before,))
+        if key in records
+    ]
+    for view in index.views:
+        mine = [row for row in rows if row.record["kind"] in view.kinds]
+        if mine:
+            view.add(index.db, mine)
 
 
 def _key(line: bytes) -> bytes:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 
 from ..errors import StoreError
-from ..git.port import Draft, Signature
+from ..git.port import Draft, Entry, Signature
 from . import append, places, ref, replay, trees
 from .start import start
 
@@ -17,6 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ..git.port import Git
     from .lock import Lock
     from .log import Log
     from .places import Tip
@@ -77,7 +78,7 @@ def settle(log: Log, shared: Tip | None, tips: Sequence[Tip]) -> str:
     if done != now:
         log.committed()
     if shared is not None and git.contains(done, shared.oid):
-        publish(log, shared.oid)
+        publish(log, done, shared.oid)
     return done
 
 
@@ -98,7 +99,7 @@ def assemble(log: Log, local: str, shared: Tip | None, tips: Sequence[Tip]) -> s
     unpublished lines come along, in one commit.
     """
     git = log.git
-    own = places.read(log, ref.LOG_REF, local)
+    own = own_tip(log, local)
     epoch = max(tip.format.epoch for tip in (own, *tips))
     current = [tip for tip in tips if tip.format.epoch == epoch]
     if shared is not None and shared.format.epoch < epoch:
@@ -119,6 +120,21 @@ def assemble(log: Log, local: str, shared: Tip | None, tips: Sequence[Tip]) -> s
     return _repaired(log, top, tree, changes) if changes else top
 
 
+def own_tip(log: Log, oid: str) -> Tip:
+    """This clone's own log. Raises: StoreError where it is none, or needs a newer gitmem."""
+    try:
+        own = places.read(log, ref.LOG_REF, oid, [oid])
+    except places.NotALog as why:
+        raise StoreError(
+            f"{ref.LOG_REF} is at {oid[:12]}, which is no gitmem log ({why}); nothing was changed.",
+            hint="Its reflog shows where it was before; move it back with `git update-ref`.",
+            code="not-a-log",
+            next=[f"git reflog {ref.LOG_REF}", "gitmem doctor"],
+        ) from None
+    own.format.refuse_newer()
+    return own
+
+
 def _base(log: Log, local: str, shared: Tip | None) -> str:
     """What own commits are put on. What was published stays as it is, also where a remote was rewound."""
     git = log.git
@@ -135,23 +151,44 @@ def _base(log: Log, local: str, shared: Tip | None) -> str:
 
 def _repaired(log: Log, top: str, tree: str, changes: Changes) -> str:
     """One commit with what the union has and the replayed commits do not bring."""
-    git = log.git
     who = Signature(*(log.committer or ref.NOBODY), log.now() // 1_000_000)
-    (commit,) = git.write([Draft(changes, who, who, "")], top)
-    count = trees.new_lines(git, git.commit(commit).tree, [tree])
+    count = sum(_lines_in(log.git, tree, path, change) for path, change in changes.items())
     lines = f"{count} line{'' if count == 1 else 's'}"
-    message = f"Repair: {lines} that were missing\n" if count else "Repair: settle the form of the log's files\n"
-    (commit,) = git.write([Draft({}, who, who, message, tree=git.commit(commit).tree)], top)
-    return commit
+    message = f"Repair: {lines} that were missing\n" if count else "Repair: the form of the log's files\n"
+    return log.git.write([Draft(changes, who, who, message)], top)[0]
 
 
-def publish(log: Log, oid: str) -> None:
-    """Remember how far the log's history is known to be on a remote."""
+def _lines_in(git: Git, tree: str, path: str, change: bytes | Entry | None) -> int:
+    """How many lines a change of a tree adds to it."""
+    old = ref.lookup(git, tree, path)
+    if isinstance(change, Entry) and change.is_tree:
+        return trees.new_lines(git, change.oid, [old.oid] if old is not None and old.is_tree else [])
+    if change is None or not trees.is_segment(path):
+        return 0
+    lines = set(trees.lines_of(git.blob(change.oid) if isinstance(change, Entry) else change))
+    if old is not None and old.mode.startswith("100"):
+        lines.difference_update(trees.lines_of(git.blob(old.oid)))
+    return len(lines)
+
+
+def publish(log: Log, tip: str, oid: str) -> None:
+    """Remember that a remote has the log's history up to `oid`, which `tip` contains."""
     git = log.git
     for _ in range(3):
         old = git.tip(ref.PUBLISHED_REF)
-        if old == oid or git.swap(ref.PUBLISHED_REF, old, oid, "sync"):
+        if old == oid:
             return
+        if old is not None and git.has(old) and git.contains(old, oid) and git.contains(tip, old):
+            return  # more has been published before: a remote was rewound
+        if git.swap(ref.PUBLISHED_REF, old, oid, "sync"):
+            return
+
+
+def drain(log: Log) -> None:
+    """Commit what waits in the spool, riding entries too; what another process commits now is waited for."""
+    deadline = time.monotonic() + LOCK_SECONDS
+    while not append.drain_all(log) and time.monotonic() < deadline and log.make_state():
+        time.sleep(0.005 + 0.01 * log.random(1)[0] / 255)
 
 
 def take_lock(log: Log) -> Lock | None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from ..errors import UsageError
+from ..log.spool import Story
 from .outcome import Outcome
 from .pool import POOL
 from .quoting import command
 from .spelling import fold, is_mixed, is_within
+from .story import SUBJECT_MAX, cut
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +22,7 @@ NAME_MAX = 64
 
 
 class Name(Outcome):
-    """A name of the pool, where it comes from (`shipped` or `added`), and the session that holds it now."""
+    """A name; `origin` is `shipped`, `added` or `removed`; `held_by` is the session that shows under it now."""
 
     __slots__ = ("name", "origin", "held_by")  # noqa: RUF023  # the order of the JSON shape
 
@@ -31,51 +33,44 @@ class Name(Outcome):
 
 
 class Names(Outcome):
-    """The pool as it is now, those first that will be given out first."""
+    """Names of the pool, those first that will be given out first.
 
-    __slots__ = ("names", "next")
+    After a change just those that were asked about; `commit` is where it was recorded, None where it is
+    queued or where nothing had to change.
+    """
 
-    def __init__(self, names: Sequence[Name], next: Sequence[str]) -> None:
+    __slots__ = ("names", "commit", "queued", "next")  # noqa: RUF023
+
+    def __init__(self, names: Sequence[Name], *, commit: str | None = None, queued: bool = False) -> None:
         self.names = list(names)
-        self.next = list(next)
-
-
-class Changed(Outcome):
-    """Names that entered or left the pool; `unchanged` were in it, or not in it, already."""
-
-    __slots__ = ("event", "names", "unchanged", "commit", "queued", "next")  # noqa: RUF023
-
-    def __init__(
-        self, event: str, names: Sequence[str], unchanged: Sequence[str], commit: str | None, queued: bool
-    ) -> None:
-        self.event = event
-        self.names = list(names)
-        self.unchanged = list(unchanged)
         self.commit = commit
         self.queued = queued
-        self.next = ["gitmem name list", "gitmem session start"]
+        self.next = ["gitmem session start", "gitmem name list"]
 
 
-def add(store: Store, caller: Caller | None, names: Sequence[str]) -> Changed:
+def add(store: Store, caller: Caller | None, *names: str) -> Names:
     """Put names into the pool. Raises: UsageError for a name that nobody may have."""
     for name in names:
         check(name)
     return _change(store, caller, "add", names)
 
 
-def remove(store: Store, caller: Caller | None, names: Sequence[str]) -> Changed:
+def remove(store: Store, caller: Caller | None, *names: str) -> Names:
     """Take names out of the pool; who holds one keeps it."""
     return _change(store, caller, "remove", names)
 
 
 def listing(store: Store) -> Names:
     """The names of the pool, least recently used first."""
-    shipped, holders = {fold(name) for name in POOL}, _held(store)
-    found = [
-        Name(name, "shipped" if fold(name) in shipped else "added", holders.get(fold(name)))
-        for name in _by_use(store)
-    ]
-    return Names(found, ["gitmem session start", command("gitmem", "name", "add", "NAME")])
+    shipped, held = {fold(name) for name in POOL}, _held(store)
+    found = Names(
+        [
+            Name(name, "shipped" if fold(name) in shipped else "added", held.get(fold(name)))
+            for name in _by_use(store)
+        ]
+    )
+    found.next = ["gitmem session start", "gitmem name add NAME"]
+    return found
 
 
 def check(name: str) -> None:
@@ -182,34 +177,25 @@ def _by_use(store: Store) -> Iterator[str]:
     return (name for _, _, name in sorted(used))
 
 
-def _change(store: Store, caller: Caller | None, event: str, names: Sequence[str]) -> Changed:
-    from ..log.spool import Story
-
-    if not names:
-        raise UsageError("No name was given; nothing was recorded.", next=["gitmem name list"])
-    pool = {fold(name) for name in _by_use(store)}
-    wanted: dict[str, str] = {}
-    unchanged = []
-    for name in names:
-        if (fold(name) in pool) == (event == "add"):
-            unchanged.append(name)
-        else:
-            wanted.setdefault(fold(name), name)
+def _change(store: Store, caller: Caller | None, event: str, names: Sequence[str]) -> Names:
+    pool, held = {fold(name) for name in _by_use(store)}, _held(store)
+    wanted = {fold(name): name for name in reversed(names) if (fold(name) in pool) != (event == "add")}
+    origin = "added" if event == "add" else "removed"
+    asked = [Name(name, origin, held.get(fold(name))) for name in names]
     if not wanted:
-        return Changed(event, (), unchanged, None, False)
+        return Names(asked)
+    told = list(reversed(wanted.values()))
     sender: dict[str, object] = {}
-    author, trailers = "gitmem <gitmem@localhost>", []
+    person = store.committer()
+    author = f"{person[0]} <{person[1]}>" if person else "gitmem <gitmem@localhost>"
+    trailers: list[tuple[str, str]] = []
     if caller is not None:
         sender = {"sender_identity": caller.reader, "sender_session": caller.session_id, "sender_name": caller.name}
         author, trailers = caller.author, caller.trailers()
-    else:
-        person = store.committer()
-        author = f"{person[0]} <{person[1]}>" if person else author
-    lines = [store.line("name", {"name": name, "event": event, **sender}) for name in wanted.values()]
-    verb = "joins" if event == "add" else "leaves"
-    subject = ", ".join(wanted.values())
-    subject = f"{subject} {verb} the pool of names" if len(wanted) == 1 else f"{subject} {verb[:-1]} the pool of names"
-    if len(subject) > 120:
-        subject = f"{len(wanted)} names {verb[:-1]} the pool"
-    appended = store.record(lines, Story(author, subject, "", trailers))
-    return Changed(event, list(wanted.values()), unchanged, appended.commit, appended.queued)
+    lines = [store.line("name", {"name": name, "event": event, **sender}) for name in told]
+    verb = "join" if event == "add" else "leave"
+    subject = f"{told[0]} {verb}s the pool of names"
+    if len(told) > 1:
+        subject = f"{len(told)} names {verb} the pool: {', '.join(told)}"
+    appended = store.record(lines, Story(author, cut(subject, SUBJECT_MAX), "", trailers))
+    return Names(asked, commit=appended.commit, queued=appended.queued)

@@ -148,7 +148,7 @@ def test_a_remote_that_is_not_there_is_offline(common: str, url: str, hub: Path)
         lambda: remotes.has_branches(common, url),
     ]
     for ask in asks:
-        with pytest.raises(RemoteError, match="could not be reached: .*stays recorded") as caught:
+        with pytest.raises(RemoteError, match=r"could not be reached: .*stays recorded") as caught:
             ask()
         assert (caught.value.code, caught.value.status) == ("offline", 5)
     assert queries.tip_of(common, INTO + "heads/gitmem") == oid

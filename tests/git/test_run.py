@@ -54,7 +54,9 @@ def test_output_input_and_exit_status(common: str) -> None:
 
 def test_a_failure_says_what_git_said(common: str) -> None:
     """The last telling line, with control characters made visible."""
-    with pytest.raises(StoreError, match="^git cat-file failed: fatal: Not a valid object name x$") as caught:
+    with pytest.raises(
+        StoreError, match=r"^git cat-file failed: fatal: Not a valid object name x$"
+    ) as caught:
         run.run(common, ["cat-file", "-t", "x"])
     assert caught.value.code == "git-failed"
     with pytest.raises(StoreError, match="git rev-parse failed: fatal: not a git repository"):

@@ -1,0 +1,111 @@
+"""`gitmem demo`: four agents in two clones agree, before your eyes."""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated
+
+import typer
+
+from ..surroundings import Surroundings
+from ..render.as_json import as_json
+from ..render.show import say_lines
+from ..stage import Agent, Stage
+
+Keep = Annotated[bool, typer.Option("--keep", help="Leave the folder for a look.")]
+STORY = ("log", "--graph", "--format=%h %s", "refs/gitmem/log", "--")
+
+
+def demo(at: Surroundings, keep: Keep = False) -> int:
+    """Play the main job in a throw-away repository: propose, agree, reject, sync, converge."""
+    import shutil
+    import tempfile
+
+    folder = tempfile.mkdtemp(prefix="gitmem-demo-")
+    stage = Stage(folder, (lambda lines: None) if at.json else say_lines)
+    try:
+        _build(stage)
+        picture = _play(stage)
+    finally:
+        if not keep:
+            shutil.rmtree(folder, ignore_errors=True)
+    next_commands = ["gitmem session start", "gitmem roster", 'gitmem signal "Hello" --broadcast']
+    if keep:
+        next_commands = [f"git -C {stage.path('project')} log gitmem/log"]
+    if at.json:
+        kept = folder if keep else None
+        answer = {"steps": stage.steps, "log": picture.splitlines(), "folder": kept, "next": next_commands}
+        say_lines([as_json(answer)])
+    else:
+        say_lines(["", *([f"It is all left in {folder}"] if keep else []), *(f"next: {each}" for each in next_commands)])
+    return 0
+
+
+def _build(stage: Stage) -> None:
+    """One project with a remote, two linked worktrees and a second clone."""
+    stage.tell(["# A project with two worktrees, its remote, and a clone on another machine", ""])
+    stage.git(".", "init", "--quiet", "--bare", "--initial-branch=main", "hub.git")
+    stage.git(".", "init", "--quiet", "--initial-branch=main", "project")
+    with open(os.path.join(stage.path("project"), "README.md"), "w", encoding="utf-8") as file:
+        file.write("# The shop\n")
+    stage.git("project", "add", "README.md")
+    stage.git("project", "commit", "--quiet", "--message=Start the shop")
+    stage.git("project", "remote", "add", "origin", stage.path("hub.git"))
+    stage.git("project", "push", "--quiet", "--set-upstream", "origin", "main")
+    stage.git("project", "worktree", "add", "--quiet", "-b", "prices", "../prices")
+    stage.git("project", "worktree", "add", "--quiet", "-b", "import", "../import")
+    stage.git(".", "clone", "--quiet", stage.path("hub.git"), "laptop")
+
+
+def _play(stage: Stage) -> str:
+    """The play; the picture that it ends with."""
+    planck = Agent("Planck", "project", "demo:architect:shop")
+    curie = Agent("Curie", "prices", "demo:implementer:prices")
+    gauss = Agent("Gauss", "import", "demo:implementer:import")
+    noether = Agent("Noether", "laptop", "demo:reviewer:shop")
+    for agent in (planck, curie, gauss, noether):
+        _start(stage, agent)
+    stage.tell(["", "# Two machines, one log: the remote that they share already"])
+    stage.gitmem(planck, "sync")
+    stage.gitmem(noether, "sync")
+    stage.gitmem(planck, "sync")
+    stage.gitmem(planck, "roster")
+
+    stage.tell(["", "# Planck proposes to two of them, one of whom works in another clone"])
+    said = stage.gitmem(
+        planck, "signal", "Put the price rules behind one interface?", "--to", "Curie,Noether", "--intent",
+        "propose", "--requires-ack", "--wu", "WU-7", "-q",
+    )  # fmt: skip
+    proposal = said.splitlines()[-1]
+    stage.gitmem(curie, "inbox")
+    stage.gitmem(curie, "reply", proposal, "Yes, I can do that today.", "--agree")
+    stage.gitmem(gauss, "signal", "WU-7 touches the import job; I keep off it until you agree.", "--broadcast")
+    stage.gitmem(planck, "sync")
+
+    stage.tell(["", "# Noether, on the laptop, sees a problem"])
+    stage.gitmem(noether, "sync")
+    stage.gitmem(noether, "inbox")
+    stage.gitmem(noether, "reply", proposal, "The import job still calls the old rules.", "--reject", "--sync")
+    stage.gitmem(planck, "sync")
+    stage.gitmem(planck, "converged", proposal, status=1)
+    stage.gitmem(planck, "inbox")
+
+    stage.tell(["", "# A counter-proposal that both can live with"])
+    said = stage.gitmem(
+        planck, "signal", "Keep the old entry point for one release?", "--reply-to", proposal, "--to",
+        "Curie,Noether", "--intent", "counter", "--requires-ack", "--sync", "-q",
+    )  # fmt: skip
+    counter = said.splitlines()[-1]
+    stage.gitmem(curie, "reply", counter, "Agreed.", "--agree")
+    stage.gitmem(noether, "sync")
+    stage.gitmem(noether, "reply", counter, "Agreed, that closes it.", "--agree", "--sync")
+    stage.gitmem(planck, "sync")
+    stage.gitmem(planck, "converged", proposal, "--strict")
+
+    stage.tell(["", "# All of it is in git"])
+    return stage.git("project", *STORY, quiet=False)
+
+
+def _start(stage: Stage, agent: Agent) -> None:
+    said = stage.gitmem(agent, "session", "start", "--name", agent.name, "--agent-identity", agent.identity)
+    agent.session = said.rpartition("GITMEM_SESSION=")[2].strip()

@@ -1,0 +1,108 @@
+"""Sessions, the roster and the pool of names as text."""
+
+from __future__ import annotations
+
+from .out import harmless
+from .text import SEPARATOR, ago, table
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from gitmem.operations.names import Changed, Names
+    from gitmem.operations.roster import Roster, WhoAmI
+    from gitmem.operations.sessions import Ended, Session, Sessions, Started
+
+NAMES_SHOWN = 30
+
+
+def started(found: Started) -> list[str]:
+    """A new session. The last line is the command that makes it the caller's."""
+    rest = [command for command in found.next if not command.startswith("export ")]
+    return [
+        *session(found),
+        *(f"next: {harmless(command)}" for command in rest[:3]),
+        f"export GITMEM_SESSION={found.session_id}",
+    ]
+
+
+def session(found: Session) -> list[str]:
+    about = [found.session_id, found.agent_identity or "no agent identity"]
+    about += [each for each in (found.wu_id, found.lane, found.initiative_id) if each]
+    if found.worktree:
+        about.append(f"in {found.worktree}")
+    lines = [plain(f"You are {found.display_name} ({SEPARATOR.join(about)})")]
+    if found.queued:
+        lines.append("queued; the next command that may write commits it")
+    if found.remark:
+        lines.append(plain(found.remark))
+    return lines
+
+
+def ended(found: Ended) -> list[str]:
+    return [plain(f"{found.display_name} ({found.session_id}) has ended")]
+
+
+def roster(found: Roster | Sessions) -> list[str]:
+    rows = [_row(each) for each in found.sessions]
+    if not rows:
+        return ["Nobody is here"]
+    return table([("NAME", "STATUS", "SEEN", "UNREAD", "IDENTITY", "WORK", "WHERE"), *rows])
+
+
+def _row(each: Mapping[str, object]) -> tuple[str, ...]:
+    work = [str(each[field]) for field in ("wu_id", "initiative_id", "lane") if each.get(field)]
+    where = str(each.get("worktree") or "")
+    if not each.get("here"):
+        where += " (another clone)"
+    unread = each.get("unread")
+    row = (
+        each.get("display_name"),
+        each.get("status"),
+        ago(str(each.get("last_seen"))),
+        "-" if unread is None else unread,
+        each.get("agent_identity") or each.get("session_id"),
+        " ".join(work) or "-",
+        where.strip(),
+    )
+    return tuple(plain(str(cell)) for cell in row)
+
+
+def names(found: Names) -> list[str]:
+    held = [each for each in found.names if each.held_by]
+    free = [each.name for each in found.names if not each.held_by]
+    lines = [f"{len(found.names)} names, {len(held)} in use; next are:"]
+    lines.append(plain(", ".join(free[:NAMES_SHOWN])))
+    lines += [plain(f"{each.name}: {each.held_by}") for each in held]
+    return lines
+
+
+def names_changed(found: Changed) -> list[str]:
+    verb = "added" if found.event == "add" else "removed"
+    lines = [f"{verb}: {plain(', '.join(found.names))}"] if found.names else []
+    if found.unchanged:
+        lines.append(f"as before: {plain(', '.join(found.unchanged))}")
+    return lines
+
+
+def whoami(found: WhoAmI) -> list[str]:
+    return fields(found.as_json())
+
+
+def fields(values: Mapping[str, object]) -> list[str]:
+    """Name and value of each field that has one, a line each."""
+    lines = []
+    for key, value in values.items():
+        if key == "next" or value is None or value in ("", []):
+            continue
+        words = ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
+        lines.append(f"{key.replace('_', ' ')}: {plain(words)}")
+    return lines
+
+
+def plain(text: str) -> str:
+    return harmless(text, keep="")
+
+
+def listed(items: Sequence[str]) -> str:
+    return ", ".join(plain(item) for item in items)

@@ -1,0 +1,308 @@
+"""Sessions: an agent at work in one worktree, from its start to its end."""
+
+from __future__ import annotations
+
+import os
+
+from ..errors import UsageError
+from ..log.spool import Story
+from ..records.ids import new_id
+from . import caller as callers
+from . import local, names, presence
+from .outcome import Outcome
+from .presence import Presence
+from .presence import shown as shown
+from .quoting import command
+from .story import SUBJECT_MAX, cut
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .caller import Caller, Who
+    from .store import Store
+
+KEEPALIVE_MICROS = 24 * 3600 * 1_000_000
+LABEL_MAX = 80
+
+
+class Session(Outcome):
+    """What a session is now. `worktree` is the name of its folder; `commit` is None where nothing was committed."""
+
+    __slots__ = (  # noqa: RUF023  # the order of the JSON shape
+        "session_id", "agent_identity", "display_name", "reader_identity", "worktree", "wu_id", "lane",
+        "initiative_id", "commit", "queued", "remark", "next",
+    )  # fmt: skip
+
+    def __init__(self, found: Presence, commit: str | None, queued: bool, next: Sequence[str]) -> None:
+        self.session_id = found.session_id
+        self.agent_identity = found.agent_identity
+        self.display_name = found.name
+        self.reader_identity = found.reader
+        self.worktree = found.worktree
+        self.wu_id = found.wu_id
+        self.lane = found.record.get("lane")
+        self.initiative_id = found.record.get("initiative_id")
+        self.commit = commit
+        self.queued = queued
+        self.remark: str | None = None
+        if found.asked != found.name:
+            self.remark = f"{found.asked} was taken by a session that started earlier: you show as {found.name}."
+        self.next = list(next)
+
+
+class Started(Session):
+    """A session that started, or the one that this harness session has already."""
+
+    __slots__ = ()
+
+
+class Changed(Session):
+    """A session after a change."""
+
+    __slots__ = ()
+
+
+class Ended(Session):
+    """A session that ended, and gave its name back."""
+
+    __slots__ = ()
+
+
+class Sessions(Outcome):
+    """The sessions that the log has, last seen first."""
+
+    __slots__ = ("sessions", "next")
+
+    def __init__(self, found: Sequence[Presence], next: Sequence[str]) -> None:
+        self.sessions = [row(one) for one in found]
+        self.next = list(next)
+
+
+def row(found: Presence) -> dict[str, object]:
+    """A session as `session list` and `roster` show it; every field is always there."""
+    record = found.record
+    return {
+        "session_id": found.session_id,
+        "display_name": found.name,
+        "agent_identity": found.agent_identity,
+        "reader_identity": found.reader,
+        "role": found.role,
+        "wu_id": found.wu_id,
+        "initiative_id": record.get("initiative_id"),
+        "lane": record.get("lane"),
+        "worktree": found.worktree,
+        "client": record.get("client"),
+        "workspace_id": record.get("workspace_id"),
+        "here": found.here,
+        "status": found.status,
+        "last_seen": presence.iso(found.last_seen),
+    }
+
+
+def start(
+    store: Store,
+    who: Who,
+    *,
+    agent_identity: str | None = None,
+    name: str | None = None,
+    wu: str | None = None,
+    initiative: str | None = None,
+    lane: str | None = None,
+    client: str | None = None,
+    workspace: str | None = None,
+) -> Started:
+    """Start a session of an agent in this worktree.
+
+    Under the harness session id of one that has not ended it gives that one, with the given fields changed.
+
+    Args:
+        agent_identity: `owner:role:purpose`; `who.identity` where it is not given.
+        name: A display name of one's choice; one from the pool where it is not given.
+
+    Raises: UsageError `name-in-use`, `bad-name`, or for a field that breaks the contract.
+    """
+    fields = _fields(agent_identity or who.identity, wu, initiative, lane, client, workspace)
+    if who.harness is not None:
+        known = presence.of_harness(store, who.harness[1])
+        if known is not None:
+            changed = _change(store, known, name, fields)
+            local.seen(store, known.session_id)
+            return Started(changed[0], *changed[1:], _first_steps(known.session_id))
+    if name is None:
+        name = names.pick(store)
+    else:
+        names.claim(store, name)
+    session_id = new_id("sess", store.random)
+    record = {
+        "session_id": session_id,
+        "event": "start",
+        "display_name": name,
+        "clone_id": _clone_id(store),
+        "worktree": label(local.worktree(store)),
+        "harness_session": who.harness[1] if who.harness else None,
+        **fields,
+    }
+    subject = f"{name} starts"
+    if fields["agent_identity"]:
+        subject += f" ({fields['agent_identity']})"
+    subject += f" in {record['worktree']}"
+    if wu:
+        subject += f" on {wu}"
+    reader = fields["agent_identity"] or session_id
+    trailers = [("WU", wu), ("Agent", reader), ("Session", session_id)]
+    told = Story(f"{name} <{reader}@gitmem>", cut(subject, SUBJECT_MAX), "", [(k, v) for k, v in trailers if v])
+    appended = store.record([store.line("session", record)], told)
+    local.start(store, session_id, who.harness)
+    found = presence.one(store, session_id)
+    if found is None:
+        raise UsageError(
+            f"{session_id} was recorded, and the index does not show it yet.",
+            hint="`gitmem doctor` compares the index with the log.",
+            code="index",
+            next=[command("export", f"GITMEM_SESSION={session_id}"), "gitmem doctor"],
+        )
+    return Started(found, appended.commit, appended.queued, _first_steps(session_id))
+
+
+def change(
+    store: Store,
+    caller: Caller,
+    *,
+    agent_identity: str | None = None,
+    name: str | None = None,
+    wu: str | None = None,
+    initiative: str | None = None,
+    lane: str | None = None,
+    client: str | None = None,
+    workspace: str | None = None,
+) -> Changed:
+    """Change what others see of the caller's session; where nothing differs, nothing is recorded."""
+    found = _own(store, caller)
+    changed = _change(store, found, name, _fields(agent_identity, wu, initiative, lane, client, workspace))
+    local.seen(store, found.session_id)
+    return Changed(*changed, ["gitmem whoami", "gitmem roster"])
+
+
+def end(store: Store, caller: Caller) -> Ended:
+    """End the caller's session: its name is free again, its id and identity stay addressable."""
+    found = _own(store, caller)
+    record = _ids(found, "end")
+    appended = store.record([store.line("session", record)], _story(found, f"{found.name} ends"))
+    local.end(store, found.session_id)
+    found = presence.one(store, found.session_id) or found
+    return Ended(found, appended.commit, appended.queued, ["unset GITMEM_SESSION", "gitmem session start"])
+
+
+def listing(store: Store, all: bool = False) -> Sessions:
+    """Sessions, last seen first; those that are gone or ended with `all`."""
+    found = sorted(shown(store, all=all).values(), key=lambda one: (-one.last_seen, one.session_id))
+    return Sessions(
+        [one for one in found if all or one.is_current],
+        ["gitmem session start" if not found else "gitmem roster", "gitmem session list --all"],
+    )
+
+
+def touch(store: Store, caller: Caller) -> None:
+    """Note that the caller is here: a touched file, never a commit."""
+    if caller.session_id is not None:
+        local.seen(store, caller.session_id)
+
+
+def keepalive(store: Store, caller: Caller) -> list[tuple[str, bytes]]:
+    """The line that keeps a name held, for a session that acts and whose last record is a day old; else none."""
+    if caller.record is None or caller.session_id is None:
+        return []
+    if store.now() - caller.record_at < KEEPALIVE_MICROS:
+        return []
+    found = presence.one(store, caller.session_id)
+    return [store.line("session", _ids(found, "change"))] if found is not None and found.ended is None else []
+
+
+def label(folder: str) -> str:
+    """What others read of a worktree's path: the name of its folder, without what could upset a terminal."""
+    parts = os.path.normpath(folder).split(os.sep)
+    if parts[-1] == ".git":
+        parts.pop()
+    text = "".join(char if char.isprintable() else "?" for char in (parts or [""])[-1])
+    return text.encode("utf-8", "replace").decode()[:LABEL_MAX] or "worktree"
+
+
+def _fields(
+    identity: str | None,
+    wu: str | None,
+    initiative: str | None,
+    lane: str | None,
+    client: str | None,
+    workspace: str | None,
+) -> dict[str, str | None]:
+    return {
+        "agent_identity": identity,
+        "wu_id": wu,
+        "initiative_id": initiative,
+        "lane": lane,
+        "client": client,
+        "workspace_id": workspace,
+    }
+
+
+def _change(
+    store: Store, found: Presence, name: str | None, fields: dict[str, str | None]
+) -> tuple[Presence, str | None, bool]:
+    """Record what differs; the session as it is then, the commit, and whether it is queued."""
+    differs = {key: value for key, value in fields.items() if value and value != found.record.get(key)}
+    record = {**_ids(found, "change"), **differs}
+    news = [f"{_NEWS.get(key, '')}{value}" for key, value in differs.items()]
+    subject = f"{found.name} is now {', '.join(news)}"
+    if name is not None and name != found.name:
+        names.claim(store, name, session_id=found.session_id)
+        record["display_name"] = differs["display_name"] = name
+        subject = f"{found.name} is now called {name}" + (f", {', '.join(news)}" if news else "")
+    if not differs:
+        return found, None, False
+    appended = store.record([store.line("session", record)], _story(found, subject))
+    return presence.one(store, found.session_id) or found, appended.commit, appended.queued
+
+
+_NEWS = {"wu_id": "on ", "initiative_id": "on initiative ", "lane": "in lane ", "client": "run by ",
+         "workspace_id": "in workspace "}  # fmt: skip
+
+
+def _ids(found: Presence, event: str) -> dict[str, object]:
+    """What every record of a session has. The clone is the one that it started in, wherever this runs."""
+    return {
+        "session_id": found.session_id,
+        "event": event,
+        "display_name": found.asked,
+        "clone_id": found.clone_id,
+    }
+
+
+def _clone_id(store: Store) -> str:
+    store.log.make_state()
+    return store.log.clone_id()
+
+
+def _own(store: Store, caller: Caller) -> Presence:
+    found = presence.one(store, caller.session_id) if caller.session_id else None
+    if found is None:
+        raise UsageError(
+            f"{caller.name or caller.reader} has no session; nothing was recorded.",
+            hint="Start one first.",
+            code="no-session",
+            next=["gitmem session start", "gitmem roster"],
+        )
+    return found
+
+
+def _story(found: Presence, subject: str) -> Story:
+    return Story(
+        f"{found.name} <{found.reader}@gitmem>",
+        cut(subject, SUBJECT_MAX),
+        "",
+        callers.of_session(found, "session").trailers(),
+    )
+
+
+def _first_steps(session_id: str) -> list[str]:
+    return [command("export", f"GITMEM_SESSION={session_id}"), "gitmem inbox", "gitmem roster"]
