@@ -6,20 +6,47 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .commands import converged, demo, doctor, inbox, init, log, name, roster, schema, session, signal, sync, thread
+from .commands import (
+    converged,
+    demo,
+    doctor,
+    inbox,
+    init,
+    log,
+    name,
+    roster,
+    schema,
+    session,
+    signal,
+    sync,
+    thread,
+)
 from .options import As, Before, Directory, Json, with_common
 from .render.show import say_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+ORDER = (
+    "session", "whoami", "roster", "signal", "reply", "inbox", "thread", "show", "converged", "log", "sync",
+    "init", "doctor", "name", "schema", "demo",
+)  # fmt: skip
 ABOUT = """Agents and people who share a git repository signal each other, agree and remember.
 
 Everything is a line on one ref of the repository: `git log gitmem/log` tells the story. Start with
 `gitmem session start`, then `gitmem roster`, `gitmem signal` and `gitmem inbox`."""
 
+
+class Ordered(typer.core.TyperGroup):
+    """Lists the commands in the order in which one meets them."""
+
+    def list_commands(self, ctx: typer.Context) -> list[str]:  # type: ignore[override]  # typer hands its own
+        return sorted(self.commands, key=lambda name: ORDER.index(name) if name in ORDER else len(ORDER))
+
+
 app = typer.Typer(
     name="gitmem",
+    cls=Ordered,
     help=ABOUT,
     add_completion=False,
     rich_markup_mode=None,

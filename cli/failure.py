@@ -13,8 +13,34 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 UNEXPECTED = 3
-HIDDEN_FROM_LENGTH = 8
-ISSUES = "the maintainers of gitmem"
+HIDDEN = "(hidden)"
+# The words of a command line that are ours; all others are somebody's.
+WORDS = frozenset(
+    [
+        "session",
+        "start",
+        "set",
+        "end",
+        "list",
+        "whoami",
+        "roster",
+        "signal",
+        "reply",
+        "inbox",
+        "thread",
+        "show",
+        "converged",
+        "log",
+        "sync",
+        "init",
+        "doctor",
+        "name",
+        "add",
+        "remove",
+        "schema",
+        "demo",
+    ]
+)
 
 
 def report(error: Exception, args: Sequence[str]) -> int:
@@ -87,21 +113,28 @@ def details(error: Exception, args: Sequence[str]) -> str:
 
     from gitmem import __version__
 
-    words = [arg for arg in args if not arg.startswith("-") and len(arg) >= HIDDEN_FROM_LENGTH]
     trace = "".join(traceback.format_exception(error)).rstrip()
-    for word in words:
-        trace = trace.replace(word, "(hidden)")
-    shown = [arg.partition("=")[0] if arg.startswith("--") else arg for arg in args]
-    command = " ".join("(hidden)" if arg in words else arg for arg in shown)
+    for arg in args:
+        if len(arg) > 3 and arg not in WORDS and not arg.startswith("--"):
+            trace = trace.replace(arg, HIDDEN)
+    command = " ".join(_public(arg) for arg in args)
     return "\n".join(
         [
-            f"--- please send this to {ISSUES} ---",
+            "--- please send this to the maintainers of gitmem ---",
             f"gitmem {__version__}, Python {platform.python_version()}, {git_version()}, {platform.platform()}",
             harmless(f"gitmem {command}"),
             harmless(trace, keep="\n\t"),
             "--- end ---",
         ]
     )
+
+
+def _public(arg: str) -> str:
+    """An argument of the command line without what somebody wrote."""
+    if arg in WORDS or (arg.startswith("-") and arg.strip("-").replace("-", "").isalnum()):
+        return arg
+    option, equals, _ = arg.partition("=")
+    return f"{option}={HIDDEN}" if equals and option.startswith("--") else HIDDEN
 
 
 def git_version() -> str:

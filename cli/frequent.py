@@ -9,8 +9,8 @@ import sys
 
 from gitmem.errors import UsageError
 
-from .values import duration, moment, number, text_of
 from .render import mail, show
+from .values import duration, moment, number, text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,13 +50,12 @@ def inbox(
     bytes_most = number("--max-bytes", max_bytes, operation.MAX_BYTES)
     store = at.store()
     caller = at.caller() if for_ is None else at.caller_if_any()
-    who = at.who()
     if count:
-        counted = operation.count(store, caller, for_=for_, who=who)
+        counted = operation.count(store, caller, for_=for_)
         show.say(at.json, counted, mail.count)
         return 0
     reading = operation.read(
-        store, caller, for_=for_, who=who, wu=wu, lane=lane, thread=thread, intent=intent, from_=from_,
+        store, caller, for_=for_, wu=wu, lane=lane, thread=thread, intent=intent, from_=from_,
         since=oldest, all=all, limit=most, max_bytes=bytes_most,
     )  # fmt: skip
     was_read = show.say(at.json, reading, mail.inbox)
@@ -215,7 +214,9 @@ def _sync(at: Surroundings) -> list[str]:
     except GitmemError as error:
         return [f"Not synced: {error.message}"]
     good = ("synced", "up-to-date", "empty")
-    return [f"Not synced with {each.name}: {each.message}" for each in synced.remotes if each.state not in good]
+    return [
+        f"Not synced with {each.name}: {each.message}" for each in synced.remotes if each.state not in good
+    ]
 
 
 def _stdin() -> str:

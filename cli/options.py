@@ -55,10 +55,14 @@ def with_common(body: Callable[..., int]) -> Callable[..., int]:
     """
     signature = inspect.signature(body, eval_str=True)
     context = inspect.Parameter("ctx", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
-    own = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in list(signature.parameters.values())[1:]]
+    own = [
+        each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in list(signature.parameters.values())[1:]
+    ]
 
     @functools.wraps(body)
-    def command(*, ctx: typer.Context, directory: str | None, as_: str | None, json: bool, **values: Any) -> int:
+    def command(
+        *, ctx: typer.Context, directory: str | None, as_: str | None, json: bool, **values: Any
+    ) -> int:
         before: Before = ctx.obj or Before()
         with Surroundings(before.folder(directory), as_ or before.as_, json or before.json) as at:
             return body(at, **values)
@@ -66,7 +70,7 @@ def with_common(body: Callable[..., int]) -> Callable[..., int]:
     parameters = [context, *own, *_COMMON]
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # typer reads it
     command.__annotations__ = {each.name: each.annotation for each in parameters}
-    del command.__wrapped__  # type: ignore[attr-defined]  # or its annotations would be read instead
+    del command.__wrapped__  # or its annotations would be read instead
     return command
 
 

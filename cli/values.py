@@ -46,7 +46,7 @@ def number(option: str, text: str | None, otherwise: int) -> int:
     """A whole number of 1 or more."""
     if text is None:
         return otherwise
-    if not (text.isascii() and text.isdigit() and 0 < int(text[:12]) and len(text) <= 12):
+    if not (text.isascii() and text.isdigit() and int(text[:12]) > 0 and len(text) <= 12):
         raise UsageError(f"{option} wants a whole number of 1 or more, not {text!r}.", code="bad-number")
     return int(text)
 

@@ -18,7 +18,8 @@ def converged(
     id: Annotated[str | None, typer.Argument(metavar="ID", help="A thread, or a signal of it.")] = None,
     thread: Thread = None,
     wait: Annotated[
-        str | None, typer.Option("--wait", metavar="30s", help="Look again until they agree, so long at most.")
+        str | None,
+        typer.Option("--wait", metavar="30s", help="Look again until they agree, so long at most."),
     ] = None,
     strict: Annotated[
         bool, typer.Option("--strict", help="Each AGREE must come after every proposal of the others.")

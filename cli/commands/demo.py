@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from ..surroundings import Surroundings
 from ..render.as_json import as_json
 from ..render.show import say_lines
 from ..stage import Agent, Stage
+from ..surroundings import Surroundings
 
 Keep = Annotated[bool, typer.Option("--keep", help="Leave the folder for a look.")]
 STORY = ("log", "--graph", "--format=%h %s", "refs/gitmem/log", "--")
@@ -37,7 +37,13 @@ def demo(at: Surroundings, keep: Keep = False) -> int:
         answer = {"steps": stage.steps, "log": picture.splitlines(), "folder": kept, "next": next_commands}
         say_lines([as_json(answer)])
     else:
-        say_lines(["", *([f"It is all left in {folder}"] if keep else []), *(f"next: {each}" for each in next_commands)])
+        say_lines(
+            [
+                "",
+                *([f"It is all left in {folder}"] if keep else []),
+                *(f"next: {each}" for each in next_commands),
+            ]
+        )
     return 0
 
 
@@ -79,13 +85,17 @@ def _play(stage: Stage) -> str:
     proposal = said.splitlines()[-1]
     stage.gitmem(curie, "inbox")
     stage.gitmem(curie, "reply", proposal, "Yes, I can do that today.", "--agree")
-    stage.gitmem(gauss, "signal", "WU-7 touches the import job; I keep off it until you agree.", "--broadcast")
+    stage.gitmem(
+        gauss, "signal", "WU-7 touches the import job; I keep off it until you agree.", "--broadcast"
+    )
     stage.gitmem(planck, "sync")
 
     stage.tell(["", "# Noether, on the laptop, sees a problem"])
     stage.gitmem(noether, "sync")
     stage.gitmem(noether, "inbox")
-    stage.gitmem(noether, "reply", proposal, "The import job still calls the old rules.", "--reject", "--sync")
+    stage.gitmem(
+        noether, "reply", proposal, "The import job still calls the old rules.", "--reject", "--sync"
+    )
     stage.gitmem(planck, "sync")
     stage.gitmem(planck, "converged", proposal, status=1)
     stage.gitmem(planck, "inbox")

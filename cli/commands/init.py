@@ -19,7 +19,9 @@ def init(
     at: Surroundings,
     publish: Annotated[
         str | None,
-        typer.Option("--publish", metavar="branch|hidden", help="Where remotes keep the log, for all clones."),
+        typer.Option(
+            "--publish", metavar="branch|hidden", help="Where remotes keep the log, for all clones."
+        ),
     ] = None,
     uninstall: Annotated[
         bool, typer.Option("--uninstall", help="Take out of git's config what init put in.")

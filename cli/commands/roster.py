@@ -14,7 +14,9 @@ from ..surroundings import Surroundings
 
 def roster(
     at: Surroundings,
-    query: Annotated[str | None, typer.Argument(metavar="QUERY", help="A name, or something like it.")] = None,
+    query: Annotated[
+        str | None, typer.Argument(metavar="QUERY", help="A name, or something like it.")
+    ] = None,
     all: Everyone = False,
 ) -> int:
     """List the sessions: who is at work, on what, where, and seen when."""

@@ -14,7 +14,8 @@ from ..surroundings import Surroundings
 def schema(
     at: Surroundings,
     kind: Annotated[
-        str | None, typer.Argument(metavar="KIND", help="signal, receipt, session or name; all of them if none.")
+        str | None,
+        typer.Argument(metavar="KIND", help="signal, receipt, session or name; all of them if none."),
     ] = None,
 ) -> int:
     """Print the JSON Schema of the records; it needs no repository."""

@@ -28,9 +28,7 @@ Intent = Annotated[
     str | None, typer.Option("--intent", metavar="INTENT", help="INFO, PROPOSE, COUNTER, AGREE or REJECT.")
 ]
 ReplyTo = Annotated[str | None, typer.Option("--reply-to", metavar="ID", help="The signal that it answers.")]
-Interrupt = Annotated[
-    str | None, typer.Option("--interrupt", metavar="CLASS", help="advisory or priority.")
-]
+Interrupt = Annotated[str | None, typer.Option("--interrupt", metavar="CLASS", help="advisory or priority.")]
 Artifact = Annotated[str | None, typer.Option("--artifact", metavar="PATH", help="A file that it points to.")]
 AllowUnseen = Annotated[
     bool, typer.Option("--allow-unseen", help="Accept an identity that this log has never seen.")

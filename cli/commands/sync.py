@@ -30,7 +30,11 @@ def sync(
     from gitmem.operations import sync as operation
 
     synced = operation.sync(
-        at.store(lives_on=True), remotes or (), all=all, allow_foreign=allow_foreign, timeout=duration(timeout)
+        at.store(lives_on=True),
+        remotes or (),
+        all=all,
+        allow_foreign=allow_foreign,
+        timeout=duration(timeout),
     )
     show.say(at.json, synced, upkeep.sync)
     return int(synced.status)

@@ -7,10 +7,11 @@ from .text import SEPARATOR, ago, table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
-    from gitmem.operations.names import Changed, Names
     from gitmem.operations.roster import Roster, WhoAmI
+
+    from gitmem.operations.names import Names
     from gitmem.operations.sessions import Ended, Session, Sessions, Started
 
 NAMES_SHOWN = 30
@@ -77,12 +78,11 @@ def names(found: Names) -> list[str]:
     return lines
 
 
-def names_changed(found: Changed) -> list[str]:
-    verb = "added" if found.event == "add" else "removed"
-    lines = [f"{verb}: {plain(', '.join(found.names))}"] if found.names else []
-    if found.unchanged:
-        lines.append(f"as before: {plain(', '.join(found.unchanged))}")
-    return lines
+def names_changed(found: Names) -> list[str]:
+    where = "as before"
+    if found.commit or found.queued:
+        where = f"commit {found.commit[:12]}" if found.commit else "queued"
+    return [f"{each.origin}: {plain(each.name)}{SEPARATOR}{where}" for each in found.names]
 
 
 def whoami(found: WhoAmI) -> list[str]:
@@ -102,7 +102,3 @@ def fields(values: Mapping[str, object]) -> list[str]:
 
 def plain(text: str) -> str:
     return harmless(text, keep="")
-
-
-def listed(items: Sequence[str]) -> str:
-    return ", ".join(plain(item) for item in items)

@@ -49,7 +49,8 @@ def framed(signal: Mapping[str, object], *, note: str = "") -> list[str]:
         str(signal.get("signal_id")),
         intent,
         str(signal.get("interrupt_class") or "") if signal.get("interrupt_class") == "priority" else "",
-        "from " + who(signal.get("sender_name") or signal.get("sender_display"), signal.get("sender_identity")),
+        "from "
+        + who(signal.get("sender_name") or signal.get("sender_display"), signal.get("sender_identity")),
         str(signal.get("wu_id") or ""),
         str(signal.get("lane") or ""),
         str(signal.get("thread_id") or ""),
@@ -78,7 +79,9 @@ def table(rows: Sequence[Sequence[str]]) -> list[str]:
     if not rows:
         return []
     widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
-    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+    ]
 
 
 def plural(count: int, noun: str) -> str:

@@ -12,7 +12,9 @@ if TYPE_CHECKING:
 
 
 def sync(found: Synced) -> list[str]:
-    return [_remote(each) for each in found.remotes] or ["There is no remote to sync with; the log is here alone"]
+    return [_remote(each) for each in found.remotes] or [
+        "There is no remote to sync with; the log is here alone"
+    ]
 
 
 def _remote(each: RemoteState) -> str:

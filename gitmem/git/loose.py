@@ -74,6 +74,7 @@ def _put(temporary: str, path: str, expected: tuple[bytes, bytes], objects: str,
         if read(objects, oid) == expected:
             with open(path, "rb") as file:
                 os.fsync(file.fileno())
+            os.utime(path)  # as git does: a prune takes what is old and not yet reached
             return
     except (KeyError, OSError):
         pass

@@ -13,8 +13,8 @@ from gitmem.git.objects import ZERO, parse_commit, parse_tree
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from subprocess import Popen
 
+    from gitmem.git.child import Child
     from gitmem.git.port import Commit, Draft, Entry
 
 
@@ -23,7 +23,7 @@ class PlumbingGit:
 
     def __init__(self, common: str) -> None:
         self.common = common
-        self._reader: Popen[bytes] | None = None
+        self._reader: Child | None = None
 
     def tip(self, ref: str) -> str | None:
         """The commit that a ref names now, or None."""
@@ -127,15 +127,9 @@ class PlumbingGit:
     def close(self) -> None:
         """End the reading child. A later read starts another."""
         child, self._reader = self._reader, None
-        if child is None:
-            return
-        for pipe in (child.stdin, child.stdout):
-            try:
-                if pipe is not None:
-                    pipe.close()
-            except OSError:  # it died and left bytes unsent
-                pass
-        child.wait()
+        if child is not None:
+            child.close_pipes()
+            child.wait()
 
     def _import(self, chunks: Iterable[bytes]) -> run.Result:
         from gitmem.git.fast_import import feed
@@ -169,8 +163,7 @@ class PlumbingGit:
         child = self._reader
         if child is None:
             child = self._reader = run.spawn(self.common, ["cat-file", "--batch"])
-        if child.stdin is None or child.stdout is None:
-            raise OSError("no pipe to git cat-file")
+        assert child.stdin is not None
         try:
             child.stdin.write(oid.encode("ascii") + b"\n")
             child.stdin.flush()

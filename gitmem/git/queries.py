@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+
+from gitmem.errors import StoreError
 from gitmem.git import durable, run
 from gitmem.git.objects import ZERO
 from gitmem.git.tip import loose_tip, packed_tip
@@ -30,7 +33,15 @@ def tip_of(common: str, ref: str) -> str | None:
         return oid
     done = run.run(common, ["rev-parse", "--verify", "--quiet", ref], check=False)
     if done.code == 1:
-        return None
+        oid = loose_tip(common, ref)  # made in the meantime?
+        if oid is None and os.path.isfile(os.path.join(common, ref)):
+            raise StoreError(
+                f"The file of {ref} is damaged, perhaps by a power loss; nothing was written.",
+                hint=f"Its last value stands in the last line of {os.path.join(common, 'logs', ref)}: "
+                f"remove the file and `git update-ref {ref} <that id>`.",
+                code="damaged-ref",
+            )
+        return oid
     if done.code != 0:
         raise run.failure(["rev-parse"], done)
     return done.out.decode("ascii").strip()

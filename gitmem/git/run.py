@@ -9,11 +9,13 @@ from __future__ import annotations
 import os
 
 from gitmem.errors import StoreError
+from gitmem.git.child import LOST_STATUS, start
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from subprocess import Popen
+
+    from gitmem.git.child import Child
 
 TIMEOUT_SECONDS = 120.0
 # Local to one repository or one command of git. The user's GIT_SSH*, GIT_CONFIG_*, GIT_ASKPASS,
@@ -92,11 +94,9 @@ def variable(name: str) -> str | None:
     return os.environ.get(name)
 
 
-def spawn(common: str, args: Sequence[str], *, env_extra: Mapping[str, str] | None = None) -> Popen[bytes]:
+def spawn(common: str, args: Sequence[str], *, env_extra: Mapping[str, str] | None = None) -> Child:
     """Start a git that stays; its standard input and output are pipes, its errors are dropped."""
-    import subprocess
-
-    return _start(common, args, env_extra, subprocess.PIPE, subprocess.DEVNULL, None)
+    return _start(common, args, env_extra, None, input=True, errors=False)
 
 
 def run(
@@ -123,24 +123,26 @@ def run(
         StoreError: Git is missing or, with `check`, failed; with git's last words.
         GitTimeoutError: It was killed.
     """
-    import subprocess
-
     limit = TIMEOUT_SECONDS if timeout is None else timeout
-    child = _start(
-        common, args, env_extra, subprocess.PIPE if input else subprocess.DEVNULL, subprocess.PIPE, cwd
-    )
+    child = _start(common, args, env_extra, cwd, input=bool(input), errors=True)
     try:
-        out, err = child.communicate(input or None, timeout=limit)
-    except subprocess.TimeoutExpired:
-        _kill(child)
+        code, out, err = child.communicate(input, limit)
+    except TimeoutError:
+        child.kill()
         raise GitTimeoutError(
             f"git {_name(args)} did not end within {limit:g} seconds and was stopped.",
             hint="Try again; a repository on a slow or hanging disk or network may be the cause.",
         ) from None
     except BaseException:  # also Ctrl-C: git is in a session of its own and would live on
-        _kill(child)
+        child.kill()
         raise
-    result = Result(child.returncode, out, err.decode("utf-8", "replace"))
+    if code == LOST_STATUS:
+        raise StoreError(
+            f"Whether git {_name(args)} succeeded is not known, because this process ignores SIGCHLD.",
+            hint="Start it from a program that leaves SIGCHLD at its default.",
+            code="git-failed",
+        )
+    result = Result(code, out, err.decode("utf-8", "replace"))
     if check and result.code != 0:
         raise failure(args, result)
     return result
@@ -164,58 +166,26 @@ def _start(
     common: str,
     args: Sequence[str],
     env_extra: Mapping[str, str] | None,
-    stdin: int,
-    stderr: int,
     cwd: str | None,
-) -> Popen[bytes]:
-    import subprocess
-
+    *,
+    input: bool,
+    errors: bool,
+) -> Child:
     # The user's hooks never fire; only where the user's config is asked for, ours stays out of the answer.
     no_hooks = () if args[0] == "config" else ("-c", f"core.hooksPath={os.devnull}")
     command = ["git", f"--git-dir={common}", *no_hooks, *args]
+    folder = cwd or common
+    if not os.path.isdir(folder):
+        raise StoreError(f"Nothing was done: the folder {folder} is missing.", code="folder-missing")
     try:
-        return subprocess.Popen(
-            command,
-            cwd=cwd or common,
-            env=environment(env_extra),
-            stdin=stdin,
-            stdout=subprocess.PIPE,
-            stderr=stderr,
-            start_new_session=True,
-        )
+        return start(command, environment(env_extra), folder, input=input, errors=errors)
     except OSError as error:
-        if not os.path.isdir(cwd or common):
-            what = f"the folder {cwd or common} can't be entered ({error.strerror})"
-        elif isinstance(error, FileNotFoundError):
+        what = f"the program git could not be started ({error.strerror})"
+        if isinstance(error, FileNotFoundError):
             what = "the program git was not found on PATH"
-        else:
-            what = f"the program git could not be started ({error.strerror})"
         raise StoreError(
             f"Nothing was done: {what}.", hint="Install git, or repair PATH.", code="git-missing"
         ) from error
-
-
-def _kill(child: Popen[bytes]) -> None:
-    """Kill git and what it started (ssh, helpers), and don't wait for pipes that one of them holds."""
-    import subprocess
-
-    try:
-        if hasattr(os, "killpg"):
-            os.killpg(child.pid, 9)
-        else:
-            child.kill()
-    except OSError:
-        pass
-    for pipe in (child.stdin, child.stdout, child.stderr):
-        if pipe is not None:
-            try:
-                pipe.close()
-            except OSError:
-                pass
-    try:
-        child.wait(timeout=5)
-    except subprocess.TimeoutExpired:
-        pass
 
 
 def _name(args: Sequence[str]) -> str:

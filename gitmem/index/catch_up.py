@@ -102,7 +102,7 @@ class _Reader:
 
     def _read_spools(self, names: Iterable[tuple[str, str]]) -> list[tuple[tuple[str, str], list[bytes]]]:
         spools = {spool.folder + "//": spool for spool in self.log.spools}
-        found = []
+        found: list[tuple[tuple[str, str], list[bytes]]] = []
         for parent, name in sorted(names):
             try:
                 entry = spools[parent].read(name)
@@ -182,7 +182,7 @@ def add_lines(index: Index, file: int, found: Sequence[bytes]) -> None:
 
     Equal bytes are one line; one that only a spool had so far now belongs to the file.
     """
-    values = []
+    values: list[tuple[int, bytes, object, object, str]] = []
     records = {}
     for line in found:
         key = _key(line)

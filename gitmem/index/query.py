@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 LOG_REF = "refs/gitmem/log"
 
 
-def fresh(place: Place, machine: str, views: Sequence[View], elsewhere: Sequence[str] = ()) -> sqlite3.Connection | None:
+def fresh(
+    place: Place, machine: str, views: Sequence[View], elsewhere: Sequence[str] = ()
+) -> sqlite3.Connection | None:
     """The index, if it plainly has all that the ref and the spools have; None says only: not plainly.
 
     Git is not started, so a packed ref is not plain. Neither is a spooled line that waits for a

@@ -248,9 +248,10 @@ def tell(entries: Sequence[Entry]) -> Story:
     """One story for entries that share a commit: their own where there is one, else a count of them."""
     spoken = [entry for entry in entries if not entry.rides] or list(entries)
     first = spoken[0].story
-    trailers: list[tuple[str, str]] = []
-    for entry in entries:
-        trailers += [trailer for trailer in entry.story.trailers if trailer not in trailers]
+    ordered = [*spoken, *(entry for entry in entries if entry not in spoken)]
+    found = dict.fromkeys(trailer for entry in ordered for trailer in entry.story.trailers)
+    keys = dict.fromkeys(key for key, _ in found)
+    trailers = [trailer for key in keys for trailer in found if trailer[0] == key]
     if len(spoken) == 1:
         return Story(first.author, first.subject, first.body, trailers)
     records = sum(len(entry.lines) for entry in entries)

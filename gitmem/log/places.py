@@ -45,14 +45,22 @@ def read(log: Log, name: str, oid: str, known: Iterable[str] = ()) -> Tip:
         form = ref.read_format(git, root)
         if form is None:
             raise NotALog("its tree has no file `format`")
-        starts = [start for start in (*known, ref.GENESIS) if git.has(start)]
-        if oid not in starts and not any(git.contains(oid, start) for start in starts):
+        if not _is_ours(log, oid, known):
             raise NotALog("its history does not start with the first commit of every log")
         return Tip(name, oid, tree, form, ref.project_ids(git, root))
     except KeyError as error:
         raise NotALog(f"its object {error.args[0]} is missing or damaged") from None
     except StoreError as error:
         raise NotALog(error.message) from None
+
+
+def _is_ours(log: Log, oid: str, known: Iterable[str]) -> bool:
+    """Whether a history starts with the first commit; near a known log only what lies between is walked."""
+    git = log.git
+    starts = [start for start in known if git.has(start)]
+    if oid in starts or any(git.contains(oid, start) or git.contains(start, oid) for start in starts):
+        return True
+    return git.has(ref.GENESIS) and git.contains(oid, ref.GENESIS)
 
 
 def known(log: Log) -> dict[str, str]:

@@ -74,7 +74,9 @@ def greatest(git: Git, entries: Sequence[Entry]) -> Entry:
 
 def _content(git: Git, entry: Entry) -> bytes:
     """A file's bytes; the name of what is no file of this repository (a folder, a submodule)."""
-    return git.blob(entry.oid) if entry.mode.startswith("1") and entry.mode != "160000" else entry.oid.encode()
+    return (
+        git.blob(entry.oid) if entry.mode.startswith("1") and entry.mode != "160000" else entry.oid.encode()
+    )
 
 
 def _unite(git: Git, path: str, folders: Sequence[Folder], changes: Changes) -> None:

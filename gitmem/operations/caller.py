@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from ..errors import UsageError
 from ..records.ids import is_id
-from . import presence
+from . import near, presence
 from .quoting import command
 from .spelling import fold
+from .story import harmless
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -97,9 +98,7 @@ class Caller:
 
     def trailers(self) -> list[tuple[str, str]]:
         """Who it is, for the end of a commit message."""
-        found = [("WU", self.wu_id), ("Agent", self.reader)]
-        if self.session_id != self.reader:
-            found.append(("Session", self.session_id))
+        found = [("WU", self.wu_id), ("Agent", self.reader), ("Session", self.session_id)]
         return [(key, value) for key, value in found if value]
 
 
@@ -169,7 +168,7 @@ def _named(store: Store, text: str) -> Caller:
     if holders:
         raise _several(holders, f"--as {text} names {len(holders)} sessions")
     raise UsageError(
-        f"--as names {ascii(text)}, which is no session, identity or live name here; nothing was written.",
+        f"--as names {harmless(text)}, which is no session, identity or live name here; nothing was written.",
         hint="It takes an exact session id, agent identity or the name of a live session; "
         "an identity becomes known when its first session starts.",
         code="unknown-session",
@@ -198,7 +197,7 @@ def _session(store: Store, session_id: str, where: str) -> Presence:
     found = presence.one(store, session_id) if is_id("sess", session_id) else None
     if found is None:
         raise UsageError(
-            f"{where} {ascii(session_id)}, a session that this log does not have; nothing was written.",
+            f"{where} {harmless(session_id)}, a session that this log does not have; nothing was written.",
             hint="Start a session, and export the id that it gets.",
             code="unknown-session",
             next=["gitmem session start", "gitmem roster"],
@@ -229,9 +228,13 @@ def _harness(store: Store, harness: tuple[str, str]) -> Caller:
 
 def _only(here: Sequence[Presence]) -> Caller:
     if len(here) > 1:
-        raise _several(here, f"{len(here)} sessions are live in this worktree, and nothing says which of them calls")
+        raise _several(
+            here, f"{len(here)} sessions are live in this worktree, and nothing says which of them calls"
+        )
     caller = of_session(here[0], "worktree")
-    caller.remark = f"Nothing says who you are: you act as {caller.name}, the one live session in this worktree."
+    caller.remark = (
+        f"Nothing says who you are: you act as {caller.name}, the one live session in this worktree."
+    )
     caller.next = [command("export", f"GITMEM_SESSION={caller.session_id}")]
     return caller
 
@@ -241,7 +244,7 @@ def _several(found: Sequence[Presence], what: str) -> UsageError:
         f"{what}; nothing was written.",
         hint="Say --as with one of them, or export GITMEM_SESSION.",
         code="which-session",
-        suggestions=[f"{one.session_id} ({one.name}, {one.where()})" for one in found],
+        suggestions=[near.describe(one, one.session_id) for one in found],
         next=[command("gitmem", "whoami", "--as", one.session_id) for one in found[:3]],
     )
 

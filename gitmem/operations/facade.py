@@ -52,7 +52,7 @@ def open(
 
         machine = platform.node()
     store = Store(place, DulwichGit(place.common), machine=machine, now=now, spool_elsewhere=spool_elsewhere)
-    return Log(store, callers.Who(as_=session, identity=identity))
+    return Log(store, callers.Who(as_=session, identity=identity, terminal=True))
 
 
 class Log:
@@ -78,7 +78,7 @@ class Log:
         `mark` records that it was delivered: leave it out and call `operations.inbox.mark` when you
         have shown it, if showing can fail.
         """
-        found = inbox.read(self.store, self.caller, who=self.who, **filters)
+        found = inbox.read(self.store, self.caller, **filters)
         if mark:
             inbox.mark(self.store, found)
         return found

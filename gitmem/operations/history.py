@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .. import records
 from ..log.ref import LOG_REF, lookup
-from . import addressing, presence, story, threads
+from . import presence, story, threads
 from .outcome import Outcome
 from .quoting import command
 from .shape import sender_name, shown
@@ -64,7 +64,7 @@ def log(
         where.append(f"json_extract(l.body, '$.signal_id') IN ({ids})")
         values.append(thread_id)
     if from_:
-        senders = sorted(addressing.everybody_called(store, from_))
+        senders = sorted(presence.readers_called(db, from_) | {from_})
         marks = ", ".join("?" * len(senders))
         fields = ("sender_identity", "sender_session", "reader_identity", "agent_identity", "session_id")
         where.append("(" + " OR ".join(f"json_extract(l.body, '$.{field}') IN ({marks})" for field in fields) + ")")
@@ -73,6 +73,7 @@ def log(
         f"SELECT l.kind, l.body FROM line l WHERE {' AND '.join(where)} ORDER BY l.at DESC, l.body DESC LIMIT ?",
         [*values, n],
     ).fetchall()
+    names = presence.names_by_reader(db)
     entries = []
     for kind, body in reversed(rows):
         record = records.read(body.encode())
@@ -80,11 +81,11 @@ def log(
             continue
         fields_shown: dict[str, object] = {"kind": kind, **shown(record)}
         writer = record.get("session_id") or record.get("reader_identity")
-        name = sender_name(store, record) or presence.name_of(store, str(writer or ""))
+        name = sender_name(store, record) or names.get(str(writer or ""))
         fields_shown["sender_name"] = name
         to = record.get("recipients")
         if isinstance(to, list):
-            fields_shown["recipient_names"] = [presence.name_of(store, str(each)) or str(each) for each in to]
+            fields_shown["recipient_names"] = [names.get(str(each)) or str(each) for each in to]
         entries.append(fields_shown)
     return Chapter(entries, [f"git log {LOG_REF.removeprefix('refs/')} --", "gitmem inbox"])
 
@@ -92,9 +93,8 @@ def log(
 def show(store: Store, id: str) -> One:
     """The record with an id, or the one signal or session that a prefix names. Marks nothing."""
     db = store.db()
-    sessions = presence.with_prefix(store, id) if id.startswith("sess-") else []
-    if len(sessions) == 1:
-        session = sessions[0].session_id
+    session = presence.find_session(db, id)
+    if session is not None:
         row = db.execute(
             "SELECT kind, body FROM line WHERE kind = 'session' AND json_extract(body, '$.session_id') = ?"
             " ORDER BY at DESC, body DESC LIMIT 1",

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from .. import records
-from ..errors import UsageError
 from ..log.lines import digest, format_at
 from ..log.spool import Story
-from . import addressing, causality, mail, presence, sessions, threads
+from . import causality, mail, presence, sessions, threads
 from .outcome import Outcome
 from .quoting import command
 from .shape import sender_name, shown
+from .target import Target, target
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Sequence
 
-    from .caller import Caller, Who
+    from .caller import Caller
     from .store import Store
 
 LIMIT = 50
@@ -61,54 +61,9 @@ class Count(Outcome):
         self.unread = unread
 
 
-class Target:
-    """Whose inbox is opened, and whether opening it marks."""
-
-    __slots__ = ("caller", "peek", "reader", "remark", "session", "workspace")
-
-    def __init__(self, reader: str, session: str | None, workspace: str | None) -> None:
-        self.reader = reader
-        self.session = session
-        self.workspace = workspace
-        self.caller: Caller | None = None
-        self.peek: str | None = None
-        self.remark: str | None = None
-
-
-def target(store: Store, caller: Caller | None, for_: str | None, who: Who | None = None) -> Target:
-    """Whose inbox is meant.
-
-    Args:
-        caller: Who calls, or None where nothing says so.
-        for_: A reader to look for; another one than the caller is a peek, which marks nothing.
-        who: What the surroundings said of the caller: where they said nothing, `for_` is taken at its word.
-    """
-    if for_ is None:
-        if caller is None:
-            raise UsageError("Nothing says whose inbox this is.", hint="Name a reader with --for.", code="who")
-        found = Target(caller.reader, caller.session_id, caller.workspace)
-        found.caller = caller
-        found.remark = caller.remark
-        return found
-    resolved = addressing.reader_of(store, for_)
-    session = presence.one(store, resolved.address)
-    latest = session or next(iter(presence.of_identity(store, resolved.address)), None)
-    workspace = latest.record.get("workspace_id") if latest else None
-    found = Target(resolved.address, latest.session_id if latest else None, workspace)
-    unsaid = who is not None and not (who.as_ or who.session or who.harness or who.terminal)
-    nobody = caller is None or (unsaid and caller.is_person)
-    if resolved.resolved_by == "fuzzy":
-        found.peek = f"{for_} was taken for {resolved.display_name or resolved.address}: a look, nothing is marked."
-    elif not nobody and caller is not None and resolved.address not in (caller.reader, caller.session_id):
-        found.peek = f"This is the inbox of {resolved.display_name or resolved.address}: a look, nothing is marked."
-    elif caller is not None and not nobody:
-        found.caller = caller
-    return found
-
-
-def count(store: Store, caller: Caller | None, *, for_: str | None = None, who: Who | None = None) -> Count:
+def count(store: Store, caller: Caller | None, *, for_: str | None = None) -> Count:
     """How much is unread. Marks nothing."""
-    whose = target(store, caller, for_, who)
+    whose = target(store, caller, for_)
     return Count(whose.reader, len(_unread(store, whose)))
 
 
@@ -123,7 +78,6 @@ def read(
     caller: Caller | None,
     *,
     for_: str | None = None,
-    who: Who | None = None,
     wu: str | None = None,
     lane: str | None = None,
     thread: str | None = None,
@@ -145,7 +99,7 @@ def read(
     Returns: the signals; `mark` records the receipts, once they have been shown.
     """
     db = store.db()
-    whose = target(store, caller, for_, who)
+    whose = target(store, caller, for_)
     if caller is not None:
         sessions.touch(store, caller)
     unread = _unread(store, whose)
@@ -193,7 +147,7 @@ def _filtered(
     thread_id = threads.thread_of(db, threads.find_id(db, thread)) if thread else None
     intents = {each.upper() for part in intent for each in part.split(",") if each}
     oldest = format_at(since) if since is not None else ""
-    senders = addressing.everybody_called(store, from_) if from_ else set()
+    senders = presence.readers_called(db, from_) | {from_} if from_ else set()
     found = []
     for signal_id in wanted:
         row = db.execute(
@@ -218,7 +172,7 @@ def _choose(
     db: sqlite3.Connection, wanted: list[tuple[bool, str, str]], limit: int, max_bytes: int
 ) -> tuple[list[tuple[str, bytes]], int]:
     """The lines to show, oldest first, and how many others there are."""
-    chosen = []
+    chosen: list[tuple[str, str, bytes]] = []
     size = 0
     for _, at, signal_id in sorted(wanted)[:limit]:
         (body,) = db.execute(

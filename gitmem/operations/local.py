@@ -15,6 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .store import Store
 
+LABEL_MAX = 80
 FORGOTTEN_MICROS = 30 * 24 * 3600 * 1_000_000
 
 
@@ -23,10 +24,21 @@ def worktree(store: Store) -> str:
     return store.place.worktree or store.place.git_dir
 
 
+def label(store: Store) -> str:
+    """What others read of it: the name of its folder, without the path and what could upset a terminal."""
+    parts = worktree(store).rstrip(os.sep).split(os.sep)
+    if parts[-1] == ".git":
+        parts.pop()
+    text = "".join(char if char.isprintable() else "?" for char in (parts or [""])[-1])
+    return text[:LABEL_MAX] or "worktree"
+
+
 def start(store: Store, session_id: str, harness: tuple[str, str] | None) -> None:
     """Note that a session starts in this worktree, and forget those that nobody has seen for a month."""
     folder = _folder(store)
-    content = os.fsencode(worktree(store)) + b"\0" + (harness[1] if harness else "").encode("utf-8", "replace")
+    content = (
+        os.fsencode(worktree(store)) + b"\0" + (harness[1] if harness else "").encode("utf-8", "replace")
+    )
     temporary = os.path.join(folder, f"tmp-{session_id}")
     try:
         os.makedirs(folder, exist_ok=True)
@@ -74,7 +86,7 @@ def heartbeats(store: Store) -> dict[str, int]:
     return found
 
 
-def all(store: Store) -> dict[str, tuple[str, int]]:
+def known(store: Store) -> dict[str, tuple[str, int]]:
     """Every session that started in this clone: the real path of its worktree, and when it was seen."""
     found = {}
     for session_id, at in heartbeats(store).items():

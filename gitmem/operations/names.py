@@ -22,7 +22,7 @@ NAME_MAX = 64
 
 
 class Name(Outcome):
-    """A name; `origin` is `shipped`, `added` or `removed`; `held_by` is the session that shows under it now."""
+    """A name of the pool, where it comes from (`shipped` or `added`), and the session that shows under it now."""
 
     __slots__ = ("name", "origin", "held_by")  # noqa: RUF023  # the order of the JSON shape
 
@@ -33,29 +33,39 @@ class Name(Outcome):
 
 
 class Names(Outcome):
-    """Names of the pool, those first that will be given out first.
+    """The pool as it is now, those first that will be given out first."""
 
-    After a change just those that were asked about; `commit` is where it was recorded, None where it is
-    queued or where nothing had to change.
-    """
+    __slots__ = ("names", "next")
 
-    __slots__ = ("names", "commit", "queued", "next")  # noqa: RUF023
-
-    def __init__(self, names: Sequence[Name], *, commit: str | None = None, queued: bool = False) -> None:
+    def __init__(self, names: Sequence[Name], next: Sequence[str]) -> None:
         self.names = list(names)
+        self.next = list(next)
+
+
+class Changed(Outcome):
+    """Names that entered or left the pool (`event`: add, remove); `unchanged` were so already."""
+
+    __slots__ = ("event", "names", "unchanged", "commit", "queued", "next")  # noqa: RUF023
+
+    def __init__(
+        self, event: str, names: Sequence[str], unchanged: Sequence[str], commit: str | None, queued: bool
+    ) -> None:
+        self.event = event
+        self.names = list(names)
+        self.unchanged = list(unchanged)
         self.commit = commit
         self.queued = queued
-        self.next = ["gitmem session start", "gitmem name list"]
+        self.next = ["gitmem name list", "gitmem session start"]
 
 
-def add(store: Store, caller: Caller | None, *names: str) -> Names:
+def add(store: Store, caller: Caller | None, names: Sequence[str]) -> Changed:
     """Put names into the pool. Raises: UsageError for a name that nobody may have."""
     for name in names:
         check(name)
     return _change(store, caller, "add", names)
 
 
-def remove(store: Store, caller: Caller | None, *names: str) -> Names:
+def remove(store: Store, caller: Caller | None, names: Sequence[str]) -> Changed:
     """Take names out of the pool; who holds one keeps it."""
     return _change(store, caller, "remove", names)
 
@@ -63,14 +73,11 @@ def remove(store: Store, caller: Caller | None, *names: str) -> Names:
 def listing(store: Store) -> Names:
     """The names of the pool, least recently used first."""
     shipped, held = {fold(name) for name in POOL}, _held(store)
-    found = Names(
-        [
-            Name(name, "shipped" if fold(name) in shipped else "added", held.get(fold(name)))
-            for name in _by_use(store)
-        ]
-    )
-    found.next = ["gitmem session start", "gitmem name add NAME"]
-    return found
+    found = [
+        Name(name, "shipped" if fold(name) in shipped else "added", held.get(fold(name)))
+        for name in _by_use(store)
+    ]
+    return Names(found, ["gitmem session start", "gitmem name add NAME"])
 
 
 def check(name: str) -> None:
@@ -171,26 +178,38 @@ def _by_use(store: Store) -> Iterator[str]:
         else:
             pool.pop(folded, None)
     used = [
-        (db.execute("SELECT max(until) FROM tenure WHERE fold = ?", (folded,)).fetchone()[0] or 0, place, name)
+        (
+            db.execute("SELECT max(until) FROM tenure WHERE fold = ?", (folded,)).fetchone()[0] or 0,
+            place,
+            name,
+        )
         for place, (folded, name) in enumerate(pool.items())
     ]
     return (name for _, _, name in sorted(used))
 
 
-def _change(store: Store, caller: Caller | None, event: str, names: Sequence[str]) -> Names:
-    pool, held = {fold(name) for name in _by_use(store)}, _held(store)
-    wanted = {fold(name): name for name in reversed(names) if (fold(name) in pool) != (event == "add")}
-    origin = "added" if event == "add" else "removed"
-    asked = [Name(name, origin, held.get(fold(name))) for name in names]
+def _change(store: Store, caller: Caller | None, event: str, names: Sequence[str]) -> Changed:
+    pool = {fold(name) for name in _by_use(store)}
+    wanted: dict[str, str] = {}
+    unchanged = []
+    for name in names:
+        if (fold(name) in pool) == (event == "add"):
+            unchanged.append(name)
+        else:
+            wanted.setdefault(fold(name), name)
     if not wanted:
-        return Names(asked)
-    told = list(reversed(wanted.values()))
+        return Changed(event, (), unchanged, None, False)
+    told = list(wanted.values())
     sender: dict[str, object] = {}
     person = store.committer()
     author = f"{person[0]} <{person[1]}>" if person else "gitmem <gitmem@localhost>"
     trailers: list[tuple[str, str]] = []
     if caller is not None:
-        sender = {"sender_identity": caller.reader, "sender_session": caller.session_id, "sender_name": caller.name}
+        sender = {
+            "sender_identity": caller.reader,
+            "sender_session": caller.session_id,
+            "sender_name": caller.name,
+        }
         author, trailers = caller.author, caller.trailers()
     lines = [store.line("name", {"name": name, "event": event, **sender}) for name in told]
     verb = "join" if event == "add" else "leave"
@@ -198,4 +217,4 @@ def _change(store: Store, caller: Caller | None, event: str, names: Sequence[str
     if len(told) > 1:
         subject = f"{len(told)} names {verb} the pool: {', '.join(told)}"
     appended = store.record(lines, Story(author, cut(subject, SUBJECT_MAX), "", trailers))
-    return Names(asked, commit=appended.commit, queued=appended.queued)
+    return Changed(event, told, unchanged, appended.commit, appended.queued)

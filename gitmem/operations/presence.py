@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from ..errors import UsageError
 from ..log.lines import format_at
 from . import local
-from .tenure import FIELDS
+from .spelling import fold
+from .tenure import FIELDS, HOLD_MICROS
 from .tenure import VIEW as VIEW
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import sqlite3
     from collections.abc import Iterable, Sequence
 
     from .store import Store
@@ -17,10 +20,10 @@ LIVE_MICROS = 15 * 60 * 1_000_000
 IDLE_MICROS = 24 * 3600 * 1_000_000
 
 _SELECT = (
-    "SELECT s.session_id, s.started, s.ended, n.at, t.until, t.shown, "
+    "SELECT s.session_id, s.started, s.ended,"
+    f" (SELECT max(a.until) - {HOLD_MICROS} FROM alive a WHERE a.session_id = s.session_id), t.until, t.shown, "
     + ", ".join(f"s.{name}" for name in FIELDS)
-    + " FROM session s JOIN tenure t ON t.session_id = s.session_id AND t.last"
-    " JOIN seen n ON n.session_id = s.session_id "
+    + " FROM session s JOIN tenure t ON t.session_id = s.session_id AND t.last "
 )
 
 
@@ -32,6 +35,7 @@ class Presence:
         reader: The identity that its mail and receipts go by.
         status: `live`, `idle`, `gone` or `ended`.
         last_seen: The later of its heartbeat, if it started in this clone, and its last record; never in the future.
+        age: How long ago that is.
         record_at: Its last record.
         held: Whether it holds its name now.
         here: Whether it was started in this clone.
@@ -39,7 +43,7 @@ class Presence:
     """
 
     __slots__ = (
-        "agent_identity", "asked", "clone_id", "ended", "harness_session", "held", "here", "last_seen", "name",
+        "age", "agent_identity", "asked", "clone_id", "ended", "harness_session", "held", "here", "last_seen", "name",
         "reader", "record", "record_at", "session_id", "started", "status", "worktree", "wu_id",
     )  # fmt: skip
 
@@ -61,8 +65,9 @@ class Presence:
         self.here = self.clone_id == clone_id
         # A line or a file from the future is a clock that was wrong: it says no more than "now".
         self.last_seen = min(now, max(self.record_at, heartbeat if self.here else 0))
+        self.age = now - self.last_seen
         self.held = self.ended is None and now < _micros(until)
-        self.status = _status(now - self.last_seen, self.ended is not None)
+        self.status = _status(self.age, self.ended is not None)
         self.record = {"session_id": self.session_id, **values, "display_name": self.name}
 
     @property
@@ -74,15 +79,6 @@ class Presence:
     def is_current(self) -> bool:
         """Whether it is live or idle."""
         return self.status in ("live", "idle")
-
-    def where(self) -> str:
-        """Role, worktree and when it was last seen: what tells it from others better than its spelling."""
-        parts = [self.agent_identity or self.session_id]
-        if self.worktree:
-            parts.append(f"in {self.worktree}")
-        if self.wu_id:
-            parts.append(f"on {self.wu_id}")
-        return ", ".join(parts)
 
 
 def shown(store: Store, *, all: bool = False) -> dict[str, Presence]:
@@ -126,9 +122,15 @@ def of_harness(store: Store, value: str) -> Presence | None:
 
 
 def of_name(store: Store, folded: str) -> list[Presence]:
-    """The sessions that hold a name now, given in its folded form."""
+    """The sessions that show under a name now, given in its folded form.
+
+    They hold it; or, where nobody does, they are at work here and have written nothing for two days.
+    """
     where = "WHERE t.shown_fold = ? AND t.until > ? AND s.ended IS NULL"
-    return list(_found(store, where, (folded, store.now())).values())
+    holders = _found(store, where, (folded, store.now())).values()
+    return list(holders) or [
+        one for one in shown(store).values() if one.is_current and fold(one.name) == folded
+    ]
 
 
 def former(store: Store, folded: str) -> Presence | None:
@@ -137,14 +139,6 @@ def former(store: Store, folded: str) -> Presence | None:
         "SELECT session_id FROM tenure WHERE shown_fold = ? ORDER BY until DESC LIMIT 1", (folded,)
     ).fetchone()  # fmt: skip
     return one(store, row[0]) if row else None
-
-
-def name_of(store: Store, address: str) -> str | None:
-    """The display name that belongs to a session id or an agent identity, or None for people and strangers."""
-    found = one(store, address)
-    if found is None:
-        found = next(iter(of_identity(store, address)), None)
-    return found.name if found else None
 
 
 def is_seen(store: Store, reader: str) -> bool:
@@ -157,12 +151,79 @@ def live_here(store: Store) -> list[Presence]:
     """The live sessions that were started in this worktree, known from local files alone."""
     here = local.worktree(store)
     found = []
-    for session_id, (folder, _) in sorted(local.all(store).items()):
+    for session_id, (folder, _) in sorted(local.known(store).items()):
         if folder == here:
             presence = one(store, session_id)
             if presence is not None and presence.status == "live":
                 found.append(presence)
     return found
+
+
+class Names:
+    """Display names by session id or reader identity, looked up when they are asked for."""
+
+    def __init__(self, db: sqlite3.Connection, key: str) -> None:
+        self._db = db
+        self._query = (
+            "SELECT t.shown FROM tenure t JOIN session s ON s.session_id = t.session_id"
+            f" WHERE {key} AND t.last ORDER BY s.ended IS NOT NULL, t.until DESC LIMIT 1"
+        )
+        self._known: dict[str, str | None] = {}
+
+    def get(self, key: str) -> str | None:
+        """The name that it shows under, or None for people and strangers."""
+        if key not in self._known:
+            row = self._db.execute(self._query, {"key": key}).fetchone()
+            self._known[key] = row[0] if row else None
+        return self._known[key]
+
+
+def names_by_session(db: sqlite3.Connection) -> Names:
+    return Names(db, "s.session_id = :key")
+
+
+def names_by_reader(db: sqlite3.Connection) -> Names:
+    """Of an identity with several sessions the name of the one that was last at work."""
+    return Names(db, "(s.session_id = :key OR s.agent_identity = :key)")
+
+
+def readers_called(db: sqlite3.Connection, name: str) -> set[str]:
+    """Session id and identity of the session that shows under a name, or was the last to do so."""
+    row = db.execute(
+        "SELECT s.session_id, s.agent_identity FROM tenure t JOIN session s ON s.session_id = t.session_id"
+        " WHERE t.shown_fold = ? ORDER BY t.until DESC LIMIT 1",
+        (fold(name),),
+    ).fetchone()
+    return {each for each in row if each} if row else set()
+
+
+def latest_of(db: sqlite3.Connection, reader: str) -> dict[str, str | None] | None:
+    """Id and workspace of the session of a reader that was last at work, those that ended last of all."""
+    row = db.execute(
+        "SELECT s.session_id, s.workspace_id FROM session s JOIN tenure t ON t.session_id = s.session_id AND t.last"
+        " WHERE s.session_id = :key OR s.agent_identity = :key"
+        " ORDER BY s.ended IS NOT NULL, t.until DESC LIMIT 1",
+        {"key": reader},
+    ).fetchone()
+    return {"session_id": row[0], "workspace_id": row[1]} if row else None
+
+
+def find_session(db: sqlite3.Connection, text: str) -> str | None:
+    """The session that an id, or the beginning of just one, names. Raises: UsageError where it names several."""
+    if not text.startswith("sess-") or len(text) == len("sess-"):
+        return None
+    rows = db.execute(
+        "SELECT session_id FROM session WHERE session_id >= ? AND session_id < ? ORDER BY session_id LIMIT 4",
+        (text, text + "\x7f"),
+    ).fetchall()
+    found = [str(row[0]) for row in rows]
+    if text in found or len(found) == 1:
+        return text if text in found else found[0]
+    if found:
+        raise UsageError(
+            f"{text} is the beginning of several session ids.", code="ambiguous-id", suggestions=found
+        )
+    return None
 
 
 def _found(store: Store, where: str, values: Sequence[object]) -> dict[str, Presence]:

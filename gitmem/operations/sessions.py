@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 from ..errors import UsageError
 from ..log.spool import Story
 from ..records.ids import new_id
@@ -23,7 +21,6 @@ if TYPE_CHECKING:
     from .store import Store
 
 KEEPALIVE_MICROS = 24 * 3600 * 1_000_000
-LABEL_MAX = 80
 
 
 class Session(Outcome):
@@ -47,26 +44,22 @@ class Session(Outcome):
         self.queued = queued
         self.remark: str | None = None
         if found.asked != found.name:
-            self.remark = f"{found.asked} was taken by a session that started earlier: you show as {found.name}."
+            self.remark = (
+                f"{found.asked} was taken by a session that started earlier: you show as {found.name}."
+            )
         self.next = list(next)
 
 
 class Started(Session):
     """A session that started, or the one that this harness session has already."""
 
-    __slots__ = ()
-
 
 class Changed(Session):
     """A session after a change."""
 
-    __slots__ = ()
-
 
 class Ended(Session):
     """A session that ended, and gave its name back."""
-
-    __slots__ = ()
 
 
 class Sessions(Outcome):
@@ -139,7 +132,7 @@ def start(
         "event": "start",
         "display_name": name,
         "clone_id": _clone_id(store),
-        "worktree": label(local.worktree(store)),
+        "worktree": local.label(store),
         "harness_session": who.harness[1] if who.harness else None,
         **fields,
     }
@@ -151,7 +144,9 @@ def start(
         subject += f" on {wu}"
     reader = fields["agent_identity"] or session_id
     trailers = [("WU", wu), ("Agent", reader), ("Session", session_id)]
-    told = Story(f"{name} <{reader}@gitmem>", cut(subject, SUBJECT_MAX), "", [(k, v) for k, v in trailers if v])
+    told = Story(
+        f"{name} <{reader}@gitmem>", cut(subject, SUBJECT_MAX), "", [(k, v) for k, v in trailers if v]
+    )
     appended = store.record([store.line("session", record)], told)
     local.start(store, session_id, who.harness)
     found = presence.one(store, session_id)
@@ -219,15 +214,6 @@ def keepalive(store: Store, caller: Caller) -> list[tuple[str, bytes]]:
     return [store.line("session", _ids(found, "change"))] if found is not None and found.ended is None else []
 
 
-def label(folder: str) -> str:
-    """What others read of a worktree's path: the name of its folder, without what could upset a terminal."""
-    parts = os.path.normpath(folder).split(os.sep)
-    if parts[-1] == ".git":
-        parts.pop()
-    text = "".join(char if char.isprintable() else "?" for char in (parts or [""])[-1])
-    return text.encode("utf-8", "replace").decode()[:LABEL_MAX] or "worktree"
-
-
 def _fields(
     identity: str | None,
     wu: str | None,
@@ -260,7 +246,8 @@ def _change(
         subject = f"{found.name} is now called {name}" + (f", {', '.join(news)}" if news else "")
     if not differs:
         return found, None, False
-    appended = store.record([store.line("session", record)], _story(found, subject))
+    told = _story(found, subject, differs.get("wu_id"))
+    appended = store.record([store.line("session", record)], told)
     return presence.one(store, found.session_id) or found, appended.commit, appended.queued
 
 
@@ -295,13 +282,10 @@ def _own(store: Store, caller: Caller) -> Presence:
     return found
 
 
-def _story(found: Presence, subject: str) -> Story:
-    return Story(
-        f"{found.name} <{found.reader}@gitmem>",
-        cut(subject, SUBJECT_MAX),
-        "",
-        callers.of_session(found, "session").trailers(),
-    )
+def _story(found: Presence, subject: str, wu: str | None = None) -> Story:
+    caller = callers.of_session(found, "session")
+    caller.wu_id = wu or caller.wu_id
+    return Story(caller.author, cut(subject, SUBJECT_MAX), "", caller.trailers())
 
 
 def _first_steps(session_id: str) -> list[str]:

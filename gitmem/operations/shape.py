@@ -24,7 +24,5 @@ def shown(record: Mapping[str, object]) -> dict[str, object]:
 
 def sender_name(store: Store, record: Mapping[str, object]) -> str | None:
     """What the sender of a record is called now, else what it was called when it wrote."""
-    session = presence.one(store, str(record.get("sender_session") or ""))
-    if session is not None:
-        return session.name
-    return str(record["sender_name"]) if record.get("sender_name") else None
+    name = presence.names_by_session(store.db()).get(str(record.get("sender_session") or ""))
+    return name or (str(record["sender_name"]) if record.get("sender_name") else None)

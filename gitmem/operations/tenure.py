@@ -1,10 +1,11 @@
 """The view of sessions, of the names that they hold, and of the pool.
 
-A session is folded from its records: of each field the latest value counts. A `tenure` is the time in
+A session is folded from its records: of each field the latest value counts. A `tenure` is a time in
 which it holds one display name: from the record that asked for it to the end of the session, or to 48
-hours after its last record. Of tenures of one name that overlap, the first keeps it and the others get
-the lowest free `-2`, `-3`, … What a name shows as thus depends on lines alone, never on the clock or on
-the order in which lines arrive.
+hours after a record that no other followed in that time. Of tenures of one name that overlap, the first
+keeps it and the others get the lowest free `-2`, `-3`, … What a name shows as thus depends on lines
+alone, never on the clock or on the order in which lines arrive; and a session that comes back after it
+was gone takes its name from nobody.
 """
 
 from __future__ import annotations
@@ -17,9 +18,10 @@ from .spelling import fold, root
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
 HOLD_MICROS = 48 * 3600 * 1_000_000
+_NEVER = 1 << 62
 FIELDS = (
     "agent_identity", "display_name", "clone_id", "worktree", "wu_id", "initiative_id", "lane", "client",
     "workspace_id", "harness_session",
@@ -31,15 +33,16 @@ DDL = (
     # Times are microseconds since the epoch.
     f"CREATE TABLE session_event (line INTEGER PRIMARY KEY, session_id TEXT, at INTEGER, event TEXT, {_COLUMNS})",
     "CREATE INDEX session_event_of ON session_event (session_id)",
-    # Of every id that ever wrote, also before its session is known, and of raw ids of harnesses.
-    "CREATE TABLE seen (session_id TEXT PRIMARY KEY, at INTEGER) WITHOUT ROWID",
+    # When an id (also a harness's raw one) was at work, each record counted with the 48 hours after it.
+    "CREATE TABLE alive (session_id TEXT, begin INTEGER, until INTEGER, PRIMARY KEY (session_id, begin))"
+    " WITHOUT ROWID",
     f"CREATE TABLE session (session_id TEXT PRIMARY KEY, started INTEGER, ended INTEGER, {_COLUMNS})"
     " WITHOUT ROWID",
     "CREATE INDEX session_identity ON session (agent_identity)",
     "CREATE INDEX session_harness ON session (harness_session)",
-    # `line` is the record that asked for the name, `last` marks the session's present tenure.
-    "CREATE TABLE tenure (line INTEGER PRIMARY KEY, session_id TEXT, claimed INTEGER, until INTEGER,"
-    " name TEXT, fold TEXT, root TEXT, shown TEXT, shown_fold TEXT, last INTEGER)",
+    # `line` is the record that asked for the name, `last` marks the session's latest tenure.
+    "CREATE TABLE tenure (session_id TEXT, line INTEGER, claimed INTEGER, until INTEGER, name TEXT, fold TEXT,"
+    " root TEXT, shown TEXT, shown_fold TEXT, last INTEGER, UNIQUE (line, claimed))",
     "CREATE INDEX tenure_session ON tenure (session_id)",
     "CREATE INDEX tenure_until ON tenure (until)",
     "CREATE INDEX tenure_fold ON tenure (fold, until)",
@@ -52,7 +55,7 @@ DDL = (
 
 def add(db: sqlite3.Connection, rows: Sequence[Row]) -> None:
     """Take in sessions, names and the signs of life in signals, in whatever order they arrive."""
-    last: dict[str, int] = {}
+    times: dict[str, list[int]] = {}
     changed: set[str] = set()
     names = []
     for row in rows:
@@ -69,14 +72,11 @@ def add(db: sqlite3.Connection, rows: Sequence[Row]) -> None:
         else:
             writer = str(record.get("sender_session") or "")
             if kind == "name":
-                names.append((fold(str(record["name"])), record["name"], record["event"], at, row.line.decode()))
+                names.append(
+                    (fold(str(record["name"])), record["name"], record["event"], at, row.line.decode())
+                )
         if writer:
-            last[writer] = max(last.get(writer, at), at)
-    db.executemany(
-        "INSERT INTO seen VALUES (?, ?) ON CONFLICT (session_id) DO UPDATE SET at = excluded.at"
-        " WHERE excluded.at > seen.at",
-        last.items(),
-    )
+            times.setdefault(writer, []).append(at)
     db.executemany(
         "INSERT INTO pool_name VALUES (?, ?, ?, ?, ?) ON CONFLICT (fold) DO UPDATE SET name = excluded.name,"
         " event = excluded.event, at = excluded.at, body = excluded.body"
@@ -84,12 +84,31 @@ def add(db: sqlite3.Connection, rows: Sequence[Row]) -> None:
         names,
     )
     since: dict[str, int] = {}  # roots whose names are to be settled anew, and from when on
-    for session_id in sorted(changed):
-        _fold_session(db, session_id, since)
-    for session_id in sorted(last.keys() - changed):
-        _extend(db, session_id, last[session_id], since)
+    for session_id in sorted(times):
+        if _was_alive(db, session_id, times[session_id]) or session_id in changed:
+            _fold_session(db, session_id, since)
     for name_root, at in since.items():
         _settle(db, name_root, at)
+
+
+def _was_alive(db: sqlite3.Connection, session_id: str, times: Sequence[int]) -> bool:
+    """Add the times of records to when an id was at work. False where that was known."""
+    changed = False
+    for at in (min(times), max(times)) if max(times) - min(times) <= HOLD_MICROS else sorted(times):
+        begin, until = at, at + HOLD_MICROS
+        near = db.execute(
+            "SELECT begin, until FROM alive WHERE session_id = ? AND begin <= ? AND until >= ?",
+            (session_id, until, begin),
+        ).fetchall()
+        if len(near) == 1 and near[0][0] <= begin and near[0][1] >= until:
+            continue
+        changed = True
+        db.executemany(
+            "DELETE FROM alive WHERE session_id = ? AND begin = ?", [(session_id, b) for b, _ in near]
+        )
+        begin, until = min([begin, *(b for b, _ in near)]), max([until, *(u for _, u in near)])
+        db.execute("INSERT INTO alive VALUES (?, ?, ?)", (session_id, begin, until))
+    return changed
 
 
 def _add_event(db: sqlite3.Connection, line: int, at: int, record: Mapping[str, object]) -> None:
@@ -103,6 +122,8 @@ def _fold_session(db: sqlite3.Connection, session_id: str, since: dict[str, int]
         " WHERE e.session_id = ? ORDER BY e.at, l.body",
         (session_id,),
     ).fetchall()
+    if not events:
+        return  # signals came before their session, or a harness's raw id wrote them
     started = next((at for _, at, event, *_ in events if event == "start"), events[0][1])
     ended = None
     fields: dict[str, object] = {}
@@ -116,64 +137,60 @@ def _fold_session(db: sqlite3.Connection, session_id: str, since: dict[str, int]
             ended = at
             break
     fields["display_name"] = claims[-1][2]
-    values = [session_id, started, ended, *(fields.get(name) for name in FIELDS)]
-    db.execute(f"INSERT OR REPLACE INTO session VALUES ({', '.join('?' * len(values))})", values)
-    if ended is None:
-        (last_at,) = db.execute("SELECT at FROM seen WHERE session_id = ?", (session_id,)).fetchone()
-        until = last_at + HOLD_MICROS
-    else:
-        until = ended
-    ends = [at for _, at, _ in claims[1:]] + [until]
-    now = {line: (at, end, name) for (line, at, name), end in zip(claims, ends, strict=True)}
-    _replace_tenures(db, session_id, now, claims[-1][0], since)
+    values = (session_id, started, ended, *(fields.get(name) for name in FIELDS))
+    if values != db.execute("SELECT * FROM session WHERE session_id = ?", (session_id,)).fetchone():
+        db.execute(f"INSERT OR REPLACE INTO session VALUES ({', '.join('?' * len(values))})", values)
+    alive = db.execute(
+        "SELECT begin, until FROM alive WHERE session_id = ? ORDER BY begin", (session_id,)
+    ).fetchall()
+    _replace_tenures(db, session_id, _tenures(claims, alive, ended), since)
+
+
+def _tenures(
+    claims: Sequence[tuple[int, int, str]], alive: Sequence[tuple[int, int]], ended: int | None
+) -> dict[tuple[int, int], tuple[int, str]]:
+    """(line, claimed) → (until, name), in the order of time; at least one."""
+    ends = [at for _, at, _ in claims[1:]] + [ended if ended is not None else _NEVER]
+    found = {}
+    for (line, at, name), end in zip(claims, ends, strict=True):
+        for begin, until in alive:
+            if max(at, begin) < min(end, until):
+                found[line, max(at, begin)] = (min(end, until), name)
+    line, at, name = claims[-1]
+    return found or {(line, at): (at, name)}
 
 
 def _replace_tenures(
-    db: sqlite3.Connection, session_id: str, now: dict[int, tuple[int, int, str]], last: int, since: dict[str, int]
+    db: sqlite3.Connection,
+    session_id: str,
+    now: dict[tuple[int, int], tuple[int, str]],
+    since: dict[str, int],
 ) -> None:
     """Write down what differs from the tenures that are known, and from when on that can matter to others."""
-    known = {
-        line: (claimed, until, name)
-        for line, claimed, until, name in db.execute(
-            "SELECT line, claimed, until, name FROM tenure WHERE session_id = ?", (session_id,)
-        )
-    }
-    for line, (claimed, until, name) in known.items():
-        if line not in now or now[line][2] != name:
-            db.execute("DELETE FROM tenure WHERE line = ?", (line,))
-            _note(since, root(fold(name)), claimed)
-    for line, (claimed, until, name) in now.items():
-        old = known.get(line)
-        folded = fold(name)
-        if old is None or old[2] != name:
+    rows = db.execute("SELECT line, claimed, until, name FROM tenure WHERE session_id = ?", (session_id,))
+    known = {(line, claimed): (until, name) for line, claimed, until, name in rows}
+    for key in known.keys() - now.keys():
+        db.execute("DELETE FROM tenure WHERE line = ? AND claimed = ?", key)
+        _note(since, known[key][1], key[1])
+    *_, last = now
+    for key, (until, name) in now.items():
+        if key not in known:
+            folded = fold(name)
             db.execute(
                 "INSERT INTO tenure VALUES (?, ?, ?, ?, ?, ?, ?, '', '', ?)",
-                (line, session_id, claimed, until, name, folded, root(folded), line == last),
+                (session_id, *key, until, name, folded, root(folded), key == last),
             )
-            _note(since, root(folded), claimed)
+            _note(since, name, key[1])
             continue
-        db.execute("UPDATE tenure SET until = ?, last = ? WHERE line = ?", (until, line == last, line))
-        if old[1] != until:
-            _note(since, root(folded), min(old[1], until))
+        db.execute(
+            "UPDATE tenure SET until = ?, last = ? WHERE line = ? AND claimed = ?", (until, key == last, *key)
+        )
+        if known[key][0] != until:
+            _note(since, name, min(known[key][0], until))
 
 
-def _extend(db: sqlite3.Connection, session_id: str, last_at: int, since: dict[str, int]) -> None:
-    """A sign of life: the session holds its name for longer."""
-    found = db.execute(
-        "SELECT t.line, t.until, t.root FROM tenure t JOIN session s ON s.session_id = t.session_id"
-        " WHERE t.session_id = ? AND t.last AND s.ended IS NULL",
-        (session_id,),
-    ).fetchone()
-    if found is None or found[1] >= last_at + HOLD_MICROS:
-        return
-    line, until, name_root = found
-    db.execute("UPDATE tenure SET until = ? WHERE line = ?", (last_at + HOLD_MICROS, line))
-    later = "SELECT 1 FROM tenure WHERE root = ? AND claimed >= ? LIMIT 1"
-    if db.execute(later, (name_root, until)).fetchone():
-        _note(since, name_root, until)
-
-
-def _note(since: dict[str, int], name_root: str, at: int) -> None:
+def _note(since: dict[str, int], name: str, at: int) -> None:
+    name_root = root(fold(name))
     since[name_root] = min(since.get(name_root, at), at)
 
 
@@ -188,12 +205,12 @@ def _settle(db: sqlite3.Connection, name_root: str, since: int) -> None:
         "SELECT until, shown_fold FROM tenure WHERE root = ? AND until > ? AND +claimed < ?",
         (name_root, since, since),
     ).fetchall()
-    claims: Iterable[tuple[int, int, int, str, str]] = db.execute(
-        "SELECT t.line, t.claimed, t.until, t.name, t.shown FROM tenure t JOIN line l ON l.id = t.line"
+    claims = db.execute(
+        "SELECT t.rowid, t.claimed, t.until, t.name, t.shown FROM tenure t JOIN line l ON l.id = t.line"
         " WHERE t.root = ? AND t.claimed >= ? ORDER BY t.claimed, l.body",
         (name_root, since),
     ).fetchall()
-    for line, claimed, until, name, before in claims:
+    for rowid, claimed, until, name, before in claims:
         held = [(other, folded) for other, folded in held if other > claimed]
         taken = {folded for _, folded in held}
         shown, number = name, 2
@@ -201,7 +218,9 @@ def _settle(db: sqlite3.Connection, name_root: str, since: int) -> None:
             shown = f"{name}-{number}"
             number += 1
         if shown != before:
-            db.execute("UPDATE tenure SET shown = ?, shown_fold = ? WHERE line = ?", (shown, fold(shown), line))
+            db.execute(
+                "UPDATE tenure SET shown = ?, shown_fold = ? WHERE rowid = ?", (shown, fold(shown), rowid)
+            )
         held.append((until, fold(shown)))
 
 

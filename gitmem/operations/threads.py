@@ -197,10 +197,11 @@ def delivery_state(
 
 def _recipients(store: Store, db: sqlite3.Connection, thread: Mapping[str, Said], root: Said) -> list[Recipient]:
     edges = causality.earlier(thread)
+    names = presence.names_by_reader(db)
     recorded = receipts(db, root.id)
     found = []
     for identity in dict.fromkeys(root.names("recipients")):
-        each = Recipient(identity, presence.name_of(store, identity))
+        each = Recipient(identity, names.get(identity))
         standing = causality.decision(identity, thread, edges)
         if standing is not None:
             each.decision = standing.intent.lower()

@@ -547,21 +547,6 @@ def test_a_closed_port_opens_again(port: Git, started: str) -> None:
     assert port.has(started)
 
 
-@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="needs permissions that hold for us")
-def test_a_folder_that_cannot_be_written_is_an_error(port: Git, started: str, repo: Path) -> None:
-    """Git's or the system's own words come with it, and the log is as it was."""
-    folders = [repo / ".git" / "objects", repo / ".git" / "refs" / "gitmem"]
-    for folder in folders:
-        folder.chmod(0o555)
-    try:
-        with pytest.raises(StoreError, match=r"(?i)permission"):
-            port.advance(REF, started, draft({"a": b"1"}), "append")
-    finally:
-        for folder in folders:
-            folder.chmod(0o755)
-    assert port.tip(REF) == started
-
-
 @pytest.mark.skipif(os.name == "nt", reason="there is no limit for the size of files")
 def test_a_full_disk_is_an_error_and_leaves_no_lock(port: Git, started: str, repo: Path, git: Run) -> None:
     """Where nothing can be written the log stays as it was, and works again as soon as there is room."""

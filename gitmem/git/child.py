@@ -1,0 +1,217 @@
+"""A git process on pipes, without `subprocess`: that module's import alone doubles a command's start.
+
+Where there is no `posix_spawn` (Windows), `child_portable` does the same with it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import IO
+
+KILL_PATIENCE_SECONDS = 5.0
+LOST_STATUS = -1_000  # this process ignores SIGCHLD, so the system throws exit statuses away
+_SIGPIPE, _SIGXFSZ, _SIGKILL = 13, 25, 9  # Python ignores the first two; git must not inherit that
+_CHUNK_BYTES = 1 << 16
+
+
+class Child:
+    """A process in a session of its own, with pipes to it; `stdin` and `stderr` may be None."""
+
+    def __init__(
+        self, pid: int, stdin: IO[bytes] | None, stdout: IO[bytes], stderr: IO[bytes] | None
+    ) -> None:
+        self.pid = pid
+        self.stdin = stdin
+        self.stdout = stdout
+        self.stderr = stderr
+        self._status: int | None = None
+
+    def communicate(self, data: bytes, limit_seconds: float) -> tuple[int, bytes, bytes]:
+        """Send `data`, read to the end and wait: exit status, output, errors.
+
+        Raises:
+            TimeoutError: It lives on beyond the limit.
+        """
+        deadline = time.monotonic() + limit_seconds
+        out, err = self._exchange(data, deadline)
+        pause = 0.0001
+        while self.poll() is None:
+            if time.monotonic() > deadline:
+                raise TimeoutError
+            time.sleep(pause)
+            pause = min(2 * pause, 0.02)
+        self.close_pipes()
+        return self.wait(), out, err
+
+    def poll(self) -> int | None:
+        """The exit status, or None while it lives."""
+        return self._reap(0 if sys.platform == "win32" else os.WNOHANG)
+
+    def wait(self) -> int:
+        """The exit status (negative: the signal that ended it), however long that takes."""
+        status = self._reap(0)
+        assert status is not None
+        return status
+
+    def _reap(self, options: int) -> int | None:
+        if self._status is None:
+            try:
+                pid, status = os.waitpid(self.pid, options)
+            except ChildProcessError:
+                self._status = LOST_STATUS
+            else:
+                self._status = os.waitstatus_to_exitcode(status) if pid else None
+        return self._status
+
+    def kill(self) -> None:
+        """End it and what it started; pipes that one of them still holds are let go."""
+        self.end_group()
+        self.close_pipes()
+        deadline = time.monotonic() + KILL_PATIENCE_SECONDS
+        while self.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.002)
+
+    def end_group(self) -> None:
+        """The signal alone."""
+        try:
+            if sys.platform != "win32":
+                os.killpg(self.pid, _SIGKILL)
+        except OSError:
+            pass
+
+    def close_pipes(self) -> None:
+        """Close our ends: a child that reads sees the end."""
+        for pipe in (self.stdin, self.stdout, self.stderr):
+            try:
+                if pipe is not None:
+                    pipe.close()
+            except OSError:  # it died and left bytes unsent
+                pass
+
+    def _exchange(self, data: bytes, deadline: float) -> tuple[bytes, bytes]:
+        """Write and read at once: each side may wait for the other to take what it has."""
+        import select
+
+        assert sys.platform != "win32"
+        poller = select.poll()
+        out: list[bytes] = []
+        err: list[bytes] = []
+        sinks = {self.stdout.fileno(): out}
+        if self.stderr is not None:
+            sinks[self.stderr.fileno()] = err
+        for handle in sinks:
+            poller.register(handle, select.POLLIN)
+        rest = memoryview(data)
+        if self.stdin is not None:
+            os.set_blocking(self.stdin.fileno(), False)
+            poller.register(self.stdin.fileno(), select.POLLOUT)
+        while sinks or (self.stdin is not None and not self.stdin.closed):
+            remaining = deadline - time.monotonic()
+            if remaining <= 0:
+                raise TimeoutError
+            for handle, _ in poller.poll(remaining * 1_000):
+                if handle not in sinks:
+                    rest = rest[_write(handle, rest) :]
+                    if not rest and self.stdin is not None:
+                        poller.unregister(handle)
+                        self.stdin.close()
+                    continue
+                chunk = os.read(handle, _CHUNK_BYTES)
+                sinks[handle].append(chunk)
+                if not chunk:
+                    poller.unregister(handle)
+                    del sinks[handle]
+        return b"".join(out), b"".join(err)
+
+
+def start(
+    command: Sequence[str], environment: Mapping[str, str], cwd: str, *, input: bool, errors: bool
+) -> Child:
+    """Start git in a folder, in a session of its own.
+
+    Args:
+        command: The program, found on PATH, and its arguments.
+        input: Whether its standard input is a pipe; else it is empty.
+        errors: Whether its standard error is a pipe; else it is dropped.
+
+    Raises:
+        OSError: It could not be started.
+    """
+    if sys.platform != "win32" and hasattr(os, "posix_spawnp"):
+        try:
+            # `-C` because posix_spawn has no portable way to change the folder.
+            return _spawn([command[0], "-C", cwd, *command[1:]], environment, input, errors)
+        except NotImplementedError:  # a libc without sessions for posix_spawn
+            pass
+    from gitmem.git.child_portable import start_portably
+
+    return start_portably(command, environment, cwd, input=input, errors=errors)
+
+
+def _spawn(command: list[str], environment: Mapping[str, str], input: bool, errors: bool) -> Child:
+    assert sys.platform != "win32"
+    pipes: list[int] = []
+    try:
+        for _ in range(1 + input + errors):
+            pipes += _pipe()
+        theirs_out, ours_out = pipes[1], pipes[0]
+        actions: list[tuple[int, int, int] | tuple[int, int, str, int, int]] = [
+            (os.POSIX_SPAWN_DUP2, theirs_out, 1)
+        ]
+        if input:
+            actions.append((os.POSIX_SPAWN_DUP2, pipes[2], 0))
+        else:
+            actions.append((os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0))
+        if errors:
+            actions.append((os.POSIX_SPAWN_DUP2, pipes[-1], 2))
+        else:
+            actions.append((os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0))
+        pid = os.posix_spawnp(
+            command[0],
+            command,
+            environment,
+            file_actions=actions,
+            setsid=True,
+            setsigdef=[_SIGPIPE, _SIGXFSZ],
+        )
+    except BaseException:
+        for handle in pipes:
+            os.close(handle)
+        raise
+    os.close(theirs_out)
+    stdin = stderr = None
+    if input:
+        os.close(pipes[2])
+        stdin = os.fdopen(pipes[3], "wb")
+    if errors:
+        os.close(pipes[-1])
+        stderr = os.fdopen(pipes[-2], "rb", 0)
+    return Child(pid, stdin, os.fdopen(ours_out, "rb"), stderr)
+
+
+def _pipe() -> tuple[int, int]:
+    """Reading and writing end, neither of them a standard stream's number, though that may be closed."""
+    ends = list(os.pipe())
+    low: list[int] = []
+    while min(ends) <= 2:
+        low += [end for end in ends if end <= 2]
+        ends = [os.dup(end) if end <= 2 else end for end in ends]
+    for end in low:
+        os.close(end)
+    return ends[0], ends[1]
+
+
+def _write(handle: int, data: memoryview) -> int:
+    """How much the pipe took; all of it where nobody reads any more."""
+    try:
+        return os.write(handle, data[:_CHUNK_BYTES])
+    except BlockingIOError:
+        return 0
+    except BrokenPipeError:
+        return len(data)

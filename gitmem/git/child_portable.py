@@ -1,0 +1,59 @@
+"""What `child` does, with `subprocess`: for Windows."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Mapping, Sequence
+from typing import IO, cast
+
+from gitmem.git.child import KILL_PATIENCE_SECONDS, Child
+
+
+class PortableChild(Child):
+    """As `Child`."""
+
+    def __init__(self, popen: subprocess.Popen[bytes]) -> None:
+        super().__init__(popen.pid, popen.stdin, cast(IO[bytes], popen.stdout), popen.stderr)
+        self._popen = popen
+
+    def communicate(self, data: bytes, limit_seconds: float) -> tuple[int, bytes, bytes]:
+        """As `Child.communicate`."""
+        try:
+            out, err = self._popen.communicate(data or None, timeout=limit_seconds)
+        except subprocess.TimeoutExpired:
+            raise TimeoutError from None
+        return self._popen.returncode, out, err or b""
+
+    def poll(self) -> int | None:
+        """As `Child.poll`."""
+        return self._popen.poll()
+
+    def wait(self) -> int:
+        """As `Child.wait`."""
+        return self._popen.wait()
+
+    def kill(self) -> None:
+        """Windows has no process groups to kill: what git started ends when it finds its pipes closed."""
+        self._popen.kill()
+        self.close_pipes()
+        try:
+            self._popen.wait(KILL_PATIENCE_SECONDS)
+        except subprocess.TimeoutExpired:
+            pass
+
+
+def start_portably(
+    command: Sequence[str], environment: Mapping[str, str], cwd: str, *, input: bool, errors: bool
+) -> Child:
+    """As `child.start`."""
+    return PortableChild(
+        subprocess.Popen(
+            list(command),
+            cwd=cwd,
+            env=dict(environment),
+            stdin=subprocess.PIPE if input else subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE if errors else subprocess.DEVNULL,
+            start_new_session=True,
+        )
+    )

@@ -1,0 +1,134 @@
+"""One remote during an exchange: its refs, the logs among them, and what became of it."""
+
+from __future__ import annotations
+
+from ..errors import RemoteError, StoreError
+from ..git import remotes
+from . import places, ref, settle
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .log import Log
+    from .places import Tip
+
+
+class Remote:
+    """A remote and what became of the exchange with it.
+
+    Attributes:
+        state: synced, up-to-date, offline, rejected, refused or empty; "" until that is known.
+        received: Lines that came from there and were not here.
+        sent: Lines that it did not have.
+        attempts: How often it was asked.
+        tip: The commit that it has where the log is published, as far as known.
+        message: What there is to say about it; empty where all is as usual.
+        tips: The logs that it has and that may be united with ours.
+        is_foreign: Whether it was refused as the log of another project.
+
+    Raises: UsageError: `unknown-remote`.
+    """
+
+    def __init__(self, log: Log, name: str) -> None:
+        self.log = log
+        self.name = name
+        self.url = remotes.push_url(log.place.common, name, log.place.worktree)
+        self.prefix = f"{ref.REMOTES_PREFIX}{remotes.encode(name)}/"
+        self.state = ""
+        self.received = 0
+        self.sent = 0
+        self.attempts = 0
+        self.tip: str | None = None
+        self.message = ""
+        self.refs: dict[str, str] = {}
+        self.tips: list[Tip] = []
+        self.is_foreign = False
+
+    def copy_of(self, name: str) -> str:
+        """Our ref for one of its refs."""
+        return self.prefix + name.removeprefix("refs/")
+
+    def at(self, name: str) -> str | None:
+        """Where one of its refs is, as far as known."""
+        return self.refs.get(self.copy_of(name))
+
+    def say(self, sentence: str) -> None:
+        if sentence and sentence not in self.message:
+            self.message = f"{self.message} {sentence}".strip()
+
+    def end(self, state: str, sentence: str = "") -> None:
+        self.state = state
+        self.say(sentence)
+
+    def fail(self, error: RemoteError) -> None:
+        self.end("refused" if error.code == "refused" else "offline", error.message)
+
+    def read(self, timeout: float, *, allow_foreign: bool = False) -> None:
+        """Fetch its refs and find the logs among them; where it is offline, those of the last time."""
+        log = self.log
+        self.attempts += 1
+        try:
+            remotes.fetch(log.place.common, self.url, self.prefix, timeout)
+        except RemoteError as error:
+            self.fail(error)
+        refs = log.git.refs(self.prefix)
+        self.refs = {name: oid for name, oid in refs.items() if places.is_place(name)}
+        self.tips, others = places.logs(log, self.refs, trusted(log))
+        for name, why in others.items():
+            self.say(f"{name.replace(self.prefix, 'refs/')} of {self.name} was not read: {why}.")
+        self._refuse_newer()
+        if not allow_foreign:
+            self._refuse_foreign()
+
+    def _refuse_newer(self) -> None:
+        newest = max(self.tips, key=lambda tip: tip.format.format, default=None)
+        if newest is None:
+            return
+        try:
+            newest.format.refuse_newer()
+        except StoreError as error:
+            self.tips = []
+            self.end("refused", f"{error.message} {error.hint}")
+
+    def _refuse_foreign(self) -> None:
+        ours = projects(self.log)
+        for tip in self.tips:
+            if not is_related(self.log, ours, tip):
+                self.tips = []
+                self.is_foreign = True
+                self.end(
+                    "refused",
+                    f"The log on {self.name} is of another project than this repository; nothing of it was taken in.",
+                )
+                return
+            ours = ours | tip.projects
+
+    def shared(self) -> Tip | None:
+        """The tip that history follows here: where the log is published, else another place of this remote."""
+        log = self.log
+        forms = [tip.format for tip in self.tips]
+        local = log.git.tip(ref.LOG_REF)
+        if local is not None:
+            forms.append(settle.own_tip(log, local).format)
+        if not self.tips:
+            return None
+        wanted = self.at(max(forms, key=lambda form: form.rank).publish)
+        best = max(self.tips, key=lambda tip: tip.format.rank)
+        return next((tip for tip in self.tips if tip.oid == wanted), best)
+
+
+def trusted(log: Log) -> list[str]:
+    """Tips that are known to be of logs."""
+    return [oid for name in (ref.PUBLISHED_REF, ref.LOG_REF) if (oid := log.git.tip(name)) is not None]
+
+
+def projects(log: Log) -> set[str]:
+    """The project ids that this clone's log has."""
+    tip = log.git.tip(ref.LOG_REF)
+    return ref.project_ids(log.git, log.git.tree(log.git.commit(tip).tree)) if tip is not None else set()
+
+
+def is_related(log: Log, ours: set[str], tip: Tip) -> bool:
+    """Whether a log may be united with ours. The repository's roots are asked only where the logs' ids don't tell."""
+    if not tip.projects or (ours and places.related(ours, tip.projects)):
+        return True
+    return places.related(ours | places.own_projects(log), tip.projects)

@@ -1,0 +1,248 @@
+"""Addressing: whom a name means. A directed write goes to exactly those, or is not written."""
+
+from __future__ import annotations
+
+from ..errors import UsageError
+from . import near, presence
+from .caller import own_mail
+from .outcome import Outcome
+from .presence import Presence, ago
+from .quoting import command
+from .spelling import fold, is_mixed
+from .story import harmless
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from .caller import Caller
+    from .store import Store
+
+PREFIX_MIN = len("sess-") + 6
+
+
+class Resolved(Outcome):
+    """One recipient.
+
+    Attributes:
+        query: What was typed.
+        address: What the signal carries: the agent identity where there is one, else the session id, or a person.
+        resolved_by: `exact`, `folded`, `prefix` or `fuzzy`; `thread` where the thread said it.
+        remark: What the sender should know, as a sentence.
+        asleep: Whether nobody who reads this address has been seen lately.
+        elsewhere: Whether it was last seen in another clone: it gets the signal after a sync.
+        session_id: The session that was meant, if a session was.
+    """
+
+    __slots__ = (  # noqa: RUF023  # the order of the JSON shape
+        "query", "address", "resolved_by", "display_name", "remark", "asleep", "elsewhere", "session_id",
+    )  # fmt: skip
+
+    def __init__(self, query: str, address: str, resolved_by: str) -> None:
+        self.query = query
+        self.address = address
+        self.resolved_by = resolved_by
+        self.display_name: str | None = None
+        self.remark: str | None = None
+        self.asleep = False
+        self.elsewhere = False
+        self.session_id: str | None = None
+
+    @property
+    def exact(self) -> bool:
+        """Whether it is what was typed, and no guess."""
+        return self.resolved_by != "fuzzy"
+
+
+def resolve(
+    store: Store,
+    to: Sequence[str],
+    *,
+    caller: Caller | None = None,
+    allow_unseen: bool = False,
+    fuzzy: bool = False,
+) -> list[Resolved]:
+    """The recipients that `--to` names: all of them, or an error.
+
+    Args:
+        to: What was typed; each may be a comma list.
+        allow_unseen: Accept an identity that the log has never seen.
+        fuzzy: Accept a misspelt name where one is clearly nearest and no digit is involved.
+
+    Raises: UsageError `empty-recipient`, `unknown-recipient` or `ambiguous-recipient`.
+    """
+    found: dict[str, Resolved] = {}
+    for part in [part.strip() for text in to for part in text.split(",")]:
+        if not part:
+            raise UsageError(
+                "--to has an empty name; nothing was written.",
+                hint="Name somebody, or say --broadcast.",
+                code="empty-recipient",
+                next=["gitmem roster"],
+            )
+        one = _exact(store, part, caller)
+        if one is None and fuzzy:
+            one = _fuzzy(store, part)
+        if one is None and allow_unseen and _is_identity(part):
+            one = Resolved(part, part, "exact")
+            one.remark = f"{part} has never been seen in this log: nobody reads this until it comes."
+            one.asleep = one.elsewhere = True
+        if one is None:
+            raise _unknown(store, part, f"--to names {harmless(part)[:80]}")
+        if caller is not None and one.address in (caller.reader, caller.session_id):
+            one.remark = "One of the recipients is yourself: your own signals are never in your inbox."
+        found.setdefault(one.address, one)
+    return list(found.values())
+
+
+def reader_of(store: Store, text: str) -> Resolved:
+    """The reader that `--for` names. A misspelt name is found too: then it is not `exact`, and only for a look.
+
+    Raises: UsageError `unknown-recipient` or `ambiguous-recipient`.
+    """
+    found = _exact(store, text, None) if text else None
+    if found is not None:
+        return found
+    guess = near.nearest(store, text) if text else None
+    if guess is None:
+        raise _unknown(store, text, f"--for names {harmless(text)[:80] or 'nobody'}")
+    return _of_session(store, guess, text, "fuzzy")
+
+
+def known(store: Store, addresses: Iterable[str]) -> list[Resolved]:
+    """Recipients that a thread names: addresses already, only looked up for what to say of them."""
+    found = []
+    for address in addresses:
+        session = presence.one(store, address)
+        if session is not None and session.agent_identity is None:
+            found.append(_of_session(store, session, address, "thread"))
+        else:
+            found.append(_of_identity(store, address, "thread"))
+    return found
+
+
+def _exact(store: Store, text: str, caller: Caller | None) -> Resolved | None:
+    """The steps of DESIGN.md "Addressing", in their order; the first that matches decides."""
+    session = presence.one(store, text) or presence.of_harness(store, text)
+    if session is not None:
+        return _of_session(store, session, text, "exact")
+    if presence.is_seen(store, text) or text == own_mail(store):
+        return _of_identity(store, text, "exact")
+    _refuse_mixed(text)
+    holders = presence.of_name(store, fold(text))
+    same = [one for one in holders if one.name == text]
+    if holders:
+        return _of_session(store, _single(text, same or holders), text, "exact" if same else "folded")
+    if text.startswith("sess-") and len(text) >= PREFIX_MIN:
+        begun = presence.with_prefix(store, text)
+        if begun:
+            return _of_session(store, _single(text, begun), text, "prefix")
+    return None
+
+
+def _single(text: str, found: Sequence[Presence]) -> Presence:
+    if len(found) == 1:
+        return found[0]
+    raise UsageError(
+        f"{harmless(text)} could be {len(found)} sessions; nothing was written.",
+        hint="Use the id of one, or more of it.",
+        code="ambiguous-recipient",
+        suggestions=[near.describe(one, one.session_id) for one in found[:3]],
+        next=["gitmem roster --all"],
+    )
+
+
+def _fuzzy(store: Store, text: str) -> Resolved | None:
+    guess = near.clearly_nearest(store, text)
+    if guess is None:
+        return None
+    found = _of_session(store, guess, text, "fuzzy")
+    found.remark = " ".join(filter(None, (f"{text} was taken for {guess.name}.", found.remark)))
+    return found
+
+
+def _of_session(store: Store, session: Presence, query: str, resolved_by: str) -> Resolved:
+    if session.agent_identity is not None:
+        found = _of_identity(store, session.agent_identity, resolved_by)
+        found.query = query
+        if session.ended is not None and not found.asleep:
+            found.remark = f"{session.name} has ended; its identity {session.agent_identity} gets this."
+    else:
+        found = Resolved(query, session.reader, resolved_by)
+        _describe(found, session, store.now())
+        if session.ended is not None:
+            found.remark = (
+                f"{session.name} has ended, and has no identity that could come back: nobody may read this."
+            )
+    found.display_name = session.name
+    found.session_id = session.session_id
+    return found
+
+
+def _of_identity(store: Store, identity: str, resolved_by: str) -> Resolved:
+    found = Resolved(identity, identity, resolved_by)
+    sessions = presence.of_identity(store, identity)
+    if sessions:
+        found.display_name = sessions[0].name
+        _describe(found, sessions[0], store.now())
+        if sessions[0].ended is not None:
+            found.remark = f"All sessions of {identity} have ended: its next one gets this."
+    elif identity.startswith("human:"):
+        found.display_name = identity.removeprefix("human:")
+        found.elsewhere = identity != own_mail(store)
+    return found
+
+
+def _describe(found: Resolved, session: Presence, now: int) -> None:
+    """`session` is the one, of those that read the address, that was seen last."""
+    found.asleep = session.status != "live"
+    found.elsewhere = not session.here
+    if found.asleep:
+        found.remark = f"{session.name} looks asleep: last seen {ago(now - session.last_seen)}."
+
+
+def _is_identity(text: str) -> bool:
+    """Whether it has the form of an agent identity or of a person."""
+    if not text.isprintable() or " " in text:
+        return False
+    if text.startswith("human:"):
+        name, at, domain = text[len("human:") :].partition("@")
+        return bool(name and at and domain)
+    parts = text.split(":")
+    return len(parts) == 3 and all(parts)
+
+
+def _refuse_mixed(text: str) -> None:
+    if not any(is_mixed(part) for part in text.split(":")):
+        return
+    raise UsageError(
+        f"{ascii(text)[:80]} mixes letters of several scripts, so that it could pass for another name; "
+        "nothing was written.",
+        hint="Type the name, or use the session id from the roster.",
+        code="unknown-recipient",
+        next=["gitmem roster"],
+    )
+
+
+def _unknown(store: Store, text: str, what: str) -> UsageError:
+    suggestions = near.suggestions(store, text)
+    hint = "Did you mean one of these? Look at who it is, not only at the spelling." if suggestions else ""
+    next_commands = [command("gitmem", "roster", text) if text.isprintable() and text else "gitmem roster"]
+    if _never_synced(store):
+        hint = f"{hint} This clone has never synced: others are known after `gitmem sync`.".strip()
+        next_commands.insert(0, "gitmem sync")
+    elif _is_identity(text):
+        hint = f"{hint} An identity that has never been seen is accepted with --allow-unseen.".strip()
+    return UsageError(
+        f"{what}, which is nobody that the log knows; nothing was written.",
+        hint=hint or "The roster shows who is here.",
+        code="unknown-recipient",
+        suggestions=suggestions,
+        next=next_commands,
+    )
+
+
+def _never_synced(store: Store) -> bool:
+    from ..log.ref import REMOTES_PREFIX
+
+    return not store.git.refs(REMOTES_PREFIX) and bool(store.git.config(r"^remote\..*\.url$"))

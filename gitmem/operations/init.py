@@ -1,0 +1,173 @@
+"""Init: give a clone its log, and say where the log is published. The merge driver is installed beside it."""
+
+from __future__ import annotations
+
+import os
+
+from ..errors import StoreError, UsageError
+from ..git.port import Draft, Signature
+from ..log import append, exchange, ref, settle
+from ..log.start import start
+from .outcome import Outcome
+from .quoting import command, quote
+from .sync import RemoteState, chosen
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .store import Store
+
+PLACES = {"branch": ref.BRANCH, "hidden": ref.LOG_REF}
+
+
+class Initialised(Outcome):
+    """What this clone has now.
+
+    Attributes:
+        log: The ref.
+        state: `started` (a new log), `adopted` (what the remote or this clone had), or `present` before.
+        publish: Where remotes keep it: `branch` or `hidden`.
+        tip: The log's last commit.
+        remote: What the remote's log brought; None without a remote.
+        remarks: What else there is to know.
+    """
+
+    __slots__ = ("log", "state", "publish", "tip", "remote", "remarks", "next")
+
+    def __init__(self, state: str, publish: str, tip: str, remote: RemoteState | None) -> None:
+        self.log = ref.LOG_REF
+        self.state = state
+        self.publish = publish
+        self.tip = tip
+        self.remote = remote
+        self.remarks: list[str] = []
+        self.next: list[str] = []
+
+
+class Uninstalled(Outcome):
+    """What stays after `init --uninstall`.
+
+    Attributes:
+        kept: What is left alone: the refs and gitmem's own folder.
+        remove: The commands that delete these too. What was never pushed is gone then.
+    """
+
+    __slots__ = ("kept", "remove", "remarks", "next")
+
+    def __init__(self, kept: list[str], remove: list[str], remarks: list[str]) -> None:
+        self.kept = kept
+        self.remove = remove
+        self.remarks = remarks
+        self.next = ["gitmem init"]
+
+
+def init(
+    store: Store, *, publish: str | None = None, allow_foreign: bool = False, timeout: float = 30.0
+) -> Initialised:
+    """Give this clone its log: the remote's where it can be reached, else what is here, else a new one.
+
+    Nothing is pushed. A second call changes nothing but what the remote brings.
+
+    Args:
+        publish: `branch` or `hidden`: where all clones shall publish the log. None leaves it.
+        allow_foreign: Unite with the log of another project too. That can't be undone.
+        timeout: Seconds that the remote may keep us waiting.
+
+    Raises:
+        UsageError: `bad-publish`; `foreign-log`, where the remote's log is of another project.
+        StoreError: The log can't be read or written.
+    """
+    if publish is not None and publish not in PLACES:
+        raise UsageError(
+            f"The log is published as a branch, or hidden, but not {publish!r}; nothing was changed.",
+            code="bad-publish",
+            suggestions=list(PLACES),
+        )
+    log = store.log
+    log.committer = log.committer or store.committer()
+    before = log.git.tip(ref.LOG_REF)
+    remote, remark = _bring(store, allow_foreign, timeout)
+    tip = log.git.tip(ref.LOG_REF) or start(log)
+    changed = publish is not None and _publish(store, PLACES[publish])
+    tip = log.git.tip(ref.LOG_REF) or tip
+    form = settle.own_tip(log, tip).format
+    place = "hidden" if form.publish == ref.LOG_REF else "branch"
+    state = "present" if before else ("adopted" if log.git.tip(ref.PUBLISHED_REF) else "started")
+    outcome = Initialised(state, place, tip, remote)
+    outcome.remarks = [remark] if remark else []
+    if changed and before is not None:
+        outcome.remarks.append(
+            f"From the next sync on, the log is published at {form.publish}; every clone follows. "
+            f"The old place stays on remotes until somebody deletes it there."
+        )
+    store.refresh()
+    outcome.next = ["gitmem session start"]
+    if remote is not None:
+        outcome.next.append(
+            "gitmem sync" if remote.state != "empty" else command("git", "push", remote.name, "HEAD")
+        )
+    return outcome
+
+
+def _bring(store: Store, allow_foreign: bool, timeout: float) -> tuple[RemoteState | None, str]:
+    """Fetch and unite what the usual remote has. That there is none, or that it is away, is only a remark."""
+    try:
+        names, leads = chosen(store, (), all=False)
+    except UsageError as error:
+        if error.code == "which-remote":
+            return None, "There are several remotes and none is the usual one: name one to `gitmem sync`."
+        return None, ""
+    (found,) = exchange.exchange(
+        store.log, names[:1], timeout=timeout, push=False, leads=leads, allow_foreign=allow_foreign
+    )
+    state = RemoteState(found)
+    if state.state == "offline":
+        return state, f"{state.message} The log here works without it; `gitmem sync` catches up later."
+    return state, state.message
+
+
+def _publish(store: Store, place: str) -> bool:
+    """Record where the log is published. False where that is so already."""
+    log, git = store.log, store.git
+    for _ in range(append.SWAPS_MAX):
+        lock = settle.take_lock(log)
+        try:
+            tip = git.tip(ref.LOG_REF) or start(log)
+            form = settle.own_tip(log, tip).format
+            if form.publish == place:
+                return False
+            new = ref.Format.make(epoch=form.epoch, turn=form.turn + 1, publish=place)
+            who = Signature(*(log.committer or ref.NOBODY), log.now() // 1_000_000)
+            draft = Draft({"format": new.content}, who, who, f"Publish the log at {place}\n")
+            if git.advance(ref.LOG_REF, tip, draft, "publish") is not None:
+                return True
+            if lock is not None:
+                git.break_stale_lock(ref.LOG_REF, append.STALE_LOCK_SECONDS)
+        finally:
+            if lock is not None:
+                lock.release()
+    raise StoreError(
+        f"{ref.LOG_REF} could not be moved: git holds a lock on it; nothing was changed.",
+        hint="Run the command again; `gitmem doctor` shows a lock that stays.",
+        code="locked",
+        next=["gitmem doctor"],
+    )
+
+
+def uninstall(store: Store) -> Uninstalled:
+    """Say what stays when the merge driver is taken out: the log is the user's, and is never deleted for them."""
+    place, git = store.place, store.git
+    refs = git.refs("refs/gitmem/")
+    kept, remove, remarks = sorted(refs), [], []
+    at = quote(place.worktree or place.common)
+    if refs:
+        remove.append(
+            f"git -C {at} for-each-ref --format='delete %(refname)' refs/gitmem/ | git -C {at} update-ref --stdin"
+        )
+    if os.path.isdir(place.state):
+        kept.append(place.state)
+        remove.append(command("rm", "-r", place.state))
+    tip, published = git.tip(ref.LOG_REF), git.tip(ref.PUBLISHED_REF)
+    waiting = any(spool.names() for spool in store.log.spools)
+    if waiting or (tip is not None and (published is None or not git.contains(published, tip))):
+        remarks.append("This clone has lines that no remote is known to have: `gitmem sync` sends them.")
+    return Uninstalled(kept, remove, remarks)

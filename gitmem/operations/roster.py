@@ -1,0 +1,114 @@
+"""The roster: who is at work, as others see them."""
+
+from __future__ import annotations
+
+from . import mail, near, presence
+from .outcome import Outcome
+from .presence import Presence
+from .quoting import command
+from .sessions import row
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Sequence
+
+    from .caller import Caller
+    from .store import Store
+
+
+class Roster(Outcome):
+    """Sessions, each with its name, whereabouts, `status`, `last_seen` and how much is `unread`."""
+
+    __slots__ = ("sessions", "next")
+
+    def __init__(self, sessions: Sequence[dict[str, object]], next: Sequence[str]) -> None:
+        self.sessions = list(sessions)
+        self.next = list(next)
+
+
+class WhoAmI(Outcome):
+    """The caller. `headline` is what others see of it."""
+
+    __slots__ = (  # noqa: RUF023  # the order of the JSON shape
+        "reader_identity", "session_id", "agent_identity", "display_name", "wu_id", "initiative_id", "lane",
+        "worktree", "status", "headline", "unread", "remark", "next",
+    )  # fmt: skip
+
+    def __init__(self, caller: Caller, found: Presence | None, unread: int) -> None:
+        record = found.record if found else {}
+        self.reader_identity = caller.reader
+        self.session_id = caller.session_id
+        self.agent_identity = caller.identity
+        self.display_name = found.name if found else caller.name
+        self.wu_id = record.get("wu_id")
+        self.initiative_id = record.get("initiative_id")
+        self.lane = record.get("lane")
+        self.worktree = record.get("worktree")
+        self.status = found.status if found else None
+        self.headline = headline(found) if found else (caller.name or caller.reader)
+        self.unread = unread
+        self.remark = caller.remark
+        self.next = list(caller.next)
+
+
+def roster(store: Store, query: str | None = None, *, all: bool = False) -> Roster:
+    """Who is here, last seen first.
+
+    Args:
+        query: Something like a name, identity, WU, lane or worktree: a fuzzy look-up, best first.
+        all: Sessions that are gone or ended, too.
+    """
+    if query:
+        found = near.matching(store, query, all=all)
+    else:
+        found = sorted(
+            presence.shown(store, all=all).values(),
+            key=lambda one: (-one.last_seen, one.name, one.session_id),
+        )
+    found = [one for one in found if all or one.is_current]
+    db, now = store.db(), store.now()
+    rows = [{**row(one), "unread": _unread(db, one, now)} for one in found]
+    return Roster(rows, _next(found, query, all))
+
+
+def whoami(store: Store, caller: Caller) -> WhoAmI:
+    """The caller as others see it, and how much it has not read."""
+    found = presence.one(store, caller.session_id) if caller.session_id else None
+    unread = mail.unread_ids(store.db(), caller.reader, caller.session_id, caller.workspace, store.now())
+    outcome = WhoAmI(caller, found, len(unread))
+    outcome.next += ["gitmem inbox", "gitmem roster"] if unread else ["gitmem roster"]
+    if found is not None and found.asked != found.name and outcome.remark is None:
+        outcome.remark = (
+            f"{found.asked} was taken by a session that started earlier: you show as {found.name}."
+        )
+    outcome.next = outcome.next[:3]
+    return outcome
+
+
+def headline(one: Presence) -> str:
+    """A session in a line, as others see it."""
+    parts = [one.name]
+    if one.agent_identity:
+        parts.append(f"({one.agent_identity})")
+    if one.worktree:
+        parts.append(f"in {one.worktree}")
+    if one.wu_id:
+        parts.append(f"on {one.wu_id}")
+    if one.record.get("lane"):
+        parts.append(f"in lane {one.record['lane']}")
+    return " ".join(parts)
+
+
+def _unread(db: sqlite3.Connection, one: Presence, now: int) -> int:
+    return len(mail.unread_ids(db, one.reader, one.session_id, one.record.get("workspace_id"), now))
+
+
+def _next(found: Sequence[Presence], query: str | None, all: bool) -> list[str]:
+    if not found:
+        again = ["gitmem", "roster", *([query] if query else []), "--all"]
+        return ["gitmem session start", *([] if all else [command(*again)])]
+    others = [one for one in found if one.held]
+    if not others:
+        return ["gitmem session start"]
+    return [command("gitmem", "signal", "your message", "--to", others[0].name), "gitmem inbox"]

@@ -1,0 +1,53 @@
+"""Whose inbox is opened, and whether opening it marks."""
+
+from __future__ import annotations
+
+from ..errors import UsageError
+from . import addressing, presence
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .caller import Caller
+    from .store import Store
+
+
+class Target:
+    """Whose inbox is opened, and whether opening it marks."""
+
+    __slots__ = ("caller", "peek", "reader", "remark", "session", "workspace")
+
+    def __init__(self, reader: str, session: str | None, workspace: str | None) -> None:
+        self.reader = reader
+        self.session = session
+        self.workspace = workspace
+        self.caller: Caller | None = None
+        self.peek: str | None = None
+        self.remark: str | None = None
+
+
+def target(store: Store, caller: Caller | None, for_: str | None) -> Target:
+    """Whose inbox is meant.
+
+    Args:
+        caller: Who calls, or None where that is not clear.
+        for_: A reader to look for. For another one than the caller it is a peek, which marks nothing;
+            where nothing says who calls, it is taken at its word.
+    """
+    if for_ is None:
+        if caller is None:
+            raise UsageError("Nothing says whose inbox this is.", hint="Name a reader with --for.", code="who")
+        found = Target(caller.reader, caller.session_id, caller.workspace)
+        found.caller = caller
+        found.remark = caller.remark
+        return found
+    resolved = addressing.reader_of(store, for_)
+    latest = presence.latest_of(store.db(), resolved.address) or {}
+    found = Target(resolved.address, latest.get("session_id"), latest.get("workspace_id"))
+    somebody = caller if caller is not None and caller.source != "nobody" else None
+    if resolved.resolved_by == "fuzzy":
+        found.peek = f"{for_} was taken for {resolved.display_name or resolved.address}: a look, nothing is marked."
+    elif somebody is not None and resolved.address not in (somebody.reader, somebody.session_id):
+        found.peek = f"This is the inbox of {resolved.display_name or resolved.address}: a look, nothing is marked."
+    else:
+        found.caller = somebody
+    return found

@@ -1,0 +1,77 @@
+"""The command line, run in this process in a repository of its own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli import main as front
+
+
+class Said:
+    """What a command answered."""
+
+    def __init__(self, status: int, out: str, err: str) -> None:
+        self.status = status
+        self.out = out
+        self.err = err
+
+    @property
+    def json(self) -> Any:
+        lines = self.out.splitlines()
+        assert len(lines) == 1, f"not one line: {self.out!r} {self.err!r}"
+        return json.loads(lines[0])
+
+    def __repr__(self) -> str:
+        return f"exit {self.status}\n{self.out}\n--- err\n{self.err}"
+
+
+Run = Callable[..., Said]
+
+
+@pytest.fixture
+def run(repo: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]) -> Run:
+    """`run("inbox", "--json", session="sess-…", cwd=…)`: the exit status and what was printed."""
+    monkeypatch.chdir(repo)
+    with (repo / ".git" / "config").open("a") as config:
+        config.write("[user]\n\tname = Test Person\n\temail = person@example.org\n")
+
+    def command(*args: str, session: str | None = None, cwd: Path | None = None, **env: str) -> Said:
+        with monkeypatch.context() as patch:
+            if cwd is not None:
+                patch.chdir(cwd)
+            if session is not None:
+                patch.setenv("GITMEM_SESSION", session)
+            for name, value in env.items():
+                patch.setenv(name, value)
+            capfdbinary.readouterr()
+            status = front.main(args)
+            out, err = capfdbinary.readouterr()
+        return Said(status, out.decode(), err.decode())
+
+    return command
+
+
+@pytest.fixture
+def start(run: Run) -> Callable[..., str]:
+    """`start("Planck")`: a new session of that name; its id."""
+
+    def session(name: str, *more: str) -> str:
+        found = run(
+            "session",
+            "start",
+            "--name",
+            name,
+            "--agent-identity",
+            f"test:worker:{name.lower()}",
+            *more,
+            "--json",
+        )
+        assert found.status == 0, found
+        return str(found.json["session_id"])
+
+    return session

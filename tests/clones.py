@@ -1,0 +1,155 @@
+"""Clones of one remote, each with its own log, for tests of sync."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from gitmem.git.inprocess import DulwichGit
+from gitmem.git.plumbing import PlumbingGit
+from gitmem.log import append, exchange, lines, ref
+from gitmem.log.log import Log
+from gitmem.log.remote import Remote
+from gitmem.log.spool import Entry, Story
+from gitmem.operations.store import Store
+from gitmem.place import find
+
+BEGINNING = 1_795_000_000_000_000  # microseconds: in November 2026
+
+
+def git(*args: str, cwd: Path, check: bool = True) -> str:
+    """Git by hand, as a person would run it."""
+    done = subprocess.run(["git", *args], cwd=cwd, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 or not check, f"git {' '.join(args)}: {done.stdout}{done.stderr}"
+    return done.stdout
+
+
+class Ticks:
+    """A clock that all clones of a test share: a second later each time that it is asked."""
+
+    def __init__(self) -> None:
+        self.micros = BEGINNING
+
+    def __call__(self) -> int:
+        self.micros += 1_000_000
+        return self.micros
+
+
+class Clone:
+    """One clone and its log."""
+
+    def __init__(
+        self, path: Path, now: Ticks, seed: int, port: Callable[[str], DulwichGit | PlumbingGit]
+    ) -> None:
+        self.path = path
+        place = find(str(path))
+        self.git = port(place.common)
+        draw = random.Random(seed).randbytes
+        self.store = Store(place, self.git, machine="test", now=now, random=draw)
+        self.log: Log = self.store.log
+        self.log.committer = (path.name, f"{path.name}@example.org")
+
+    def add(self, text: str, *, rides: bool = False, stream: str = "notes") -> str | None:
+        """Append a line: its commit."""
+        at = lines.format_at(self.log.clock.tick())
+        line = json.dumps({"at": at, "kind": "note", "text": text}, separators=(",", ":")).encode()
+        story = Story(f"{self.path.name} <{self.path.name}@agents>", text, "", [("Note", text)])
+        return append.append(self.log, Entry([(stream, line)], story, rides=rides)).commit
+
+    def exchange(self, *names: str, **options: object) -> Remote:
+        """Sync with one remote."""
+        (remote,) = self.exchange_all(*(names or ("origin",)), **options)
+        return remote
+
+    def exchange_all(self, *names: str, **options: object) -> Sequence[Remote]:
+        given: dict[str, object] = {"timeout": 20.0, "pause": lambda seconds: None, **options}
+        return exchange.exchange(self.log, names, **given)  # type: ignore[arg-type]
+
+    @property
+    def tip(self) -> str:
+        found = self.git.tip(ref.LOG_REF)
+        assert found is not None
+        return found
+
+    @property
+    def tree(self) -> str:
+        return self.git.commit(self.tip).tree
+
+    def texts(self) -> list[str]:
+        """What the lines of the log say, in order; lines that are no records as they are."""
+        return texts(self.path, self.tip)
+
+    def subjects(self) -> list[str]:
+        """Subjects of the log's commits, newest first."""
+        return git("log", "--format=%s", self.tip, "--", cwd=self.path).splitlines()
+
+    def merges(self) -> int:
+        return len(git("rev-list", "--merges", self.tip, "--", cwd=self.path).split())
+
+
+def texts(path: Path, tip: str) -> list[str]:
+    found = set()
+    for row in git("ls-tree", "-r", tip, cwd=path).splitlines():
+        head, _, name = row.partition("\t")
+        if name.endswith(".jsonl"):
+            content = subprocess.run(
+                ["git", "cat-file", "blob", head.split()[2]], cwd=path, capture_output=True, check=True
+            ).stdout
+            found.update(content.rstrip(b"\n").split(b"\n"))
+    return [_text(line) for line in sorted(found)]
+
+
+def _text(line: bytes) -> str:
+    try:
+        return str(json.loads(line)["text"])
+    except (ValueError, KeyError):
+        return line.decode("utf-8", "replace")
+
+
+class Hub:
+    """A bare remote with one user's commit, and clones of it."""
+
+    def __init__(self, root: Path, port: Callable[[str], DulwichGit | PlumbingGit] = DulwichGit) -> None:
+        self.root = root
+        self.path = root / "hub.git"
+        self.port = port
+        self.now = Ticks()
+        self.clones: list[Clone] = []
+        git("init", "--quiet", "--bare", "--initial-branch=main", str(self.path), cwd=root)
+        first = root / "first"
+        git("clone", "--quiet", str(self.path), str(first), cwd=root)
+        git("checkout", "--quiet", "-b", "main", cwd=first)
+        (first / "README").write_text("A project.\n")
+        git("add", "README", cwd=first)
+        git("commit", "--quiet", "-m", "First", cwd=first)
+        git("push", "--quiet", "origin", "main", cwd=first)
+
+    def clone(self, name: str, *, of: Path | None = None) -> Clone:
+        path = self.root / name
+        git("clone", "--quiet", str(of or self.path), str(path), cwd=self.root)
+        return self.open(path)
+
+    def open(self, path: Path) -> Clone:
+        clone = Clone(path, self.now, len(self.clones), self.port)
+        self.clones.append(clone)
+        return clone
+
+    def tip(self, name: str = ref.BRANCH) -> str | None:
+        return git("rev-parse", "--verify", "--quiet", name, cwd=self.path, check=False).strip() or None
+
+    def texts(self, name: str = ref.BRANCH) -> list[str]:
+        tip = self.tip(name)
+        return texts(self.path, tip) if tip else []
+
+    def close(self) -> None:
+        for clone in self.clones:
+            clone.store.close()
+
+
+def hub_at(root: Path, port: Callable[[str], DulwichGit | PlumbingGit] = DulwichGit) -> Iterator[Hub]:
+    hub = Hub(root, port)
+    yield hub
+    hub.close()

@@ -1,0 +1,249 @@
+"""The house as DESIGN draws it: who may import whom, what starting up may cost, and how long things get."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+HOUSES = ("gitmem", "cli", "merge_driver")
+FILE_LINES_MAX = 300
+FUNCTION_LINES_MAX = 70
+
+# From a room, or from one module of it, to the rooms or modules that it may use. The first prefix that fits counts.
+ARROWS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("cli.quick", ("cli", "gitmem.operations", "gitmem.index", "gitmem.log")),
+    # Whoever opens a store chooses its port to git.
+    ("cli.surroundings", ("cli", "gitmem.operations", "gitmem.git")),
+    ("cli.failure", ("cli", "gitmem.operations", "gitmem.git")),  # the report names git's version
+    ("cli.commands.schema", ("cli", "gitmem.records")),  # the models are the answer; there is no verb
+    ("cli", ("cli", "gitmem.operations", "merge_driver")),
+    ("merge_driver.install", ("merge_driver", "gitmem.git")),
+    ("merge_driver", ("merge_driver", "gitmem.log.union", "gitmem.log.lines")),
+    ("gitmem.operations.facade", ("gitmem.operations", "gitmem.log", "gitmem.git")),
+    (
+        "gitmem.operations.store",
+        ("gitmem.operations", "gitmem.records", "gitmem.log", "gitmem.index", "gitmem.git.port"),
+    ),
+    ("gitmem.operations", ("gitmem.operations", "gitmem.records", "gitmem.log", "gitmem.index")),
+    ("gitmem.index", ("gitmem.index", "gitmem.log", "gitmem.git")),
+    ("gitmem.log", ("gitmem.log", "gitmem.git")),
+    ("gitmem.git", ("gitmem.git",)),
+    ("gitmem.records", ("gitmem.records",)),
+    ("gitmem", ("gitmem.errors", "gitmem.place", "gitmem.operations.facade")),
+)
+FOR_ALL = ("gitmem.errors", "gitmem.place", "gitmem.identity")
+# What starting up may import beside ourselves: built in, or a millisecond at most.
+LIGHT = {"__future__", "os", "sys", "time", "errno", "_json", "json.encoder", "sqlite3", "zlib", "fcntl"}
+STARTS = ("cli.main", "cli.quick", "merge_driver.main")
+ENTRIES = {"cli.main", "cli.__main__", "merge_driver.main"}
+
+
+class Module:
+    """A source file: its dotted name, its tree, and the modules that it imports."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        self.is_package = parts[-1] == "__init__"
+        self.name = ".".join(parts[:-1] if self.is_package else parts)
+        self.text = path.read_text(encoding="utf-8")
+        self.tree = ast.parse(self.text)
+
+    def imports(self, *, at_top: bool = False) -> Iterator[str]:
+        """What it imports; `at_top`, only what runs when it is imported."""
+        nodes = _run_on_import(self.tree.body) if at_top else ast.walk(self.tree)
+        for node in nodes:
+            if isinstance(node, ast.Import):
+                yield from (alias.name for alias in node.names)
+            elif isinstance(node, ast.ImportFrom):
+                base = self._base(node)
+                for alias in node.names:
+                    inner = f"{base}.{alias.name}"
+                    yield inner if inner in NAMES else base
+
+    def _base(self, node: ast.ImportFrom) -> str:
+        if not node.level:
+            return node.module or ""
+        package = self.name.split(".") if self.is_package else self.name.split(".")[:-1]
+        package = package[: len(package) - node.level + 1]
+        return ".".join([*package, *([node.module] if node.module else [])])
+
+
+def _run_on_import(body: list[ast.stmt]) -> Iterator[ast.AST]:
+    for node in body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            yield from _run_on_import(node.orelse)
+        elif isinstance(node, ast.Try):
+            yield from _run_on_import(node.body)  # the handlers are for other systems
+        elif isinstance(node, ast.If | ast.With | ast.ClassDef):
+            yield from _run_on_import(node.body)
+        else:
+            yield from ast.walk(node)
+
+
+PATHS = sorted(path for house in HOUSES for path in (ROOT / house).rglob("*.py"))
+NAMES = {
+    ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+    for parts in (path.relative_to(ROOT).with_suffix("").parts for path in PATHS)
+}
+MODULES = {module.name: module for module in map(Module, PATHS)}
+each_module = pytest.mark.parametrize("module", MODULES.values(), ids=list(MODULES))
+
+
+def fits(name: str, prefixes: tuple[str, ...]) -> bool:
+    return any(name == prefix or name.startswith(prefix + ".") for prefix in prefixes)
+
+
+def is_ours(name: str) -> bool:
+    return fits(name, HOUSES)
+
+
+@each_module
+def test_imports_point_one_way(module: Module) -> None:
+    """A room uses only the rooms below it."""
+    allowed = next(rooms for prefix, rooms in ARROWS if fits(module.name, (prefix,)))
+
+    wrong = {name for name in module.imports() if is_ours(name) and not fits(name, allowed + FOR_ALL)}
+
+    # `from gitmem import …` and `import gitmem` are the package itself, which imports nothing.
+    assert wrong - {"gitmem"} == set()
+
+
+@each_module
+def test_siblings_are_imported_relatively_where_the_installed_name_differs(module: Module) -> None:
+    """`import cli` works in the checkout and breaks installed, where the folder is `gitmem_cli`."""
+    absolute = set()
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.Import):
+            absolute |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            absolute.add(node.module or "")
+    typed = {name for name in absolute if module.name == "cli.driver" and fits(name, ("merge_driver",))}
+
+    assert {name for name in absolute - typed if fits(name, ("cli", "merge_driver"))} == set()
+
+
+@pytest.mark.parametrize("start", STARTS)
+def test_nothing_heavy_is_imported_at_the_front_door(start: str) -> None:
+    """Reading the sources: what runs on import reaches neither third parties nor slow parts of the library."""
+    seen: set[str] = set()
+    heavy: set[str] = set()
+    todo = [start]
+    while todo:
+        name = todo.pop()
+        if name in seen or name not in MODULES:
+            continue
+        seen.add(name)
+        todo += [".".join(name.split(".")[:depth]) for depth in range(1, name.count(".") + 1)]
+        for imported in MODULES[name].imports(at_top=True):
+            if is_ours(imported):
+                todo.append(imported)
+            elif imported not in LIGHT:
+                heavy.add(f"{name} → {imported}")
+
+    assert heavy == set()
+
+
+@pytest.mark.parametrize("start", STARTS)
+def test_nothing_heavy_is_loaded_by_the_front_door(start: str) -> None:
+    """Running it: a fresh interpreter has loaded nothing but ours and light modules after the import."""
+    code = f"import os, sys; before = set(sys.modules); import {start}; print(*sorted(set(sys.modules) - before))"
+
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", code], cwd=ROOT, capture_output=True, text=True, check=True, timeout=60
+    )
+
+    assert {name for name in done.stdout.split() if not is_ours(name)} <= LIGHT
+
+
+@pytest.mark.parametrize("room", ["errors", "place", "log.append", "log.log", "index.schema", "operations.signals",
+                                  "operations.inbox", "operations.store", "git.plumbing", "records"])  # fmt: skip
+def test_what_a_write_imports_is_free_of_third_parties(room: str) -> None:
+    """A signal is recorded without pydantic, dulwich, typer, rapidfuzz and without the slow modules of Python."""
+    slow = {"pydantic", "pydantic_core", "dulwich", "typer", "rapidfuzz", "filelock", "dataclasses", "pathlib",
+            "logging", "typing", "importlib.metadata", "secrets", "tempfile", "argparse"}  # fmt: skip
+    code = f"import sys; import gitmem.{room}; print(*sorted(sys.modules))"
+
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", code], cwd=ROOT, capture_output=True, text=True, check=True, timeout=60
+    )
+
+    assert set(done.stdout.split()) & slow == set()
+
+
+@each_module
+def test_files_are_short(module: Module) -> None:
+    """A room that passes 300 lines becomes a folder."""
+    assert len(module.text.splitlines()) <= FILE_LINES_MAX
+
+
+@each_module
+def test_functions_are_short(module: Module) -> None:
+    """Seventy lines can be read at once."""
+    functions = [
+        node for node in ast.walk(module.tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
+
+    long = [node.name for node in functions if (node.end_lineno or 0) - node.lineno >= FUNCTION_LINES_MAX]
+
+    assert long == []
+
+
+def test_no_module_is_forgotten() -> None:
+    """Every module is imported by another one, named in a table of modules, or an entry."""
+    used: set[str] = set()
+    for module in MODULES.values():
+        used |= {name for name in module.imports() if name != module.name}
+        for node in ast.walk(module.tree):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and len(node.value) < 80:
+                named = node.value.partition(":")[0]
+                used |= {named, f"gitmem.{named}", f"merge_driver{named}"}
+    modules = {name for name, module in MODULES.items() if not module.is_package}
+
+    assert modules - used - ENTRIES == set()
+
+
+@each_module
+def test_the_library_never_prints(module: Module) -> None:
+    """Only `cli/render` writes to standard output."""
+    if fits(module.name, ("cli.render",)):
+        return
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print":
+            assert any(keyword.arg == "file" for keyword in node.keywords), f"line {node.lineno} prints"
+        if isinstance(node, ast.Attribute) and ast.unparse(node) == "sys.stdout":
+            assert module.name == "cli.surroundings", f"line {node.lineno} reaches for standard output"
+
+
+@each_module
+def test_the_library_never_reads_the_environment(module: Module) -> None:
+    """`cli` reads it and passes values in; `gitmem.git.run` copies it for git."""
+    if fits(module.name, ("cli", "gitmem.git.run")):
+        return
+    words = {"os.environ", "os.environb", "os.getenv", "os.path.expanduser", "Path.home"}
+
+    found = {ast.unparse(node) for node in ast.walk(module.tree) if isinstance(node, ast.Attribute)} & words
+
+    assert found == set()
+
+
+@each_module
+def test_versions_are_not_looked_up_at_import(module: Module) -> None:
+    """`importlib.metadata` costs four times an empty Python."""
+    assert "importlib.metadata" not in set(module.imports(at_top=True))
+
+
+@each_module
+def test_every_module_says_what_it_is_for(module: Module) -> None:
+    """A docstring, and annotations that cost nothing at import."""
+    assert ast.get_docstring(module.tree)
+    if len(module.tree.body) > 1:
+        assert "from __future__ import annotations" in module.text

@@ -1,0 +1,73 @@
+"""What is built is what lies in the folders."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import gitmem
+
+ROOT = Path(__file__).resolve().parent.parent
+TEXT = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+PROJECT = tomllib.loads(TEXT)
+FOLDERS = {"gitmem": "gitmem", "cli": "gitmem_cli", "merge_driver": "gitmem_merge_driver"}
+
+
+def test_every_folder_of_code_is_a_package_of_the_wheel() -> None:
+    """The list is written by hand: a forgotten folder would be missing from the wheel."""
+    on_disk = set()
+    for folder, installed in FOLDERS.items():
+        for path in (ROOT / folder).rglob("*.py"):
+            inner = path.parent.relative_to(ROOT / folder).parts
+            on_disk.add(".".join([installed, *inner]))
+
+    assert set(PROJECT["tool"]["setuptools"]["packages"]) == on_disk
+
+
+def test_the_folders_are_mapped_to_names_that_are_ours_alone() -> None:
+    """`cli` and `merge_driver` are too common for site-packages."""
+    assert PROJECT["tool"]["setuptools"]["package-dir"] == {
+        installed: folder for folder, installed in FOLDERS.items()
+    }
+
+
+def test_every_dependency_has_its_reason_on_the_line() -> None:
+    """Whoever adds one says what for."""
+    listed = [*PROJECT["project"]["dependencies"]]
+    for group in PROJECT["dependency-groups"].values():
+        listed += [each for each in group if isinstance(each, str)]
+
+    for each in listed:
+        line = next(line for line in TEXT.splitlines() if f'"{each}"' in line)
+        assert re.search(r"#\s*\S+", line.partition(f'"{each}"')[2]), f"no reason for {each}"
+
+
+def test_every_lint_exception_has_its_reason() -> None:
+    """An ignored rule without a reason is a rule that nobody wanted."""
+    ignored = PROJECT["tool"]["ruff"]["lint"]["ignore"]
+
+    bare = [rule for rule in ignored if not re.search(rf'"{rule}",\s*#\s*\S', TEXT)]
+
+    assert bare == []
+
+
+def test_the_scripts_exist() -> None:
+    """Each console script names a module of the wheel and a function in it."""
+    back = {installed: folder for folder, installed in FOLDERS.items()}
+    for target in PROJECT["project"]["scripts"].values():
+        module, _, function = target.partition(":")
+        package, _, rest = module.partition(".")
+        path = ROOT / back[package] / f"{rest.replace('.', '/')}.py"
+        assert f"\ndef {function}(" in path.read_text(encoding="utf-8")
+
+
+def test_the_version_is_written_once_more_and_the_same() -> None:
+    """`gitmem.__version__` is a constant, because looking it up costs four times an empty Python."""
+    assert PROJECT["project"]["version"] == gitmem.__version__
+
+
+def test_the_library_is_marked_as_typed() -> None:
+    """Type checkers of those who import it look for this file."""
+    assert (ROOT / "gitmem" / "py.typed").exists()
+    assert PROJECT["tool"]["setuptools"]["package-data"]["gitmem"] == ["py.typed"]
