@@ -50,14 +50,18 @@ def inbox(
     bytes_most = number("--max-bytes", max_bytes, operation.MAX_BYTES)
     store = at.store()
     caller = at.caller() if for_ is None else at.caller_if_any()
-    if count:
-        counted = operation.count(store, caller, for_=for_)
-        show.say(at.json, counted, mail.count)
+    filtered = bool(wu or lane or thread or intent or from_ or since or all)
+    if count and not filtered:
+        show.say(at.json, operation.count(store, caller, for_=for_), mail.count)
         return 0
     reading = operation.read(
         store, caller, for_=for_, wu=wu, lane=lane, thread=thread, intent=intent, from_=from_,
         since=oldest, all=all, limit=most, max_bytes=bytes_most,
     )  # fmt: skip
+    if count:
+        fitting = operation.Count(reading.reader, len(reading.signals) + reading.more)
+        show.say(at.json, fitting, mail.count)
+        return 0
     was_read = show.say(at.json, reading, mail.inbox)
     if was_read and not no_mark:
         operation.mark(store, reading)
@@ -137,7 +141,6 @@ def signal(
     from gitmem.operations import signals
 
     text = _stdin() if message == "-" else text_of(message)
-    refuse_empty(to)
     sent = signals.send(
         at.store(), at.caller(), text, to=to, broadcast=broadcast, wu=wu, initiative=initiative, lane=lane,
         intent=intent, requires_ack=requires_ack, reply_to=reply_to, thread=thread, interrupt=interrupt,
@@ -178,18 +181,6 @@ def reply(
         at, message, reply_to=id, intent=decisions[0] if decisions else None, to=to, requires_ack=requires_ack,
         idempotency_key=idempotency_key, sync=sync, allow_secret=allow_secret, quiet=quiet,
     )  # fmt: skip
-
-
-def refuse_empty(to: Sequence[str]) -> None:
-    """An empty `--to` is a mistake of a script, never a broadcast."""
-    for value in to:
-        if not all(part.strip() for part in value.split(",")):
-            raise UsageError(
-                "--to has an empty name; nothing was written.",
-                hint="Name somebody, or say --broadcast.",
-                code="empty-recipient",
-                next=["gitmem roster"],
-            )
 
 
 def _publish(at: Surroundings, sent: Sent) -> None:

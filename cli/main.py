@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import sys
 
+from . import quick
+from .render import out
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,9 +21,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         argv: The arguments after the program's name; those of the process when None.
     """
     args = list(sys.argv[1:] if argv is None else argv)
+    out.begin()
     try:
-        from . import quick
-
         answered = quick.answer(args)  # None: not a shape that it knows
         if answered is not None:
             return answered

@@ -41,6 +41,14 @@ Message = Annotated[str, typer.Argument(metavar="MESSAGE", help="The text; - rea
 SignalId = Annotated[str, typer.Argument(metavar="ID", help="A signal id, or a unique prefix of it.")]
 AnyId = Annotated[str, typer.Argument(metavar="ID", help="An id, or a unique prefix of it.")]
 
+AllowForeign = Annotated[
+    bool, typer.Option("--allow-foreign", help="Join a log of another project; that can't be undone.")
+]
+TIMEOUT = "30s"
+Timeout = Annotated[
+    str, typer.Option("--timeout", metavar="30s", help="How long a remote may take each time.")
+]
+
 _COMMON = (
     inspect.Parameter("directory", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Directory),
     inspect.Parameter("as_", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=As),

@@ -98,7 +98,7 @@ class Stage:
     def _tell(self, step: Step, name: str = "", hide: Sequence[str] = ()) -> None:
         lines = [f"{step.where} {name}$ {step.command}" if name else f"{step.where}$ {step.command}"]
         seen = [line for line in step.output.splitlines() if not line.startswith(("next:", *hide))]
-        lines += [f"    {line}".rstrip() for line in seen]
+        lines += [f"    {line}".rstrip() for line in "\n".join(seen).rstrip().split("\n") if seen]
         if step.status:
             lines.append(f"    (exit {step.status})")
         self.tell(lines)

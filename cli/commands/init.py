@@ -6,13 +6,11 @@ from typing import Annotated
 
 import typer
 
-from gitmem.errors import UsageError
-
 from .. import driver
+from ..options import TIMEOUT, AllowForeign, Timeout
 from ..render import show, upkeep
 from ..surroundings import Surroundings
-
-PLACES = ("branch", "hidden")
+from ..values import duration
 
 
 def init(
@@ -26,22 +24,22 @@ def init(
     uninstall: Annotated[
         bool, typer.Option("--uninstall", help="Take out of git's config what init put in.")
     ] = False,
+    allow_foreign: AllowForeign = False,
+    timeout: Timeout = TIMEOUT,
 ) -> int:
     """Set this repository up: the log, the remote's log, and the merge driver. May be repeated."""
     from gitmem.operations import init as operation
 
-    if publish is not None and publish not in PLACES:
-        raise UsageError(
-            f"--publish is branch or hidden, not {publish!r}; nothing was changed.",
-            code="bad-publish",
-            suggestions=PLACES,
-        )
     store = at.store(lives_on=True)
     if uninstall:
-        found = operation.uninstall(store)
-        driver.uninstall(store.place)
-    else:
-        found = operation.init(store, program=driver.program(), publish=publish)
-        driver.install(store.place)
-    show.say(at.json, found, upkeep.init)
+        changed = driver.uninstall(store.place)
+        left = operation.uninstall(store)
+        lines = upkeep.uninstalled(left, changed)
+        show.say_values(at.json, {**left.as_json(), "changed": changed}, lines, left.next)
+        return 0
+    program = driver.program()
+    found = operation.init(store, publish=publish, allow_foreign=allow_foreign, timeout=duration(timeout))
+    changed = driver.install(store.place)
+    values = {**found.as_json(), "program": program, "changed": changed}
+    show.say_values(at.json, values, upkeep.init(found, program, changed), found.next)
     return 0

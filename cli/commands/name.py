@@ -16,7 +16,7 @@ def add(at: Surroundings, names: Names) -> int:
     """Add names to the pool."""
     from gitmem.operations import names as operation
 
-    show.say(at.json, operation.add(at.store(), at.caller_if_any(), *names), people.names_changed)
+    show.say(at.json, operation.add(at.store(), at.caller_if_any(), names), people.names_changed)
     return 0
 
 
@@ -24,7 +24,7 @@ def remove(at: Surroundings, names: Names) -> int:
     """Take names out of the pool; whoever has one keeps it."""
     from gitmem.operations import names as operation
 
-    show.say(at.json, operation.remove(at.store(), at.caller_if_any(), *names), people.names_changed)
+    show.say(at.json, operation.remove(at.store(), at.caller_if_any(), names), people.names_changed)
     return 0
 
 

@@ -6,11 +6,10 @@ from typing import Annotated
 
 import typer
 
+from ..options import TIMEOUT, AllowForeign, Timeout
 from ..render import show, upkeep
 from ..surroundings import Surroundings
 from ..values import duration
-
-TIMEOUT = "60s"
 
 
 def sync(
@@ -19,12 +18,8 @@ def sync(
         list[str] | None, typer.Argument(metavar="REMOTE", help="Remotes; the branch's upstream if none.")
     ] = None,
     all: Annotated[bool, typer.Option("--all", help="All remotes.")] = False,
-    allow_foreign: Annotated[
-        bool, typer.Option("--allow-foreign", help="Join a log of another project; that can't be undone.")
-    ] = False,
-    timeout: Annotated[
-        str, typer.Option("--timeout", metavar="60s", help="How long a remote may take.")
-    ] = TIMEOUT,
+    allow_foreign: AllowForeign = False,
+    timeout: Timeout = TIMEOUT,
 ) -> int:
     """Fetch what other machines wrote, and push what was written here."""
     from gitmem.operations import sync as operation

@@ -9,9 +9,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from gitmem.operations.names import Changed, Names
     from gitmem.operations.roster import Roster, WhoAmI
-
-    from gitmem.operations.names import Names
     from gitmem.operations.sessions import Ended, Session, Sessions, Started
 
 NAMES_SHOWN = 30
@@ -78,11 +77,15 @@ def names(found: Names) -> list[str]:
     return lines
 
 
-def names_changed(found: Names) -> list[str]:
-    where = "as before"
-    if found.commit or found.queued:
+def names_changed(found: Changed) -> list[str]:
+    lines = []
+    if found.names:
         where = f"commit {found.commit[:12]}" if found.commit else "queued"
-    return [f"{each.origin}: {plain(each.name)}{SEPARATOR}{where}" for each in found.names]
+        verb = "added" if found.event == "add" else "removed"
+        lines.append(f"{verb}: {plain(', '.join(found.names))}{SEPARATOR}{where}")
+    if found.unchanged:
+        lines.append(f"as before: {plain(', '.join(found.unchanged))}")
+    return lines
 
 
 def whoami(found: WhoAmI) -> list[str]:

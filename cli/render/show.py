@@ -7,7 +7,7 @@ from .out import with_next
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import TypeVar
 
     from gitmem.operations.outcome import Outcome
@@ -22,6 +22,15 @@ def say(json: bool, outcome: Answer, lines: Callable[[Answer], Sequence[str]]) -
 
         return write(as_json(outcome))
     return write(with_next(lines(outcome), getattr(outcome, "next", ())))
+
+
+def say_values(json: bool, values: Mapping[str, object], lines: Sequence[str], next: Sequence[str]) -> bool:
+    """The same for an answer that is put together of several."""
+    if json:
+        from .as_json import as_json
+
+        return write(as_json({**values, "next": list(next)}))
+    return write(with_next(lines, next))
 
 
 def say_lines(lines: Sequence[str]) -> bool:

@@ -7,7 +7,11 @@ from .text import plural
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from gitmem.operations.doctor import Report
+
+    from gitmem.operations.init import Initialised, Uninstalled
     from gitmem.operations.sync import RemoteState, Synced
 
 
@@ -25,6 +29,35 @@ def _remote(each: RemoteState) -> str:
     if each.state == "synced":
         return f"{name}: received {plural(each.received, 'line')}, sent {each.sent}{said}"
     return f"{name}: {each.state}{said}"
+
+
+def init(found: Initialised, program: str, changed: Sequence[str]) -> list[str]:
+    states = {
+        "started": f"Started the log at {found.log}",
+        "adopted": f"Adopted the log that there was, at {found.log}",
+        "present": f"The log is at {found.log}, as before",
+    }
+    places = {"branch": "the branch gitmem", "hidden": found.log + ", which forges hide"}
+    lines = [
+        states.get(found.state, found.state),
+        f"remotes keep it in {places.get(found.publish, found.publish)}",
+    ]
+    if found.remote is not None:
+        lines.append(_remote(found.remote))
+    lines.append(f"git merges its files with {harmless(program, keep='')}")
+    return [*lines, *_changed(changed), *(harmless(line) for line in found.remarks)]
+
+
+def uninstalled(found: Uninstalled, changed: Sequence[str]) -> list[str]:
+    lines = _changed(changed) or ["The merge driver was not installed; nothing was changed"]
+    if found.kept:
+        lines.append(f"left alone: {', '.join(harmless(each, keep='') for each in found.kept)}")
+    lines += [harmless(line) for line in found.remarks]
+    return lines + [f"to delete that too: {harmless(each)}" for each in found.remove]
+
+
+def _changed(changed: Sequence[str]) -> list[str]:
+    return [f"changed {harmless(each, keep='')}" for each in changed]
 
 
 def doctor(found: Report) -> list[str]:

@@ -157,9 +157,14 @@ def _for_other(log: Log, tip: str, shared: Tip | None) -> str:
 
 
 def _received(log: Log, remote: Remote, before: Sequence[str]) -> int:
+    """How many lines the remote had that were not here; of a log of an older epoch nothing is taken in."""
+    local = log.git.tip(ref.LOG_REF)
+    epoch = settle.own_tip(log, local).format.epoch if local is not None else 0
     count = 0
     seen = list(before)
     for tip in remote.tips:
+        if tip.format.epoch < epoch:
+            continue
         count += trees.new_lines(log.git, tip.tree, seen)
         seen.append(tip.tree)
     return count

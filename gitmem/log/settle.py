@@ -153,8 +153,8 @@ def _repaired(log: Log, top: str, tree: str, changes: Changes) -> str:
     """One commit with what the union has and the replayed commits do not bring."""
     who = Signature(*(log.committer or ref.NOBODY), log.now() // 1_000_000)
     count = sum(_lines_in(log.git, tree, path, change) for path, change in changes.items())
-    lines = f"{count} line{'' if count == 1 else 's'}"
-    message = f"Repair: {lines} that were missing\n" if count else "Repair: the form of the log's files\n"
+    lines = f"{count} lines that were" if count != 1 else "1 line that was"
+    message = f"Repair: {lines} missing\n" if count else "Repair: the form of the log's files\n"
     return log.git.write([Draft(changes, who, who, message)], top)[0]
 
 

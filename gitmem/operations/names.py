@@ -72,7 +72,7 @@ def remove(store: Store, caller: Caller | None, names: Sequence[str]) -> Changed
 
 def listing(store: Store) -> Names:
     """The names of the pool, least recently used first."""
-    shipped, held = {fold(name) for name in POOL}, _held(store)
+    shipped, held = {fold(name) for name in POOL}, _held(store, store.now())
     found = [
         Name(name, "shipped" if fold(name) in shipped else "added", held.get(fold(name)))
         for name in _by_use(store)
@@ -113,7 +113,7 @@ def claim(store: Store, name: str, *, session_id: str | None = None) -> None:
     Raises: UsageError `bad-name`, or `name-in-use` with three names that are free.
     """
     check(name)
-    holder = _held(store).get(fold(name))
+    holder = _held(store, store.log.clock.tick()).get(fold(name))
     if holder is None or holder == session_id:
         return
     free = suggestions(store, name)
@@ -128,7 +128,7 @@ def claim(store: Store, name: str, *, session_id: str | None = None) -> None:
 
 def suggestions(store: Store, name: str) -> list[str]:
     """Three names that nobody holds: two after the one that was asked for, and one from the pool."""
-    held = _held(store)
+    held = _held(store, store.log.clock.tick())
     found: list[str] = []
     number = 2
     while len(found) < 2:
@@ -143,7 +143,7 @@ def pick(store: Store) -> str:
 
     None that is within two edits of a held one; `<Name>-2` and so on where the pool is exhausted.
     """
-    held = _held(store)
+    held = _held(store, store.log.clock.tick())
     order = list(_by_use(store)) or list(POOL)
     shipped = {fold(name) for name in POOL}
     strangers = held.keys() - shipped  # the names that ship are known to be far enough from each other
@@ -152,18 +152,19 @@ def pick(store: Store) -> str:
         rivals = strangers if folded in shipped else held.keys()
         if folded not in held and not any(is_within(folded, other, NEAR_EDITS) for other in rivals):
             return name
+    taken = [name for name in order if fold(name) in held] or order
     number = 2
     while True:
-        for name in order:
+        for name in taken:
             if fold(f"{name}-{number}") not in held:
                 return f"{name}-{number}"
         number += 1
 
 
-def _held(store: Store) -> dict[str, str]:
-    """The names that are held now, folded, and by which session."""
+def _held(store: Store, now: int) -> dict[str, str]:
+    """The names that are held at that time, folded, and by which session."""
     rows = store.db().execute(
-        "SELECT shown_fold, session_id FROM tenure WHERE until > ? ORDER BY claimed DESC", (store.now(),)
+        "SELECT shown_fold, session_id FROM tenure WHERE until > ? ORDER BY claimed DESC", (now,)
     )
     return dict(rows.fetchall())
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class Roster(Outcome):
     """Sessions, each with its name, whereabouts, `status`, `last_seen` and how much is `unread`."""
 
-    __slots__ = ("sessions", "next")
+    __slots__ = ("sessions", "next")  # noqa: RUF023  # the order of the JSON shape
 
     def __init__(self, sessions: Sequence[dict[str, object]], next: Sequence[str]) -> None:
         self.sessions = list(sessions)

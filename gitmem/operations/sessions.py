@@ -65,7 +65,7 @@ class Ended(Session):
 class Sessions(Outcome):
     """The sessions that the log has, last seen first."""
 
-    __slots__ = ("sessions", "next")
+    __slots__ = ("sessions", "next")  # noqa: RUF023  # the order of the JSON shape
 
     def __init__(self, found: Sequence[Presence], next: Sequence[str]) -> None:
         self.sessions = [row(one) for one in found]

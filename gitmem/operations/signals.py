@@ -125,7 +125,7 @@ def send(
     stream, line = store.line("signal", fields, allow_secret=allow_secret)
     appended = _record(store, caller, stream, line, fields, resolved)
     sent = Sent(_shown(line, fields), appended.commit, resolved)
-    sent.warnings = [each.remark for each in resolved if each.remark]
+    sent.warnings = [remark for remark in (caller.remark, *(each.remark for each in resolved)) if remark]
     sent.next = _next(store, sent, resolved)
     return sent
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
+from rapidfuzz.distance import Levenshtein
 
 from gitmem import records
 from gitmem.index import catch_up, schema
 from gitmem.index.schema import Index
 from gitmem.operations import presence, tenure, views
 from gitmem.operations.spelling import fold, is_mixed, is_within, root
-from rapidfuzz.distance import Levenshtein
 
 START = 1_793_000_000_000_000
 HOUR = 3_600_000_000
@@ -67,19 +67,25 @@ def plainly_shown(index: Index) -> list[tuple[object, ...]]:
     ).fetchall()
     done: list[tuple[int, str]] = []
     found = []
-    for claimed, _, until, name, id in tenures:
+    for claimed, _, until, name, session_id in tenures:
         taken = {folded for end, folded in done if end > claimed}
         options = [name, *(f"{name}-{number}" for number in range(2, 99))]
         free = next(option for option in options if fold(option) not in taken)
         done.append((until, fold(free)))
-        found.append((id, claimed, free))
+        found.append((session_id, claimed, free))
     return sorted(found)
 
 
 moments = st.integers(0, 12).map(lambda step: step * 20 * HOUR)
 lines = st.lists(
     st.one_of(
-        st.builds(session, st.sampled_from(IDS), moments, st.sampled_from(("start", "change", "end")), st.sampled_from(NAMES)),
+        st.builds(
+            session,
+            st.sampled_from(IDS),
+            moments,
+            st.sampled_from(("start", "change", "end")),
+            st.sampled_from(NAMES),
+        ),
         st.builds(signal, st.sampled_from(IDS), moments, st.integers(0, 30)),
     ),
     unique=True,
@@ -178,7 +184,9 @@ def test_of_each_field_the_latest_value_counts() -> None:
         [session(IDS[0], 0, "start", "Planck", wu_id="WU-1", lane="docs")],
     )
 
-    assert index.db.execute("SELECT wu_id, lane, started FROM session").fetchall() == [("WU-2", "docs", START)]
+    assert index.db.execute("SELECT wu_id, lane, started FROM session").fetchall() == [
+        ("WU-2", "docs", START)
+    ]
 
 
 def test_a_time_that_is_none_costs_only_that_line() -> None:
@@ -188,7 +196,9 @@ def test_a_time_that_is_none_costs_only_that_line() -> None:
     index = schema.in_memory(views.VIEWS, records.read)
     index.reshape()
     rows = [schema.Row(number, each, records.read(each) or {}) for number, each in enumerate((odd, line), 1)]
-    index.db.executemany("INSERT INTO line (id, body) VALUES (?, ?)", [(row.id, row.line.decode()) for row in rows])
+    index.db.executemany(
+        "INSERT INTO line (id, body) VALUES (?, ?)", [(row.id, row.line.decode()) for row in rows]
+    )
     tenure.add(index.db, rows)
 
     assert shown(index) == {IDS[0]: "Planck"}
@@ -203,7 +213,14 @@ def test_edits_are_counted_as_rapidfuzz_counts_them(one: str, other: str, most: 
 def test_scripts_mixed_in_a_word_are_found() -> None:
     """Japanese, which mixes by nature, and accents are not meant."""
     mixed = ("Pl\u0430nck", "\u0420lanck", "\u03b1lpha", "dev\u6771")
-    plain = ("Planck", "\u041f\u043b\u0430\u043d\u043a", "M\u00fcller", "\u6771\u4eac\u30bf\u30ef\u30fc", "dev-2", "\uff24\uff25v")
+    plain = (
+        "Planck",
+        "\u041f\u043b\u0430\u043d\u043a",
+        "M\u00fcller",
+        "\u6771\u4eac\u30bf\u30ef\u30fc",
+        "dev-2",
+        "\uff24\uff25v",
+    )
 
     assert [text for text in (*mixed, *plain) if is_mixed(text)] == list(mixed)
 

@@ -1,0 +1,181 @@
+"""Who calls: each source in its turn, and a refusal wherever two could be meant."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gitmem.errors import UsageError
+from gitmem.operations import caller, sessions
+from gitmem.operations.caller import Who
+from gitmem.operations.store import Store
+
+from .desks import HOUR, MINUTE, Clock, acting, open_store, say, worktree
+
+IDENTITY = "codex:implementer:host42"
+HARNESS = ("CLAUDE_CODE_SESSION_ID", "0190-abcd")
+
+
+def found(store: Store, **who: Any) -> caller.Caller:
+    one = caller.find(store, Who(**who))
+    assert one
+    return one
+
+
+def test_the_sources_in_their_order(repo: Path) -> None:
+    """`--as`, then GITMEM_SESSION, then the harness, then a person."""
+    store = open_store(repo, Clock())
+    one, two = sessions.start(store, Who(), name="One"), sessions.start(store, Who())
+    three = sessions.start(store, Who(harness=HARNESS))
+    everything: dict[str, object] = {
+        "as_": "One", "session": two.session_id, "harness": HARNESS, "terminal": True,
+    }  # fmt: skip
+    seen = []
+    for name in ("as_", "session", "harness", "terminal"):
+        seen.append(found(store, **everything).reader)
+        del everything[name]
+
+    assert seen == [one.session_id, two.session_id, three.session_id, "human:person@example.org"]
+
+
+@pytest.mark.parametrize("how", ["id", "identity", "name"])
+def test_as_takes_an_exact_id_identity_or_live_name(repo: Path, how: str) -> None:
+    """And is the session then, where it is one session."""
+    store = open_store(repo, Clock())
+    one = sessions.start(store, Who(), agent_identity=IDENTITY, name="Planck")
+    text = {"id": one.session_id, "identity": IDENTITY, "name": "Planck"}[how]
+    me = found(store, as_=text)
+
+    assert (me.reader, me.session_id, me.author) == (IDENTITY, one.session_id, f"Planck <{IDENTITY}@gitmem>")
+    assert (me.role, me.workspace, me.raw, me.is_person) == ("implementer", None, False, False)
+
+
+@pytest.mark.parametrize("text", ["planck", "Planc", "sess-000000", "codex:implementer:host43", "", "nobody"])
+def test_as_is_never_a_guess(repo: Path, text: str) -> None:
+    """Not folded, not a prefix, not fuzzy; also where the command needs nobody."""
+    store = open_store(repo, Clock())
+    sessions.start(store, Who(), agent_identity=IDENTITY, name="Planck")
+    with pytest.raises(UsageError) as caught:
+        caller.find(store, Who(as_=text), must=False)
+
+    assert caught.value.code == "unknown-session"
+
+
+def test_an_identity_with_two_sessions_here_is_no_session(repo: Path) -> None:
+    """It reads and writes as the identity alone."""
+    store = open_store(repo, Clock())
+    sessions.start(store, Who(), agent_identity=IDENTITY)
+    sessions.start(store, Who(), agent_identity=IDENTITY)
+    me = found(store, as_=IDENTITY)
+
+    assert (me.reader, me.session_id, me.identity) == (IDENTITY, None, IDENTITY)
+
+
+@pytest.mark.parametrize("session", ["sess-unknown00", "nonsense", "../../x", "\x1b[2J"])
+def test_an_unknown_session_is_an_error(repo: Path, session: str) -> None:
+    """The sentence passes no escape on; where nobody is needed it does not matter."""
+    store = open_store(repo, Clock())
+    with pytest.raises(UsageError) as caught:
+        caller.find(store, Who(session=session))
+
+    assert (caught.value.status, caught.value.code) == (2, "unknown-session")
+    assert caught.value.message.isprintable()
+    assert caller.find(store, Who(session=session), must=False) is None
+
+
+def test_an_ended_session_is_an_error(repo: Path) -> None:
+    """By GITMEM_SESSION and by `--as`."""
+    store = open_store(repo, Clock())
+    one = sessions.start(store, Who())
+    sessions.end(store, acting(store, one))
+    for who in (Who(session=one.session_id), Who(as_=one.session_id)):
+        with pytest.raises(UsageError) as caught:
+            caller.find(store, who)
+        assert caught.value.code == "ended-session"
+
+
+def test_a_raw_harness_id_is_the_reader(repo: Path) -> None:
+    """Without a session started with it, or when that one has ended; the next step is to start one."""
+    store = open_store(repo, Clock())
+    me = found(store, harness=HARNESS)
+    assert (me.reader, me.session_id, me.raw, me.next) == (
+        HARNESS[1],
+        HARNESS[1],
+        True,
+        ["gitmem session start"],
+    )
+    say(store, me)
+
+    one = sessions.start(store, Who(harness=HARNESS))
+    assert found(store, harness=HARNESS).reader == one.session_id
+    sessions.end(store, acting(store, one))
+    assert found(store, harness=HARNESS).raw
+
+
+def test_without_a_word_the_one_live_session_of_this_worktree_calls(tmp_path: Path, repo: Path) -> None:
+    """Known from the local file; a session of another worktree is not meant."""
+    side = worktree(repo, tmp_path / "side")
+    clock = Clock()
+    here, there = open_store(repo, clock), open_store(side, clock)
+    one = sessions.start(here, Who())
+    me = found(here)
+
+    assert (me.session_id, me.source) == (one.session_id, "worktree")
+    assert me.remark and one.display_name in me.remark
+    assert found(there).is_person
+    clock.forward(16 * MINUTE)
+    assert (found(here).is_person, found(here).source) == (True, "nobody")
+
+
+def test_a_terminal_is_a_person_whoever_is_live(repo: Path) -> None:
+    """An agent's session in this worktree is not the person's."""
+    store = open_store(repo, Clock())
+    sessions.start(store, Who())
+    me = found(store, terminal=True)
+
+    assert (me.reader, me.author, me.session_id) == (
+        "human:person@example.org", "Test Person <person@example.org>", None,
+    )  # fmt: skip
+
+
+def test_two_live_sessions_and_no_word_is_an_error(repo: Path) -> None:
+    """With both to choose from; where nobody is needed it does not matter."""
+    store = open_store(repo, Clock())
+    ids = [sessions.start(store, Who()).session_id for _ in range(2)]
+    with pytest.raises(UsageError) as caught:
+        caller.find(store, Who())
+
+    assert (caught.value.status, caught.value.code) == (2, "which-session")
+    assert sorted(caught.value.next) == sorted(f"gitmem whoami --as {each}" for each in ids)
+    assert caller.find(store, Who(), must=False) is None
+    assert caller.says_nobody(store, Who())
+
+
+def test_a_person_without_mail_may_look_and_not_act(repo: Path) -> None:
+    """Acting says which command to run."""
+    store = open_store(repo, Clock(), mail=None)
+    assert caller.find(store, Who(terminal=True), must=False) is None
+    with pytest.raises(UsageError) as caught:
+        caller.find(store, Who(terminal=True))
+
+    assert (caught.value.status, caught.value.next[0]) == (2, "git config user.email you@example.org")
+
+
+def test_a_session_that_has_been_silent_for_long_can_still_act(repo: Path) -> None:
+    """Gone is not ended."""
+    clock = Clock()
+    store = open_store(repo, clock)
+    one = sessions.start(store, Who())
+    clock.forward(100 * HOUR)
+
+    assert acting(store, one).session_id == one.session_id
+
+
+def test_who_is_silent_only_where_nothing_is_said() -> None:
+    """The identity of the surroundings does not say who calls."""
+    assert Who(identity="a:b:c").is_silent
+    assert not any(
+        each.is_silent for each in (Who(as_="x"), Who(session="x"), Who(harness=HARNESS), Who(terminal=True))
+    )

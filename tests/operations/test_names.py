@@ -1,0 +1,143 @@
+"""The pool: which name a new session gets, and how names enter and leave."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gitmem.errors import UsageError
+from gitmem.operations import caller, names, sessions
+from gitmem.operations.caller import Who
+from gitmem.operations.pool import POOL
+from gitmem.operations.store import Store
+
+from .desks import HOUR, Clock, acting, carry, new_repo, open_store
+
+
+def small_pool(monkeypatch: pytest.MonkeyPatch, *pool: str) -> None:
+    monkeypatch.setattr(names, "POOL", pool)
+
+
+def start(store: Store) -> sessions.Started:
+    return sessions.start(store, Who())
+
+
+def test_the_least_recently_used_name_is_next(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """First those that were never used, in the pool's order; then the one whose holder ended first."""
+    small_pool(monkeypatch, "Curie", "Planck", "Noether")
+    clock = Clock()
+    store = open_store(repo, clock)
+    given = [start(store) for _ in range(3)]
+    for each in (given[1], given[2], given[0]):
+        clock.forward(HOUR)
+        sessions.end(store, acting(store, each))
+
+    assert [each.display_name for each in given] == ["Curie", "Planck", "Noether"]
+    assert [start(store).display_name for _ in range(3)] == ["Planck", "Noether", "Curie"]
+
+
+def test_an_exhausted_pool_gives_numbers(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`<Name>-2` for each name, then `-3`."""
+    small_pool(monkeypatch, "Curie", "Planck")
+    store = open_store(repo, Clock())
+
+    assert [start(store).display_name for _ in range(5)] == [
+        "Curie",
+        "Planck",
+        "Curie-2",
+        "Planck-2",
+        "Curie-3",
+    ]
+
+
+def test_no_name_is_given_out_within_two_edits_of_one_in_use(repo: Path) -> None:
+    """Of names that somebody asked for, too; afterwards it is given out."""
+    store = open_store(repo, Clock())
+    odd = sessions.start(store, Who(), name=POOL[0] + "x")
+    assert start(store).display_name == POOL[1]
+    sessions.end(store, acting(store, odd))
+
+    assert start(store).display_name == POOL[0]
+
+
+def test_an_added_name_is_kept_from_those_in_use(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An added name may be near to one of the pool."""
+    small_pool(monkeypatch, "Curie", "Planck")
+    store = open_store(repo, Clock())
+    names.add(store, None, ["Plank"])
+
+    assert [start(store).display_name for _ in range(3)] == ["Curie", "Planck", "Curie-2"]
+
+
+def test_a_name_that_is_asked_for_is_given_as_asked(repo: Path) -> None:
+    """`dev-2` beside `dev-1`: only the pool keeps a distance."""
+    store = open_store(repo, Clock())
+
+    assert [sessions.start(store, Who(), name=each).display_name for each in ("dev-1", "dev-2", "dev")] == [
+        "dev-1", "dev-2", "dev",
+    ]  # fmt: skip
+
+
+def test_names_enter_and_leave_the_pool(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is so already is not recorded again; nobody has to be anybody for it."""
+    small_pool(monkeypatch, "Curie", "Planck")
+    store = open_store(repo, Clock())
+    assert names.add(store, None, ["Hopper", "curie"]).as_json() == {
+        "event": "add", "names": ["Hopper"], "unchanged": ["curie"], "commit": store.git.tip("refs/gitmem/log"),
+        "queued": False, "next": ["gitmem name list", "gitmem session start"],
+    }  # fmt: skip
+    assert names.remove(store, caller.find(store, Who(terminal=True)), ["CURIE", "Nobody"]).unchanged == [
+        "Nobody"
+    ]
+    assert [(each.name, each.origin) for each in names.listing(store).names] == [
+        ("Planck", "shipped"),
+        ("Hopper", "added"),
+    ]
+    assert names.add(store, None, ["Curie"]).names == ["Curie"]
+    assert [each.name for each in names.listing(store).names] == ["Curie", "Planck", "Hopper"]
+
+
+def test_the_list_says_who_holds_a_name(repo: Path) -> None:
+    """The free ones stand before the used."""
+    clock = Clock()
+    store = open_store(repo, clock)
+    one = start(store)
+    clock.forward(HOUR)
+    found = names.listing(store).names
+
+    assert (found[-1].name, found[-1].held_by, found[0].held_by) == (POOL[0], one.session_id, None)
+
+
+def test_an_empty_pool_still_gives_names(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody removed them all."""
+    small_pool(monkeypatch, "Curie")
+    store = open_store(repo, Clock())
+    names.remove(store, None, ["Curie"])
+
+    assert start(store).display_name == "Curie"
+
+
+@pytest.mark.parametrize("name", ["", "a,b", "Pl\u0430nck", "sess-123456", "a\u2028b"])
+def test_what_nobody_may_be_called_does_not_enter(repo: Path, name: str) -> None:
+    """Nothing is written."""
+    store = open_store(repo, Clock())
+    with pytest.raises(UsageError):
+        names.add(store, None, ["Fine", name])
+    assert store.git.tip("refs/gitmem/log") is None
+
+
+def test_two_clones_agree_on_the_pool(tmp_path: Path, repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The later of two records about one name counts, wherever it was written."""
+    small_pool(monkeypatch, "Curie")
+    clock = Clock()
+    here, there = open_store(repo, clock), open_store(new_repo(tmp_path / "other"), clock)
+    names.add(here, None, ["Hopper"])
+    clock.forward(HOUR)
+    names.add(there, None, ["hopper"])
+    clock.forward(HOUR)
+    names.remove(here, None, ["Hopper"])
+    carry(here, there)
+
+    assert [each.name for each in names.listing(here).names] == ["Curie"]
+    assert [each.name for each in names.listing(there).names] == ["Curie"]

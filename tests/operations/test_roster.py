@@ -1,0 +1,119 @@
+"""Who is here, as everybody sees it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from gitmem.operations import caller, presence, roster, sessions
+from gitmem.operations.caller import Who
+
+from .desks import HOUR, START, Clock, acting, carry, new_repo, open_store, say
+
+IDENTITY = "codex:implementer:host42"
+
+
+def test_the_roster_has_every_field_of_its_shape(repo: Path) -> None:
+    """Also the empty ones."""
+    clock = Clock()
+    store = open_store(repo, clock)
+    one = sessions.start(store, Who(), agent_identity=IDENTITY, name="Planck", wu="WU-1", lane="docs")
+    say(store, acting(store, sessions.start(store, Who(), name="Curie")))
+    clock.forward(HOUR)
+    found = roster.roster(store, "Planck")
+
+    assert found.as_json() == {
+        "sessions": [
+            {
+                "session_id": one.session_id, "display_name": "Planck", "agent_identity": IDENTITY,
+                "reader_identity": IDENTITY, "role": "implementer", "wu_id": "WU-1", "initiative_id": None,
+                "lane": "docs", "worktree": "repo", "client": None, "workspace_id": None, "here": True,
+                "status": "idle", "last_seen": presence.iso(START + 1), "unread": 1,
+            }
+        ],
+        "next": ["gitmem signal 'your message' --to Planck", "gitmem inbox"],
+    }  # fmt: skip
+
+
+def test_gone_and_ended_are_listed_with_all(repo: Path) -> None:
+    """And the last seen stands first."""
+    clock = Clock()
+    store = open_store(repo, clock)
+    ended = sessions.start(store, Who(), name="Ended")
+    sessions.start(store, Who(), name="Gone")
+    sessions.end(store, acting(store, ended))
+    clock.forward(30 * HOUR)
+    sessions.start(store, Who(), name="Live")
+
+    assert [each["display_name"] for each in roster.roster(store).sessions] == ["Live"]
+    assert [each["display_name"] for each in roster.roster(store, all=True).sessions] == [
+        "Live",
+        "Ended",
+        "Gone",
+    ]
+
+
+def test_a_query_is_a_fuzzy_look(repo: Path) -> None:
+    """Names, identities, roles, work units and worktrees, misspelt or in part; best first."""
+    clock = Clock()
+    store = open_store(repo, clock)
+    sessions.start(store, Who(), agent_identity=IDENTITY, name="Planck", wu="WU-123")
+    clock.forward(HOUR)
+    sessions.start(store, Who(), agent_identity="claude:reviewer:desk", name="Noether", lane="docs")
+
+    def names(query: str) -> list[object]:
+        return [each["display_name"] for each in roster.roster(store, query).sessions]
+
+    assert [names(each) for each in ("plank", "PLANCK", "implementer", "WU-123", "host42")] == [
+        ["Planck"]
+    ] * 5
+    assert [names(each) for each in ("reviewer", "docs", "Nöther")] == [["Noether"]] * 3
+    assert names("repo") == ["Noether", "Planck"]
+    assert names("zzzz") == []
+    assert roster.roster(store, "zz'zz").next == ["gitmem session start", "gitmem roster 'zz'\"'\"'zz' --all"]
+
+
+def test_other_clones_see_the_time_of_the_last_record(tmp_path: Path, repo: Path) -> None:
+    """A heartbeat is local."""
+    clock = Clock()
+    here, there = open_store(repo, clock), open_store(new_repo(tmp_path / "other"), clock)
+    one = sessions.start(here, Who())
+    carry(here, there)
+    clock.forward(HOUR)
+    sessions.touch(here, acting(here, one))
+    rows = [roster.roster(store).sessions[0] for store in (here, there)]
+
+    assert [(row["here"], row["status"]) for row in rows] == [(True, "live"), (False, "idle")]
+
+
+def test_an_empty_roster_says_what_to_do(repo: Path) -> None:
+    """A new clone."""
+    assert roster.roster(open_store(repo, Clock())).as_json() == {
+        "sessions": [], "next": ["gitmem session start", "gitmem roster --all"],
+    }  # fmt: skip
+
+
+def test_whoami_says_what_others_see(repo: Path) -> None:
+    """Ids, name, headline and unread."""
+    store = open_store(repo, Clock())
+    one = sessions.start(store, Who(), agent_identity=IDENTITY, name="Planck", wu="WU-1", lane="docs")
+    say(store, acting(store, sessions.start(store, Who())))
+
+    assert roster.whoami(store, acting(store, one)).as_json() == {
+        "reader_identity": IDENTITY, "session_id": one.session_id, "agent_identity": IDENTITY,
+        "display_name": "Planck", "wu_id": "WU-1", "initiative_id": None, "lane": "docs", "worktree": "repo",
+        "status": "live", "headline": f"Planck ({IDENTITY}) in repo on WU-1 in lane docs", "unread": 1,
+        "remark": None, "next": ["gitmem inbox", "gitmem roster"],
+    }  # fmt: skip
+
+
+def test_whoami_of_those_without_a_session(repo: Path) -> None:
+    """A person, and a harness that started none."""
+    store = open_store(repo, Clock())
+    person = caller.find(store, Who(terminal=True))
+    raw = caller.find(store, Who(harness=("CODEX_THREAD_ID", "t-1")))
+    assert person and raw
+    found = [roster.whoami(store, each) for each in (person, raw)]
+
+    assert [each.reader_identity for each in found] == ["human:person@example.org", "t-1"]
+    assert [each.headline for each in found] == ["Test Person", "t-1"]
+    assert found[1].next[0] == "gitmem session start"
