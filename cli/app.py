@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from gitmem.errors import UsageError
+
 from .commands import (
     converged,
     demo,
@@ -69,6 +71,8 @@ def before(
         say_lines([f"gitmem {__version__}"])
         raise typer.Exit
     if ctx.invoked_subcommand is None:
+        if json:
+            raise UsageError("There is no command to answer with JSON.", next=["gitmem --help"])
         say_lines([ctx.get_help()])
         raise typer.Exit
     ctx.obj = Before(directory, as_, json)

@@ -41,6 +41,7 @@ WORDS = frozenset(
         "demo",
     ]
 )
+_SECOND_WORDS = frozenset(["start", "set", "end", "list", "add", "remove"])
 
 
 def report(error: Exception, args: Sequence[str]) -> int:
@@ -52,6 +53,7 @@ def report(error: Exception, args: Sequence[str]) -> int:
             hint="What was acknowledged before is kept. The report on standard error helps to mend it.",
             next=["gitmem doctor"],
         )
+    known.next = known.next or [_usual_next(known, args)]
     # What was said already is an answer: a second document would spoil it for a JSON reader.
     if wants_json(args) and not out.has_said():
         try:
@@ -67,6 +69,14 @@ def report(error: Exception, args: Sequence[str]) -> int:
         lines.append(details(error, args))
     out.complain(out.with_next(lines, known.next))
     return known.status
+
+
+def _usual_next(error: GitmemError, args: Sequence[str]) -> str:
+    """The next step after an error that names none."""
+    if not isinstance(error, UsageError):
+        return "gitmem doctor"
+    command = [arg for arg in args if arg in WORDS - _SECOND_WORDS][:1]
+    return " ".join(["gitmem", *command, "--help"])
 
 
 def error_object(error: GitmemError) -> dict[str, object]:

@@ -10,7 +10,7 @@ import sys
 from gitmem.errors import UsageError
 
 from .render import mail, show
-from .values import duration, moment, number, text_of
+from .values import duration, moment, number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -74,19 +74,17 @@ def converged(
     """0 where every recipient of the root agrees, else 1; `wait` looks again until they do."""
     import time
 
-    seconds = duration(wait) if wait is not None else 0.0
-    deadline = time.monotonic() + seconds
-    found = _converged(at, id, strict, sync)
-    synced_at = time.monotonic()
-    while not found.converged and time.monotonic() < deadline:
-        seen = _watched(at)
-        pause_until = min(deadline, synced_at + SYNC_EVERY_SECONDS if sync else deadline)
-        while _watched(at) == seen and time.monotonic() < pause_until:
-            time.sleep(min(LOOK_EVERY_SECONDS, max(0.0, pause_until - time.monotonic())))
-        with_sync = sync and time.monotonic() >= synced_at + SYNC_EVERY_SECONDS
-        if with_sync:
-            synced_at = time.monotonic()
-        found = _converged(at, id, strict, with_sync)
+    deadline = time.monotonic() + (duration(wait) if wait is not None else 0.0)
+    while True:
+        sync_at = time.monotonic() + SYNC_EVERY_SECONDS if sync else deadline
+        seen = _watched(at)  # before looking: what comes in between is a change
+        found = _converged(at, id, strict, sync)
+        if found.converged or time.monotonic() >= deadline:
+            break
+        until = min(deadline, sync_at)
+        while time.monotonic() < until and _watched(at) == seen:
+            time.sleep(max(0.0, min(LOOK_EVERY_SECONDS, until - time.monotonic())))
+        sync = sync and time.monotonic() >= sync_at
     show.say(at.json, found, mail.converged)
     return 0 if found.converged else 1
 
@@ -140,7 +138,7 @@ def signal(
     """Record a signal."""
     from gitmem.operations import signals
 
-    text = _stdin() if message == "-" else text_of(message)
+    text = _stdin() if message == "-" else message
     sent = signals.send(
         at.store(), at.caller(), text, to=to, broadcast=broadcast, wu=wu, initiative=initiative, lane=lane,
         intent=intent, requires_ack=requires_ack, reply_to=reply_to, thread=thread, interrupt=interrupt,

@@ -23,6 +23,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = list(sys.argv[1:] if argv is None else argv)
     out.begin()
     try:
+        if not all(map(str.isascii, args)):
+            from .values import check_utf8
+
+            check_utf8(args)
         answered = quick.answer(args)  # None: not a shape that it knows
         if answered is not None:
             return answered

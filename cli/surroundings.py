@@ -74,13 +74,13 @@ class Surroundings:
 
     @property
     def session(self) -> str | None:
-        return os.environ.get("GITMEM_SESSION") or None
+        return _variable("GITMEM_SESSION")
 
     @property
     def harness(self) -> tuple[str, str] | None:
         """The variable of the harness that runs us and the session id in it."""
         for name in HARNESSES:
-            value = os.environ.get(name)
+            value = _variable(name)
             if value:
                 return name, value
         return None
@@ -88,7 +88,7 @@ class Surroundings:
     @property
     def identity(self) -> str | None:
         for name in IDENTITIES:
-            value = os.environ.get(name)
+            value = _variable(name)
             if value:
                 return value
         return None
@@ -167,6 +167,17 @@ class Progress:
 
             self._shown = now
             complain(f"gitmem: reading the log into the index, {done} lines so far")
+
+
+def _variable(name: str) -> str | None:
+    """A variable's value, or None where it is unset or empty. UsageError where its bytes are not UTF-8."""
+    value = os.environ.get(name)
+    if value and not value.isascii():
+        try:
+            value.encode("utf-8")
+        except UnicodeEncodeError:
+            raise UsageError(f"{name} is not UTF-8; nothing was written.", code="not-utf8") from None
+    return value or None
 
 
 def is_terminal() -> bool:

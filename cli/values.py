@@ -6,6 +6,10 @@ import time
 
 from gitmem.errors import UsageError
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 SECONDS_MAX = 100 * 365 * 86400
 
@@ -51,14 +55,16 @@ def number(option: str, text: str | None, otherwise: int) -> int:
     return int(text)
 
 
-def text_of(argument: str) -> str:
-    """A message from the command line. UsageError where its bytes are not UTF-8."""
-    try:
-        argument.encode("utf-8")
-    except UnicodeEncodeError:
-        raise UsageError(
-            "The message is not UTF-8; nothing was written.",
-            hint="Send it on standard input, as UTF-8: `gitmem signal -`.",
-            code="not-utf8",
-        ) from None
-    return argument
+def check_utf8(args: Sequence[str]) -> None:
+    """UsageError where an argument's bytes are not UTF-8. The folder that -C names may be any bytes."""
+    for at, arg in enumerate(args):
+        try:
+            arg.encode("utf-8")
+        except UnicodeEncodeError:
+            if at and args[at - 1] == "-C":
+                continue
+            raise UsageError(
+                f"Argument {at + 1} is not UTF-8; nothing was written.",
+                hint="A message may also come on standard input, as UTF-8: `gitmem signal -`.",
+                code="not-utf8",
+            ) from None

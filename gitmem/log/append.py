@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..git.port import Entry as TreeEntry
+    from .lock import Lock
     from .log import Log
     from .spool import Entry, Spool
 
@@ -73,7 +74,7 @@ def append(log: Log, entry: Entry, *, wait_seconds: float = WAIT_SECONDS) -> App
         if commit is not None:
             return Appended(commit)
         lock = log.lock()
-        if lock.take():
+        if _taken(lock):
             with lock:
                 _drain_or_withdraw(log, name)
             return Appended(log.spool.take_done(name))
@@ -81,6 +82,14 @@ def append(log: Log, entry: Entry, *, wait_seconds: float = WAIT_SECONDS) -> App
             return Appended(None)  # 3
         time.sleep(pause * (0.5 + log.random(1)[0] / 256))
         pause = min(pause * 1.5, 0.02)
+
+
+def _taken(lock: Lock) -> bool:
+    """The entry is safe in the spool by now: a lock that can't be opened is only one that somebody else gets."""
+    try:
+        return lock.take()
+    except StoreError:
+        return False
 
 
 def _drain_or_withdraw(log: Log, name: str) -> None:

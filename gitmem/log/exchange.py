@@ -124,7 +124,7 @@ def _may_push(log: Log, remote: Remote, publish: str, shared: Tip | None, new: s
             f"Push a branch of yours first: git push {remote.name} HEAD",
         )
         return False
-    if there not in [tip.oid for tip in remote.tips]:
+    if there not in [tip.oid for tip in remote.tips] and not log.git.contains(new, there):
         remote.end("refused", f"{publish} of {remote.name} is no gitmem log; nothing was sent.")
         return False
     if shared is not None and shared.format.epoch < settle.own_tip(log, new).format.epoch:

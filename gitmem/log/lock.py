@@ -9,6 +9,8 @@ from __future__ import annotations
 import errno
 import os
 
+from ..errors import StoreError
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import TracebackType
@@ -23,12 +25,19 @@ class Lock:
         self._portable: object | None = None
 
     def take(self) -> bool:
-        """Take it now, or say False at once. OSError where the file cannot be opened."""
+        """Take it now, or say False at once. Raises: StoreError where the file cannot be opened."""
         try:
             import fcntl
         except ImportError:  # Windows
             return self._take_portable()
-        fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        try:
+            fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        except OSError as error:
+            raise StoreError(
+                f"The lock {self.path} cannot be opened ({error.strerror}); nothing was recorded.",
+                hint="Free the disk or mend the permissions of the git folder, then run the command again.",
+                code="lock",
+            ) from error
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:

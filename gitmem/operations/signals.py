@@ -80,6 +80,13 @@ def send(
     """
     if broadcast and to:
         raise UsageError("--broadcast and --to exclude each other; nothing was written.", code="usage")
+    if "" in (reply_to, thread, idempotency_key):
+        raise UsageError(
+            "The id that is answered, the thread and the idempotency key can't be empty; nothing was written.",
+            hint="A variable that is not set may be the cause.",
+            code="empty-id",
+            next=["gitmem inbox", "gitmem log"],
+        )
     db = store.db()
     answered = _answered(db, reply_to) if reply_to else None
     thread_id = _thread_id(db, thread, answered)

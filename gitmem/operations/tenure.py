@@ -55,34 +55,25 @@ DDL = (
 
 def add(db: sqlite3.Connection, rows: Sequence[Row]) -> None:
     """Take in sessions, names and the signs of life in signals, in whatever order they arrive."""
-    times: dict[str, list[int]] = {}
+    times: dict[str, list[str]] = {}
     changed: set[str] = set()
-    names = []
     for row in rows:
         record = row.record
-        try:
-            at = parse_at(row.at)
-        except ValueError:
-            continue  # the 30th of February: a line that somebody wrote by hand
-        kind = record["kind"]
-        if kind == "session":
-            writer = str(record["session_id"])
-            _add_event(db, row.id, at, record)
-            changed.add(writer)
+        if record["kind"] == "signal":
+            writer = record.get("sender_session")
         else:
-            writer = str(record.get("sender_session") or "")
-            if kind == "name":
-                names.append(
-                    (fold(str(record["name"])), record["name"], record["event"], at, row.line.decode())
-                )
+            at = _micros(row.at)
+            if at is None:
+                continue
+            if record["kind"] == "session":
+                writer = record["session_id"]
+                changed.add(str(writer))
+                _add_event(db, row.id, at, record)
+            else:
+                writer = record.get("sender_session")
+                _add_name(db, at, row)
         if writer:
-            times.setdefault(writer, []).append(at)
-    db.executemany(
-        "INSERT INTO pool_name VALUES (?, ?, ?, ?, ?) ON CONFLICT (fold) DO UPDATE SET name = excluded.name,"
-        " event = excluded.event, at = excluded.at, body = excluded.body"
-        " WHERE (excluded.at, excluded.body) > (pool_name.at, pool_name.body)",
-        names,
-    )
+            times.setdefault(str(writer), []).append(row.at)
     since: dict[str, int] = {}  # roots whose names are to be settled anew, and from when on
     for session_id in sorted(times):
         if _was_alive(db, session_id, times[session_id]) or session_id in changed:
@@ -91,10 +82,24 @@ def add(db: sqlite3.Connection, rows: Sequence[Row]) -> None:
         _settle(db, name_root, at)
 
 
-def _was_alive(db: sqlite3.Connection, session_id: str, times: Sequence[int]) -> bool:
+def _micros(at: str) -> int | None:
+    """The time of a line, or None for the 30th of February: a line that somebody wrote by hand."""
+    try:
+        return parse_at(at)
+    except ValueError:
+        return None
+
+
+def _was_alive(db: sqlite3.Connection, session_id: str, times: Sequence[str]) -> bool:
     """Add the times of records to when an id was at work. False where that was known."""
+    ends = [_micros(min(times)), _micros(max(times))]
+    first, last = ends
+    if first is None or last is None or last - first > HOLD_MICROS:
+        ends = [_micros(at) for at in sorted(times)]  # else nothing between the first and the last can matter
     changed = False
-    for at in (min(times), max(times)) if max(times) - min(times) <= HOLD_MICROS else sorted(times):
+    for at in ends:
+        if at is None:
+            continue
         begin, until = at, at + HOLD_MICROS
         near = db.execute(
             "SELECT begin, until FROM alive WHERE session_id = ? AND begin <= ? AND until >= ?",
@@ -109,6 +114,16 @@ def _was_alive(db: sqlite3.Connection, session_id: str, times: Sequence[int]) ->
         begin, until = min([begin, *(b for b, _ in near)]), max([until, *(u for _, u in near)])
         db.execute("INSERT INTO alive VALUES (?, ?, ?)", (session_id, begin, until))
     return changed
+
+
+def _add_name(db: sqlite3.Connection, at: int, row: Row) -> None:
+    name = str(row.record["name"])
+    db.execute(
+        "INSERT INTO pool_name VALUES (?, ?, ?, ?, ?) ON CONFLICT (fold) DO UPDATE SET name = excluded.name,"
+        " event = excluded.event, at = excluded.at, body = excluded.body"
+        " WHERE (excluded.at, excluded.body) > (pool_name.at, pool_name.body)",
+        (fold(name), name, row.record["event"], at, row.line.decode()),
+    )
 
 
 def _add_event(db: sqlite3.Connection, line: int, at: int, record: Mapping[str, object]) -> None:

@@ -35,6 +35,9 @@ class RecordError(UsageError):
 
     code = "invalid-record"
 
+    def __init__(self, what: str) -> None:
+        super().__init__(f"{what}; nothing was written.")
+
 
 class SecretError(UsageError):
     """A record with text that looks like a secret. Nothing was written."""
@@ -189,7 +192,7 @@ def _refuse_secrets(kind: str, record: Mapping[str, object]) -> None:
         if found:
             where = name if name in FIELDS[kind] else "record"
             raise SecretError(
-                f"The {kind}'s {where} looks like it holds {found}; nothing was written",
+                f"The {kind}'s {where} looks like it holds {found}; nothing was written.",
                 hint="Take it out: the log is pushed to where others read it. "
                 "If it is no secret, say --allow-secret.",
             )

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from cli.values import duration, moment, number, text_of
+from cli.values import check_utf8, duration, moment, number
 from gitmem.errors import UsageError
 
 
@@ -55,7 +55,7 @@ def test_numbers() -> None:
 
 
 def test_text_must_be_utf8() -> None:
-    """Bytes of another encoding arrive as surrogates."""
-    assert text_of("naïve →") == "naïve →"
-    with pytest.raises(UsageError):
-        text_of("na\udcefve")
+    """Bytes of another encoding arrive as surrogates; only the name of a folder may be any bytes."""
+    check_utf8(["-C", "fo\udcefder", "signal", "naïve →"])
+    with pytest.raises(UsageError, match="Argument 2 "):
+        check_utf8(["signal", "na\udcefve"])

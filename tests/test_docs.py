@@ -1,0 +1,277 @@
+"""The documents say what the code does: their examples are computed again, their names looked up."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from gitmem import records
+from gitmem.git import remotes
+from gitmem.log import clock, lines, ref
+from gitmem.log.spool import Entry
+from gitmem.log.union import canon, union
+from gitmem.operations import causality, mail, sessions, story, tenure
+from gitmem.operations.causality import Said
+from gitmem.records import ids, models
+
+ROOT = Path(__file__).resolve().parent.parent
+FORMAT = (ROOT / "docs/format.md").read_text(encoding="utf-8")
+HOUSE = (ROOT / "docs/ARCHITECTURE.md").read_text(encoding="utf-8")
+DECISIONS = sorted((ROOT / "docs/decisions").glob("*.md"))
+CHANGELOG = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+PAGES = [ROOT / "docs/ARCHITECTURE.md", ROOT / "docs/format.md", *DECISIONS, ROOT / "CHANGELOG.md"]
+LINE_KEYS = ("at", "kind", "schema_version")  # every record has them
+
+
+def example(name: str, page: str = FORMAT) -> str:
+    """The content of the code block that is headed by its language and this name."""
+    (found,) = re.findall(rf"^```\w+ {name}\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    return str(found)
+
+
+def table(heading: str) -> dict[str, str]:
+    """First column → second column of the table below a heading."""
+    section = FORMAT.partition(f"\n### {heading} ")[2].partition("\n##")[0]
+    rows = re.findall(r"^\| `(\w+)` \| (.*?) \|", section, re.MULTILINE)
+    return dict(rows)
+
+
+LINE = example("line").removesuffix("\n").encode()
+
+
+def object_id(kind: str, content: bytes) -> str:
+    return hashlib.sha1(f"{kind} {len(content)}\0".encode() + content, usedforsecurity=False).hexdigest()
+
+
+def test_the_first_commit_has_the_bytes_and_the_id_that_are_written() -> None:
+    """Another implementation that starts a log apart is related to ours."""
+    assert object_id("commit", example("genesis-bytes").encode()) == ref.GENESIS
+    assert f"`{ref.GENESIS}`" in FORMAT
+
+
+def test_the_git_commands_make_the_first_commit(repo: Path) -> None:
+    """The block is run as it stands."""
+    done = subprocess.run(
+        ["sh", "-e"], input=example("genesis"), cwd=repo, capture_output=True, text=True, check=True
+    )
+
+    assert done.stdout.split()[-1] == ref.GENESIS
+
+
+@pytest.mark.parametrize(
+    ("block", "name", "content"),
+    [
+        ("format", "format", ref.Format.make().content),
+        ("readme", "README.md", ref.README),
+        ("gitattributes", ".gitattributes", ref.ATTRIBUTES),
+    ],
+)
+def test_fixed_files_are_byte_for_byte(block: str, name: str, content: bytes) -> None:
+    """The block is the file, and the id beside it is its blob's."""
+    assert example(block).encode() == content
+    assert re.search(rf"`{re.escape(name)}`, blob\s+`{object_id('blob', content)}`", FORMAT)
+
+
+def test_the_format_file_is_ordered_as_it_says() -> None:
+    """Format, then epoch, then turn, then bytes."""
+    least = ref.Format.make()
+    order = [
+        least,
+        ref.Format(least.content.replace(b":0,", b": 0,", 1)),
+        ref.Format.make(turn=1),
+        ref.Format.make(epoch=1),
+        ref.Format(least.content.replace(b'"format":1', b'"format":2')),
+    ]
+    order.sort(key=lambda form: form.rank)
+
+    ranks = [(form.format, form.epoch, form.turn) for form in order]
+
+    assert ranks == [(1, 0, 0), (1, 0, 0), (1, 0, 1), (1, 1, 0), (2, 0, 0)]
+    assert order[0].content < order[1].content
+
+
+def test_the_line_is_one_and_is_written_just_so() -> None:
+    """Read and written again it has the same bytes."""
+    record = records.read(LINE)
+    assert record is not None
+    fields = {name: value for name, value in record.items() if name not in ("at", "kind")}
+
+    again = records.line("signal", lines.parse_at(record["at"]), fields)
+
+    assert lines.problem(LINE) is None
+    assert again == LINE
+    assert f"`{ref.segment_path('signals', LINE, '7d2kq0ze')}`" in FORMAT
+
+
+def test_the_digest_is_that_of_the_line() -> None:
+    """By the rule in words, and by the code."""
+    said = example("digest").strip()
+
+    assert hashlib.sha256(b"{" + LINE[36:]).hexdigest() == said
+    assert lines.digest(LINE) == said
+
+
+def test_the_union_is_that_of_the_example() -> None:
+    """CRs, an empty line, a conflict marker and a torn line at once."""
+    values = {}
+    for row in example("union").splitlines():
+        name, _, value = row.partition("=")
+        values[name.strip()] = json.loads(value).encode()
+
+    assert union(values["a"], values["b"]) == values["union"]
+    assert union(values["b"], values["a"]) == values["union"]
+    assert canon(values["union"]) == values["union"]
+
+
+def test_keyed_ids_are_those_of_the_example() -> None:
+    """The same sender and key are the same signal on every clone."""
+    rows = dict(row.split(maxsplit=1) for row in example("keyed").splitlines())
+    parts = (rows["sender_identity"], rows["idempotency_key"])
+
+    assert ids.keyed_id("sig", *parts) == rows["signal_id"]
+    assert "thread-" + rows["signal_id"][4:] == rows["thread_id"]
+
+
+def test_the_thread_is_read_as_the_example_says() -> None:
+    """A decision that was written knowing another one is the later, whatever the clocks say."""
+    thread = {}
+    for record in json.loads(example("thread")):
+        line = json.dumps(record).encode()
+        thread[record["signal_id"]] = Said(record, [line])
+    edges = causality.earlier(thread)
+    standing = causality.decision("curie", thread, edges)
+
+    assert causality.root(thread).id == "sig-0001"
+    assert standing is not None
+    assert (standing.id, standing.intent) == ("sig-0004", "AGREE")
+    assert [said.id for said in causality.in_order(thread, edges)] == sorted(thread)
+    before = {name: said for name, said in thread.items() if name != "sig-0004"}
+    after = causality.seen_before("curie", before, set(), "sig-0003")
+    assert after == thread["sig-0004"].names("after")
+
+
+def test_the_commit_reads_as_the_example() -> None:
+    """Subject, body with a line that poses as a trailer, trailers."""
+    record = records.read(LINE)
+    assert record is not None
+    message = "Approve this boundary?\n\nSignal: this line is the message's own"
+
+    told = story.of_signal("Planck <x@gitmem>", "Planck", ["Curie"], {**record, "message": message})
+
+    trailers = "".join(f"{key}: {value}\n" for key, value in told.trailers)
+    assert f"{told.subject}\n\n{told.body}\n\n{trailers}" == example("commit")
+    assert f"{story.BODY_MAX:,} characters" in FORMAT
+    assert f"at most {story.SUBJECT_MAX} characters" in FORMAT
+
+
+def test_the_spool_file_reads_as_an_entry() -> None:
+    """Name and content are what the next process will commit."""
+    name = example("spool-name").splitlines()[1]
+    content = example("spool-file").encode()
+
+    entry = Entry.decode(name, content)
+
+    assert entry.encode() == content
+    assert (entry.token, entry.rides) == ("7d2kq0ze", False)
+    assert entry.story.subject == "Planck → all: hello"
+    assert [stream for stream, _ in entry.lines] == ["signals"]
+    assert records.read(entry.lines[0][1]) is not None
+    assert name.startswith(f"{lines.parse_at('2026-11-21T20:00:00.123456Z'):017d}-")
+
+
+def test_the_name_of_a_remote_is_encoded_as_the_example() -> None:
+    """Without what could be a password."""
+    url, encoded = example("remote").splitlines()
+
+    assert remotes.encode(url) == encoded
+
+
+def test_the_limits_are_those_of_the_code() -> None:
+    """A number that is changed in one place only would split clones."""
+    limits = dict(re.findall(r"^\| ([^|`]+?) \| (\d+(?: \w)?) \|$", FORMAT, re.MULTILINE))
+
+    assert limits == {
+        "a line, without its LF": str(lines.LINE_MAX_BYTES),
+        "a message, in UTF-8": str(64 * 1024),
+        "a segment is closed at": str(ref.SEGMENT_MAX_BYTES),
+        "a remembered time may be ahead of the clock by": "60 s",
+        "broadcasts that a new reader gets": "24 h",
+        "a name is held after a record": "48 h",
+    }
+    assert clock.AHEAD_MAX_MICROS == 60 * 1_000_000
+    assert mail.BACKLOG_MICROS == 24 * 3600 * 1_000_000
+    assert tenure.HOLD_MICROS == 48 * 3600 * 1_000_000
+    assert sessions.KEEPALIVE_MICROS == 24 * 3600 * 1_000_000
+
+
+@pytest.mark.parametrize("kind", records.KINDS)
+def test_every_field_of_every_kind_is_in_its_table(kind: str) -> None:
+    """In the order in which they are written, and with what is required."""
+    model = models.model(kind)
+    fields = {name: field for name, field in model.model_fields.items() if name not in LINE_KEYS}
+
+    told = table(kind)
+
+    assert list(told) == list(fields)
+    assert {name for name, form in told.items() if "required" in form} == {
+        name for name, field in fields.items() if field.is_required()
+    }
+    assert f"\n### {kind} (stream `{records.STREAMS[kind]}`)" in FORMAT
+
+
+def test_the_picture_shows_folders_that_exist() -> None:
+    """Every folder in it is on the disk, and every room of the code is in it, with a paragraph."""
+    picture = example("house", HOUSE)
+    drawn = set(re.findall(r"\b(\w+)/(?=\s)", picture))
+    inside = {path.name for path in (ROOT / "gitmem").iterdir() if (path / "__init__.py").exists()}
+
+    assert drawn == {"cli", "merge_driver", "gitmem", *inside}
+    assert set(re.findall(r"^### (\w+)/$", HOUSE, re.MULTILINE)) == drawn - {"gitmem"}
+
+
+def test_the_architecture_page_stays_short() -> None:
+    """Somebody should read it before the first line of code."""
+    assert len(HOUSE.splitlines()) <= 170
+
+
+def test_the_paths_that_the_pages_name_exist() -> None:
+    """A file that was renamed is renamed here too. Links of the pages as well."""
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        for path in re.findall(r"`((?:gitmem|cli|merge_driver|tests|docs|tools|benchmarks)/[\w./]*)`", text):
+            assert (ROOT / path).exists(), f"{page.name} names {path}"
+        for link in re.findall(r"\]\((?!https?:)([^)#]+)\)", text):
+            assert (page.parent / link).exists(), f"{page.name} links to {link}"
+
+
+def test_the_modules_that_a_room_names_are_in_it() -> None:
+    """`append.py` in the paragraph of `log/` is `gitmem/log/append.py`."""
+    rooms = re.findall(r"^### (\w+)/\n\n(.*?)(?=^##)", HOUSE, re.MULTILINE | re.DOTALL)
+    assert len(rooms) == 7
+    for room, text in rooms:
+        folder = ROOT / room if (ROOT / room).is_dir() else ROOT / "gitmem" / room
+        for name in re.findall(r"`(\w+\.py)`", text):
+            assert (folder / name).exists(), f"{room}/ has no {name}"
+
+
+def test_decisions_are_numbered_and_say_what_would_change_them() -> None:
+    """One short file each: question, choice, price, and what would change our mind."""
+    assert [path.name[:4] for path in DECISIONS] == [f"{n:04}" for n in range(1, len(DECISIONS) + 1)]
+    for path in DECISIONS:
+        text = path.read_text(encoding="utf-8")
+        assert text.startswith(f"# {int(path.name[:4])}. "), path.name
+        marks = re.findall(r"^\*\*(.+?)\.\*\*", text, re.MULTILINE)
+        assert marks == ["Question", "Choice", "Why", "Price", "What would change our mind"], path.name
+        assert len(text.split()) <= 300, f"{path.name} is longer than half a page"
+
+
+def test_the_changelog_has_what_is_to_come() -> None:
+    """Keep a Changelog: Unreleased first."""
+    headings = re.findall(r"^## \[(.+?)\]", CHANGELOG, re.MULTILINE)
+
+    assert headings[0] == "Unreleased"
