@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gitmem.operations.signals import Sent
-    from gitmem.operations.threads import Converged
 
     from .surroundings import Surroundings
 
@@ -74,27 +73,23 @@ def converged(
     """0 where every recipient of the root agrees, else 1; `wait` looks again until they do."""
     import time
 
+    from gitmem.operations import threads
+
     deadline = time.monotonic() + (duration(wait) if wait is not None else 0.0)
+    sync_at = time.monotonic() if sync else deadline
     while True:
-        sync_at = time.monotonic() + SYNC_EVERY_SECONDS if sync else deadline
+        if sync and time.monotonic() >= sync_at:
+            _sync(at)
+            sync_at = time.monotonic() + SYNC_EVERY_SECONDS
         seen = _watched(at)  # before looking: what comes in between is a change
-        found = _converged(at, id, strict, sync)
+        found = threads.converged(at.store(), id, strict=strict)
         if found.converged or time.monotonic() >= deadline:
             break
         until = min(deadline, sync_at)
         while time.monotonic() < until and _watched(at) == seen:
             time.sleep(max(0.0, min(LOOK_EVERY_SECONDS, until - time.monotonic())))
-        sync = sync and time.monotonic() >= sync_at
     show.say(at.json, found, mail.converged)
     return 0 if found.converged else 1
-
-
-def _converged(at: Surroundings, id: str, strict: bool, sync: bool) -> Converged:
-    from gitmem.operations import threads
-
-    if sync:
-        _sync(at)
-    return threads.converged(at.store(), id, strict=strict)
 
 
 def _watched(at: Surroundings) -> object:

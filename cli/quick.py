@@ -69,6 +69,13 @@ class Asked:
 
 def answer(args: Sequence[str]) -> int | None:
     """The exit status of a command that was answered here, or None: ask the app."""
+    if list(args) == ["--version"]:
+        from gitmem import __version__
+
+        from .render import out
+
+        out.say(f"gitmem {__version__}")
+        return 0
     asked = parse(args)
     if asked is None:
         return None

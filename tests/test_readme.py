@@ -52,7 +52,11 @@ def shell(tmp_path: Path, repo: Path, git):  # type: ignore[no-untyped-def]  # a
     git("remote", "add", "origin", str(tmp_path / "hub.git"), cwd=shop)
     git("push", "--quiet", "origin", "main", cwd=shop)
     git("worktree", "add", "--quiet", str(tmp_path / "prices"), cwd=shop)
-    environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}", "GITMEM_MERGE": str(programs / "gitmem-merge")}
+    environment = {
+        **os.environ,
+        "PATH": f"{programs}:{os.environ['PATH']}",
+        "GITMEM_MERGE": str(programs / "gitmem-merge"),
+    }
 
     def run(commands: list[str]) -> list[str]:
         script = "".join(f"echo {MARK}\n{command}\necho {STATUS}$?\n" for command in commands)

@@ -25,7 +25,7 @@ KEY_BYTES = 16
 BODY_MAX_BYTES = 256 * 1024
 
 
-class _Lost(Exception):
+class _LostLineError(Exception):
     """A line that the index has is in the log no more."""
 
 
@@ -46,7 +46,7 @@ def catch_up(index: Index, log: Log, *, progress: Callable[[int], None] | None =
             index.reshape()
         try:
             _Reader(index, log, progress).read()
-        except _Lost:
+        except _LostLineError:
             index.reshape()
             _Reader(index, log, progress).read()
         db.execute("COMMIT")
@@ -94,7 +94,7 @@ class _Reader:
             self._folder("", self.git.commit(tip).tree, top=True)
             self.db.execute("INSERT OR REPLACE INTO meta VALUES ('tip', ?)", (tip,))
         elif tip is None and self.index.tip is not None:
-            raise _Lost
+            raise _LostLineError
         for parent, name in known - spooled:
             self._forget_spool_file(parent, name)
         for (parent, name), content in entries:
@@ -109,7 +109,9 @@ class _Reader:
             except FileNotFoundError:
                 continue
             except (OSError, ValueError):
-                found.append(((parent, name), []))  # not ours: known, so that it is not opened again and again
+                found.append(
+                    ((parent, name), [])
+                )  # not ours: known, so that it is not opened again and again
                 continue
             found.append(((parent, name), [line for _, line in entry.lines]))
         return found
@@ -125,17 +127,17 @@ class _Reader:
             "SELECT id FROM file WHERE parent = ? AND name = ?", (parent, name)
         ).fetchone()
         if self.db.execute("SELECT 1 FROM line WHERE file = ? LIMIT 1", (file,)).fetchone():
-            raise _Lost
+            raise _LostLineError
         self.db.execute("DELETE FROM file WHERE id = ?", (file,))
 
     def _folder(self, path: str, oid: str, *, top: bool = False) -> None:
         entries = self.git.tree(oid)
-        known = dict(
-            (name, (file, known_oid))
+        known = {
+            name: (file, known_oid)
             for file, name, known_oid in self.db.execute(
                 "SELECT id, name, oid FROM file WHERE parent = ? AND id > 0", (path,)
             )
-        )
+        }
         for name, entry in entries.items():
             if top and (name == "projects" or not entry.is_tree):
                 continue
@@ -157,7 +159,7 @@ class _Reader:
             else:
                 self._segment(file, self.git.blob(entry.oid), is_new=known_oid is None)
         if known:
-            raise _Lost
+            raise _LostLineError
 
     def _segment(self, file: int, content: bytes, *, is_new: bool) -> None:
         found = canon(content).split(b"\n")[:-1]
@@ -167,7 +169,7 @@ class _Reader:
         old = {key for (key,) in self.db.execute("SELECT key FROM line WHERE file = ?", (file,))}
         keyed = {_key(line): line for line in found}
         if not old <= keyed.keys():
-            raise _Lost
+            raise _LostLineError
         self._add(file, [line for key, line in keyed.items() if key not in old])
 
     def _add(self, file: int, found: Sequence[bytes]) -> None:

@@ -170,7 +170,11 @@ def connect(where: str) -> sqlite3.Connection:
 
 def is_corruption(error: sqlite3.DatabaseError) -> bool:
     """Whether the file itself is bad, rather than busy or not to be opened."""
-    return not isinstance(error, sqlite3.OperationalError) or "malformed" in str(error) or "disk I/O" in str(error)
+    return (
+        not isinstance(error, sqlite3.OperationalError)
+        or "malformed" in str(error)
+        or "disk I/O" in str(error)
+    )
 
 
 def discard(where: str) -> None:

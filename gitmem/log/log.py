@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..place import Place
     from .spool import Entry
 
-TOKEN_ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
+CROCKFORD = "0123456789abcdefghjkmnpqrstvwxyz"
 STATE_README = """This folder belongs to gitmem and is local to this clone. Nothing in it is pushed.
 
 index-*.sqlite3  derived from refs/gitmem/log; delete it at any time
@@ -94,7 +94,7 @@ class Log:
 
     def new_token(self) -> str:
         """Close the open segment: later lines go to a new one."""
-        token = "".join(TOKEN_ALPHABET[byte & 31] for byte in self.random(8))
+        token = "".join(CROCKFORD[byte & 31] for byte in self.random(8))
         write_word(os.path.join(self.place.state, "segment"), token)
         return token
 
@@ -103,7 +103,7 @@ class Log:
         path = os.path.join(self.place.state, "clone")
         word = read_word(path)
         if word is None:
-            word = "".join(TOKEN_ALPHABET[byte & 31] for byte in self.random(10))
+            word = "".join(CROCKFORD[byte & 31] for byte in self.random(10))
             write_word(path, word)
         return word
 

@@ -166,7 +166,9 @@ class Spool:
                 found = os.lstat(folder)
             except OSError:
                 return False
-            if hasattr(os, "getuid") and (found.st_uid != os.getuid() or found.st_mode & 0o170077 != 0o040000):
+            if hasattr(os, "getuid") and (
+                found.st_uid != os.getuid() or found.st_mode & 0o170077 != 0o040000
+            ):
                 return False
         return True
 
@@ -224,9 +226,9 @@ class Spool:
             for name in names:
                 path = os.path.join(folder, name)
                 try:
-                    if name.startswith(prefix) and name.endswith(".spool"):
-                        if os.stat(path).st_mtime < now_seconds - DONE_KEPT_SECONDS:
-                            os.unlink(path)
+                    left = name.startswith(prefix) and name.endswith(".spool")
+                    if left and os.stat(path).st_mtime < now_seconds - DONE_KEPT_SECONDS:
+                        os.unlink(path)
                 except OSError:
                     continue
 

@@ -53,9 +53,7 @@ class Said:
 def earlier(thread: Mapping[str, Said]) -> dict[str, set[str]]:
     """The direct predecessors of each signal. An id that is not in the thread, or a cycle, is no edge."""
     edges = {id: {name for name in said.named if name in thread} for id, said in thread.items()}
-    straight = {
-        id: {name for name in edges[id] if id not in reach(name, edges)} for id in _knotted(edges)
-    }
+    straight = {id: {name for name in edges[id] if id not in reach(name, edges)} for id in _knotted(edges)}
     return {**edges, **straight}
 
 
@@ -129,7 +127,9 @@ def in_order(thread: Mapping[str, Said], edges: Mapping[str, set[str]]) -> list[
     return list(shown.values())
 
 
-def seen_before(reader: str, thread: Mapping[str, Said], receipts: set[str], answered: str | None) -> list[str]:
+def seen_before(
+    reader: str, thread: Mapping[str, Said], receipts: set[str], answered: str | None
+) -> list[str]:
     """The `after` of a new signal: the reader's own last signal and decision, and the heads of what it has seen.
 
     Args:

@@ -67,7 +67,9 @@ def log(
         senders = sorted(presence.readers_called(db, from_) | {from_})
         marks = ", ".join("?" * len(senders))
         fields = ("sender_identity", "sender_session", "reader_identity", "agent_identity", "session_id")
-        where.append("(" + " OR ".join(f"json_extract(l.body, '$.{field}') IN ({marks})" for field in fields) + ")")
+        where.append(
+            "(" + " OR ".join(f"json_extract(l.body, '$.{field}') IN ({marks})" for field in fields) + ")"
+        )
         values += senders * len(fields)
     rows = db.execute(
         f"SELECT l.kind, l.body FROM line l WHERE {' AND '.join(where)} ORDER BY l.at DESC, l.body DESC LIMIT ?",
@@ -153,7 +155,9 @@ def _path_of(db: sqlite3.Connection, line: bytes) -> str | None:
 
 def describe(entry: dict[str, object]) -> str:
     """One entry of the story in a few words, harmless on a terminal."""
-    sender = str(entry.get("sender_name") or entry.get("sender_identity") or entry.get("reader_identity") or "?")
+    sender = str(
+        entry.get("sender_name") or entry.get("sender_identity") or entry.get("reader_identity") or "?"
+    )
     if entry["kind"] == "signal":
         names = entry.get("recipient_names")
         to = ", ".join(str(each) for each in names) if isinstance(names, list) and names else "all"
@@ -164,4 +168,6 @@ def describe(entry: dict[str, object]) -> str:
         return story.harmless(f"{sender} read {entry['signal_id']}")
     verb = {"start": "starts", "end": "ends"}.get(str(entry.get("event")), "changes")
     about = [str(entry[field]) for field in ("agent_identity", "wu_id", "lane") if entry.get(field)]
-    return story.harmless(f"{entry.get('display_name') or sender} {verb}" + (f" ({', '.join(about)})" if about else ""))
+    return story.harmless(
+        f"{entry.get('display_name') or sender} {verb}" + (f" ({', '.join(about)})" if about else "")
+    )

@@ -176,7 +176,8 @@ def _choose(
     size = 0
     for _, at, signal_id in sorted(wanted)[:limit]:
         (body,) = db.execute(
-            "SELECT min(l.body) FROM signal s JOIN line l ON l.id = s.line WHERE s.signal_id = ?", (signal_id,)
+            "SELECT min(l.body) FROM signal s JOIN line l ON l.id = s.line WHERE s.signal_id = ?",
+            (signal_id,),
         ).fetchone()
         line = body.encode()
         if chosen and size + len(line) > max_bytes:
@@ -228,7 +229,9 @@ def _next(outcome: Reading, for_: str | None) -> list[str]:
     if cut:
         found.insert(0, command("gitmem", "show", cut[0]))
     if outcome.more:
-        found.insert(0, "gitmem inbox" + (f" --for {for_}" if for_ else "") + " --limit 500 --max-bytes 1000000")
+        found.insert(
+            0, "gitmem inbox" + (f" --for {for_}" if for_ else "") + " --limit 500 --max-bytes 1000000"
+        )
     if outcome.signals and not found:
         found.append(command("gitmem", "reply", str(outcome.signals[-1]["signal_id"]), "your reply"))
     return found[:3] or ["gitmem roster"]

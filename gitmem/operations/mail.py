@@ -92,7 +92,11 @@ def _add_signals(db: sqlite3.Connection, signals: Sequence[Row]) -> None:
     values, mail, broadcasts = [], [], []
     for row in signals:
         record = row.record
-        signal_id, sender, workspace = record["signal_id"], record["sender_identity"], record.get("workspace_id")
+        signal_id, sender, workspace = (
+            record["signal_id"],
+            record["sender_identity"],
+            record.get("workspace_id"),
+        )
         thread = record.get("thread_id") or signal_id
         recipients = record.get("recipients")
         values.append(

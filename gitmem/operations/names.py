@@ -77,7 +77,7 @@ def listing(store: Store) -> Names:
         Name(name, "shipped" if fold(name) in shipped else "added", held.get(fold(name)))
         for name in _by_use(store)
     ]
-    return Names(found, ["gitmem session start", "gitmem name add NAME"])
+    return Names(found, ["gitmem session start"])
 
 
 def check(name: str) -> None:

@@ -78,15 +78,7 @@ def send(
 
     Raises: UsageError (RecordError, SecretError) and then nothing was written; StoreError.
     """
-    if broadcast and to:
-        raise UsageError("--broadcast and --to exclude each other; nothing was written.", code="usage")
-    if "" in (reply_to, thread, idempotency_key):
-        raise UsageError(
-            "The id that is answered, the thread and the idempotency key can't be empty; nothing was written.",
-            hint="A variable that is not set may be the cause.",
-            code="empty-id",
-            next=["gitmem inbox", "gitmem log"],
-        )
+    _refuse_unclear(to, broadcast, reply_to, thread, idempotency_key)
     db = store.db()
     answered = _answered(db, reply_to) if reply_to else None
     thread_id = _thread_id(db, thread, answered)
@@ -135,6 +127,18 @@ def send(
     sent.warnings = [remark for remark in (caller.remark, *(each.remark for each in resolved)) if remark]
     sent.next = _next(store, sent, resolved)
     return sent
+
+
+def _refuse_unclear(to: Sequence[str], broadcast: bool, *ids: str | None) -> None:
+    if broadcast and to:
+        raise UsageError("--broadcast and --to exclude each other; nothing was written.", code="usage")
+    if "" in ids:  # never a broadcast because a script's variable is not set
+        raise UsageError(
+            "The id that is answered, the thread and the idempotency key can't be empty; nothing was written.",
+            hint="A variable that is not set may be the cause.",
+            code="empty-id",
+            next=["gitmem inbox", "gitmem log"],
+        )
 
 
 def _answered(db: sqlite3.Connection, text: str) -> Said:
@@ -240,7 +244,12 @@ def _again(store: Store, before: Said, resolved: Sequence[Resolved]) -> Sent:
 
 
 def _record(
-    store: Store, caller: Caller, stream: str, line: bytes, fields: dict[str, object], resolved: Sequence[Resolved]
+    store: Store,
+    caller: Caller,
+    stream: str,
+    line: bytes,
+    fields: dict[str, object],
+    resolved: Sequence[Resolved],
 ) -> Appended:
     names = [each.display_name or each.address for each in resolved]
     told = story.of_signal(caller.author, caller.name or caller.reader, names, fields)
@@ -263,4 +272,3 @@ def _next(store: Store, sent: Sent, resolved: Sequence[Resolved]) -> list[str]:
         found.append(command("gitmem", "converged", str(thread_id), "--wait", "60s"))
     found.append(command("gitmem", "thread", str(thread_id or sent.signal["signal_id"])))
     return found[:3]
-

@@ -95,7 +95,9 @@ class Store:
         except (sqlite3.Error, OSError):
             return
 
-    def line(self, kind: str, fields: Mapping[str, object], *, allow_secret: bool = False) -> tuple[str, bytes]:
+    def line(
+        self, kind: str, fields: Mapping[str, object], *, allow_secret: bool = False
+    ) -> tuple[str, bytes]:
         """A new line of a kind, with its stream, at this clone's next tick. Raises: RecordError, SecretError."""
         line = records.line(kind, self.log.clock.tick(), fields, allow_secret=allow_secret)
         return records.STREAMS[kind], line

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 SUBJECT_MAX = 72
 BODY_MAX = 2_000
 TRAILERS = ("signal", "thread", "wu", "agent", "session")
+SCISSORS = "- >8 -"  # below `# ---- >8 ----` git sees neither text nor trailers
 _BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff")
 
 
@@ -23,9 +24,7 @@ def harmless(text: str, keep: str = "") -> str:
     """Text whose control, bidi and line-separator characters are `\\uXXXX`, but for those in `keep`."""
     if text.isascii() and text.isprintable():
         return text
-    return "".join(
-        char if char in keep or not is_harmful(char) else f"\\u{ord(char):04x}" for char in text
-    )
+    return "".join(char if char in keep or not is_harmful(char) else f"\\u{ord(char):04x}" for char in text)
 
 
 def is_harmful(char: str) -> bool:
@@ -45,7 +44,9 @@ def of_signal(author: str, sender: str, to: Sequence[str], record: Mapping[str, 
     intent = str(record.get("intent") or "INFO")
     shown_to = ", ".join(to) if len(to) <= 3 else f"{', '.join(to[:2])} and {len(to) - 2} more"
     first = harmless(message.strip().split("\n", 1)[0].strip())
-    head = f"{harmless(sender)} → {harmless(shown_to) or 'all'}: " + ("" if intent == "INFO" else intent + " ")
+    head = f"{harmless(sender)} → {harmless(shown_to) or 'all'}: " + (
+        "" if intent == "INFO" else intent + " "
+    )
     trailers = [("Signal", str(record["signal_id"]))]
     trailers += pick(record, ("Thread", "thread_id"), ("WU", "wu_id"), ("Agent", "sender_identity"),
                      ("Session", "sender_session"))  # fmt: skip
@@ -58,12 +59,12 @@ def pick(record: Mapping[str, object], *fields: tuple[str, str]) -> list[tuple[s
 
 
 def body(message: str) -> str:
-    """A message as the body of a commit: harmless, and never taken for trailers or for git's `---`."""
+    """A message as the body of a commit: harmless, and never taken for trailers, git's `---` or its scissors."""
     text = message.replace("\r\n", "\n")
     lines = []
     for line in cut(text, BODY_MAX).split("\n"):
         key = line.lstrip().partition(":")[0].rstrip().lower()
-        guard = "    " if key in TRAILERS or line.startswith("---") else ""
+        guard = "    " if key in TRAILERS or line.startswith("---") or SCISSORS in line else ""
         lines.append(guard + harmless(line, keep="\t").rstrip())
     return "\n".join(lines).strip("\n")
 

@@ -35,7 +35,9 @@ def target(store: Store, caller: Caller | None, for_: str | None) -> Target:
     """
     if for_ is None:
         if caller is None:
-            raise UsageError("Nothing says whose inbox this is.", hint="Name a reader with --for.", code="who")
+            raise UsageError(
+                "Nothing says whose inbox this is.", hint="Name a reader with --for.", code="who"
+            )
         found = Target(caller.reader, caller.session_id, caller.workspace)
         found.caller = caller
         found.remark = caller.remark
@@ -45,9 +47,13 @@ def target(store: Store, caller: Caller | None, for_: str | None) -> Target:
     found = Target(resolved.address, latest.get("session_id"), latest.get("workspace_id"))
     somebody = caller if caller is not None and caller.source != "nobody" else None
     if resolved.resolved_by == "fuzzy":
-        found.peek = f"{for_} was taken for {resolved.display_name or resolved.address}: a look, nothing is marked."
+        found.peek = (
+            f"{for_} was taken for {resolved.display_name or resolved.address}: a look, nothing is marked."
+        )
     elif somebody is not None and resolved.address not in (somebody.reader, somebody.session_id):
-        found.peek = f"This is the inbox of {resolved.display_name or resolved.address}: a look, nothing is marked."
+        found.peek = (
+            f"This is the inbox of {resolved.display_name or resolved.address}: a look, nothing is marked."
+        )
     else:
         found.caller = somebody
     return found

@@ -118,7 +118,8 @@ def load(db: sqlite3.Connection, thread_id: str) -> dict[str, Said]:
     """Every signal of a thread, lines of one id together."""
     lines: dict[str, list[bytes]] = {}
     rows = db.execute(
-        "SELECT s.signal_id, l.body FROM signal s JOIN line l ON l.id = s.line WHERE s.thread = ?", (thread_id,)
+        "SELECT s.signal_id, l.body FROM signal s JOIN line l ON l.id = s.line WHERE s.thread = ?",
+        (thread_id,),
     )
     for signal_id, body in rows:
         lines.setdefault(signal_id, []).append(body.encode())
@@ -170,14 +171,21 @@ def ambiguous(db: sqlite3.Connection, thread: Mapping[str, Said]) -> list[str]:
 def receipts(db: sqlite3.Connection, signal_id: str) -> dict[str, str]:
     """The recorded delivery state of a signal by reader: that of the latest receipt."""
     found: dict[str, str] = {}
-    rows = db.execute("SELECT reader, state FROM receipt WHERE signal_id = ? ORDER BY at, state", (signal_id,))
+    rows = db.execute(
+        "SELECT reader, state FROM receipt WHERE signal_id = ? ORDER BY at, state", (signal_id,)
+    )
     for reader, state in rows:
         found[reader] = "delivered" if state == "replied" else state
     return found
 
 
 def delivery_state(
-    reader: str, said: Said, root: Said, thread: Mapping[str, Said], edges: Mapping[str, set[str]], recorded: str | None
+    reader: str,
+    said: Said,
+    root: Said,
+    thread: Mapping[str, Said],
+    edges: Mapping[str, set[str]],
+    recorded: str | None,
 ) -> str | None:
     """A reader's receipt for a signal, promoted by its decision where it is a recipient."""
     answers = [
@@ -195,7 +203,9 @@ def delivery_state(
     return STATES.get(standing.intent, "delivered")
 
 
-def _recipients(store: Store, db: sqlite3.Connection, thread: Mapping[str, Said], root: Said) -> list[Recipient]:
+def _recipients(
+    store: Store, db: sqlite3.Connection, thread: Mapping[str, Said], root: Said
+) -> list[Recipient]:
     edges = causality.earlier(thread)
     names = presence.names_by_reader(db)
     recorded = receipts(db, root.id)
@@ -225,7 +235,9 @@ def _open(store: Store, id: str) -> tuple[sqlite3.Connection, str, dict[str, Sai
     thread_id = thread_of(db, find_id(db, id))
     thread = load(db, thread_id)
     if not thread:
-        raise UsageError(f"No signal of the thread {thread_id} can be read.", code="unknown-id", next=["gitmem doctor"])
+        raise UsageError(
+            f"No signal of the thread {thread_id} can be read.", code="unknown-id", next=["gitmem doctor"]
+        )
     return db, thread_id, thread, causality.root(thread)
 
 

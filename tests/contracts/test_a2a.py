@@ -85,7 +85,9 @@ def test_a_record_with_only_the_old_alias_is_routed(world: World) -> None:
         {"schema_version": "A2A.V1", "signal_id": "sig-aaaa1111", "sender_identity": B, "target_agent": A,
          "recipients": [A], "message": "old style"},
     )  # fmt: skip
-    b.store.record([(stream, line.replace(b'"recipients":["claude:planner:one"],', b""))], Story("x <x>", "x"))
+    b.store.record(
+        [(stream, line.replace(b'"recipients":["claude:planner:one"],', b""))], Story("x <x>", "x")
+    )
 
     assert messages(a) == ["old style"]
 
@@ -151,7 +153,9 @@ def test_an_identity_must_have_been_seen_or_be_allowed(world: World) -> None:
     with pytest.raises(UsageError):
         b.signals.send("x", to=["claude:planner:onee"])
 
-    assert b.signals.send("x", to=["new:agent:here"], allow_unseen=True).signal["recipients"] == ["new:agent:here"]
+    assert b.signals.send("x", to=["new:agent:here"], allow_unseen=True).signal["recipients"] == [
+        "new:agent:here"
+    ]
 
 
 def test_roots_get_a_thread_or_none(world: World) -> None:
@@ -230,7 +234,7 @@ def test_an_idempotency_key_is_one_signal(world: World) -> None:
 
 def test_an_idempotency_key_is_one_signal_also_from_two_clones(world: World, tmp_path: Path) -> None:
     """A retry on another machine is no second signal, and can be answered without ambiguity."""
-    hub, other = _hub(world.repo, tmp_path)
+    _, other = _hub(world.repo, tmp_path)
     a, here = world.agent(A), world.agent(B)
     a.sync()
     there = World(other)
@@ -308,7 +312,8 @@ def test_all_agree(world: World) -> None:
 
 
 @pytest.mark.parametrize(
-    ("intent", "listed"), [(None, "pending"), ("REJECT", "rejected"), ("COUNTER", "countered"), ("INFO", "pending")]
+    ("intent", "listed"),
+    [(None, "pending"), ("REJECT", "rejected"), ("COUNTER", "countered"), ("INFO", "pending")],
 )
 def test_one_who_does_not_agree_is_listed_apart(world: World, intent: str | None, listed: str) -> None:
     """Missing, REJECT or COUNTER: not converged."""
@@ -323,7 +328,7 @@ def test_one_who_does_not_agree_is_listed_apart(world: World, intent: str | None
 
 def test_agreement_of_somebody_who_was_not_asked_changes_nothing(world: World) -> None:
     """The root's recipients decide."""
-    a, b, c, root = _proposal(world)
+    a, b, _c, root = _proposal(world)
     b.signals.reply(root, "y", intent="AGREE")
     world.agent("x:y:z").signals.reply(root, "y", intent="AGREE")
 
@@ -394,7 +399,7 @@ def test_swapped_text_makes_the_thread_ambiguous(world: World) -> None:
 @pytest.mark.parametrize("first", ["here", "there"])
 def test_decisions_on_two_clones_give_one_answer(world: World, tmp_path: Path, first: str) -> None:
     """Synced in either order."""
-    hub, other = _hub(world.repo, tmp_path)
+    _, other = _hub(world.repo, tmp_path)
     a, b, c, root = _proposal(world)
     a.sync()
     there = World(other)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import builtins
 import errno
+import io
 import json
 import os
 import random
 import shutil
 import signal
 import subprocess
+import sys
 import time
 import traceback
 from collections import Counter
@@ -190,6 +192,28 @@ def speaking(repo: Path, port: Port, text: str) -> Callable[[], str]:
     def act() -> str:
         done = speak(open_store(repo, port), text)
         return "queued" if done.queued else "committed"
+
+    return act
+
+
+def command(repo: Path, *args: str, session: str | None = None) -> Callable[[], dict[str, Any]]:
+    """For `child`: one command as the front door runs it, with its exit status and what it printed."""
+
+    def act() -> dict[str, Any]:
+        from cli import main as front
+
+        os.chdir(repo)
+        os.environ.pop("GITMEM_SESSION", None)
+        if session is not None:
+            os.environ["GITMEM_SESSION"] = session
+        streams = [io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(3)]
+        sys.stdin, sys.stdout, sys.stderr = streams
+        status = front.main(list(args))
+        said = []
+        for stream in streams[1:]:
+            stream.flush()
+            said.append(stream.buffer.getvalue().decode())  # type: ignore[attr-defined]
+        return {"status": status, "out": said[0], "err": said[1]}
 
     return act
 

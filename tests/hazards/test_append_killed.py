@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
 from gitmem.log import append
 from gitmem.log.append import drain_all
 

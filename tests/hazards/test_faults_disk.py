@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import os
+import json
 import resource
 import signal
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from gitmem.git.inprocess import DulwichGit
 from gitmem.git.plumbing import PlumbingGit
 from gitmem.log import append
 
+from .conftest import Desk
 from .faults import (
     STEPS_MAX,
     WRITES,
@@ -23,11 +25,11 @@ from .faults import (
     age_locks,
     check,
     child,
+    command,
     fsck,
     open_store,
     speak,
     speaking,
-    texts,
 )
 
 PORTS = pytest.mark.parametrize("port", [DulwichGit, PlumbingGit])
@@ -107,3 +109,102 @@ def test_a_full_disk_at_each_write_of_an_append(repo: Path, port: Port, waits: b
             break
     assert ledger.failed > (3 if port is DulwichGit else -1)
     fsck(repo)
+
+
+@PORTS
+def test_a_disk_that_takes_no_more_bytes(repo: Path, port: Port) -> None:
+    """Objects, refs, the spool, the index and git's own files alike: none may grow beyond a few bytes."""
+    ledger = Ledger(repo)
+    ledger.say("before", port)
+    for size in (0, 20, 41, 100, 160, 250, 1_000, 20_000, 40_000, 80_000, 1_000_000):
+        ledger.wait(f"waits-{size}")
+        acknowledged = ledger.say(f"line-{size}", port, SizeLimit(size))
+        age_locks(repo)
+        ledger.say(f"after-{size}", port)
+        check(repo, ledger.once, ledger.maybe)
+    assert acknowledged
+    assert ledger.failed > 2
+    fsck(repo)
+
+
+@pytest.mark.parametrize("how", ["full", "full-after", "killed", "killed-after"])
+@pytest.mark.parametrize("waits", [False, True], ids=["alone", "with a full spool"])
+def test_each_run_of_git_fails_once(repo: Path, tmp_path: Path, how: str, waits: bool) -> None:
+    """Git that reports a full disk or is killed, before or after its work: failed is withdrawn, the rest is kept."""
+    ledger = Ledger(repo)
+    ledger.say("before", PlumbingGit)
+    for run in range(1, STEPS_MAX):
+        if waits:
+            ledger.wait(f"waits-{run}")
+        fault = RunOfGit(tmp_path, run, how)
+        ledger.say(f"line-{run}", PlumbingGit, fault)
+        age_locks(repo)
+        ledger.say(f"after-{run}", PlumbingGit)
+        check(repo, ledger.once, ledger.maybe)
+        if not fault.happened:
+            break
+    assert run > 2
+    fsck(repo)
+
+
+def test_the_first_append_of_a_clone_fails_at_each_run_of_git(repo: Path, tmp_path: Path) -> None:
+    """No half-made log stays behind: the next command starts one, or finds it."""
+    for run in range(1, STEPS_MAX):
+        clone = tmp_path / f"clone-{run}"
+        subprocess.run(["git", "clone", "--quiet", str(repo), str(clone)], check=True)
+        ledger = Ledger(clone)
+        fault = RunOfGit(tmp_path, run, "full")
+        ledger.say("first", PlumbingGit, fault)
+        ledger.say("second", PlumbingGit)
+        check(clone, ledger.once, ledger.maybe)
+        if not fault.happened:
+            break
+    assert run > 4
+
+
+def test_the_command_says_so_with_status_4(desk: Desk, tmp_path: Path) -> None:
+    """A signal that finds the disk full ends with a sentence, a hint and status 4, and is nowhere; or it is kept."""
+    planck, _ = desk.start("Planck"), desk.start("Curie")
+    statuses = []
+    once, never = set(), set()
+    for run in range(1, STEPS_MAX):
+        fault = RunOfGit(tmp_path, run, "full")
+        act = command(desk.repo, "signal", "--to", "Curie", "--json", f"line-{run}", session=planck)
+        said = child(act, fault).answer
+        if not fault.happened:
+            break
+        statuses.append(said["status"])
+        answer = json.loads(said["out"])
+        (once if said["status"] == 0 else never).add(f"line-{run}")
+        assert said["status"] in (0, 4), said
+        if said["status"] == 4:
+            assert answer["error"]["message"] and "Traceback" not in said["err"]
+            assert said["err"].startswith("gitmem: ")
+            assert answer["error"]["hint"], answer
+    check(desk.repo, once | {f"line-{run}"}, set())
+    assert 4 in statuses
+    # Whole and no reader is the worse for it: what was withdrawn is in nobody's inbox.
+    shown = child(command(desk.repo, "inbox", "--for", "Curie", "--json", "--no-mark")).answer
+    messages = [signal["message"] for signal in json.loads(shown["out"])["signals"]]
+    assert set(messages) == once | {f"line-{run}"} and not never & set(messages)
+
+
+def test_a_full_disk_does_not_stop_readers(desk: Desk) -> None:
+    """What is known is answered, with the same bytes, though nothing can be recorded."""
+    planck, curie = desk.start("Planck"), desk.start("Curie")
+    desk.send(planck, "Look at this.", "--to", "Curie")
+    usual = child(command(desk.repo, "inbox", "--no-mark", "--json", session=curie)).answer
+    for size in (0, 100, 20_000):
+        full = child(command(desk.repo, "inbox", "--no-mark", "--json", session=curie), SizeLimit(size)).answer
+        assert full == usual
+
+
+def test_an_inbox_that_cannot_mark_says_so_and_shows_again(desk: Desk) -> None:
+    """Shown, but not recorded: status 4 after the answer, and the signal stays unread."""
+    planck, curie = desk.start("Planck"), desk.start("Curie")
+    desk.send(planck, "Look at this.", "--to", "Curie")
+    full = child(command(desk.repo, "inbox", session=curie), SizeLimit(0)).answer
+    assert "Look at this." in full["out"]
+    assert full["status"] == 4 and full["err"].startswith("gitmem: ")
+    again = child(command(desk.repo, "inbox", "--count", session=curie)).answer
+    assert again["out"] == "1\n"

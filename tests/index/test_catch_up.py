@@ -9,12 +9,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from gitmem.index import catch_up, schema
 from gitmem.index.schema import Index, Row, View
 from gitmem.log import append, ref
 from gitmem.log.log import Log
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from ..log.logs import FakeClock, all_lines, entry, open_log
 
@@ -184,7 +185,9 @@ def test_a_line_that_is_no_record_costs_that_line(repo: Path) -> None:
 @settings(max_examples=25, deadline=None)
 @given(
     steps=st.lists(
-        st.tuples(st.sampled_from(["append", "ride", "drain", "roll", "catch up", "rewind"]), st.integers(0, 9)),
+        st.tuples(
+            st.sampled_from(["append", "ride", "drain", "roll", "catch up", "rewind"]), st.integers(0, 9)
+        ),
         max_size=14,
     )
 )

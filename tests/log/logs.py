@@ -29,7 +29,9 @@ class FakeClock:
         self.value += int(seconds * 1_000_000)
 
 
-def open_log(repo: Path, *, clock: FakeClock | None = None, git: Git | None = None, seed: int | None = None) -> Log:
+def open_log(
+    repo: Path, *, clock: FakeClock | None = None, git: Git | None = None, seed: int | None = None
+) -> Log:
     """A log on a real repository; `seed` makes its tokens repeatable."""
     found = place.find(str(repo))
     source = random.Random(seed).randbytes if seed is not None else os.urandom

@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+
 from gitmem.errors import StoreError
 from gitmem.log import append, ref
 from gitmem.log.append import drain, drain_all

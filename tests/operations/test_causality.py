@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import json
 
-from gitmem.operations import causality
-from gitmem.operations.causality import Said
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gitmem.operations import causality
+from gitmem.operations.causality import Said
+
 
 def said(
-    id: str, by: str = "a", intent: str = "INFO", *, at: int = 0, after: tuple[str, ...] = (), reply_to: str = ""
+    id: str,
+    by: str = "a",
+    intent: str = "INFO",
+    *,
+    at: int = 0,
+    after: tuple[str, ...] = (),
+    reply_to: str = "",
 ) -> Said:
     record = {"at": f"2026-11-21T20:00:00.{at:06d}Z", "signal_id": id, "sender_identity": by, "intent": intent,
               "after": list(after), "reply_to": reply_to}  # fmt: skip
@@ -30,7 +37,10 @@ def _decision(reader: str, *items: Said) -> str | None:
 
 def test_the_later_decision_counts_even_when_its_clock_is_behind() -> None:
     """An hour's skew does not bring a withdrawn AGREE back."""
-    assert _decision("b", said("yes", "b", "AGREE", at=9), said("no", "b", "REJECT", at=1, after=("yes",))) == "no"
+    assert (
+        _decision("b", said("yes", "b", "AGREE", at=9), said("no", "b", "REJECT", at=1, after=("yes",)))
+        == "no"
+    )
 
 
 def test_decisions_that_did_not_know_each_other_are_ordered_by_their_lines() -> None:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 import sqlite3
+
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gitmem import records
 from gitmem.index import catch_up, schema
 from gitmem.index.schema import Index
 from gitmem.log.lines import digest
 from gitmem.operations import mail, views
-from hypothesis import given
-from hypothesis import strategies as st
 
 DAY = mail.BACKLOG_MICROS
 START = 1_793_000_000_000_000
@@ -147,7 +149,7 @@ def test_the_tables_agree_with_the_definition(
         lines.append(said[-1])
     random.shuffle(lines)  # type: ignore[attr-defined]  # hypothesis's Random
     marks = sorted({0, len(lines), *(cut % (len(lines) + 1) for cut in cuts)})
-    db = index_of(*(lines[a:b] for a, b in zip(marks, marks[1:], strict=False))).db
+    db = index_of(*(lines[a:b] for a, b in itertools.pairwise(marks))).db
 
     now = START + 3 * DAY
     for reader in READERS:

@@ -1,0 +1,107 @@
+"""Two things timed in turn, so that what else the machine does falls on both alike."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import sys
+import time
+from collections.abc import Callable, Sequence
+
+Timed = Callable[[], float]
+
+
+class Figure:
+    """One line of the table: two medians of one unit, and how many times the floor is allowed (None: for information)."""
+
+    def __init__(self, what: str, floor: str, got: float, base: float, at_most: float | None, unit: str) -> None:
+        self.what = what
+        self.floor = floor
+        self.got = got
+        self.base = base
+        self.at_most = at_most
+        self.unit = unit
+
+    @property
+    def ratio(self) -> float:
+        return self.got / self.base
+
+    @property
+    def met(self) -> bool | None:
+        return None if self.at_most is None else self.ratio <= self.at_most
+
+
+def in_turn(rounds: int, one: Timed, other: Timed, *, warm: int = 1) -> tuple[float, float]:
+    """The medians of two measures that are taken in pairs, each first every other time."""
+    for _ in range(warm):
+        one()
+        other()
+    ones, others = [], []
+    for number in range(rounds):
+        if number % 2:
+            others.append(other())
+            ones.append(one())
+        else:
+            ones.append(one())
+            others.append(other())
+    return statistics.median(ones), statistics.median(others)
+
+
+def cpu_of(command: Sequence[str], folder: str, environment: dict[str, str]) -> Timed:
+    """CPU milliseconds of a process and of every child that it waited for."""
+
+    def once() -> float:
+        null = os.open(os.devnull, os.O_RDWR)
+        os.chdir(folder)  # posix_spawn knows no folder
+        try:
+            quiet = [(os.POSIX_SPAWN_DUP2, null, stream) for stream in (0, 1)]
+            pid = os.posix_spawn(command[0], list(command), environment, file_actions=quiet)
+            _, status, used = os.wait4(pid, 0)
+        finally:
+            os.close(null)
+        if status:
+            raise RuntimeError(f"{command} ended with {os.waitstatus_to_exitcode(status)}")
+        return (used.ru_utime + used.ru_stime) * 1e3
+
+    return once
+
+
+def cpu_here(body: Callable[[], object], before: Callable[[], object] = lambda: None) -> Timed:
+    """CPU milliseconds of a call in this process, without its preparation."""
+
+    def once() -> float:
+        before()
+        start = time.process_time()
+        body()
+        return (time.process_time() - start) * 1e3
+
+    return once
+
+
+def wall(body: Callable[[], object]) -> float:
+    """Milliseconds that a call takes."""
+    start = time.perf_counter()
+    body()
+    return (time.perf_counter() - start) * 1e3
+
+
+def table(figures: Sequence[Figure]) -> str:
+    """The figures in Markdown."""
+    rows = ["| what | floor | figure | of the floor | ratio | at most | met? |", "|---|---|--:|--:|--:|--:|---|"]
+    for each in figures:
+        limit = "" if each.at_most is None else f"{each.at_most:g} ×"
+        met = {True: "yes", False: "**no**", None: ""}[each.met]
+        rows.append(
+            f"| {each.what} | {each.floor} | {_short(each.got)} {each.unit} | {_short(each.base)} {each.unit}"
+            f" | {each.ratio:.2f} × | {limit} | {met} |"
+        )
+    return "\n".join(rows)
+
+
+def _short(value: float) -> str:
+    return f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
+
+
+def tell(text: str) -> None:
+    """How far it is, for who waits."""
+    print(text, file=sys.stderr, flush=True)

@@ -1,0 +1,207 @@
+"""Where measures take place: fresh repositories, sessions in them, logs of any length."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import gitmem
+from gitmem import place, records
+from gitmem.git.inprocess import DulwichGit
+from gitmem.git.port import Draft, Signature
+from gitmem.log import ref
+from gitmem.operations.facade import Log
+from gitmem.operations.store import Store
+
+HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+DAY = 24 * 3600 * 1_000_000
+START = 1_790_000_000_000_000  # microseconds: 21 September 2026
+NAMES = [f"Agent{chr(65 + number)}" for number in range(20)]
+WORDS = (
+    "boundary index store merge review parser queue test figure name session branch commit reader line answer "
+    "please look at the a of in with before after it breaks works needs your agreement where nobody waits"
+).split()
+
+
+class Size:
+    """How much is measured. What the issue names is in `FULL` alone."""
+
+    def __init__(
+        self, *, rounds: int, sends: int, writers: int, each: int, many: int, few: int, fresh: int, lines: int,
+        packed: int,
+    ) -> None:  # fmt: skip
+        self.rounds = rounds
+        self.sends = sends
+        self.writers = writers
+        self.each = each
+        self.many = many
+        self.few = few
+        self.fresh = fresh
+        self.lines = lines
+        self.packed = packed
+
+
+FULL = Size(rounds=41, sends=2_000, writers=20, each=20, many=100_000, few=1_000, fresh=1_000, lines=2_000,
+            packed=10_000)  # fmt: skip
+QUICK = Size(rounds=15, sends=300, writers=20, each=10, many=20_000, few=1_000, fresh=1_000, lines=2_000,
+             packed=1_000)  # fmt: skip
+
+
+class Stage:
+    """A temporary folder.
+
+    Args:
+        folder: Empty, and anybody's to fill.
+        programs: The folder of the console scripts.
+        size: How much to measure.
+    """
+
+    def __init__(self, folder: str, programs: str, size: Size) -> None:
+        self.folder = folder
+        self.programs = programs
+        self.size = size
+        self.environment = environment(folder)
+
+    def program(self, name: str) -> str:
+        return os.path.join(self.programs, name)
+
+    def repository(self, name: str) -> str:
+        """A fresh repository with one commit and somebody's name in its config."""
+        where = os.path.join(self.folder, name)
+        self.git(self.folder, "init", "--quiet", "--initial-branch=main", where)
+        self.git(where, "config", "user.name", "A Person")
+        self.git(where, "config", "user.email", "person@example.org")
+        self.git(where, "commit", "--quiet", "--allow-empty", "-m", "First")
+        return where
+
+    def git(self, where: str, *args: str) -> str:
+        done = subprocess.run(
+            ["git", *args], cwd=where, env=self.environment, capture_output=True, text=True, check=True
+        )
+        return done.stdout
+
+
+def environment(folder: str) -> dict[str, str]:
+    """Nobody's configuration, and no session of a harness."""
+    kept = {name: os.environ[name] for name in ("PATH", "LANG", "SYSTEMROOT") if name in os.environ}
+    return {**kept, "HOME": folder, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+
+
+def start(where: str, name: str) -> str:
+    """A session of an agent in a repository; its id."""
+    with gitmem.open(where) as log:
+        return str(log.sessions.start(name=name, agent_identity=identity(name)).session_id)
+
+
+def identity(name: str) -> str:
+    return f"bench:worker:{name.lower()}"
+
+
+def open_store(where: str) -> Store:
+    found = place.find(where)
+    return Store(found, DulwichGit(found.common), machine=os.uname().nodename)
+
+
+def open_log(where: str, session: str) -> Log:
+    return gitmem.open(where, session=session)
+
+
+def message(dice: random.Random) -> str:
+    return " ".join(dice.choices(WORDS, k=dice.randint(6, 30))).capitalize() + "."
+
+
+def id_of(prefix: str, dice: random.Random) -> str:
+    """An id as short and as random as real ones."""
+    return f"{prefix}-" + "".join(dice.choices("0123456789abcdefghjkmnpqrstvwxyz", k=12))
+
+
+def signal_fields(dice: random.Random, sender: str, recipients: list[str]) -> dict[str, object]:
+    """A signal as `signals.send` writes it."""
+    return {
+        "schema_version": "A2A.V1", "signal_id": id_of("sig", dice), "sender_identity": identity(sender),
+        "sender_session": "sess-0123456789ab", "sender_name": sender, "sender_role": "worker",
+        "recipients": [identity(each) for each in recipients],
+        "requested_to": recipients, "resolved_by": ["exact"] * len(recipients),
+        "thread_id": id_of("thread", dice) if recipients else None, "intent": "INFO",
+        "interrupt_class": "priority" if recipients else "advisory", "message": message(dice),
+        "origin": "local", "wu_id": f"WU-{dice.randint(1, 400)}",
+    }  # fmt: skip
+
+
+def history(count: int, *, unread: int, first: int = START, last: int | None = None) -> Iterator[tuple[str, bytes]]:
+    """Lines of a busy month: 20 agents, nine signals in ten to one of them, nearly all read.
+
+    A broadcast has receipts of the first agent and of two more. Of what is for the first agent the last
+    `unread` directed signals have no receipt.
+    """
+    dice = random.Random(20)
+    last = last if last is not None else first + 30 * DAY
+    reader = NAMES[0]
+    later = {number for number in range(count) if number >= count - 20 * unread and number % 20 == 0}
+    for number in range(count):
+        at = first + (last - first) * number // count
+        sender, to = dice.sample(NAMES[1:], 2)
+        if number in later or (number % 20 == 0):
+            to = reader
+        recipients = [] if number % 10 == 5 else [to]
+        fields = signal_fields(dice, sender, recipients)
+        yield "signals", records.line("signal", at, fields)
+        readers = [] if number in later else recipients or [reader, *dice.sample(NAMES[1:], 2)]
+        for number_of, each in enumerate(readers):
+            receipt = {"schema_version": "A2A.V1", "signal_id": fields["signal_id"],
+                       "reader_identity": identity(each), "delivery_state": "delivered"}  # fmt: skip
+            yield "receipts", records.line("receipt", at + 1_000 + number_of, receipt)
+
+
+def sessions(at: int) -> Iterator[tuple[str, bytes]]:
+    """The starts of the 20 agents' sessions."""
+    for number, name in enumerate(NAMES):
+        fields = {"session_id": f"sess-{number:012d}", "event": "start", "display_name": name,
+                  "clone_id": "elsewhere0", "agent_identity": identity(name)}  # fmt: skip
+        yield "sessions", records.line("session", at + number, fields)
+
+
+def session_of(number: int) -> str:
+    return f"sess-{number:012d}"
+
+
+def publish(where: str, lines: Iterator[tuple[str, bytes]], *, commits: int = 1) -> list[bytes]:
+    """Put lines into a log in segments of 16 KiB, in few commits, as a sync brings them. Gives the lines."""
+    git = open_store(where).git
+    tip = git.tip(ref.LOG_REF)
+    assert tip is not None, "the log has not been started"
+    open_segments: dict[str, list[bytes]] = {}
+    sizes: dict[str, int] = {}
+    files: list[tuple[str, bytes]] = []
+    every = []
+    for stream, line in lines:
+        every.append(line)
+        folder = ref.segment_path(stream, line, "").rpartition("/")[0]
+        open_segments.setdefault(folder, []).append(line)
+        sizes[folder] = sizes.get(folder, 0) + len(line) + 1
+        if sizes[folder] >= ref.SEGMENT_MAX_BYTES:
+            files.append((folder, _content(open_segments.pop(folder))))
+            del sizes[folder]
+    files += [(folder, _content(kept)) for folder, kept in open_segments.items()]
+    dice = random.Random(len(files))
+    named = [(f"{folder}/gm-{id_of('', dice)[1:9]}.jsonl", content) for folder, content in files]
+    somebody = Signature("A Person", "person@example.org", START // 1_000_000)
+    share = -(-len(named) // commits)
+    drafts = [
+        Draft(dict(named[at : at + share]), somebody, somebody, "Lines of others\n")
+        for at in range(0, len(named), share)
+    ]
+    new = git.write(drafts, tip)[-1]
+    assert git.swap(ref.LOG_REF, tip, new, "benchmark")
+    return every
+
+
+def _content(lines: list[bytes]) -> bytes:
+    return b"".join(line + b"\n" for line in sorted(lines))
+
+
+def python() -> list[str]:
+    return [sys.executable, "-c", "pass"]
