@@ -1,4 +1,4 @@
-"""The floor of writing: the objects and the ref of an append, written with dulwich and nothing else."""
+"""The floor of writing: the objects and the ref of an append, made with dulwich and nothing else."""
 
 from __future__ import annotations
 
@@ -14,39 +14,26 @@ REF = Ref(b"refs/gitmem/log")
 
 
 class Hand:
-    """One repository, its objects fsynced and compressed as git does."""
+    """One repository; objects are fsynced, compressed as git does it, and trees of one's own not read again."""
 
     def __init__(self, common: str) -> None:
-        self.store = DiskObjectStore(
-            os.path.join(common, "objects"), loose_compression_level=1, fsync_object_files=True
-        )
+        objects = os.path.join(common, "objects")
+        self.store = DiskObjectStore(objects, loose_compression_level=1, fsync_object_files=True)
         self.refs = DiskRefsContainer(common)
+        self._trees: dict[ObjectID, Tree] = {}
+        self._root: tuple[ObjectID, ObjectID] | None = None  # the last commit and its tree
 
     def tip(self) -> ObjectID:
         return self.refs[REF]
 
-    def append(self, tip: ObjectID, path: str, content: bytes, like: Commit) -> ObjectID:
-        """Commit a file's content with the words and people of another commit, and move the ref."""
-        parent = self.store[tip]
-        assert isinstance(parent, Commit)
-        blob = Blob.from_string(content)
-        self.store.add_object(blob)
-        commit = Commit()
-        commit.tree = self._tree(parent.tree, path.encode().split(b"/"), blob)
-        commit.parents = [tip]
-        commit.author, commit.committer, commit.message = like.author, like.committer, like.message
-        commit.author_time = commit.commit_time = int(time.time())
-        commit.author_timezone = commit.commit_timezone = 0
-        self.store.add_object(commit)
-        if not self.refs.set_if_equals(REF, tip, commit.id, message=b"append"):
-            raise RuntimeError("the ref was moved by somebody else")
-        return commit.id
+    def commit(self, oid: ObjectID) -> Commit:
+        found = self.store[oid]
+        assert isinstance(found, Commit)
+        return found
 
     def read(self, tip: ObjectID, path: str) -> bytes:
         """The content of a file; empty where there is none."""
-        commit = self.store[tip]
-        assert isinstance(commit, Commit)
-        oid = commit.tree
+        oid = self._root_of(tip)
         for name in path.encode().split(b"/"):
             tree = self.store[oid]
             assert isinstance(tree, Tree)
@@ -55,8 +42,29 @@ class Hand:
             oid = tree[name][1]
         return self.store[oid].as_raw_string()
 
+    def append(self, tip: ObjectID, path: str, content: bytes, author: bytes, message: bytes) -> None:
+        """Commit a file's new content onto the tip, and move the ref."""
+        blob = Blob.from_string(content)
+        self.store.add_object(blob)
+        commit = Commit()
+        commit.tree = self._tree(self._root_of(tip), path.encode().split(b"/"), blob)
+        commit.parents = [tip]
+        commit.author = commit.committer = author
+        commit.message = message
+        commit.author_time = commit.commit_time = int(time.time())
+        commit.author_timezone = commit.commit_timezone = 0
+        self.store.add_object(commit)
+        if not self.refs.set_if_equals(REF, tip, commit.id, message=b"append"):
+            raise RuntimeError("somebody else moved the ref")
+        self._root = (commit.id, commit.tree)
+
+    def _root_of(self, tip: ObjectID) -> ObjectID:
+        if self._root is not None and self._root[0] == tip:
+            return self._root[1]
+        return self.commit(tip).tree
+
     def _tree(self, oid: ObjectID | None, names: list[bytes], blob: Blob) -> ObjectID:
-        tree = Tree() if oid is None else self.store[oid]
+        tree = Tree() if oid is None else self._trees.pop(oid, None) or self.store[oid]
         assert isinstance(tree, Tree)
         name, *below = names
         if below:
@@ -65,4 +73,5 @@ class Hand:
         else:
             tree[name] = (0o100644, blob.id)
         self.store.add_object(tree)
+        self._trees[tree.id] = tree
         return tree.id

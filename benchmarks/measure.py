@@ -14,7 +14,9 @@ Timed = Callable[[], float]
 class Figure:
     """One line of the table: two medians of one unit, and how many times the floor is allowed (None: for information)."""
 
-    def __init__(self, what: str, floor: str, got: float, base: float, at_most: float | None, unit: str) -> None:
+    def __init__(
+        self, what: str, floor: str, got: float, base: float, at_most: float | None, unit: str
+    ) -> None:
         self.what = what
         self.floor = floor
         self.got = got
@@ -87,7 +89,10 @@ def wall(body: Callable[[], object]) -> float:
 
 def table(figures: Sequence[Figure]) -> str:
     """The figures in Markdown."""
-    rows = ["| what | floor | figure | of the floor | ratio | at most | met? |", "|---|---|--:|--:|--:|--:|---|"]
+    rows = [
+        "| what | floor | figure | of the floor | ratio | at most | met? |",
+        "|---|---|--:|--:|--:|--:|---|",
+    ]
     for each in figures:
         limit = "" if each.at_most is None else f"{each.at_most:g} ×"
         met = {True: "yes", False: "**no**", None: ""}[each.met]

@@ -6,6 +6,7 @@ import os
 import random
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 
 import gitmem
@@ -18,7 +19,7 @@ from gitmem.operations.store import Store
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 DAY = 24 * 3600 * 1_000_000
-START = 1_790_000_000_000_000  # microseconds: 21 September 2026
+START = time.time_ns() // 1000 - 60 * DAY  # microseconds since 1970: two months of history, until now
 NAMES = [f"Agent{chr(65 + number)}" for number in range(20)]
 WORDS = (
     "boundary index store merge review parser queue test figure name session branch commit reader line answer "
@@ -109,6 +110,18 @@ def open_log(where: str, session: str) -> Log:
     return gitmem.open(where, session=session)
 
 
+def now() -> int:
+    return time.time_ns() // 1000
+
+
+def day(seconds: int) -> str:
+    return time.strftime("%Y-%m/%d", time.gmtime(seconds))
+
+
+def dice(seed: int) -> random.Random:
+    return random.Random(seed)
+
+
 def message(dice: random.Random) -> str:
     return " ".join(dice.choices(WORDS, k=dice.randint(6, 30))).capitalize() + "."
 
@@ -118,11 +131,11 @@ def id_of(prefix: str, dice: random.Random) -> str:
     return f"{prefix}-" + "".join(dice.choices("0123456789abcdefghjkmnpqrstvwxyz", k=12))
 
 
-def signal_fields(dice: random.Random, sender: str, recipients: list[str]) -> dict[str, object]:
+def signal_fields(dice: random.Random, sender: str, session: str, recipients: list[str]) -> dict[str, object]:
     """A signal as `signals.send` writes it."""
     return {
         "schema_version": "A2A.V1", "signal_id": id_of("sig", dice), "sender_identity": identity(sender),
-        "sender_session": "sess-0123456789ab", "sender_name": sender, "sender_role": "worker",
+        "sender_session": session, "sender_name": sender, "sender_role": "worker",
         "recipients": [identity(each) for each in recipients],
         "requested_to": recipients, "resolved_by": ["exact"] * len(recipients),
         "thread_id": id_of("thread", dice) if recipients else None, "intent": "INFO",
@@ -131,14 +144,16 @@ def signal_fields(dice: random.Random, sender: str, recipients: list[str]) -> di
     }  # fmt: skip
 
 
-def history(count: int, *, unread: int, first: int = START, last: int | None = None) -> Iterator[tuple[str, bytes]]:
-    """Lines of a busy month: 20 agents, nine signals in ten to one of them, nearly all read.
+def history(
+    count: int, *, unread: int = 0, first: int = START, last: int | None = None, seed: int = 20
+) -> Iterator[tuple[str, bytes]]:
+    """The lines of 20 busy agents: nine signals in ten are to one of them, and nearly all are read.
 
-    A broadcast has receipts of the first agent and of two more. Of what is for the first agent the last
-    `unread` directed signals have no receipt.
+    A broadcast has receipts of the first two agents and of one more. Of what is for the first agent the
+    last `unread` signals have no receipt.
     """
-    dice = random.Random(20)
-    last = last if last is not None else first + 30 * DAY
+    dice = random.Random(seed)
+    last = last if last is not None else now()
     reader = NAMES[0]
     later = {number for number in range(count) if number >= count - 20 * unread and number % 20 == 0}
     for number in range(count):
@@ -147,9 +162,9 @@ def history(count: int, *, unread: int, first: int = START, last: int | None = N
         if number in later or (number % 20 == 0):
             to = reader
         recipients = [] if number % 10 == 5 else [to]
-        fields = signal_fields(dice, sender, recipients)
+        fields = signal_fields(dice, sender, session_of(NAMES.index(sender)), recipients)
         yield "signals", records.line("signal", at, fields)
-        readers = [] if number in later else recipients or [reader, *dice.sample(NAMES[1:], 2)]
+        readers = [] if number in later else recipients or [*NAMES[:2], dice.choice(NAMES[2:])]
         for number_of, each in enumerate(readers):
             receipt = {"schema_version": "A2A.V1", "signal_id": fields["signal_id"],
                        "reader_identity": identity(each), "delivery_state": "delivered"}  # fmt: skip

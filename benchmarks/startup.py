@@ -34,10 +34,14 @@ def merge(stage: Stage) -> list[Figure]:
     """The merge driver on three files that share half of their lines."""
     dice = random.Random(7)
     count = stage.size.lines
-    lines = [line for stream, line in stages.history(2 * count, unread=0) if stream == "signals"]
+    lines = [line for stream, line in stages.history(2 * count) if stream == "signals"]
     folder = os.path.join(stage.folder, "merge")
     os.makedirs(folder, exist_ok=True)
-    parts = {"base": lines[: count // 2], "ours": lines[:count], "theirs": lines[: count // 2] + lines[count:]}
+    parts = {
+        "base": lines[: count // 2],
+        "ours": lines[:count],
+        "theirs": lines[: count // 2] + lines[count:],
+    }
     paths = {}
     for name, own in parts.items():
         own = own + dice.choices(lines[: count // 2], k=max(0, count - len(own)))
@@ -61,7 +65,7 @@ def _with_history(stage: Stage, name: str) -> tuple[str, str]:
     where = stage.repository(name)
     session = stages.start(where, "Caller")
     stages.publish(where, stages.sessions(stages.START))
-    stages.publish(where, stages.history(stage.size.few, unread=0))
+    stages.publish(where, stages.history(stage.size.few))
     stages.start(where, "Hand")  # a write brings the index up to date
     return where, session
 

@@ -96,7 +96,12 @@ class PlumbingGit:
 
         if self.tip(ref) != old:
             return None
-        done = self._import(stream(ref, [draft], old))
+        try:
+            done = self._import(stream(ref, [draft], old))
+        except StoreError:
+            if self.tip(ref) != old:
+                return None  # it was stopped after it had moved the ref: the next look finds the lines
+            raise
         if done.code != 0:
             if queries.lost_race(done.err) or self.tip(ref) != old:
                 return None
@@ -146,15 +151,11 @@ class PlumbingGit:
         """Kind and content of an object, from the child; from a new one where it died."""
         if len(oid) != 40 or not oid.isalnum():
             raise KeyError(oid)  # never a name that git would look up, such as HEAD
-        if self._reader is not None:
+        for _ in range(2):
             try:
                 return self._ask(oid)
             except OSError:
                 self.close()
-        try:
-            return self._ask(oid)
-        except OSError:
-            self.close()
         run.run(self.common, ["rev-parse", "--git-dir"])  # raises where git can't work here at all
         raise KeyError(oid)  # git dies of a damaged object
 

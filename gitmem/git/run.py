@@ -151,7 +151,11 @@ def run(
 def failure(args: Sequence[str], result: Result) -> StoreError:
     """The error for a git that failed, with its own last words."""
     words = last_words(result.err) or f"exit status {result.code}"
-    return StoreError(f"git {_name(args)} failed: {words}", code="git-failed")
+    return StoreError(
+        f"git {_name(args)} failed: {words}",
+        hint="Look for a full disk, missing permissions or a damaged repository, then run the command again.",
+        code="git-failed",
+    )
 
 
 def last_words(err: str) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import sqlite3
 from hashlib import sha256
 
+from ..log import ref
 from ..log.ref import LOG_REF
 from ..log.union import canon
 from . import schema
@@ -50,9 +51,11 @@ def catch_up(index: Index, log: Log, *, progress: Callable[[int], None] | None =
             index.reshape()
             _Reader(index, log, progress).read()
         db.execute("COMMIT")
-    except BaseException:
+    except BaseException as error:
         if db.in_transaction:
             db.execute("ROLLBACK")
+        if isinstance(error, KeyError):
+            raise ref.missing_object(error, "nothing was changed") from error
         raise
 
 

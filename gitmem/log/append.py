@@ -201,6 +201,12 @@ def commit_entries(log: Log, entries: Sequence[Entry]) -> str | None:
             hint="Free the disk or mend the permissions of the git folder, then run the command again.",
             code="disk",
         ) from error
+    except KeyError as error:
+        raise ref.missing_object(error, "nothing was recorded") from error
+    except StoreError as error:
+        if error.code == "git-failed":  # git's own words; what became of the entry is ours to say
+            error.message += "; nothing was recorded."
+        raise
     return None
 
 
@@ -271,13 +277,13 @@ def tell(entries: Sequence[Entry]) -> Story:
 
 
 def split_author(author: str) -> tuple[str, str]:
-    """`Name <mail>` as git keeps them: no angle brackets, newlines or control characters in either."""
+    """`Name <mail>` as git keeps them: no angle brackets, control or bidi characters in either."""
     name, _, mail = author.partition("<")
     return _clean(name) or "gitmem", _clean(mail) or "gitmem"
 
 
 def _clean(text: str) -> str:
-    kept = "".join(char for char in text if char >= " " and char not in "<>\x7f")
+    kept = "".join(char for char in text if char.isprintable() and char not in "<>")
     return kept.strip(" .,:;\"'\\")
 
 

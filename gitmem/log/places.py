@@ -66,13 +66,10 @@ def _is_ours(log: Log, oid: str, known: Iterable[str]) -> bool:
 def known(log: Log) -> dict[str, str]:
     """Refs of this clone that may hold a log that came from elsewhere, with their tips."""
     git = log.git
-    found = {}
-    for name, oid in sorted(git.refs(ref.REMOTES_PREFIX).items()):
-        if is_place(name):
-            found[name] = oid
-    for name, oid in sorted(git.refs("refs/remotes/").items()):
-        if name.count("/") >= 3 and name.endswith("/gitmem"):
-            found[name] = oid
+    kept = sorted(git.refs(ref.REMOTES_PREFIX).items())
+    found = {name: oid for name, oid in kept if is_place(name)}
+    fetched = sorted(git.refs("refs/remotes/").items())
+    found.update((name, oid) for name, oid in fetched if name.count("/") >= 3 and name.endswith("/gitmem"))
     own = git.tip(ref.BRANCH)
     if own is not None:
         found[ref.BRANCH] = own

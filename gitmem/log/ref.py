@@ -88,6 +88,16 @@ class Format:
             )
 
 
+def missing_object(error: KeyError, kept: str) -> StoreError:
+    """The error for an object of the log that the port does not find; `kept` says what became of the data."""
+    return StoreError(
+        f"The object {error.args[0]} of the log is missing or damaged; {kept}.",
+        hint="`gitmem doctor` lists what is missing.",
+        code="missing-object",
+        next=["gitmem doctor"],
+    )
+
+
 def read_format(git: Git, root: dict[str, Entry]) -> Format | None:
     """The `format` file of a root tree, or None where there is none: such a tree is no log."""
     entry = root.get("format")

@@ -69,12 +69,7 @@ def settle(log: Log, shared: Tip | None, tips: Sequence[Tip]) -> str:
                 next=["gitmem doctor"],
             )
     except KeyError as error:
-        raise StoreError(
-            f"The object {error.args[0]} of the log is missing or damaged; nothing was changed.",
-            hint="`gitmem doctor` lists what is missing.",
-            code="missing-object",
-            next=["gitmem doctor"],
-        ) from error
+        raise ref.missing_object(error, "nothing was changed") from error
     if done != now:
         log.committed()
     if shared is not None and git.contains(done, shared.oid):

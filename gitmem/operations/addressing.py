@@ -34,7 +34,7 @@ class Resolved(Outcome):
         session_id: The session that was meant, if a session was.
     """
 
-    __slots__ = (  # noqa: RUF023  # the order of the JSON shape
+    __slots__ = (  # the order of the JSON shape
         "query", "address", "resolved_by", "display_name", "remark", "asleep", "elsewhere", "session_id",
     )  # fmt: skip
 

@@ -42,7 +42,9 @@ def check(store: Store, files: Mapping[str, bytes], found: Findings) -> list[Lin
         for number, raw in enumerate(content.split(b"\n"), 1):
             line = raw.rstrip(b"\r")
             if line and line not in every:
-                every[line] = Line(line, f"{place}:{number}", records.read(line) if not form.problem(line) else None)
+                every[line] = Line(
+                    line, f"{place}:{number}", records.read(line) if not form.problem(line) else None
+                )
     found.checked["lines"] = len(every)
     whole = sorted(line for line, each in every.items() if each.record is not None)
     for each in every.values():

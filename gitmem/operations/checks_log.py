@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 
     from .store import Store
 
-BRING_BACK = "`gitmem sync` brings it back from a remote that has it; else copy .git/objects from a clone that does."
+BRING_BACK = (
+    "`gitmem sync` brings it back from a remote that has it; else copy .git/objects from a clone that does."
+)
 
 
 def check_tip(store: Store, tip: str, found: Findings) -> bool:
@@ -96,7 +98,11 @@ def read_files(store: Store, tip: str, found: Findings) -> dict[str, bytes]:
 
 def _missing(found: Findings, oid: str, where: str, what: str) -> None:
     found.problem(
-        "missing-object", f"The object {oid[:12]} of {what} is missing or damaged.", where, BRING_BACK, "git fsck"
+        "missing-object",
+        f"The object {oid[:12]} of {what} is missing or damaged.",
+        where,
+        BRING_BACK,
+        "git fsck",
     )
 
 
@@ -139,27 +145,27 @@ class _Walk:
         try:
             entries = self.git.tree(oid)
         except KeyError:
-            return _missing(self.found, oid, f"{commit[:12]}:{path}", "an older folder")
+            _missing(self.found, oid, f"{commit[:12]}:{path}", "an older folder")
+            return
         for name, entry in entries.items():
             if entry.is_tree:
                 self.tree(commit, entry.oid, f"{path}{name}/")
             elif entry.oid not in self.seen and entry.mode != "160000":
                 self.seen.add(entry.oid)
                 self._blob(commit, entry.oid, path + name)
-        return None
 
     def _blob(self, commit: str, oid: str, path: str) -> None:
         try:
             content = self.git.blob(oid)
         except KeyError:
-            return _missing(self.found, oid, f"{commit[:12]}:{path}", "an older file")
-        if not trees.is_segment(path):
-            return None
-        gone = [line for line in trees.lines_of(content) if line not in self.present]
+            _missing(self.found, oid, f"{commit[:12]}:{path}", "an older file")
+            return
+        lines = trees.lines_of(content) if trees.is_segment(path) else []
+        gone = [line for line in lines if line not in self.present]
         if not gone:
-            return None
+            return
         self.present.update(gone)  # each is told once
-        first = trees.lines_of(content).index(gone[0]) + 1
+        first = [line.rstrip(b"\r") for line in content.split(b"\n")].index(gone[0]) + 1
         self.found.problem(
             "dropped-lines",
             f"{len(gone)} line{'s' if len(gone) > 1 else ''} that this commit had "
@@ -168,4 +174,3 @@ class _Walk:
             "A sync with a clone that has them brings them back; the command shows them.",
             command("git", "show", f"{commit[:12]}:{path}"),
         )
-        return None

@@ -37,7 +37,7 @@ class Report(Outcome):
         checked: How many commits, files, lines and refs were looked at.
     """
 
-    __slots__ = ("findings", "healthy", "checked", "next")  # noqa: RUF023  # the order of the JSON shape
+    __slots__ = ("findings", "healthy", "checked", "next")
 
     def __init__(self, findings: Findings) -> None:
         found = findings.listed()

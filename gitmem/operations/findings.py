@@ -19,7 +19,7 @@ class Finding(Outcome):
         command: The command that does it, or "".
     """
 
-    __slots__ = ("code", "severity", "what", "where", "fix", "command")  # noqa: RUF023  # the order of the JSON shape
+    __slots__ = ("code", "severity", "what", "where", "fix", "command")
 
     def __init__(self, code: str, severity: str, what: str, where: str, fix: str, command: str = "") -> None:
         self.code = code

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .. import records
 from ..log.ref import LOG_REF, lookup
-from . import presence, story, threads
+from . import known_ids, presence, story, threads
 from .outcome import Outcome
 from .quoting import command
 from .shape import sender_name, shown
@@ -59,7 +59,7 @@ def log(
         where.append("json_extract(l.body, '$.wu_id') = ?")
         values.append(wu)
     if thread:
-        thread_id = threads.thread_of(db, threads.find_id(db, thread))
+        thread_id = known_ids.thread_of(db, known_ids.find_id(db, thread))
         ids = "SELECT signal_id FROM signal WHERE thread = ?"
         where.append(f"json_extract(l.body, '$.signal_id') IN ({ids})")
         values.append(thread_id)
@@ -106,8 +106,8 @@ def show(store: Store, id: str) -> One:
         one = One("session", shown(record), commit_of(store, row[1].encode()))
         one.next = ["gitmem roster"]
         return one
-    signal_id = threads.find_id(db, id)
-    thread = threads.load(db, threads.thread_of(db, signal_id))
+    signal_id = known_ids.find_id(db, id)
+    thread = threads.load(db, known_ids.thread_of(db, signal_id))
     said = thread[signal_id] if signal_id in thread else min(thread.values(), key=lambda each: each.line)
     one = One("signal", shown(said.record), commit_of(store, said.line))
     one.ambiguous = len(threads.contents(said)) > 1

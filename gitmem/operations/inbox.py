@@ -5,7 +5,7 @@ from __future__ import annotations
 from .. import records
 from ..log.lines import digest, format_at
 from ..log.spool import Story
-from . import causality, mail, presence, sessions, threads
+from . import causality, known_ids, mail, presence, sessions, threads
 from .outcome import Outcome
 from .quoting import command
 from .shape import sender_name, shown
@@ -144,7 +144,7 @@ def _filtered(
 ) -> list[tuple[bool, str, str]]:
     """(is not priority, at, signal id) of what is wanted and fits the filters."""
     db = store.db()
-    thread_id = threads.thread_of(db, threads.find_id(db, thread)) if thread else None
+    thread_id = known_ids.thread_of(db, known_ids.find_id(db, thread)) if thread else None
     intents = {each.upper() for part in intent for each in part.split(",") if each}
     oldest = format_at(since) if since is not None else ""
     senders = presence.readers_called(db, from_) | {from_} if from_ else set()

@@ -31,7 +31,7 @@ class Initialised(Outcome):
         remarks: What else there is to know.
     """
 
-    __slots__ = ("log", "state", "publish", "tip", "remote", "remarks", "next")  # noqa: RUF023  # the order of the JSON shape
+    __slots__ = ("log", "state", "publish", "tip", "remote", "remarks", "next")
 
     def __init__(self, state: str, publish: str, tip: str, remote: RemoteState | None) -> None:
         self.log = ref.LOG_REF
@@ -51,7 +51,7 @@ class Uninstalled(Outcome):
         remove: The commands that delete these too. What was never pushed is gone then.
     """
 
-    __slots__ = ("kept", "remove", "remarks", "next")  # noqa: RUF023  # the order of the JSON shape
+    __slots__ = ("kept", "remove", "remarks", "next")
 
     def __init__(self, kept: list[str], remove: list[str], remarks: list[str]) -> None:
         self.kept = kept

@@ -28,7 +28,7 @@ DDL = (
     "CREATE TABLE mail (reader TEXT, signal_id TEXT, workspace TEXT, PRIMARY KEY (reader, signal_id))"
     " WITHOUT ROWID",
     "CREATE TABLE broadcast (seq INTEGER PRIMARY KEY, signal_id TEXT UNIQUE, at TEXT, sender TEXT,"
-    " workspace TEXT)",
+    " sender_session TEXT, workspace TEXT)",
     # A reply has read what it answers: such a row has the state `replied`.
     "CREATE TABLE receipt (reader TEXT, signal_id TEXT, state TEXT, digest TEXT, at TEXT,"
     " PRIMARY KEY (reader, signal_id, state, digest)) WITHOUT ROWID",
@@ -108,7 +108,7 @@ def _add_signals(db: sqlite3.Connection, signals: Sequence[Row]) -> None:
             own = _writers(row)
             mail += [(to, signal_id, workspace, to, signal_id) for to in recipients if to not in own]
         else:
-            broadcasts.append((signal_id, record["at"], sender, workspace))
+            broadcasts.append((signal_id, record["at"], sender, record.get("sender_session"), workspace))
     db.executemany("INSERT INTO signal VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
     db.executemany(
         "INSERT OR IGNORE INTO mail SELECT ?, ?, ?"
@@ -116,7 +116,7 @@ def _add_signals(db: sqlite3.Connection, signals: Sequence[Row]) -> None:
         mail,
     )
     db.executemany(
-        "INSERT INTO broadcast (signal_id, at, sender, workspace) VALUES (?, ?, ?, ?)"
+        "INSERT INTO broadcast (signal_id, at, sender, sender_session, workspace) VALUES (?, ?, ?, ?, ?)"
         " ON CONFLICT (signal_id) DO UPDATE SET at = excluded.at WHERE excluded.at < broadcast.at",
         broadcasts,
     )
@@ -146,7 +146,8 @@ def unread_ids(
 
     Args:
         reader: The reader identity.
-        session: Its session id, where that has mail of its own.
+        session: Its session id: mail to it, or to the harness's id that it was started under, is its own
+            too, also where it got an agent identity later.
         workspace: Signals of other workspaces are left out; None sees all.
         now: Microseconds; a reader that the log has not seen gets the last day's broadcasts.
     """
@@ -155,9 +156,11 @@ def unread_ids(
     values = {"reader": reader, "session": session or reader, "oldest": oldest, "cursor": cursor,
               "workspace": workspace}  # fmt: skip
     return db.execute(
-        "SELECT reader, signal_id FROM mail WHERE reader IN (:reader, :session)"
+        "SELECT reader, signal_id FROM mail WHERE reader IN (:reader, :session,"
+        " (SELECT harness_session FROM session WHERE session_id = :session))"
         " AND (workspace IS NULL OR :workspace IS NULL OR workspace = :workspace)"
         f" UNION ALL SELECT :reader, b.signal_id {UNREAD_BROADCASTS}"
+        " AND b.sender_session IS NOT :session"
         " AND (b.workspace IS NULL OR :workspace IS NULL OR b.workspace = :workspace)",
         values,
     ).fetchall()

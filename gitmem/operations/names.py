@@ -24,7 +24,7 @@ NAME_MAX = 64
 class Name(Outcome):
     """A name of the pool, where it comes from (`shipped` or `added`), and the session that shows under it now."""
 
-    __slots__ = ("name", "origin", "held_by")  # noqa: RUF023  # the order of the JSON shape
+    __slots__ = ("name", "origin", "held_by")  # the order of the JSON shape
 
     def __init__(self, name: str, origin: str, held_by: str | None) -> None:
         self.name = name
@@ -45,7 +45,7 @@ class Names(Outcome):
 class Changed(Outcome):
     """Names that entered or left the pool (`event`: add, remove); `unchanged` were so already."""
 
-    __slots__ = ("event", "names", "unchanged", "commit", "queued", "next")  # noqa: RUF023
+    __slots__ = ("event", "names", "unchanged", "commit", "queued", "next")
 
     def __init__(
         self, event: str, names: Sequence[str], unchanged: Sequence[str], commit: str | None, queued: bool

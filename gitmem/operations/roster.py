@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class Roster(Outcome):
     """Sessions, each with its name, whereabouts, `status`, `last_seen` and how much is `unread`."""
 
-    __slots__ = ("sessions", "next")  # noqa: RUF023  # the order of the JSON shape
+    __slots__ = ("sessions", "next")  # the order of the JSON shape
 
     def __init__(self, sessions: Sequence[dict[str, object]], next: Sequence[str]) -> None:
         self.sessions = list(sessions)
@@ -30,7 +30,7 @@ class Roster(Outcome):
 class WhoAmI(Outcome):
     """The caller. `headline` is what others see of it."""
 
-    __slots__ = (  # noqa: RUF023  # the order of the JSON shape
+    __slots__ = (  # the order of the JSON shape
         "reader_identity", "session_id", "agent_identity", "display_name", "wu_id", "initiative_id", "lane",
         "worktree", "status", "headline", "unread", "remark", "next",
     )  # fmt: skip

@@ -26,7 +26,7 @@ KEEPALIVE_MICROS = 24 * 3600 * 1_000_000
 class Session(Outcome):
     """What a session is now. `worktree` is the name of its folder; `commit` is None where nothing was committed."""
 
-    __slots__ = (  # noqa: RUF023  # the order of the JSON shape
+    __slots__ = (  # the order of the JSON shape
         "session_id", "agent_identity", "display_name", "reader_identity", "worktree", "wu_id", "lane",
         "initiative_id", "commit", "queued", "remark", "next",
     )  # fmt: skip
@@ -65,7 +65,7 @@ class Ended(Session):
 class Sessions(Outcome):
     """The sessions that the log has, last seen first."""
 
-    __slots__ = ("sessions", "next")  # noqa: RUF023  # the order of the JSON shape
+    __slots__ = ("sessions", "next")  # the order of the JSON shape
 
     def __init__(self, found: Sequence[Presence], next: Sequence[str]) -> None:
         self.sessions = [row(one) for one in found]

@@ -6,7 +6,7 @@ from .. import records
 from ..errors import UsageError
 from ..log.lines import digest
 from ..records import ids
-from . import addressing, causality, sessions, story, threads
+from . import addressing, causality, known_ids, sessions, story, threads
 from .outcome import Outcome
 from .quoting import command
 from .shape import shown
@@ -84,6 +84,8 @@ def send(
     thread_id = _thread_id(db, thread, answered)
     said = threads.load(db, thread_id) if thread_id else {}
     resolved = _recipients(store, caller, to, broadcast, answered, said, allow_unseen, fuzzy)
+    if answered is None and said:
+        answered = causality.root(said)  # a word in a thread answers its root
     recipients = [each.address for each in resolved]
     signal_id = ids.new_id("sig", store.random)
     if idempotency_key:
@@ -142,8 +144,8 @@ def _refuse_unclear(to: Sequence[str], broadcast: bool, *ids: str | None) -> Non
 
 
 def _answered(db: sqlite3.Connection, text: str) -> Said:
-    id = threads.find_id(db, text, writing=True)
-    thread = threads.load(db, threads.thread_of(db, id))
+    id = known_ids.find_id(db, text, writing=True)
+    thread = threads.load(db, known_ids.thread_of(db, id))
     if id not in thread:
         raise UsageError(
             f"{id} is a thread; --reply-to wants the signal that you answer. Nothing was written.",
@@ -157,7 +159,7 @@ def _answered(db: sqlite3.Connection, text: str) -> Said:
 def _thread_id(db: sqlite3.Connection, thread: str | None, answered: Said | None) -> str | None:
     if thread:
         try:
-            return threads.thread_of(db, threads.find_id(db, thread, writing=True))
+            return known_ids.thread_of(db, known_ids.find_id(db, thread, writing=True))
         except UsageError as error:
             if error.code != "unknown-id":
                 raise
@@ -219,7 +221,7 @@ def _said_before(db: sqlite3.Connection, signal_id: str, fields: dict[str, objec
     """The signal of this key that the log has already. Raises: UsageError where it says something else."""
     if not db.execute("SELECT 1 FROM signal WHERE signal_id = ?", (signal_id,)).fetchone():
         return None
-    before = threads.load(db, threads.thread_of(db, signal_id)).get(signal_id)
+    before = threads.load(db, known_ids.thread_of(db, signal_id)).get(signal_id)
     if before is None:
         return None
     if threads.keyed_content(before.record) != threads.keyed_content(fields):

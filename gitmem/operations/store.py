@@ -7,6 +7,7 @@ import sqlite3
 import time
 
 from .. import records
+from ..errors import GitmemError
 from ..git.port import Git
 from ..index import catch_up, schema
 from ..index.schema import Index
@@ -92,7 +93,7 @@ class Store:
         """Catch up after a write. The index is derived: what goes wrong with it does not undo the write."""
         try:
             self.db()
-        except (sqlite3.Error, OSError):
+        except (sqlite3.Error, OSError, GitmemError):
             return
 
     def line(

@@ -31,7 +31,7 @@ class RemoteState(Outcome):
         message: What there is to say about it, or "".
     """
 
-    __slots__ = ("name", "state", "received", "sent", "attempts", "tip", "message")  # noqa: RUF023  # the order of the JSON shape
+    __slots__ = ("name", "state", "received", "sent", "attempts", "tip", "message")
 
     def __init__(self, remote: Remote) -> None:
         self.name = configured.without_credentials(remote.name)
@@ -46,7 +46,7 @@ class RemoteState(Outcome):
 class Synced(Outcome):
     """What became of each remote."""
 
-    __slots__ = ("remotes", "next")  # noqa: RUF023  # the order of the JSON shape
+    __slots__ = ("remotes", "next")
 
     def __init__(self, remotes: Sequence[RemoteState], next: Sequence[str]) -> None:
         self.remotes = list(remotes)

@@ -7,6 +7,7 @@ from ..errors import UsageError
 from ..log.lines import digest
 from . import causality, presence
 from .causality import Said
+from .known_ids import find_id, thread_of
 from .outcome import Outcome
 from .quoting import command
 from .shape import sender_name, shown
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
     from .store import Store
 
-PREFIX_MIN = 6
 STATES = {"AGREE": "acked", "REJECT": "rejected"}
 # Where a sender chose the id by a key, two clones may have made the signal: this much must be the same.
 KEYED_CONTENT = ("message", "recipients", "intent", "reply_to", "wu_id", "initiative_id", "lane", "target_role",
@@ -80,45 +80,13 @@ class Converged(Outcome):
         self.next: list[str] = []
 
 
-def find_id(db: sqlite3.Connection, text: str, *, writing: bool = False) -> str:
-    """The thread or signal id that a text names: whole, or a unique prefix.
-
-    Raises: UsageError with the candidates where there is none, or more than one.
-    """
-    for column in ("thread", "signal_id"):
-        if db.execute(f"SELECT 1 FROM signal WHERE {column} = ? LIMIT 1", (text,)).fetchone():
-            return text
-    found: set[str] = set()
-    token = text.partition("-")[2]
-    if token and (not writing or len(token) >= PREFIX_MIN):
-        for column in ("thread", "signal_id"):
-            rows = db.execute(
-                f"SELECT DISTINCT {column} FROM signal WHERE {column} >= ? AND {column} < ? LIMIT 5",
-                (text, text + "\U0010ffff"),
-            )
-            found.update(row[0] for row in rows)
-    if len(found) == 1:
-        return found.pop()
-    if found:
-        raise UsageError(
-            f"{text} fits more than one id: {', '.join(sorted(found)[:4])}; nothing was written.",
-            hint="Give more characters of it.",
-            code="ambiguous-id",
-            suggestions=sorted(found)[:4],
-        )
-    raise UsageError(
-        f"No signal or thread {text} is in this log.",
-        hint="It may be on another machine: `gitmem sync` brings it; `gitmem log` lists what is here.",
-        code="unknown-id",
-        next=["gitmem sync", "gitmem log"],
-    )
-
-
 def load(db: sqlite3.Connection, thread_id: str) -> dict[str, Said]:
     """Every signal of a thread, lines of one id together."""
     lines: dict[str, list[bytes]] = {}
     rows = db.execute(
-        "SELECT s.signal_id, l.body FROM signal s JOIN line l ON l.id = s.line WHERE s.thread = ?",
+        # Of an id that is in the thread every line counts, whatever thread that line claims.
+        "SELECT s.signal_id, l.body FROM signal s JOIN line l ON l.id = s.line"
+        " WHERE s.signal_id IN (SELECT signal_id FROM signal WHERE thread = ?)",
         (thread_id,),
     )
     for signal_id, body in rows:
@@ -129,12 +97,6 @@ def load(db: sqlite3.Connection, thread_id: str) -> dict[str, Said]:
         if record is not None:
             found[signal_id] = Said(record, bodies)
     return found
-
-
-def thread_of(db: sqlite3.Connection, id: str) -> str:
-    """The thread that a thread id or a signal id stands for."""
-    row = db.execute("SELECT thread FROM signal WHERE signal_id = ? ORDER BY at LIMIT 1", (id,)).fetchone()
-    return str(row[0]) if row else id
 
 
 def contents(said: Said) -> set[object]:

@@ -8,6 +8,7 @@ plainly right goes to the pydantic models, which alone may refuse.
 from __future__ import annotations
 
 import time
+from datetime import datetime
 
 from gitmem.errors import UsageError
 from gitmem.records.plain import carried, plain
@@ -208,8 +209,11 @@ def _format(micros: int) -> str:
 def _parsed(line: bytes) -> dict[str, Any] | None:
     """The one object of a line, with a kind and the line's own time, or None."""
     decode = _decoders[0] if _decoders else _decoder()
+    if len(line) > LINE_MAX_BYTES or b"\r" in line or not line.startswith(b'{"at":"'):
+        return None
     try:
         text = line.decode()
+        datetime.fromisoformat(text[7:34])
         record, end = decode(text)
     except (ValueError, RecursionError):
         return None

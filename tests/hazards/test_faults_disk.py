@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from gitmem.errors import StoreError
 from gitmem.git.inprocess import DulwichGit
 from gitmem.git.plumbing import PlumbingGit
+from gitmem.index import catch_up
 from gitmem.log import append
 
 from .conftest import Desk
@@ -208,3 +210,18 @@ def test_an_inbox_that_cannot_mark_says_so_and_shows_again(desk: Desk) -> None:
     assert full["status"] == 4 and full["err"].startswith("gitmem: ")
     again = child(command(desk.repo, "inbox", "--count", session=curie)).answer
     assert again["out"] == "1\n"
+
+
+def test_an_index_that_fails_does_not_undo_the_commit(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The index is derived: an object that can't be read for it is no reason to call a recorded line failed."""
+    store = open_store(repo)
+    speak(store, "before")
+
+    def fails(*args: object, **options: object) -> None:
+        raise StoreError("The object 1234 of the log is missing.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(catch_up, "catch_up", fails)
+        assert speak(store, "committed").commit
+        speak_queued(store, "queued")
+    check(repo, {"before", "committed", "queued"}, set())

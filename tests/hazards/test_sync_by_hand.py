@@ -115,7 +115,9 @@ def test_conflict_markers_duplicates_and_crlf_lose_nothing(hub: Hub) -> None:
     (segment,) = at.glob("notes/**/*.jsonl")
     (line,) = segment.read_bytes().splitlines()
     other = line.replace(b'"first"', b'"other"')
-    segment.write_bytes(b"<<<<<<< HEAD\r\n" + line + b"\r\n" + line + b"\r\n=======\r\n" + other + b"\r\n>>>>>>> x\r\n")
+    segment.write_bytes(
+        b"<<<<<<< HEAD\r\n" + line + b"\r\n" + line + b"\r\n=======\r\n" + other + b"\r\n>>>>>>> x\r\n"
+    )
     git("commit", "--quiet", "-am", "Merge by hand", cwd=at)
     git("push", "--quiet", "origin", "gitmem", cwd=at)
     a.add("second")

@@ -114,7 +114,12 @@ def test_more_than_a_thousand_unpublished_commits_become_one(hub: Hub) -> None:
     assert b.git.swap("refs/gitmem/log", tip, new, "many")
     found = b.exchange()
     assert (found.state, found.sent) == ("synced", replay.SINGLY_MAX + 1)
-    assert b.subjects() == ["1,001 commits of 4 agents in one", "theirs", "Start the log of this repository", "gitmem log"]
+    assert b.subjects() == [
+        "1,001 commits of 4 agents in one",
+        "theirs",
+        "Start the log of this repository",
+        "gitmem log",
+    ]
     listed = git("log", "-1", "--format=%(trailers:key=Note,valueonly)", b.tip, cwd=b.path).split()
     assert listed == [str(number) for number in range(replay.SINGLY_MAX + 1)]
     assert len(hub.texts()) == replay.SINGLY_MAX + 2
@@ -135,7 +140,11 @@ def test_any_order_of_appends_and_syncs_ends_with_the_same_lines_everywhere(hub:
             assert clone.exchange().state in ("synced", "up-to-date")
         if draw.random() < 0.06 and hub.tip():
             older = git("rev-parse", "--verify", "--quiet", "gitmem~1", cwd=hub.path, check=False).strip()
-            git("update-ref", *(["refs/heads/gitmem", older] if older else ["-d", "refs/heads/gitmem"]), cwd=hub.path)
+            git(
+                "update-ref",
+                *(["refs/heads/gitmem", older] if older else ["-d", "refs/heads/gitmem"]),
+                cwd=hub.path,
+            )
     for clone in [*draw.sample(clones, 3), *draw.sample(clones, 3)]:
         clone.exchange()
     for clone in clones:

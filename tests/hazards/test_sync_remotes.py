@@ -40,7 +40,9 @@ def push(clone: Clone, oid: str, to: str = ref.BRANCH) -> None:
     git("push", "--quiet", "--force", "origin", f"{oid}:{to}", cwd=clone.path)
 
 
-@pytest.mark.parametrize("url", ["/nowhere/at/all.git", "git://127.0.0.1:9/x.git", "ssh://nobody@127.0.0.1:9/x.git"])
+@pytest.mark.parametrize(
+    "url", ["/nowhere/at/all.git", "git://127.0.0.1:9/x.git", "ssh://nobody@127.0.0.1:9/x.git"]
+)
 def test_an_unreachable_remote_is_offline_and_nothing_is_lost(hub: Hub, url: str) -> None:
     """The state says so, and the lines go with the next sync."""
     a = synced(hub)
@@ -217,7 +219,9 @@ def new_epoch(clone: Clone, *, keep: bytes) -> str:
     """A redacted log: a new history from the first commit on, with a higher epoch."""
     form = ref.Format.make(epoch=1).content
     files = {"format": form, "README.md": ref.README, "notes/2026-11/20/gm-kept.jsonl": keep}
-    files.update({f"projects/{oid}": b"" for oid in clone.git.tree(clone.git.tree(clone.tree)["projects"].oid)})
+    files.update(
+        {f"projects/{oid}": b"" for oid in clone.git.tree(clone.git.tree(clone.tree)["projects"].oid)}
+    )
     return clone.git.write([Draft(dict(files), WHO, WHO, "Redact\n")], ref.GENESIS)[0]
 
 

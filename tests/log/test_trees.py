@@ -61,7 +61,9 @@ def format_of(**fields: object) -> bytes:
 
 def test_segments_are_united_and_everything_else_is_kept(port: Port) -> None:
     """Lines of both, files of both; of an unknown file that differs the greater bytes."""
-    a = tree_of(port, {"s/1/gm-a.jsonl": b"1\n2\n", "s/1/gm-b.jsonl": b"x\n", "projects/p": b"", "other": b"a"})
+    a = tree_of(
+        port, {"s/1/gm-a.jsonl": b"1\n2\n", "s/1/gm-b.jsonl": b"x\n", "projects/p": b"", "other": b"a"}
+    )
     b = tree_of(port, {"s/1/gm-a.jsonl": b"2\n3\n", "t/gm-c.jsonl": b"y\n", "projects/q": b"", "other": b"b"})
     both = united(port, a, b)
     assert both == united(port, b, a)
@@ -140,12 +142,16 @@ def test_folders_that_are_equal_are_never_read(dulwich: DulwichGit, monkeypatch:
 def _random_tree(port: Port, draw: random.Random) -> str:
     files: Files = {}
     for _ in range(draw.randrange(6)):
-        name = draw.choice(["s/1/gm-a.jsonl", "s/1/gm-b.jsonl", "s/gm-c.jsonl", "s/1", "u", "u/v", "w.jsonl", "projects/p"])
+        name = draw.choice(
+            ["s/1/gm-a.jsonl", "s/1/gm-b.jsonl", "s/gm-c.jsonl", "s/1", "u", "u/v", "w.jsonl", "projects/p"]
+        )
         if any(other.startswith(name + "/") or name.startswith(other + "/") for other in files):
             continue
         files[name] = b"".join(draw.choices([b"1\n", b"2\n", b"3\r\n", b"\n", b"torn"], k=draw.randrange(4)))
     if draw.random() < 0.8:
-        files["format"] = format_of(turn=draw.randrange(3), publish=draw.choice(["refs/heads/gitmem", "refs/gitmem/log"]))
+        files["format"] = format_of(
+            turn=draw.randrange(3), publish=draw.choice(["refs/heads/gitmem", "refs/gitmem/log"])
+        )
         files["README.md"] = draw.choice([b"a", b"b"])
     return tree_of(port, files)
 

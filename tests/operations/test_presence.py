@@ -9,7 +9,7 @@ from rapidfuzz.distance import Levenshtein
 from gitmem import records
 from gitmem.index import catch_up, schema
 from gitmem.index.schema import Index
-from gitmem.operations import presence, tenure, views
+from gitmem.operations import presence, views
 from gitmem.operations.spelling import fold, is_mixed, is_within, root
 
 START = 1_793_000_000_000_000
@@ -195,11 +195,7 @@ def test_a_time_that_is_none_costs_only_that_line() -> None:
     odd = line.replace(line[7:17], b"2026-02-30").replace(IDS[0].encode(), IDS[1].encode())
     index = schema.in_memory(views.VIEWS, records.read)
     index.reshape()
-    rows = [schema.Row(number, each, records.read(each) or {}) for number, each in enumerate((odd, line), 1)]
-    index.db.executemany(
-        "INSERT INTO line (id, body) VALUES (?, ?)", [(row.id, row.line.decode()) for row in rows]
-    )
-    tenure.add(index.db, rows)
+    catch_up.add_lines(index, 1, [odd, line])
 
     assert shown(index) == {IDS[0]: "Planck"}
 

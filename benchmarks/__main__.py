@@ -1,0 +1,84 @@
+"""`python -m benchmarks [NAMES…] [--quick]`: build the wheel, install it where nothing else is, and measure that."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+from . import rows
+from .measure import table, tell
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+SOURCES = ("gitmem", "cli", "merge_driver", "pyproject.toml", "README.md", "LICENSE")
+INSIDE = "GITMEM_BENCHMARKS_INSIDE"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=rows.__doc__)
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help=f"of {', '.join(rows.ROWS)}; all of them by default"
+    )
+    parser.add_argument("--quick", action="store_true", help="smaller numbers, for a first look")
+    asked = parser.parse_args()
+    unknown = [name for name in asked.names if name not in rows.ROWS]
+    if unknown:
+        parser.error(f"there is no {', '.join(unknown)}")
+    with tempfile.TemporaryDirectory(prefix="gitmem-benchmarks-") as folder:
+        if INSIDE not in os.environ:
+            return _install_and_run(folder, sys.argv[1:])
+        return _measure(folder, asked.names or list(rows.ROWS), quick=asked.quick)
+
+
+def _install_and_run(folder: str, args: list[str]) -> int:
+    """Run this again in a new environment that has the wheel alone, out of reach of the checkout."""
+    tell("building and installing the wheel")
+    source, wheels, fresh = (os.path.join(folder, name) for name in ("source", "wheels", "environment"))
+    for name in SOURCES:
+        path, copy = os.path.join(ROOT, name), os.path.join(source, name)
+        os.makedirs(source, exist_ok=True)
+        if os.path.isdir(path):
+            shutil.copytree(path, copy, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(path, copy)
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
+    _run([*pip, "wheel", "--no-deps", "--wheel-dir", wheels, source], clean)
+    _run([sys.executable, "-m", "venv", "--without-pip", fresh], clean)
+    python = os.path.join(fresh, "bin", "python")
+    (wheel,) = os.listdir(wheels)
+    _run([*pip, "--python", python, "install", "--compile", os.path.join(wheels, wheel)], clean)
+    inside = os.path.join(folder, "inside")
+    shutil.copytree(os.path.dirname(os.path.abspath(__file__)), os.path.join(inside, "benchmarks"))
+    done = subprocess.run(
+        [python, "-m", "benchmarks", *args], cwd=inside, env={**clean, INSIDE: "1"}, check=False
+    )
+    return done.returncode
+
+
+def _run(command: list[str], environment: dict[str, str]) -> None:
+    subprocess.run(command, env=environment, check=True, stdout=sys.stderr)
+
+
+def _measure(folder: str, names: list[str], *, quick: bool) -> int:
+    from .stage import FULL, QUICK, Stage
+
+    stage = Stage(folder, os.path.dirname(sys.executable), QUICK if quick else FULL)
+    figures = []
+    for name in names:
+        started = time.monotonic()
+        figures += rows.ROWS[name](stage)
+        tell(f"{name}: {time.monotonic() - started:.0f} s")
+    git = stage.git(folder, "--version").strip().removeprefix("git version ")
+    print(f"{os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}, git {git}\n")
+    print(table(figures))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,34 @@
+"""What the project must reach, each a ratio to a floor that is measured in the same run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .measure import Figure
+    from .stage import Stage
+
+
+def _of(module: str, name: str) -> Callable[[Stage], list[Figure]]:
+    """A measure, imported when it is run: the command that builds the wheel needs nothing installed."""
+
+    def measure(stage: Stage) -> list[Figure]:
+        from importlib import import_module
+
+        found: Callable[[Stage], list[Figure]] = getattr(import_module(f"{__package__}.{module}"), name)
+        return found(stage)
+
+    return measure
+
+
+ROWS: dict[str, Callable[[Stage], list[Figure]]] = {
+    "inbox": _of("startup", "inbox"),
+    "signal": _of("startup", "signal"),
+    "send": _of("appends", "sends"),
+    "writers": _of("appends", "writers"),
+    "growth": _of("reading", "growth"),
+    "catch-up": _of("reading", "catching_up"),
+    "merge": _of("startup", "merge"),
+    "size": _of("reading", "packed"),
+}

@@ -1,0 +1,261 @@
+"""Doctor's look at the clone around the log: refs, spools, locks, config, index, clock and merge driver."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+
+from .. import place as places_of_git
+from .. import records
+from ..errors import StoreError
+from ..git import run
+from ..index import catch_up, schema
+from ..log import places, ref, remote
+from ..log.append import STALE_LOCK_SECONDS
+from ..log.lines import format_at
+from . import views
+from .findings import Findings
+from .quoting import command
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .doctor import DriverStatus
+    from .store import Store
+
+WAITS_SECONDS = 60
+AHEAD_SECONDS = 60
+OLDEST_GIT = (2, 36)
+OURS = (ref.LOG_REF, ref.PUBLISHED_REF)
+
+
+def check_refs(store: Store, tip: str | None, found: Findings) -> None:
+    """Refs that look like logs and are none or not ours, and refs of ours that nobody needs."""
+    log, git = store.log, store.git
+    known = places.known(log)
+    every = git.refs("refs/gitmem/")
+    found.checked["refs"] = len(every) + len([name for name in known if name not in every])
+    tips, others = places.logs(log, known, remote.trusted(log))
+    for name, why in others.items():
+        found.note(
+            "not-a-log",
+            f"{name} has a log's name and is none: {why}.",
+            name,
+            "Sync leaves it alone. Where it is in the way on a remote, rename it there.",
+        )
+    ours = remote.projects(log) if tip is not None and not others.get(ref.LOG_REF) else set()
+    for each in tips:
+        if not remote.is_related(log, ours, each):
+            found.note(
+                "foreign-log",
+                f"{each.name} is the log of another project.",
+                each.name,
+                "Sync leaves it alone; `gitmem sync --allow-foreign` would unite them for good.",
+            )
+        elif each.format.format > ref.FORMAT:
+            found.note(
+                "newer-format",
+                f"{each.name} has format {each.format.format}, which this gitmem does not write.",
+                each.name,
+                "Install the gitmem that the others use.",
+                "pip install --upgrade gitmem-coord",
+            )
+    branch = git.tip(ref.BRANCH)
+    if branch is not None:
+        found.note(
+            "local-branch",
+            "Somebody made a local branch gitmem. Sync reads it and never moves it, and it grows old.",
+            ref.BRANCH,
+            f"{ref.LOG_REF} is the log. After a sync has taken in what the branch has, delete it: git branch -D gitmem",
+            "gitmem sync",
+        )
+    for name, oid in every.items():
+        if name not in OURS and not name.startswith((ref.REMOTES_PREFIX, "refs/gitmem/outbox/")):
+            found.note(
+                "leftover-ref",
+                f"{name} is none of gitmem's refs, or was left by a command that was killed.",
+                name,
+                "Delete it, if it is not yours.",
+                command("git", "update-ref", "-d", name, oid),
+            )
+
+
+def check_spools(store: Store, found: Findings) -> None:
+    """Accepted lines that wait for a commit, and files that are not ours."""
+    now = time.time()
+    for spool in store.log.spools:
+        try:
+            names = sorted(os.listdir(spool.folder))
+        except OSError:
+            continue
+        if spool.check_owner and names and not spool.is_ours():
+            found.problem(
+                "foreign-spool",
+                "The spool folder belongs to somebody else, or others may write to it: nothing is read from it.",
+                spool.folder,
+                "Look at what is there, then remove the folder.",
+            )
+            continue
+        for name in names:
+            path = os.path.join(spool.folder, name)
+            age = now - _modified(path, now)
+            if name == "done" or (name.startswith("tmp-") and age < WAITS_SECONDS):
+                continue
+            try:
+                entry = spool.read(name)
+            except (OSError, ValueError) as error:
+                if os.path.exists(path):
+                    found.problem(
+                        "spool-file",
+                        f"The file is none that gitmem could commit: {error}.",
+                        path,
+                        "Read it: if it holds a line that the log lacks, record that again; then remove the file.",
+                    )
+                continue
+            if not entry.rides and age > WAITS_SECONDS:
+                found.note(
+                    "spool-waits",
+                    f"{len(entry.lines)} accepted lines have waited {age:.0f} seconds for a commit.",
+                    path,
+                    "Nothing is lost; the next command that may write here commits them.",
+                    "gitmem sync",
+                )
+
+
+def _modified(path: str, otherwise: float) -> float:
+    try:
+        return os.stat(path).st_mtime
+    except OSError:
+        return otherwise
+
+
+def check_files(store: Store, found: Findings) -> None:
+    """Locks of git's that nobody holds, a file that hides the log from git, and a clock that runs ahead."""
+    common, now = store.place.common, time.time()
+    locks = [os.path.join(common, "packed-refs.lock")]
+    for folder, _, names in os.walk(os.path.join(common, "refs", "gitmem")):
+        locks += [os.path.join(folder, name) for name in names if name.endswith(".lock")]
+    for number in range(256):
+        folder = os.path.join(common, "objects", f"{number:02x}")
+        if os.path.isdir(folder):
+            locks += [os.path.join(folder, name) for name in os.listdir(folder) if name.endswith(".lock")]
+    for path in locks:
+        age = now - _modified(path, now)
+        if age > STALE_LOCK_SECONDS:
+            found.problem(
+                "stale-lock",
+                f"This lock of git's is {age:.0f} seconds old: whoever made it was killed, or hangs.",
+                path,
+                "Where no git runs here, remove the file. The one of the log's own ref is removed by the next write.",
+                command("rm", path),
+            )
+    hiding = os.path.join(store.place.state, "log")
+    if os.path.lexists(hiding):
+        found.problem(
+            "hidden-log",
+            "A file of this name hides the log from git: `git log gitmem/log` would read it as a ref.",
+            hiding,
+            "Move it elsewhere; gitmem never makes it.",
+        )
+    clock = os.path.join(store.place.state, "clock")
+    ahead = _modified(clock, 0) - store.now() / 1e6
+    if ahead > AHEAD_SECONDS:
+        found.note(
+            "clock-ahead",
+            f"The last line of this clone was written at {format_at(int(_modified(clock, 0) * 1e6))}, in the future.",
+            clock,
+            "The clock was wrong then, or is now. New lines take the time that it has now.",
+        )
+
+
+def check_config(store: Store, found: Findings) -> None:
+    """Kinds of repositories in which the log is not safe, and a git that is too old to be asked for fsync."""
+    try:
+        places_of_git.refuse_odd(store.place)
+    except StoreError as error:
+        found.problem("odd-repository", error.message, os.path.join(store.place.common, "config"), error.hint)
+    said = run.run(store.place.common, ["version"]).out.decode("ascii", "replace").split()
+    number = [int(part) for part in (said[2] if len(said) > 2 else "").split(".")[:2] if part.isdecimal()]
+    if len(number) == 2 and tuple(number) < OLDEST_GIT:
+        found.note(
+            "old-git",
+            f"git {said[2]} does not know core.fsync: after a power loss the last fetched objects may be missing.",
+            "git",
+            "Install git 2.36 or later.",
+        )
+
+
+def check_driver(driver: DriverStatus, found: Findings) -> None:
+    """The merge driver: only for people who merge by hand, but half of it is worse than none."""
+    if driver.driver is None and driver.attributes:
+        found.problem(
+            "driver-missing",
+            "The attributes name the merge driver, but no config says what it is: a merge by hand leaves conflict markers.",
+            "merge.gitmem.driver",
+            "Install it again.",
+            "gitmem init",
+        )
+    elif driver.driver is None:
+        found.note(
+            "driver-missing",
+            "The merge driver is not installed. Sync does not need it; a merge by hand may leave duplicates.",
+            "merge.gitmem.driver",
+            "`gitmem init` installs it.",
+            "gitmem init",
+        )
+    elif not driver.ours:
+        found.note(
+            "driver-other",
+            f"The merge driver is not the one that gitmem installs: {driver.driver}",
+            "merge.gitmem.driver",
+            "Leave it if it is yours; else remove it with `git config --unset`, then run `gitmem init`.",
+        )
+    elif not driver.runnable:
+        found.problem(
+            "driver-program",
+            f"The merge driver's program {driver.program} is missing or can't be run: git's own union is used.",
+            "merge.gitmem.driver",
+            "Install it again, from the gitmem that you use now.",
+            "gitmem init",
+        )
+    elif not driver.attributes:
+        found.note(
+            "driver-unused",
+            "The merge driver is installed, but the attributes do not use it for the log's files.",
+            os.path.join("info", "attributes"),
+            "`gitmem init` puts the attribute back.",
+            "gitmem init",
+        )
+
+
+def check_index(store: Store, found: Findings) -> None:
+    """The index against one that is built anew from the log."""
+    where = schema.path(store.place, store.machine)
+    anew = schema.in_memory(views.VIEWS, records.read)
+    try:
+        ours = _lines(store.db())
+        catch_up.catch_up(anew, store.log)
+        theirs = _lines(anew.db)
+    except (sqlite3.Error, KeyError) as error:
+        found.problem(
+            "index",
+            f"The index can't be read or built: {error}.",
+            where,
+            "Mend what is said of objects first; then delete the file, and the next command builds it again.",
+            command("rm", "-f", where),
+        )
+        return
+    finally:
+        anew.close()
+    if ours != theirs:
+        found.problem(
+            "index",
+            f"The index lacks {len(theirs - ours)} lines of the log, and has {len(ours - theirs)} that it does not have.",
+            where,
+            "Delete the file; the next command builds it again.",
+            command("rm", "-f", where),
+        )
+
+
+def _lines(db: sqlite3.Connection) -> set[tuple[bytes, str, str]]:
+    return set(db.execute("SELECT key, at, kind FROM line"))

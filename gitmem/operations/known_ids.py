@@ -1,0 +1,51 @@
+"""Which signal or thread is meant by an id, or by the beginning of one."""
+
+from __future__ import annotations
+
+from ..errors import UsageError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+
+PREFIX_MIN = 6
+
+
+def find_id(db: sqlite3.Connection, text: str, *, writing: bool = False) -> str:
+    """The thread or signal id that a text names: whole, or a unique prefix.
+
+    Raises: UsageError with the candidates where there is none, or more than one.
+    """
+    for column in ("thread", "signal_id"):
+        if db.execute(f"SELECT 1 FROM signal WHERE {column} = ? LIMIT 1", (text,)).fetchone():
+            return text
+    found: set[str] = set()
+    token = text.partition("-")[2]
+    if token and (not writing or len(token) >= PREFIX_MIN):
+        for column in ("thread", "signal_id"):
+            rows = db.execute(
+                f"SELECT DISTINCT {column} FROM signal WHERE {column} >= ? AND {column} < ? LIMIT 5",
+                (text, text + "\U0010ffff"),
+            )
+            found.update(row[0] for row in rows)
+    if len(found) == 1:
+        return found.pop()
+    if found:
+        raise UsageError(
+            f"{text} fits more than one id: {', '.join(sorted(found)[:4])}; nothing was written.",
+            hint="Give more characters of it.",
+            code="ambiguous-id",
+            suggestions=sorted(found)[:4],
+        )
+    raise UsageError(
+        f"No signal or thread {text} is in this log.",
+        hint="It may be on another machine: `gitmem sync` brings it; `gitmem log` lists what is here.",
+        code="unknown-id",
+        next=["gitmem sync", "gitmem log"],
+    )
+
+
+def thread_of(db: sqlite3.Connection, id: str) -> str:
+    """The thread that a thread id or a signal id stands for."""
+    row = db.execute("SELECT thread FROM signal WHERE signal_id = ? ORDER BY at LIMIT 1", (id,)).fetchone()
+    return str(row[0]) if row else id

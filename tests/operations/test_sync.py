@@ -1,0 +1,123 @@
+"""The operation sync: which remotes, what it answers, and that the index has what came."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gitmem.errors import UsageError
+from gitmem.operations import sync
+from tests.clones import Clone, Hub, git, hub_at
+
+
+@pytest.fixture
+def hub(tmp_path: Path) -> Iterator[Hub]:
+    yield from hub_at(tmp_path)
+
+
+def known_lines(clone: Clone) -> int:
+    (count,) = clone.store.db().execute("SELECT count(*) FROM line").fetchone()
+    return int(count)
+
+
+def test_the_answer_has_the_fields_of_its_shape(hub: Hub) -> None:
+    """Also in the JSON form, and `next` is last."""
+    a = hub.clone("a")
+    a.add("one")
+    found = sync.sync(a.store)
+    (remote,) = found.remotes
+    assert list(found.as_json()) == ["remotes", "next"]
+    assert list(remote.as_json()) == ["name", "state", "received", "sent", "attempts", "tip", "message"]
+    assert (remote.name, remote.state, remote.sent, remote.attempts, remote.tip) == (
+        "origin",
+        "synced",
+        1,
+        1,
+        hub.tip(),
+    )
+    assert found.status == 0
+
+
+def test_the_index_has_what_came(hub: Hub) -> None:
+    """Without another command."""
+    a, b = hub.clone("a"), hub.clone("b")
+    a.add("one")
+    sync.sync(a.store)
+    b.add("two")
+    found = sync.sync(b.store)
+    assert found.next == ["gitmem inbox"]
+    assert b.store.index.tip == b.tip
+    assert known_lines(b) == 2
+
+
+def test_without_a_remote_it_is_a_usage_error(repo: Path, hub: Hub) -> None:
+    """It says how to add one; nothing is touched."""
+    clone = hub.open(repo)
+    for all_remotes in (False, True):
+        with pytest.raises(UsageError) as refused:
+            sync.sync(clone.store, all=all_remotes)
+        assert refused.value.code == "no-remote"
+        assert "git remote add" in refused.value.hint
+    assert not clone.git.refs("refs/gitmem/")
+
+
+def test_the_usual_remote_is_the_upstream_then_origin_then_the_only_one(hub: Hub, repo: Path) -> None:
+    """History follows it, wherever it stands in the command."""
+    a = hub.clone("a")
+    assert sync.chosen(a.store, (), all=False) == (["origin"], True)
+    git("remote", "add", "fork", str(hub.path), cwd=a.path)
+    assert sync.chosen(a.store, (), all=False) == (["origin"], True)
+    assert sync.chosen(a.store, ("fork", "origin"), all=False) == (["origin", "fork"], True)
+    assert sync.chosen(a.store, ("fork",), all=False) == (["fork"], False)
+    assert sync.chosen(a.store, (), all=True) == (["origin", "fork"], True)
+    git("config", "branch.main.remote", "fork", cwd=a.path)
+    assert sync.chosen(a.store, (), all=True) == (["fork", "origin"], True)
+    lone = hub.open(repo)
+    git("remote", "add", "elsewhere", str(hub.path), cwd=repo)
+    assert sync.chosen(lone.store, (), all=False) == (["elsewhere"], True)
+    git("remote", "add", "other", str(hub.path), cwd=repo)
+    with pytest.raises(UsageError) as refused:
+        sync.chosen(lone.store, (), all=False)
+    assert refused.value.code == "which-remote"
+    assert sync.chosen(lone.store, ("other",), all=False) == (["other"], True)
+
+
+def test_a_remote_that_fails_makes_the_status_5_and_says_what_to_run(hub: Hub) -> None:
+    """The others are synced all the same."""
+    a = hub.clone("a")
+    git("remote", "add", "away", "/nowhere.git", cwd=a.path)
+    a.add("one")
+    found = sync.sync(a.store, all=True)
+    assert [remote.state for remote in found.remotes] == ["synced", "offline"]
+    assert found.status == 5
+    assert found.next == ["gitmem sync away"]
+    assert hub.texts() == ["one"]
+
+
+def test_an_empty_remote_is_no_failure_and_says_what_to_push(hub: Hub, tmp_path: Path) -> None:
+    """The next command is git's own."""
+    git("init", "--quiet", "--bare", "empty.git", cwd=tmp_path)
+    a = hub.clone("a")
+    git("remote", "set-url", "origin", str(tmp_path / "empty.git"), cwd=a.path)
+    found = sync.sync(a.store)
+    assert (found.status, found.next) == (0, ["git push origin HEAD"])
+
+
+def test_a_password_in_a_url_is_never_shown(hub: Hub) -> None:
+    """Neither in the answer nor in a ref."""
+    a = hub.clone("a")
+    found = sync.sync(a.store, ["http://user:hunter2@127.0.0.1:9/x.git"])
+    assert found.remotes[0].state == "offline"
+    assert "hunter2" not in repr(found.as_json()) + repr(a.git.refs("refs/"))
+
+
+def test_a_linked_worktree_syncs_the_same_log(hub: Hub) -> None:
+    """All worktrees of a clone share the ref."""
+    a = hub.clone("a")
+    a.add("one")
+    git("worktree", "add", "--quiet", "-b", "topic", "../tree", cwd=a.path)
+    linked = hub.open(hub.root / "tree")
+    assert sync.sync(linked.store).remotes[0].sent == 1
+    assert linked.tip == a.tip == hub.tip()
