@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import statistics
 import subprocess
 import sys
+from functools import partial
 
 from gitmem import place
 
@@ -40,9 +40,8 @@ def sends(stage: Stage) -> list[Figure]:
             path = f"signals/{day}/gm-{token}.jsonl"
             content, tip = ours.read(commit.id, path), hand.tip()
             words = (path, content, commit.author, commit.message)
-            took_by_hand = wall(lambda tip=tip, words=words: hand.append(tip, *words))
             got.append(took)
-            base.append(took_by_hand)
+            base.append(wall(partial(hand.append, tip, *words)))
     assert hand.read(hand.tip(), path) == content
     what = f"`signals.send` in process, median of {stage.size.sends:,}"
     floor = "the same objects and ref with dulwich, fsynced"

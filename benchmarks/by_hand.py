@@ -61,11 +61,11 @@ class Hand:
     def _root_of(self, tip: ObjectID) -> ObjectID:
         if self._root is not None and self._root[0] == tip:
             return self._root[1]
-        return self.commit(tip).tree
+        tree: ObjectID = self.commit(tip).tree
+        return tree
 
     def _tree(self, oid: ObjectID | None, names: list[bytes], blob: Blob) -> ObjectID:
-        tree = Tree() if oid is None else self._trees.pop(oid, None) or self.store[oid]
-        assert isinstance(tree, Tree)
+        tree = self._own(oid)
         name, *below = names
         if below:
             inner = tree[name][1] if name in tree else None
@@ -73,5 +73,14 @@ class Hand:
         else:
             tree[name] = (0o100644, blob.id)
         self.store.add_object(tree)
-        self._trees[tree.id] = tree
-        return tree.id
+        written: ObjectID = tree.id
+        self._trees[written] = tree
+        return written
+
+    def _own(self, oid: ObjectID | None) -> Tree:
+        """A tree to change: a new one, the one that is in memory, or one that is read."""
+        if oid is None:
+            return Tree()
+        found = self._trees.pop(oid, None) or self.store[oid]
+        assert isinstance(found, Tree)
+        return found

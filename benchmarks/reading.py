@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import shutil
+from functools import partial
 from itertools import islice
 
 import gitmem
@@ -36,7 +37,7 @@ def growth(stage: Stage) -> list[Figure]:
         )
         found.append(Figure(f"{what}, {state}: the command, CPU", floor, got, base, 1.3, "ms"))
     logs = [stages.open_log(where, stages.session_of(0)) for where in (long, short)]
-    readings = [cpu_here(lambda log=log: log.inbox(mark=False)) for log in logs]
+    readings = [cpu_here(partial(log.inbox, mark=False)) for log in logs]
     assert [operation.count(log.store, log.caller).unread for log in logs] == [UNREAD, UNREAD]
     got, base = in_turn(5 * size.rounds, *readings, warm=5)
     found.append(Figure(f"{what}, {UNREAD} unread: in process, CPU", floor, got, base, 1.3, "ms"))

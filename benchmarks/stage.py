@@ -14,6 +14,7 @@ from gitmem import place, records
 from gitmem.git.inprocess import DulwichGit
 from gitmem.git.port import Draft, Signature
 from gitmem.log import ref
+from gitmem.log.lines import digest
 from gitmem.operations.facade import Log
 from gitmem.operations.store import Store
 
@@ -21,10 +22,43 @@ HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 DAY = 24 * 3600 * 1_000_000
 START = time.time_ns() // 1000 - 60 * DAY  # microseconds since 1970: two months of history, until now
 NAMES = [f"Agent{chr(65 + number)}" for number in range(20)]
-WORDS = (
-    "boundary index store merge review parser queue test figure name session branch commit reader line answer "
-    "please look at the a of in with before after it breaks works needs your agreement where nobody waits"
-).split()
+WORDS = [
+    "boundary",
+    "index",
+    "store",
+    "merge",
+    "review",
+    "parser",
+    "queue",
+    "test",
+    "figure",
+    "name",
+    "session",
+    "branch",
+    "commit",
+    "reader",
+    "line",
+    "answer",
+    "please",
+    "look",
+    "at",
+    "the",
+    "a",
+    "of",
+    "in",
+    "with",
+    "before",
+    "after",
+    "it",
+    "breaks",
+    "works",
+    "needs",
+    "your",
+    "agreement",
+    "where",
+    "nobody",
+    "waits",
+]
 
 
 class Size:
@@ -163,11 +197,17 @@ def history(
             to = reader
         recipients = [] if number % 10 == 5 else [to]
         fields = signal_fields(dice, sender, session_of(NAMES.index(sender)), recipients)
-        yield "signals", records.line("signal", at, fields)
+        line = records.line("signal", at, fields)
+        yield "signals", line
         readers = [] if number in later else recipients or [*NAMES[:2], dice.choice(NAMES[2:])]
         for number_of, each in enumerate(readers):
-            receipt = {"schema_version": "A2A.V1", "signal_id": fields["signal_id"],
-                       "reader_identity": identity(each), "delivery_state": "delivered"}  # fmt: skip
+            receipt = {
+                "schema_version": "A2A.V1",
+                "signal_id": fields["signal_id"],
+                "reader_identity": identity(each),
+                "delivery_state": "delivered",
+                "answers_digest": digest(line),
+            }
             yield "receipts", records.line("receipt", at + 1_000 + number_of, receipt)
 
 

@@ -14,7 +14,6 @@ from gitmem.log import append, ref
 from gitmem.log.log import Log
 from gitmem.log.spool import Entry
 from gitmem.log.union import union
-from gitmem.operations import signals
 
 from . import stage
 from .by_hand import Hand
@@ -33,8 +32,7 @@ def append_alone(log: Log, entry: Entry, *, wait_seconds: float = 0) -> append.A
 
 def by_library(where: str, session: str, to: str) -> Callable[[int], None]:
     log = stage.open_log(where, session)
-    log.inbox(mark=False)
-    assert signals.send  # imported before the word
+    log.inbox(mark=False)  # the index is open, and everything imported, before the word
 
     def send(number: int) -> None:
         log.signals.send(f"{TEXT} {number}", to=[to], wu="WU-1")

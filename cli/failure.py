@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from gitmem.errors import GitmemError, UsageError
+import errno
+
+from gitmem.errors import GitmemError, StoreError, UsageError
 
 from .render import out
 from .render.as_json import as_json
@@ -12,7 +14,17 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-UNEXPECTED = 3
+# What a full, broken or forbidden disk says; any other error of the system is unexpected.
+DISK = {
+    errno.ENOSPC,
+    errno.EDQUOT,
+    errno.EROFS,
+    errno.EACCES,
+    errno.EPERM,
+    errno.EIO,
+    errno.ENFILE,
+    errno.EMFILE,
+}
 HIDDEN = "(hidden)"
 # The words of a command line that are ours; all others are somebody's.
 WORDS = frozenset(
@@ -46,9 +58,10 @@ _SECOND_WORDS = frozenset(["start", "set", "end", "list", "add", "remove"])
 
 def report(error: Exception, args: Sequence[str]) -> int:
     """Tell an error, and give the exit status that it means."""
-    known = error if isinstance(error, GitmemError) else None
+    known = error if isinstance(error, GitmemError) else usage_of(error, args) or storage_of(error)
+    expected = known is not None
     if known is None:
-        known = usage_of(error, args) or GitmemError(
+        known = GitmemError(
             f"Something unexpected happened: {type(error).__name__}.",
             hint="What was acknowledged before is kept. The report on standard error helps to mend it.",
             next=["gitmem doctor"],
@@ -65,7 +78,7 @@ def report(error: Exception, args: Sequence[str]) -> int:
         lines.append(harmless(known.hint))
     if known.suggestions:
         lines += [f"  {harmless(str(each), keep='')}" for each in known.suggestions]
-    if known.status == UNEXPECTED and not isinstance(error, GitmemError):
+    if not expected:
         lines.append(details(error, args))
     out.complain(out.with_next(lines, known.next))
     return known.status
@@ -114,6 +127,23 @@ def usage_of(error: Exception, args: Sequence[str]) -> UsageError | None:
     if path.endswith(("signal", "reply")) and any(arg.startswith("-") for arg in args):
         hint = f"A message that starts with - goes behind --, as in: {path} -- '-1 for this'"
     return UsageError(f"{message} Nothing was written.", hint=hint, next=[f"{path} --help"])
+
+
+def storage_of(error: Exception) -> StoreError | None:
+    """An error of the disk, or of SQLite that met one, as ours."""
+    if isinstance(error, OSError) and error.errno in DISK:
+        where = f" ({error.filename})" if error.filename else ""
+        what = f"{error.strerror}{where}."
+    elif type(error).__module__ == "sqlite3" and type(error).__name__ == "OperationalError":
+        what = f"The index can't be used ({error})."
+    else:
+        return None
+    return StoreError(
+        f"{what} What was acknowledged before is kept.",
+        hint="Free the disk or mend the permissions, then run the command again.",
+        code="disk",
+        next=["gitmem doctor"],
+    )
 
 
 def details(error: Exception, args: Sequence[str]) -> str:

@@ -30,6 +30,10 @@ ARROWS: tuple[tuple[str, tuple[str, ...]], ...] = (
         "gitmem.operations.store",
         ("gitmem.operations", "gitmem.records", "gitmem.log", "gitmem.index", "gitmem.git.port"),
     ),
+    # Remotes, the commit of a new `format`, and what only `git fsck` can say: here operations speak with git.
+    ("gitmem.operations.sync", ("gitmem.operations", "gitmem.log", "gitmem.git.remotes")),
+    ("gitmem.operations.init", ("gitmem.operations", "gitmem.log", "gitmem.git.port")),
+    ("gitmem.operations.checks_clone", ("gitmem.operations", "gitmem.log", "gitmem.index", "gitmem.git.run")),
     ("gitmem.operations", ("gitmem.operations", "gitmem.records", "gitmem.log", "gitmem.index")),
     ("gitmem.index", ("gitmem.index", "gitmem.log", "gitmem.git")),
     ("gitmem.log", ("gitmem.log", "gitmem.git")),

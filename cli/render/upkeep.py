@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gitmem.operations.doctor import Report
-
     from gitmem.operations.init import Initialised, Uninstalled
     from gitmem.operations.sync import RemoteState, Synced
 

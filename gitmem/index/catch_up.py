@@ -18,9 +18,10 @@ from .schema import Index, Row
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from ..log.log import Log
+    from ..log.spool import Spool
 
 KEY_BYTES = 16
 BODY_MAX_BYTES = 256 * 1024
@@ -66,11 +67,13 @@ def is_current(index: Index, log: Log) -> bool:
 
 def _is_current(index: Index, log: Log) -> bool:
     names = _spool_names(log)  # before the tip: a file that is gone by now is in the commit that we see
-    return index.tip == log.git.tip(LOG_REF) and names == _known_spool_names(index)
+    return index.tip == log.git.tip(LOG_REF) and set(names) == _known_spool_names(index)
 
 
-def _spool_names(log: Log) -> set[tuple[str, str]]:
-    return {(spool.folder + "//", name) for spool in log.spools for name in spool.names()}
+def _spool_names(log: Log) -> dict[tuple[str, str], tuple[Spool, str]]:
+    return {
+        schema.spool_row(spool.folder, name): (spool, name) for spool in log.spools for name in spool.names()
+    }
 
 
 def _known_spool_names(index: Index) -> set[tuple[str, str]]:
@@ -91,32 +94,29 @@ class _Reader:
     def read(self) -> None:
         spooled = _spool_names(self.log)
         known = _known_spool_names(self.index)
-        entries = self._read_spools(spooled - known)
+        entries = self._read_spools({row: spooled[row] for row in sorted(spooled.keys() - known)})
         tip = self.git.tip(LOG_REF)
         if tip is not None and tip != self.index.tip:
             self._folder("", self.git.commit(tip).tree, top=True)
             self.db.execute("INSERT OR REPLACE INTO meta VALUES ('tip', ?)", (tip,))
         elif tip is None and self.index.tip is not None:
             raise _LostLineError
-        for parent, name in known - spooled:
+        for parent, name in known - spooled.keys():
             self._forget_spool_file(parent, name)
         for (parent, name), content in entries:
             self._spool_file(parent, name, content)
 
-    def _read_spools(self, names: Iterable[tuple[str, str]]) -> list[tuple[tuple[str, str], list[bytes]]]:
-        spools = {spool.folder + "//": spool for spool in self.log.spools}
+    def _read_spools(
+        self, files: Mapping[tuple[str, str], tuple[Spool, str]]
+    ) -> list[tuple[tuple[str, str], list[bytes]]]:
         found: list[tuple[tuple[str, str], list[bytes]]] = []
-        for parent, name in sorted(names):
+        for row, (spool, name) in files.items():
             try:
-                entry = spools[parent].read(name)
+                found.append((row, [line for _, line in spool.read(name).lines]))
             except FileNotFoundError:
                 continue
             except (OSError, ValueError):
-                found.append(
-                    ((parent, name), [])
-                )  # not ours: known, so that it is not opened again and again
-                continue
-            found.append(((parent, name), [line for _, line in entry.lines]))
+                found.append((row, []))  # not ours: known, so that it is not opened again and again
         return found
 
     def _spool_file(self, parent: str, name: str, content: Sequence[bytes]) -> None:
@@ -146,7 +146,7 @@ class _Reader:
                 continue
             if not entry.is_tree and not name.endswith(".jsonl"):
                 continue
-            key = name + "/" if entry.is_tree else name
+            key = schema.as_text(name) + ("/" if entry.is_tree else "")
             file, known_oid = known.pop(key, (None, None))
             if known_oid == entry.oid:
                 continue

@@ -61,7 +61,7 @@ def _spooled(folders: Sequence[str]) -> set[tuple[str, str]] | None:
             if name.endswith(".spool") and not name.startswith("tmp-"):
                 if not name.endswith("-ride.spool"):
                     return None
-                found.add((folder + "//", name))
+                found.add(schema.spool_row(folder, name))
     return found
 
 

@@ -123,6 +123,16 @@ class Index:
         self.db.close()
 
 
+def spool_row(folder: str, name: str) -> tuple[str, str]:
+    """How the table `file` names a spool file: `parent` and `name`, as text whatever their bytes are."""
+    return as_text(folder) + "//", as_text(name)
+
+
+def as_text(path: str) -> str:
+    """A path as SQLite takes it: bytes that are no UTF-8 are escaped."""
+    return path if path.isascii() else path.encode("utf-8", "backslashreplace").decode()
+
+
 def path(place: Place, machine: str) -> str:
     """Where the index of this machine lies: a host and a container that share the folder have one each."""
     kept = "".join(char if char.isalnum() or char in "-_." else "_" for char in machine)[:60]

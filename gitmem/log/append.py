@@ -104,11 +104,14 @@ def _drain_or_withdraw(log: Log, name: str) -> None:
         raise
 
 
+def waits(log: Log) -> bool:
+    """Whether anything but riding entries waits for a commit."""
+    return any(not name.endswith("-ride.spool") for spool in log.spools for name in spool.names())
+
+
 def drain(log: Log) -> bool:
     """Commit what waits in the spool, if anything but riding entries does. True when nothing else waits now."""
-    if not any(not name.endswith("-ride.spool") for spool in log.spools for name in spool.names()):
-        return True
-    return drain_all(log)
+    return not waits(log) or drain_all(log)
 
 
 def drain_all(log: Log) -> bool:
@@ -285,15 +288,3 @@ def split_author(author: str) -> tuple[str, str]:
 def _clean(text: str) -> str:
     kept = "".join(char for char in text if char.isprintable() and char not in "<>")
     return kept.strip(" .,:;\"'\\")
-
-
-def spool_waits(state: str, elsewhere: Sequence[str] = ()) -> bool:
-    """Whether a spool holds more than riding entries, for readers that only want to know."""
-    for folder in (os.path.join(state, "spool"), *elsewhere):
-        try:
-            names = os.listdir(folder)
-        except OSError:
-            continue
-        if any(name.endswith("-wait.spool") and not name.startswith("tmp-") for name in names):
-            return True
-    return False

@@ -154,8 +154,8 @@ class Spool:
                     os.mkdir(folder, 0o700)
                 except FileExistsError:
                     pass
-            if not self.is_ours():
-                raise PermissionError(1, "it belongs to somebody else or is a link")
+                if not _is_ours(folder):  # before anything is made inside of it
+                    raise PermissionError(1, "it belongs to somebody else or is a link")
         else:
             os.makedirs(self.folder, exist_ok=True)
 

@@ -233,10 +233,13 @@ def check_index(store: Store, found: Findings) -> None:
     where = schema.path(store.place, store.machine)
     anew = schema.in_memory(views.VIEWS, records.read)
     try:
-        ours = _lines(store.db())
-        catch_up.catch_up(anew, store.log)
-        theirs = _lines(anew.db)
-    except (sqlite3.Error, KeyError) as error:
+        for _ in range(3):  # a writer may come between the two
+            catch_up.catch_up(store.index, store.log)
+            catch_up.catch_up(anew, store.log)
+            ours, theirs = _lines(store.index.db), _lines(anew.db)
+            if ours == theirs:
+                break
+    except (sqlite3.Error, StoreError) as error:
         found.problem(
             "index",
             f"The index can't be read or built: {error}.",

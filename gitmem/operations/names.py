@@ -170,7 +170,10 @@ def _held(store: Store, now: int) -> dict[str, str]:
 
 
 def _by_use(store: Store) -> Iterator[str]:
-    """The pool, the names that were never used first in the pool's order, then the least recently used."""
+    """The pool, the names that were never used first, then the least recently used.
+
+    Each clone goes through the names from a place of its own: two that never met seldom give out the same.
+    """
     db = store.db()
     pool = {fold(name): name for name in POOL}
     for folded, name, event in db.execute("SELECT fold, name, event FROM pool_name ORDER BY at, body"):
@@ -178,15 +181,20 @@ def _by_use(store: Store) -> Iterator[str]:
             pool.setdefault(folded, name)
         else:
             pool.pop(folded, None)
+    first = _first_place(store)
     used = [
         (
             db.execute("SELECT max(until) FROM tenure WHERE fold = ?", (folded,)).fetchone()[0] or 0,
-            place,
+            (place - first) % len(pool),
             name,
         )
         for place, (folded, name) in enumerate(pool.items())
     ]
     return (name for _, _, name in sorted(used))
+
+
+def _first_place(store: Store) -> int:
+    return int.from_bytes(store.log.clone_id().encode(), "big")
 
 
 def _change(store: Store, caller: Caller | None, event: str, names: Sequence[str]) -> Changed:

@@ -64,6 +64,7 @@ class Store:
         # Set while a batch is open: entries go there instead of to the log.
         self.collecting: Callable[[Entry], None] | None = None
         self._index: Index | None = None
+        self._draining = False
         self._person: tuple[str | None, str | None] | None = None
 
     @property
@@ -74,7 +75,8 @@ class Store:
         return self._index
 
     def db(self) -> sqlite3.Connection:
-        """The index, caught up with the ref and the spools."""
+        """The index, caught up with the ref and the spools; what waits for a commit is committed first."""
+        self._drain()
         try:
             catch_up.catch_up(self.index, self.log, progress=self.progress)
         except sqlite3.DatabaseError as error:
@@ -88,6 +90,19 @@ class Store:
             )
             catch_up.catch_up(self._index, self.log, progress=self.progress)
         return self.index.db
+
+    def _drain(self) -> None:
+        """Commit what a writer had to leave in the spool. Who can't is none the worse: the index has its lines."""
+        if self._draining or not append.waits(self.log):
+            return
+        self._draining = True
+        try:
+            self.log.committer = self.log.committer or self.committer()
+            append.drain(self.log)
+        except (GitmemError, OSError):
+            pass  # whoever may write will say what is wrong
+        finally:
+            self._draining = False
 
     def refresh(self) -> None:
         """Catch up after a write. The index is derived: what goes wrong with it does not undo the write."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
@@ -54,7 +56,16 @@ def test_a_message_that_starts_with_a_dash_is_told_how_to_stand(run: Run) -> Non
 
 
 @pytest.mark.parametrize(
-    ("error", "status"), [(StoreError("The disk is full."), 4), (RemoteError("Nobody there."), 5)]
+    ("error", "status"),
+    [
+        (StoreError("The disk is full."), 4),
+        (RemoteError("Nobody there."), 5),
+        (OSError(errno.ENOSPC, "No space left on device", "/x"), 4),
+        (PermissionError(errno.EACCES, "Permission denied", "/x"), 4),
+        (sqlite3.OperationalError("database or disk is full"), 4),
+        (FileNotFoundError(errno.ENOENT, "No such file", "/x"), 3),
+        (ValueError("a bug"), 3),
+    ],
 )
 def test_each_kind_of_error_has_its_status(
     error: Exception, status: int, run: Run, monkeypatch: pytest.MonkeyPatch
@@ -153,7 +164,8 @@ def test_a_full_disk_behind_standard_output_marks_nothing(
             env={**os.environ, "GITMEM_SESSION": planck},
         )  # fmt: skip
 
-    assert done.returncode != 0
+    assert done.returncode == 4
+    assert "Traceback" not in done.stderr
     assert run("inbox", "--count", session=planck).out == "1\n"
 
 

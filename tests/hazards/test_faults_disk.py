@@ -15,6 +15,7 @@ from gitmem.git.inprocess import DulwichGit
 from gitmem.git.plumbing import PlumbingGit
 from gitmem.index import catch_up
 from gitmem.log import append
+from gitmem.operations.store import Store
 
 from .conftest import Desk
 from .faults import (
@@ -74,23 +75,22 @@ class Ledger:
     def wait(self, text: str) -> None:
         """Put an entry into the spool, as a writer does that can't lead."""
         store = open_store(self.repo)
-        held = store.log.lock()
-        assert held.take()
-        found = open_store(self.repo)
-        speak_queued(found, text)
-        held.release()
+        speak_queued(store, text)
         store.close()
-        found.close()
         self.once.add(text)
 
 
-def speak_queued(store, text: str) -> None:  # type: ignore[no-untyped-def]  # a store
+def speak_queued(store: Store, text: str) -> None:
+    """Say something while somebody else leads for longer than one waits."""
+    leader = open_store(Path(store.place.common)).log.lock()
+    assert leader.take()
     real = append.append
     try:
         append.append = lambda log, entry: real(log, entry, wait_seconds=0.0)  # type: ignore[assignment]
         assert speak(store, text).queued
     finally:
         append.append = real
+        leader.release()
 
 
 @PORTS

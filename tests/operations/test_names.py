@@ -9,7 +9,6 @@ import pytest
 from gitmem.errors import UsageError
 from gitmem.operations import caller, names, sessions
 from gitmem.operations.caller import Who
-from gitmem.operations.pool import POOL
 from gitmem.operations.store import Store
 
 from .desks import HOUR, Clock, acting, carry, new_repo, open_store
@@ -21,6 +20,13 @@ def small_pool(monkeypatch: pytest.MonkeyPatch, *pool: str) -> None:
 
 def start(store: Store) -> sessions.Started:
     return sessions.start(store, Who())
+
+
+@pytest.fixture(autouse=True)
+def _in_order(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
+    """The pool from its beginning, but where the place to begin is the point."""
+    if "never_met" not in request.node.name:
+        monkeypatch.setattr(names, "_first_place", lambda store: 0)
 
 
 def test_the_least_recently_used_name_is_next(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -54,11 +60,13 @@ def test_an_exhausted_pool_gives_numbers(repo: Path, monkeypatch: pytest.MonkeyP
 def test_no_name_is_given_out_within_two_edits_of_one_in_use(repo: Path) -> None:
     """Of names that somebody asked for, too; afterwards it is given out."""
     store = open_store(repo, Clock())
-    odd = sessions.start(store, Who(), name=POOL[0] + "x")
-    assert start(store).display_name == POOL[1]
+    first = names.pick(store)
+    odd = sessions.start(store, Who(), name=first + "x")
+    second = start(store).display_name
     sessions.end(store, acting(store, odd))
 
-    assert start(store).display_name == POOL[0]
+    assert second != first
+    assert start(store).display_name == first
 
 
 def test_an_added_name_is_kept_from_those_in_use(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -106,7 +114,16 @@ def test_the_list_says_who_holds_a_name(repo: Path) -> None:
     clock.forward(HOUR)
     found = names.listing(store).names
 
-    assert (found[-1].name, found[-1].held_by, found[0].held_by) == (POOL[0], one.session_id, None)
+    assert (found[-1].name, found[-1].held_by, found[0].held_by) == (one.display_name, one.session_id, None)
+
+
+def test_clones_that_never_met_begin_with_different_names(repo: Path, tmp_path: Path) -> None:
+    """Or the second to sync would be renamed at once."""
+    stores = [open_store(repo, Clock()), open_store(new_repo(tmp_path / "other"), Clock())]
+    for number, store in enumerate(stores):
+        store.log.clone_id = lambda number=number: f"clone{number}"  # type: ignore[method-assign,misc]
+
+    assert names.pick(stores[0]) != names.pick(stores[1])
 
 
 def test_an_empty_pool_still_gives_names(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:

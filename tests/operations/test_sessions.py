@@ -7,22 +7,29 @@ from pathlib import Path
 import pytest
 
 from gitmem.errors import UsageError
-from gitmem.operations import caller, local, presence, sessions
+from gitmem.operations import caller, local, names, presence, sessions
 from gitmem.operations.caller import Who
-from gitmem.operations.pool import POOL
 
 from .desks import DAY, HOUR, MINUTE, Clock, acting, bodies, carry, new_repo, open_store, say, worktree
 
 IDENTITY = "codex:implementer:host42"
 
 
+@pytest.fixture(autouse=True)
+def _in_order(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
+    """The pool from its beginning, but where the place to begin is the point."""
+    if "never_met" not in request.node.name:
+        monkeypatch.setattr(names, "_first_place", lambda store: 0)
+
+
 def test_a_session_gets_a_name_and_says_who_it_is(repo: Path) -> None:
     """The fields of the JSON shape, and the command that makes it the caller's."""
     store = open_store(repo, Clock())
+    name = names.pick(store)
     started = sessions.start(store, Who(), agent_identity=IDENTITY, wu="WU-123", lane="docs")
 
     assert started.as_json() == {
-        "session_id": started.session_id, "agent_identity": IDENTITY, "display_name": POOL[0],
+        "session_id": started.session_id, "agent_identity": IDENTITY, "display_name": name,
         "reader_identity": IDENTITY, "worktree": "repo", "wu_id": "WU-123", "lane": "docs", "initiative_id": None,
         "commit": store.git.tip("refs/gitmem/log"), "queued": False, "remark": None,
         "next": [f"export GITMEM_SESSION={started.session_id}", "gitmem inbox", "gitmem roster"],
