@@ -168,13 +168,12 @@ def _nothing_new(at: Surroundings, *, count: bool) -> int | None:
     if at.as_ is not None or not (at.session or at.harness):
         return None
     from gitmem.index import query
-    from gitmem.operations import mail, tenure
+    from gitmem.operations import mail, views
 
     from .surroundings import machine, spools_elsewhere
 
     place = at.place
-    # `operations.views`, without what presence imports: a tenth of an empty Python.
-    db = query.fresh(place, machine(), (mail.VIEW, tenure.VIEW), spools_elsewhere(place))
+    db = query.fresh(place, machine(), views.VIEWS, spools_elsewhere(place))
     if db is None:
         return None
     try:

@@ -33,7 +33,10 @@ ARROWS: tuple[tuple[str, tuple[str, ...]], ...] = (
     # Remotes, the commit of a new `format`, and what only `git fsck` can say: here operations speak with git.
     ("gitmem.operations.sync", ("gitmem.operations", "gitmem.log", "gitmem.git.remotes")),
     ("gitmem.operations.init", ("gitmem.operations", "gitmem.log", "gitmem.git.port")),
-    ("gitmem.operations.checks_clone", ("gitmem.operations", "gitmem.log", "gitmem.index", "gitmem.git.run")),
+    (
+        "gitmem.operations.checks_clone",
+        ("gitmem.operations", "gitmem.records", "gitmem.log", "gitmem.index", "gitmem.git.run"),
+    ),
     ("gitmem.operations", ("gitmem.operations", "gitmem.records", "gitmem.log", "gitmem.index")),
     ("gitmem.index", ("gitmem.index", "gitmem.log", "gitmem.git")),
     ("gitmem.log", ("gitmem.log", "gitmem.git")),
@@ -43,7 +46,7 @@ ARROWS: tuple[tuple[str, tuple[str, ...]], ...] = (
 )
 FOR_ALL = ("gitmem.errors", "gitmem.place", "gitmem.identity")
 # What starting up may import beside ourselves: built in, or a millisecond at most.
-LIGHT = {"__future__", "os", "sys", "time", "errno", "_json", "json.encoder", "sqlite3", "zlib", "fcntl"}
+LIGHT = {"__future__", "os", "sys", "time", "errno", "_json", "json.encoder", "_sqlite3", "_sha2", "_sha256", "fcntl"}
 STARTS = ("cli.main", "cli.quick", "merge_driver.main")
 ENTRIES = {"cli.main", "cli.__main__", "merge_driver.main"}
 

@@ -12,5 +12,6 @@ def doctor(at: Surroundings) -> int:
     from gitmem.operations import doctor as operation
 
     store = at.store(lives_on=True)
-    show.say(at.json, operation.examine(store, driver.status(store.place)), upkeep.doctor)
-    return 0
+    report = operation.examine(store, driver.status(store.place))
+    show.say(at.json, report, upkeep.doctor)
+    return report.status

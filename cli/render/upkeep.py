@@ -60,11 +60,13 @@ def _changed(changed: Sequence[str]) -> list[str]:
 
 
 def doctor(found: Report) -> list[str]:
-    if not found.findings:
-        return ["All is well"]
+    looked = ", ".join(f"{count} {what}" for what, count in found.checked.items())
     lines = []
     for each in found.findings:
         where = f" ({harmless(str(each.where), keep='')})" if each.where else ""
-        lines.append(f"{each.code}: {harmless(each.what)}{where}")
-        lines.append(f"  do: {harmless(each.fix)}")
-    return lines
+        lines.append(f"{each.severity}: {harmless(each.what)}{where} [{each.code}]")
+        if each.fix:
+            lines.append(f"  {harmless(each.fix)}")
+        if each.command:
+            lines.append(f"  do: {harmless(each.command)}")
+    return [*lines, f"{'All is well' if found.healthy else 'Not all is well'}; looked at {looked}"]

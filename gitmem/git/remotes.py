@@ -56,7 +56,10 @@ def push_url(common: str, remote: str, worktree: str | None = None) -> str:
         UsageError: `unknown-remote`.
     """
     for key in (f"remote.{remote}.pushurl", f"remote.{remote}.url"):
-        done = run.run(common, ["config", "-z", "--get-all", key], check=False)
+        args = ["config", "-z", "--get-all", key]
+        done = run.run(common, args, check=False)
+        if done.code not in (0, 1):
+            raise run.failure(args, done)
         urls = [url for url in done.out.decode("utf-8", "surrogateescape").split("\0") if url]
         if urls:
             return _absolute(urls[0], common, worktree)
@@ -80,7 +83,10 @@ def upstream_remote(place: Place) -> str:
     """
     branch = _branch(place.git_dir)
     if branch is not None:
-        done = run.run(place.common, ["config", "--get", f"branch.{branch}.remote"], check=False)
+        args = ["config", "--get", f"branch.{branch}.remote"]
+        done = run.run(place.common, args, check=False)
+        if done.code not in (0, 1):
+            raise run.failure(args, done)
         named = done.out.decode("utf-8", "surrogateescape").rstrip("\n")
         if named and named != ".":
             return named

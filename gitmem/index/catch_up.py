@@ -7,13 +7,11 @@ log (a redaction, a rewound ref, a withdrawn entry) everything is read anew.
 
 from __future__ import annotations
 
-import sqlite3
-from hashlib import sha256
-
 from ..log import ref
 from ..log.ref import LOG_REF
 from ..log.union import canon
 from . import schema
+from .engine import sha256, sqlite3
 from .schema import Index, Row
 
 TYPE_CHECKING = False
@@ -24,6 +22,7 @@ if TYPE_CHECKING:
     from ..log.spool import Spool
 
 KEY_BYTES = 16
+LINES_AT_ONCE = 10_000  # added together: one file at a time would take twice as long
 BODY_MAX_BYTES = 256 * 1024
 
 
@@ -90,6 +89,7 @@ class _Reader:
         self.git = log.git
         self.progress = progress
         self.done = 0
+        self.waiting: list[tuple[int, bytes]] = []
 
     def read(self) -> None:
         spooled = _spool_names(self.log)
@@ -98,6 +98,7 @@ class _Reader:
         tip = self.git.tip(LOG_REF)
         if tip is not None and tip != self.index.tip:
             self._folder("", self.git.commit(tip).tree, top=True)
+            self._flush()
             self.db.execute("INSERT OR REPLACE INTO meta VALUES ('tip', ?)", (tip,))
         elif tip is None and self.index.tip is not None:
             raise _LostLineError
@@ -123,7 +124,7 @@ class _Reader:
         (least,) = self.db.execute("SELECT min(0, min(id)) FROM file").fetchone()
         file = (least or 0) - 1
         self.db.execute("INSERT INTO file VALUES (?, ?, ?, '')", (file, parent, name))
-        self._add(file, content)
+        add_lines(self.index, file, content)
 
     def _forget_spool_file(self, parent: str, name: str) -> None:
         (file,) = self.db.execute(
@@ -176,8 +177,14 @@ class _Reader:
         self._add(file, [line for key, line in keyed.items() if key not in old])
 
     def _add(self, file: int, found: Sequence[bytes]) -> None:
-        add_lines(self.index, file, found)
-        self.done += len(found)
+        self.waiting += [(file, line) for line in found]
+        if len(self.waiting) >= LINES_AT_ONCE:
+            self._flush()
+
+    def _flush(self) -> None:
+        _add_all(self.index, self.waiting)
+        self.done += len(self.waiting)
+        self.waiting = []
         if self.progress is not None:
             self.progress(self.done)
 
@@ -187,9 +194,13 @@ def add_lines(index: Index, file: int, found: Sequence[bytes]) -> None:
 
     Equal bytes are one line; one that only a spool had so far now belongs to the file.
     """
+    _add_all(index, [(file, line) for line in found])
+
+
+def _add_all(index: Index, found: Sequence[tuple[int, bytes]]) -> None:
     values: list[tuple[int, bytes, object, object, str]] = []
     records = {}
-    for line in found:
+    for file, line in found:
         key = _key(line)
         record = index.read(line)
         if record is None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import sqlite3
 
 from ..git.tip import loose_tip
 from . import schema
+from .engine import sqlite3
 from .schema import Index, View
 
 TYPE_CHECKING = False

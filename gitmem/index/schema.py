@@ -8,8 +8,8 @@ its own from the lines of some kinds.
 from __future__ import annotations
 
 import os
-import sqlite3
-import zlib
+
+from .engine import sqlite3
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ class Index:
     def version(self) -> int:
         """What `PRAGMA user_version` must say; another value means another shape."""
         text = repr([CORE_VERSION, CORE, [(view.version, view.ddl) for view in self.views]])
-        return zlib.crc32(text.encode()) & 0x7FFFFFFF
+        return int.from_bytes(text.encode(), "big") % 0x7FFFFFFF
 
     def is_shaped(self) -> bool:
         return bool(self.db.execute("PRAGMA user_version").fetchone()[0] == self.version())

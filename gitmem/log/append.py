@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 WAIT_SECONDS = 5.0
 SWAPS_MAX = 40
-STALE_LOCK_SECONDS = 10.0
 
 
 class Appended:
@@ -152,18 +151,20 @@ def collect(log: Log) -> list[tuple[Spool, str, Entry]]:
 
 
 def _spool(log: Log, entry: Entry, writable: bool) -> str:
-    if writable:
-        name = log.spool.put(entry, log.now())
-    elif log.elsewhere:
-        name = log.elsewhere[0].put(entry, log.now())
-    else:
-        raise StoreError(
-            f"{log.place.common} cannot be written; nothing was recorded.",
-            hint="Mend its permissions, or name a spool folder elsewhere.",
-            code="read-only",
-        )
-    log.spooled([entry])
-    return name
+    failure = StoreError(
+        f"{log.place.common} cannot be written; nothing was recorded.",
+        hint="Mend its permissions, or name a spool folder elsewhere.",
+        code="read-only",
+    )
+    for spool in [log.spool] if writable else log.elsewhere:
+        try:
+            name = spool.put(entry, log.now())
+        except StoreError as error:
+            failure = error
+            continue
+        log.spooled([entry])
+        return name
+    raise failure
 
 
 def _finish(log: Log, waiting: Sequence[tuple[Spool, str, Entry]], commit: str) -> None:
@@ -196,7 +197,7 @@ def commit_entries(log: Log, entries: Sequence[Entry]) -> str | None:
                     log.new_token()
                 log.committed()
                 return commit
-            git.break_stale_lock(ref.LOG_REF, STALE_LOCK_SECONDS)
+            git.break_stale_lock(ref.LOG_REF, ref.STALE_LOCK_SECONDS)
             time.sleep(min(0.002 * 1.3**attempt, 0.1) * (0.5 + log.random(1)[0] / 256))
     except OSError as error:
         raise StoreError(
@@ -207,6 +208,8 @@ def commit_entries(log: Log, entries: Sequence[Entry]) -> str | None:
     except KeyError as error:
         raise ref.missing_object(error, "nothing was recorded") from error
     except StoreError as error:
+        if error.code == "locked":
+            return None  # as a swap that was lost: the entry waits
         if error.code == "git-failed":  # git's own words; what became of the entry is ours to say
             error.message += "; nothing was recorded."
         raise

@@ -20,6 +20,7 @@ PUBLISHED_REF = "refs/gitmem/published"
 PUBLISH_PLACES = (BRANCH, LOG_REF)
 FORMAT = 1
 SEGMENT_MAX_BYTES = 16 * 1024
+STALE_LOCK_SECONDS = 10.0  # git holds the lock of a ref for milliseconds; an older one is of the dead
 # An empty tree by `gitmem <gitmem@localhost> 0 +0000`, message `gitmem log`: the same commit in every
 # clone, so that logs that were started apart are related.
 GENESIS = "45788d4cd5abb587813b901f8cf28b8f29c15c6f"

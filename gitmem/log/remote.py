@@ -67,7 +67,7 @@ class Remote:
         log = self.log
         self.attempts += 1
         try:
-            remotes.fetch(log.place.common, self.url, self.prefix, timeout)
+            self._fetch(timeout)
         except RemoteError as error:
             self.fail(error)
         refs = log.git.refs(self.prefix)
@@ -78,6 +78,14 @@ class Remote:
         self._refuse_newer()
         if not allow_foreign:
             self._refuse_foreign()
+
+    def _fetch(self, timeout: float) -> None:
+        try:
+            remotes.fetch(self.log.place.common, self.url, self.prefix, timeout)
+        except RemoteError:
+            if not settle.break_stale_locks(self.log):  # a fetch that was killed leaves them on our copies
+                raise
+            remotes.fetch(self.log.place.common, self.url, self.prefix, timeout)
 
     def _refuse_newer(self) -> None:
         newest = max(self.tips, key=lambda tip: tip.format.format, default=None)

@@ -6,6 +6,7 @@ meanwhile, and to swap. Where the union is the shared tip's tree, the new tip is
 
 from __future__ import annotations
 
+import os
 import time
 
 from ..errors import StoreError
@@ -39,7 +40,7 @@ def settle(log: Log, shared: Tip | None, tips: Sequence[Tip]) -> str:
     """
     git = log.git
     try:
-        local = git.tip(ref.LOG_REF) or start(log)
+        local = git.tip(ref.LOG_REF) or start_alone(log)
         new = assemble(log, local, shared, tips)
         for attempt in range(ROUNDS_MAX):
             lock = take_lock(log)
@@ -51,14 +52,14 @@ def settle(log: Log, shared: Tip | None, tips: Sequence[Tip]) -> str:
                     if done == now or git.swap(ref.LOG_REF, now, done, "sync"):
                         break
                     if lock is not None:
-                        git.break_stale_lock(ref.LOG_REF, append.STALE_LOCK_SECONDS)
+                        git.break_stale_lock(ref.LOG_REF, ref.STALE_LOCK_SECONDS)
             finally:
                 if lock is not None:
                     lock.release()
             if late:
                 new, local = replay.replay(git, late, new), late[-1]
             elif late is None:
-                local = git.tip(ref.LOG_REF) or start(log)
+                local = git.tip(ref.LOG_REF) or start_alone(log)
                 new = assemble(log, local, shared, tips)
             time.sleep(min(0.002 * 1.5**attempt, 0.2) * log.random(1)[0] / 255)
         else:
@@ -75,6 +76,16 @@ def settle(log: Log, shared: Tip | None, tips: Sequence[Tip]) -> str:
     if shared is not None and git.contains(done, shared.oid):
         publish(log, done, shared.oid)
     return done
+
+
+def _start(log: Log) -> str:
+    """Start the log as the holder of our lock, who may break a lock that the dead left on the ref."""
+    lock = take_lock(log)
+    try:
+        return start(log)
+    finally:
+        if lock is not None:
+            lock.release()
 
 
 def _since(log: Log, local: str) -> list[str] | None:
@@ -177,6 +188,7 @@ def publish(log: Log, tip: str, oid: str) -> None:
             return  # more has been published before: a remote was rewound
         if git.swap(ref.PUBLISHED_REF, old, oid, "sync"):
             return
+        break_stale_locks(log)
 
 
 def drain(log: Log) -> None:
@@ -201,3 +213,19 @@ def take_lock(log: Log) -> Lock | None:
             return None
         time.sleep(0.002 + 0.01 * log.random(1)[0] / 255)
     return lock
+
+
+def break_stale_locks(log: Log) -> bool:
+    """Remove the locks that the dead left on refs of gitmem's; whether there were any."""
+    lock = take_lock(log)
+    if lock is None:
+        return False
+    broken = False
+    with lock:
+        for folder, _, names in os.walk(os.path.join(log.place.common, "refs", "gitmem")):
+            for name in names:
+                if name.endswith(".lock"):
+                    path = os.path.relpath(os.path.join(folder, name[:-5]), log.place.common)
+                    name_of_ref = path.replace(os.sep, "/")
+                    broken = log.git.break_stale_lock(name_of_ref, ref.STALE_LOCK_SECONDS) or broken
+    return broken

@@ -161,16 +161,7 @@ class Spool:
 
     def is_ours(self) -> bool:
         """Whether nobody else could have put files here: own uid, mode 0700, no links."""
-        for folder in (os.path.dirname(self.folder), self.folder):
-            try:
-                found = os.lstat(folder)
-            except OSError:
-                return False
-            if hasattr(os, "getuid") and (
-                found.st_uid != os.getuid() or found.st_mode & 0o170077 != 0o040000
-            ):
-                return False
-        return True
+        return _is_ours(os.path.dirname(self.folder)) and _is_ours(self.folder)
 
     def names(self) -> list[str]:
         """The spool files that are here now, oldest first."""
@@ -231,6 +222,14 @@ class Spool:
                         os.unlink(path)
                 except OSError:
                     continue
+
+
+def _is_ours(folder: str) -> bool:
+    try:
+        found = os.lstat(folder)
+    except OSError:
+        return False
+    return not hasattr(os, "getuid") or (found.st_uid == os.getuid() and found.st_mode & 0o170077 == 0o040000)
 
 
 def fsync_folder(folder: str) -> None:

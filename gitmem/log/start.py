@@ -22,7 +22,7 @@ def start(log: Log) -> str:
     adopted = _adoptable(log)
     if adopted:
         base, tip = _united(log, adopted)
-        if git.swap(ref.LOG_REF, None, tip, "adopt the log that this clone has"):
+        if _make(log, tip, "adopt the log that this clone has"):
             if base.name != ref.BRANCH and git.tip(ref.PUBLISHED_REF) is None:
                 git.swap(ref.PUBLISHED_REF, None, base.oid, "adopt")
             return tip
@@ -33,7 +33,7 @@ def start(log: Log) -> str:
         genesis, tip = git.write(drafts, None)
         if genesis != ref.GENESIS:
             raise StoreError(f"git wrote the first commit as {genesis}, not {ref.GENESIS}", code="genesis")
-        if git.swap(ref.LOG_REF, None, tip, "start the log"):
+        if _make(log, tip, "start the log"):
             return tip
     found = git.tip(ref.LOG_REF)  # lost the race: somebody else has started it
     if found is None:
@@ -44,6 +44,15 @@ def start(log: Log) -> str:
             next=["gitmem doctor"],
         )
     return found
+
+
+def _make(log: Log, tip: str, why: str) -> bool:
+    """Make the ref, for a caller who holds our lock: what the dead left locked is broken. False where it is there."""
+    git = log.git
+    if git.swap(ref.LOG_REF, None, tip, why):
+        return True
+    stale = git.tip(ref.LOG_REF) is None and git.break_stale_lock(ref.LOG_REF, ref.STALE_LOCK_SECONDS)
+    return stale and git.swap(ref.LOG_REF, None, tip, why)
 
 
 def _adoptable(log: Log) -> list[places.Tip]:

@@ -12,8 +12,8 @@ from ..errors import StoreError
 from ..git import run
 from ..index import catch_up, schema
 from ..log import places, ref, remote
-from ..log.append import STALE_LOCK_SECONDS
 from ..log.lines import format_at
+from ..log.ref import STALE_LOCK_SECONDS
 from . import views
 from .findings import Findings
 from .quoting import command

@@ -86,7 +86,7 @@ def init(
     log.committer = log.committer or store.committer()
     before = log.git.tip(ref.LOG_REF)
     remote, remark = _bring(store, allow_foreign, timeout)
-    tip = log.git.tip(ref.LOG_REF) or start(log)
+    tip = log.git.tip(ref.LOG_REF) or settle.start_alone(log)
     changed = publish is not None and _publish(store, PLACES[publish])
     tip = log.git.tip(ref.LOG_REF) or tip
     form = settle.own_tip(log, tip).format
@@ -141,7 +141,7 @@ def _publish(store: Store, place: str) -> bool:
             if git.advance(ref.LOG_REF, tip, draft, "publish") is not None:
                 return True
             if lock is not None:
-                git.break_stale_lock(ref.LOG_REF, append.STALE_LOCK_SECONDS)
+                git.break_stale_lock(ref.LOG_REF, ref.STALE_LOCK_SECONDS)
         finally:
             if lock is not None:
                 lock.release()

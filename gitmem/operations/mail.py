@@ -8,13 +8,12 @@ order of arrival, so a broadcast that arrives late is still new.
 
 from __future__ import annotations
 
-import sqlite3
-
 from ..index.schema import Row, View
 from ..log.lines import format_at, parse_at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import sqlite3
     from collections.abc import Iterable, Sequence
 
 BACKLOG_MICROS = 24 * 3600 * 1_000_000
@@ -24,7 +23,6 @@ DDL = (
     " sender_session TEXT, intent TEXT, interrupt TEXT, wu_id TEXT, lane TEXT, broadcast INTEGER)",
     "CREATE INDEX signal_id ON signal (signal_id)",
     "CREATE INDEX signal_thread ON signal (thread)",
-    "CREATE INDEX signal_at ON signal (at)",
     "CREATE TABLE mail (reader TEXT, signal_id TEXT, workspace TEXT, PRIMARY KEY (reader, signal_id))"
     " WITHOUT ROWID",
     "CREATE TABLE broadcast (seq INTEGER PRIMARY KEY, signal_id TEXT UNIQUE, at TEXT, sender TEXT,"
@@ -50,16 +48,20 @@ def add(db: sqlite3.Connection, rows: Sequence[Row]) -> None:
         parent = row.record.get("reply_to")
         if parent:
             receipts += [(writer, parent, "replied", "", row.at) for writer in _writers(row)]
-    _see(db, rows)
+    behind = _see(db, rows)
     db.executemany(
         "INSERT INTO receipt VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE"
         " SET at = excluded.at WHERE excluded.at < receipt.at",
         receipts,
     )
     read = [(str(reader), str(signal_id)) for reader, signal_id, *_ in receipts]
-    _add_signals(db, signals)
+    broadcasts = _add_signals(db, signals)
     db.executemany("DELETE FROM mail WHERE reader = ? AND signal_id = ?", read)
-    for reader in sorted({reader for reader, _ in read}):
+    behind.update(reader for reader, _ in read)
+    for signal_id in broadcasts:  # their receipts may have come before them
+        rows_of = db.execute("SELECT reader FROM receipt WHERE signal_id = ?", (signal_id,))
+        behind.update(reader for (reader,) in rows_of)
+    for reader in sorted(behind):
         _advance(db, reader)
 
 
@@ -67,7 +69,8 @@ def _writers(row: Row) -> set[str]:
     return {str(row.record[key]) for key in ("sender_identity", "sender_session") if row.record.get(key)}
 
 
-def _see(db: sqlite3.Connection, rows: Iterable[Row]) -> None:
+def _see(db: sqlite3.Connection, rows: Iterable[Row]) -> set[str]:
+    """Note when readers were first seen; those that are new, or were seen earlier than was known."""
     first: dict[str, str] = {}
     for row in rows:
         record = row.record
@@ -77,18 +80,22 @@ def _see(db: sqlite3.Connection, rows: Iterable[Row]) -> None:
         for name in names:
             if name:
                 first[str(name)] = min(first.get(str(name), row.at), row.at)
-    db.executemany(
-        "INSERT INTO reader VALUES (?, ?, 0) ON CONFLICT (reader) DO UPDATE"
-        " SET oldest = excluded.oldest, cursor = 0 WHERE excluded.oldest < reader.oldest",
-        [(name, day_before(at)) for name, at in first.items()],
-    )
+    changed = []
+    for name, at in first.items():
+        oldest = day_before(at)
+        known = db.execute("SELECT oldest FROM reader WHERE reader = ?", (name,)).fetchone()
+        if known is None or oldest < known[0]:
+            changed.append((name, oldest))
+    db.executemany("INSERT OR REPLACE INTO reader VALUES (?, ?, 0)", changed)
+    return {name for name, _ in changed}
 
 
 def day_before(at: str) -> str:
     return format_at(max(0, parse_at(at) - BACKLOG_MICROS))
 
 
-def _add_signals(db: sqlite3.Connection, signals: Sequence[Row]) -> None:
+def _add_signals(db: sqlite3.Connection, signals: Sequence[Row]) -> list[str]:
+    """Add signals; the ids of the broadcasts among them."""
     values, mail, broadcasts = [], [], []
     for row in signals:
         record = row.record
@@ -120,6 +127,7 @@ def _add_signals(db: sqlite3.Connection, signals: Sequence[Row]) -> None:
         " ON CONFLICT (signal_id) DO UPDATE SET at = excluded.at WHERE excluded.at < broadcast.at",
         broadcasts,
     )
+    return [signal_id for signal_id, *_ in broadcasts]
 
 
 UNREAD_BROADCASTS = (

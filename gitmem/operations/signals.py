@@ -83,36 +83,17 @@ def send(
     answered = _answered(db, reply_to) if reply_to else None
     thread_id = _thread_id(db, thread, answered)
     said = threads.load(db, thread_id) if thread_id else {}
-    resolved = _recipients(store, caller, to, broadcast, answered, said, allow_unseen, fuzzy)
+    resolved = _recipients(store, caller, to, broadcast, answered, said, thread, allow_unseen, fuzzy)
     if answered is None and said:
         answered = causality.root(said)  # a word in a thread answers its root
-    recipients = [each.address for each in resolved]
-    signal_id = ids.new_id("sig", store.random)
-    if idempotency_key:
-        signal_id = ids.keyed_id("sig", caller.reader, idempotency_key)
-    if thread_id is None and recipients:
-        thread_id = "thread-" + (signal_id[4:] if idempotency_key else ids.new_id("thread", store.random)[7:])
-    fields: dict[str, object] = {
-        "schema_version": "A2A.V1",
-        "signal_id": signal_id,
-        "sender_identity": caller.reader,
-        "sender_session": caller.session_id,
-        "sender_name": caller.name,
-        "sender_role": caller.role,
-        "recipients": recipients,
-        "target_agent": recipients[0] if recipients else None,
-        "requested_to": [each.query for each in resolved if each.resolved_by != "thread"],
-        "resolved_by": [each.resolved_by for each in resolved if each.resolved_by != "thread"],
-        "workspace_id": caller.workspace,
-        "thread_id": thread_id,
-        "reply_to": answered.id if answered else None,
+    fields = _addressed(store, caller, resolved, answered, thread_id, idempotency_key)
+    fields |= {
         "intent": _intent(intent),
-        "interrupt_class": interrupt or ("priority" if recipients else "advisory"),
+        "interrupt_class": interrupt or ("priority" if resolved else "advisory"),
         "requires_ack": requires_ack,
         "message": message,
         "idempotency_key": idempotency_key,
         "after": _after(db, caller, said, answered),
-        "answers_digest": digest(answered.line) if answered else None,
         "origin": "local",
         "wu_id": wu or (answered.text("wu_id") if answered else None),
         "initiative_id": initiative,
@@ -120,7 +101,7 @@ def send(
         "artifact_path": artifact,
     }
     if idempotency_key:
-        before = _said_before(db, signal_id, fields)
+        before = _said_before(db, fields)
         if before is not None:
             return _again(store, before, resolved)
     stream, line = store.line("signal", fields, allow_secret=allow_secret)
@@ -129,6 +110,38 @@ def send(
     sent.warnings = [remark for remark in (caller.remark, *(each.remark for each in resolved)) if remark]
     sent.next = _next(store, sent, resolved)
     return sent
+
+
+def _addressed(
+    store: Store,
+    caller: Caller,
+    resolved: Sequence[Resolved],
+    answered: Said | None,
+    thread_id: str | None,
+    key: str | None,
+) -> dict[str, object]:
+    """The fields that say which signal it is, who says it, to whom, and in answer to what."""
+    signal_id = ids.keyed_id("sig", caller.reader, key) if key else ids.new_id("sig", store.random)
+    if thread_id is None and resolved:
+        thread_id = f"thread-{signal_id[4:]}" if key else ids.new_id("thread", store.random)
+    recipients = [each.address for each in resolved]
+    typed = [each for each in resolved if each.resolved_by != "thread"]
+    return {
+        "schema_version": "A2A.V1",
+        "signal_id": signal_id,
+        "sender_identity": caller.reader,
+        "sender_session": caller.session_id,
+        "sender_name": caller.name,
+        "sender_role": caller.role,
+        "recipients": recipients,
+        "target_agent": recipients[0] if recipients else None,
+        "requested_to": [each.query for each in typed],
+        "resolved_by": [each.resolved_by for each in typed],
+        "workspace_id": caller.workspace,
+        "thread_id": thread_id,
+        "reply_to": answered.id if answered else None,
+        "answers_digest": digest(answered.line) if answered else None,
+    }
 
 
 def _refuse_unclear(to: Sequence[str], broadcast: bool, *ids: str | None) -> None:
@@ -188,6 +201,7 @@ def _recipients(
     broadcast: bool,
     answered: Said | None,
     said: dict[str, Said],
+    thread: str | None,
     allow_unseen: bool,
     fuzzy: bool,
 ) -> list[Resolved]:
@@ -202,6 +216,13 @@ def _recipients(
     elif said:
         root = causality.root(said)
         members = [root.text("sender_identity") or "", *root.names("recipients")]
+    elif thread:
+        raise UsageError(
+            f"This log has no signal of the thread {story.harmless(thread)}, so nobody is in it; nothing was written.",
+            hint="It may be on another machine: `gitmem sync` brings it. --to opens a thread of that name.",
+            code="unknown-id",
+            next=["gitmem sync", "gitmem log"],
+        )
     else:
         return []
     own = (caller.reader, caller.session_id)
@@ -217,8 +238,9 @@ def _after(db: sqlite3.Connection, caller: Caller, said: dict[str, Said], answer
     return causality.seen_before(caller.reader, said, read, answered.id if answered else None)
 
 
-def _said_before(db: sqlite3.Connection, signal_id: str, fields: dict[str, object]) -> Said | None:
+def _said_before(db: sqlite3.Connection, fields: dict[str, object]) -> Said | None:
     """The signal of this key that the log has already. Raises: UsageError where it says something else."""
+    signal_id = str(fields["signal_id"])
     if not db.execute("SELECT 1 FROM signal WHERE signal_id = ?", (signal_id,)).fetchone():
         return None
     before = threads.load(db, known_ids.thread_of(db, signal_id)).get(signal_id)

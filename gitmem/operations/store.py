@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import sqlite3
 import time
 
 from .. import records
 from ..errors import GitmemError
 from ..git.port import Git
 from ..index import catch_up, schema
+from ..index.engine import sqlite3
 from ..index.schema import Index
 from ..log import append
 from ..log.append import Appended
@@ -60,7 +60,7 @@ class Store:
         self.progress = progress
         self.log = Log(place, git, now=now, random=random, spool_elsewhere=spool_elsewhere)
         self.log.committed = self.refresh
-        self.log.spooled = lambda entries: self.refresh()
+        self.log.spooled = self._spooled
         # Set while a batch is open: entries go there instead of to the log.
         self.collecting: Callable[[Entry], None] | None = None
         self._index: Index | None = None
@@ -111,6 +111,11 @@ class Store:
         except (sqlite3.Error, OSError, GitmemError):
             return
 
+    def _spooled(self, entries: Sequence[Entry]) -> None:
+        """Riding entries count at once. The others are on their way into a commit, and the next look finds them."""
+        if any(entry.rides for entry in entries):
+            self.refresh()
+
     def line(
         self, kind: str, fields: Mapping[str, object], *, allow_secret: bool = False
     ) -> tuple[str, bytes]:
@@ -145,7 +150,7 @@ class Store:
 
     def committer(self) -> tuple[str, str] | None:
         """Who commits: the git identity, or None where it is not set; then the agent does."""
-        name, mail = self.person()
+        name, mail = ("".join(filter(str.isprintable, text or "")) for text in self.person())
         return (name or mail.partition("@")[0], mail) if mail else None
 
     def close(self) -> None:

@@ -10,14 +10,13 @@ was gone takes its name from nobody.
 
 from __future__ import annotations
 
-import sqlite3
-
 from ..index.schema import Row, View
 from ..log.lines import parse_at
 from .spelling import fold, root
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import sqlite3
     from collections.abc import Mapping, Sequence
 
 HOLD_MICROS = 48 * 3600 * 1_000_000

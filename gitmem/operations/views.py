@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from . import mail, presence
+from . import mail, tenure
 
-VIEWS = (mail.VIEW, presence.VIEW)
+VIEWS = (mail.VIEW, tenure.VIEW)

@@ -279,6 +279,17 @@ def test_init_and_uninstall_leave_the_config_as_it_was(
     assert (repo / ".git" / "config").read_bytes() == before
 
 
+def test_doctor_says_what_to_do_about_each_finding(run: Run, start: Start) -> None:
+    """Exit status 0 with notes alone."""
+    start("Planck")
+
+    said = run("doctor", "--json")
+
+    assert said.status == 0, said
+    assert {"code", "what", "where", "fix"} <= set(said.json["findings"][0])
+    assert "do: gitmem init" in run("doctor").out
+
+
 def test_names_enter_and_leave_the_pool(run: Run) -> None:
     """Several at once."""
     assert "added: Foo, Bar" in run("name", "add", "Foo", "Bar").out

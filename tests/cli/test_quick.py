@@ -134,13 +134,6 @@ def test_nothing_new_is_not_said_while_the_index_is_behind(
     assert run("inbox", "--count", session=planck).out == "1\n"
 
 
-def test_the_quick_way_expects_the_views_that_there_are() -> None:
-    """With another list the index would never look fresh, and every look would cost a whole command."""
-    from gitmem.operations import mail, tenure, views
-
-    assert views.VIEWS == (mail.VIEW, tenure.VIEW)
-
-
 def test_an_ended_session_is_refused_though_nothing_is_unread(run: Run, scene: tuple[str, str]) -> None:
     """The quick way does not answer for sessions that are over."""
     planck, _ = scene

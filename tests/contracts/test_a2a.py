@@ -428,3 +428,32 @@ def _hub(repo: Path, tmp_path: Path) -> tuple[Path, Path]:
     ):
         subprocess.run(["git", *args], check=True)
     return hub, other
+
+
+def test_a_thread_that_is_not_known_is_no_broadcast(world: World) -> None:
+    """A misspelt thread has no members: nothing is written, rather than told to everybody."""
+    b = world.agent(B)
+    with pytest.raises(UsageError, match="thread-typo"):
+        b.signals.send("x", thread="thread-typo")
+
+
+def test_a_word_in_a_thread_answers_its_root(world: World) -> None:
+    """So that a clock that is behind never makes it the root."""
+    a, b = world.agent(A), world.agent(B)
+    root = b.signals.send("x", to=[A])
+    said = b.signals.send("y", thread=str(root.signal["thread_id"]))
+
+    assert said.signal["reply_to"] == root.signal["signal_id"]
+    assert said.signal["recipients"] == [A]
+    assert messages(a) == ["x", "y"]
+
+
+def test_an_own_broadcast_stays_ones_own_with_a_new_identity(world: World) -> None:
+    """It was said by this session, whatever it is called now."""
+    from gitmem.operations import sessions
+
+    late = world.agent()
+    late.signals.send("mine")
+    sessions.change(late.store, late.caller, agent_identity=A)
+
+    assert messages(late) == []

@@ -152,3 +152,43 @@ def test_any_order_of_appends_and_syncs_ends_with_the_same_lines_everywhere(hub:
         assert sorted(clone.texts()) == said
         assert clone.merges() == 0
     assert len({clone.tip for clone in clones} | {hub.tip()}) == 1
+
+
+BUSY = """
+import sys
+from pathlib import Path
+from gitmem.git.inprocess import DulwichGit
+from tests.clones import Clone, Ticks
+
+clone = Clone(Path(sys.argv[1]), Ticks(), int(sys.argv[3]), DulwichGit)
+for number in range(10):
+    if sys.argv[2] == "sync":
+        found = clone.exchange(pause=__import__("time").sleep)
+        assert found.state in ("synced", "up-to-date", "rejected"), found.message
+    else:
+        clone.add(f"{sys.argv[3]}-{number}")
+"""
+
+
+def test_appends_and_syncs_of_several_processes_at_once(hub: Hub) -> None:
+    """Two writers and two syncs in one clone, one of each in another: every line arrives, once."""
+    a, b = hub.clone("a"), hub.clone("b")
+    jobs = [(a, "add"), (a, "add"), (a, "sync"), (a, "sync"), (b, "add"), (b, "sync")]
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-c", BUSY, str(clone.path), what, str(number)],
+            cwd=ROOT,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for number, (clone, what) in enumerate(jobs)
+    ]
+    errors = [child.communicate(timeout=120)[1] for child in running]
+    assert not any(child.returncode for child in running), "".join(errors)
+    for clone in (a, b, a):
+        clone.exchange()
+    said = [f"{number}-{each}" for number, (_, what) in enumerate(jobs) if what == "add" for each in range(10)]
+    assert sorted(a.texts()) == sorted(b.texts()) == sorted(said)
+    assert a.tip == b.tip == hub.tip()
+    assert a.merges() == 0

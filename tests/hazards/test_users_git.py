@@ -1,0 +1,280 @@
+"""The user's repository is the user's: whatever they have set up neither fires for gitmem nor is touched by it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from ..conftest import Git
+from .conftest import Desk
+
+HOOKS = (
+    "pre-commit", "prepare-commit-msg", "commit-msg", "post-commit", "pre-push", "reference-transaction",
+    "post-checkout", "post-merge", "pre-auto-gc", "post-rewrite", "fsmonitor-watchman", "push-to-checkout",
+)  # fmt: skip
+
+
+class Two:
+    """A hub, a clone of it with a linked worktree, and a second clone."""
+
+    def __init__(self, root: Path, git: Git, desk: Desk) -> None:
+        self.git = git
+        self.desk = desk
+        self.hub = root / "hub.git"
+        self.one = desk.repo
+        self.linked = root / "linked"
+        self.two = root / "two"
+        git("init", "--quiet", "--bare", "--initial-branch=main", str(self.hub))
+        git("remote", "add", "origin", str(self.hub), cwd=self.one)
+        git("tag", "-a", "v1", "-m", "One", cwd=self.one)
+        git("push", "--quiet", "--set-upstream", "origin", "main", cwd=self.one)
+        git("worktree", "add", "--quiet", "-b", "side", str(self.linked), cwd=self.one)
+        git("clone", "--quiet", str(self.hub), str(self.two))
+        git("config", "user.email", "other@example.org", cwd=self.two)
+
+    def session(self) -> None:
+        """A whole session: two agents in two clones signal, agree and sync both ways, with nothing unsaid."""
+        desk = self.desk
+        planck = desk.start("Planck", cwd=self.linked)
+        curie = desk.start("Curie", cwd=self.two)
+        for where in (self.one, self.two, self.one):
+            said = desk("sync", "--json", cwd=where)
+            assert said.status == 0, said
+        sent = desk.send(planck, "Approve?", "--to", "Curie", "--intent", "propose", cwd=self.linked)
+        assert sent["commit"], sent
+        assert desk("sync", cwd=self.one).status == 0
+        assert desk("sync", cwd=self.two).status == 0
+        (found,) = desk("inbox", "--json", session=curie, cwd=self.two).json["signals"]
+        said = desk("reply", found["signal_id"], "Yes.", "--agree", "--sync", "--json", session=curie, cwd=self.two)
+        assert said.status == 0 and said.json["pushed"], said
+        assert desk("sync", cwd=self.one).status == 0
+        assert desk("converged", found["signal_id"], session=planck, cwd=self.linked).status == 0
+        assert desk("session", "end", session=planck, cwd=self.linked).status == 0
+
+    def settle(self) -> None:
+        """What git itself would refresh by being asked is refreshed before a picture is taken."""
+        for where in (self.one, self.linked, self.two):
+            self.git("status", "--porcelain", cwd=where)
+
+
+@pytest.fixture
+def two(tmp_path: Path, git: Git, desk: Desk) -> Two:
+    return Two(tmp_path, git, desk)
+
+
+def _files(folder: Path, *, without: tuple[str, ...] = ()) -> dict[str, str]:
+    """Every file below a folder by path, with the digest of its content and its mode."""
+    found = {}
+    for at, folders, files in os.walk(folder):
+        folders[:] = [each for each in folders if os.path.join(at, each) not in without]
+        for name in files:
+            path = os.path.join(at, name)
+            if path not in without:
+                content = Path(path).read_bytes() if not os.path.islink(path) else os.readlink(path).encode()
+                found[path] = f"{os.lstat(path).st_mode:o} {hashlib.sha256(content).hexdigest()}"
+    return found
+
+
+def _picture(where: Path) -> dict[str, str]:
+    """All of a clone but objects, refs/gitmem with its logs, and gitmem's own folder: packs may come and go."""
+    common = where / ".git"
+    ours = ("gitmem", "objects", "refs/gitmem", "logs/refs/gitmem", "packed-refs")
+    return _files(where, without=tuple(str(common / each) for each in ours))
+
+
+def _refs(git: Git, where: Path) -> list[str]:
+    rows = git("for-each-ref", "--format=%(refname) %(objectname) %(symref)", cwd=where).splitlines()
+    return [row for row in rows if not row.startswith("refs/gitmem/")]
+
+
+def test_nothing_of_the_user_s_is_touched(tmp_path: Path, git: Git, two: Two) -> None:
+    """After a whole session HEAD, index, work tree, branches, config, stash and shallowness are as before to the byte."""
+    (two.one / "stashed").write_text("for later\n")
+    git("add", "stashed", cwd=two.one)
+    git("stash", "--quiet", cwd=two.one)
+    (two.one / "staged").write_text("staged\n")
+    git("add", "staged", cwd=two.one)
+    (two.one / "README").write_text("changed\n")
+    (two.one / "untracked").write_text("untracked\n")
+    (two.linked / "README").write_text("changed here\n")
+    two.settle()
+    before = _picture(two.one), _picture(two.two), _files(two.linked)
+    refs = _refs(git, two.one), _refs(git, two.two)
+    status = [git("status", "--porcelain=v2", cwd=where) for where in (two.one, two.linked, two.two)]
+    two.session()
+    assert (_picture(two.one), _picture(two.two), _files(two.linked)) == before
+    assert (_refs(git, two.one), _refs(git, two.two)) == refs
+    assert [git("status", "--porcelain=v2", cwd=where) for where in (two.one, two.linked, two.two)] == status
+    assert git("stash", "list", cwd=two.one).count("\n") == 1
+    assert not (two.one / ".git" / "FETCH_HEAD").exists()
+    for where in (two.one, two.two, two.hub):
+        assert git("fsck", "--strict", "--full", cwd=where) == ""
+
+
+def test_the_hub_has_one_branch_more(git: Git, two: Two) -> None:
+    """On the remote the branch `gitmem` is added, and no tag, no other ref; HEAD and config are as they were."""
+    head, config = (two.hub / "HEAD").read_bytes(), (two.hub / "config").read_bytes()
+    before = set(git("for-each-ref", "--format=%(refname) %(objectname)", cwd=two.hub).splitlines())
+    two.session()
+    after = set(git("for-each-ref", "--format=%(refname) %(objectname)", cwd=two.hub).splitlines())
+    assert before <= after
+    assert [row.split()[0] for row in after - before] == ["refs/heads/gitmem"]
+    assert (head, config) == ((two.hub / "HEAD").read_bytes(), (two.hub / "config").read_bytes())
+    fresh = two.hub.parent / "fresh"
+    git("clone", "--quiet", str(two.hub), str(fresh))
+    assert git("branch", "--show-current", cwd=fresh) == "main\n"
+
+
+@pytest.mark.parametrize("by_path", [False, True], ids=["in .git/hooks", "by core.hooksPath"])
+def test_no_hook_of_the_user_fires(tmp_path: Path, git: Git, two: Two, by_path: bool) -> None:
+    """Hooks that fail, of every kind, neither stop gitmem nor run."""
+    ran = tmp_path / "ran"
+    for where in (two.one, two.two):
+        hooks = tmp_path / f"hooks-{where.name}" if by_path else where / ".git" / "hooks"
+        hooks.mkdir(exist_ok=True)
+        for name in HOOKS:
+            (hooks / name).write_text(f"#!/bin/sh\necho {name} >> '{ran}'\nexit 1\n")
+            (hooks / name).chmod(0o755)
+        if by_path:
+            git("config", "core.hooksPath", str(hooks), cwd=where)
+    two.session()
+    assert not ran.exists(), ran.read_text()
+    refused = subprocess.run(["git", "commit", "--allow-empty", "-qm", "x"], cwd=two.one, capture_output=True)
+    assert refused.returncode != 0 and ran.exists(), "the hooks of this test must be able to fire"
+
+
+CONFIGS = {
+    "signing without a key": [
+        ("commit.gpgsign", "true"), ("tag.gpgsign", "true"), ("push.gpgSign", "true"), ("gpg.program", "/no/such/gpg"),
+        ("user.signingkey", "DEADBEEF"), ("gpg.format", "openpgp"),
+    ],
+    "a template": [("commit.template", "/no/such/template"), ("commit.cleanup", "strip"), ("commit.verbose", "true")],
+    "push": [
+        ("push.default", "matching"), ("push.followTags", "true"), ("push.autoSetupRemote", "true"),
+        ("remote.origin.push", "refs/heads/*:refs/heads/pushed-*"), ("push.recurseSubmodules", "on-demand"),
+        ("push.useForceIfIncludes", "true"), ("push.pushOption", "ci.skip"),
+    ],
+    "fetch": [
+        ("fetch.prune", "true"), ("fetch.pruneTags", "true"), ("remote.origin.tagOpt", "--tags"), ("fetch.all", "true"),
+        ("fetch.recurseSubmodules", "true"), ("fetch.writeCommitGraph", "true"), ("fetch.fsckObjects", "true"),
+        ("transfer.fsckObjects", "true"), ("fetch.output", "compact"), ("fetch.parallel", "0"),
+    ],
+    "work tree": [
+        ("core.autocrlf", "true"), ("core.eol", "crlf"), ("core.safecrlf", "true"), ("core.fsmonitor", "/no/such/monitor"),
+        ("core.untrackedCache", "true"), ("core.ignoreCase", "true"), ("core.quotePath", "false"),
+        ("core.precomposeUnicode", "true"),
+    ],
+    "words": [
+        ("i18n.commitEncoding", "ISO-8859-1"), ("i18n.logOutputEncoding", "ISO-8859-1"), ("log.showSignature", "true"),
+        ("log.decorate", "full"), ("log.date", "relative"), ("log.follow", "true"), ("color.ui", "always"),
+        ("core.pager", "/no/such/pager"), ("core.editor", "/no/such/editor"), ("core.commentChar", "S"),
+        ("format.pretty", "oneline"), ("core.abbrev", "4"), ("trailer.separators", "#"), ("status.short", "true"),
+    ],
+    "identity": [("user.useConfigOnly", "true"), ("author.name", "Somebody"), ("committer.email", "c@example.org")],
+    "storage": [
+        ("gc.auto", "1"), ("gc.autoDetach", "false"), ("maintenance.auto", "true"), ("core.compression", "0"),
+        ("core.logAllRefUpdates", "false"), ("core.sharedRepository", "group"), ("core.fsync", "none"),
+        ("gc.reflogExpire", "now"), ("pack.writeReverseIndex", "true"), ("core.packedRefsTimeout", "0"),
+        ("transfer.hideRefs", "refs/gitmem"), ("index.version", "4"), ("feature.manyFiles", "true"),
+    ],
+    "merge": [("merge.ff", "only"), ("pull.rebase", "true"), ("merge.union.driver", "false"), ("rerere.enabled", "true")],
+    "aliases": [("alias.fetch", "!false"), ("alias.push", "!false"), ("alias.commit", "!false")],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("settings", CONFIGS.values(), ids=CONFIGS.keys())
+def test_the_user_s_settings_change_nothing(git: Git, two: Two, settings: list[tuple[str, str]]) -> None:
+    """Whatever is in the user's config, agents are heard, the log says the same, and only the log is pushed."""
+    for where in (two.one, two.two):
+        for key, value in settings:
+            git("config", key, value, cwd=where)
+    before = _refs(git, two.one), _refs(git, two.two), _refs(git, two.hub)
+    config = (two.one / ".git" / "config").read_bytes()
+    two.session()
+    assert config == (two.one / ".git" / "config").read_bytes()
+    assert (_refs(git, two.one), _refs(git, two.two)) == before[:2]
+    assert [row for row in _refs(git, two.hub) if not row.startswith("refs/heads/gitmem ")] == before[2]
+    plain = git("-c", "core.commentChar=#", "log", "--no-color", "--format=%s", "gitmem", "--", cwd=two.hub)
+    assert "Planck → Curie: PROPOSE Approve?" in plain.splitlines()
+    assert "gpgsig" not in git("cat-file", "commit", "gitmem", cwd=two.hub)
+    said = two.desk("log", "--json", cwd=two.two).json["entries"]
+    assert [each["message"] for each in said if "message" in each] == ["Approve?", "Yes."]
+
+
+def test_url_rewriting_applies(tmp_path: Path, git: Git, two: Two) -> None:
+    """`url.*.insteadOf` and `pushInsteadOf` hold for gitmem as for git."""
+    git("config", "remote.origin.url", "hub:hub.git", cwd=two.one)
+    git("config", f"url.{tmp_path}/.insteadOf", "hub:", cwd=two.one)
+    git("config", "remote.origin.url", "fetch:hub.git", cwd=two.two)
+    git("config", f"url.{tmp_path}/.insteadOf", "fetch:", cwd=two.two)
+    two.session()
+    assert "refs/heads/gitmem" in git("for-each-ref", cwd=two.hub)
+
+
+def test_variables_of_a_hook_do_not_lead_a_sync_astray(
+    tmp_path: Path, git: Git, two: Two, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the variables that git sets for hooks and aliases everything goes to the right repository."""
+    decoy = tmp_path / "decoy"
+    git("init", "--quiet", str(decoy))
+    planck = two.desk.start("Planck")
+    two.settle()
+    before = _picture(two.one)
+    monkeypatch.setenv("GIT_DIR", str(two.one / ".git"))
+    monkeypatch.setenv("GIT_INDEX_FILE", str(decoy / "index"))
+    monkeypatch.setenv("GIT_OBJECT_DIRECTORY", str(decoy / ".git" / "objects"))
+    monkeypatch.setenv("GIT_QUARANTINE_PATH", str(decoy / ".git" / "objects"))
+    monkeypatch.setenv("GIT_PREFIX", "sub/")
+    monkeypatch.setenv("GIT_NAMESPACE", "other")
+    monkeypatch.setenv("GIT_REFLOG_ACTION", "evil")
+    monkeypatch.setenv("GIT_LITERAL_PATHSPECS", "1")
+    sent = two.desk("signal", "hi", "--sync", "--json", session=planck)
+    for name in [each for each in os.environ if each.startswith("GIT_") and each.isupper()]:
+        if name not in ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM"):
+            monkeypatch.delenv(name)
+    assert sent.status == 0 and sent.json["pushed"], sent
+    assert _picture(two.one) == before
+    assert git("count-objects", cwd=decoy).startswith("0 ")
+    assert sent.json["commit"] in git("rev-list", "gitmem", cwd=two.hub)
+
+
+def test_names_that_hide_the_log_in_git_log(git: Git, two: Two) -> None:
+    """A branch, tag or folder called gitmem is the user's, and is left alone."""
+    git("tag", "gitmem", "main", cwd=two.one)
+    git("branch", "gitmem/log", "main", cwd=two.one)
+    (two.one / "gitmem").mkdir()
+    (two.one / "gitmem" / "log").write_text("mine\n")
+    before = _refs(git, two.one)
+    two.session()
+    assert _refs(git, two.one) == before
+    assert (two.one / "gitmem" / "log").read_text() == "mine\n"
+
+
+def test_a_branch_gitmem_that_is_no_log_is_left_alone(git: Git, two: Two) -> None:
+    """A user's own branch `gitmem` on the remote is never overwritten; sync says so and local work goes on."""
+    git("push", "--quiet", "origin", "main:refs/heads/gitmem", cwd=two.one)
+    before = git("rev-parse", "gitmem", cwd=two.hub)
+    planck = two.desk.start("Planck")
+    said = two.desk("sync", "--json")
+    assert said.status == 5, said
+    (remote,) = said.json["remotes"]
+    assert remote["state"] == "refused" and remote["message"]
+    assert said.json["next"]
+    assert git("rev-parse", "gitmem", cwd=two.hub) == before
+    assert two.desk("signal", "hi", session=planck).status == 0
+
+
+def test_the_first_push_never_makes_a_default_branch(tmp_path: Path, git: Git, desk: Desk) -> None:
+    """To a remote without branches nothing is pushed: a forge would make the log its default branch."""
+    empty = tmp_path / "empty.git"
+    git("init", "--quiet", "--bare", str(empty))
+    git("remote", "add", "origin", str(empty), cwd=desk.repo)
+    desk.start("Planck")
+    said = desk("sync", "--json")
+    assert (said.status, said.json["remotes"][0]["state"]) == (0, "empty")
+    assert said.json["next"] == ["git push origin HEAD"]
+    assert git("for-each-ref", cwd=empty) == ""
