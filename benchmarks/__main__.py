@@ -38,7 +38,9 @@ def main() -> int:
 def _install_and_run(folder: str, args: list[str]) -> int:
     """Run this again in a new environment that has the wheel alone, out of reach of the checkout."""
     tell("building and installing the wheel")
-    source, wheels, fresh = (os.path.join(folder, name) for name in ("source", "wheels", "environment"))
+    source, wheels, fresh, helper = (
+        os.path.join(folder, name) for name in ("source", "wheels", "environment", "helper")
+    )
     for name in SOURCES:
         path, copy = os.path.join(ROOT, name), os.path.join(source, name)
         os.makedirs(source, exist_ok=True)
@@ -47,7 +49,10 @@ def _install_and_run(folder: str, args: list[str]) -> int:
         else:
             shutil.copy(path, copy)
     clean = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
-    pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
+    # Console scripts are as quick as the pip that writes them: today's, not the one that came with Python.
+    _run([sys.executable, "-m", "venv", helper], clean)
+    pip = [os.path.join(helper, "bin", "python"), "-m", "pip", "--quiet", "--disable-pip-version-check"]
+    _run([*pip, "install", "--upgrade", "pip"], clean)
     _run([*pip, "wheel", "--no-deps", "--wheel-dir", wheels, source], clean)
     _run([sys.executable, "-m", "venv", "--without-pip", fresh], clean)
     python = os.path.join(fresh, "bin", "python")

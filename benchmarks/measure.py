@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import statistics
 import sys
@@ -54,10 +55,10 @@ def cpu_of(command: Sequence[str], folder: str, environment: dict[str, str]) -> 
 
     def once() -> float:
         null = os.open(os.devnull, os.O_RDWR)
-        os.chdir(folder)  # posix_spawn knows no folder
         try:
             quiet = [(os.POSIX_SPAWN_DUP2, null, stream) for stream in (0, 1)]
-            pid = os.posix_spawn(command[0], list(command), environment, file_actions=quiet)
+            with contextlib.chdir(folder):  # posix_spawn knows no folder
+                pid = os.posix_spawn(command[0], list(command), environment, file_actions=quiet)
             _, status, used = os.wait4(pid, 0)
         finally:
             os.close(null)

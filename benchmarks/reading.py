@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 import shutil
 from functools import partial
 from itertools import islice
@@ -72,16 +71,16 @@ def catching_up(stage: Stage) -> list[Figure]:
     lines = stages.publish(where, islice(fresh, stage.size.fresh), commits=5)
     trial = before + "-trial"
 
+    opened: list[schema.Index] = []
+
     def restore() -> None:
-        for suffix in ("-wal", "-shm"):
-            if os.path.exists(trial + suffix):
-                os.unlink(trial + suffix)
+        while opened:
+            opened.pop().close()
         shutil.copy(before, trial)
+        opened.append(schema.Index(schema.connect(trial), views.VIEWS, records.read))
 
     def catch() -> None:
-        index = schema.Index(schema.connect(trial), views.VIEWS, records.read)
-        catch_up.catch_up(index, store.log)
-        index.close()
+        catch_up.catch_up(opened[0], store.log)
 
     def parse() -> None:
         for line in lines:

@@ -278,10 +278,7 @@ def _read(path: str) -> bytes:
 
 
 def _has_bytes(path: str) -> bool:
-    try:
-        return os.stat(path).st_size > 0
-    except OSError:
-        return False
+    return bool(_read(path))
 
 
 def _no_repository(what: str) -> UsageError:

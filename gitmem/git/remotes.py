@@ -159,6 +159,9 @@ def fetch(common: str, url: str, into_prefix: str, timeout: float = TIMEOUT_SECO
         done = _network(common, args, url, timeout)
         if done.code == 0:
             break
+        if "packed-refs.lock" in done.err and "--prune" in args:
+            args.remove("--prune")  # only forgetting needs that lock, and the user's git may have left it
+            continue
         if attempt == 2 or "cannot lock ref" not in done.err:  # another sync of this clone fetches, too
             raise _offline(url, done.err)
     kept = queries.refs_below(common, into_prefix)

@@ -78,7 +78,7 @@ def settle(log: Log, shared: Tip | None, tips: Sequence[Tip]) -> str:
     return done
 
 
-def _start(log: Log) -> str:
+def start_alone(log: Log) -> str:
     """Start the log as the holder of our lock, who may break a lock that the dead left on the ref."""
     lock = take_lock(log)
     try:

@@ -89,6 +89,8 @@ def log(
         if isinstance(to, list):
             fields_shown["recipient_names"] = [names.get(str(each)) or str(each) for each in to]
         entries.append(fields_shown)
+    if not entries:
+        return Chapter(entries, ["gitmem roster", "gitmem session start"])
     return Chapter(entries, [f"git log {LOG_REF.removeprefix('refs/')} --", "gitmem inbox"])
 
 

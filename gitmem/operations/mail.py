@@ -127,7 +127,7 @@ def _add_signals(db: sqlite3.Connection, signals: Sequence[Row]) -> list[str]:
         " ON CONFLICT (signal_id) DO UPDATE SET at = excluded.at WHERE excluded.at < broadcast.at",
         broadcasts,
     )
-    return [signal_id for signal_id, *_ in broadcasts]
+    return [str(signal_id) for signal_id, *_ in broadcasts]
 
 
 UNREAD_BROADCASTS = (

@@ -171,6 +171,7 @@ def test_killed_at_each_run_of_git_a_sync_is_made_good_by_the_next(
             story.elsewhere(run)
         fault = RunOfGit(tmp_path, run, how)
         end = child(syncing(story.a), fault)
+        age_locks(story.a)
         assert end.died or end.answer["status"] in (0, 4, 5), end.answer
         assert end.died or "Traceback" not in end.answer["err"], end.answer["err"]
         if run % 6 == 0:
@@ -190,6 +191,7 @@ def test_killed_at_each_step_a_sync_is_made_good_by_the_next(pair: tuple[Path, P
         if step % 8 == 0:
             story.elsewhere(step)
         end = child(syncing(story.a), SystemCall(step, NAMES, kills=True))
+        age_locks(story.a)
         if step % 12 == 0:
             story.check()
         if not end.died:

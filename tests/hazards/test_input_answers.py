@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from pathlib import Path
 
 import pytest
@@ -285,3 +286,37 @@ def test_offline_sync_says_so_in_both_forms(desk: Desk, git: Git, tmp_path: Path
     sent: Said = desk("signal", "hi", "--sync", "--json", session=planck)
     assert sent.status == 0 and sent.json["pushed"] is False
     assert any("Not synced" in each for each in sent.json["warnings"])
+
+
+def _run(desk: Desk, git: Git, command: str, session: str) -> None:
+    words = shlex.split(command)
+    if words[0] == "gitmem":
+        said = desk(*("1s" if word == "60s" else word for word in words[1:]), session=session)
+        assert said.status in (0, 1), f"{command}: {said}"
+    elif words[0] == "git":
+        git(*words[1:], cwd=desk.repo)
+
+
+@pytest.mark.usefixtures("program")
+def test_every_next_step_can_be_taken(desk: Desk, git: Git, scene: dict[str, str]) -> None:
+    """Each command that an answer or an error ends with does what it says, as it stands."""
+    commands: dict[str, str] = {}
+    for args, _ in SHAPES.values():
+        if "end" not in args:
+            session = scene["curie"] if args[0] == "reply" else scene["planck"]
+            commands.update(dict.fromkeys(desk(*_filled(args, scene), "--json", session=session).json["next"], session))
+    for wrong, _ in ERRORS.values():
+        if wrong:
+            commands.update(dict.fromkeys(desk("--json", *wrong, session=scene["planck"]).json["next"], scene["planck"]))
+    assert len(commands) > 20
+    for command, session in commands.items():
+        _run(desk, git, command, session)
+
+
+@pytest.mark.parametrize("args", [["log"], ["roster"], ["session", "list"], ["name", "list"], ["inbox"], ["whoami"]])
+def test_every_next_step_can_be_taken_in_an_empty_log(desk: Desk, git: Git, args: list[str]) -> None:
+    """The first command in a clone leads on, and not to what is not there yet."""
+    found = desk(*args, "--json")
+    assert found.status == 0
+    for command in found.json["next"]:
+        _run(desk, git, command, desk.start("Planck") if "signal" in command else "")

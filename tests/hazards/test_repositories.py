@@ -404,3 +404,31 @@ def test_an_odd_repository_is_refused_in_its_worktrees_too(tmp_path: Path, git: 
     git("clone", "--quiet", "--depth=1", f"file://{desk.repo}", str(where))
     git("worktree", "add", "--quiet", "-b", "x", str(tmp_path / "linked"), cwd=where)
     _refused(desk, tmp_path / "linked", "shallow")
+
+
+def test_odd_file_names_in_the_log_cost_nothing(git: Git, desk: Desk) -> None:
+    """A file that somebody put on the log by hand may have a name of any bytes: its lines are read, the rest goes on."""
+    planck = desk.start("Planck")
+    desk.send(planck, "one")
+
+    def make(kind: str, data: bytes) -> bytes:
+        args = ["git", "hash-object", "-w", "-t", kind, "--stdin"] if kind == "blob" else ["git", "mktree"]
+        return subprocess.run(args, input=data, cwd=desk.repo, capture_output=True, check=True).stdout.strip()
+
+    line = (
+        b'{"at":"2026-11-21T20:00:00.123456Z","kind":"signal","signal_id":"sig-abcdefgh2222",'
+        b'"sender_identity":"a:b:c","message":"by hand"}\n'
+    )
+    folder = make("tree", b"100644 blob %s\tgm-\xff\x1b[31m.jsonl\n" % make("blob", line))
+    tree = subprocess.run(
+        ["git", "ls-tree", "gitmem/log"], cwd=desk.repo, capture_output=True, check=True
+    ).stdout
+    root = make("tree", tree + b"040000 tree %s\tby\xffhand\n" % folder).decode()
+    commit = git("commit-tree", "-p", "gitmem/log", "-m", "By hand", root, cwd=desk.repo).strip()
+    git("update-ref", "refs/gitmem/log", commit, cwd=desk.repo)
+    desk.send(planck, "two")
+    said = [each["message"] for each in desk("log", "--json").json["entries"] if "message" in each]
+    assert sorted(said) == ["by hand", "one", "two"]
+    assert desk("show", "sig-abcdefgh2222").status == 0
+    assert desk("doctor", "--json").status == 0
+    assert "\x1b" not in desk("doctor").out

@@ -156,6 +156,7 @@ def test_any_order_of_appends_and_syncs_ends_with_the_same_lines_everywhere(hub:
 
 BUSY = """
 import sys
+import time
 from pathlib import Path
 from gitmem.git.inprocess import DulwichGit
 from tests.clones import Clone, Ticks
@@ -163,7 +164,7 @@ from tests.clones import Clone, Ticks
 clone = Clone(Path(sys.argv[1]), Ticks(), int(sys.argv[3]), DulwichGit)
 for number in range(10):
     if sys.argv[2] == "sync":
-        found = clone.exchange(pause=__import__("time").sleep)
+        found = clone.exchange(pause=lambda seconds: time.sleep(seconds / 10))
         assert found.state in ("synced", "up-to-date", "rejected"), found.message
     else:
         clone.add(f"{sys.argv[3]}-{number}")

@@ -1,0 +1,82 @@
+"""The benchmarks run, and their table has every row that was promised. What they find is not tested."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmarks.measure import Figure, table
+from benchmarks.rows import ROWS
+from benchmarks.stage import Size, Stage
+
+ROOT = Path(__file__).resolve().parent.parent
+TINY = Size(rounds=1, sends=2, writers=2, each=2, many=120, few=100, fresh=10, lines=10, packed=5)
+# What the table says of each row, and how many times its floor it may cost.
+PROMISED = {
+    "inbox": ("`gitmem inbox` with nothing new", 2),
+    "signal": ("`gitmem signal`, the common shape", 15),
+    "send": ("`signals.send` in process", 1.5),
+    "writers": ("processes × ", 0.6),
+    "growth": ("`inbox` at ", 1.3),
+    "catch-up": ("catching up with ", 5),
+    "merge": ("merge driver on 3 × ", 2),
+    "size": ("size after packing", 10),
+}
+PROGRAMS = {"gitmem": "cli.main", "gitmem-merge": "merge_driver.main"}
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Stage:
+    """Tiny repositories, and console scripts that run the checkout."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name, module in PROGRAMS.items():
+        script = programs / name
+        script.write_text(
+            f"#!{sys.executable}\nimport sys\nsys.path.insert(0, {str(ROOT)!r})\n"
+            f"from {module} import main\nsys.exit(main())\n"
+        )
+        script.chmod(0o755)
+    folder = tmp_path / "stage"
+    folder.mkdir()
+    return Stage(str(folder), str(programs), TINY)
+
+
+def test_every_promised_row_is_measured() -> None:
+    """No row goes missing, and none is added without a promise."""
+    assert list(ROWS) == list(PROMISED)
+
+
+@pytest.mark.parametrize("name", PROMISED)
+def test_each_measure_runs(name: str, stage: Stage) -> None:
+    """At a tiny size: it gives two positive figures, under the promised name and limit."""
+    what, at_most = PROMISED[name]
+
+    figures = ROWS[name](stage)
+
+    limited = [each for each in figures if each.at_most is not None]
+    assert limited
+    assert all(what in each.what and each.at_most == at_most for each in limited)
+    assert all(each.got > 0 and each.base > 0 for each in figures)
+
+
+def test_the_table_in_the_readme_has_every_row() -> None:
+    """The figures that a reader sees are those of all promised rows, each with its limit."""
+    readme = (ROOT / "benchmarks" / "README.md").read_text(encoding="utf-8")
+    rows = [line for line in readme.splitlines() if line.startswith("| ")]
+
+    for what, at_most in PROMISED.values():
+        assert any(what in row and f"| {at_most:g} × |" in row for row in rows), what
+
+
+def test_a_missed_target_is_told() -> None:
+    """A figure above its limit says so, and one for information says nothing."""
+    over = Figure("this", "that", 3.0, 1.0, 2, "ms")
+    free = Figure("this", "that", 3.0, 1.0, None, "ms")
+
+    told = table([over, free]).splitlines()
+
+    assert told[2] == "| this | that | 3.00 ms | 1.00 ms | 3.00 × | 2 × | **no** |"
+    assert told[3] == "| this | that | 3.00 ms | 1.00 ms | 3.00 × |  |  |"
