@@ -159,7 +159,7 @@ def fetch(common: str, url: str, into_prefix: str, timeout: float = TIMEOUT_SECO
         done = _network(common, args, url, timeout)
         if done.code == 0:
             break
-        if "packed-refs.lock" in done.err and "--prune" in args:
+        if "packed-refs.lock" in done.err and "--prune" in args and attempt < 2:
             args.remove("--prune")  # only forgetting needs that lock, and the user's git may have left it
             continue
         if attempt == 2 or "cannot lock ref" not in done.err:  # another sync of this clone fetches, too

@@ -46,6 +46,20 @@ def start(log: Log) -> str:
     return found
 
 
+def adopt(log: Log) -> None:
+    """Take up the log that this clone has under another name, if it has one: for who only reads.
+
+    Nothing is started, and nothing is done where this process may not write or somebody else is at it.
+    """
+    if log.git.tip(ref.LOG_REF) is not None or not _adoptable(log) or not log.make_state():
+        return
+    lock = log.lock()
+    if lock.take():
+        with lock:
+            if log.git.tip(ref.LOG_REF) is None:
+                start(log)
+
+
 def _make(log: Log, tip: str, why: str) -> bool:
     """Make the ref, for a caller who holds our lock: what the dead left locked is broken. False where it is there."""
     git = log.git

@@ -11,7 +11,7 @@ from ..git.port import Git
 from ..index import catch_up, schema
 from ..index.engine import sqlite3
 from ..index.schema import Index
-from ..log import append
+from ..log import append, start
 from ..log.append import Appended
 from ..log.log import Log
 from ..log.spool import Entry
@@ -63,6 +63,7 @@ class Store:
         self.log.spooled = self._spooled
         # Set while a batch is open: entries go there instead of to the log.
         self.collecting: Callable[[Entry], None] | None = None
+        self._looked = False
         self._index: Index | None = None
         self._draining = False
         self._person: tuple[str | None, str | None] | None = None
@@ -76,6 +77,7 @@ class Store:
 
     def db(self) -> sqlite3.Connection:
         """The index, caught up with the ref and the spools; what waits for a commit is committed first."""
+        self._adopt()
         self._drain()
         try:
             catch_up.catch_up(self.index, self.log, progress=self.progress)
@@ -90,6 +92,15 @@ class Store:
             )
             catch_up.catch_up(self._index, self.log, progress=self.progress)
         return self.index.db
+
+    def _adopt(self) -> None:
+        """A log that an ordinary fetch brought is this clone's log from the first look on."""
+        if not self._looked:
+            self._looked = True
+            try:
+                start.adopt(self.log)
+            except (GitmemError, OSError, KeyError):
+                return  # `doctor` says what is wrong with it; whoever writes is told too
 
     def _drain(self) -> None:
         """Commit what a writer had to leave in the spool. Who can't is none the worse: the index has its lines."""

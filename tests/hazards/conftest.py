@@ -149,7 +149,9 @@ def waiting(repo: Path) -> list[str]:
         cwd=repo, capture_output=True, text=True, check=True,
     ).stdout.strip()  # fmt: skip
     folders = [Path(common) / "gitmem" / "spool", Path(os.environ["TMPDIR"])]
-    return sorted(str(file) for folder in folders for file in folder.rglob("*.spool") if file.parent.name != "done")
+    return sorted(
+        str(file) for folder in folders for file in folder.rglob("*.spool") if file.parent.name != "done"
+    )
 
 
 @contextmanager

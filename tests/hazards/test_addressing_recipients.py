@@ -139,13 +139,17 @@ def test_case_dashes_and_width_do_not_matter(desk: Desk, planck: str) -> None:
     desk.start("Ada-Love", "--agent-identity", "a:b:love")
     for to in ("ada-love", "ADA_LOVE", "Ada Love", "Ａｄａ-Love"):
         sent = desk.send(planck, "hi", "--to", to)
-        assert [(each["address"], each["resolved_by"]) for each in sent["resolved"]] == [("a:b:love", "folded")]
+        assert [(each["address"], each["resolved_by"]) for each in sent["resolved"]] == [
+            ("a:b:love", "folded")
+        ]
 
 
 def test_a_session_id_prefix_needs_six_characters(desk: Desk, planck: str) -> None:
     """Six characters after the dash are the least for a write."""
     curie = desk.start("Third")
-    assert desk.send(planck, "hi", "--to", curie[: len("sess-") + 6])["resolved"][0]["resolved_by"] == "prefix"
+    assert (
+        desk.send(planck, "hi", "--to", curie[: len("sess-") + 6])["resolved"][0]["resolved_by"] == "prefix"
+    )
     _refused(desk, planck, "--to", curie[: len("sess-") + 5], code="unknown-recipient")
 
 
@@ -204,7 +208,9 @@ def test_an_identity_that_was_never_seen_needs_a_word(desk: Desk, planck: str, t
     assert any("never been seen" in each for each in sent["warnings"])
 
 
-@pytest.mark.parametrize("to", ["Nobody", "a:b", "a:b:c:d", "a::c", "human:", "human:x", "a b:c:d", "sess-abcdefgh"])
+@pytest.mark.parametrize(
+    "to", ["Nobody", "a:b", "a:b:c:d", "a::c", "human:", "human:x", "a b:c:d", "sess-abcdefgh"]
+)
 def test_allow_unseen_is_for_identities(desk: Desk, planck: str, to: str) -> None:
     """--allow-unseen does not make a recipient of a name, a session id or a broken identity."""
     _refused(desk, planck, "--to", to, "--allow-unseen", code="unknown-recipient")
@@ -288,11 +294,19 @@ def test_an_empty_id_is_never_a_broadcast(desk: Desk, planck: str, args: list[st
     assert "nothing was written" in said.error["message"]
 
 
-@pytest.mark.parametrize("id", ["sig-zzzzzzzzzzzz", "thread-zzzzzzzzzzzz", "nonsense", "%", "sig-%%%%%%%%", "sess-abcdefgh"])
+@pytest.mark.parametrize(
+    "id", ["sig-zzzzzzzzzzzz", "thread-zzzzzzzzzzzz", "nonsense", "%", "sig-%%%%%%%%", "sess-abcdefgh"]
+)
 def test_an_unknown_id_is_refused(desk: Desk, planck: str, id: str) -> None:
     """What is in no log can't be answered, shown, or converge."""
     desk.send(planck, "one", "--to", "Curie")
-    for command in (["reply", id, "yes"], ["signal", "yes", "--reply-to", id], ["converged", id], ["thread", id], ["show", id]):
+    for command in (
+        ["reply", id, "yes"],
+        ["signal", "yes", "--reply-to", id],
+        ["converged", id],
+        ["thread", id],
+        ["show", id],
+    ):
         with nothing_written(desk.repo):
             said = desk(*command, "--json", session=planck)
         assert (said.status, said.error["code"]) == (2, "unknown-id"), said
@@ -338,7 +352,9 @@ def test_converged_of_a_broadcast_is_a_wrong_question(desk: Desk, planck: str) -
 # Who calls
 
 
-@pytest.mark.parametrize("who", ["", "Nobody", "Curi", "curie", "sess-zzzzzz", "sess-", "a:b:c", "Сurie", "human:x@y"])
+@pytest.mark.parametrize(
+    "who", ["", "Nobody", "Curi", "curie", "sess-zzzzzz", "sess-", "a:b:c", "Сurie", "human:x@y"]
+)
 def test_as_must_be_exact(desk: Desk, planck: str, who: str) -> None:
     """Nobody acts as somebody whom they only nearly named."""
     with nothing_written(desk.repo):
@@ -387,7 +403,9 @@ def test_looking_into_another_s_inbox_marks_nothing(desk: Desk, planck: str) -> 
         assert said.status == 0 and "nothing is marked" in said.out and "| hi" in said.out
         assert before == (refs(desk.repo), os.listdir(desk.repo / ".git" / "gitmem"))
     curie = next(
-        row["session_id"] for row in desk("roster", "--json").json["sessions"] if row["display_name"] == "Curie"
+        row["session_id"]
+        for row in desk("roster", "--json").json["sessions"]
+        if row["display_name"] == "Curie"
     )
     assert desk("inbox", "--count", session=curie).out == "1\n"
 

@@ -140,7 +140,16 @@ def test_each_answer_in_both_forms(
 def test_the_lists_in_answers_have_their_fields(desk: Desk, scene: dict[str, str]) -> None:
     """The records, recipients and rows inside answers have the documented fields."""
     (row, *_) = desk("roster", "--json").json["sessions"]
-    assert {"session_id", "status", "last_seen", "unread", "agent_identity", "display_name", "wu_id", "lane"} <= set(row)
+    assert {
+        "session_id",
+        "status",
+        "last_seen",
+        "unread",
+        "agent_identity",
+        "display_name",
+        "wu_id",
+        "lane",
+    } <= set(row)
     assert row["status"] == "live"
     inbox = desk("inbox", "--json", session=scene["curie"]).json
     for shown in inbox["signals"]:
@@ -220,7 +229,14 @@ def test_json_behind_two_dashes_is_a_message(desk: Desk, scene: dict[str, str]) 
 
 def test_help_and_version_are_answers(desk: Desk) -> None:
     """--help of every command and --version exit 0 and say something."""
-    for args in (["--help"], ["-h"], ["--version"], ["signal", "--help"], ["session", "start", "-h"], ["sync", "--help"]):
+    for args in (
+        ["--help"],
+        ["-h"],
+        ["--version"],
+        ["signal", "--help"],
+        ["session", "start", "-h"],
+        ["sync", "--help"],
+    ):
         said = desk(*args)
         assert said.status == 0 and len(said.out) > 10, said
 
@@ -241,7 +257,13 @@ def test_closed_standard_streams_are_survived(desk: Desk, scene: dict[str, str])
     """Without standard input, output or error a write is still made, and a read marks nothing."""
     env = {"GITMEM_SESSION": scene["planck"]}
     for descriptor in (0, 1, 2):
-        said = process("signal", f"without {descriptor}", cwd=desk.repo, env=env, before=lambda at=descriptor: os.close(at))  # type: ignore[misc]
+        said = process(
+            "signal",
+            f"without {descriptor}",
+            cwd=desk.repo,
+            env=env,
+            before=lambda at=descriptor: os.close(at),
+        )  # type: ignore[misc]
         assert said.status in (0, 2, 4), said
     said = process("signal", "-", cwd=desk.repo, env=env, before=lambda: os.close(0))
     assert said.status == 2
@@ -304,16 +326,22 @@ def test_every_next_step_can_be_taken(desk: Desk, git: Git, scene: dict[str, str
     for args, _ in SHAPES.values():
         if "end" not in args:
             session = scene["curie"] if args[0] == "reply" else scene["planck"]
-            commands.update(dict.fromkeys(desk(*_filled(args, scene), "--json", session=session).json["next"], session))
+            commands.update(
+                dict.fromkeys(desk(*_filled(args, scene), "--json", session=session).json["next"], session)
+            )
     for wrong, _ in ERRORS.values():
         if wrong:
-            commands.update(dict.fromkeys(desk("--json", *wrong, session=scene["planck"]).json["next"], scene["planck"]))
+            commands.update(
+                dict.fromkeys(desk("--json", *wrong, session=scene["planck"]).json["next"], scene["planck"])
+            )
     assert len(commands) > 20
     for command, session in commands.items():
         _run(desk, git, command, session)
 
 
-@pytest.mark.parametrize("args", [["log"], ["roster"], ["session", "list"], ["name", "list"], ["inbox"], ["whoami"]])
+@pytest.mark.parametrize(
+    "args", [["log"], ["roster"], ["session", "list"], ["name", "list"], ["inbox"], ["whoami"]]
+)
 def test_every_next_step_can_be_taken_in_an_empty_log(desk: Desk, git: Git, args: list[str]) -> None:
     """The first command in a clone leads on, and not to what is not there yet."""
     found = desk(*args, "--json")

@@ -36,7 +36,7 @@ ATTRIBUTES = {
 @pytest.fixture(autouse=True)
 def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A merge program beside the one that runs, in a folder whose name needs quotes."""
-    folder = tmp_path / "it's 100% \"mine\""
+    folder = tmp_path / 'it\'s 100% "mine"'
     folder.mkdir()
     merge = folder / "gitmem-merge"
     merge.write_text("#!/bin/sh\nexit 1\n")
@@ -48,7 +48,11 @@ def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def _given(repo: Path) -> dict[str, tuple[bytes, int]]:
     """The files of the git folder that `init` may touch, and all that lie beside them."""
     common = repo / ".git"
-    files = [common / "config", *sorted((common / "info").glob("*"))] if (common / "info").is_dir() else [common / "config"]
+    files = (
+        [common / "config", *sorted((common / "info").glob("*"))]
+        if (common / "info").is_dir()
+        else [common / "config"]
+    )
     return {str(file): (file.read_bytes(), stat.S_IMODE(file.stat().st_mode)) for file in files} | {
         "info": (b"", int((common / "info").is_dir()))
     }
@@ -158,7 +162,9 @@ def test_init_brings_the_remote_s_log_and_pushes_nothing(tmp_path: Path, desk: D
     said = desk("init", "--json", cwd=other)
     assert said.status == 0 and said.json["state"] == "adopted", said
     assert git("for-each-ref", cwd=hub) == before
-    assert [each["message"] for each in desk("log", "--json", cwd=other).json["entries"] if "message" in each] == ["Hello"]
+    assert [
+        each["message"] for each in desk("log", "--json", cwd=other).json["entries"] if "message" in each
+    ] == ["Hello"]
 
 
 def test_hidden_is_agreed_by_all_clones(tmp_path: Path, desk: Desk, git: Git) -> None:

@@ -100,7 +100,9 @@ def test_a_message_cannot_forge_our_trailers(desk: Desk, git: Git, message: str)
         "Agent: test:worker:planck",
         f"Session: {planck}",
     ]
-    assert git("log", "-1", "--format=%(trailers)", "gitmem/log", "--", cwd=desk.repo).split("\n")[:-2] == ours
+    assert (
+        git("log", "-1", "--format=%(trailers)", "gitmem/log", "--", cwd=desk.repo).split("\n")[:-2] == ours
+    )
     text = git("log", "-1", "--format=%B", "gitmem/log", "--", cwd=desk.repo)
     assert git("interpret-trailers", "--parse", cwd=desk.repo, input=text).splitlines() == ours
     assert git("log", "--format=%s", "--grep", "^Agent: evil", "gitmem/log", "--", cwd=desk.repo) == ""
@@ -125,7 +127,9 @@ def test_several_forgers_in_one_commit(desk: Desk, git: Git) -> None:
             append.WAIT_SECONDS = append.append.__kwdefaults__["wait_seconds"] = before
     assert [each["queued"] for each in sent] == [True, True]
     desk("roster")
-    trailers = git("log", "-1", "--format=%(trailers:key=Signal,valueonly)", "gitmem/log", "--", cwd=desk.repo)
+    trailers = git(
+        "log", "-1", "--format=%(trailers:key=Signal,valueonly)", "gitmem/log", "--", cwd=desk.repo
+    )
     assert trailers.split() == [each["signal"]["signal_id"] for each in sent]
     agents = git("log", "-1", "--format=%(trailers:key=Agent,valueonly)", "gitmem/log", "--", cwd=desk.repo)
     assert agents.split() == ["test:worker:planck", "test:worker:curie"]
@@ -162,7 +166,10 @@ def test_sixty_four_kibibytes_are_the_most(desk: Desk, git: Git, char: str) -> N
     (shown,) = cut["signals"]
     assert shown["message_cut"] is True and full.startswith(shown["message"])
     assert cut["next"][0] == f"gitmem show {signal_id}"
-    assert max(map(len, git("log", "-1", "--format=%B", "gitmem/log", "--", cwd=desk.repo).split("\n"))) < 20 * KIB
+    assert (
+        max(map(len, git("log", "-1", "--format=%B", "gitmem/log", "--", cwd=desk.repo).split("\n")))
+        < 20 * KIB
+    )
 
 
 def test_a_message_that_grows_when_escaped_has_a_limit_too(desk: Desk) -> None:
@@ -330,9 +337,7 @@ ODD = ["a\x1b[31mb", "a\u202eb", "a\nSignal: sig-aaaaaaaaaaaa", "a\u2028b", "a\x
     ],
     ids=" ".join,
 )
-def test_no_field_carries_what_acts_on_a_terminal(
-    desk: Desk, args: list[str], odd: str, planck: str
-) -> None:
+def test_no_field_carries_what_acts_on_a_terminal(desk: Desk, args: list[str], odd: str, planck: str) -> None:
     """Names, identities, work units, lanes and ids with control or bidi characters are refused, and shown escaped."""
     with nothing_written(desk.repo):
         for more in ([], ["--json"]):
@@ -384,7 +389,9 @@ def test_a_peer_s_words_cannot_pass_for_the_frame(desk: Desk) -> None:
     for said in (desk("inbox", "--no-mark", session=curie), desk("log")):
         check_text(said)
         lines = said.out.splitlines()
-        assert not [line for line in lines if line.startswith(("[sig-aaaaaaaaaaaa", "export ", "next: gitmem init"))]
+        assert not [
+            line for line in lines if line.startswith(("[sig-aaaaaaaaaaaa", "export ", "next: gitmem init"))
+        ]
     assert "what others wrote" in desk("inbox", session=curie).out
 
 

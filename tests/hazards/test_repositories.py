@@ -135,7 +135,9 @@ def test_a_person_without_a_mail_address_may_look(desk: Desk, git: Git, command:
 # A git folder that can't be written
 
 
-@pytest.mark.skipif(sys.platform != "linux" and os.getuid() == 0, reason="root can't lay down its powers here")
+@pytest.mark.skipif(
+    sys.platform != "linux" and os.getuid() == 0, reason="root can't lay down its powers here"
+)
 def test_in_a_read_only_git_folder_a_signal_is_queued(bound: Path, desk: Desk, temporary: Path) -> None:
     """A sandbox that can't write the git folder queues in $TMPDIR; the next writer commits it, once."""
     planck, curie = desk.start("Planck"), desk.start("Curie")
@@ -146,7 +148,9 @@ def test_in_a_read_only_git_folder_a_signal_is_queued(bound: Path, desk: Desk, t
     looked = process("inbox", "--json", cwd=bound, env=env, before=powerless)
     assert [each["message"] for each in looked.json["signals"]] == ["before"]
     assert process("inbox", "--count", cwd=bound, env=env, before=powerless).out == "0\n"
-    sent = process("signal", "from the sandbox", "--to", "Planck", "--json", cwd=bound, env=env, before=powerless)
+    sent = process(
+        "signal", "from the sandbox", "--to", "Planck", "--json", cwd=bound, env=env, before=powerless
+    )
     assert sent.status == 0, sent
     assert (sent.json["commit"], sent.json["queued"]) == (None, True)
     check_next(sent.json["next"])
@@ -170,7 +174,9 @@ def test_in_a_read_only_git_folder_a_signal_is_queued(bound: Path, desk: Desk, t
     assert [each for each in said if each] == ["before", "from the sandbox", "and more", "after"]
 
 
-@pytest.mark.skipif(sys.platform != "linux" and os.getuid() == 0, reason="root can't lay down its powers here")
+@pytest.mark.skipif(
+    sys.platform != "linux" and os.getuid() == 0, reason="root can't lay down its powers here"
+)
 def test_in_a_read_only_git_folder_a_session_can_start(bound: Path, desk: Desk) -> None:
     """Also the very first command in a sandbox is accepted: its line waits in the spool."""
     _chmod(bound / ".git", write=False)
@@ -186,14 +192,21 @@ def test_in_a_read_only_git_folder_a_session_can_start(bound: Path, desk: Desk) 
     assert row["session_id"] == session
 
 
-@pytest.mark.skipif(sys.platform != "linux" and os.getuid() == 0, reason="root can't lay down its powers here")
+@pytest.mark.skipif(
+    sys.platform != "linux" and os.getuid() == 0, reason="root can't lay down its powers here"
+)
 def test_where_nothing_can_be_written_a_signal_fails_aloud(bound: Path, desk: Desk, temporary: Path) -> None:
     """Neither the git folder nor a spool: exit 4, never a signal that is lost in silence."""
     planck = desk.start("Planck")
     _chmod(bound / ".git", write=False)
     temporary.chmod(0o500)
     said = process(
-        "signal", "hi", "--json", cwd=bound, env={"GITMEM_SESSION": planck, "XDG_STATE_HOME": "/proc"}, before=powerless
+        "signal",
+        "hi",
+        "--json",
+        cwd=bound,
+        env={"GITMEM_SESSION": planck, "XDG_STATE_HOME": "/proc"},
+        before=powerless,
     )
     temporary.chmod(0o700)
     assert said.status == 4, said
@@ -201,7 +214,9 @@ def test_where_nothing_can_be_written_a_signal_fails_aloud(bound: Path, desk: De
     assert waiting(bound) == []
 
 
-@pytest.mark.skipif(sys.platform != "linux" and os.getuid() == 0, reason="root can't lay down its powers here")
+@pytest.mark.skipif(
+    sys.platform != "linux" and os.getuid() == 0, reason="root can't lay down its powers here"
+)
 def test_a_spool_folder_of_somebody_else_is_not_trusted(bound: Path, desk: Desk, temporary: Path) -> None:
     """In a shared $TMPDIR a link or an open folder under our name takes nothing and gives nothing."""
     planck = desk.start("Planck")
@@ -389,7 +404,9 @@ def test_sha256_is_refused(tmp_path: Path, git: Git, desk: Desk) -> None:
     ],
     ids=["alternates", "shallow", "partial", "mirror"],
 )
-def test_other_kinds_of_clone_are_refused(tmp_path: Path, git: Git, desk: Desk, how: list[str], word: str) -> None:
+def test_other_kinds_of_clone_are_refused(
+    tmp_path: Path, git: Git, desk: Desk, how: list[str], word: str
+) -> None:
     """Borrowed objects, cut histories and mirrors, which would lose a log, are refused."""
     git("config", "uploadpack.allowFilter", "true", cwd=desk.repo)
     where = tmp_path / "odd"

@@ -49,7 +49,9 @@ class Two:
         assert desk("sync", cwd=self.one).status == 0
         assert desk("sync", cwd=self.two).status == 0
         (found,) = desk("inbox", "--json", session=curie, cwd=self.two).json["signals"]
-        said = desk("reply", found["signal_id"], "Yes.", "--agree", "--sync", "--json", session=curie, cwd=self.two)
+        said = desk(
+            "reply", found["signal_id"], "Yes.", "--agree", "--sync", "--json", session=curie, cwd=self.two
+        )
         assert said.status == 0 and said.json["pushed"], said
         assert desk("sync", cwd=self.one).status == 0
         assert desk("converged", found["signal_id"], session=planck, cwd=self.linked).status == 0
