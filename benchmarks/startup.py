@@ -25,7 +25,7 @@ def signal(stage: Stage) -> list[Figure]:
     """The common shape of a signal, with the git that it starts."""
     where, session = _with_history(stage, "signal")
     command = [stage.program("gitmem"), "signal", "Please look at the boundary of the index.",
-               "--to", stages.NAMES[1], "--wu", "WU-1"]  # fmt: skip
+               "--to", "Reader", "--wu", "WU-1"]  # fmt: skip
     got, base = _against_python(stage, command, where, session)
     return [Figure("`gitmem signal`, the common shape, CPU (goal: 5 ×)", FLOOR, got, base, 15, "ms")]
 
@@ -66,7 +66,7 @@ def _with_history(stage: Stage, name: str) -> tuple[str, str]:
     session = stages.start(where, "Caller")
     stages.publish(where, stages.sessions(stages.START))
     stages.publish(where, stages.history(stage.size.few))
-    stages.start(where, "Hand")  # a write brings the index up to date
+    stages.start(where, "Reader")  # after whose record the index has all of it
     return where, session
 
 

@@ -145,7 +145,7 @@ class _Reader:
         for name, entry in entries.items():
             if top and (name == "projects" or not entry.is_tree):
                 continue
-            if not entry.is_tree and not name.endswith(".jsonl"):
+            if not entry.is_tree and not (name.endswith(".jsonl") and entry.mode.startswith("100")):
                 continue
             key = schema.as_text(name) + ("/" if entry.is_tree else "")
             file, known_oid = known.pop(key, (None, None))

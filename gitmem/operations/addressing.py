@@ -227,7 +227,9 @@ def _refuse_mixed(text: str) -> None:
 def _unknown(store: Store, text: str, what: str) -> UsageError:
     suggestions = near.suggestions(store, text)
     hint = "Did you mean one of these? Look at who it is, not only at the spelling." if suggestions else ""
-    next_commands = [command("gitmem", "roster", text) if text.isprintable() and 0 < len(text) <= 80 else "gitmem roster"]
+    next_commands = [
+        command("gitmem", "roster", text) if text.isprintable() and 0 < len(text) <= 80 else "gitmem roster"
+    ]
     if _never_synced(store):
         hint = f"{hint} This clone has never synced: others are known after `gitmem sync`.".strip()
         next_commands.insert(0, "gitmem sync")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..errors import UsageError
 from ..log.lines import format_at
+from . import local
 from .spelling import fold
 from .tenure import FIELDS, HOLD_MICROS
 from .tenure import VIEW as VIEW
@@ -90,8 +91,6 @@ def shown(store: Store, *, all: bool = False) -> dict[str, Presence]:
     now = store.now()
     if all:
         return _found(store, "", ())
-    from . import local
-
     held = _found(store, "WHERE s.ended IS NULL AND t.until > ?", (now,))
     beats = local.heartbeats(store)
     recent = [name for name, at in beats.items() if name not in held and at > now - IDLE_MICROS]
@@ -150,8 +149,6 @@ def is_seen(store: Store, reader: str) -> bool:
 
 def live_here(store: Store) -> list[Presence]:
     """The live sessions that were started in this worktree, known from local files alone."""
-    from . import local
-
     here = local.worktree(store)
     found = []
     for session_id, (folder, _) in sorted(local.known(store).items()):
@@ -233,8 +230,6 @@ def _found(store: Store, where: str, values: Sequence[object]) -> dict[str, Pres
     rows = store.db().execute(_SELECT + where, values).fetchall()
     if not rows:
         return {}
-    from . import local  # with `records`, which the quick inbox, after the view alone, need not import
-
     now, clone_id, beats = store.now(), store.log.clone_id(), local.heartbeats(store)
     return {row[0]: Presence(row, now, clone_id, beats.get(row[0], 0)) for row in rows}
 

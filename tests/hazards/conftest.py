@@ -85,7 +85,7 @@ class Desk:
                 patch.setattr(sys, name, stream)
             status = front.main(list(args))
             streams[2].flush()
-        out, err = (stream.buffer.getvalue() for stream in streams[1:])  # type: ignore[attr-defined]
+        out, err = (stream.buffer.getvalue() for stream in streams[1:])
         return _checked(Said(status, out, err))
 
     def start(self, name: str, *more: str, cwd: Path | None = None) -> str:

@@ -19,6 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from cli.surroundings import machine
 from gitmem import place, records
 from gitmem.errors import GitmemError
 from gitmem.git.inprocess import DulwichGit
@@ -171,7 +172,7 @@ def open_store(where: Path, port: Port = DulwichGit, *, now: Callable[[], int] |
     """A store as one process in that folder has it."""
     found = find(str(where))
     options = {"now": now} if now else {}
-    store = Store(found, port(found.common), machine="test", **options)
+    store = Store(found, port(found.common), machine=machine(), **options)
     store.log.committer = ("Test Person", "person@example.org")
     return store
 

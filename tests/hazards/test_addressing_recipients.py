@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from gitmem.records import ids
+
 from ..conftest import Git
 from .conftest import Desk, Said, check_next, check_text, nothing_written, refs
 
@@ -121,7 +123,7 @@ def test_fuzzy_takes_the_clearly_nearest_and_says_so(desk: Desk, planck: str) ->
     assert any("Currie was taken for Curie" in each for each in sent["warnings"])
 
 
-@pytest.mark.parametrize("to", ["Bohr", "Xyz", "C", "", "test:worker:curei"])
+@pytest.mark.parametrize("to", ["Bohr", "Xyz", "C", "", "test:worker:curei", "Curi3", "Curie2"])
 def test_fuzzy_is_no_licence(desk: Desk, planck: str, to: str) -> None:
     """--fuzzy does not reach for what is not clearly near, nor for identities."""
     _refused(desk, planck, f"--to={to}", "--fuzzy", code="empty-recipient" if not to else "unknown-recipient")
@@ -238,8 +240,6 @@ def test_a_person_is_addressed_by_mail(desk: Desk, planck: str) -> None:
 @pytest.fixture
 def crowd(desk: Desk, planck: str, monkeypatch: pytest.MonkeyPatch) -> tuple[str, str]:
     """Two signals whose ids share nine characters."""
-    from gitmem.records import ids
-
     real = ids.new_id
     made = iter(["sig-abcdefgh2222", "sig-abcdefgh3333"])
     monkeypatch.setattr(

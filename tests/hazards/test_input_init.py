@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -58,17 +59,22 @@ def _given(repo: Path) -> dict[str, tuple[bytes, int]]:
     }
 
 
-@pytest.mark.parametrize("attributes", ATTRIBUTES.values(), ids=ATTRIBUTES.keys())
-@pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS.keys())
-def test_uninstall_gives_every_file_back(desk: Desk, config: bytes | None, attributes: bytes | None) -> None:
-    """After init and --uninstall, config and attributes are what they were to the byte, mode and all."""
-    common = desk.repo / ".git"
+def _prepare(common: Path, config: bytes | None, attributes: bytes | None) -> None:
     if config is not None:
         (common / "config").write_bytes(config)
     (common / "config").chmod(0o640)
     if attributes is not None:
         (common / "info").mkdir(exist_ok=True)
         (common / "info" / "attributes").write_bytes(attributes)
+
+
+@pytest.mark.parametrize(
+    ("config", "attributes"),
+    [*((name, "a rule") for name in CONFIGS), *(("as git made it", name) for name in ATTRIBUTES)],
+)
+def test_uninstall_gives_every_file_back(desk: Desk, config: str, attributes: str) -> None:
+    """After init and --uninstall, config and attributes are what they were to the byte, mode and all."""
+    _prepare(desk.repo / ".git", CONFIGS[config], ATTRIBUTES[attributes])
     before = _given(desk.repo)
     first = desk("init", "--json")
     assert first.status == 0, first
@@ -206,8 +212,6 @@ def test_what_uninstall_names_really_removes_all(tmp_path: Path, desk: Desk, git
     said = desk("init", "--uninstall", "--json").json
     assert said["remarks"], "lines that no remote has are worth a word"
     for command in said["remove"]:
-        import subprocess
-
         subprocess.run(command, shell=True, cwd=tmp_path, check=True, capture_output=True)
     assert git("for-each-ref", "refs/gitmem/", cwd=desk.repo) == ""
     assert not (desk.repo / ".git" / "gitmem").exists()

@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from gitmem.log import append
+from gitmem.log.lock import Lock
+
 from ..conftest import Git
 from .conftest import Desk, check_next, check_text, nothing_written, process
 
@@ -108,23 +111,14 @@ def test_a_message_cannot_forge_our_trailers(desk: Desk, git: Git, message: str)
     assert git("log", "--format=%s", "--grep", "^Agent: evil", "gitmem/log", "--", cwd=desk.repo) == ""
 
 
-def test_several_forgers_in_one_commit(desk: Desk, git: Git) -> None:
+def test_several_forgers_in_one_commit(desk: Desk, git: Git, monkeypatch: pytest.MonkeyPatch) -> None:
     """A commit for several records has the trailers of these and no others, whatever their messages say."""
     planck, curie = _both(desk)
-    lock = desk.repo / ".git" / "gitmem" / "lock"
-    from gitmem.log.lock import Lock
-
-    held = Lock(str(lock))
+    monkeypatch.setitem(append.append.__kwdefaults__ or {}, "wait_seconds", 0.0)
+    held = Lock(str(desk.repo / ".git" / "gitmem" / "lock"))
     assert held.take()
     with held:
-        from gitmem.log import append
-
-        before, append.WAIT_SECONDS = append.append.__kwdefaults__["wait_seconds"], 0.0
-        append.append.__kwdefaults__["wait_seconds"] = 0.0
-        try:
-            sent = [desk.send(each, FORGED["trailers"]) for each in (planck, curie)]
-        finally:
-            append.WAIT_SECONDS = append.append.__kwdefaults__["wait_seconds"] = before
+        sent = [desk.send(each, FORGED["trailers"]) for each in (planck, curie)]
     assert [each["queued"] for each in sent] == [True, True]
     desk("roster")
     trailers = git(
@@ -138,7 +132,7 @@ def test_several_forgers_in_one_commit(desk: Desk, git: Git) -> None:
 # Sizes
 
 
-@pytest.mark.parametrize("message", ["", b"\n\n"[:0].decode()], ids=["argument", "standard input"])
+@pytest.mark.parametrize("message", ["", ""], ids=["argument", "standard input"])
 def test_an_empty_message_is_refused(desk: Desk, message: str, request: pytest.FixtureRequest) -> None:
     """Nothing is said by saying nothing."""
     planck, _ = _both(desk)
@@ -306,10 +300,9 @@ def test_a_secret_is_refused_everywhere(desk: Desk, git: Git, secret: str) -> No
 # Other fields than the message
 
 
-ODD = ["a\x1b[31mb", "a\u202eb", "a\nSignal: sig-aaaaaaaaaaaa", "a\u2028b", "a\x9bb", "a\0b"[:1] + "\x07"]
+ODD = ["a\x1b[31mb", "a\u202eb", "a\nSignal: sig-aaaaaaaaaaaa", "a\u2028b", "a\x9bb", "a\x07"]
 
 
-@pytest.mark.parametrize("odd", ODD, ids=ascii)
 @pytest.mark.parametrize(
     "args",
     [
@@ -337,14 +330,15 @@ ODD = ["a\x1b[31mb", "a\u202eb", "a\nSignal: sig-aaaaaaaaaaaa", "a\u2028b", "a\x
     ],
     ids=" ".join,
 )
-def test_no_field_carries_what_acts_on_a_terminal(desk: Desk, args: list[str], odd: str, planck: str) -> None:
+def test_no_field_carries_what_acts_on_a_terminal(desk: Desk, args: list[str], planck: str) -> None:
     """Names, identities, work units, lanes and ids with control or bidi characters are refused, and shown escaped."""
     with nothing_written(desk.repo):
-        for more in ([], ["--json"]):
-            said = desk(*(arg.replace("{}", odd) for arg in args), *more, session=planck)
-            assert said.status == 2, said
-            _harmless(said.out + said.err)
-    check_next(said.json["next"])
+        for odd in ODD:
+            given = [arg.replace("{}", odd) for arg in args]
+            for said in (desk(*given, session=planck), desk(*given, "--json", session=planck)):
+                assert said.status == 2, said
+                _harmless(said.out + said.err)
+            check_next(said.json["next"])
 
 
 @pytest.fixture

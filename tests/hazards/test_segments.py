@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gitmem.git.port import Draft, Signature
-from gitmem.log import lines, ref
+from gitmem.log import ref
 from gitmem.log.union import canon
 from gitmem.operations.store import Store
 from tests.clones import Hub, git
@@ -47,9 +47,10 @@ BAD = {
 
 
 def open_segment(store: Store) -> str:
-    """The path of the segment that this clone's next signal goes to: that of today."""
-    today = lines.day(b'{"at":"' + lines.format_at(store.now()).encode())
-    return f"signals/{today}/gm-{store.log.token()}.jsonl"
+    """The path of the segment that this clone's signals are in."""
+    tip = store.git.tip(ref.LOG_REF) or ""
+    (path,) = git("ls-tree", "-r", "--name-only", tip, "signals", cwd=Path(store.place.common)).split()
+    return path
 
 
 def rewrite(store: Store, path: str, content: bytes | None) -> str:

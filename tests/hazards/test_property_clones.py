@@ -1,0 +1,210 @@
+"""Three clones and a remote: whatever they do in whatever order, they end with the same log and the same answers."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from gitmem.git.plumbing import PlumbingGit
+from gitmem.log import append, exchange, ref
+from gitmem.operations import inbox, signals, threads
+from gitmem.operations.caller import Caller
+from gitmem.operations.store import Store
+from tests.clones import BEGINNING, git
+
+from .faults import check_index, fsck, open_store, texts
+
+NAMES = "abc"
+EXAMPLES = settings.get_profile(settings.get_current_profile_name()).max_examples // 25
+READERS = [f"test:worker:{name}" for name in NAMES]
+STEPS = st.lists(
+    st.tuples(
+        st.sampled_from(["say", "say", "propose", "agree", "reject", "read", "sync", "sync", "fetch", "queue", "roll",
+                         "drain", "plumb", "lose the index", "rewind the remote"]),  # fmt: skip
+        st.integers(0, 2),
+        st.integers(0, 5),
+    ),
+    min_size=4,
+    max_size=16,
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A bare remote with three clones that have no log yet."""
+    root = tmp_path_factory.mktemp("three")
+    git("init", "--quiet", "--bare", "--initial-branch=main", "hub.git", cwd=root)
+    git("clone", "--quiet", "hub.git", "first", cwd=root)
+    git("checkout", "--quiet", "-b", "main", cwd=root / "first")
+    git("-c", "user.name=P", "-c", "user.email=p@x", "commit", "--quiet", "--allow-empty", "-m", "First",
+        cwd=root / "first")  # fmt: skip
+    git("push", "--quiet", "origin", "main", cwd=root / "first")
+    for name in NAMES:
+        git("clone", "--quiet", "hub.git", name, cwd=root)
+        git("remote", "set-url", "origin", "../hub.git", cwd=root / name)
+    shutil.rmtree(root / "first")
+    return root
+
+
+def caller(identity: str) -> Caller:
+    """An agent without a session, also where the log has not seen it."""
+    found = Caller(identity, f"{identity} <{identity}@gitmem>", "as")
+    found.identity = identity
+    return found
+
+
+class World:
+    """The clones of one example, and what was acknowledged in them."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.micros = BEGINNING
+        self.stores = [self.open(number) for number in range(3)]
+        self.said: list[str] = []
+        self.signals: list[tuple[str, str]] = []  # thread, signal
+
+    def now(self) -> int:
+        self.micros += 1_000_000
+        return self.micros
+
+    def open(self, number: int) -> Store:
+        return open_store(self.root / NAMES[number], now=self.now)
+
+    def close(self) -> None:
+        for store in self.stores:
+            store.close()
+
+    def do(self, step: str, who: int, pick: int) -> None:
+        store = self.stores[who]
+        if step == "say":
+            self._send(who, to=[READERS[(who + 1 + pick % 2) % 3]] if pick else ())
+        elif step == "propose":
+            self._send(who, to=[each for number, each in enumerate(READERS) if number != who], intent="PROPOSE")
+        elif step in ("agree", "reject"):
+            self._answer(who, step.upper(), pick)
+        elif step == "read":
+            found = inbox.read(store, caller(READERS[who]))
+            inbox.mark(store, found)
+        elif step == "sync":
+            self.sync(who)
+        elif step == "fetch":
+            git("fetch", "--quiet", "origin", cwd=self.root / NAMES[who])
+        elif step == "queue":
+            self._queue(who)
+        elif step == "roll":
+            store.log.new_token()
+        elif step == "drain":
+            append.drain_all(store.log)
+        elif step == "plumb":  # the next steps here go through the other port
+            store.close()
+            self.stores[who] = open_store(self.root / NAMES[who], PlumbingGit, now=self.now)
+        elif step == "lose the index":
+            store.close()
+            for path in Path(store.place.state).glob("index-*"):
+                path.unlink()
+            self.stores[who] = self.open(who)
+        else:
+            self._rewind(pick)
+
+    def _send(self, who: int, **options: object) -> None:
+        store = self.stores[who]
+        text = f"{len(self.said):03d}"
+        sent = signals.send(store, caller(READERS[who]), text, allow_unseen=True, **options)  # type: ignore[arg-type]
+        self.said.append(text)
+        if sent.signal.get("thread_id") and options.get("intent") == "PROPOSE":
+            self.signals.append((str(sent.signal["thread_id"]), str(sent.signal["signal_id"])))
+
+    def _answer(self, who: int, intent: str, pick: int) -> None:
+        store = self.stores[who]
+        known = [each for _, each in self.signals
+                 if store.db().execute("SELECT 1 FROM signal WHERE signal_id = ?", (each,)).fetchone()]  # fmt: skip
+        if known:
+            self._send(who, reply_to=known[pick % len(known)], intent=intent)
+
+    def _queue(self, who: int) -> None:
+        """A signal that has to wait in the spool: somebody else leads."""
+        store = self.stores[who]
+        leader = self.open(who)
+        leader.log.make_state()
+        lock = leader.log.lock()
+        real = append.append
+        append.append = lambda log, entry: real(log, entry, wait_seconds=0.0)  # type: ignore[assignment]
+        try:
+            assert lock.take()
+            self._send(who)
+        finally:
+            append.append = real
+            lock.release()
+            leader.close()
+        assert append.waits(store.log)
+
+    def _rewind(self, pick: int) -> None:
+        """Somebody forces the remote's branch back, or deletes it."""
+        hub = self.root / "hub.git"
+        older = git("rev-parse", "--verify", "--quiet", f"{ref.BRANCH}~{1 + pick}", cwd=hub, check=False).strip()
+        if older:
+            git("update-ref", ref.BRANCH, older, cwd=hub)
+        elif pick == 5:
+            git("update-ref", "-d", ref.BRANCH, cwd=hub)
+
+    def sync(self, who: int) -> None:
+        log = self.stores[who].log
+        (found,) = exchange.exchange(log, ["origin"], timeout=30.0, pause=lambda seconds: None)
+        assert found.state in ("synced", "up-to-date"), (found.state, found.message)
+        self.stores[who].refresh()
+
+    def answers(self, store: Store) -> list[object]:
+        """What a clone says: who has not read what, and what was agreed."""
+        found: list[object] = []
+        for reader in READERS:
+            unread = inbox.read(store, caller(reader), limit=1000, max_bytes=10_000_000)
+            found.append([(signal["signal_id"], signal["delivery_state"]) for signal in unread.signals])
+        for thread, _ in self.signals:
+            state = threads.converged(store, thread)
+            found.append([(each.identity, each.decision, each.signal_id, each.stale) for each in state.recipients])
+        return found
+
+
+@pytest.fixture
+def root(template: Path) -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(dir=template.parent) as folder:
+        yield Path(folder)
+
+
+@settings(max_examples=EXAMPLES, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(steps=STEPS)
+@example([("say", 0, 0), ("say", 1, 1), ("sync", 0, 0), ("fetch", 2, 0), ("say", 2, 0), ("rewind the remote", 0, 5)])
+@example([("queue", 0, 0), ("sync", 1, 0), ("propose", 1, 0), ("sync", 1, 0), ("sync", 0, 0), ("agree", 0, 0)])
+@example([("propose", 0, 0), ("sync", 0, 0), ("sync", 1, 0), ("read", 1, 0), ("lose the index", 1, 0), ("reject", 1, 0),
+          ("fetch", 0, 0), ("queue", 2, 0), ("plumb", 2, 0), ("sync", 2, 0), ("agree", 2, 0)])  # fmt: skip
+def test_any_interleaving_ends_with_one_log(template: Path, root: Path, steps: list[tuple[str, int, int]]) -> None:
+    """The same bytes, the same unread mail and decisions on all clones, and every acknowledged line exactly once."""
+    here = Path(tempfile.mkdtemp(dir=root))
+    shutil.copytree(template, here, dirs_exist_ok=True, symlinks=True)
+    world = World(here)
+    try:
+        for step, who, pick in steps:
+            world.do(step, who, pick)
+        for who in (0, 1, 2, 0, 1):
+            world.sync(who)
+        trees = {store.git.commit(store.git.tip(ref.LOG_REF) or "").tree for store in world.stores}
+        assert len(trees) == 1
+        for store in world.stores:
+            found = texts(store)
+            assert sorted(found) == world.said and set(found.values()) <= {1}
+            assert not store.log.spool.names()
+            check_index(store)
+        assert all(world.answers(store) == world.answers(world.stores[0]) for store in world.stores[1:])
+        tip = git("rev-parse", ref.LOG_REF, cwd=here / "a").strip()
+        assert not git("rev-list", "--merges", tip, cwd=here / "a")
+        assert git("rev-parse", ref.BRANCH, cwd=here / "hub.git").strip() == tip
+        fsck(here / "a")
+    finally:
+        world.close()
+        shutil.rmtree(here)
