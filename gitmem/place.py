@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 
-from gitmem.errors import StoreError, UsageError
+from .errors import StoreError, UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -149,7 +149,7 @@ def start(
             return _spawn([command[0], "-C", cwd, *command[1:]], environment, input, errors)
         except NotImplementedError:  # a libc without sessions for posix_spawn
             pass
-    from gitmem.git.child_portable import start_portably
+    from .child_portable import start_portably
 
     return start_portably(command, environment, cwd, input=input, errors=errors)
 

@@ -6,7 +6,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from typing import IO, cast
 
-from gitmem.git.child import KILL_PATIENCE_SECONDS, Child
+from .child import KILL_PATIENCE_SECONDS, Child
 
 
 class PortableChild(Child):

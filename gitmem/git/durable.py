@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from gitmem.errors import StoreError
+from ..errors import StoreError
 
 
 def fsync_dir(path: str) -> None:

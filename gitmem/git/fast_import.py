@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import os
 
-from gitmem.git import run
-from gitmem.git.objects import EMPTY_TREE, format_message, format_signature, path_parts, plain_mode
-from gitmem.git.port import FILE_MODE
+from . import run
+from .objects import EMPTY_TREE, format_message, format_signature, path_parts, plain_mode
+from .port import FILE_MODE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from gitmem.git.port import Draft, Entry
+    from .port import Draft, Entry
 
 TIMEOUT_SECONDS = 300.0
 _CRASH_REPORT = "dumping crash report to "

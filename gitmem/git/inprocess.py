@@ -12,9 +12,9 @@ from dulwich.errors import ApplyDeltaError, ChecksumMismatch, FileFormatExceptio
 from dulwich.object_store import DiskObjectStore
 from dulwich.objects import ObjectID
 
-from gitmem.errors import StoreError
-from gitmem.git import durable, loose, loose_ref, queries
-from gitmem.git.objects import (
+from ..errors import StoreError
+from . import durable, loose, loose_ref, queries
+from .objects import (
     EMPTY_TREE,
     format_commit,
     format_tree,
@@ -23,13 +23,13 @@ from gitmem.git.objects import (
     path_parts,
     plain_mode,
 )
-from gitmem.git.port import FILE_MODE, TREE_MODE, Entry
+from .port import FILE_MODE, TREE_MODE, Entry
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from gitmem.git.port import Commit, Draft
+    from .port import Commit, Draft
 
     Folder = dict[str, "Entry | Folder"]
 
@@ -112,7 +112,7 @@ class DulwichGit:
     def write(self, drafts: Sequence[Draft], onto: str | None) -> list[str]:
         """Write a chain of commits, the first on `onto` (None: a root). No ref moves."""
         if len(drafts) > DRAFTS_BY_HAND_MAX:
-            from gitmem.git.plumbing import PlumbingGit
+            from .plumbing import PlumbingGit
 
             return PlumbingGit(self.common).write(drafts, onto)
         oids: list[str] = []

@@ -10,7 +10,7 @@ import hashlib
 import os
 import zlib
 
-from gitmem.git.durable import fsync_dir, make_folder
+from .durable import fsync_dir, make_folder
 
 
 def read(objects: str, oid: str) -> tuple[bytes, bytes] | None:

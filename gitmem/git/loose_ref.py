@@ -10,9 +10,9 @@ from __future__ import annotations
 import os
 import time
 
-from gitmem.git import durable, queries
-from gitmem.git.objects import ZERO
-from gitmem.git.tip import loose_tip, packed_tip
+from . import durable, queries
+from .objects import ZERO
+from .tip import loose_tip, packed_tip
 
 
 def tip_of(common: str, ref: str) -> str | None:

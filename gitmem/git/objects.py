@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gitmem.git.port import FILE_MODE, TREE_MODE, Commit, Entry, Signature
+from .port import FILE_MODE, TREE_MODE, Commit, Entry, Signature
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

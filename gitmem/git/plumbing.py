@@ -6,16 +6,16 @@ an append is one `git fast-import`.
 
 from __future__ import annotations
 
-from gitmem.errors import StoreError
-from gitmem.git import durable, queries, run
-from gitmem.git.objects import ZERO, parse_commit, parse_tree
+from ..errors import StoreError
+from . import durable, queries, run
+from .objects import ZERO, parse_commit, parse_tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from gitmem.git.child import Child
-    from gitmem.git.port import Commit, Draft, Entry
+    from .child import Child
+    from .port import Commit, Draft, Entry
 
 
 class PlumbingGit:
@@ -73,7 +73,7 @@ class PlumbingGit:
             return []
         import os
 
-        from gitmem.git.fast_import import stream
+        from .fast_import import stream
 
         # Fast-import needs a ref to write on; the final reset takes it back before it would be made.
         scratch = "refs/gitmem/scratch-" + os.urandom(8).hex()
@@ -92,7 +92,7 @@ class PlumbingGit:
 
         The reflog says `fast-import` rather than `why`.
         """
-        from gitmem.git.fast_import import stream
+        from .fast_import import stream
 
         if self.tip(ref) != old:
             return None
@@ -137,7 +137,7 @@ class PlumbingGit:
             child.wait()
 
     def _import(self, chunks: Iterable[bytes]) -> run.Result:
-        from gitmem.git.fast_import import feed
+        from .fast_import import feed
 
         return feed(self.common, queries.DURABLE, chunks, queries.REFLOG_IDENTITY)
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 
-from gitmem.errors import StoreError
-from gitmem.git import durable, run
-from gitmem.git.objects import ZERO
-from gitmem.git.tip import loose_tip, packed_tip
+from ..errors import StoreError
+from . import durable, run
+from .objects import ZERO
+from .tip import loose_tip, packed_tip
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import os
 
-from gitmem.errors import RemoteError, StoreError, UsageError
-from gitmem.git import queries, run
+from ..errors import RemoteError, StoreError, UsageError
+from . import queries, run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Literal
 
-    from gitmem.place import Place
+    from ..place import Place
 
 TIMEOUT_SECONDS = 60.0
 COMPONENT_BYTES_MAX = 200

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 
-from gitmem.git import run
+from . import run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitmem.place import Place
+    from ..place import Place
 
 
 def root_commits(place: Place) -> set[str]:

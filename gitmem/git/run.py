@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import os
 
-from gitmem.errors import StoreError
-from gitmem.git.child import LOST_STATUS, start
+from ..errors import StoreError
+from .child import LOST_STATUS, start
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from gitmem.git.child import Child
+    from .child import Child
 
 TIMEOUT_SECONDS = 120.0
 # Local to one repository or one command of git. The user's GIT_SSH*, GIT_CONFIG_*, GIT_ASKPASS,

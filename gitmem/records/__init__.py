@@ -5,17 +5,17 @@
 
 from __future__ import annotations
 
-from gitmem.records.form import LINE_MAX_BYTES, RecordError, SecretError, line, problem, read
-from gitmem.records.table import MODELS, STREAMS
+from .form import LINE_MAX_BYTES, RecordError, SecretError, line, problem, read
+from .table import MODELS, STREAMS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from gitmem.records.name import Name
-    from gitmem.records.receipt import Receipt
-    from gitmem.records.session import Session
-    from gitmem.records.signal import Signal
+    from .name import Name
+    from .receipt import Receipt
+    from .session import Session
+    from .signal import Signal
 
 KINDS = tuple(MODELS)
 
@@ -44,7 +44,7 @@ def schema(kind: str) -> dict[str, Any]:
     """
     if kind not in MODELS:
         raise RecordError(f"{kind!a} is not a kind of record; the kinds are {', '.join(KINDS)}")
-    from gitmem.records import models
+    from . import models
 
     return models.schema(kind)
 
@@ -53,7 +53,7 @@ def __getattr__(name: str) -> Any:
     """The models, by class name, imported on first use."""
     for kind, place in MODELS.items():
         if place.endswith(f":{name}"):
-            from gitmem.records import models
+            from . import models
 
             return models.model(kind)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

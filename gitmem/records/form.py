@@ -10,10 +10,10 @@ from __future__ import annotations
 import time
 from datetime import datetime
 
-from gitmem.errors import UsageError
-from gitmem.records.plain import carried, plain
-from gitmem.records.secrets import find_in, marked
-from gitmem.records.table import FIELDS, FILLED, FIRST_OF, MODELS, REQUIRED
+from ..errors import UsageError
+from .plain import carried, plain
+from .secrets import find_in, marked
+from .table import FIELDS, FILLED, FIRST_OF, MODELS, REQUIRED
 
 try:
     # The json package would cost a write a third of an empty Python (it imports re).
@@ -150,7 +150,7 @@ def _with_old_name(kind: str, fields: Mapping[str, object], old: str, new: str) 
 
 def _ask(kind: str, stamp: str, record: Mapping[str, object]) -> None:
     """RecordError where the models refuse the record, or JSON can't carry it."""
-    from gitmem.records.models import fault
+    from .models import fault
 
     for name, value in record.items():
         if not (carried(name) and carried(value)):
@@ -162,7 +162,7 @@ def _ask(kind: str, stamp: str, record: Mapping[str, object]) -> None:
 
 def _fault(record: Mapping[str, object]) -> str | None:
     """What the models say of a record that was read, or None where it is right."""
-    from gitmem.records.models import fault
+    from .models import fault
 
     for name, value in record.items():
         if not (carried(name) and carried(value)):

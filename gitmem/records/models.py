@@ -6,8 +6,8 @@ from importlib import import_module
 
 from pydantic import ValidationError
 
-from gitmem.records.base import FORMS, Record
-from gitmem.records.table import MODELS
+from .base import FORMS, Record
+from .table import MODELS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

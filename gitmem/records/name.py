@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from gitmem.records.base import Address, DisplayName, Line, Record
+from .base import Address, DisplayName, Line, Record
 
 
 class Name(Record):

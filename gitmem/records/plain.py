@@ -6,7 +6,7 @@ Python. So it may know less than the models do, but must not accept what they re
 
 from __future__ import annotations
 
-from gitmem.records.table import FIELDS, REQUIRED
+from .table import FIELDS, REQUIRED
 
 DEPTH = 32  # of lists and objects in unknown fields
 

@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from gitmem.records.base import Address, AgentIdentity, Axis, DisplayName, Path, Record, SessionId, WorkUnit
+from .base import Address, AgentIdentity, Axis, DisplayName, Path, Record, SessionId, WorkUnit
 
 
 class Session(Record):

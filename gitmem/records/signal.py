@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field
 
-from gitmem.records.base import (
+from .base import (
     Address,
     Also,
     Axis,

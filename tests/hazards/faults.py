@@ -47,6 +47,8 @@ if [ "$(wc -l < "$FAULT_COUNT")" -eq "$FAULT_AT" ]; then
         full-after) "$REAL_GIT" "$@"; exit 128 ;;
         killed) kill -9 $$ ;;
         killed-after) "$REAL_GIT" "$@"; kill -9 $$ ;;
+        hangs) exec sleep 60 ;;
+        hangs-after) "$REAL_GIT" "$@"; exec sleep 60 ;;
         both-killed) kill -9 $PPID $$ ;;
         both-killed-after) "$REAL_GIT" "$@"; kill -9 $PPID $$ ;;
     esac

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from gitmem.errors import StoreError
+from gitmem.git import fast_import
 from gitmem.git.inprocess import DulwichGit
 from gitmem.git.plumbing import PlumbingGit
 from gitmem.index import catch_up
@@ -146,6 +147,21 @@ def test_each_run_of_git_fails_once(repo: Path, tmp_path: Path, how: str, waits:
         if not fault.happened:
             break
     assert run > 2
+    fsck(repo)
+
+
+@pytest.mark.parametrize("how", ["hangs", "hangs-after"])
+def test_a_git_that_hangs_is_stopped(repo: Path, tmp_path: Path, how: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before its work the append has failed; after it the line is there, and that is what the answer says."""
+    monkeypatch.setattr(fast_import, "TIMEOUT_SECONDS", 0.3)
+    ledger = Ledger(repo)
+    ledger.say("before", PlumbingGit)
+    fault = RunOfGit(tmp_path, 2, how)  # the first one reads, the second is the import
+    assert ledger.say("hanging", PlumbingGit, fault) == (how == "hangs-after")
+    assert fault.happened
+    age_locks(repo)
+    ledger.say("after", PlumbingGit)
+    check(repo, ledger.once, ledger.maybe)
     fsck(repo)
 
 
