@@ -178,11 +178,11 @@ def _public(arg: str) -> str:
 
 
 def git_version() -> str:
-    import os
-
-    from gitmem.git.run import run
+    import subprocess
 
     try:
-        return run(os.getcwd(), ["--version"], timeout=5).out.decode("utf-8", "replace").strip()
-    except (GitmemError, OSError):
+        return subprocess.run(
+            ["git", "--version"], check=False, capture_output=True, text=True, timeout=5
+        ).stdout.strip()
+    except (OSError, subprocess.TimeoutExpired):
         return "no git"

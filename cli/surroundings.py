@@ -12,7 +12,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from gitmem.git.port import Git
     from gitmem.operations.caller import Caller, Who
     from gitmem.operations.store import Store
 
@@ -130,22 +129,14 @@ class Surroundings:
             lives_on: Many reads and writes will follow: worth the import of dulwich.
         """
         if self._store is None:
-            from gitmem.operations.store import Store
-            from gitmem.place import refuse_odd
+            from gitmem.operations.store import open_store
 
-            place = self.place
-            refuse_odd(place)
-            git: Git
-            if lives_on:
-                from gitmem.git.inprocess import DulwichGit
-
-                git = DulwichGit(place.common)
-            else:
-                from gitmem.git.plumbing import PlumbingGit
-
-                git = PlumbingGit(place.common)
-            self._store = Store(
-                place, git, machine=machine(), spool_elsewhere=spools_elsewhere(place), progress=Progress()
+            self._store = open_store(
+                self.place,
+                machine=machine(),
+                lives_on=lives_on,
+                spool_elsewhere=spools_elsewhere(self.place),
+                progress=Progress(),
             )
         return self._store
 

@@ -18,25 +18,10 @@ FUNCTION_LINES_MAX = 70
 # From a room, or from one module of it, to the rooms or modules that it may use. The first prefix that fits counts.
 ARROWS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("cli.quick", ("cli", "gitmem.operations", "gitmem.index", "gitmem.log")),
-    # Whoever opens a store chooses its port to git.
-    ("cli.surroundings", ("cli", "gitmem.operations", "gitmem.git")),
-    ("cli.failure", ("cli", "gitmem.operations", "gitmem.git")),  # the report names git's version
     ("cli.commands.schema", ("cli", "gitmem.records")),  # the models are the answer; there is no verb
     ("cli", ("cli", "gitmem.operations", "merge_driver")),
     ("merge_driver.install", ("merge_driver", "gitmem.git")),
     ("merge_driver", ("merge_driver", "gitmem.log.union", "gitmem.log.lines")),
-    ("gitmem.operations.facade", ("gitmem.operations", "gitmem.log", "gitmem.git")),
-    (
-        "gitmem.operations.store",
-        ("gitmem.operations", "gitmem.records", "gitmem.log", "gitmem.index", "gitmem.git.port"),
-    ),
-    # Remotes, the commit of a new `format`, and what only `git fsck` can say: here operations speak with git.
-    ("gitmem.operations.sync", ("gitmem.operations", "gitmem.log", "gitmem.git.remotes")),
-    ("gitmem.operations.init", ("gitmem.operations", "gitmem.log", "gitmem.git.port")),
-    (
-        "gitmem.operations.checks_clone",
-        ("gitmem.operations", "gitmem.records", "gitmem.log", "gitmem.index", "gitmem.git.run"),
-    ),
     ("gitmem.operations", ("gitmem.operations", "gitmem.records", "gitmem.log", "gitmem.index")),
     ("gitmem.index", ("gitmem.index", "gitmem.log", "gitmem.git")),
     ("gitmem.log", ("gitmem.log", "gitmem.git")),
@@ -46,7 +31,19 @@ ARROWS: tuple[tuple[str, tuple[str, ...]], ...] = (
 )
 FOR_ALL = ("gitmem.errors", "gitmem.place", "gitmem.identity")
 # What starting up may import beside ourselves: built in, or a millisecond at most.
-LIGHT = {"__future__", "os", "sys", "time", "errno", "_json", "json.encoder", "_sqlite3", "_sha2", "_sha256", "fcntl"}
+LIGHT = {
+    "__future__",
+    "os",
+    "sys",
+    "time",
+    "errno",
+    "_json",
+    "json.encoder",
+    "_sqlite3",
+    "_sha2",
+    "_sha256",
+    "fcntl",
+}
 STARTS = ("cli.main", "cli.quick", "merge_driver.main")
 ENTRIES = {"cli.main", "cli.__main__", "merge_driver.main"}
 

@@ -153,6 +153,10 @@ class DulwichGit:
         """The last value of every config key that matches the extended regular expression."""
         return queries.read_config(self.common, pattern)
 
+    def version(self) -> str:
+        """The version of the git program."""
+        return queries.version(self.common)
+
     def break_stale_lock(self, ref: str, age_seconds: float) -> bool:
         """Remove the ref's `.lock` if it is older than that. Only the holder of our own lock may ask."""
         return durable.break_stale_lock(self.common, ref, age_seconds)

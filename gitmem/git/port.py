@@ -149,6 +149,9 @@ class Git(Protocol):
         Keys as `git config --get-regexp` prints them. Reads all scopes, as git would.
         """
 
+    def version(self) -> str:
+        """The version of the git program, such as `2.39.5`."""
+
     def break_stale_lock(self, ref: str, age_seconds: float) -> bool:
         """Remove the ref's `.lock` if it is older than that. Only the holder of our own lock may ask."""
 

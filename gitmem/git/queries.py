@@ -125,3 +125,9 @@ def read_config(common: str, pattern: str) -> dict[str, str]:
 def lost_race(err: str) -> bool:
     """Whether git refused to move a ref because it is elsewhere, or locked by somebody."""
     return any(words in err for words in _LOST_RACE)
+
+
+def version(common: str) -> str:
+    """The version of the git program, such as `2.39.5`; empty where it does not say."""
+    words = run.run(common, ["version"]).out.decode("ascii", "replace").split()
+    return words[2] if len(words) > 2 else ""

@@ -8,8 +8,22 @@ from . import places, ref, settle
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from ..place import Place
     from .log import Log
     from .places import Tip
+
+
+def configured(place: Place) -> list[str]:
+    """The remotes of the repository, as its config has them."""
+    return remotes.remotes(place.common)
+
+
+def usual(place: Place) -> str:
+    """The remote to sync with when none is named: the branch's upstream, else `origin`, else the only one.
+
+    Raises: UsageError `which-remote` or `no-remote`.
+    """
+    return remotes.upstream_remote(place)
 
 
 class Remote:
@@ -42,6 +56,11 @@ class Remote:
         self.refs: dict[str, str] = {}
         self.tips: list[Tip] = []
         self.is_foreign = False
+
+    @property
+    def shown_name(self) -> str:
+        """Its name, or its url without credentials."""
+        return remotes.without_credentials(self.name)
 
     def copy_of(self, name: str) -> str:
         """Our ref for one of its refs."""

@@ -9,7 +9,6 @@ import time
 from .. import place as places_of_git
 from .. import records
 from ..errors import StoreError
-from ..git import run
 from ..index import catch_up, schema
 from ..log import places, ref, remote
 from ..log.lines import format_at
@@ -174,12 +173,12 @@ def check_config(store: Store, found: Findings) -> None:
         places_of_git.refuse_odd(store.place)
     except StoreError as error:
         found.problem("odd-repository", error.message, os.path.join(store.place.common, "config"), error.hint)
-    said = run.run(store.place.common, ["version"]).out.decode("ascii", "replace").split()
-    number = [int(part) for part in (said[2] if len(said) > 2 else "").split(".")[:2] if part.isdecimal()]
+    version = store.git.version()
+    number = [int(part) for part in version.split(".")[:2] if part.isdecimal()]
     if len(number) == 2 and tuple(number) < OLDEST_GIT:
         found.note(
             "old-git",
-            f"git {said[2]} does not know core.fsync: after a power loss the last fetched objects may be missing.",
+            f"git {version} does not know core.fsync: after a power loss the last fetched objects may be missing.",
             "git",
             "Install git 2.36 or later.",
         )

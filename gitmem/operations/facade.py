@@ -8,7 +8,7 @@ from .. import place as places
 from ..errors import UsageError
 from . import caller as callers
 from . import inbox, roster, sessions, signals, threads
-from .store import Store, wall_clock
+from .store import Store, open_store, wall_clock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,15 +43,12 @@ def open(
 
     Raises: UsageError outside a repository; StoreError where the repository is of a kind that gitmem refuses.
     """
-    from ..git.inprocess import DulwichGit
-
     place = places.find(os.path.abspath(start))
-    places.refuse_odd(place)
     if machine is None:
         import platform
 
         machine = platform.node()
-    store = Store(place, DulwichGit(place.common), machine=machine, now=now, spool_elsewhere=spool_elsewhere)
+    store = open_store(place, machine=machine, lives_on=True, now=now, spool_elsewhere=spool_elsewhere)
     return Log(store, callers.Who(as_=session, identity=identity, terminal=True))
 
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import os
 
-from ..errors import StoreError, UsageError
-from ..git.port import Draft, Signature
-from ..log import append, exchange, ref, settle
-from ..log.start import start
+from ..errors import UsageError
+from ..log import exchange, publication, ref, settle
 from .outcome import Outcome
 from .quoting import command, quote
 from .sync import RemoteState, chosen
@@ -87,7 +85,7 @@ def init(
     before = log.git.tip(ref.LOG_REF)
     remote, remark = _bring(store, allow_foreign, timeout)
     tip = log.git.tip(ref.LOG_REF) or settle.start_alone(log)
-    changed = publish is not None and _publish(store, PLACES[publish])
+    changed = publish is not None and publication.publish(store.log, PLACES[publish])
     tip = log.git.tip(ref.LOG_REF) or tip
     form = settle.own_tip(log, tip).format
     place = "hidden" if form.publish == ref.LOG_REF else "branch"
@@ -123,34 +121,6 @@ def _bring(store: Store, allow_foreign: bool, timeout: float) -> tuple[RemoteSta
     if state.state == "offline":
         return state, f"{state.message} The log here works without it; `gitmem sync` catches up later."
     return state, state.message
-
-
-def _publish(store: Store, place: str) -> bool:
-    """Record where the log is published. False where that is so already."""
-    log, git = store.log, store.git
-    for _ in range(append.SWAPS_MAX):
-        lock = settle.take_lock(log)
-        try:
-            tip = git.tip(ref.LOG_REF) or start(log)
-            form = settle.own_tip(log, tip).format
-            if form.publish == place:
-                return False
-            new = ref.Format.make(epoch=form.epoch, turn=form.turn + 1, publish=place)
-            who = Signature(*(log.committer or ref.NOBODY), log.now() // 1_000_000)
-            draft = Draft({"format": new.content}, who, who, f"Publish the log at {place}\n")
-            if git.advance(ref.LOG_REF, tip, draft, "publish") is not None:
-                return True
-            if lock is not None:
-                git.break_stale_lock(ref.LOG_REF, ref.STALE_LOCK_SECONDS)
-        finally:
-            if lock is not None:
-                lock.release()
-    raise StoreError(
-        f"{ref.LOG_REF} could not be moved: git holds a lock on it; nothing was changed.",
-        hint="Run the command again; `gitmem doctor` shows a lock that stays.",
-        code="locked",
-        next=["gitmem doctor"],
-    )
 
 
 def uninstall(store: Store) -> Uninstalled:

@@ -7,15 +7,15 @@ import time
 
 from .. import records
 from ..errors import GitmemError
-from ..git.port import Git
 from ..index import catch_up, schema
 from ..index.engine import sqlite3
 from ..index.schema import Index
 from ..log import append, start
 from ..log.append import Appended
 from ..log.log import Log
+from ..log.port import Git, open_port
 from ..log.spool import Entry
-from ..place import Place
+from ..place import Place, refuse_odd
 from . import views
 
 TYPE_CHECKING = False
@@ -28,6 +28,24 @@ if TYPE_CHECKING:
 def wall_clock() -> int:
     """Microseconds since 1970-01-01 UTC."""
     return time.time_ns() // 1000
+
+
+def open_store(
+    place: Place,
+    *,
+    machine: str,
+    lives_on: bool,
+    now: Callable[[], int] = wall_clock,
+    spool_elsewhere: Sequence[str] = (),
+    progress: Callable[[int], None] | None = None,
+) -> Store:
+    """Open the store of a repository; the arguments are those of `Store` and `open_port`.
+
+    Raises: StoreError `unsupported-repository`.
+    """
+    refuse_odd(place)
+    git = open_port(place, lives_on=lives_on)
+    return Store(place, git, machine=machine, now=now, spool_elsewhere=spool_elsewhere, progress=progress)
 
 
 class Store:

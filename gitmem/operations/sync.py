@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ..errors import UsageError
-from ..git import remotes as configured
 from ..log import exchange
+from ..log.remote import configured, usual
 from .outcome import Outcome
 from .quoting import command
 
@@ -34,7 +34,7 @@ class RemoteState(Outcome):
     __slots__ = ("name", "state", "received", "sent", "attempts", "tip", "message")
 
     def __init__(self, remote: Remote) -> None:
-        self.name = configured.without_credentials(remote.name)
+        self.name = remote.shown_name
         self.state = remote.state
         self.received = remote.received
         self.sent = remote.sent
@@ -91,21 +91,21 @@ def chosen(store: Store, remotes: Sequence[str], *, all: bool) -> tuple[list[str
     """The remotes to sync with, and whether history follows the first of them."""
     place = store.place
     try:
-        usual = configured.upstream_remote(place)
+        primary: str | None = usual(place)
     except UsageError:
         if not remotes and not all:
             raise
-        usual = None
-    names = list(dict.fromkeys([*remotes, *(configured.remotes(place.common) if all else ())]))
-    if not names and usual is None:
+        primary = None
+    names = list(dict.fromkeys([*remotes, *(configured(place) if all else ())]))
+    if not names and primary is None:
         raise UsageError(
             "This repository has no remote; nothing was sent, and what is recorded stays recorded.",
             hint="`git remote add origin URL` adds one.",
             code="no-remote",
         )
-    if usual is not None and (usual in names or not names):
-        return [usual, *(name for name in names if name != usual)], True
-    return names, usual is None
+    if primary is not None and (primary in names or not names):
+        return [primary, *(name for name in names if name != primary)], True
+    return names, primary is None
 
 
 def _next(states: Sequence[RemoteState]) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -583,3 +584,10 @@ def test_a_place_without_git_is_an_error(opened: Callable[[Path], Git], tmp_path
         port.refs("refs/gitmem/")
     with pytest.raises(StoreError):
         port.write([draft({"a": b"1"})], None)
+
+
+def test_the_version_is_that_of_the_program(port: Git) -> None:
+    """`doctor` tells a git that is too old to be asked for fsync."""
+    said = subprocess.run(["git", "version"], capture_output=True, text=True, check=True).stdout
+
+    assert port.version() == said.split()[2]

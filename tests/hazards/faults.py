@@ -245,7 +245,9 @@ def text_of(line: bytes) -> str:
 
 def indexed(store: Store) -> set[str]:
     """What the signals in the index say."""
-    return {text for (body,) in store.db().execute("SELECT body FROM line") if (text := text_of(body.encode()))}
+    return {
+        text for (body,) in store.db().execute("SELECT body FROM line") if (text := text_of(body.encode()))
+    }
 
 
 def dump(index: schema.Index) -> dict[str, list[tuple[object, ...]]]:

@@ -54,10 +54,11 @@ def sides(tmp_path: Path) -> tuple[Side, Side]:
 
 def times(store: Store, since: int = 0) -> list[int]:
     """The times of the notes of a log in the order in which they were written."""
-    found = []
-    for line in bodies(store):
-        if b'"kind":"signal"' in line:
-            found.append((int(line.split(b'"message":"')[1].split(b'"')[0]), lines.parse_at(line[7:34].decode())))
+    found = [
+        (int(line.split(b'"message":"')[1].split(b'"')[0]), lines.parse_at(line[7:34].decode()))
+        for line in bodies(store)
+        if b'"kind":"signal"' in line
+    ]
     return [at for number, at in sorted(found) if number >= since]
 
 

@@ -16,12 +16,14 @@ from gitmem.git.inprocess import DulwichGit
 from gitmem.git.plumbing import PlumbingGit
 from gitmem.index import catch_up
 from gitmem.log import append
+from gitmem.log.lock import Lock
 from gitmem.operations.store import Store
 
 from .conftest import Desk
 from .faults import (
     STEPS_MAX,
     WRITES,
+    End,
     Fault,
     Port,
     RunOfGit,
@@ -62,16 +64,20 @@ class Ledger:
 
     def say(self, text: str, port: Port, fault: Fault | None = None) -> bool:
         """Say it in a child; whether it was acknowledged."""
-        end = child(speaking(self.repo, port, text), fault)
+        return self.tell(text, child(speaking(self.repo, port, text), fault)).answer is not None
+
+    def tell(self, text: str, end: End) -> End:
+        """Note how it ended."""
         if end.died:
             self.maybe.add(text)
         elif end.failed is None:
             self.once.add(text)
         else:
             self.failed += 1
+            assert "missing" not in end.failed, "the log is whole"
             assert end.failed[-1] in ".;" and len(end.failed) > 20, end.failed
         self.steps = end.steps
-        return end.answer is not None
+        return end
 
     def wait(self, text: str) -> None:
         """Put an entry into the spool, as a writer does that can't lead."""
@@ -115,6 +121,36 @@ def test_a_full_disk_at_each_write_of_an_append(repo: Path, port: Port, waits: b
 
 
 @PORTS
+def test_a_full_disk_at_each_write_of_an_append_that_had_to_wait(repo: Path, port: Port) -> None:
+    """The entry is in the spool when its writer becomes the leader, and what it leads fails."""
+    ledger = Ledger(repo)
+    ledger.say("before", port)
+    take = Lock.take
+
+    def waiting(text: str) -> str:
+        """Say it where somebody else leads until the entry has been spooled."""
+
+        def later(lock: Lock) -> bool:
+            return (
+                take(lock) if any((repo / ".git" / "gitmem" / "spool").glob("[0-9]*-wait.spool")) else False
+            )
+
+        Lock.take = later  # type: ignore[method-assign]
+        return speaking(repo, port, text)()
+
+    for step in range(1, STEPS_MAX):
+        fault = SystemCall(step, WRITES, kills=False)
+        end = ledger.tell(f"line-{step}", child(lambda step=step: waiting(f"line-{step}"), fault))  # type: ignore[misc]
+        age_locks(repo)
+        ledger.say(f"after-{step}", port)
+        check(repo, ledger.once, ledger.maybe)
+        if end.steps < step:
+            break
+    assert ledger.failed
+    fsck(repo)
+
+
+@PORTS
 def test_a_disk_that_takes_no_more_bytes(repo: Path, port: Port) -> None:
     """Objects, refs, the spool, the index and git's own files alike: none may grow beyond a few bytes."""
     ledger = Ledger(repo)
@@ -151,7 +187,9 @@ def test_each_run_of_git_fails_once(repo: Path, tmp_path: Path, how: str, waits:
 
 
 @pytest.mark.parametrize("how", ["hangs", "hangs-after"])
-def test_a_git_that_hangs_is_stopped(repo: Path, tmp_path: Path, how: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_git_that_hangs_is_stopped(
+    repo: Path, tmp_path: Path, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Before its work the append has failed; after it the line is there, and that is what the answer says."""
     monkeypatch.setattr(fast_import, "TIMEOUT_SECONDS", 0.3)
     ledger = Ledger(repo)
@@ -213,7 +251,9 @@ def test_a_full_disk_does_not_stop_readers(desk: Desk) -> None:
     desk.send(planck, "Look at this.", "--to", "Curie")
     usual = child(command(desk.repo, "inbox", "--no-mark", "--json", session=curie)).answer
     for size in (0, 100, 20_000):
-        full = child(command(desk.repo, "inbox", "--no-mark", "--json", session=curie), SizeLimit(size)).answer
+        full = child(
+            command(desk.repo, "inbox", "--no-mark", "--json", session=curie), SizeLimit(size)
+        ).answer
         assert full == usual
 
 

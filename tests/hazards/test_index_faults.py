@@ -204,7 +204,11 @@ def test_an_index_that_somebody_holds_does_not_stop_anybody(
     holder("for writing")
     assert [status for status, _ in office.ask()] == [status for status, _ in office.expected]
     answers = office.ask()
-    assert [answers[0], answers[2], answers[4]] == [office.expected[0], office.expected[2], office.expected[4]]
+    assert [answers[0], answers[2], answers[4]] == [
+        office.expected[0],
+        office.expected[2],
+        office.expected[4],
+    ]
     said = office.desk("signal", "--to", "Curie", "--json", "meanwhile", session=office.planck)
     assert said.status == 0 and said.json["commit"]
     assert "meanwhile" in office.ask()[0][1]
@@ -229,7 +233,12 @@ def test_an_index_that_is_deleted_while_it_is_open(office: Office) -> None:
 
 def test_many_that_build_it_at_once_answer_the_same(office: Office) -> None:
     """Eight processes that find no index, or one of noise."""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONSAFEPATH": "1", "GITMEM_SESSION": office.curie}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(ROOT),
+        "PYTHONSAFEPATH": "1",
+        "GITMEM_SESSION": office.curie,
+    }
     for damage in (deleted, noise):
         damage(office.index)
         started = [

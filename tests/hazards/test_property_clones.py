@@ -23,16 +23,11 @@ from .faults import check_index, fsck, open_store, texts
 NAMES = "abc"
 EXAMPLES = settings.get_profile(settings.get_current_profile_name()).max_examples // 25
 READERS = [f"test:worker:{name}" for name in NAMES]
+ACTS = ["say", "say", "propose", "agree", "reject", "read", "sync", "sync", "fetch", "queue", "roll", "drain", "plumb",
+        "lose the index", "rewind the remote"]  # fmt: skip
 STEPS = st.lists(
-    st.tuples(
-        st.sampled_from(["say", "say", "propose", "agree", "reject", "read", "sync", "sync", "fetch", "queue", "roll",
-                         "drain", "plumb", "lose the index", "rewind the remote"]),  # fmt: skip
-        st.integers(0, 2),
-        st.integers(0, 5),
-    ),
-    min_size=4,
-    max_size=16,
-)  # fmt: skip
+    st.tuples(st.sampled_from(ACTS), st.integers(0, 2), st.integers(0, 5)), min_size=4, max_size=16
+)
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +80,9 @@ class World:
         if step == "say":
             self._send(who, to=[READERS[(who + 1 + pick % 2) % 3]] if pick else ())
         elif step == "propose":
-            self._send(who, to=[each for number, each in enumerate(READERS) if number != who], intent="PROPOSE")
+            self._send(
+                who, to=[each for number, each in enumerate(READERS) if number != who], intent="PROPOSE"
+            )
         elif step in ("agree", "reject"):
             self._answer(who, step.upper(), pick)
         elif step == "read":
@@ -147,7 +144,9 @@ class World:
     def _rewind(self, pick: int) -> None:
         """Somebody forces the remote's branch back, or deletes it."""
         hub = self.root / "hub.git"
-        older = git("rev-parse", "--verify", "--quiet", f"{ref.BRANCH}~{1 + pick}", cwd=hub, check=False).strip()
+        older = git(
+            "rev-parse", "--verify", "--quiet", f"{ref.BRANCH}~{1 + pick}", cwd=hub, check=False
+        ).strip()
         if older:
             git("update-ref", ref.BRANCH, older, cwd=hub)
         elif pick == 5:
@@ -167,7 +166,9 @@ class World:
             found.append([(signal["signal_id"], signal["delivery_state"]) for signal in unread.signals])
         for thread, _ in self.signals:
             state = threads.converged(store, thread)
-            found.append([(each.identity, each.decision, each.signal_id, each.stale) for each in state.recipients])
+            found.append(
+                [(each.identity, each.decision, each.signal_id, each.stale) for each in state.recipients]
+            )
         return found
 
 
@@ -179,11 +180,24 @@ def root(template: Path) -> Iterator[Path]:
 
 @settings(max_examples=EXAMPLES, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=STEPS)
-@example([("say", 0, 0), ("say", 1, 1), ("sync", 0, 0), ("fetch", 2, 0), ("say", 2, 0), ("rewind the remote", 0, 5)])
-@example([("queue", 0, 0), ("sync", 1, 0), ("propose", 1, 0), ("sync", 1, 0), ("sync", 0, 0), ("agree", 0, 0)])
+@example(
+    [
+        ("say", 0, 0),
+        ("say", 1, 1),
+        ("sync", 0, 0),
+        ("fetch", 2, 0),
+        ("say", 2, 0),
+        ("rewind the remote", 0, 5),
+    ]
+)
+@example(
+    [("queue", 0, 0), ("sync", 1, 0), ("propose", 1, 0), ("sync", 1, 0), ("sync", 0, 0), ("agree", 0, 0)]
+)
 @example([("propose", 0, 0), ("sync", 0, 0), ("sync", 1, 0), ("read", 1, 0), ("lose the index", 1, 0), ("reject", 1, 0),
           ("fetch", 0, 0), ("queue", 2, 0), ("plumb", 2, 0), ("sync", 2, 0), ("agree", 2, 0)])  # fmt: skip
-def test_any_interleaving_ends_with_one_log(template: Path, root: Path, steps: list[tuple[str, int, int]]) -> None:
+def test_any_interleaving_ends_with_one_log(
+    template: Path, root: Path, steps: list[tuple[str, int, int]]
+) -> None:
     """The same bytes, the same unread mail and decisions on all clones, and every acknowledged line exactly once."""
     here = Path(tempfile.mkdtemp(dir=root))
     shutil.copytree(template, here, dirs_exist_ok=True, symlinks=True)

@@ -34,14 +34,20 @@ BAD = {
     "conflict markers": (MARKERS, "conflict-marker"),
     "NUL": (b'{"at":"2026-11-20T10:00:00.000003Z","kind":"note","x":"\0"}', "unreadable-line"),
     "NULs for a page, as a power loss leaves them": (b"\0" * 4096, "unreadable-line"),
-    "invalid UTF-8": (b'{"at":"2026-11-20T10:00:00.000004Z","kind":"note","x":"\xff\xfe"}', "unreadable-line"),
+    "invalid UTF-8": (
+        b'{"at":"2026-11-20T10:00:00.000004Z","kind":"note","x":"\xff\xfe"}',
+        "unreadable-line",
+    ),
     "a line of 10 MB": (record(**SIGNAL)[:-1] + b',"x":"' + b"x" * 10_000_000 + b'"}', "unreadable-line"),
     "an unknown kind": (record(kind="telepathy", thought="hm"), "unknown-kind"),
     "a higher schema version": (record(**{**SIGNAL, "schema_version": "A2A.V2"}), "unknown-kind"),
     "no JSON": (b"hello", "unreadable-line"),
     "JSON that is no record": (b"[1,2,3]", "unreadable-line"),
     "a record without its fields": (record(message="whose?"), "invalid-record"),
-    "a lone CR in the middle": (b'{"at":"2026-11-20T10:00:00.000005Z","kind":"note"\r,"x":1}', "unreadable-line"),
+    "a lone CR in the middle": (
+        b'{"at":"2026-11-20T10:00:00.000005Z","kind":"note"\r,"x":1}',
+        "unreadable-line",
+    ),
     "deep nesting": (record(x=0)[:-2] + b"[" * 60_000 + b"]" * 60_000 + b"}", "unreadable-line"),
 }
 
@@ -111,9 +117,9 @@ def test_crlf_is_taken_out_by_the_next_union(desk: Desk) -> None:
     before = content(store, path)
     rewrite(store, path, before.replace(b"\n", b"\r\n"))
     assert messages(desk) == ["first", "second"]
-    assert [each["where"] for each in desk("doctor", "--json").json["findings"] if each["code"] == "crlf"] == [
-        f"{ref.LOG_REF}:{path}"
-    ]
+    assert [
+        each["where"] for each in desk("doctor", "--json").json["findings"] if each["code"] == "crlf"
+    ] == [f"{ref.LOG_REF}:{path}"]
     desk.send(planck, "third", "--to", "Curie")
     after = content(store, path)
     assert b"\r" not in after and set(before.split(b"\n")) < set(after.split(b"\n"))
@@ -126,11 +132,15 @@ def test_a_newer_format_is_read_and_not_written(desk: Desk) -> None:
     planck, curie = desk.start("Planck"), desk.start("Curie")
     desk.send(planck, "first", "--to", "Curie")
     store = open_store(desk.repo)
-    tip = rewrite(store, "format", b'{"format":2,"epoch":0,"turn":0,"publish":"refs/heads/gitmem","new":[]}\n')
+    tip = rewrite(
+        store, "format", b'{"format":2,"epoch":0,"turn":0,"publish":"refs/heads/gitmem","new":[]}\n'
+    )
     assert messages(desk) == ["first"]
     said = desk("signal", "--to", "Curie", "--json", "second", session=planck)
     assert said.status == 4
-    assert said.error["code"] == "newer-format" and said.json["next"] == ["pip install --upgrade gitmem-coord"]
+    assert said.error["code"] == "newer-format" and said.json["next"] == [
+        "pip install --upgrade gitmem-coord"
+    ]
     assert messages(desk) == ["first"]
     assert desk("reply", "--json", "sig-", "no", session=curie).status == 2
     assert "newer-format" in {each["code"] for each in desk("doctor", "--json").json["findings"]}
@@ -203,3 +213,27 @@ def test_readers_take_any_layout(desk: Desk) -> None:
     assert sorted(messages(desk)) == ["first", "from elsewhere", "second"]
     check_index(store)
     store.close()
+
+
+def test_an_object_that_is_gone_is_named(desk: Desk) -> None:
+    """What needs it ends with status 4 and its name; what does not goes on; doctor says where it is from."""
+    planck, _ = desk.start("Planck"), desk.start("Curie")
+    desk.send(planck, "first", "--to", "Curie")
+    store = open_store(desk.repo)
+    path = open_segment(store)
+    entry = ref.lookup(store.git, store.git.commit(store.git.tip(ref.LOG_REF) or "").tree, path)
+    assert entry
+    (desk.repo / ".git" / "objects" / entry.oid[:2] / entry.oid[2:]).unlink()
+    store.close()
+    assert messages(desk) == ["first"], "the index has it"
+    for index in (desk.repo / ".git" / "gitmem").glob("index-*"):
+        index.unlink()
+    for args in (("inbox", "--for", "Curie"), ("signal", "--to", "Curie", "second")):
+        said = desk(*args, "--json", session=planck)
+        assert said.status == 4 and said.error["code"] == "missing-object", said
+        assert entry.oid in said.error["message"] and said.json["next"] == ["gitmem doctor"]
+    report = desk("doctor", "--json").json
+    assert f"{ref.LOG_REF}:{path}" in {
+        each["where"] for each in report["findings"] if each["code"] == "missing-object"
+    }
+    assert not open_store(desk.repo).log.spool.names()

@@ -104,6 +104,6 @@ def test_nothing_but_the_union_is_imported(files: list[Path]) -> None:
     )
 
     assert set(done.stdout.split()) == {
-        "__future__", "gitmem", "gitmem.log", "gitmem.log.union", "merge_driver", "merge_driver.main"
+        "gitmem", "gitmem.log", "gitmem.log.union", "merge_driver", "merge_driver.main"
     }  # fmt: skip
     assert files[1].read_bytes() == union(b"a\nb\nc\n")

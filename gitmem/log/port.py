@@ -1,0 +1,25 @@
+"""Which implementation of git's port a process gets."""
+
+from __future__ import annotations
+
+from ..git.port import Git as Git
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..place import Place
+
+
+def open_port(place: Place, *, lives_on: bool) -> Git:
+    """The port to a repository's git.
+
+    Args:
+        lives_on: The process reads and writes often: worth the import of dulwich. One that answers once
+            and ends is quicker with the git program.
+    """
+    if lives_on:
+        from ..git.inprocess import DulwichGit
+
+        return DulwichGit(place.common)
+    from ..git.plumbing import PlumbingGit
+
+    return PlumbingGit(place.common)

@@ -1,0 +1,40 @@
+"""Where the log is published: a field of its `format` file, so that all clones agree."""
+
+from __future__ import annotations
+
+from ..errors import StoreError
+from ..git.port import Draft, Signature
+from . import append, ref, settle
+from .start import start
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .log import Log
+
+
+def publish(log: Log, place: str) -> bool:
+    """Record in `format` where the log is published, for all clones. False where that is so already."""
+    git = log.git
+    for _ in range(append.SWAPS_MAX):
+        lock = settle.take_lock(log)
+        try:
+            tip = git.tip(ref.LOG_REF) or start(log)
+            form = settle.own_tip(log, tip).format
+            if form.publish == place:
+                return False
+            new = ref.Format.make(epoch=form.epoch, turn=form.turn + 1, publish=place)
+            who = Signature(*(log.committer or ref.NOBODY), log.now() // 1_000_000)
+            draft = Draft({"format": new.content}, who, who, f"Publish the log at {place}\n")
+            if git.advance(ref.LOG_REF, tip, draft, "publish") is not None:
+                return True
+            if lock is not None:
+                git.break_stale_lock(ref.LOG_REF, ref.STALE_LOCK_SECONDS)
+        finally:
+            if lock is not None:
+                lock.release()
+    raise StoreError(
+        f"{ref.LOG_REF} could not be moved: git holds a lock on it; nothing was changed.",
+        hint="Run the command again; `gitmem doctor` shows a lock that stays.",
+        code="locked",
+        next=["gitmem doctor"],
+    )
