@@ -43,18 +43,20 @@ def inbox(
 ) -> int:
     """Show what is unread, and mark as delivered what was shown."""
     from gitmem.operations import inbox as operation
+    from gitmem.operations.caller import says_nobody
 
     oldest = moment(since) if since is not None else None
     most = number("--limit", limit, operation.LIMIT)
     bytes_most = number("--max-bytes", max_bytes, operation.MAX_BYTES)
     store = at.store()
     caller = at.caller() if for_ is None else at.caller_if_any()
+    nobody = for_ is not None and says_nobody(store, at.who())
     filtered = bool(wu or lane or thread or intent or from_ or since or all)
     if count and not filtered:
-        show.say(at.json, operation.count(store, caller, for_=for_), mail.count)
+        show.say(at.json, operation.count(store, caller, for_=for_, nobody=nobody), mail.count)
         return 0
     reading = operation.read(
-        store, caller, for_=for_, wu=wu, lane=lane, thread=thread, intent=intent, from_=from_,
+        store, caller, for_=for_, nobody=nobody, wu=wu, lane=lane, thread=thread, intent=intent, from_=from_,
         since=oldest, all=all, limit=most, max_bytes=bytes_most,
     )  # fmt: skip
     if count:

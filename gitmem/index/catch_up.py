@@ -12,7 +12,7 @@ from ..log.ref import LOG_REF
 from ..log.union import canon
 from . import schema
 from .engine import sha256, sqlite3
-from .schema import Index, Row
+from .schema import Index, Row, View
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -223,7 +223,27 @@ def _add_all(index: Index, found: Sequence[tuple[int, bytes]]) -> None:
     for view in index.views:
         mine = [row for row in rows if row.record["kind"] in view.kinds]
         if mine:
-            view.add(index.db, mine)
+            _feed(index.db, view, mine)
+
+
+def _feed(db: sqlite3.Connection, view: View, rows: Sequence[Row]) -> None:
+    """Give rows to a view. A row that it can't take costs that row in this view, and is noted in `skipped`."""
+    db.execute("SAVEPOINT feed")
+    try:
+        view.add(db, rows)
+    except Exception as error:
+        if schema.is_of_the_file(error):
+            raise
+        db.execute("ROLLBACK TO feed")
+        db.execute("RELEASE feed")
+        if len(rows) == 1:
+            db.execute("INSERT OR IGNORE INTO skipped VALUES (?)", (rows[0].id,))
+            return
+        middle = len(rows) // 2
+        _feed(db, view, rows[:middle])
+        _feed(db, view, rows[middle:])
+    else:
+        db.execute("RELEASE feed")
 
 
 def _key(line: bytes) -> bytes:

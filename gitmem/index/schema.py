@@ -25,6 +25,8 @@ CORE = (
     "CREATE TABLE file (id INTEGER PRIMARY KEY, parent TEXT, name TEXT, oid TEXT, UNIQUE (parent, name))",
     # `key` is the start of the line's SHA-256: equal bytes in two files are one line.
     "CREATE TABLE line (id INTEGER PRIMARY KEY, file INTEGER, key BLOB UNIQUE, at TEXT, kind TEXT, body TEXT)",
+    # Lines that a view could not take: they are kept, and `doctor` says how many.
+    "CREATE TABLE skipped (line INTEGER PRIMARY KEY)",
     # Row ids of files count up from here: without it the first file after a spool file would get the id 0.
     "INSERT INTO file VALUES (1, NULL, '', '')",
     "CREATE INDEX line_file ON line (file)",
@@ -176,6 +178,14 @@ def connect(where: str) -> sqlite3.Connection:
         connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = NORMAL")
     return connection
+
+
+def is_of_the_file(error: Exception) -> bool:
+    """Whether an error says something of the index file or this process, rather than of a value in a line."""
+    if isinstance(error, sqlite3.DatabaseError):
+        values = (sqlite3.DataError, sqlite3.IntegrityError, sqlite3.ProgrammingError, sqlite3.NotSupportedError)
+        return not isinstance(error, values)
+    return isinstance(error, (OSError, MemoryError))
 
 
 def is_corruption(error: sqlite3.DatabaseError) -> bool:

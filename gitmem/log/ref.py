@@ -56,9 +56,10 @@ class Format:
         self.content = content
         try:
             fields = json.loads(content)
-            self.format = int(fields["format"])
-            self.epoch = int(fields.get("epoch", 0))
-            self.turn = int(fields.get("turn", 0))
+            numbers = [fields["format"], fields.get("epoch", 0), fields.get("turn", 0)]
+            if any(type(number) is not int for number in numbers):
+                raise ValueError("a number is not whole")
+            self.format, self.epoch, self.turn = numbers
             publish = str(fields.get("publish", BRANCH))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise StoreError(

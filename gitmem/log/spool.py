@@ -79,8 +79,8 @@ class Entry:
 
 
 def is_name(text: str) -> bool:
-    """Whether a stream or token is safe as a path component."""
-    return bool(text) and len(text) <= 64 and text.isascii() and text.isalnum() and text == text.lower()
+    """Whether a stream or token is safe as a path component, and none of the tree's fixed names."""
+    return bool(text) and text not in ("format", "projects") and len(text) <= 64 and text.isascii() and text.isalnum() and text == text.lower()
 
 
 def parse_name(name: str) -> tuple[str, bool]:

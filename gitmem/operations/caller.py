@@ -92,6 +92,11 @@ class Caller:
         self.record_at = 0
 
     @property
+    def ids(self) -> list[str]:
+        """What it may have been addressed as: its reader identity, and its session."""
+        return [each for each in dict.fromkeys((self.reader, self.session_id)) if each]
+
+    @property
     def role(self) -> str | None:
         """The second part of the agent identity."""
         return presence.role_of(self.identity)

@@ -64,20 +64,28 @@ def cycles(thread: Mapping[str, Said]) -> set[str]:
 
 
 def _knotted(edges: Mapping[str, set[str]]) -> set[str]:
-    """The signals that cannot be put in order: those on a cycle or behind one."""
-    waiting = {id: len(names) for id, names in edges.items()}
-    later: dict[str, list[str]] = {}
+    """The signals on a cycle, or between two: what is left when the others are taken off from both ends."""
+    later: dict[str, set[str]] = {id: set() for id in edges}
     for id, names in edges.items():
         for name in names:
-            later.setdefault(name, []).append(id)
+            later[name].add(id)
+    left = _without_ends(edges, later, set(edges))
+    return _without_ends(later, edges, left)
+
+
+def _without_ends(
+    before: Mapping[str, set[str]], behind: Mapping[str, set[str]], among: set[str]
+) -> set[str]:
+    """What of `among` is left when whatever has nothing before it goes, again and again."""
+    waiting = {id: len(before[id] & among) for id in among}
     free = [id for id, count in waiting.items() if not count]
     while free:
-        id = free.pop()
-        del waiting[id]
-        for next_id in later.get(id, ()):
-            waiting[next_id] -= 1
-            if not waiting[next_id]:
-                free.append(next_id)
+        gone = free.pop()
+        del waiting[gone]
+        for id in behind[gone] & waiting.keys():
+            waiting[id] -= 1
+            if not waiting[id]:
+                free.append(id)
     return set(waiting)
 
 
@@ -151,3 +159,22 @@ def root(thread: Mapping[str, Said]) -> Said:
     """The signal whose `reply_to` is missing or lies outside; of several, the lowest `(at, bytes)`."""
     tops = [said for said in thread.values() if said.text("reply_to") not in thread]
     return min(tops or thread.values(), key=lambda said: said.line)
+
+
+class Conversation:
+    """A thread as it is read: its signals, what came before what, and its root."""
+
+    __slots__ = ("edges", "root", "said")
+
+    def __init__(self, said: Mapping[str, Said]) -> None:
+        self.said = said
+        self.edges = earlier(said)
+        self.root = root(said) if said else None
+
+    def asks(self, reader: str) -> bool:
+        """Whether a reader is a recipient of the root."""
+        return self.root is not None and reader in self.root.names("recipients")
+
+    def decision(self, reader: str) -> Said | None:
+        """A reader's standing decision."""
+        return decision(reader, self.said, self.edges)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from .. import records
 from ..log.lines import digest, format_at
 from ..log.spool import Story
-from . import causality, known_ids, mail, presence, sessions, threads
+from . import known_ids, mail, presence, sessions, threads
 from .outcome import Outcome
 from .quoting import command
 from .shape import sender_name, shown
@@ -61,16 +61,20 @@ class Count(Outcome):
         self.unread = unread
 
 
-def count(store: Store, caller: Caller | None, *, for_: str | None = None) -> Count:
+def count(store: Store, caller: Caller | None, *, for_: str | None = None, nobody: bool = False) -> Count:
     """How much is unread. Marks nothing."""
-    whose = target(store, caller, for_)
+    whose = target(store, caller, for_, nobody=nobody)
     return Count(whose.reader, len(_unread(store, whose)))
 
 
-def _unread(store: Store, whose: Target) -> dict[str, str]:
-    """Signal id → the address that it was sent to."""
-    rows = mail.unread_ids(store.db(), whose.reader, whose.session, whose.workspace, store.now())
-    return {signal_id: address for address, signal_id in rows}
+def _unread(store: Store, whose: Target) -> dict[str, list[str]]:
+    """Signal id → the addresses of this reader that it was sent to."""
+    found: dict[str, list[str]] = {}
+    for address, signal_id in mail.unread_ids(
+        store.db(), whose.reader, whose.session, whose.workspace, store.now()
+    ):
+        found.setdefault(signal_id, []).append(address)
+    return found
 
 
 def read(
@@ -78,6 +82,7 @@ def read(
     caller: Caller | None,
     *,
     for_: str | None = None,
+    nobody: bool = False,
     wu: str | None = None,
     lane: str | None = None,
     thread: str | None = None,
@@ -91,6 +96,7 @@ def read(
     """What a reader has not read, oldest first; where that is too much, priority before advisory.
 
     Args:
+        nobody: Nothing says who calls (`caller.says_nobody`): `for_` is then taken at its word, and marked.
         since: Microseconds since the epoch.
         all: Signals that were read before, too.
         limit: Signals at most.
@@ -99,42 +105,38 @@ def read(
     Returns: the signals; `mark` records the receipts, once they have been shown.
     """
     db = store.db()
-    whose = target(store, caller, for_)
+    whose = target(store, caller, for_, nobody=nobody)
     if caller is not None:
         sessions.touch(store, caller)
     unread = _unread(store, whose)
     outcome = Reading(whose, len(unread))
-    addresses = {**(_everything(db, whose) if all else {}), **unread}
-    wanted = _filtered(store, addresses, wu, lane, thread, intent, from_, since)
+    ids = set(unread)
+    if all:
+        ids |= {id for _, id in mail.all_ids(db, whose.reader, whose.session, whose.workspace)}
+    wanted = _filtered(store, ids, wu, lane, thread, intent, from_, since)
     chosen, outcome.more = _choose(db, wanted, limit, max_bytes)
-    threads_read: dict[str, dict[str, causality.Said]] = {}
+    conversations: dict[str, threads.Conversation] = {}
     for signal_id, line in chosen:
         record = records.read(line)
         if record is None:
             continue
-        fields = _fields(db, whose, signal_id, record, threads_read, unread)
+        thread_id = str(record.get("thread_id") or signal_id)
+        if thread_id not in conversations:
+            conversations[thread_id] = threads.Conversation(threads.load(db, thread_id))
+        fields = shown(record)
+        fields["delivery_state"] = _state(db, whose.reader, signal_id, conversations[thread_id])
         fields["sender_name"] = sender_name(store, record)
         _cut_message(fields, max_bytes)
         outcome.signals.append(fields)
         if signal_id in unread and whose.peek is None:
-            outcome.to_mark.append((addresses[signal_id], signal_id, digest(line)))
+            outcome.to_mark += [(address, signal_id, digest(line)) for address in unread[signal_id]]
     outcome.next = _next(outcome, for_)
     return outcome
 
 
-def _everything(db: sqlite3.Connection, whose: Target) -> dict[str, str]:
-    rows = db.execute(
-        "SELECT signal_id FROM broadcast WHERE sender <> :reader UNION SELECT s.signal_id FROM signal s"
-        " JOIN line l ON l.id = s.line, json_each(l.body, '$.recipients') r"
-        " WHERE NOT s.broadcast AND r.value IN (:reader, :session) AND s.sender <> :reader",
-        {"reader": whose.reader, "session": whose.session or whose.reader},
-    )
-    return {row[0]: whose.reader for row in rows}
-
-
 def _filtered(
     store: Store,
-    wanted: dict[str, str],
+    wanted: set[str],
     wu: str | None,
     lane: str | None,
     thread: str | None,
@@ -151,8 +153,8 @@ def _filtered(
     found = []
     for signal_id in wanted:
         row = db.execute(
-            "SELECT at, interrupt, wu_id, lane, thread, intent, sender, sender_session FROM signal"
-            " WHERE signal_id = ? ORDER BY at LIMIT 1",
+            "SELECT s.at, interrupt, wu_id, lane, thread, intent, sender, sender_session FROM signal s"
+            " JOIN line l ON l.id = s.line WHERE signal_id = ? ORDER BY l.body LIMIT 1",
             (signal_id,),
         ).fetchone()
         at, interrupt, has_wu, has_lane, has_thread, has_intent, sender, session = row
@@ -187,27 +189,12 @@ def _choose(
     return [(signal_id, line) for _, signal_id, line in sorted(chosen)], len(wanted) - len(chosen)
 
 
-def _fields(
-    db: sqlite3.Connection,
-    whose: Target,
-    signal_id: str,
-    record: dict[str, object],
-    threads_read: dict[str, dict[str, causality.Said]],
-    unread: dict[str, str],
-) -> dict[str, object]:
-    thread_id = str(record.get("thread_id") or signal_id)
-    if thread_id not in threads_read:
-        threads_read[thread_id] = threads.load(db, thread_id)
-    thread = threads_read[thread_id]
-    fields = shown(record)
-    recorded = None if signal_id in unread else "delivered"
-    if signal_id in thread:
-        edges = causality.earlier(thread)
-        root = causality.root(thread)
-        recorded = threads.receipts(db, signal_id).get(whose.reader, recorded)
-        recorded = threads.delivery_state(whose.reader, thread[signal_id], root, thread, edges, recorded)
-    fields["delivery_state"] = recorded
-    return fields
+def _state(db: sqlite3.Connection, reader: str, signal_id: str, found: threads.Conversation) -> str | None:
+    """A reader's receipt for a signal; None where it has none."""
+    recorded = threads.receipts(db, signal_id).get(reader)
+    if signal_id not in found.said:
+        return recorded
+    return threads.delivery_state(reader, found.said[signal_id], found, recorded)
 
 
 def _cut_message(fields: dict[str, object], max_bytes: int) -> None:
@@ -255,9 +242,12 @@ def mark(store: Store, reading: Reading) -> int:
         }
         lines.append(store.line("receipt", fields))
     caller = reading.target.caller
+    if caller is not None:
+        lines += sessions.keepalive(store, caller)
     author = caller.author if caller else f"{reading.reader} <{reading.reader}@gitmem>"
     name = (caller.name if caller else None) or reading.reader
-    subject = f"{name} read {len(lines)} signal{'s' if len(lines) > 1 else ''}"
+    count = len(reading.to_mark)
+    subject = f"{name} read {count} signal{'s' if count > 1 else ''}"
     trailers = [("Agent", reading.reader)]
     store.record(lines, Story(author, subject, "", trailers), rides=True)
-    return len(lines)
+    return count

@@ -47,5 +47,8 @@ def find_id(db: sqlite3.Connection, text: str, *, writing: bool = False) -> str:
 
 def thread_of(db: sqlite3.Connection, id: str) -> str:
     """The thread that a thread id or a signal id stands for."""
-    row = db.execute("SELECT thread FROM signal WHERE signal_id = ? ORDER BY at LIMIT 1", (id,)).fetchone()
+    row = db.execute(
+        "SELECT s.thread FROM signal s JOIN line l ON l.id = s.line WHERE s.signal_id = ? ORDER BY l.body LIMIT 1",
+        (id,),
+    ).fetchone()
     return str(row[0]) if row else id

@@ -23,10 +23,14 @@ DDL = (
     " sender_session TEXT, intent TEXT, interrupt TEXT, wu_id TEXT, lane TEXT, broadcast INTEGER)",
     "CREATE INDEX signal_id ON signal (signal_id)",
     "CREATE INDEX signal_thread ON signal (thread)",
-    "CREATE TABLE mail (reader TEXT, signal_id TEXT, workspace TEXT, PRIMARY KEY (reader, signal_id))"
-    " WITHOUT ROWID",
-    "CREATE TABLE broadcast (seq INTEGER PRIMARY KEY, signal_id TEXT UNIQUE, at TEXT, sender TEXT,"
+    # Of an id with several lines every line counts: the rows are then the same in whatever order they came.
+    "CREATE TABLE mail (reader TEXT, signal_id TEXT, workspace TEXT, unread INTEGER,"
+    " PRIMARY KEY (reader, signal_id, workspace)) WITHOUT ROWID",
+    "CREATE INDEX mail_unread ON mail (reader, signal_id, workspace) WHERE unread",
+    # `line` counts up in the order of arrival.
+    "CREATE TABLE broadcast (line INTEGER PRIMARY KEY, signal_id TEXT, at TEXT, sender TEXT,"
     " sender_session TEXT, workspace TEXT)",
+    "CREATE INDEX broadcast_id ON broadcast (signal_id)",
     # A reply has read what it answers: such a row has the state `replied`.
     "CREATE TABLE receipt (reader TEXT, signal_id TEXT, state TEXT, digest TEXT, at TEXT,"
     " PRIMARY KEY (reader, signal_id, state, digest)) WITHOUT ROWID",
@@ -56,7 +60,7 @@ def add(db: sqlite3.Connection, rows: Sequence[Row]) -> None:
     )
     read = [(str(reader), str(signal_id)) for reader, signal_id, *_ in receipts]
     broadcasts = _add_signals(db, signals)
-    db.executemany("DELETE FROM mail WHERE reader = ? AND signal_id = ?", read)
+    db.executemany("UPDATE mail SET unread = 0 WHERE reader = ? AND signal_id = ?", read)
     behind.update(reader for reader, _ in read)
     for signal_id in broadcasts:  # their receipts may have come before them
         rows_of = db.execute("SELECT reader FROM receipt WHERE signal_id = ?", (signal_id,))
@@ -99,15 +103,11 @@ def _add_signals(db: sqlite3.Connection, signals: Sequence[Row]) -> list[str]:
     values, mail, broadcasts = [], [], []
     for row in signals:
         record = row.record
-        signal_id, sender, workspace = (
-            record["signal_id"],
-            record["sender_identity"],
-            record.get("workspace_id"),
-        )
-        thread = record.get("thread_id") or signal_id
+        signal_id, sender, session = (record.get(key) for key in _SAID)
+        workspace = record.get("workspace_id") or ""
         recipients = record.get("recipients")
         values.append(
-            (row.id, signal_id, thread, record["at"], sender, record.get("sender_session"),
+            (row.id, signal_id, record.get("thread_id") or signal_id, record["at"], sender, session,
              record.get("intent") or "INFO", record.get("interrupt_class"), record.get("wu_id"),
              record.get("lane"), not recipients)
         )  # fmt: skip
@@ -115,23 +115,27 @@ def _add_signals(db: sqlite3.Connection, signals: Sequence[Row]) -> list[str]:
             own = _writers(row)
             mail += [(to, signal_id, workspace, to, signal_id) for to in recipients if to not in own]
         else:
-            broadcasts.append((signal_id, record["at"], sender, record.get("sender_session"), workspace))
+            broadcasts.append((row.id, signal_id, record["at"], sender, session, workspace))
     db.executemany("INSERT INTO signal VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
     db.executemany(
-        "INSERT OR IGNORE INTO mail SELECT ?, ?, ?"
-        " WHERE NOT EXISTS (SELECT 1 FROM receipt WHERE reader = ? AND signal_id = ?)",
+        "INSERT OR IGNORE INTO mail VALUES (?, ?, ?,"
+        " NOT EXISTS (SELECT 1 FROM receipt WHERE reader = ? AND signal_id = ?))",
         mail,
     )
-    db.executemany(
-        "INSERT INTO broadcast (signal_id, at, sender, sender_session, workspace) VALUES (?, ?, ?, ?, ?)"
-        " ON CONFLICT (signal_id) DO UPDATE SET at = excluded.at WHERE excluded.at < broadcast.at",
-        broadcasts,
-    )
-    return [str(signal_id) for signal_id, *_ in broadcasts]
+    db.executemany("INSERT INTO broadcast VALUES (?, ?, ?, ?, ?, ?)", broadcasts)
+    return [str(signal_id) for _, signal_id, *_ in broadcasts]
 
 
+_SAID = ("signal_id", "sender_identity", "sender_session")
+OURS = "(:workspace IS NULL OR workspace IN ('', :workspace))"
+DIRECTED = (
+    "SELECT reader, signal_id FROM mail WHERE reader IN (:reader, :session,"
+    f" (SELECT harness_session FROM session WHERE session_id = :session)) AND {OURS}"
+)
+BROADCAST = "SELECT DISTINCT :reader, b.signal_id"
+ANOTHERS = f"AND b.sender_session IS NOT :session AND {OURS}"
 UNREAD_BROADCASTS = (
-    "FROM broadcast b WHERE b.seq > :cursor AND b.at >= :oldest AND b.sender <> :reader"
+    "FROM broadcast b WHERE b.line > :cursor AND b.at >= :oldest AND b.sender <> :reader"
     " AND NOT EXISTS (SELECT 1 FROM receipt r WHERE r.reader = :reader AND r.signal_id = b.signal_id)"
 )
 
@@ -142,8 +146,8 @@ def _advance(db: sqlite3.Connection, reader: str) -> None:
     if found is None:
         return
     values = {"reader": reader, "oldest": found[0], "cursor": found[1]}
-    (last,) = db.execute("SELECT coalesce(max(seq), 0) FROM broadcast").fetchone()
-    unread = db.execute(f"SELECT b.seq {UNREAD_BROADCASTS} ORDER BY b.seq LIMIT 1", values).fetchone()
+    (last,) = db.execute("SELECT coalesce(max(line), 0) FROM broadcast").fetchone()
+    unread = db.execute(f"SELECT b.line {UNREAD_BROADCASTS} ORDER BY b.line LIMIT 1", values).fetchone()
     db.execute("UPDATE reader SET cursor = ? WHERE reader = ?", (unread[0] - 1 if unread else last, reader))
 
 
@@ -164,13 +168,17 @@ def unread_ids(
     values = {"reader": reader, "session": session or reader, "oldest": oldest, "cursor": cursor,
               "workspace": workspace}  # fmt: skip
     return db.execute(
-        "SELECT reader, signal_id FROM mail WHERE reader IN (:reader, :session,"
-        " (SELECT harness_session FROM session WHERE session_id = :session))"
-        " AND (workspace IS NULL OR :workspace IS NULL OR workspace = :workspace)"
-        f" UNION ALL SELECT :reader, b.signal_id {UNREAD_BROADCASTS}"
-        " AND b.sender_session IS NOT :session"
-        " AND (b.workspace IS NULL OR :workspace IS NULL OR b.workspace = :workspace)",
-        values,
+        f"{DIRECTED} AND unread UNION {BROADCAST} {UNREAD_BROADCASTS} {ANOTHERS}", values
+    ).fetchall()
+
+
+def all_ids(
+    db: sqlite3.Connection, reader: str, session: str | None, workspace: str | None
+) -> list[tuple[str, str]]:
+    """The same of everything that was ever for a reader, read or not."""
+    values = {"reader": reader, "session": session or reader, "workspace": workspace}
+    return db.execute(
+        f"{DIRECTED} UNION {BROADCAST} FROM broadcast b WHERE b.sender <> :reader {ANOTHERS}", values
     ).fetchall()
 
 

@@ -76,7 +76,7 @@ def whoami(store: Store, caller: Caller) -> WhoAmI:
     """The caller as others see it, and how much it has not read."""
     found = presence.one(store, caller.session_id) if caller.session_id else None
     unread = mail.unread_ids(store.db(), caller.reader, caller.session_id, caller.workspace, store.now())
-    outcome = WhoAmI(caller, found, len(unread))
+    outcome = WhoAmI(caller, found, len({id for _, id in unread}))
     outcome.next += ["gitmem inbox", "gitmem roster"] if unread else ["gitmem roster"]
     if found is not None and found.asked != found.name and outcome.remark is None:
         outcome.remark = (
@@ -101,7 +101,8 @@ def headline(one: Presence) -> str:
 
 
 def _unread(db: sqlite3.Connection, one: Presence, now: int) -> int:
-    return len(mail.unread_ids(db, one.reader, one.session_id, one.record.get("workspace_id"), now))
+    rows = mail.unread_ids(db, one.reader, one.session_id, one.record.get("workspace_id"), now)
+    return len({id for _, id in rows})
 
 
 def _next(found: Sequence[Presence], query: str | None, all: bool) -> list[str]:

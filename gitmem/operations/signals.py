@@ -211,7 +211,7 @@ def _recipients(
         return addressing.resolve(store, to, caller=caller, allow_unseen=allow_unseen, fuzzy=fuzzy)
     if answered is not None:
         members = [answered.text("sender_identity") or ""]
-        if answered.is_by(caller.reader):  # a second word on one's own signal goes where the first went
+        if any(answered.is_by(each) for each in caller.ids):  # a second word goes where the first went
             members = answered.names("recipients")
     elif said:
         root = causality.root(said)
@@ -225,16 +225,16 @@ def _recipients(
         )
     else:
         return []
-    own = (caller.reader, caller.session_id)
-    return addressing.known(store, [each for each in dict.fromkeys(members) if each and each not in own])
+    others = [each for each in dict.fromkeys(members) if each and each not in caller.ids]
+    # Where only oneself is in it the word stays there: nobody means everybody in a record.
+    return addressing.known(store, others or [each for each in members if each])
 
 
 def _after(db: sqlite3.Connection, caller: Caller, said: dict[str, Said], answered: Said | None) -> list[str]:
     if not said:
         return []
-    readers = [each for each in (caller.reader, caller.session_id) if each]
-    marks = ", ".join("?" * len(readers))
-    read = {row[0] for row in db.execute(f"SELECT signal_id FROM receipt WHERE reader IN ({marks})", readers)}
+    has_receipt = "SELECT 1 FROM receipt WHERE reader = ? AND signal_id = ? LIMIT 1"
+    read = {id for id in said if any(db.execute(has_receipt, (each, id)).fetchone() for each in caller.ids)}
     return causality.seen_before(caller.reader, said, read, answered.id if answered else None)
 
 

@@ -25,13 +25,13 @@ class Target:
         self.remark: str | None = None
 
 
-def target(store: Store, caller: Caller | None, for_: str | None) -> Target:
+def target(store: Store, caller: Caller | None, for_: str | None, *, nobody: bool) -> Target:
     """Whose inbox is meant.
 
     Args:
         caller: Who calls, or None where that is not clear.
-        for_: A reader to look for. For another one than the caller it is a peek, which marks nothing;
-            where nothing says who calls, it is taken at its word.
+        for_: A reader to look for. For another one than the caller it is a peek, which marks nothing.
+        nobody: Nothing says who calls: then `for_` is taken at its word.
     """
     if for_ is None:
         if caller is None:
@@ -45,12 +45,12 @@ def target(store: Store, caller: Caller | None, for_: str | None) -> Target:
     resolved = addressing.reader_of(store, for_)
     latest = presence.latest_of(store.db(), resolved.address) or {}
     found = Target(resolved.address, latest.get("session_id"), latest.get("workspace_id"))
-    somebody = caller if caller is not None and caller.source != "nobody" else None
+    somebody = None if nobody else caller
     if resolved.resolved_by == "fuzzy":
         found.peek = (
             f"{for_} was taken for {resolved.display_name or resolved.address}: a look, nothing is marked."
         )
-    elif somebody is not None and resolved.address not in (somebody.reader, somebody.session_id):
+    elif not nobody and (somebody is None or resolved.address not in (somebody.reader, somebody.session_id)):
         found.peek = (
             f"This is the inbox of {resolved.display_name or resolved.address}: a look, nothing is marked."
         )

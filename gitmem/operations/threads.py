@@ -6,6 +6,7 @@ from .. import records
 from ..errors import UsageError
 from ..log.lines import digest
 from . import causality, presence
+from .causality import Conversation as Conversation
 from .causality import Said
 from .known_ids import find_id, thread_of
 from .outcome import Outcome
@@ -141,47 +142,37 @@ def receipts(db: sqlite3.Connection, signal_id: str) -> dict[str, str]:
     return found
 
 
-def delivery_state(
-    reader: str,
-    said: Said,
-    root: Said,
-    thread: Mapping[str, Said],
-    edges: Mapping[str, set[str]],
-    recorded: str | None,
-) -> str | None:
+def delivery_state(reader: str, said: Said, found: Conversation, recorded: str | None) -> str | None:
     """A reader's receipt for a signal, promoted by its decision where it is a recipient."""
-    answers = [
-        each
-        for each in thread.values()
-        if each.intent in causality.DECISIONS and each.is_by(reader) and (each.text("reply_to") == said.id)
-    ]
     standing = None
-    if reader in root.names("recipients") and said is root:
-        standing = causality.decision(reader, thread, edges)
-    elif reader in said.names("recipients") or reader in root.names("recipients"):
-        standing = causality.latest(answers, edges)
+    if said is found.root and found.asks(reader):
+        standing = found.decision(reader)
+    elif found.asks(reader) or reader in said.names("recipients"):
+        answers = [
+            each
+            for each in found.said.values()
+            if each.text("reply_to") == said.id and each.intent in causality.DECISIONS and each.is_by(reader)
+        ]
+        standing = causality.latest(answers, found.edges)
     if standing is None:
         return recorded
     return STATES.get(standing.intent, "delivered")
 
 
-def _recipients(
-    store: Store, db: sqlite3.Connection, thread: Mapping[str, Said], root: Said
-) -> list[Recipient]:
-    edges = causality.earlier(thread)
+def _recipients(db: sqlite3.Connection, found: Conversation, root: Said) -> list[Recipient]:
     names = presence.names_by_reader(db)
     recorded = receipts(db, root.id)
-    found = []
+    outcomes = []
     for identity in dict.fromkeys(root.names("recipients")):
         each = Recipient(identity, names.get(identity))
-        standing = causality.decision(identity, thread, edges)
+        standing = found.decision(identity)
         if standing is not None:
             each.decision = standing.intent.lower()
             each.signal_id = standing.id
-            each.stale = standing.intent == "AGREE" and _is_stale(identity, standing, thread, edges)
-        each.delivery_state = delivery_state(identity, root, root, thread, edges, recorded.get(identity))
-        found.append(each)
-    return found
+            each.stale = standing.intent == "AGREE" and _is_stale(identity, standing, found.said, found.edges)
+        each.delivery_state = delivery_state(identity, root, found, recorded.get(identity))
+        outcomes.append(each)
+    return outcomes
 
 
 def _is_stale(reader: str, agreed: Said, thread: Mapping[str, Said], edges: Mapping[str, set[str]]) -> bool:
@@ -192,15 +183,15 @@ def _is_stale(reader: str, agreed: Said, thread: Mapping[str, Said], edges: Mapp
     )
 
 
-def _open(store: Store, id: str) -> tuple[sqlite3.Connection, str, dict[str, Said], Said]:
+def _open(store: Store, id: str) -> tuple[sqlite3.Connection, str, Conversation, Said]:
     db = store.db()
     thread_id = thread_of(db, find_id(db, id))
-    thread = load(db, thread_id)
-    if not thread:
+    found = Conversation(load(db, thread_id))
+    if found.root is None:
         raise UsageError(
             f"No signal of the thread {thread_id} can be read.", code="unknown-id", next=["gitmem doctor"]
         )
-    return db, thread_id, thread, causality.root(thread)
+    return db, thread_id, found, found.root
 
 
 def thread(store: Store, id: str) -> Thread:
@@ -208,16 +199,15 @@ def thread(store: Store, id: str) -> Thread:
 
     Raises: UsageError where the log has no such id.
     """
-    db, thread_id, said_by_id, root = _open(store, id)
-    edges = causality.earlier(said_by_id)
-    outcome = Thread(thread_id, root.id, _recipients(store, db, said_by_id, root))
-    outcome.ambiguous = ambiguous(db, said_by_id)
-    for said in causality.in_order(said_by_id, edges):
+    db, thread_id, found, root = _open(store, id)
+    outcome = Thread(thread_id, root.id, _recipients(db, found, root))
+    outcome.ambiguous = ambiguous(db, found.said)
+    for said in causality.in_order(found.said, found.edges):
         fields = shown(said.record)
         fields["sender_name"] = sender_name(store, said.record)
         recorded = receipts(db, said.id)
         states = {
-            reader: delivery_state(reader, said, root, said_by_id, edges, recorded.get(reader))
+            reader: delivery_state(reader, said, found, recorded.get(reader))
             for reader in said.names("recipients")
         }
         fields["delivery"] = {reader: state for reader, state in states.items() if state}
@@ -237,7 +227,7 @@ def converged(store: Store, id: str, *, strict: bool = False) -> Converged:
 
     Raises: UsageError where the thread is unknown or its root has no recipients.
     """
-    db, thread_id, thread, root = _open(store, id)
+    db, thread_id, found, root = _open(store, id)
     if not root.names("recipients"):
         raise UsageError(
             f"The root of {thread_id} is a broadcast: nobody in particular was asked, so nobody can converge.",
@@ -245,8 +235,8 @@ def converged(store: Store, id: str, *, strict: bool = False) -> Converged:
             code="no-recipients",
             next=[command("gitmem", "thread", thread_id)],
         )
-    outcome = Converged(thread_id, root.id, _recipients(store, db, thread, root), strict=strict)
-    outcome.ambiguous = ambiguous(db, thread)
+    outcome = Converged(thread_id, root.id, _recipients(db, found, root), strict=strict)
+    outcome.ambiguous = ambiguous(db, found.said)
     outcome.converged = outcome.converged and not outcome.ambiguous
     outcome.commit = store.index.tip
     outcome.next = _next_of(outcome)

@@ -213,7 +213,8 @@ def _parsed(line: bytes) -> dict[str, Any] | None:
         return None
     try:
         text = line.decode()
-        datetime.fromisoformat(text[7:34])
+        if not _is_time(text[7:34]):
+            return None
         record, end = decode(text)
     except (ValueError, RecursionError):
         return None
@@ -222,6 +223,16 @@ def _parsed(line: bytes) -> dict[str, Any] | None:
     if record.get("at") != text[7:34] or ("\\u" in text and not carried(record)):
         return None
     return record
+
+
+def _is_time(text: str) -> bool:
+    """Whether it is the fixed-width form of a time since 1970, as `log.lines` has it. ValueError for no such day."""
+    digits = text[:4] + text[5:7] + text[8:10] + text[11:13] + text[14:16] + text[17:19] + text[20:26]
+    rest = text[4:5] + text[7:8] + text[10:11] + text[13:14] + text[16:17] + text[19:20] + text[26:]
+    if rest != "--T::.Z" or not (digits.isascii() and digits.isdecimal()) or digits < "1970":
+        return False
+    datetime.fromisoformat(text)
+    return True
 
 
 def _decoder() -> Callable[[str], tuple[Any, int]]:

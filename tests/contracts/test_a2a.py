@@ -457,3 +457,55 @@ def test_an_own_broadcast_stays_ones_own_with_a_new_identity(world: World) -> No
     sessions.change(late.store, late.caller, agent_identity=A)
 
     assert messages(late) == []
+
+
+def test_a_second_word_on_ones_own_letter_is_no_broadcast(world: World) -> None:
+    """Where only oneself is in a conversation, the word stays there."""
+    late, b = world.agent(name="Late"), world.agent(B)
+    note = late.signals.send("note to self", to=["Late"])
+    from gitmem.operations import sessions
+
+    sessions.change(late.store, late.caller, agent_identity=A)
+    late.signals.reply(str(note.signal["signal_id"]), "private follow-up")
+
+    assert messages(b) == []
+
+
+def test_everything_shows_what_was_sent_here_and_no_receipt_that_is_not(world: World) -> None:
+    """`all` keeps to the workspace, and says delivered only of what was."""
+    a = world.agent(A, workspace="red")
+    b = world.agent(B, workspace="blue")
+    a.signals.send("red")
+    a.signals.send("to b", to=[B])
+    b.inbox(mark=False)
+    shown = b.inbox(mark=False, all=True).signals
+
+    assert [(each["message"], each["delivery_state"]) for each in shown] == []
+
+
+def test_one_key_from_two_sessions_counts_the_same_in_every_order(world: World) -> None:
+    """Also where one of them has a workspace and the other has none."""
+    from gitmem import records
+    from gitmem.index import catch_up, schema
+    from gitmem.operations import mail, views
+
+    a, b = world.agent(A), world.agent(A, workspace="red")
+    reader = world.agent(B, workspace="blue")
+    for log in (a, b):
+        line = log.store.line(
+            "signal",
+            {"schema_version": "A2A.V1", "signal_id": "sig-same", "sender_identity": A, "message": "x",
+             "recipients": [B], "idempotency_key": "k", "thread_id": "thread-x",
+             "workspace_id": log.caller.workspace, "sender_session": log.caller.session_id},
+        )  # fmt: skip
+        log.store.record([line], Story("x <x>", "x"))
+    lines = [body.encode() for (body,) in reader.store.db().execute("SELECT body FROM line ORDER BY id")]
+    counts = []
+    for order in (lines, lines[::-1]):
+        index = schema.in_memory(views.VIEWS, records.read)
+        index.reshape()
+        for line in order:
+            catch_up.add_lines(index, 1, [line])
+        counts.append(sorted(mail.unread_ids(index.db, B, None, "blue", world.now())))
+
+    assert counts[0] == counts[1] == [(B, "sig-same")]

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gitmem import records
+from gitmem.log import lines
 
 AT = 1_795_291_200_123_456
 
@@ -104,3 +105,23 @@ def test_a_bad_line_costs_that_line_and_is_explained(line: bytes, sentence: str)
 def test_no_bytes_break_the_reader(line: bytes) -> None:
     """Reading never raises, and explains exactly what it does not give."""
     assert (records.read(line) is None) == (records.problem(line) is not None)
+
+
+_TIME = "2026-11-21T20:00:00.123456Z"
+_time = st.one_of(
+    st.tuples(st.integers(0, 26), st.sampled_from("0123456789-:.,TZ W\u0661")).map(
+        lambda change: _TIME[: change[0]] + change[1] + _TIME[change[0] + 1 :]
+    ),
+    st.sampled_from(["1969-12-31T23:59:59.999999Z", "2026-W47-6T20:00:00.123456Z", "2026-02-30T20:00:00.123456Z",
+                     "0001-01-01T00:00:00.000000Z", "9999-12-31T23:59:59.999999Z", "2026-11-21T24:00:00.000000Z"]),
+)  # fmt: skip
+
+
+@settings(max_examples=400)
+@given(_time)
+def test_no_time_is_read_that_the_log_refuses(at: str) -> None:
+    """A line that one reader takes and another chokes on would stop every clone that it reaches."""
+    line = records.line("name", 1_793_000_000_000_000, {"name": "Planck", "event": "add"})
+    changed = line[:7] + at.encode() + line[34:]
+
+    assert records.read(changed) is None or lines.problem(changed) is None
