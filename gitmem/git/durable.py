@@ -47,12 +47,15 @@ def make_folder(path: str) -> bool:
 
 
 def break_stale_lock(common: str, ref: str, age_seconds: float) -> bool:
-    """Remove the ref's `.lock` file if it was last written longer ago than that."""
+    """Remove the ref's `.lock` file if it was last written longer ago than that, or as far in the future.
+
+    A clock that was set back must not keep a lock of the dead for as long as it was ahead.
+    """
     import time
 
     path = os.path.join(common, ref) + ".lock"
     try:
-        if time.time() - os.stat(path).st_mtime <= age_seconds:
+        if abs(time.time() - os.stat(path).st_mtime) <= age_seconds:
             return False
         os.unlink(path)
     except OSError:

@@ -18,18 +18,18 @@ from .objects import (
     EMPTY_TREE,
     format_commit,
     format_tree,
-    parse_commit,
     parse_tree,
     path_parts,
     plain_mode,
 )
 from .port import FILE_MODE, TREE_MODE, Entry
+from .repository import Repository
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from .port import Commit, Draft
+    from .port import Draft
 
     Folder = dict[str, "Entry | Folder"]
 
@@ -48,11 +48,11 @@ _DAMAGED = (
 )
 
 
-class DulwichGit:
+class DulwichGit(Repository):
     """One repository in this process. Not for several threads at once."""
 
     def __init__(self, common: str) -> None:
-        self.common = common
+        super().__init__(common)
         self._objects = os.path.join(common, "objects")
         self._packs = DiskObjectStore(self._objects)
         self._trees: dict[str, dict[str, Entry]] = {}
@@ -61,32 +61,9 @@ class DulwichGit:
         """The commit that a ref names now, or None."""
         return loose_ref.tip_of(self.common, ref)
 
-    def refs(self, prefix: str) -> dict[str, str]:
-        """Every ref whose full name starts with `prefix` (which ends in `/`), with its target."""
-        return queries.refs_below(self.common, prefix)
-
-    def has(self, oid: str) -> bool:
-        """Whether the object is in this repository, and whole enough to be read."""
-        try:
-            self._object(oid)
-        except KeyError:
-            return False
-        return True
-
     def tree(self, oid: str) -> dict[str, Entry]:
         """One level of a tree. KeyError where the object is missing."""
         return dict(self._tree(oid))
-
-    def blob(self, oid: str) -> bytes:
-        """The content of a file. KeyError where the object is missing."""
-        return self._typed(oid, b"blob")
-
-    def commit(self, oid: str) -> Commit:
-        """KeyError where the object is missing or is no commit."""
-        try:
-            return parse_commit(self._typed(oid, b"commit"))
-        except ValueError:
-            raise KeyError(oid) from None
 
     def history(self, tip: str, without: Iterable[str] = ()) -> list[str]:
         """Commits that `tip` reaches and none of `without` does, parents before children.
@@ -145,22 +122,6 @@ class DulwichGit:
         (new,) = self.write([draft], old)
         return new if self.swap(ref, old, new, why) else None
 
-    def drop(self, ref: str, old: str) -> bool:
-        """Delete a ref that is at `old`. False where it is elsewhere or locked."""
-        return queries.delete_ref(self.common, ref, old)
-
-    def config(self, pattern: str) -> dict[str, str]:
-        """The last value of every config key that matches the extended regular expression."""
-        return queries.read_config(self.common, pattern)
-
-    def version(self) -> str:
-        """The version of the git program."""
-        return queries.version(self.common)
-
-    def break_stale_lock(self, ref: str, age_seconds: float) -> bool:
-        """Remove the ref's `.lock` if it is older than that. Only the holder of our own lock may ask."""
-        return durable.break_stale_lock(self.common, ref, age_seconds)
-
     def close(self) -> None:
         """Close the packs. A later read opens them again."""
         self._packs.close()
@@ -186,12 +147,6 @@ class DulwichGit:
         if os.path.isfile(os.path.join(self._objects, oid[:2], oid[2:])):
             return True
         return self._packs.contains_packed(ObjectID(oid.encode("ascii")))
-
-    def _typed(self, oid: str, kind: bytes) -> bytes:
-        found, data = self._object(oid)
-        if found != kind:
-            raise KeyError(oid)
-        return data
 
     def _tree(self, oid: str) -> dict[str, Entry]:
         """As `tree`, but shared: an append touches the same few trees as the one before."""

@@ -8,53 +8,31 @@ from __future__ import annotations
 
 from ..errors import StoreError
 from . import durable, queries, run
-from .objects import ZERO, parse_commit, parse_tree
+from .objects import ZERO, parse_tree
+from .repository import Repository
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from .child import Child
-    from .port import Commit, Draft, Entry
+    from .port import Draft, Entry
 
 
-class PlumbingGit:
+class PlumbingGit(Repository):
     """One repository through git's own commands. Not for several threads at once."""
 
     def __init__(self, common: str) -> None:
-        self.common = common
+        super().__init__(common)
         self._reader: Child | None = None
 
     def tip(self, ref: str) -> str | None:
         """The commit that a ref names now, or None."""
         return queries.tip_of(self.common, ref)
 
-    def refs(self, prefix: str) -> dict[str, str]:
-        """Every ref whose full name starts with `prefix` (which ends in `/`), with its target."""
-        return queries.refs_below(self.common, prefix)
-
-    def has(self, oid: str) -> bool:
-        """Whether the object is in this repository, and whole enough to be read."""
-        try:
-            self._object(oid)
-        except KeyError:
-            return False
-        return True
-
     def tree(self, oid: str) -> dict[str, Entry]:
         """One level of a tree. KeyError where the object is missing."""
         return parse_tree(self._typed(oid, b"tree"))
-
-    def blob(self, oid: str) -> bytes:
-        """The content of a file. KeyError where the object is missing."""
-        return self._typed(oid, b"blob")
-
-    def commit(self, oid: str) -> Commit:
-        """KeyError where the object is missing or is no commit."""
-        try:
-            return parse_commit(self._typed(oid, b"commit"))
-        except ValueError:
-            raise KeyError(oid) from None
 
     def history(self, tip: str, without: Iterable[str] = ()) -> list[str]:
         """Commits that `tip` reaches and none of `without` does, parents before children.
@@ -117,22 +95,6 @@ class PlumbingGit:
         """Move a ref from `old` (None: it must not exist) to `new`, and say `why` in its reflog."""
         return queries.update_ref(self.common, ref, old, new, why)
 
-    def drop(self, ref: str, old: str) -> bool:
-        """Delete a ref that is at `old`. False where it is elsewhere or locked."""
-        return queries.delete_ref(self.common, ref, old)
-
-    def config(self, pattern: str) -> dict[str, str]:
-        """The last value of every config key that matches the extended regular expression."""
-        return queries.read_config(self.common, pattern)
-
-    def version(self) -> str:
-        """The version of the git program."""
-        return queries.version(self.common)
-
-    def break_stale_lock(self, ref: str, age_seconds: float) -> bool:
-        """Remove the ref's `.lock` if it is older than that. Only the holder of our own lock may ask."""
-        return durable.break_stale_lock(self.common, ref, age_seconds)
-
     def close(self) -> None:
         """End the reading child. A later read starts another."""
         child, self._reader = self._reader, None
@@ -144,12 +106,6 @@ class PlumbingGit:
         from .fast_import import feed
 
         return feed(self.common, queries.DURABLE, chunks, queries.REFLOG_IDENTITY)
-
-    def _typed(self, oid: str, kind: bytes) -> bytes:
-        found, data = self._object(oid)
-        if found != kind:
-            raise KeyError(oid)
-        return data
 
     def _object(self, oid: str) -> tuple[bytes, bytes]:
         """Kind and content of an object, from the child; from a new one where it died."""

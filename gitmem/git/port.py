@@ -140,9 +140,6 @@ class Git(Protocol):
         When it is not None, the ref has been moved and what it reached before is still reached.
         """
 
-    def drop(self, ref: str, old: str) -> bool:
-        """Delete a ref that is at `old`. False where it is elsewhere or locked."""
-
     def config(self, pattern: str) -> dict[str, str]:
         """The last value of every config key that matches the extended regular expression.
 

@@ -62,14 +62,6 @@ def update_ref(common: str, ref: str, old: str | None, new: str, why: str) -> bo
     return moved
 
 
-def delete_ref(common: str, ref: str, old: str) -> bool:
-    """Delete a ref that is at `old`. False where it is elsewhere or locked."""
-    gone = _update_ref(common, ["-d", ref, old])
-    if gone:
-        durable.fsync_ref_dir(common, ref, created=False)
-    return gone
-
-
 def _update_ref(common: str, args: list[str]) -> bool:
     done = run.run(
         common,

@@ -1,0 +1,62 @@
+"""What both implementations of the port do alike: ask git itself, and read objects by their kind."""
+
+from __future__ import annotations
+
+from . import durable, queries
+from .objects import parse_commit
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .port import Commit
+
+
+class Repository:
+    """A repository by its common git folder. A subclass says how an object is found."""
+
+    def __init__(self, common: str) -> None:
+        self.common = common
+
+    def refs(self, prefix: str) -> dict[str, str]:
+        """Every ref whose full name starts with `prefix` (which ends in `/`), with its target."""
+        return queries.refs_below(self.common, prefix)
+
+    def has(self, oid: str) -> bool:
+        """Whether the object is in this repository, and whole enough to be read."""
+        try:
+            self._object(oid)
+        except KeyError:
+            return False
+        return True
+
+    def blob(self, oid: str) -> bytes:
+        """The content of a file. KeyError where the object is missing."""
+        return self._typed(oid, b"blob")
+
+    def commit(self, oid: str) -> Commit:
+        """KeyError where the object is missing or is no commit."""
+        try:
+            return parse_commit(self._typed(oid, b"commit"))
+        except ValueError:
+            raise KeyError(oid) from None
+
+    def config(self, pattern: str) -> dict[str, str]:
+        """The last value of every config key that matches the extended regular expression."""
+        return queries.read_config(self.common, pattern)
+
+    def version(self) -> str:
+        """The version of the git program."""
+        return queries.version(self.common)
+
+    def break_stale_lock(self, ref: str, age_seconds: float) -> bool:
+        """Remove the ref's `.lock` if it is older than that. Only the holder of our own lock may ask."""
+        return durable.break_stale_lock(self.common, ref, age_seconds)
+
+    def _typed(self, oid: str, kind: bytes) -> bytes:
+        found, data = self._object(oid)
+        if found != kind:
+            raise KeyError(oid)
+        return data
+
+    def _object(self, oid: str) -> tuple[bytes, bytes]:
+        """An object's kind and content. KeyError where it is missing or damaged."""
+        raise NotImplementedError
