@@ -9,6 +9,7 @@ from gitmem.errors import GitmemError, StoreError, UsageError
 from .render import out
 from .render.as_json import as_json
 from .render.out import harmless
+from .usage import as_each, usage_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -66,6 +67,7 @@ def report(error: Exception, args: Sequence[str]) -> int:
             hint="What was acknowledged before is kept. The report on standard error helps to mend it.",
             next=["gitmem doctor"],
         )
+    as_each(known, args)
     known.next = known.next or [_usual_next(known, args)]
     # What was said already is an answer: a second document would spoil it for a JSON reader.
     if wants_json(args) and not out.has_said():
@@ -100,7 +102,7 @@ def error_object(error: GitmemError) -> dict[str, object]:
             "hint": error.hint,
             "suggestions": error.suggestions,
         },
-        "next": error.next[: out.NEXT_MAX],
+        "next": out.onward(error.next[: out.NEXT_MAX]),
     }
 
 
@@ -112,21 +114,6 @@ def wants_json(args: Sequence[str]) -> bool:
         if arg == "--json":
             return True
     return False
-
-
-def usage_of(error: Exception, args: Sequence[str]) -> UsageError | None:
-    """What typer says of the arguments, as our error; None where it is not typer that speaks."""
-    format_message = getattr(error, "format_message", None)
-    if format_message is None:
-        return None
-    context = getattr(error, "ctx", None)
-    path = context.command_path if context is not None else "gitmem"
-    message = str(format_message()).strip()
-    message = message if message.endswith((".", "?", "!")) else message + "."
-    hint = f"`{path} --help` shows how."
-    if path.endswith(("signal", "reply")) and any(arg.startswith("-") for arg in args):
-        hint = f"A message that starts with - goes behind --, as in: {path} -- '-1 for this'"
-    return UsageError(f"{message} Nothing was written.", hint=hint, next=[f"{path} --help"])
 
 
 def storage_of(error: Exception) -> StoreError | None:

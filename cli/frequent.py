@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 STDIN_MAX_BYTES = 1024 * 1024
 SYNC_EVERY_SECONDS = 5.0
 LOOK_EVERY_SECONDS = 0.2
+MORE_BYTES = 1_000_000
 
 
 def inbox(
@@ -63,10 +64,35 @@ def inbox(
         fitting = operation.Count(reading.reader, len(reading.signals) + reading.more)
         show.say(at.json, fitting, mail.count)
         return 0
+    if reading.more:
+        typed = (("--for", for_), ("--wu", wu), ("--lane", lane), ("--thread", thread),
+                 *(("--intent", each) for each in intent), ("--from", from_), ("--since", since),
+                 ("--all", all), ("--no-mark", no_mark))  # fmt: skip
+        if no_mark or all or not reading.to_mark:  # the same would be shown again
+            most, bytes_most = len(reading.signals) + reading.more, max(bytes_most * 2, MORE_BYTES)
+            limit, max_bytes = str(most), str(bytes_most)
+        reading.next.insert(0, _again(*typed, ("--limit", limit), ("--max-bytes", max_bytes)))
+    note_stranger(at, from_)
     was_read = show.say(at.json, reading, mail.inbox)
     if was_read and not no_mark:
         operation.mark(store, reading)
     return 0
+
+
+def _again(*typed: tuple[str, str | bool | None]) -> str:
+    """The inbox once more, with the options that were typed."""
+    from gitmem.operations.quoting import command
+
+    words = [[option] if value is True else [option, str(value)] for option, value in typed if value]
+    return command("gitmem", "inbox", *(word for pair in words for word in pair))
+
+
+def note_stranger(at: Surroundings, name: str | None) -> None:
+    """Say so where --from names nobody that the log knows: nothing fits, and that is no news of them."""
+    from gitmem.operations import near
+
+    if name and not near.is_known(at.store(), name):
+        show.note([f"Nobody called {name} is known; `gitmem roster --all` lists everybody."])
 
 
 def converged(
@@ -79,9 +105,10 @@ def converged(
 
     deadline = time.monotonic() + (duration(wait) if wait is not None else 0.0)
     sync_at = time.monotonic() if sync else deadline
+    failures: list[str] = []
     while True:
         if sync and time.monotonic() >= sync_at:
-            _sync(at)
+            failures = _sync(at)
             sync_at = time.monotonic() + SYNC_EVERY_SECONDS
         seen = _watched(at)  # before looking: what comes in between is a change
         found = threads.converged(at.store(), id, strict=strict)
@@ -90,6 +117,9 @@ def converged(
         until = min(deadline, sync_at)
         while time.monotonic() < until and _watched(at) == seen:
             time.sleep(max(0.0, min(LOOK_EVERY_SECONDS, until - time.monotonic())))
+    found.warnings += failures
+    if not at.json:
+        show.note(failures)
     show.say(at.json, found, mail.converged)
     return 0 if found.converged else 1
 
@@ -106,7 +136,8 @@ def roster(at: Surroundings, query: str | None = None, *, all: bool = False) -> 
 
     from .render import people
 
-    show.say(at.json, operation.roster(at.store(), query, all=all), people.roster)
+    found = operation.roster(at.store(), query, all=all, caller=at.caller_if_any())
+    show.say(at.json, found, people.roster)
     return 0
 
 
@@ -144,6 +175,8 @@ def signal(
     )  # fmt: skip
     if sync:
         _publish(at, sent)
+    if sent.queued:
+        sent.warnings += waiting(at)
     if quiet and not at.json:
         show.say_lines([str(sent.signal["signal_id"])])
     else:
@@ -185,9 +218,12 @@ def _publish(at: Surroundings, sent: Sent) -> None:
     failures = _sync(at)
     sent.warnings += failures
     sent.pushed = not failures
+    sent.next = [command for command in sent.next if command != "gitmem sync"]
     if sent.pushed:
-        sent.commit = history.show(at.store(), str(sent.signal["signal_id"])).commit
-        sent.next = [command for command in sent.next if command != "gitmem sync"]
+        one = history.show(at.store(), str(sent.signal["signal_id"]))
+        sent.commit, sent.queued = one.commit, one.queued
+    else:
+        sent.next.insert(0, "gitmem sync")
 
 
 def _sync(at: Surroundings) -> list[str]:
@@ -199,9 +235,17 @@ def _sync(at: Surroundings) -> list[str]:
         synced = sync.sync(at.store())
     except GitmemError as error:
         return [f"Not synced: {error.message}"]
-    good = ("synced", "up-to-date", "empty")
+    good = ("synced", "up-to-date")
     return [
         f"Not synced with {each.name}: {each.message}" for each in synced.remotes if each.state not in good
+    ]
+
+
+def waiting(at: Surroundings) -> list[str]:
+    """Where accepted lines wait for a commit, as sentences."""
+    folders = [spool.folder for spool in at.store().log.spools if spool.names()]
+    return [
+        f"It waits in {folder}, and whoever may write to the git folder commits it." for folder in folders
     ]
 
 

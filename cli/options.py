@@ -72,7 +72,8 @@ def with_common(body: Callable[..., int]) -> Callable[..., int]:
         *, ctx: typer.Context, directory: str | None, as_: str | None, json: bool, **values: Any
     ) -> int:
         before: Before = ctx.obj or Before()
-        with Surroundings(before.folder(directory), as_ or before.as_, json or before.json) as at:
+        who = as_ if as_ is not None else before.as_
+        with Surroundings(before.folder(directory), who, json or before.json) as at:
             return body(at, **values)
 
     parameters = [context, *own, *_COMMON]

@@ -173,7 +173,8 @@ def _nothing_new(at: Surroundings, *, count: bool) -> int | None:
     from .surroundings import machine, spools_elsewhere
 
     place = at.place
-    db = query.fresh(place, machine(), views.VIEWS, spools_elsewhere(place))
+    written, read = spools_elsewhere(place)
+    db = query.fresh(place, machine(), views.VIEWS, [*written, *read])
     if db is None:
         return None
     try:

@@ -8,6 +8,8 @@ import sys
 from gitmem.errors import UsageError
 from gitmem.place import Place, find
 
+from .render import out
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import TracebackType
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
 # The variables in which harnesses hand their own session id to the commands that they run.
 HARNESSES = ("CLAUDE_CODE_SESSION_ID", "CODEX_THREAD_ID", "GEMINI_SESSION_ID")
 IDENTITIES = ("GITMEM_AGENT_IDENTITY", "LUMENFLOW_AGENT_IDENTITY")
+# Where temporary files go for whoever has no $TMPDIR: spools there are checked for owner, mode and links.
+SHARED = ("/tmp", "/var/tmp")  # noqa: S108
 PROGRESS_SECONDS = 1.0
 
 
@@ -37,6 +41,14 @@ class Surroundings:
         self._place: Place | None = None
         self._store: Store | None = None
         self._caller: Caller | None = None
+        out.carry(directory, as_)
+        if as_ == "":  # a script's variable that is not set must not make somebody else of the caller
+            raise UsageError(
+                "--as is empty; nothing was written.",
+                hint="A variable that is not set may be the cause.",
+                code="unknown-session",
+                next=["gitmem roster"],
+            )
 
     def __enter__(self) -> Surroundings:
         return self
@@ -112,6 +124,9 @@ class Surroundings:
             found = caller.find(self.store(), self.who())
             assert found is not None
             self._caller = found
+            if found.remark and not self.json:  # JSON answers have a field for it
+                out.complain(f"note: {out.harmless(found.remark)}")
+                found.remark = None
         return self._caller
 
     def caller_if_any(self) -> Caller | None:
@@ -131,11 +146,13 @@ class Surroundings:
         if self._store is None:
             from gitmem.operations.store import open_store
 
+            written, read = spools_elsewhere(self.place)
             self._store = open_store(
                 self.place,
                 machine=machine(),
                 lives_on=lives_on,
-                spool_elsewhere=spools_elsewhere(self.place),
+                spool_elsewhere=written,
+                spools_read=read,
                 progress=Progress(),
             )
         return self._store
@@ -154,10 +171,8 @@ class Progress:
         now = time.monotonic()
         self._began = self._began or now
         if now - self._began > PROGRESS_SECONDS and now - self._shown > PROGRESS_SECONDS:
-            from .render.out import complain
-
             self._shown = now
-            complain(f"gitmem: reading the log into the index, {done} lines so far")
+            out.complain(f"gitmem: reading the log into the index, {done} lines so far")
 
 
 def _variable(name: str) -> str | None:
@@ -188,25 +203,37 @@ def machine() -> str:
     return platform.node()
 
 
-def spools_elsewhere(place: Place) -> list[str]:
-    """Spool folders outside the repository, for where the git folder can't be written.
+def spools_elsewhere(place: Place) -> tuple[list[str], list[str]]:
+    """Spool folders outside the repository: those to write to, in turn, and those to read.
 
-    Empty where they are not needed: nobody has made one, and this process may write the git folder.
+    A sandbox that can't write the git folder may have a $TMPDIR of its own: the folders where everybody
+    looks are read too. To be read a folder must be there; none is written where the git folder can be.
     """
-    parents = _spool_parents()
-    if not any(os.path.isdir(parent) for parent in parents) and _is_writable(place):
-        return []
-    from hashlib import sha256
+    user = f"gitmem-{os.getuid() if hasattr(os, 'getuid') else os.environ.get('USERNAME', 'user')}"
+    temporary = os.environ.get("TMPDIR") or os.environ.get("TEMP") or SHARED[0]
+    state = os.environ.get("XDG_STATE_HOME") or ""
+    if not os.path.isabs(state):  # the standard says to ignore such a one
+        state = os.path.expanduser(os.path.join("~", ".local", "state"))
+    project = _sha256(os.fsencode(os.path.realpath(place.common)))[:16]
+    own = [os.path.join(temporary, user, project), os.path.join(state, "gitmem", project)]
+    shared = [os.path.join(folder, user, project) for folder in SHARED]
+    written = [] if _is_writable(place) else list(filter(os.path.isabs, own))
+    found: dict[tuple[int, int], str] = {}  # a folder that has two names is read once
+    for folder in filter(os.path.isabs, (*own, *shared)):
+        try:
+            status = os.lstat(folder)
+        except OSError:
+            continue
+        found.setdefault((status.st_dev, status.st_ino or len(found)), folder)
+    return written, [folder for folder in found.values() if folder not in written]
 
-    project = sha256(os.fsencode(os.path.realpath(place.common))).hexdigest()[:16]
-    return [os.path.join(parent, project) for parent in parents]
 
-
-def _spool_parents() -> list[str]:
-    user = os.getuid() if hasattr(os, "getuid") else os.environ.get("USERNAME", "user")
-    temporary = os.environ.get("TMPDIR") or os.environ.get("TEMP") or "/tmp"  # noqa: S108  # checked for owner and links
-    state = os.environ.get("XDG_STATE_HOME") or os.path.expanduser(os.path.join("~", ".local", "state"))
-    return [os.path.join(temporary, f"gitmem-{user}"), os.path.join(state, "gitmem")]
+def _sha256(data: bytes) -> str:
+    try:
+        from _sha2 import sha256  # type: ignore[import-not-found]  # hashlib would load OpenSSL
+    except ImportError:
+        from hashlib import sha256
+    return str(sha256(data).hexdigest())
 
 
 def _is_writable(place: Place) -> bool:

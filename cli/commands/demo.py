@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from ..render import out
 from ..render.as_json import as_json
 from ..render.show import say_lines
 from ..stage import Agent, Stage
@@ -29,9 +30,7 @@ def demo(at: Surroundings, keep: Keep = False) -> int:
     finally:
         if not keep:
             shutil.rmtree(folder, ignore_errors=True)
-    next_commands = ["gitmem session start", "gitmem roster", 'gitmem signal "Hello" --broadcast']
-    if keep:
-        next_commands = [f"git -C {stage.path('project')} log gitmem/log"]
+    next_commands = _onward(stage.path("project") if keep else None)
     if at.json:
         kept = folder if keep else None
         answer = {"steps": stage.steps, "log": picture.splitlines(), "folder": kept, "next": next_commands}
@@ -41,10 +40,31 @@ def demo(at: Surroundings, keep: Keep = False) -> int:
             [
                 "",
                 *([f"It is all left in {folder}"] if keep else []),
+                "In a repository of yours it begins with: gitmem session start",
                 *(f"next: {each}" for each in next_commands),
             ]
         )
     return 0
+
+
+def _onward(kept: str | None) -> list[str]:
+    """Commands that work where the reader is, and write nothing there."""
+    import sys
+
+    from gitmem.operations.quoting import command
+
+    program = "gitmem"
+    found = [command("git", "-C", kept, "log", "gitmem/log", "--")] if kept else []
+    if os.path.basename(sys.prefix) == ".venv":  # tried from a checkout; elsewhere `gitmem` is not found
+        checkout = os.path.dirname(sys.prefix)
+        if os.path.isfile(os.path.join(checkout, "cli", "app.py")):
+            found.append(command("pipx", "install", os.path.relpath(checkout)))
+        else:
+            found.append("pipx install gitmem-coord")
+        program = os.path.relpath(os.path.join(sys.prefix, "Scripts" if os.name == "nt" else "bin", "gitmem"))
+    if not kept:
+        found.append(command(program, "demo", "--keep"))
+    return [*found, command(program, "--help")][: out.NEXT_MAX]
 
 
 def _build(stage: Stage) -> None:

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from .. import frequent
 from ..options import From, Thread, Wu
 from ..render import mail, show
 from ..surroundings import Surroundings
@@ -27,5 +28,6 @@ def log(
 
     most = number("-n", n, ENTRIES)
     found = history.log(at.store(), n=most, wu=wu, thread=thread, from_=from_, receipts=receipts)
+    frequent.note_stranger(at, from_)
     show.say(at.json, found, mail.story)
     return 0

@@ -6,25 +6,28 @@ from typing import Annotated
 
 import typer
 
+from ..options import AllowSecret
 from ..render import people, show
 from ..surroundings import Surroundings
 
 Names = Annotated[list[str], typer.Argument(metavar="NAME", help="1 to 64 characters each.")]
 
 
-def add(at: Surroundings, names: Names) -> int:
+def add(at: Surroundings, names: Names, allow_secret: AllowSecret = False) -> int:
     """Add names to the pool."""
     from gitmem.operations import names as operation
 
-    show.say(at.json, operation.add(at.store(), at.caller_if_any(), names), people.names_changed)
+    changed = operation.add(at.store(), at.caller_if_any(), names, allow_secret=allow_secret)
+    show.say(at.json, changed, people.names_changed)
     return 0
 
 
-def remove(at: Surroundings, names: Names) -> int:
+def remove(at: Surroundings, names: Names, allow_secret: AllowSecret = False) -> int:
     """Take names out of the pool; whoever has one keeps it."""
     from gitmem.operations import names as operation
 
-    show.say(at.json, operation.remove(at.store(), at.caller_if_any(), names), people.names_changed)
+    changed = operation.remove(at.store(), at.caller_if_any(), names, allow_secret=allow_secret)
+    show.say(at.json, changed, people.names_changed)
     return 0
 
 

@@ -25,5 +25,7 @@ def schema(
         found = records.schema(kind)
     else:
         found = {each: records.schema(each) for each in records.KINDS}
+    if at.json:  # every answer ends so; without --json it is the schema alone
+        found = {**found, "next": ["gitmem log" if kind else f"gitmem schema {records.KINDS[0]}"]}
     show.say_lines([as_json(found)])
     return 0

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from ..options import Everyone, Initiative, Lane, Wu
+from ..options import AllowSecret, Everyone, Initiative, Lane, Wu
 from ..render import people, show
 from ..surroundings import Surroundings
 
@@ -28,13 +28,14 @@ def start(
     lane: Lane = None,
     client: Client = None,
     workspace: Workspace = None,
+    allow_secret: AllowSecret = False,
 ) -> int:
     """Start a session in this worktree; it gets a name by which others reach you."""
     from gitmem.operations import sessions
 
     started = sessions.start(
         at.store(), at.who(), agent_identity=agent_identity, name=name, wu=wu, initiative=initiative, lane=lane,
-        client=client, workspace=workspace,
+        client=client, workspace=workspace, allow_secret=allow_secret,
     )  # fmt: skip
     if at.json:
         show.say(True, started, people.session)
@@ -52,13 +53,14 @@ def change(
     lane: Lane = None,
     client: Client = None,
     workspace: Workspace = None,
+    allow_secret: AllowSecret = False,
 ) -> int:
     """Change what others see of your session."""
     from gitmem.operations import sessions
 
     changed = sessions.change(
         at.store(), at.caller(), agent_identity=agent_identity, name=name, wu=wu, initiative=initiative,
-        lane=lane, client=client, workspace=workspace,
+        lane=lane, client=client, workspace=workspace, allow_secret=allow_secret,
     )  # fmt: skip
     show.say(at.json, changed, people.session)
     return 0
@@ -68,7 +70,10 @@ def end(at: Surroundings) -> int:
     """End your session and give its name back."""
     from gitmem.operations import sessions
 
-    show.say(at.json, sessions.end(at.store(), at.caller()), people.ended)
+    ended = sessions.end(at.store(), at.caller())
+    if at.session is None:
+        ended.next.remove("unset GITMEM_SESSION")
+    show.say(at.json, ended, people.ended)
     return 0
 
 

@@ -20,7 +20,7 @@ def count(found: Count) -> list[str]:
 
 
 def inbox(found: Reading) -> list[str]:
-    lines = [harmless(line) for line in (found.remark, found.peek) if line]
+    lines = [harmless(found.peek)] if found.peek else []
     if not found.signals:
         return [*lines, nothing_line(found.reader) if not found.unread else _filtered(found)]
     shown = len(found.signals)
@@ -104,7 +104,19 @@ def converged(found: Converged) -> list[str]:
         head = f"converged: {found.thread_id}: {'all' if total > 1 else 'the'} {plural(total, 'recipient')} agreed"
     else:
         head = f"not converged: {found.thread_id}: {len(found.agreed)} of {plural(total, 'recipient')} agreed"
-    return [head, *(_recipient(each) for each in found.recipients), *_ambiguous(found.ambiguous)]
+    missing = (
+        [] if found.converged else [line for each in found.recipients if (line := _missing(each, found))]
+    )
+    return [head, *(_recipient(each) for each in found.recipients), *missing, *_ambiguous(found.ambiguous)]
+
+
+def _missing(each: Recipient, found: Converged) -> str:
+    """What somebody who decided still has to say; "" for those whose answer is plain."""
+    name = harmless(each.display_name or each.identity, keep="")
+    if each.decision == "counter":
+        return f"{name} countered: {name} must AGREE too, also when the others take up what {name} proposes"
+    stale = each.stale and not (found.pending or found.rejected or found.countered or found.ambiguous)
+    return f"{name} agreed before a later proposal: {name} must AGREE again" if stale else ""
 
 
 def story(found: Chapter) -> list[str]:

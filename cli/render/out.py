@@ -12,6 +12,10 @@ if TYPE_CHECKING:
 NEXT_MAX = 3
 NOTHING_NEXT = ["gitmem roster"]
 _state = {"said": False}
+# The commands that act as somebody, so that --as belongs to them.
+ACTING = frozenset(["signal", "reply", "inbox", "thread", "whoami", "session set", "session end", "name add",
+                    "name remove"])  # fmt: skip
+_typed: dict[str, str] = {}
 
 
 def say(text: str) -> bool:
@@ -46,6 +50,31 @@ def has_said() -> bool:
 def begin() -> None:
     """Forget what was said: one process may answer several times, as tests do."""
     _state["said"] = False
+    _typed.clear()
+
+
+def carry(directory: str | None, as_: str | None) -> None:
+    """Remember -C and --as as they were typed, for `onward`."""
+    _typed.update((option, value) for option, value in (("-C", directory), ("--as", as_)) if value)
+
+
+def onward(commands: Sequence[str]) -> list[str]:
+    """The commands of a `next`, so that a copy of one acts in the same place and as the same as this command."""
+    return [_onward(each) for each in commands] if _typed else list(commands)
+
+
+def _onward(command: str) -> str:
+    from gitmem.operations.quoting import quote
+
+    program, _, rest = command.partition(" ")
+    words = rest.split(" ")
+    known = []
+    if "-C" in _typed and program in ("gitmem", "git") and words[0] != "-C":
+        known = ["-C", quote(_typed["-C"])]
+    acts = words[0] in ACTING or " ".join(words[:2]) in ACTING
+    if "--as" in _typed and program == "gitmem" and acts and "--as" not in words:
+        known += ["--as", quote(_typed["--as"])]
+    return " ".join([program, *known, *([rest] if rest else [])])
 
 
 def complain(text: str) -> None:
@@ -73,7 +102,8 @@ def harmless(text: str, keep: str = "\t") -> str:
 
 def with_next(lines: Sequence[str], commands: Sequence[str]) -> str:
     """Lines of an answer, and the commands to run next."""
-    return "\n".join([*lines, *(f"next: {harmless(command)}" for command in commands[:NEXT_MAX])])
+    shown = onward(commands[:NEXT_MAX])
+    return "\n".join([*lines, *(f"next: {harmless(command)}" for command in shown)])
 
 
 def nothing_new(reader: str) -> str:
@@ -88,7 +118,7 @@ def nothing_line(reader: str) -> str:
 def nothing_as_json(reader: str) -> str:
     from .as_json import as_json
 
-    return as_json({"reader": reader, "unread": 0, "signals": [], "more": 0, "next": NOTHING_NEXT})
+    return as_json({"reader": reader, "unread": 0, "signals": [], "more": 0, "next": onward(NOTHING_NEXT)})
 
 
 def no_count(reader: str) -> str:

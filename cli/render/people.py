@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .out import harmless
+from .out import harmless, onward
 from .text import SEPARATOR, ago, table
 
 TYPE_CHECKING = False
@@ -18,7 +18,7 @@ NAMES_SHOWN = 30
 
 def started(found: Started) -> list[str]:
     """A new session. The last line is the command that makes it the caller's."""
-    rest = [command for command in found.next if not command.startswith("export ")]
+    rest = onward([command for command in found.next if not command.startswith("export ")])
     return [
         *session(found),
         *(f"next: {harmless(command)}" for command in rest[:3]),
@@ -46,7 +46,7 @@ def ended(found: Ended) -> list[str]:
 def roster(found: Roster | Sessions) -> list[str]:
     rows = [_row(each) for each in found.sessions]
     if not rows:
-        return ["Nobody is here"]
+        return [plain(str(getattr(found, "remark", None) or "Nobody is here"))]
     return table([("NAME", "STATUS", "SEEN", "UNREAD", "IDENTITY", "WORK", "WHERE"), *rows])
 
 
@@ -84,7 +84,9 @@ def names_changed(found: Changed) -> list[str]:
         verb = "added" if found.event == "add" else "removed"
         lines.append(f"{verb}: {plain(', '.join(found.names))}{SEPARATOR}{where}")
     if found.unchanged:
-        lines.append(f"as before: {plain(', '.join(found.unchanged))}")
+        state = "in the pool already" if found.event == "add" else "not in the pool"
+        are = "is" if len(found.unchanged) == 1 else "are"
+        lines.append(f"{plain(', '.join(found.unchanged))} {are} {state}; nothing changed there")
     return lines
 
 

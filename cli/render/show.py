@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from .out import complain, harmless, onward, with_next
 from .out import say as write
-from .out import with_next
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +20,10 @@ def say(json: bool, outcome: Answer, lines: Callable[[Answer], Sequence[str]]) -
     if json:
         from .as_json import as_json
 
-        return write(as_json(outcome))
+        values = outcome.as_json()
+        if "next" in values:
+            values["next"] = onward(getattr(outcome, "next", ()))
+        return write(as_json(values))
     return write(with_next(lines(outcome), getattr(outcome, "next", ())))
 
 
@@ -29,8 +32,14 @@ def say_values(json: bool, values: Mapping[str, object], lines: Sequence[str], n
     if json:
         from .as_json import as_json
 
-        return write(as_json({**values, "next": list(next)}))
+        return write(as_json({**values, "next": onward(next)}))
     return write(with_next(lines, next))
+
+
+def note(sentences: Sequence[str]) -> None:
+    """Say beside the answer, on standard error, what one should know of it."""
+    for each in sentences:
+        complain(f"note: {harmless(each)}")
 
 
 def say_lines(lines: Sequence[str]) -> bool:

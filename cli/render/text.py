@@ -56,14 +56,14 @@ def framed(signal: Mapping[str, object], *, note: str = "") -> list[str]:
         str(signal.get("thread_id") or ""),
         f"answers {signal['reply_to']}" if signal.get("reply_to") else "",
         ago(str(signal.get("created_at"))),
+        f"file {signal['artifact_path']}" if signal.get("artifact_path") else "",
         "needs AGREE or REJECT" if signal.get("requires_ack") else "",
         note,
     ]
-    lines = ["[" + SEPARATOR.join(harmless(part, keep="") for part in head if part) + "]"]
-    lines += barred(str(signal.get("message") or ""))
-    if signal.get("artifact_path"):
-        lines.append(f"file: {harmless(str(signal['artifact_path']), keep='')}")
-    return lines
+    return [
+        "[" + SEPARATOR.join(harmless(part, keep="") for part in head if part) + "]",
+        *barred(str(signal.get("message") or "")),
+    ]
 
 
 def barred(message: str) -> list[str]:

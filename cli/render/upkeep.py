@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .out import harmless
+from .out import harmless, onward
 from .text import plural
 
 TYPE_CHECKING = False
@@ -23,6 +23,8 @@ def sync(found: Synced) -> list[str]:
 def _remote(each: RemoteState) -> str:
     name = harmless(each.name, keep="")
     said = f": {harmless(each.message)}" if each.message else ""
+    if each.state == "up-to-date" and each.tip is None:
+        return f"{name}: no log there yet{said}"
     if each.state == "up-to-date":
         return f"{name}: up to date{said}"
     if each.state == "synced":
@@ -68,5 +70,5 @@ def doctor(found: Report) -> list[str]:
         if each.fix:
             lines.append(f"  {harmless(each.fix)}")
         if each.command:
-            lines.append(f"  do: {harmless(each.command)}")
+            lines += [f"  do: {harmless(command)}" for command in onward([each.command])]
     return [*lines, f"{'All is well' if found.healthy else 'Not all is well'}; looked at {looked}"]

@@ -8,17 +8,44 @@ from . import run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ..place import Place
 
 
 def root_commits(place: Place) -> set[str]:
-    """The commits without parents that the HEAD of this worktree reaches.
+    """The commits without parents that this worktree's HEAD, the clone's branches and their remotes reach.
 
-    None where there is no commit yet, or in a shallow clone, whose roots are only where it was cut.
+    A worktree of an orphan branch (`gh-pages`) is of the same project as the others. A remote that shares no
+    root with this clone's own branches is another project's (a vendor's, a template's), and does not count;
+    branches named `gitmem` are logs, and do not either. Empty where there is no commit yet, or in a shallow
+    clone, whose roots are only where it was cut.
     """
     if os.path.exists(os.path.join(place.common, "shallow")):
         return set()
-    # Of this worktree: the common folder's HEAD is the main worktree's.
-    args = [f"--git-dir={place.git_dir}", "rev-list", "--max-parents=0", "HEAD", "--"]
+    branches = ["--exclude=gitmem", "--branches"]
+    every = _roots(place, [*branches, "--exclude=*/gitmem", "--remotes", "HEAD"]) or _roots(place, ["HEAD"])
+    if len(every) < 2:  # most repositories have one root
+        return every
+    own = _roots(place, [*branches, "HEAD"])
+    found = set(own)
+    for name in _remotes(place) if own < every else ():
+        theirs = _roots(place, ["--exclude=*/gitmem", f"--remotes={name}"])
+        if not own or not own.isdisjoint(theirs):
+            found |= theirs
+    return found
+
+
+def _roots(place: Place, refs: Sequence[str]) -> set[str]:
+    """Root commits that these refs reach; none where one of them is damaged."""
+    # Of this worktree: the common folder's HEAD is the main worktree's. It may be of no commit yet.
+    args = [f"--git-dir={place.git_dir}", "rev-list", "--ignore-missing", "--max-parents=0", *refs, "--"]
     done = run.run(place.common, args, check=False)
     return set(done.out.decode("ascii").split()) if done.code == 0 else set()
+
+
+def _remotes(place: Place) -> list[str]:
+    """Whose branches this clone has, in order."""
+    args = ["for-each-ref", "--format=%(refname:lstrip=2)", "refs/remotes/"]
+    names = run.run(place.common, args, check=False).out.decode("utf-8", "surrogateescape").split("\n")
+    return sorted({name.partition("/")[0] for name in names if name})

@@ -66,7 +66,7 @@ def is_current(index: Index, log: Log) -> bool:
 
 def _is_current(index: Index, log: Log) -> bool:
     names = _spool_names(log)  # before the tip: a file that is gone by now is in the commit that we see
-    return index.tip == log.git.tip(LOG_REF) and set(names) == _known_spool_names(index)
+    return index.tip == log.git.tip(LOG_REF) and set(names) == _known_spool_names(index, log)
 
 
 def _spool_names(log: Log) -> dict[tuple[str, str], tuple[Spool, str]]:
@@ -75,8 +75,8 @@ def _spool_names(log: Log) -> dict[tuple[str, str], tuple[Spool, str]]:
     }
 
 
-def _known_spool_names(index: Index) -> set[tuple[str, str]]:
-    return set(index.db.execute("SELECT parent, name FROM file WHERE id < 0"))
+def _known_spool_names(index: Index, log: Log) -> set[tuple[str, str]]:
+    return schema.known_spool_files(index.db, [spool.folder for spool in log.spools])
 
 
 class _Reader:
@@ -93,7 +93,7 @@ class _Reader:
 
     def read(self) -> None:
         spooled = _spool_names(self.log)
-        known = _known_spool_names(self.index)
+        known = _known_spool_names(self.index, self.log)
         entries = self._read_spools({row: spooled[row] for row in sorted(spooled.keys() - known)})
         tip = self.git.tip(LOG_REF)
         if tip is not None and tip != self.index.tip:
@@ -202,7 +202,10 @@ def _add_all(index: Index, found: Sequence[tuple[int, bytes]]) -> None:
     records = {}
     for file, line in found:
         key = _key(line)
-        record = index.read(line)
+        try:
+            record = index.read(line)
+        except (ValueError, TypeError, LookupError, ArithmeticError, RecursionError):
+            record = None  # a reader that stumbles over a line costs that line
         if record is None:
             body = line[:BODY_MAX_BYTES].decode("utf-8", "replace")
             values.append((file, key, "", "", body))

@@ -30,23 +30,39 @@ def fresh(
         elsewhere: Spool folders outside the repository.
     """
     where = schema.path(place, machine)
-    spooled = _spooled([os.path.join(place.state, "spool"), *elsewhere])
+    folders = [os.path.join(place.state, "spool"), *elsewhere]
+    spooled = _spooled(folders)
     if spooled is None:
         return None
     tip = loose_tip(place.common, LOG_REF)  # after the spool: a file that is gone by now is in this commit
     if tip is None or not os.path.isfile(where):
         return None
-    connection = None
-    try:
-        connection = sqlite3.connect(where, isolation_level=None)
-        index = Index(connection, views, lambda line: None)
-        if index.is_shaped() and index.tip == tip and spooled == _known(connection):
-            return connection
-    except sqlite3.Error:
-        pass
-    if connection is not None:
-        connection.close()
+    for opened in (_connect, schema.copy_of):  # a folder that can't be written needs the second
+        connection = None
+        try:
+            connection = opened(where)
+            if connection is not None and _has(Index(connection, views, _unread), tip, spooled, folders):
+                return connection
+            failed = False
+        except sqlite3.Error:
+            failed = True
+        if connection is not None:
+            connection.close()
+        if not failed:
+            break
     return None
+
+
+def _connect(where: str) -> sqlite3.Connection:
+    return sqlite3.connect(where, isolation_level=None)
+
+
+def _has(index: Index, tip: str, spooled: set[tuple[str, str]], folders: Sequence[str]) -> bool:
+    return index.is_shaped() and index.tip == tip and spooled == schema.known_spool_files(index.db, folders)
+
+
+def _unread(line: bytes) -> None:
+    """No line is read here."""
 
 
 def _spooled(folders: Sequence[str]) -> set[tuple[str, str]] | None:
@@ -63,7 +79,3 @@ def _spooled(folders: Sequence[str]) -> set[tuple[str, str]] | None:
                     return None
                 found.add(schema.spool_row(folder, name))
     return found
-
-
-def _known(connection: sqlite3.Connection) -> set[tuple[str, str]]:
-    return set(connection.execute("SELECT parent, name FROM file WHERE id < 0"))

@@ -99,6 +99,10 @@ class Index:
         row = self.db.execute("SELECT value FROM meta WHERE key = 'tip'").fetchone()
         return row[0] if row else None
 
+    def skipped(self) -> int:
+        """How many lines a view could not take."""
+        return int(self.db.execute("SELECT count(*) FROM skipped").fetchone()[0])
+
     def version(self) -> int:
         """What `PRAGMA user_version` must say; another value means another shape."""
         text = repr([CORE_VERSION, CORE, [(view.version, view.ddl) for view in self.views]])
@@ -130,6 +134,16 @@ def spool_row(folder: str, name: str) -> tuple[str, str]:
     return as_text(folder) + "//", as_text(name)
 
 
+def known_spool_files(db: sqlite3.Connection, folders: Sequence[str]) -> set[tuple[str, str]]:
+    """The spool files that the index has read, as `spool_row` names them, for a process that reads these folders.
+
+    Another process may read others (it has another $TMPDIR): what it found there is left while it is there.
+    """
+    ours = {spool_row(folder, "")[0] for folder in folders}
+    rows = db.execute("SELECT parent, name FROM file WHERE id < 0").fetchall()
+    return {row for row in rows if row[0] in ours or not os.path.lexists(row[0] + row[1])}
+
+
 def as_text(path: str) -> str:
     """A path as SQLite takes it: bytes that are no UTF-8 are escaped."""
     return path if path.isascii() else path.encode("utf-8", "backslashreplace").decode()
@@ -147,7 +161,7 @@ def open_index(
     views: Sequence[View],
     read: Callable[[bytes], Mapping[str, object] | None],
 ) -> Index:
-    """Open the index of this clone for reading and writing; where that can't be, one in memory."""
+    """Open the index of this clone for reading and writing; where that can't be, see `beside`."""
     where = path(place, machine)
     for attempt in range(2):
         connection = None
@@ -162,7 +176,66 @@ def open_index(
             if attempt or not is_corruption(error):
                 break
             discard(where)
+    return beside(place, machine, views, read)
+
+
+def beside(
+    place: Place,
+    machine: str,
+    views: Sequence[View],
+    read: Callable[[bytes], Mapping[str, object] | None],
+) -> Index:
+    """The index of a process that may not write the file: a copy of it in memory, else an empty one."""
+    copy = copy_of(path(place, machine))
+    if copy is not None:
+        index = Index(copy, views, read, writable=False)
+        if index.is_shaped():
+            return index
+        copy.close()
     return in_memory(views, read)
+
+
+def copy_of(where: str) -> sqlite3.Connection | None:
+    """A copy in memory of an index file, as its writers last left it; None where that can't be had.
+
+    A database in WAL mode can be read properly only beside its `-shm` file, or in a folder where one can be
+    made. Else the file is read as it lies, if it is whole (nothing is in a `-wal`) and nobody writes meanwhile:
+    SQLite does not look out for that where it may lock nothing.
+    """
+    target = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+    for options in ("mode=ro", "mode=ro&immutable=1"):
+        source = None
+        try:
+            before = _stamp(where)
+            source = sqlite3.connect(f"file:{_quoted(where)}?{options}", uri=True, isolation_level=None)
+            source.backup(target)
+            if options == "mode=ro" or (before is not None and before == _stamp(where)):
+                return target
+        except sqlite3.Error:
+            continue
+        finally:
+            if source is not None:
+                source.close()
+    target.close()
+    return None
+
+
+def _stamp(where: str) -> tuple[int, ...] | None:
+    """What changes with a database file; None where a part of it is in its `-wal`."""
+    try:
+        if os.path.exists(where + "-wal") and os.stat(where + "-wal").st_size:
+            return None
+        found = os.stat(where)
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino
+
+
+def _quoted(where: str) -> str:
+    """A path in a URI, whatever its bytes are."""
+    plain = b"/-_.~abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+    path = os.fsencode(os.path.abspath(where).replace(os.sep, "/"))
+    return "".join(chr(byte) if byte in plain else f"%{byte:02x}" for byte in path)
 
 
 def in_memory(views: Sequence[View], read: Callable[[bytes], Mapping[str, object] | None]) -> Index:
@@ -183,7 +256,12 @@ def connect(where: str) -> sqlite3.Connection:
 def is_of_the_file(error: Exception) -> bool:
     """Whether an error says something of the index file or this process, rather than of a value in a line."""
     if isinstance(error, sqlite3.DatabaseError):
-        values = (sqlite3.DataError, sqlite3.IntegrityError, sqlite3.ProgrammingError, sqlite3.NotSupportedError)
+        values = (
+            sqlite3.DataError,
+            sqlite3.IntegrityError,
+            sqlite3.ProgrammingError,
+            sqlite3.NotSupportedError,
+        )
         return not isinstance(error, values)
     return isinstance(error, (OSError, MemoryError))
 

@@ -16,9 +16,8 @@ import os
 import time
 
 from ..errors import StoreError
-from ..git.port import Draft, Signature
-from . import lines, ref, start
-from .spool import Story
+from . import ref, start
+from .telling import draft
 from .union import union
 
 TYPE_CHECKING = False
@@ -32,15 +31,20 @@ if TYPE_CHECKING:
 
 WAIT_SECONDS = 5.0
 SWAPS_MAX = 40
+SWAPS_OF_A_READER = 2  # one that may find a lock of the dead and break it, and one more: some milliseconds
 
 
 class Appended:
-    """What became of an entry: the commit that it is in, or None while it is queued."""
+    """What became of an entry: the commit that it is in, or None while it is queued.
 
-    __slots__ = ("commit",)
+    `where` is the folder outside the repository in which it waits, or None.
+    """
 
-    def __init__(self, commit: str | None) -> None:
+    __slots__ = ("commit", "where")
+
+    def __init__(self, commit: str | None, where: str | None = None) -> None:
         self.commit = commit
+        self.where = where
 
     @property
     def queued(self) -> bool:
@@ -54,8 +58,11 @@ def append(log: Log, entry: Entry, *, wait_seconds: float = WAIT_SECONDS) -> App
     """
     writable = log.make_state()
     entry.token = entry.token or log.token()
-    if not writable or entry.rides:
-        _spool(log, entry, writable)
+    if not writable:
+        spool, _ = _spool(log, entry, log.elsewhere)
+        return Appended(None, spool.folder)
+    if entry.rides:
+        _spool(log, entry, [log.spool])
         return Appended(None)
     lock = log.lock()
     if lock.take():  # 1
@@ -65,7 +72,7 @@ def append(log: Log, entry: Entry, *, wait_seconds: float = WAIT_SECONDS) -> App
             if commit is not None:
                 _finish(log, waiting, commit)
                 return Appended(commit)
-    name = _spool(log, entry, writable)  # 2
+    _, name = _spool(log, entry, [log.spool])  # 2
     deadline = time.monotonic() + wait_seconds
     pause = 0.001
     while True:
@@ -108,12 +115,16 @@ def waits(log: Log) -> bool:
     return any(not name.endswith("-ride.spool") for spool in log.spools for name in spool.names())
 
 
-def drain(log: Log) -> bool:
-    """Commit what waits in the spool, if anything but riding entries does. True when nothing else waits now."""
-    return not waits(log) or drain_all(log)
+def drain(log: Log, *, swaps: int | None = None) -> bool:
+    """Commit what waits in the spool, if anything but riding entries does. True when nothing else waits now.
+
+    Args:
+        swaps: How often to try to move the ref; `SWAPS_MAX` times where it is not given.
+    """
+    return not waits(log) or drain_all(log, swaps=swaps)
 
 
-def drain_all(log: Log) -> bool:
+def drain_all(log: Log, *, swaps: int | None = None) -> bool:
     """Commit everything in the spool, riding entries too. False where that must wait."""
     if not any(spool.names() for spool in log.spools):
         return True
@@ -123,15 +134,15 @@ def drain_all(log: Log) -> bool:
     if not lock.take():
         return False
     with lock:
-        return drain_locked(log)
+        return drain_locked(log, swaps=swaps)
 
 
-def drain_locked(log: Log) -> bool:
+def drain_locked(log: Log, *, swaps: int | None = None) -> bool:
     """The same for a caller that holds the lock."""
     waiting = collect(log)
     if not waiting:
         return True
-    commit = commit_entries(log, [found for _, _, found in waiting])
+    commit = commit_entries(log, [found for _, _, found in waiting], swaps=swaps)
     if commit is None:
         return False
     _finish(log, waiting, commit)
@@ -150,20 +161,21 @@ def collect(log: Log) -> list[tuple[Spool, str, Entry]]:
     return found
 
 
-def _spool(log: Log, entry: Entry, writable: bool) -> str:
+def _spool(log: Log, entry: Entry, spools: Sequence[Spool]) -> tuple[Spool, str]:
+    """Accept an entry in the first spool that takes it: the spool, and its name there."""
     failure = StoreError(
         f"{log.place.common} cannot be written; nothing was recorded.",
         hint="Mend its permissions, or name a spool folder elsewhere.",
         code="read-only",
     )
-    for spool in [log.spool] if writable else log.elsewhere:
+    for spool in spools:
         try:
-            name = spool.put(entry, log.now())
+            name = spool.put(entry, log.now(), log.lock)
         except StoreError as error:
             failure = error
             continue
         log.spooled([entry])
-        return name
+        return spool, name
     raise failure
 
 
@@ -179,23 +191,21 @@ def _finish(log: Log, waiting: Sequence[tuple[Spool, str, Entry]], commit: str) 
             spool.sweep(now)
 
 
-def commit_entries(log: Log, entries: Sequence[Entry]) -> str | None:
+def commit_entries(log: Log, entries: Sequence[Entry], *, swaps: int | None = None) -> str | None:
     """Put entries into one commit and move the ref: the commit, or None where the swap was lost too often.
 
     The caller holds the lock, which keeps gitmem away; git and people may still move the ref.
     """
     git = log.git
     try:
-        for attempt in range(SWAPS_MAX):
+        for attempt in range(swaps or SWAPS_MAX):
             tip = git.tip(ref.LOG_REF) or start.start(log)
             changes, full = _changes(log, tip, entries)
             if not changes:
                 return tip
-            commit = git.advance(ref.LOG_REF, tip, _draft(log, entries, changes), _why(entries))
+            commit = git.advance(ref.LOG_REF, tip, draft(log, entries, changes), _why(entries))
             if commit is not None:
-                if full:
-                    log.new_token()
-                log.committed()
+                moved(log, full=full)
                 return commit
             git.break_stale_lock(ref.LOG_REF, ref.STALE_LOCK_SECONDS)
             time.sleep(min(0.002 * 1.3**attempt, 0.1) * (0.5 + log.random(1)[0] / 256))
@@ -214,6 +224,20 @@ def commit_entries(log: Log, entries: Sequence[Entry]) -> str | None:
             error.message += "; nothing was recorded."
         raise
     return None
+
+
+def moved(log: Log, *, full: bool = False) -> None:
+    """Tell of a ref that has moved. What was recorded is recorded: nothing that goes wrong here makes it fail.
+
+    Args:
+        full: Whether the open segment is full now.
+    """
+    try:
+        if full:
+            log.new_token()
+        log.committed()
+    except Exception:
+        return  # what is derived from the log is made good by the next look at it
 
 
 def _changes(
@@ -249,45 +273,3 @@ def _changes(
 
 def _why(entries: Sequence[Entry]) -> str:
     return f"append: {sum(len(entry.lines) for entry in entries)} lines"
-
-
-def _draft(log: Log, entries: Sequence[Entry], changes: dict[str, bytes | TreeEntry | None]) -> Draft:
-    story = tell(entries)
-    name, mail = split_author(story.author)
-    at = max((lines.parse_at(line[7:34].decode()) for entry in entries for _, line in entry.lines))
-    author = Signature(name, mail, at // 1_000_000)
-    committer = Signature(*(log.committer or (name, mail)), log.now() // 1_000_000)
-    message = story.subject + "\n"
-    if story.body:
-        message += "\n" + story.body.strip("\n") + "\n"
-    if story.trailers:
-        message += "\n" + "".join(f"{key}: {value}\n" for key, value in story.trailers)
-    return Draft(changes, author, committer, message)
-
-
-def tell(entries: Sequence[Entry]) -> Story:
-    """One story for entries that share a commit: their own where there is one, else a count of them."""
-    spoken = [entry for entry in entries if not entry.rides] or list(entries)
-    first = spoken[0].story
-    ordered = [*spoken, *(entry for entry in entries if entry not in spoken)]
-    found = dict.fromkeys(trailer for entry in ordered for trailer in entry.story.trailers)
-    keys = dict.fromkeys(key for key, _ in found)
-    trailers = [trailer for key in keys for trailer in found if trailer[0] == key]
-    if len(spoken) == 1:
-        return Story(first.author, first.subject, first.body, trailers)
-    records = sum(len(entry.lines) for entry in entries)
-    agents = len({entry.story.author for entry in spoken})
-    subject = f"{records} records from {agents} agent{'s' if agents > 1 else ''}"
-    body = "\n".join(entry.story.subject for entry in spoken)
-    return Story(first.author, subject, body, trailers)
-
-
-def split_author(author: str) -> tuple[str, str]:
-    """`Name <mail>` as git keeps them: no angle brackets, control or bidi characters in either."""
-    name, _, mail = author.partition("<")
-    return _clean(name) or "gitmem", _clean(mail) or "gitmem"
-
-
-def _clean(text: str) -> str:
-    kept = "".join(char for char in text if char.isprintable() and char not in "<>")
-    return kept.strip(" .,:;\"'\\")

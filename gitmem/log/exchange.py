@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .places import Tip
 
 ATTEMPTS_MAX = 4
+FOREIGN = "If they belong together nevertheless, --allow-foreign unites them for good."
 PAUSE_SECONDS = 0.2  # the first pause is at most this long, the next at most twice as long, and so on
 
 
@@ -41,7 +42,8 @@ def exchange(
         pause: Waits so many seconds.
 
     Raises:
-        UsageError: `unknown-remote`; `foreign-log`, where the only remote has the log of another project.
+        UsageError: `unknown-remote`; `foreign-log`, where nothing is pushed and the only remote has the log of
+            another project.
         StoreError: Our own log can't be read or moved; it is as it was.
     """
     found = [Remote(log, name) for name in names]
@@ -50,13 +52,12 @@ def exchange(
     before = [settle.own_tip(log, tip).tree] if tip is not None else []
     for remote in found:
         remote.read(timeout, allow_foreign=allow_foreign)
-    if len(found) == 1 and found[0].is_foreign:
+    if not push and len(found) == 1 and found[0].is_foreign:
         raise UsageError(
-            found[0].message,
-            hint="If they belong together nevertheless, --allow-foreign unites them for good.",
-            code="foreign-log",
-            next=["git remote -v", "gitmem doctor"],
+            found[0].message, hint=FOREIGN, code="foreign-log", next=["git remote -v", "gitmem doctor"]
         )
+    for remote in found:
+        remote.say(FOREIGN if remote.is_foreign else "")
     for remote in found:
         follow = leads and remote is found[0]
         began = time.monotonic()

@@ -35,8 +35,9 @@ class Log:
         now: The wall clock, microseconds since the epoch.
         random: Secure random bytes.
         committer: Name and mail of the person whose clone this is, or None.
-        spool_elsewhere: Spool folders for when the git folder cannot be written; the first is written
-            to, all are read.
+        spool_elsewhere: Spool folders for when the git folder cannot be written; the first that takes an
+            entry has it, all are read.
+        spools_read: Spool folders that are only read: other processes may write to them.
     """
 
     def __init__(
@@ -48,6 +49,7 @@ class Log:
         random: Callable[[int], bytes] = os.urandom,
         committer: tuple[str, str] | None = None,
         spool_elsewhere: Sequence[str] = (),
+        spools_read: Sequence[str] = (),
     ) -> None:
         self.place = place
         self.git = git
@@ -57,6 +59,7 @@ class Log:
         self.clock = Clock(os.path.join(place.state, "clock"), now)
         self.spool = Spool(os.path.join(place.state, "spool"), random)
         self.elsewhere = [Spool(folder, random, check_owner=True) for folder in spool_elsewhere]
+        self.others = [Spool(folder, random, check_owner=True) for folder in spools_read]
         # Called under the lock after the ref has moved and before spool files go: the index catches up here,
         # so that a writer that finds its file gone finds its line.
         self.committed: Callable[[], None] = lambda: None
@@ -65,7 +68,7 @@ class Log:
 
     @property
     def spools(self) -> list[Spool]:
-        return [self.spool, *self.elsewhere]
+        return [self.spool, *self.elsewhere, *self.others]
 
     def lock(self) -> Lock:
         return Lock(os.path.join(self.place.state, "lock"))

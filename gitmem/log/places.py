@@ -105,4 +105,4 @@ def own_projects(log: Log) -> set[str]:
     """The root commits of this repository; none in a clone without commits, or a shallow one."""
     from ..git.roots import root_commits
 
-    return root_commits(log.place)
+    return root_commits(log.place) - {ref.GENESIS}  # of who merged the log into a branch by hand

@@ -72,7 +72,7 @@ def settle(log: Log, shared: Tip | None, tips: Sequence[Tip]) -> str:
     except KeyError as error:
         raise ref.missing_object(error, "nothing was changed") from error
     if done != now:
-        log.committed()
+        append.moved(log)
     if shared is not None and git.contains(done, shared.oid):
         publish(log, done, shared.oid)
     return done

@@ -16,6 +16,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from .lock import Lock
+
 DONE_KEPT_SECONDS = 600
 
 
@@ -80,7 +82,14 @@ class Entry:
 
 def is_name(text: str) -> bool:
     """Whether a stream or token is safe as a path component, and none of the tree's fixed names."""
-    return bool(text) and text not in ("format", "projects") and len(text) <= 64 and text.isascii() and text.isalnum() and text == text.lower()
+    return (
+        bool(text)
+        and text not in ("format", "projects")
+        and len(text) <= 64
+        and text.isascii()
+        and text.isalnum()
+        and text == text.lower()
+    )
 
 
 def parse_name(name: str) -> tuple[str, bool]:
@@ -99,14 +108,18 @@ class Spool:
         self.random = random
         self.check_owner = check_owner
 
-    def put(self, entry: Entry, at: int) -> str:
+    def put(self, entry: Entry, at: int, lock: Callable[[], Lock] | None = None) -> str:
         """Write an entry so that it survives a crash; its file name.
+
+        Args:
+            lock: Gives the lock of whoever commits: what a leader may have read by now is withdrawn under it alone.
 
         Raises: StoreError where it can't be written; then nothing of it is left.
         """
         name = f"{at:017d}-{self.random(5).hex()}-{entry.token}-{'ride' if entry.rides else 'wait'}.spool"
         path = os.path.join(self.folder, name)
         temporary = os.path.join(self.folder, f"tmp-{name}")
+        seen = False
         try:
             self._make_folder()
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0)
@@ -119,29 +132,19 @@ class Spool:
             finally:
                 os.close(fd)
             os.rename(temporary, path)
+            seen = True
             fsync_folder(self.folder)
         except OSError as error:
-            if self._withdraw(temporary, path):
+            if seen and not _withdraw(path, lock):
                 return name
+            if not seen:
+                remove(temporary)
             raise StoreError(
                 f"The spool {self.folder} cannot be written ({error.strerror}); nothing was recorded.",
                 hint="Free the disk or mend the permissions, then run the command again.",
                 code="spool",
             ) from error
         return name
-
-    def _withdraw(self, temporary: str, path: str) -> bool:
-        """Take a half-written entry back. True where a leader has already committed it: then it is recorded."""
-        renamed = not os.path.exists(temporary)
-        for leftover in (temporary, path):
-            try:
-                os.unlink(leftover)
-            except FileNotFoundError:
-                if leftover == path and renamed and os.path.exists(self._done(os.path.basename(path))):
-                    return True
-            except OSError:
-                pass
-        return False
 
     def _done(self, name: str) -> str:
         return os.path.join(self.folder, "done", name)
@@ -222,6 +225,30 @@ class Spool:
                         os.unlink(path)
                 except OSError:
                     continue
+
+
+def _withdraw(path: str, lock: Callable[[], Lock] | None) -> bool:
+    """Take an entry back that others may have seen. False where that is not plainly so: then it is recorded."""
+    try:
+        held = lock() if lock is not None else None
+        if held is not None and not held.take():
+            return False  # a leader is at work, and may have read it
+    except (OSError, StoreError):
+        return False  # whoever may lead is out of our sight
+    try:
+        return remove(path)  # what is gone by now is in a commit
+    finally:
+        if held is not None:
+            held.release()
+
+
+def remove(path: str) -> bool:
+    """Remove a file. False where it was gone, or stays."""
+    try:
+        os.unlink(path)
+    except OSError:
+        return False
+    return True
 
 
 def _is_ours(folder: str) -> bool:

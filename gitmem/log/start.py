@@ -23,7 +23,9 @@ def start(log: Log) -> str:
     if adopted:
         base, tip = _united(log, adopted)
         if _make(log, tip, "adopt the log that this clone has"):
-            if base.name != ref.BRANCH and git.tip(ref.PUBLISHED_REF) is None:
+            # Also where it is a branch of this clone: it was fetched. What is gone from a later epoch must not
+            # come back as our own.
+            if git.tip(ref.PUBLISHED_REF) is None:
                 git.swap(ref.PUBLISHED_REF, None, base.oid, "adopt")
             return tip
     else:

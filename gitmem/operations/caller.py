@@ -237,20 +237,24 @@ def _only(here: Sequence[Presence]) -> Caller:
             here, f"{len(here)} sessions are live in this worktree, and nothing says which of them calls"
         )
     caller = of_session(here[0], "worktree")
-    caller.remark = (
-        f"Nothing says who you are: you act as {caller.name}, the one live session in this worktree."
-    )
+    caller.remark = f"You are {caller.name}, the one live session here."
     caller.next = [command("export", f"GITMEM_SESSION={caller.session_id}")]
     return caller
 
 
 def _several(found: Sequence[Presence], what: str) -> UsageError:
+    latest = sorted(found, key=lambda one: (one.age, one.session_id))
+    oldest = next((one for one in reversed(latest) if one.here), None)
+    next_commands = [command("gitmem", "whoami", "--as", one.session_id) for one in latest[:2]]
+    if oldest is not None:
+        next_commands.append(command("gitmem", "session", "end", "--as", oldest.session_id))
     return UsageError(
         f"{what}; nothing was written.",
-        hint="Say --as with one of them, or export GITMEM_SESSION.",
+        hint="Say --as with one of them, or export GITMEM_SESSION. One whose work is over ends with "
+        "`gitmem session end --as ID`.",
         code="which-session",
-        suggestions=[near.describe(one, one.session_id) for one in found],
-        next=[command("gitmem", "whoami", "--as", one.session_id) for one in found[:3]],
+        suggestions=[near.describe(one, one.session_id) for one in latest],
+        next=next_commands,
     )
 
 

@@ -1,19 +1,15 @@
-"""Doctor's look at the clone around the log: refs, spools, locks, config, index, clock and merge driver."""
+"""Doctor's look at the clone around the log: refs, spools, locks, config, clock and merge driver."""
 
 from __future__ import annotations
 
 import os
-import sqlite3
 import time
 
 from .. import place as places_of_git
-from .. import records
 from ..errors import StoreError
-from ..index import catch_up, schema
 from ..log import places, ref, remote
 from ..log.lines import format_at
 from ..log.ref import STALE_LOCK_SECONDS
-from . import views
 from .findings import Findings
 from .quoting import command
 
@@ -82,6 +78,14 @@ def check_refs(store: Store, tip: str | None, found: Findings) -> None:
 def check_spools(store: Store, found: Findings) -> None:
     """Accepted lines that wait for a commit, and files that are not ours."""
     now = time.time()
+    stuck = not is_writable(store)
+    if stuck:
+        found.note(
+            "read-only",
+            "The git folder can't be written from here: what is said waits in a spool.",
+            store.place.common,
+            "Nothing is lost; the next command of somebody who may write there commits it.",
+        )
     for spool in store.log.spools:
         try:
             names = sorted(os.listdir(spool.folder))
@@ -111,14 +115,21 @@ def check_spools(store: Store, found: Findings) -> None:
                         "Read it: if it holds a line that the log lacks, record that again; then remove the file.",
                     )
                 continue
-            if not entry.rides and age > WAITS_SECONDS:
+            if not entry.rides and (stuck or age > WAITS_SECONDS):
                 found.note(
                     "spool-waits",
                     f"{len(entry.lines)} accepted lines have waited {age:.0f} seconds for a commit.",
                     path,
                     "Nothing is lost; the next command that may write here commits them.",
-                    "gitmem sync",
+                    "" if stuck else "gitmem sync",
                 )
+
+
+def is_writable(store: Store) -> bool:
+    """Whether this process may write to the git folder."""
+    place = store.place
+    state = place.state if os.path.isdir(place.state) else place.common
+    return all(os.access(folder, os.W_OK) for folder in (state, os.path.join(place.common, "objects")))
 
 
 def _modified(path: str, otherwise: float) -> float:
@@ -225,39 +236,3 @@ def check_driver(driver: DriverStatus, found: Findings) -> None:
             "`gitmem init` puts the attribute back.",
             "gitmem init",
         )
-
-
-def check_index(store: Store, found: Findings) -> None:
-    """The index against one that is built anew from the log."""
-    where = schema.path(store.place, store.machine)
-    anew = schema.in_memory(views.VIEWS, records.read)
-    try:
-        for _ in range(3):  # a writer may come between the two
-            catch_up.catch_up(store.index, store.log)
-            catch_up.catch_up(anew, store.log)
-            ours, theirs = _lines(store.index.db), _lines(anew.db)
-            if ours == theirs:
-                break
-    except (sqlite3.Error, StoreError) as error:
-        found.problem(
-            "index",
-            f"The index can't be read or built: {error}.",
-            where,
-            "Mend what is said of objects first; then delete the file, and the next command builds it again.",
-            command("rm", "-f", where),
-        )
-        return
-    finally:
-        anew.close()
-    if ours != theirs:
-        found.problem(
-            "index",
-            f"The index lacks {len(theirs - ours)} lines of the log, and has {len(ours - theirs)} that it does not have.",
-            where,
-            "Delete the file; the next command builds it again.",
-            command("rm", "-f", where),
-        )
-
-
-def _lines(db: sqlite3.Connection) -> set[tuple[bytes, str, str]]:
-    return set(db.execute("SELECT key, at, kind FROM line"))

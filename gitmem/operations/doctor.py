@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..log import ref
-from . import checks_clone, checks_ids, checks_lines, checks_log
+from . import checks_clone, checks_ids, checks_index, checks_lines, checks_log
 from .findings import Finding, Findings
 from .outcome import Outcome
 
@@ -74,7 +74,7 @@ def examine(store: Store, driver: DriverStatus | None = None) -> Report:
         lines = checks_lines.check(store, files, found)
         checks_ids.check(lines, found)
         checks_log.check_history(store, tip, {each.line for each in lines}, found)
-        checks_clone.check_index(store, found)
+        checks_index.check_index(store, found)
     checks_clone.check_refs(store, tip, found)
     checks_clone.check_spools(store, found)
     checks_clone.check_files(store, found)

@@ -101,19 +101,25 @@ class Log:
     def batch(self) -> AbstractContextManager[Batch]:
         """Many records in one commit: what is recorded inside is committed together at the end.
 
-        Inside, outcomes have no commit yet; where the block raises, nothing of it is recorded.
+        Inside, outcomes have no commit yet, and what was recorded counts; where the block raises, or the
+        commit can't be made, nothing of it is recorded, and the caller is who it was before.
         """
         from contextlib import contextmanager
 
         @contextmanager
         def collect() -> Iterator[Batch]:
             batch = Batch(self)
-            self.store.collecting = batch.add
+            who = self.who
+            self.store.collect(batch.add)
             try:
-                yield batch
-            finally:
-                self.store.collecting = None
-            batch.record()
+                try:
+                    yield batch
+                finally:
+                    self.store.collect(None)
+                batch.record()
+            except BaseException:
+                self.who = who
+                raise
 
         return collect()
 

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from .store import Store
 
 
+COLUMNS = 100  # of an entry of the story; `show` has all of it
+
+
 class Chapter(Outcome):
     """The newest entries of the story, oldest first: records as `shown`, with `kind` and `sender_name`."""
 
@@ -162,10 +165,10 @@ def describe(entry: dict[str, object]) -> str:
     )
     if entry["kind"] == "signal":
         names = entry.get("recipient_names")
-        to = ", ".join(str(each) for each in names) if isinstance(names, list) and names else "all"
+        to = story.several([str(each) for each in names]) if isinstance(names, list) else ""
         intent = "" if entry.get("intent") in (None, "INFO") else f"{entry['intent']} "
         message = str(entry.get("message", "")).strip().split("\n", 1)[0]
-        return story.harmless(f"{sender} → {to}: {intent}{message}")
+        return story.cut(story.harmless(f"{sender} → {to or 'all'}: {intent}{message}"), COLUMNS)
     if entry["kind"] == "receipt":
         return story.harmless(f"{sender} read {entry['signal_id']}")
     verb = {"start": "starts", "end": "ends"}.get(str(entry.get("event")), "changes")

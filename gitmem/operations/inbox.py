@@ -5,7 +5,7 @@ from __future__ import annotations
 from .. import records
 from ..log.lines import digest, format_at
 from ..log.spool import Story
-from . import known_ids, mail, presence, sessions, threads
+from . import advice, known_ids, mail, presence, sessions, threads
 from .outcome import Outcome
 from .quoting import command
 from .shape import sender_name, shown
@@ -130,7 +130,7 @@ def read(
         outcome.signals.append(fields)
         if signal_id in unread and whose.peek is None:
             outcome.to_mark += [(address, signal_id, digest(line)) for address in unread[signal_id]]
-    outcome.next = _next(outcome, for_)
+    outcome.next = _next(outcome)
     return outcome
 
 
@@ -204,24 +204,20 @@ def _cut_message(fields: dict[str, object], max_bytes: int) -> None:
         fields["message_cut"] = True
 
 
-def _next(outcome: Reading, for_: str | None) -> list[str]:
-    found = []
-    for fields in outcome.signals:
-        if fields.get("requires_ack") and fields.get("delivery_state") not in ("acked", "rejected"):
-            signal_id = str(fields["signal_id"])
-            found.append(command("gitmem", "reply", signal_id, "agreed", "--agree"))
-            found.append(command("gitmem", "reply", signal_id, "your reason", "--reject"))
-            break
+def _next(outcome: Reading) -> list[str]:
+    if not outcome.signals:
+        return ["gitmem roster"]
+    last = str(outcome.signals[-1]["signal_id"])
     cut = [str(fields["signal_id"]) for fields in outcome.signals if fields.get("message_cut")]
-    if cut:
-        found.insert(0, command("gitmem", "show", cut[0]))
-    if outcome.more:
-        found.insert(
-            0, "gitmem inbox" + (f" --for {for_}" if for_ else "") + " --limit 500 --max-bytes 1000000"
-        )
-    if outcome.signals and not found:
-        found.append(command("gitmem", "reply", str(outcome.signals[-1]["signal_id"]), "your reply"))
-    return found[:3] or ["gitmem roster"]
+    found = [command("gitmem", "show", cut[0])] if cut else []
+    if outcome.peek:  # somebody else's to answer
+        return [*found, command("gitmem", "thread", last)]
+    who = [] if outcome.target.caller else ["--as", outcome.reader]
+    states = [str(fields.get("delivery_state") or "unread") for fields in outcome.signals]
+    asked = advice.question(outcome.signals, states)
+    if asked is not None:
+        found += advice.decide(asked, *who)
+    return found[:3] or [command("gitmem", "reply", last, "your reply", *who)]
 
 
 def mark(store: Store, reading: Reading) -> int:

@@ -8,7 +8,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
 
-PREFIX_MIN = 6
+PREFIX_MIN = 6  # characters after the dash, where something is written
+LOOK_MIN = 4  # as git has it
 
 
 def find_id(db: sqlite3.Connection, text: str, *, writing: bool = False) -> str:
@@ -21,13 +22,22 @@ def find_id(db: sqlite3.Connection, text: str, *, writing: bool = False) -> str:
             return text
     found: set[str] = set()
     token = text.partition("-")[2]
-    if token and (not writing or len(token) >= PREFIX_MIN):
+    least = PREFIX_MIN if writing else LOOK_MIN
+    if token:
         for column in ("thread", "signal_id"):
             rows = db.execute(
                 f"SELECT DISTINCT {column} FROM signal WHERE {column} >= ? AND {column} < ? LIMIT 5",
                 (text, text + "\U0010ffff"),
             )
             found.update(row[0] for row in rows)
+    if found and len(token) < least:
+        raise UsageError(
+            f"{text} is too short for the beginning of an id: that takes at least {least} characters after the dash"
+            + ("; nothing was written." if writing else "."),
+            hint="`gitmem log` and `gitmem inbox` show whole ids.",
+            code="short-id",
+            next=["gitmem log", "gitmem inbox"],
+        )
     if len(found) == 1:
         return found.pop()
     if found:

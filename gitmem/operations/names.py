@@ -58,16 +58,18 @@ class Changed(Outcome):
         self.next = ["gitmem name list", "gitmem session start"]
 
 
-def add(store: Store, caller: Caller | None, names: Sequence[str]) -> Changed:
+def add(store: Store, caller: Caller | None, names: Sequence[str], *, allow_secret: bool = False) -> Changed:
     """Put names into the pool. Raises: UsageError for a name that nobody may have."""
     for name in names:
         check(name)
-    return _change(store, caller, "add", names)
+    return _change(store, caller, "add", names, allow_secret)
 
 
-def remove(store: Store, caller: Caller | None, names: Sequence[str]) -> Changed:
+def remove(
+    store: Store, caller: Caller | None, names: Sequence[str], *, allow_secret: bool = False
+) -> Changed:
     """Take names out of the pool; who holds one keeps it."""
-    return _change(store, caller, "remove", names)
+    return _change(store, caller, "remove", names, allow_secret)
 
 
 def listing(store: Store) -> Names:
@@ -104,11 +106,18 @@ def check(name: str) -> None:
         )
 
 
-def claim(store: Store, name: str, *, session_id: str | None = None) -> None:
+def claim(
+    store: Store,
+    name: str,
+    *,
+    session_id: str | None = None,
+    again: Sequence[str] = ("gitmem", "session", "start"),
+) -> None:
     """Make sure that a name may be asked for now.
 
     Args:
         session_id: The session that asks, if it exists: its own name is not in its way.
+        again: The command that asks, without the name.
 
     Raises: UsageError `bad-name`, or `name-in-use` with three names that are free.
     """
@@ -119,10 +128,11 @@ def claim(store: Store, name: str, *, session_id: str | None = None) -> None:
     free = suggestions(store, name)
     raise UsageError(
         f"The name {name} is held by {holder}; nothing was recorded.",
-        hint=f"Free are {', '.join(free)}; without --name you get one from the pool.",
+        hint=f"Free are {', '.join(free)}; without --name you get one from the pool. If {holder} is yours, "
+        f"`export GITMEM_SESSION={holder}` goes on as it, and `gitmem session end --as {holder}` gives {name} back.",
         code="name-in-use",
         suggestions=free,
-        next=[command("gitmem", "session", "start", "--name", other) for other in free],
+        next=[command(*again, "--name", other) for other in free],
     )
 
 
@@ -197,7 +207,9 @@ def _first_place(store: Store) -> int:
     return int.from_bytes(store.log.clone_id().encode(), "big")
 
 
-def _change(store: Store, caller: Caller | None, event: str, names: Sequence[str]) -> Changed:
+def _change(
+    store: Store, caller: Caller | None, event: str, names: Sequence[str], allow_secret: bool
+) -> Changed:
     pool = {fold(name) for name in _by_use(store)}
     wanted: dict[str, str] = {}
     unchanged = []
@@ -220,7 +232,10 @@ def _change(store: Store, caller: Caller | None, event: str, names: Sequence[str
             "sender_name": caller.name,
         }
         author, trailers = caller.author, caller.trailers()
-    lines = [store.line("name", {"name": name, "event": event, **sender}) for name in told]
+    lines = [
+        store.line("name", {"name": name, "event": event, **sender}, allow_secret=allow_secret)
+        for name in told
+    ]
     verb = "join" if event == "add" else "leave"
     subject = f"{told[0]} {verb}s the pool of names"
     if len(told) > 1:

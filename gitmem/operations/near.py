@@ -23,6 +23,15 @@ WRITE_EDITS_MAX = 2
 WRITE_GAP = 2
 
 
+def is_known(store: Store, text: str) -> bool:
+    """Whether somebody is or was called so, or has this id or identity."""
+    return bool(
+        presence.readers_called(store.db(), text)
+        or presence.is_seen(store, text)
+        or presence.one(store, text)
+    )
+
+
 def suggestions(store: Store, text: str) -> list[str]:
     """At most three who could have been meant, each with what tells it from others."""
     folded = fold(text)

@@ -6,7 +6,7 @@ from . import mail, near, presence
 from .outcome import Outcome
 from .presence import Presence
 from .quoting import command
-from .sessions import row
+from .shape import row
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,12 +18,16 @@ if TYPE_CHECKING:
 
 
 class Roster(Outcome):
-    """Sessions, each with its name, whereabouts, `status`, `last_seen` and how much is `unread`."""
+    """Sessions, each with its name, whereabouts, `status`, `last_seen` and how much is `unread`.
 
-    __slots__ = ("sessions", "next")  # the order of the JSON shape
+    `remark` says why there are none.
+    """
+
+    __slots__ = ("sessions", "remark", "next")  # the order of the JSON shape
 
     def __init__(self, sessions: Sequence[dict[str, object]], next: Sequence[str]) -> None:
         self.sessions = list(sessions)
+        self.remark: str | None = None
         self.next = list(next)
 
 
@@ -52,12 +56,15 @@ class WhoAmI(Outcome):
         self.next = list(caller.next)
 
 
-def roster(store: Store, query: str | None = None, *, all: bool = False) -> Roster:
+def roster(
+    store: Store, query: str | None = None, *, all: bool = False, caller: Caller | None = None
+) -> Roster:
     """Who is here, last seen first.
 
     Args:
         query: Something like a name, identity, WU, lane or worktree: a fuzzy look-up, best first.
         all: Sessions that are gone or ended, too.
+        caller: Who looks, where that is known: it is not told to signal itself.
     """
     if query:
         found = near.matching(store, query, all=all)
@@ -69,7 +76,13 @@ def roster(store: Store, query: str | None = None, *, all: bool = False) -> Rost
     found = [one for one in found if all or one.is_current]
     db, now = store.db(), store.now()
     rows = [{**row(one), "unread": _unread(db, one, now)} for one in found]
-    return Roster(rows, _next(found, query, all))
+    outcome = Roster(rows, _next(found, query, all, caller))
+    if query and not found:
+        live = sum(one.status == "live" for one in presence.shown(store).values())
+        outcome.remark = (
+            f"Nobody matches {query}; {live or 'nobody'} {'are' if live > 1 else 'is'} live here."
+        )
+    return outcome
 
 
 def whoami(store: Store, caller: Caller) -> WhoAmI:
@@ -105,11 +118,15 @@ def _unread(db: sqlite3.Connection, one: Presence, now: int) -> int:
     return len({id for _, id in rows})
 
 
-def _next(found: Sequence[Presence], query: str | None, all: bool) -> list[str]:
+def _next(found: Sequence[Presence], query: str | None, all: bool, caller: Caller | None = None) -> list[str]:
     if not found:
         again = ["gitmem", "roster", *([query] if query else []), "--all"]
-        return ["gitmem session start", *([] if all else [command(*again)])]
-    others = [one for one in found if one.held]
-    if not others:
-        return ["gitmem session start"]
-    return [command("gitmem", "signal", "your message", "--to", others[0].name), "gitmem inbox"]
+        first = "gitmem roster" if query else "gitmem session start"
+        return [first, *([] if all else [command(*again)])]
+    ours = caller.ids if caller is not None else []
+    others = [one for one in found if one.held and one.reader not in ours]
+    if others:
+        return [command("gitmem", "signal", "your message", "--to", others[0].name), "gitmem inbox"]
+    if any(one.reader in ours for one in found):
+        return ["gitmem inbox", *([] if all else ["gitmem roster --all"])]
+    return ["gitmem session start"]

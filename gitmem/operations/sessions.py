@@ -11,6 +11,7 @@ from .outcome import Outcome
 from .presence import Presence
 from .presence import shown as shown
 from .quoting import command
+from .shape import row
 from .story import SUBJECT_MAX, cut
 
 TYPE_CHECKING = False
@@ -72,27 +73,6 @@ class Sessions(Outcome):
         self.next = list(next)
 
 
-def row(found: Presence) -> dict[str, object]:
-    """A session as `session list` and `roster` show it; every field is always there."""
-    record = found.record
-    return {
-        "session_id": found.session_id,
-        "display_name": found.name,
-        "agent_identity": found.agent_identity,
-        "reader_identity": found.reader,
-        "role": found.role,
-        "wu_id": found.wu_id,
-        "initiative_id": record.get("initiative_id"),
-        "lane": record.get("lane"),
-        "worktree": found.worktree,
-        "client": record.get("client"),
-        "workspace_id": record.get("workspace_id"),
-        "here": found.here,
-        "status": found.status,
-        "last_seen": presence.iso(found.last_seen),
-    }
-
-
 def start(
     store: Store,
     who: Who,
@@ -104,6 +84,7 @@ def start(
     lane: str | None = None,
     client: str | None = None,
     workspace: str | None = None,
+    allow_secret: bool = False,
 ) -> Started:
     """Start a session of an agent in this worktree.
 
@@ -119,13 +100,13 @@ def start(
     if who.harness is not None:
         known = presence.of_harness(store, who.harness[1])
         if known is not None:
-            changed = _change(store, known, name, fields)
+            changed = _change(store, known, name, fields, _again("start", fields), allow_secret)
             local.seen(store, known.session_id)
             return Started(changed[0], *changed[1:], _first_steps(known.session_id))
     if name is None:
         name = names.pick(store)
     else:
-        names.claim(store, name)
+        names.claim(store, name, again=_again("start", fields))
     session_id = new_id("sess", store.random)
     record = {
         "session_id": session_id,
@@ -147,7 +128,7 @@ def start(
     told = Story(
         f"{name} <{reader}@gitmem>", cut(subject, SUBJECT_MAX), "", [(k, v) for k, v in trailers if v]
     )
-    appended = store.record([store.line("session", record)], told)
+    appended = store.record([store.line("session", record, allow_secret=allow_secret)], told)
     local.start(store, session_id, who.harness)
     found = presence.one(store, session_id)
     if found is None:
@@ -171,10 +152,12 @@ def change(
     lane: str | None = None,
     client: str | None = None,
     workspace: str | None = None,
+    allow_secret: bool = False,
 ) -> Changed:
     """Change what others see of the caller's session; where nothing differs, nothing is recorded."""
     found = _own(store, caller)
-    changed = _change(store, found, name, _fields(agent_identity, wu, initiative, lane, client, workspace))
+    fields = _fields(agent_identity, wu, initiative, lane, client, workspace)
+    changed = _change(store, found, name, fields, _again("set", fields), allow_secret)
     local.seen(store, found.session_id)
     return Changed(*changed, ["gitmem whoami", "gitmem roster"])
 
@@ -183,8 +166,12 @@ def end(store: Store, caller: Caller) -> Ended:
     """End the caller's session: its name is free again, its id and identity stay addressable."""
     found = _own(store, caller)
     record = _ids(found, "end")
-    appended = store.record([store.line("session", record)], _story(found, f"{found.name} ends"))
-    local.end(store, found.session_id)
+    line = store.line("session", record, allow_secret=True)  # it says nothing new
+    appended = store.record([line], _story(found, f"{found.name} ends"))
+    if (
+        store.collecting is None
+    ):  # a batch may still come to nothing; the file of an ended session harms nobody
+        local.end(store, found.session_id)
     found = presence.one(store, found.session_id) or found
     return Ended(found, appended.commit, appended.queued, ["unset GITMEM_SESSION", "gitmem session start"])
 
@@ -211,7 +198,9 @@ def keepalive(store: Store, caller: Caller) -> list[tuple[str, bytes]]:
     if store.now() - caller.record_at < KEEPALIVE_MICROS:
         return []
     found = presence.one(store, caller.session_id)
-    return [store.line("session", _ids(found, "change"))] if found is not None and found.ended is None else []
+    if found is None or found.ended is not None:
+        return []
+    return [store.line("session", _ids(found, "change"), allow_secret=True)]  # it says nothing new
 
 
 def _fields(
@@ -233,7 +222,12 @@ def _fields(
 
 
 def _change(
-    store: Store, found: Presence, name: str | None, fields: dict[str, str | None]
+    store: Store,
+    found: Presence,
+    name: str | None,
+    fields: dict[str, str | None],
+    again: Sequence[str],
+    allow_secret: bool,
 ) -> tuple[Presence, str | None, bool]:
     """Record what differs; the session as it is then, the commit, and whether it is queued."""
     differs = {key: value for key, value in fields.items() if value and value != found.record.get(key)}
@@ -241,14 +235,24 @@ def _change(
     news = [f"{_NEWS.get(key, '')}{value}" for key, value in differs.items()]
     subject = f"{found.name} is now {', '.join(news)}"
     if name is not None and name != found.name:
-        names.claim(store, name, session_id=found.session_id)
+        names.claim(store, name, session_id=found.session_id, again=again)
         record["display_name"] = differs["display_name"] = name
         subject = f"{found.name} is now called {name}" + (f", {', '.join(news)}" if news else "")
     if not differs:
         return found, None, False
     told = _story(found, subject, differs.get("wu_id"))
-    appended = store.record([store.line("session", record)], told)
+    appended = store.record([store.line("session", record, allow_secret=allow_secret)], told)
     return presence.one(store, found.session_id) or found, appended.commit, appended.queued
+
+
+_OPTIONS = {"agent_identity": "--agent-identity", "wu_id": "--wu", "initiative_id": "--initiative",
+            "lane": "--lane", "client": "--client", "workspace_id": "--workspace"}  # fmt: skip
+
+
+def _again(event: str, fields: dict[str, str | None]) -> list[str]:
+    """The command that gave these fields."""
+    given = [(_OPTIONS[key], value) for key, value in fields.items() if value]
+    return ["gitmem", "session", event, *(word for pair in given for word in pair)]
 
 
 _NEWS = {"wu_id": "on ", "initiative_id": "on initiative ", "lane": "in lane ", "client": "run by ",

@@ -6,7 +6,7 @@ from .. import records
 from ..errors import UsageError
 from ..log.lines import digest
 from ..records import ids
-from . import addressing, causality, known_ids, sessions, story, threads
+from . import addressing, advice, causality, known_ids, sessions, story, threads
 from .outcome import Outcome
 from .quoting import command
 from .shape import shown
@@ -107,8 +107,9 @@ def send(
     stream, line = store.line("signal", fields, allow_secret=allow_secret)
     appended = _record(store, caller, stream, line, fields, resolved)
     sent = Sent(_shown(line, fields), appended.commit, resolved)
-    sent.warnings = [remark for remark in (caller.remark, *(each.remark for each in resolved)) if remark]
-    sent.next = _next(store, sent, resolved)
+    said_of = [caller.remark, *(each.remark for each in resolved), *advice.borders(store, caller, resolved)]
+    sent.warnings = [*filter(None, said_of), *advice.remarks(fields, said, caller.ids)]
+    sent.next = advice.after(store, sent.signal, resolved)
     return sent
 
 
@@ -263,7 +264,7 @@ def _again(store: Store, before: Said, resolved: Sequence[Resolved]) -> Sent:
     commit = history.commit_of(store, before.line)
     sent = Sent(shown(before.record), commit, resolved)
     sent.warnings = ["This signal was recorded before; nothing was written."]
-    sent.next = _next(store, sent, resolved)
+    sent.next = advice.after(store, sent.signal, resolved)
     return sent
 
 
@@ -285,14 +286,3 @@ def _record(
 def _shown(line: bytes, fields: dict[str, object]) -> dict[str, object]:
     record = records.read(line)
     return shown(record if record is not None else {"at": line[7:34].decode(), **fields})
-
-
-def _next(store: Store, sent: Sent, resolved: Sequence[Resolved]) -> list[str]:
-    found = []
-    thread_id = sent.signal.get("thread_id")
-    if any(each.elsewhere for each in resolved):
-        found.append("gitmem sync")
-    if thread_id and sent.signal.get("intent") in ("PROPOSE", "COUNTER"):
-        found.append(command("gitmem", "converged", str(thread_id), "--wait", "60s"))
-    found.append(command("gitmem", "thread", str(thread_id or sent.signal["signal_id"])))
-    return found[:3]

@@ -15,6 +15,7 @@ from ..log.append import Appended
 from ..log.log import Log
 from ..log.port import Git, open_port
 from ..log.spool import Entry
+from ..log.telling import tell
 from ..place import Place, refuse_odd
 from . import views
 
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from ..log.spool import Story
+
+DRAIN_AGAIN_SECONDS = (
+    1.0  # one answer looks at the index many times: what can't be committed now is left for a while
+)
 
 
 def wall_clock() -> int:
@@ -37,6 +42,7 @@ def open_store(
     lives_on: bool,
     now: Callable[[], int] = wall_clock,
     spool_elsewhere: Sequence[str] = (),
+    spools_read: Sequence[str] = (),
     progress: Callable[[int], None] | None = None,
 ) -> Store:
     """Open the store of a repository; the arguments are those of `Store` and `open_port`.
@@ -45,7 +51,15 @@ def open_store(
     """
     refuse_odd(place)
     git = open_port(place, lives_on=lives_on)
-    return Store(place, git, machine=machine, now=now, spool_elsewhere=spool_elsewhere, progress=progress)
+    return Store(
+        place,
+        git,
+        machine=machine,
+        now=now,
+        spool_elsewhere=spool_elsewhere,
+        spools_read=spools_read,
+        progress=progress,
+    )
 
 
 class Store:
@@ -57,6 +71,7 @@ class Store:
         machine: Name of this machine; a host and a container that share the folder have different ones.
         now: The wall clock, microseconds since the epoch.
         spool_elsewhere: Spool folders for when the git folder cannot be written.
+        spools_read: Spool folders that other processes may write to.
     """
 
     def __init__(
@@ -68,6 +83,7 @@ class Store:
         now: Callable[[], int] = wall_clock,
         random: Callable[[int], bytes] = os.urandom,
         spool_elsewhere: Sequence[str] = (),
+        spools_read: Sequence[str] = (),
         progress: Callable[[int], None] | None = None,
     ) -> None:
         self.place = place
@@ -76,14 +92,19 @@ class Store:
         self.now = now
         self.random = random
         self.progress = progress
-        self.log = Log(place, git, now=now, random=random, spool_elsewhere=spool_elsewhere)
+        self.log = Log(
+            place, git, now=now, random=random, spool_elsewhere=spool_elsewhere, spools_read=spools_read
+        )
         self.log.committed = self.refresh
         self.log.spooled = self._spooled
         # Set while a batch is open: entries go there instead of to the log.
         self.collecting: Callable[[Entry], None] | None = None
+        self._ahead: Index | None = None
         self._looked = False
         self._index: Index | None = None
+        self._left: list[Index] = []
         self._draining = False
+        self._drain_after = 0.0
         self._person: tuple[str | None, str | None] | None = None
 
     @property
@@ -94,22 +115,37 @@ class Store:
         return self._index
 
     def db(self) -> sqlite3.Connection:
-        """The index, caught up with the ref and the spools; what waits for a commit is committed first."""
+        """The index, caught up with the ref and the spools; what waits for a commit is committed first.
+
+        While a batch is open it has the batch's lines too.
+        """
+        if self._ahead is not None:
+            return self._ahead.db
         self._adopt()
         self._drain()
+        return self.caught_up().db
+
+    def caught_up(self) -> Index:
+        """The index with what the ref and the spools have; nothing else is changed."""
         try:
             catch_up.catch_up(self.index, self.log, progress=self.progress)
         except sqlite3.DatabaseError as error:
-            self.index.close()
-            where = schema.path(self.place, self.machine)
-            damaged = catch_up.rebuild_damaged(where, error)
-            self._index = (
-                schema.open_index(self.place, self.machine, views.VIEWS, records.read)
-                if damaged
-                else schema.in_memory(views.VIEWS, records.read)
-            )
+            self._do_without(error)
+        return self.index
+
+    def _do_without(self, error: sqlite3.DatabaseError) -> None:
+        """An index for when the one that is open is damaged, or can't be written: built anew, a copy, or in memory."""
+        self.index.close()
+        if catch_up.rebuild_damaged(schema.path(self.place, self.machine), error):
+            self._index = schema.open_index(self.place, self.machine, views.VIEWS, records.read)
+        else:
+            self._index = schema.beside(self.place, self.machine, views.VIEWS, records.read)
+        try:
             catch_up.catch_up(self._index, self.log, progress=self.progress)
-        return self.index.db
+        except sqlite3.DatabaseError:
+            self._index.close()
+            self._index = schema.in_memory(views.VIEWS, records.read)
+            catch_up.catch_up(self._index, self.log, progress=self.progress)
 
     def _adopt(self) -> None:
         """A log that an ordinary fetch brought is this clone's log from the first look on."""
@@ -122,23 +158,30 @@ class Store:
 
     def _drain(self) -> None:
         """Commit what a writer had to leave in the spool. Who can't is none the worse: the index has its lines."""
-        if self._draining or not append.waits(self.log):
+        if self._draining or time.monotonic() < self._drain_after or not append.waits(self.log):
             return
         self._draining = True
         try:
             self.log.committer = self.log.committer or self.committer()
-            append.drain(self.log)
+            if append.drain(self.log, swaps=append.SWAPS_OF_A_READER):
+                return
         except (GitmemError, OSError):
             pass  # whoever may write will say what is wrong
         finally:
             self._draining = False
+        self._drain_after = time.monotonic() + DRAIN_AGAIN_SECONDS
 
     def refresh(self) -> None:
-        """Catch up after a write. The index is derived: what goes wrong with it does not undo the write."""
+        """Catch up after a write. The index is derived: what goes wrong with it does not undo the write.
+
+        It is opened anew by the next look, which raises what is still wrong then.
+        """
         try:
             self.db()
-        except (sqlite3.Error, OSError, GitmemError):
-            return
+        except Exception:
+            if self._index is not None:
+                self._left.append(self._index)  # not closed: whoever writes may still read from it
+            self._index = None
 
     def _spooled(self, entries: Sequence[Entry]) -> None:
         """Riding entries count at once. The others are on their way into a commit, and the next look finds them."""
@@ -156,14 +199,31 @@ class Store:
         """Append lines as one entry. Raises: StoreError; then nothing of it is recorded."""
         entry = Entry(lines, story, rides=rides)
         if self.collecting is not None:
+            self._look_ahead(entry)
             self.collecting(entry)
             return Appended(None)
         return self._append(entry)
 
+    def collect(self, to: Callable[[Entry], None] | None) -> None:
+        """Begin a batch, whose entries go there instead of to the log; or end it (None)."""
+        self.collecting = to
+        if self._ahead is not None:
+            self._ahead.close()
+            self._ahead = None
+
+    def _look_ahead(self, entry: Entry) -> None:
+        """Let an entry that is to be recorded count in this process alone: in a copy of the index in memory."""
+        if self._ahead is None:
+            self.db()
+            ahead = schema.in_memory(views.VIEWS, records.read)
+            self.index.db.backup(ahead.db)
+            self._ahead = ahead
+        catch_up.add_lines(self._ahead, -1, [line for _, line in entry.lines])
+
     def record_all(self, entries: Sequence[Entry]) -> Appended:
         """Append several entries as one, in one commit."""
         lines = [line for entry in entries for line in entry.lines]
-        return self._append(Entry(lines, append.tell(entries), rides=all(entry.rides for entry in entries)))
+        return self._append(Entry(lines, tell(entries), rides=all(entry.rides for entry in entries)))
 
     def _append(self, entry: Entry) -> Appended:
         if not entry.rides and self.log.committer is None:
@@ -183,6 +243,6 @@ class Store:
         return (name or mail.partition("@")[0], mail) if mail else None
 
     def close(self) -> None:
-        if self._index is not None:
-            self._index.close()
+        for index in [*self._left, *([self._index] if self._index is not None else [])]:
+            index.close()
         self.git.close()

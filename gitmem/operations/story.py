@@ -42,15 +42,19 @@ def of_signal(author: str, sender: str, to: Sequence[str], record: Mapping[str, 
     """
     message = str(record["message"])
     intent = str(record.get("intent") or "INFO")
-    shown_to = ", ".join(to) if len(to) <= 3 else f"{', '.join(to[:2])} and {len(to) - 2} more"
     first = harmless(message.strip().split("\n", 1)[0].strip())
-    head = f"{harmless(sender)} → {harmless(shown_to) or 'all'}: " + (
+    head = f"{harmless(sender)} → {harmless(several(to)) or 'all'}: " + (
         "" if intent == "INFO" else intent + " "
     )
     trailers = [("Signal", str(record["signal_id"]))]
     trailers += pick(record, ("Thread", "thread_id"), ("WU", "wu_id"), ("Agent", "sender_identity"),
                      ("Session", "sender_session"))  # fmt: skip
     return Story(author, cut(head + first, SUBJECT_MAX), body(message), trailers)
+
+
+def several(names: Sequence[str]) -> str:
+    """Names in a line, at most three of them."""
+    return ", ".join(names) if len(names) <= 3 else f"{', '.join(names[:2])} and {len(names) - 2} more"
 
 
 def pick(record: Mapping[str, object], *fields: tuple[str, str]) -> list[tuple[str, str]]:

@@ -76,7 +76,7 @@ def sync(
         timeout: Seconds that a remote may keep us waiting each time.
 
     Raises:
-        UsageError: `no-remote`, `which-remote`, `unknown-remote`, `foreign-log`; nothing was sent.
+        UsageError: `no-remote`, `which-remote`, `unknown-remote`; nothing was sent.
         StoreError: Our own log can't be read or written; it is as it was.
     """
     names, leads = chosen(store, remotes, all=all)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from .. import records
 from ..errors import UsageError
 from ..log.lines import digest
-from . import causality, presence
+from . import addressing, advice, causality, presence
 from .causality import Conversation as Conversation
 from .causality import Said
 from .known_ids import find_id, thread_of
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Mapping, Sequence
 
+    from .caller import Caller
     from .store import Store
 
 STATES = {"AGREE": "acked", "REJECT": "rejected"}
@@ -62,7 +63,7 @@ class Converged(Outcome):
 
     __slots__ = (
         "thread_id", "root", "converged", "recipients", "agreed", "rejected", "countered", "pending",
-        "ambiguous", "commit", "next",
+        "ambiguous", "commit", "warnings", "next",
     )  # fmt: skip
 
     def __init__(self, thread_id: str, root: str, recipients: Sequence[Recipient], *, strict: bool) -> None:
@@ -78,6 +79,7 @@ class Converged(Outcome):
             strict and any(each.stale for each in recipients)
         )
         self.commit: str | None = None
+        self.warnings: list[str] = []
         self.next: list[str] = []
 
 
@@ -194,8 +196,11 @@ def _open(store: Store, id: str) -> tuple[sqlite3.Connection, str, Conversation,
     return db, thread_id, found, found.root
 
 
-def thread(store: Store, id: str) -> Thread:
+def thread(store: Store, id: str, caller: Caller | None = None) -> Thread:
     """The conversation that a thread id, or the id of any signal of it, stands for. Marks nothing.
+
+    Args:
+        caller: Who looks, where that is known: what is asked of it comes first in `next`.
 
     Raises: UsageError where the log has no such id.
     """
@@ -212,11 +217,29 @@ def thread(store: Store, id: str) -> Thread:
         }
         fields["delivery"] = {reader: state for reader, state in states.items() if state}
         outcome.signals.append(fields)
-    last = str(outcome.signals[-1]["signal_id"])
-    outcome.next = [command("gitmem", "reply", last, "your reply")]
-    if outcome.recipients:
-        outcome.next.append(command("gitmem", "converged", thread_id))
+    outcome.next = _next(outcome, caller)
     return outcome
+
+
+def _next(outcome: Thread, caller: Caller | None) -> list[str]:
+    asked = None
+    if caller is not None:
+        states = [_state_for(caller.ids, fields) for fields in outcome.signals]
+        asked = advice.question(outcome.signals, states)
+    last = str(outcome.signals[-1]["signal_id"])
+    found = advice.decide(asked) if asked else [command("gitmem", "reply", last, "your reply")]
+    if outcome.recipients:
+        found.append(command("gitmem", "converged", outcome.thread_id))
+    return found
+
+
+def _state_for(readers: Sequence[str], fields: Mapping[str, object]) -> str:
+    """Where a reader stands to a signal that it was sent; "" for what was not sent to it in particular."""
+    to, states = fields.get("recipients"), fields.get("delivery")
+    addressed = [each for each in readers if isinstance(to, list) and each in to]
+    if not addressed or not isinstance(states, dict):
+        return ""
+    return next((str(states[each]) for each in addressed if each in states), "unread")
 
 
 def converged(store: Store, id: str, *, strict: bool = False) -> Converged:
@@ -239,15 +262,16 @@ def converged(store: Store, id: str, *, strict: bool = False) -> Converged:
     outcome.ambiguous = ambiguous(db, found.said)
     outcome.converged = outcome.converged and not outcome.ambiguous
     outcome.commit = store.index.tip
-    outcome.next = _next_of(outcome)
+    outcome.next = _next_of(store, outcome, strict)
     return outcome
 
 
-def _next_of(outcome: Converged) -> list[str]:
+def _next_of(store: Store, outcome: Converged, strict: bool) -> list[str]:
+    look = command("gitmem", "thread", outcome.thread_id)
     if outcome.ambiguous:
-        return ["gitmem doctor", command("gitmem", "thread", outcome.thread_id)]
-    if outcome.converged:
-        return [command("gitmem", "thread", outcome.thread_id)]
-    if outcome.rejected or outcome.countered:
-        return [command("gitmem", "thread", outcome.thread_id)]
-    return [command("gitmem", "converged", outcome.thread_id, "--wait", "60s"), "gitmem sync"]
+        return ["gitmem doctor", look]
+    if outcome.converged or outcome.rejected or outcome.countered or not outcome.pending:
+        return [look]
+    away = any(each.elsewhere for each in addressing.known(store, outcome.pending))
+    options = [*(["--strict"] if strict else []), "--wait", "60s", *(["--sync"] if away else [])]
+    return [command("gitmem", "converged", outcome.thread_id, *options), look]

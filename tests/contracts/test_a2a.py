@@ -509,3 +509,13 @@ def test_one_key_from_two_sessions_counts_the_same_in_every_order(world: World) 
         counts.append(sorted(mail.unread_ids(index.db, B, None, "blue", world.now())))
 
     assert counts[0] == counts[1] == [(B, "sig-same")]
+
+
+def test_a_letter_across_a_border_is_told_so(world: World) -> None:
+    """It is recorded, and its sender learns that the recipient does not see it."""
+    a = world.agent(A, workspace="red")
+    world.agent(B, workspace="blue", name="Curie")
+    world.agent(C)
+
+    assert "Curie works in the workspace blue" in " ".join(a.signals.send("x", to=[B]).warnings)
+    assert a.signals.send("x", to=[C]).warnings == []

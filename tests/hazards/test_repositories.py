@@ -153,6 +153,7 @@ def test_in_a_read_only_git_folder_a_signal_is_queued(bound: Path, desk: Desk, t
     )
     assert sent.status == 0, sent
     assert (sent.json["commit"], sent.json["queued"]) == (None, True)
+    assert any(f"It waits in {temporary}" in each for each in sent.json["warnings"])
     check_next(sent.json["next"])
     text = process("signal", "and more", "--to", "Planck", cwd=bound, env=env, before=powerless)
     assert text.status == 0 and "queued" in text.out

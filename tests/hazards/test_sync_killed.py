@@ -189,7 +189,9 @@ def test_appends_and_syncs_of_several_processes_at_once(hub: Hub) -> None:
     assert not any(child.returncode for child in running), "".join(errors)
     for clone in (a, b, a):
         clone.exchange()
-    said = [f"{number}-{each}" for number, (_, what) in enumerate(jobs) if what == "add" for each in range(10)]
+    said = [
+        f"{number}-{each}" for number, (_, what) in enumerate(jobs) if what == "add" for each in range(10)
+    ]
     assert sorted(a.texts()) == sorted(b.texts()) == sorted(said)
     assert a.tip == b.tip == hub.tip()
     assert a.merges() == 0

@@ -152,9 +152,11 @@ def test_the_log_of_another_project_is_refused(hub: Hub, tmp_path: Path) -> None
     other = foreign(hub, tmp_path)
     other.add("theirs")
     before = other.tip
-    with pytest.raises(UsageError) as refused:
-        other.exchange()
-    assert refused.value.code == "foreign-log" and "--allow-foreign" in refused.value.hint
+    refused = other.exchange()
+    assert refused.state == "refused" and refused.sent == 0 and "--allow-foreign" in refused.message
+    with pytest.raises(UsageError) as asked:
+        other.exchange(push=False)
+    assert asked.value.code == "foreign-log" and "--allow-foreign" in asked.value.hint
     assert other.tip == before and hub.texts() == ["one"]
     assert other.exchange(allow_foreign=True).state == "synced"
     assert hub.texts() == ["one", "theirs"]
@@ -165,8 +167,7 @@ def test_a_clone_without_a_log_does_not_adopt_a_foreign_one(hub: Hub, tmp_path: 
     """Neither by sync nor by what `git fetch` brought."""
     synced(hub)
     other = foreign(hub, tmp_path)
-    with pytest.raises(UsageError):
-        other.exchange()
+    assert other.exchange().state == "refused"
     git("fetch", "--quiet", "origin", cwd=other.path)
     other.add("theirs")
     assert other.texts() == ["theirs"]
@@ -291,3 +292,56 @@ def test_a_remote_whose_name_needs_care_works(hub: Hub) -> None:
     assert "refs/gitmem/remotes/fork%2Fj%C3%BCrgen/heads/gitmem" in a.git.refs("refs/gitmem/remotes/")
     a.add("two")
     assert a.exchange(str(hub.path)).sent == 1
+
+
+def test_a_log_that_came_as_a_local_branch_does_not_come_back_after_a_redaction(hub: Hub) -> None:
+    """Somebody fetched `gitmem:gitmem`, and gitmem took it up: what the remote redacts is not taken for our own."""
+    a = synced(hub)
+    b = hub.clone("b")
+    git("fetch", "--quiet", str(hub.path), "gitmem:gitmem", cwd=b.path)
+    git("update-ref", "-d", "refs/remotes/origin/gitmem", cwd=b.path)
+    b.add("mine")
+    assert sorted(b.texts()) == ["mine", "one"]
+    git("branch", "--quiet", "-D", "gitmem", cwd=b.path)
+    redacted = new_epoch(a, keep=b'{"text":"kept"}\n')
+    push(a, redacted)
+
+    assert b.exchange().state == "synced"
+
+    assert sorted(b.texts()) == ["kept", "mine"]
+    assert sorted(hub.texts()) == ["kept", "mine"]
+
+
+def test_a_log_that_was_started_on_an_orphan_branch_is_of_the_project(hub: Hub) -> None:
+    """The first to speak stood in a worktree of `gh-pages`: a clone on `main` is no stranger to that log."""
+    a, b = hub.clone("a"), hub.clone("b")
+    git("checkout", "--quiet", "--orphan", "gh-pages", cwd=a.path)
+    git("commit", "--quiet", "-m", "Pages", cwd=a.path)
+    git("push", "--quiet", "origin", "gh-pages", cwd=a.path)
+    git("branch", "--quiet", "-D", "main", cwd=a.path)
+    a.add("from the pages")
+    b.add("from main")
+    assert a.exchange().state == "synced"
+
+    assert b.exchange().state == "synced"
+    assert sorted(b.texts()) == ["from main", "from the pages"]
+
+
+def test_a_log_of_the_orphan_branch_alone_is_known_by_its_root(hub: Hub) -> None:
+    """An older gitmem wrote down only the root of the branch that it stood on."""
+    a, b = hub.clone("a"), hub.clone("b")
+    git("checkout", "--quiet", "--orphan", "gh-pages", cwd=a.path)
+    git("commit", "--quiet", "-m", "Pages", cwd=a.path)
+    git("push", "--quiet", "origin", "gh-pages", cwd=a.path)
+    git("branch", "--quiet", "-D", "main", cwd=a.path)
+    for name in ("origin/main", "origin/HEAD"):
+        git("update-ref", "--no-deref", "-d", f"refs/remotes/{name}", cwd=a.path)
+    a.add("from the pages")
+    assert len(git("ls-tree", "--name-only", "refs/gitmem/log:projects", cwd=a.path).split()) == 1
+    assert a.exchange().state == "synced"
+    b.add("from main")
+    assert b.exchange().state == "refused", "b has not heard of the branch yet"
+    git("fetch", "--quiet", "origin", cwd=b.path)
+
+    assert b.exchange().state == "synced"
+    assert sorted(b.texts()) == ["from main", "from the pages"]

@@ -182,6 +182,98 @@ def test_a_line_that_is_no_record_costs_that_line(repo: Path) -> None:
     assert _caught_up(log) == ["a"]
 
 
+class Picky:
+    """A view that stumbles over what a line says, in the ways that views do, after it has begun to write."""
+
+    def __init__(self) -> None:
+        self.batches: list[int] = []
+
+    def add(self, db: sqlite3.Connection, rows: Sequence[Row]) -> None:
+        self.batches.append(len(rows))
+        _add(db, rows)
+        for row in rows:
+            text = str(row.record["text"])
+            if text == "no such field":
+                raise KeyError(text)
+            if text == "odd":
+                db.execute("INSERT INTO note VALUES (?)", ("\ud800",))
+            if text == "too big":
+                db.execute("INSERT INTO note VALUES (?)", (1 << 70,))
+
+    def open(self) -> Index:
+        return schema.in_memory(
+            [View(["note"], ["CREATE TABLE note (text TEXT)"], self.add), View(["note"], [], _nothing)], _read
+        )
+
+
+def _nothing(db: sqlite3.Connection, rows: Sequence[Row]) -> None:
+    pass
+
+
+def test_a_line_that_a_view_cannot_take_costs_that_line(repo: Path) -> None:
+    """Every other line is answered, nothing half-done stays, the line is kept, and it is counted."""
+    log = open_log(repo)
+    for text in ("a", "odd", "b", "too big", "no such field", "c"):
+        append.append(log, entry(log, text))
+    picky = Picky()
+    index = picky.open()
+    catch_up.catch_up(index, log)
+
+    assert _notes(index) == ["a", "b", "c"]
+    assert index.db.execute("SELECT count(*) FROM line").fetchone() == (6,)
+    assert index.skipped() == 3
+    append.append(log, entry(log, "d"))
+    append.append(log, entry(log, "odd"))
+    catch_up.catch_up(index, log)
+    assert _notes(index) == ["a", "b", "c", "d"]
+    assert index.skipped() == 4
+
+
+def test_lines_that_a_view_can_take_are_given_to_it_at_once(repo: Path) -> None:
+    """What a bad line costs is paid only where there is one."""
+    log = open_log(repo)
+    for text in "abcdefgh":
+        append.append(log, entry(log, text))
+    picky = Picky()
+    catch_up.catch_up(picky.open(), log)
+
+    assert picky.batches == [8]
+
+
+def test_an_index_that_cannot_be_written_is_no_bad_line(repo: Path) -> None:
+    """What is wrong with the file is not blamed on a line: it is raised, and nothing is half-done."""
+
+    def full(db: sqlite3.Connection, rows: Sequence[Row]) -> None:
+        db.execute("INSERT INTO no_such_table VALUES (1)")
+
+    log = open_log(repo)
+    append.append(log, entry(log, "a"))
+    index = schema.in_memory([View(["note"], [], full)], _read)
+
+    with pytest.raises(sqlite3.OperationalError):
+        catch_up.catch_up(index, log)
+    assert not index.is_shaped()
+
+
+def test_a_reader_that_stumbles_costs_that_line(repo: Path) -> None:
+    """A line that can't even be read is kept as one that is no record."""
+
+    def read(line: bytes) -> dict[str, object] | None:
+        found = _read(line)
+        if found and found["text"] == "deep":
+            raise RecursionError
+        return found
+
+    log = open_log(repo)
+    for text in ("a", "deep", "b"):
+        append.append(log, entry(log, text))
+    index = schema.in_memory([NOTES], read)
+    catch_up.catch_up(index, log)
+
+    assert _notes(index) == ["a", "b"]
+    assert index.db.execute("SELECT count(*) FROM line").fetchone() == (3,)
+
+
 @settings(max_examples=25, deadline=None)
 @given(
     steps=st.lists(

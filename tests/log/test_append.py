@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
+import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from gitmem.errors import StoreError
 from gitmem.log import append, ref
 from gitmem.log.append import drain, drain_all
+from gitmem.log.spool import Spool
+from gitmem.log.telling import tell
 
 from .logs import FakeClock, all_lines, entry, open_log
 
@@ -104,6 +110,28 @@ def test_a_queued_writer_learns_its_commit_from_the_leader(repo: Path) -> None:
     assert log.spool.take_done(name) is None
 
 
+@pytest.mark.parametrize(
+    "error", [KeyError("x"), OSError(28, "full"), ValueError("x"), StoreError("no", code="locked")]
+)
+def test_what_follows_a_commit_cannot_make_it_fail(repo: Path, error: Exception) -> None:
+    """The ref has moved: whatever the index says then, the answer is the commit, and the line is there once."""
+    log = open_log(repo)
+
+    def committed() -> None:
+        raise error
+
+    log.committed = committed
+    waiting = entry(log, "waits")
+    waiting.token = log.token()
+    log.spool.put(waiting, log.now())
+
+    done = append.append(log, entry(log, "hello"))
+
+    assert done.commit == log.git.tip(ref.LOG_REF)
+    assert len(all_lines(log)) == 2
+    assert log.spool.names() == []
+
+
 def test_a_spool_file_of_a_closed_segment_is_not_written_twice(repo: Path) -> None:
     """A crash between swap and removal, then a new segment: the line goes to the one that it was meant for."""
     log = open_log(repo)
@@ -159,6 +187,104 @@ def test_what_fails_in_the_spool_is_withdrawn(repo: Path) -> None:
     assert log.spool.names() == []
 
 
+def no_fsync(monkeypatch: pytest.MonkeyPatch, before: Callable[[], object] = lambda: None) -> None:
+    """The spool's folder can't be synced, which comes out when the file is already there for all to see."""
+
+    def fails(folder: str) -> None:
+        before()
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr("gitmem.log.spool.fsync_folder", fails)
+
+
+def test_what_nobody_leads_for_is_withdrawn_whole(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The folder's fsync fails and the lock is free: failed, and it will not appear later."""
+    log = open_log(repo)
+    append.append(log, entry(log, "first"))
+    no_fsync(monkeypatch)
+
+    with pytest.raises(StoreError, match="nothing was recorded"):
+        append.append(log, entry(log, "rides", rides=True))
+
+    assert log.spool.names() == []
+    assert log.lock().take(), "the lock is free again"
+
+
+def test_what_a_leader_may_have_read_is_not_withdrawn(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The folder's fsync fails while somebody leads who has read the file: it is queued, and there once."""
+    log, other = open_log(repo), open_log(repo)
+    append.append(log, entry(log, "first"))
+    lock = other.lock()
+    assert lock.take()
+    read: list[Any] = []
+    no_fsync(monkeypatch, lambda: read.extend(append.collect(other)))
+
+    done = append.append(log, entry(log, "second"), wait_seconds=0.05)
+
+    assert done.queued
+    commit = append.commit_entries(other, [found for _, _, found in read])
+    assert commit is not None
+    append._finish(other, read, commit)
+    lock.release()
+    assert [b'"second"' in line for line in all_lines(log)] == [False, True]
+    assert log.spool.names() == []
+
+
+def test_what_was_committed_while_its_folder_could_not_be_synced_is_recorded(
+    repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The leader was faster than the failure: the answer is its commit."""
+    log, other = open_log(repo), open_log(repo)
+    append.append(log, entry(log, "first"))
+    lock = log.lock()
+    assert lock.take()
+
+    def lead() -> None:
+        append.drain_locked(other)
+        lock.release()
+
+    no_fsync(monkeypatch, lead)
+
+    assert append.append(log, entry(log, "second")).commit == log.git.tip(ref.LOG_REF)
+    assert len(all_lines(log)) == 2
+
+
+def test_where_a_line_waits_outside_the_repository_is_said(repo: Path, tmp_path: Path) -> None:
+    """The first folder that takes it is written to, and named; what waits at home has no such name."""
+    log = open_log(repo)
+    append.append(log, entry(log, "first"))
+    assert append.append(log, entry(log, "rides", rides=True)).where is None
+    (tmp_path / "file").write_text("no folder\n")
+    folders = [tmp_path / "file" / "gitmem-1" / "p", tmp_path / "state" / "gitmem" / "p"]
+    log.elsewhere = [Spool(str(folder), os.urandom, check_owner=True) for folder in folders]
+    log.make_state = lambda: False  # type: ignore[method-assign]
+
+    done = append.append(log, entry(log, "second"))
+
+    assert done.queued
+    assert done.where == str(folders[1])
+    assert len(list(folders[1].glob("*.spool"))) == 1
+
+
+def test_a_reader_does_not_wait_for_a_lock_on_the_ref(repo: Path) -> None:
+    """What waits for a commit goes on waiting where git holds the ref: readers have other things to do."""
+    log = open_log(repo)
+    append.append(log, entry(log, "first"))
+    waiting = entry(log, "second")
+    waiting.token = log.token()
+    log.spool.put(waiting, log.now())
+    lock = Path(log.place.common) / f"{ref.LOG_REF}.lock"
+    lock.touch()
+    began = time.monotonic()
+
+    assert not drain(log, swaps=append.SWAPS_OF_A_READER)
+
+    assert time.monotonic() - began < 1
+    lock.unlink()
+    assert drain(log, swaps=append.SWAPS_OF_A_READER)
+    assert len(all_lines(log)) == 2
+
+
 def test_somebody_elses_ref_is_left_alone(repo: Path, git) -> None:  # type: ignore[no-untyped-def]  # a fixture
     """A ref of our name that is no log is reported, and nothing is written."""
     head = git("rev-parse", "HEAD", cwd=repo).strip()
@@ -174,7 +300,7 @@ def test_somebody_elses_ref_is_left_alone(repo: Path, git) -> None:  # type: ign
 def test_the_message_of_a_shared_commit_counts(repo: Path) -> None:
     """Several entries are told as a count, with the trailers of all."""
     log = open_log(repo)
-    told = append.tell([entry(log, "a"), entry(log, "b"), entry(log, "c", rides=True)])
+    told = tell([entry(log, "a"), entry(log, "b"), entry(log, "c", rides=True)])
 
     assert told.subject == "3 records from 1 agent"
 

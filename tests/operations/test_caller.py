@@ -141,14 +141,20 @@ def test_a_terminal_is_a_person_whoever_is_live(repo: Path) -> None:
 
 
 def test_two_live_sessions_and_no_word_is_an_error(repo: Path) -> None:
-    """With both to choose from; where nobody is needed it does not matter."""
-    store = open_store(repo, Clock())
-    ids = [sessions.start(store, Who()).session_id for _ in range(2)]
+    """With both to choose from, and the way to end the older; where nobody is needed it does not matter."""
+    clock = Clock()
+    store = open_store(repo, clock)
+    ids = []
+    for _ in range(2):
+        ids.insert(0, sessions.start(store, Who()).session_id)
+        clock.forward(MINUTE)
     with pytest.raises(UsageError) as caught:
         caller.find(store, Who())
 
     assert (caught.value.status, caught.value.code) == (2, "which-session")
-    assert sorted(caught.value.next) == sorted(f"gitmem whoami --as {each}" for each in ids)
+    assert caught.value.next == [
+        *(f"gitmem whoami --as {each}" for each in ids), f"gitmem session end --as {ids[1]}",
+    ]  # fmt: skip
     assert caller.find(store, Who(), must=False) is None
     assert caller.says_nobody(store, Who())
 

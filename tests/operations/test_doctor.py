@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
 from gitmem.git.port import Draft, Entry, Signature
+from gitmem.index.schema import Row
 from gitmem.log import ref
 from gitmem.log.lines import digest, format_at
 from gitmem.log.spool import Story
-from gitmem.operations import doctor
+from gitmem.operations import doctor, mail, sessions
+from gitmem.operations.caller import Who
 from gitmem.operations.doctor import Report
 from tests.clones import BEGINNING, Clone, Hub, git, hub_at
 
@@ -252,6 +255,59 @@ def test_an_index_that_lacks_lines_is_a_problem(clone: Clone) -> None:
     os.system(found.next[0])
     clone.store._index = None
     assert doctor.examine(clone.store).healthy
+
+
+@pytest.mark.parametrize(
+    ("change", "table"),
+    [
+        ("UPDATE mail SET unread = 0", "mail"),
+        ("DELETE FROM mail", "mail"),
+        ("UPDATE receipt SET state = 'acked'", "receipt"),
+        ("UPDATE session SET worktree = 'elsewhere'", "session"),
+        ("UPDATE tenure SET shown = 'Planck-2'", "tenure"),
+        ("UPDATE signal SET broadcast = 0", "signal"),
+        ("UPDATE reader SET cursor = 1000", "unread"),
+    ],
+)
+def test_an_index_that_answers_otherwise_is_a_problem(clone: Clone, change: str, table: str) -> None:
+    """It has every line, and what follows from them is not what it should be."""
+    sessions.start(clone.store, Who(identity="d:e:f"), name="Planck")
+    line = signal(clone, "sig-bbbbbbbbbbbb", "more", recipients=["d:e:f", "g:h:i"])
+    signal(clone, "sig-bbbbbbbbbbbb", digest(line), "receipt")
+    assert doctor.examine(clone.store).healthy
+    clone.store.db().execute(change)
+
+    found = doctor.examine(clone.store)
+
+    assert list(codes(found)) == ["index"] and found.status == 1
+    assert found.findings[0].what.endswith(f": {table}.")
+
+
+def test_the_order_of_arrival_is_no_difference(clone: Clone) -> None:
+    """Broadcasts that came one by one, read by some, and an index that reads all of them at once."""
+    for number in range(6):
+        id = f"sig-cccccccccc{number:02}"
+        line = signal(clone, id, f"to all {number}", sender_identity=f"a:b:c{number % 3}")
+        if number % 2:
+            signal(clone, id, digest(line), "receipt")
+    assert doctor.examine(clone.store).healthy
+
+
+def test_lines_that_a_view_cannot_take_are_counted(clone: Clone, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They cost nobody else an answer, and somebody should know."""
+    real = mail.VIEW.add
+
+    def add(db: sqlite3.Connection, rows: Sequence[Row]) -> None:
+        if any(row.record.get("message") == "odd one" for row in rows):
+            raise KeyError("odd")
+        real(db, rows)
+
+    monkeypatch.setattr(mail.VIEW, "add", add)
+    signal(clone, "sig-bbbbbbbbbbbb", "odd one")
+    found = doctor.examine(clone.store)
+
+    assert list(codes(found)) == ["skipped-lines"] and found.status == 1
+    assert found.findings[0].what.startswith("1 line of the log")
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,7 @@ def test_the_roster_has_every_field_of_its_shape(repo: Path) -> None:
                 "status": "idle", "last_seen": presence.iso(START + 1), "unread": 1,
             }
         ],
+        "remark": None,
         "next": ["gitmem signal 'your message' --to Planck", "gitmem inbox"],
     }  # fmt: skip
 
@@ -69,7 +70,19 @@ def test_a_query_is_a_fuzzy_look(repo: Path) -> None:
     assert [names(each) for each in ("reviewer", "docs", "Nöther")] == [["Noether"]] * 3
     assert names("repo") == ["Noether", "Planck"]
     assert names("zzzz") == []
-    assert roster.roster(store, "zz'zz").next == ["gitmem session start", "gitmem roster 'zz'\"'\"'zz' --all"]
+    nobody = roster.roster(store, "zz'zz")
+    assert nobody.next == ["gitmem roster", "gitmem roster 'zz'\"'\"'zz' --all"]
+    assert nobody.remark == "Nobody matches zz'zz; 1 is live here."
+
+
+def test_nobody_is_told_to_signal_itself(repo: Path) -> None:
+    """Not who is alone, and of two each the other."""
+    store = open_store(repo, Clock())
+    one = acting(store, sessions.start(store, Who(), name="Planck"))
+    assert roster.roster(store, caller=one).next == ["gitmem inbox", "gitmem roster --all"]
+    sessions.start(store, Who(), name="Curie")
+
+    assert roster.roster(store, caller=one).next[0] == "gitmem signal 'your message' --to Curie"
 
 
 def test_other_clones_see_the_time_of_the_last_record(tmp_path: Path, repo: Path) -> None:
@@ -88,7 +101,7 @@ def test_other_clones_see_the_time_of_the_last_record(tmp_path: Path, repo: Path
 def test_an_empty_roster_says_what_to_do(repo: Path) -> None:
     """A new clone."""
     assert roster.roster(open_store(repo, Clock())).as_json() == {
-        "sessions": [], "next": ["gitmem session start", "gitmem roster --all"],
+        "sessions": [], "remark": None, "next": ["gitmem session start", "gitmem roster --all"],
     }  # fmt: skip
 
 

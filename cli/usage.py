@@ -1,0 +1,130 @@
+"""What typer says of a command line, as an error of ours: what was wrong, and the command that was meant."""
+
+from __future__ import annotations
+
+from gitmem.errors import UsageError
+from gitmem.operations.quoting import command
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gitmem.errors import GitmemError
+
+# Words that people try, and the commands that they mean.
+MEANT = {
+    "gitmem signal 'your message' --to NAME": (
+        "send",
+        "say",
+        "tell",
+        "message",
+        "msg",
+        "post",
+        "ask",
+        "propose",
+    ),
+    "gitmem signal 'your message' --broadcast": ("broadcast", "announce"),
+    "gitmem reply ID 'agreed' --agree": ("agree", "accept", "approve", "ack"),
+    "gitmem reply ID 'your reason' --reject": ("reject", "refuse", "decline"),
+    "gitmem reply ID 'your proposal' --counter": ("counter",),
+    "gitmem reply ID 'your answer'": ("answer", "respond"),
+    "gitmem inbox": ("read", "receive", "recv", "check", "mail", "messages", "unread", "signals"),
+    "gitmem whoami": ("status", "who", "me", "id"),
+    "gitmem roster": ("status", "who", "list", "agents", "ls", "peers", "sessions"),
+    "gitmem session start": ("start", "join", "register", "login"),
+    "gitmem session end": ("end", "stop", "leave", "exit", "logout"),
+    "gitmem log": ("history", "story"),
+    "gitmem sync": ("push", "pull", "fetch", "publish"),
+    "gitmem doctor": ("check", "fsck", "verify"),
+    "gitmem thread ID": ("threads", "conversation"),
+    "gitmem converged ID": ("wait", "agreed", "converge"),
+    "gitmem init --uninstall": ("uninstall", "remove"),
+}
+GROUPS = {
+    "gitmem session": ("start, set, end or list", "gitmem session list"),
+    "gitmem name": ("add, remove or list", "gitmem name list"),
+}
+_COMMON = ("--json", "--as", "-C")
+_AGAIN_MAX = 400  # characters of a refused command that is worth repeating
+
+
+def usage_of(error: Exception, args: Sequence[str]) -> UsageError | None:
+    """What typer says of the arguments, as our error; None where it is not typer that speaks."""
+    format_message = getattr(error, "format_message", None)
+    if format_message is None:
+        return None
+    context = getattr(error, "ctx", None)
+    path = str(context.command_path) if context is not None else "gitmem"
+    message = str(format_message()).strip()
+    option = getattr(error, "option_name", None)
+    if path in GROUPS and (option in _COMMON or message.startswith("Missing command")):
+        words, example = GROUPS[path]
+        return UsageError(
+            f"{path} wants a command: {words}. Nothing was written.",
+            hint=f"Options come after it, as in: {example} --json",
+            next=[example, f"{path} --help"],
+        )
+    message = message if message.endswith((".", "?", "!")) else message + "."
+    meant = _meant(message)
+    hint = _hint(path, message, option, getattr(error, "possibilities", None)) or (
+        f"Perhaps {' or '.join(f'`{each}`' for each in meant)}." if meant else f"`{path} --help` shows how."
+    )
+    complete = [each for each in meant if " ID" not in each and "NAME" not in each]
+    return UsageError(
+        f"{message} Nothing was written.", hint=hint, suggestions=meant, next=[*complete, f"{path} --help"]
+    )
+
+
+def _meant(message: str) -> list[str]:
+    if not message.startswith("No such command '"):
+        return []
+    word = message.removeprefix("No such command '").partition("'")[0].lower()
+    return [command for command, words in MEANT.items() if word in words]
+
+
+def _hint(path: str, message: str, option: str | None, near: Sequence[str] | None) -> str:
+    """What to do, for the mistakes that are often made with messages; "" for all others."""
+    if path not in ("gitmem signal", "gitmem reply"):
+        return ""
+    to = "ID " if path.endswith("reply") else ""
+    if "unexpected extra argument" in message:
+        return f"Quote the message, so that the shell hands it on as one: {path} {to}'your whole message'"
+    if message.startswith("Missing argument"):
+        more = "" if to else " --to NAME"
+        return f"It goes like this: {path} {to}'your message'{more}"
+    if option is not None and option.startswith("--") and to:
+        return (
+            f"`gitmem signal 'your message' --reply-to ID` takes more options; `{path} --help` shows these."
+        )
+    if option is not None and not near:
+        before = to or "--to NAME "
+        return f"A message that starts with - goes behind --, as in: {path} {before}-- '-1 for this'"
+    return ""
+
+
+def as_each(error: GitmemError, args: Sequence[str]) -> None:
+    """Where several could be the caller, offer the refused command as each of them."""
+    asked = "gitmem whoami --as "
+    words = without_common(args)
+    again = command(*words)
+    if error.code != "which-session" or not words or len(again) > _AGAIN_MAX:
+        return
+    error.next = [
+        f"gitmem --as {each.removeprefix(asked)} {again}" if each.startswith(asked) else each
+        for each in error.next
+    ]
+
+
+def without_common(args: Sequence[str]) -> list[str]:
+    """A command line without the program's name, -C and --as."""
+    found: list[str] = []
+    rest = list(args)
+    while rest:
+        arg = rest.pop(0)
+        if arg == "--":
+            return [*found, arg, *rest]
+        if arg in ("-C", "--as"):
+            rest = rest[1:]
+        elif not arg.startswith(("--as=", "-C")):
+            found.append(arg)
+    return found

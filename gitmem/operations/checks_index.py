@@ -1,0 +1,86 @@
+"""Doctor's look at the index: it is derived, so one that is built anew says what it should be."""
+
+from __future__ import annotations
+
+from .. import records
+from ..errors import StoreError
+from ..index import catch_up, compare, schema
+from ..index.engine import sqlite3
+from . import mail, views
+from .quoting import command
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..index.schema import Index
+    from .findings import Findings
+    from .store import Store
+
+ARRIVAL = ("cursor",)  # columns that depend on the order in which lines came; what follows from them does not
+
+
+def check_index(store: Store, found: Findings) -> None:
+    """The index against one that is built anew from the log, and the lines that neither could take in whole."""
+    where = schema.path(store.place, store.machine)
+    anew = schema.in_memory(views.VIEWS, records.read)
+    lacks: set[bytes] = set()
+    has: set[bytes] = set()
+    try:
+        for _ in range(3):  # a writer may come between the two
+            index = store.caught_up()
+            catch_up.catch_up(anew, store.log)
+            differs = _differing(index, anew, store.now())
+            if not differs:
+                break
+        if differs:
+            ours, theirs = _lines(index), _lines(anew)
+            lacks, has = theirs - ours, ours - theirs
+        skipped = anew.skipped()
+    except (sqlite3.Error, StoreError) as error:
+        found.problem(
+            "index",
+            f"The index can't be read or built: {error}.",
+            where,
+            "Mend what is said of objects first; then delete the file, and the next command builds it again.",
+            command("rm", "-f", where),
+        )
+        return
+    finally:
+        anew.close()
+    if differs:
+        what = f"The index lacks {len(lacks)} lines of the log, and has {len(has)} that it does not have."
+        if not lacks and not has:
+            what = f"The index has every line, and answers otherwise than one that is built anew: {', '.join(differs)}."
+        found.problem(
+            "index",
+            what,
+            where,
+            "Delete the file; the next command builds it again.",
+            command("rm", "-f", where),
+        )
+    if skipped:
+        found.problem(
+            "skipped-lines",
+            f"{skipped} line{'s' if skipped > 1 else ''} of the log can't be taken in whole: "
+            "they are kept, and some answers are without them.",
+            where,
+            "A newer gitmem may read them; report it with `gitmem doctor --json` where it does not.",
+            "pip install --upgrade gitmem-coord",
+        )
+
+
+def _differing(ours: Index, theirs: Index, now: int) -> list[str]:
+    """What the two do not have alike: tables, and what is unread."""
+    found = compare.differing(ours, theirs, but=ARRIVAL)
+    if not found and _unread(ours, now) != _unread(theirs, now):
+        found.append("unread")
+    return found
+
+
+def _unread(index: Index, now: int) -> dict[str, list[tuple[str, str]]]:
+    """What every reader has not read: it follows from where its cursor stands."""
+    readers = [row[0] for row in index.db.execute("SELECT reader FROM reader").fetchall()]
+    return {reader: sorted(mail.unread_ids(index.db, reader, None, None, now)) for reader in readers}
+
+
+def _lines(index: Index) -> set[bytes]:
+    return {row[0] for row in index.db.execute("SELECT key FROM line")}

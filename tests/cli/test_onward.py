@@ -1,0 +1,250 @@
+"""The commands at the end of an answer: copied, they act in the same place, as the same, on the same."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from cli.render import out
+
+from .conftest import Run, Said
+
+Start = Callable[..., str]
+Git = Callable[..., str]
+
+
+def steps(said: Said) -> list[str]:
+    """The `next` of a text answer, or of an error."""
+    return [
+        line.removeprefix("next: ")
+        for line in (said.out + said.err).splitlines()
+        if line.startswith("next: ")
+    ]
+
+
+def again(run: Run, command: str, **more: object) -> Said:
+    """Run a `next` as a shell would."""
+    program, *args = shlex.split(command)
+    assert program == "gitmem"
+    return run(*args, **more)
+
+
+@pytest.fixture
+def remote(repo: Path, git: Git, tmp_path: Path) -> Path:
+    hub = tmp_path / "hub.git"
+    git("init", "--quiet", "--bare", "--initial-branch=main", str(hub))
+    git("remote", "add", "origin", str(hub), cwd=repo)
+    git("push", "--quiet", "origin", "main", cwd=repo)
+    return hub
+
+
+@pytest.mark.parametrize(
+    ("command", "carried"),
+    [
+        ("gitmem inbox", "gitmem -C 'a b' --as 'O'\"'\"'Neill' inbox"),
+        ("gitmem session end", "gitmem -C 'a b' --as 'O'\"'\"'Neill' session end"),
+        ("gitmem session start", "gitmem -C 'a b' session start"),
+        ("gitmem sync", "gitmem -C 'a b' sync"),
+        ("gitmem whoami --as sess-1", "gitmem -C 'a b' whoami --as sess-1"),
+        ("git log gitmem/log --", "git -C 'a b' log gitmem/log --"),
+        ("git -C /x log", "git -C /x log"),
+        ("export GITMEM_SESSION=sess-1", "export GITMEM_SESSION=sess-1"),
+    ],
+)
+def test_place_and_actor_are_carried_where_they_belong(command: str, carried: str) -> None:
+    """-C on whatever looks at a repository, --as on what acts as somebody."""
+    out.begin()
+    out.carry("a b", "O'Neill")
+    try:
+        assert out.onward([command]) == [carried]
+    finally:
+        out.begin()
+    assert out.onward([command]) == [command]
+
+
+@pytest.mark.parametrize("json", [False, True])
+def test_a_copied_command_acts_as_the_same_in_the_same_place(
+    json: bool, run: Run, start: Start, repo: Path, tmp_path: Path
+) -> None:
+    """From another folder, with --as: the answer that `inbox` offers is Curie's, in that repository."""
+    planck = start("Planck")
+    start("Curie")
+    run("signal", "Shall we?", "--to", "Curie", "--intent", "propose", session=planck)
+    where = ("-C", str(repo), "--as", "Curie")
+    said = run(*where, "inbox", *(["--json"] if json else []), cwd=tmp_path)
+    first = said.json["next"][0] if json else steps(said)[0]
+
+    assert again(run, first, cwd=tmp_path).status == 0
+    root = run("log", "--json").json["entries"][-2]["signal_id"]
+    assert run("converged", root).status == 0
+
+
+def test_errors_carry_too(run: Run, repo: Path, tmp_path: Path) -> None:
+    """In text and in JSON, also where the hint is the usual one."""
+    said = run("-C", str(repo), "show", "sig-nothing", "--json", cwd=tmp_path)
+    assert said.json["next"] == [f"gitmem -C {repo} sync", f"gitmem -C {repo} log"]
+    assert steps(run("-C", str(repo), "show", "sig-nothing", cwd=tmp_path)) == said.json["next"]
+
+
+def test_nothing_new_carries_the_folder(run: Run, start: Start, repo: Path, tmp_path: Path) -> None:
+    """The quick answer as well."""
+    planck = start("Planck")
+    said = run("-C", str(repo), "inbox", session=planck, cwd=tmp_path)
+
+    assert steps(said) == [f"gitmem -C {repo} roster"]
+
+
+def test_more_of_an_inbox_keeps_what_was_asked_for(run: Run, start: Start) -> None:
+    """Filters and --no-mark; where nothing was marked the same would come again, so the limit grows."""
+    planck, curie = start("Planck"), start("Curie")
+    for number in range(3):
+        run("signal", f"{number}", "--to", "Curie", "--wu", "WU-7", session=planck)
+    asked = ("inbox", "--wu", "WU-7", "--from", "Planck", "--limit", "1")
+
+    looked = steps(run(*asked, "--no-mark", session=curie))[0]
+    assert looked.startswith("gitmem inbox --wu WU-7 --from Planck --no-mark --limit 3 ")
+    assert len(again(run, f"{looked} --json", session=curie).json["signals"]) == 3
+    read = steps(run(*asked, session=curie))[0]
+    assert read == "gitmem inbox --wu WU-7 --from Planck --limit 1"
+    assert again(run, f"{read} --json", session=curie).json["signals"][0]["message"] == "1"
+
+
+def test_what_is_asked_of_a_reader_comes_first(run: Run, start: Start) -> None:
+    """The last proposal that it has not answered, without --requires-ack; nothing of that in a peek."""
+    planck, curie = start("Planck"), start("Curie")
+    first, second = (
+        run("signal", text, "--to", "Curie", "--intent", "propose", "-q", session=planck).out.strip()
+        for text in ("One?", "Two?")
+    )
+    assert steps(run("inbox", "--for", "Curie", session=planck))[0].startswith("gitmem thread ")
+    seen = run("inbox", session=curie)
+    assert steps(seen) == [
+        f"gitmem reply {second} agreed --agree", f"gitmem reply {second} 'your reason' --reject",
+    ]  # fmt: skip
+    assert steps(run("thread", second, session=curie))[0] == f"gitmem reply {second} agreed --agree"
+    again(run, steps(seen)[0], session=curie)
+
+    assert steps(run("inbox", "--all", session=curie))[0] == f"gitmem reply {first} agreed --agree"
+    assert steps(run("thread", second, session=curie))[0].endswith("'your reply'")
+    assert steps(run("thread", first, session=planck))[0].endswith("'your reply'")
+
+
+def test_a_counter_is_its_writer_s_to_agree_to(run: Run, start: Start) -> None:
+    """Though everybody else took it up: the answer names who is missing."""
+    planck, curie = start("Planck"), start("Curie")
+    root = run("signal", "So?", "--to", "Curie", "--intent", "propose", "-q", session=planck).out.strip()
+    assert steps(run("converged", root, "--strict"))[0].endswith(" --strict --wait 60s")
+    counter = run("reply", root, "Rather so.", "--counter", "-q", session=curie).out.strip()
+    agreed = run("reply", counter, "Fine.", "--agree", session=planck)
+
+    assert "did not ask you, so this AGREE does not count" in agreed.out
+    said = run("converged", root)
+    assert said.status == 1
+    assert "Curie countered: Curie must AGREE too" in said.out
+    assert steps(said)[0].startswith("gitmem thread ")
+
+
+def test_a_recipient_in_another_clone_is_waited_for_with_sync(
+    run: Run, start: Start, remote: Path, git: Git, tmp_path: Path
+) -> None:
+    """Its answer comes over the remote."""
+    planck = start("Planck")
+    run("sync")
+    other = tmp_path / "other"
+    git("clone", "--quiet", str(remote), str(other))
+    run("sync", cwd=other)
+    run("session", "start", "--name", "Curie", cwd=other)
+    run("sync", cwd=other)
+    run("sync")
+    root = run("signal", "So?", "--to", "Curie", "--intent", "propose", "-q", session=planck).out.strip()
+
+    assert steps(run("converged", root))[0].endswith(" --wait 60s --sync")
+
+
+def test_a_broadcast_reaches_others_by_sync(run: Run, start: Start, remote: Path) -> None:
+    """Said while the remote lacks it; a signal to somebody here needs none."""
+    planck, _ = start("Planck"), start("Curie")
+
+    assert steps(run("signal", "Hello", session=planck))[0] == "gitmem sync"
+    assert "gitmem sync" not in steps(run("signal", "Hello", "--to", "Curie", session=planck))
+    sent = run("signal", "Hello", "--sync", "--json", session=planck).json
+    assert sent["pushed"] is True
+    assert "gitmem sync" not in sent["next"]
+
+
+def test_a_sync_that_sent_nothing_is_no_push(
+    run: Run, start: Start, repo: Path, git: Git, tmp_path: Path
+) -> None:
+    """A remote without branches gets no log: recorded, not pushed, and the way on."""
+    planck, _ = start("Planck"), start("Curie")
+    git("init", "--quiet", "--bare", str(tmp_path / "empty.git"))
+    git("remote", "add", "origin", str(tmp_path / "empty.git"), cwd=repo)
+
+    said = run("signal", "Hello", "--to", "Curie", "--sync", "--json", session=planck)
+
+    assert said.status == 0
+    assert said.json["pushed"] is False
+    assert said.json["next"][0] == "gitmem sync"
+    assert any("no branch yet" in each for each in said.json["warnings"])
+
+
+def test_a_name_in_use_keeps_the_other_options(run: Run, start: Start) -> None:
+    """And says how to go on as its holder, or to end that."""
+    planck = start("Planck")
+    said = run("session", "start", "--name", "planck", "--agent-identity", "a:b:c", "--lane", "two words")
+
+    assert said.status == 2
+    assert f"export GITMEM_SESSION={planck}" in said.err
+    assert f"gitmem session end --as {planck}" in said.err
+    begin = "gitmem session start --agent-identity a:b:c --lane 'two words' --name "
+    assert [each.startswith(begin) for each in steps(said)] == [True] * 3
+    assert again(run, steps(said)[0]).status == 0
+    curie = start("Curie")
+    refused = run("session", "set", "--name", "Planck", "--wu", "WU-7", "--json", session=curie)
+    assert refused.json["next"][0].startswith("gitmem session set --wu WU-7 --name ")
+
+
+def test_several_sessions_here_are_offered_the_refused_command(run: Run, start: Start) -> None:
+    """As each of them; and the older may be over."""
+    planck, curie = start("Planck"), start("Curie")
+    said = run("signal", "It's me", "--to", "Curie")
+
+    assert said.status == 2
+    offered = steps(said)
+    assert sorted(offered[:2]) == sorted(
+        f"gitmem --as {each} signal 'It'\"'\"'s me' --to Curie" for each in (planck, curie)
+    )
+    assert offered[2].startswith("gitmem session end --as sess-")
+    mine = next(each for each in offered if planck in each)
+    assert again(run, mine).status == 0
+
+
+def test_an_ended_session_is_unset_only_where_it_is_set(run: Run, start: Start) -> None:
+    """Advice for a variable that is not there confuses."""
+    planck = start("Planck")
+    assert "unset GITMEM_SESSION" in steps(run("session", "end", session=planck))
+    start("Curie")
+    assert "unset GITMEM_SESSION" not in steps(run("session", "end", "--as", "Curie"))
+
+
+def test_the_demo_ends_with_what_works_where_its_reader_is(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From the .venv of a checkout: how to install it. Nothing that writes there."""
+    import sys
+
+    from cli.commands import demo
+
+    assert demo._onward(None) == ["gitmem demo --keep", "gitmem --help"]
+    checkout = tmp_path / "checkout"
+    (checkout / "cli").mkdir(parents=True)
+    (checkout / "cli" / "app.py").write_text("")
+    monkeypatch.setattr(sys, "prefix", str(checkout / ".venv"))
+    monkeypatch.chdir(checkout)
+    assert demo._onward(None) == [
+        "pipx install .", ".venv/bin/gitmem demo --keep", ".venv/bin/gitmem --help",
+    ]  # fmt: skip
+    assert demo._onward("/x/project")[0] == "git -C /x/project log gitmem/log --"

@@ -1,0 +1,187 @@
+"""What is said beside an answer: notes, remarks, and the frame that keeps peers' words apart from ours."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from .conftest import Run
+
+Start = Callable[..., str]
+Git = Callable[..., str]
+TOKEN = "ghp_" + "a1B2" * 9
+
+
+def test_who_one_is_taken_for_is_said_once_and_beside_the_answer(run: Run, start: Start) -> None:
+    """On standard error; a JSON answer has a field for it."""
+    start("Planck")
+    note = "note: You are Planck, the one live session here.\n"
+    for args in (["inbox"], ["whoami"], ["signal", "Hello"]):
+        said = run(*args)
+        assert said.err == note
+        assert "one live session" not in said.out
+    said = run("whoami", "--json")
+    assert (said.err, said.json["remark"]) == ("", "You are Planck, the one live session here.")
+
+
+def test_a_sync_that_fails_is_told_by_converged(
+    run: Run, start: Start, repo: Path, git: Git, tmp_path: Path
+) -> None:
+    """A note, or `warnings`; the exit status is the answer's."""
+    planck, curie = start("Planck"), start("Curie")
+    root = run("signal", "So?", "--to", "Curie", "-q", session=planck).out.strip()
+    git("remote", "add", "origin", str(tmp_path / "gone.git"), cwd=repo)
+
+    said = run("converged", root, "--sync")
+    assert said.status == 1
+    assert "note: Not synced with origin" in said.err
+    assert run("converged", root, "--json").json["warnings"] == []
+    run("reply", root, "Yes", "--agree", session=curie)
+    said = run("converged", root, "--sync", "--json")
+    assert said.status == 0
+    assert "Not synced with origin" in said.json["warnings"][0]
+
+
+def test_a_long_first_line_is_cut_in_the_story(run: Run, start: Start) -> None:
+    """A line of the terminal each; the record has all of it."""
+    planck = start("Planck")
+    for name in ("Ada", "Bob", "Cid", "Dan"):
+        start(name)
+    run("signal", "x" * 500, "--to", "Ada,Bob,Cid,Dan", session=planck)
+    line = next(line for line in run("log").out.splitlines() if "Planck →" in line)
+
+    assert "Planck → Ada, Bob and 2 more: xxx" in line
+    assert line.endswith("…") and len(line) <= 140
+    assert len(run("log", "--json").json["entries"][-1]["message"]) == 500
+
+
+def test_no_line_of_a_frame_stands_outside_of_it(run: Run, start: Start) -> None:
+    """The path of a file is the sender's word too: it stands in the head, on one line."""
+    planck = start("Planck")
+    sent = run("signal", "Look", "--artifact", "notes/a.md", "-q", session=planck).out.strip()
+    lines = run("show", sent).out.splitlines()
+
+    assert "file notes/a.md" in lines[0]
+    assert lines[0].startswith("[") and lines[0].endswith("]")
+    assert lines[1] == "| Look"
+    assert not any(line.startswith("file") for line in lines)
+
+
+def test_what_answers_nothing_is_remarked(run: Run, start: Start) -> None:
+    """It is recorded all the same."""
+    planck = start("Planck")
+    said = run("signal", "Fine", "--intent", "agree", session=planck)
+    assert (said.status, "This AGREE answers nothing" in said.out) == (0, True)
+    asked = run("signal", "Fine?", "--requires-ack", "--json", session=planck)
+    assert asked.json["warnings"] == [
+        "Nobody in particular is asked, so nobody can converge; --to NAME asks somebody."
+    ]
+
+
+def test_a_stranger_is_no_news(run: Run, start: Start) -> None:
+    """Exit status 0, and a note that the name is not known."""
+    planck = start("Planck")
+    run("signal", "Hello", session=planck)
+    for command in (["inbox", "--from", "Zed"], ["log", "--from", "Zed"]):
+        said = run(*command, session=planck)
+        assert said.status == 0
+        assert "note: Nobody called Zed is known" in said.err
+        assert run(*command[:2], "Planck", session=planck).err == ""
+    assert run("log", "--from", "test:worker:planck").err == ""
+
+
+def test_a_query_that_nobody_fits_says_who_is_here(run: Run, start: Start) -> None:
+    """And whoever is alone is not told to signal itself."""
+    planck = start("Planck")
+    assert "Nobody matches zzz; 1 is live here." in run("roster", "zzz").out
+    assert run("roster", "zzz", "--json").json["remark"] == "Nobody matches zzz; 1 is live here."
+    assert "signal" not in run("roster", session=planck).out
+
+
+def test_names_that_change_nothing_are_said_in_words(run: Run) -> None:
+    """Not in the pool, or in it already."""
+    assert "Nope is not in the pool; nothing changed there" in run("name", "remove", "Nope").out
+    assert "Curie is in the pool already; nothing changed there" in run("name", "add", "Curie").out
+
+
+def test_schemas_end_with_a_next_step_in_json(run: Run) -> None:
+    """Without --json it is the schema and nothing else."""
+    assert run("schema", "signal", "--json").json["next"]
+    assert "next" not in run("schema", "signal").json
+    assert "next" not in run("inbox", "--count", "--json").json
+
+
+def test_a_secret_may_be_meant(run: Run) -> None:
+    """In sessions and names too: refused, unless --allow-secret is given; such a session can end."""
+    assert run("session", "start", "--lane", TOKEN).status == 2
+    said = run("session", "start", "--lane", TOKEN, "--allow-secret", "--json")
+    assert said.status == 0, said
+    session = said.json["session_id"]
+    assert run("session", "set", "--client", TOKEN, session=session).status == 2
+    assert run("session", "set", "--client", TOKEN, "--allow-secret", session=session).status == 0
+    assert run("name", "add", TOKEN).status == 2
+    assert run("name", "add", TOKEN, "--allow-secret").status == 0
+    named = run("session", "start", "--name", TOKEN, "--allow-secret", "--json").json["session_id"]
+    assert run("session", "end", session=named).status == 0
+
+
+def test_a_remote_without_a_log_has_none_yet(
+    run: Run, repo: Path, git: Git, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`init` sends nothing, so it says so; a branch that was deleted is made again, and that is said again."""
+    import sys
+
+    hub = tmp_path / "hub.git"
+    git("init", "--quiet", "--bare", str(hub))
+    git("remote", "add", "origin", str(hub), cwd=repo)
+    git("push", "--quiet", "origin", "main", cwd=repo)
+    program = tmp_path / "bin" / "gitmem-merge"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(sys, "argv", [str(tmp_path / "bin" / "gitmem")])
+
+    assert "origin: no log there yet" in run("init").out
+    assert "Made the branch gitmem on origin" in run("sync").out
+    assert "Made the branch" not in run("sync").out
+    git("update-ref", "-d", "refs/heads/gitmem", cwd=hub)
+    assert "Made the branch gitmem on origin" in run("sync").out
+
+
+def test_the_log_of_another_project_has_the_shape_of_a_sync(
+    run: Run, repo: Path, git: Git, tmp_path: Path
+) -> None:
+    """`refused`, with exit status 5, whether there is one remote or several."""
+    hub, other = tmp_path / "hub.git", tmp_path / "other"
+    git("init", "--quiet", "--bare", "--initial-branch=main", str(hub))
+    git("init", "--quiet", "--initial-branch=main", str(other))
+    git("commit", "--quiet", "--allow-empty", "-m", "Another first", cwd=other)
+    for clone in (other, repo):
+        git("remote", "add", "origin", str(hub), cwd=clone)
+    git("push", "--quiet", "origin", "main", cwd=other)
+    run("session", "start", cwd=other)
+    assert run("sync", cwd=other).status == 0
+    run("session", "start")
+
+    said = run("sync", "--json")
+
+    assert said.status == 5
+    assert said.json["remotes"][0]["state"] == "refused"
+    assert "--allow-foreign" in said.json["remotes"][0]["message"]
+
+
+def test_doctor_notes_a_git_folder_that_cannot_be_written(
+    run: Run, start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is said there waits in a spool; nothing is wrong with the log."""
+    planck = start("Planck")
+    real = os.access
+    monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK and real(path, mode))
+    said = run("doctor", "--json", session=planck)
+
+    found = {each["code"]: each for each in said.json["findings"]}
+    assert found["read-only"]["severity"] == "note"
+    assert found["read-only"]["where"].endswith(".git")

@@ -1,0 +1,79 @@
+"""Command lines that are wrong: the answer says what was meant, in the shape that works."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from cli import usage
+
+from .conftest import Run
+
+Start = Callable[..., str]
+
+
+@pytest.mark.parametrize(
+    ("args", "hint"),
+    [
+        (["reply", "sig-1", "two", "words"], "Quote the message"),
+        (["signal", "two", "words", "--to", "Curie"], "Quote the message"),
+        (["reply", "sig-1"], "gitmem reply ID 'your message'"),
+        (["signal"], "gitmem signal 'your message' --to NAME"),
+        (["signal", "-1 for this"], "gitmem signal --to NAME -- '-1 for this'"),
+        (["reply", "sig-1", "-1 for this"], "gitmem reply ID -- '-1 for this'"),
+        (["reply", "sig-1", "Yes", "--wu", "WU-1"], "gitmem signal 'your message' --reply-to ID"),
+        (["session"], "gitmem session list --json"),
+        (["name", "--json"], "gitmem name list --json"),
+    ],
+    ids=" ".join,
+)
+def test_a_mistake_with_a_message_gets_its_own_hint(args: list[str], hint: str, run: Run) -> None:
+    """Each its own: the advice about `--` only helps where a dash stands first."""
+    said = run(*args)
+
+    assert said.status == 2
+    assert hint in said.err
+    assert ("behind --" in said.err) == ("'-1 for this'" in hint)
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"),
+    [("send", "gitmem signal"), ("agree", "--agree"), ("status", "gitmem whoami"), ("status", "gitmem roster"),
+     ("read", "gitmem inbox")],
+)  # fmt: skip
+def test_words_that_people_try_lead_to_the_command(word: str, meant: str, run: Run) -> None:
+    """In the hint, and in the suggestions of the JSON."""
+    assert meant in run(word).err
+    assert any(meant in each for each in run(word, "--json").json["error"]["suggestions"])
+
+
+def test_a_group_without_a_command_answers_in_json(run: Run) -> None:
+    """With its commands, and exit status 2."""
+    said = run("session", "--json")
+
+    assert said.status == 2
+    assert "start, set, end or list" in said.json["error"]["message"]
+    assert said.json["next"][0] == "gitmem session list"
+
+
+@pytest.mark.parametrize(
+    "args",
+    [["roster"], ["inbox"], ["whoami"], ["log"], ["session", "start"], ["signal", "Hello"], ["doctor"]],
+    ids=" ".join,
+)
+@pytest.mark.parametrize("before", [False, True])
+def test_an_empty_as_is_refused_everywhere(before: bool, args: list[str], run: Run, start: Start) -> None:
+    """A script's unset variable must not make somebody else of the caller."""
+    start("Planck")
+    said = run(*(["--as", "", *args] if before else [*args, "--as", ""]))
+
+    assert said.status == 2
+    assert "--as is empty" in said.err
+
+
+def test_the_common_options_are_taken_off_a_command_that_is_offered_again() -> None:
+    """But not what stands behind `--`, or in the message."""
+    args = ["-C", "x", "--as=Me", "signal", "--as", "You", "a", "--", "--as", "b"]
+
+    assert usage.without_common(args) == ["signal", "a", "--", "--as", "b"]

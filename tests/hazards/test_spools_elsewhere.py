@@ -1,0 +1,133 @@
+"""Lines that a sandbox had to leave outside the repository: whoever comes next finds them, whatever its own $TMPDIR."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from cli import surroundings
+from gitmem.place import find
+
+from .conftest import Desk, powerless, process, waiting
+
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux" and os.getuid() == 0, reason="root can't lay down its powers here"
+)
+
+
+@pytest.fixture
+def sealed(desk: Desk) -> Iterator[str]:
+    """A session in a repository whose git folder can't be written until the test opens it."""
+    session = desk.start("Planck")
+    folders = [path for path in (desk.repo / ".git").rglob("*") if path.is_dir()]
+    every = [desk.repo / ".git", *folders]
+    for path in every:
+        path.chmod(0o500)
+    yield session
+    for path in every:
+        path.chmod(0o700)
+
+
+def opened(desk: Desk) -> None:
+    git_folder = desk.repo / ".git"
+    git_folder.chmod(0o700)
+    for path in git_folder.rglob("*"):
+        if path.is_dir():
+            path.chmod(0o700)
+
+
+def sandbox(desk: Desk, session: str, text: str, **env: str) -> None:
+    """A signal from a process that may not write the git folder."""
+    said = process(
+        "signal", text, "--json", cwd=desk.repo, env={"GITMEM_SESSION": session, **env}, before=powerless
+    )
+    assert (said.status, said.json["queued"]) == (0, True), said
+
+
+def messages(desk: Desk) -> list[str]:
+    entries = desk("log", "--json").json["entries"]
+    return [each["message"] for each in entries if each.get("message")]
+
+
+@pytest.mark.parametrize("place", ["shared", "state"])
+def test_a_line_from_a_sandbox_is_found_under_another_tmpdir(
+    desk: Desk, sealed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    """What was accepted in /tmp, or in the state folder, is answered and committed by who has a $TMPDIR of its own."""
+    shared, state = tmp_path / "shared", tmp_path / "state"
+    shared.mkdir()
+    monkeypatch.setattr(surroundings, "SHARED", (str(shared), str(tmp_path / "var")))
+    monkeypatch.setenv("XDG_STATE_HOME", str(state))
+    sandbox(desk, sealed, "from the sandbox", TMPDIR=str(shared) if place == "shared" else "/proc")
+    (left,) = (shared if place == "shared" else state).rglob("*-wait.spool")
+
+    seen = process(
+        "log",
+        "--json",
+        cwd=desk.repo,
+        env={"TMPDIR": str(shared), "GITMEM_SESSION": sealed},
+        before=powerless,
+    )
+    assert "from the sandbox" in seen.out
+    opened(desk)
+
+    assert messages(desk) == ["from the sandbox"]
+    assert not left.exists()
+    assert waiting(desk.repo) == []
+    assert desk("doctor", "--json").json["healthy"]
+
+
+def test_nothing_elsewhere_costs_a_look_and_a_folder_with_two_names_is_read_once(
+    repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the git folder can be written nothing is to be written elsewhere; what is not there is not read."""
+    shared, link = tmp_path / "shared", tmp_path / "link"
+    shared.mkdir()
+    link.symlink_to(shared)
+    monkeypatch.setattr(surroundings, "SHARED", (str(shared), str(tmp_path / "var")))
+    monkeypatch.setenv("TMPDIR", str(link))
+    monkeypatch.setenv("XDG_STATE_HOME", "relative")
+    place = find(str(repo))
+    assert surroundings.spools_elsewhere(place) == ([], [])
+
+    with monkeypatch.context() as patch:
+        patch.setattr(surroundings, "_is_writable", lambda place: False)
+        written, read = surroundings.spools_elsewhere(place)
+        state = os.path.join(os.environ["HOME"], ".local", "state", "gitmem")
+        assert [os.path.dirname(each) for each in written] == [f"{link}/gitmem-{os.getuid()}", state]
+        assert read == []
+        os.makedirs(written[0])
+        assert surroundings.spools_elsewhere(place) == (written, [])
+    assert surroundings.spools_elsewhere(place) == ([], written[:1])
+
+
+def test_processes_with_different_folders_do_not_undo_each_others_index(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One finds a receipt in a spool that the other does not read: neither takes it for a line that is lost."""
+    from gitmem.index import schema
+    from gitmem.log.spool import Spool
+
+    from .faults import open_store, speak
+
+    session = desk.start("Planck")
+    one, other = open_store(desk.repo), open_store(desk.repo)
+    one.log.others = [Spool(str(tmp_path / "gitmem-1" / "project"), os.urandom, check_owner=True)]
+    one.log.elsewhere = one.log.others
+    with monkeypatch.context() as patch:
+        patch.setattr(one.log, "make_state", lambda: False)
+        speak(one, "rides", rides=True)
+    rebuilt: list[object] = []
+    monkeypatch.setattr(schema.Index, "reshape", rebuilt.append)
+    for _ in range(2):
+        for store in (one, other):
+            (count,) = store.db().execute("SELECT count(*) FROM signal").fetchone()
+            assert count == 1
+    assert not rebuilt
+    assert desk("inbox", "--count", session=session).status == 0
+    one.close()
+    other.close()

@@ -1,0 +1,122 @@
+"""The store: what is derived, what is waited for, and what a batch sees of itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gitmem.errors import UsageError
+from gitmem.operations import facade, names, sessions
+from gitmem.operations.caller import Who
+from gitmem.operations.facade import Log
+
+from ..log.logs import entry
+from .desks import Clock, acting, bodies, open_store, say
+
+
+def test_a_view_that_fails_does_not_undo_a_write(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The line is committed and the answer says so; the next look answers as if nothing had been."""
+    store = open_store(repo, Clock())
+    planck = acting(store, sessions.start(store, Who(identity="a:b:planck"), name="Planck"))
+    before = store.git.tip("refs/gitmem/log")
+
+    def fails(*_: object) -> None:
+        raise RuntimeError("a view with a bug")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("gitmem.index.catch_up._add_all", fails)
+        say(store, planck)
+        assert store.git.tip("refs/gitmem/log") != before
+        with pytest.raises(RuntimeError):
+            store.db()
+
+    assert any(b"hello" in body for body in bodies(store))
+
+
+def test_who_reads_while_a_write_fails_to_be_derived_goes_on_reading(
+    repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An operation that has the index in its hand still has it after the write."""
+    store = open_store(repo, Clock())
+    planck = acting(store, sessions.start(store, Who(identity="a:b:planck"), name="Planck"))
+    db = store.db()
+    with monkeypatch.context() as patch:
+        patch.setattr("gitmem.index.catch_up._add_all", lambda *_: 1 / 0)
+        say(store, planck)
+
+    assert db.execute("SELECT count(*) FROM session").fetchone() == (1,)
+    store.close()
+
+
+def test_a_reader_spends_little_on_what_others_left(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A ref that git holds is tried twice and no more, however often one looks; the answer has the line that waits."""
+    store = open_store(repo, Clock())
+    say(store, acting(store, sessions.start(store, Who(identity="a:b:planck"), name="Planck")))
+    waiting = entry(store.log, "waits")
+    waiting.token = store.log.token()
+    store.log.spool.put(waiting, store.log.now())
+    tried: list[object] = []
+    monkeypatch.setattr(store.git, "advance", lambda *args: tried.append(args))
+
+    for _ in range(5):
+        assert any(b"waits" in body for body in bodies(store))
+    assert len(tried) == 2
+
+
+def opened(repo: Path) -> Log:
+    open_store(repo, Clock()).close()
+    return facade.open(str(repo), identity="a:b:planck", machine="test")
+
+
+def commits(log: Log) -> int:
+    return len(log.store.git.history(log.store.git.tip("refs/gitmem/log") or ""))
+
+
+def test_a_session_starts_acts_changes_and_ends_in_a_batch(repo: Path) -> None:
+    """What was recorded in a batch counts in it: one commit has all, and the names are settled as ever."""
+    with opened(repo) as log:
+        other = log.sessions.start(name="Curie", agent_identity="a:b:curie")
+        before = commits(log)
+        with log.batch() as batch:
+            log.who = Who(identity="a:b:planck", terminal=True)
+            started = log.sessions.start(name="Planck")
+            with pytest.raises(UsageError, match="planck is held"):
+                sessions.start(log.store, Who(identity="a:b:other"), name="planck")
+            changed = sessions.change(log.store, log.caller, name="Max", wu="WU-1")
+            assert (changed.display_name, changed.wu_id, changed.queued) == ("Max", "WU-1", True)
+            sent = log.signals.send("hello", to=["Curie"])
+            again = log.signals.reply(sent.signal["signal_id"], "and more", to=["Curie"])
+            assert {each["display_name"] for each in log.roster().sessions} == {"Max", "Curie"}
+            names.add(log.store, log.caller, ["Rutherford"])
+            assert "Rutherford" in [each.name for each in names.listing(log.store).names]
+            ended = log.sessions.end()
+            assert (started.commit, ended.display_name) == (None, "Max")
+            assert commits(log) == before
+        assert commits(log) == before + 1
+        assert batch.commit
+        log.who = Who(as_=other.session_id)
+        assert [each["signal_id"] for each in log.inbox().signals] == [
+            sent.signal["signal_id"], again.signal["signal_id"],
+        ]  # fmt: skip
+        statuses = {
+            row["display_name"]: row["status"] for row in sessions.listing(log.store, all=True).sessions
+        }
+        assert statuses == {"Max": "ended", "Curie": "live"}
+
+
+def test_a_batch_that_comes_to_nothing_leaves_nothing(repo: Path) -> None:
+    """Its session was never there: the caller is who it was before, and goes on."""
+    with opened(repo) as log:
+        mine = log.sessions.start(name="Curie")
+        before = bodies(log.store)
+        with pytest.raises(RuntimeError), log.batch():
+            log.sessions.end()
+            log.who = Who(identity="a:b:planck", terminal=True)
+            log.sessions.start(name="Planck")
+            raise RuntimeError("no")
+
+        assert bodies(log.store) == before
+        assert log.caller.session_id == mine.session_id
+        assert [row["status"] for row in sessions.listing(log.store).sessions] == ["live"]
+        assert log.sessions.start(name="Planck").display_name == "Planck"
