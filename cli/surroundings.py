@@ -214,7 +214,9 @@ def spools_elsewhere(place: Place) -> tuple[list[str], list[str]]:
     state = os.environ.get("XDG_STATE_HOME") or ""
     if not os.path.isabs(state):  # the standard says to ignore such a one
         state = os.path.expanduser(os.path.join("~", ".local", "state"))
-    project = _sha256(os.fsencode(os.path.realpath(place.common)))[:16]
+    from gitmem.sha256 import sha256
+
+    project = sha256(os.fsencode(os.path.realpath(place.common))).hexdigest()[:16]
     own = [os.path.join(temporary, user, project), os.path.join(state, "gitmem", project)]
     shared = [os.path.join(folder, user, project) for folder in SHARED]
     written = [] if _is_writable(place) else list(filter(os.path.isabs, own))
@@ -226,14 +228,6 @@ def spools_elsewhere(place: Place) -> tuple[list[str], list[str]]:
             continue
         found.setdefault((status.st_dev, status.st_ino or len(found)), folder)
     return written, [folder for folder in found.values() if folder not in written]
-
-
-def _sha256(data: bytes) -> str:
-    try:
-        from _sha2 import sha256  # type: ignore[import-not-found]  # hashlib would load OpenSSL
-    except ImportError:
-        from hashlib import sha256
-    return str(sha256(data).hexdigest())
 
 
 def _is_writable(place: Place) -> bool:

@@ -10,8 +10,9 @@ from __future__ import annotations
 from ..log import ref
 from ..log.ref import LOG_REF
 from ..log.union import canon
+from ..sha256 import sha256
 from . import schema
-from .engine import sha256, sqlite3
+from .engine import sqlite3
 from .schema import Index, Row, View
 
 TYPE_CHECKING = False

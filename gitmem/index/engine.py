@@ -1,26 +1,14 @@
-"""SQLite and SHA-256 without the parts of the standard library's modules that nobody here uses.
-
-`import sqlite3` also loads datetime and collections.abc, and `hashlib` loads OpenSSL: together half an
-empty Python. The C modules below them are CPython's own; elsewhere the usual ones serve.
-"""
+"""SQLite without the outer module, which also loads datetime and collections.abc: a third of an empty Python."""
 
 from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from hashlib import sha256
 else:
     try:
         import _sqlite3 as sqlite3
-    except ImportError:
+    except ImportError:  # not CPython
         import sqlite3
-    try:
-        from _sha2 import sha256
-    except ImportError:
-        try:
-            from _sha256 import sha256  # Python 3.11
-        except ImportError:
-            from hashlib import sha256
 
-__all__ = ["sha256", "sqlite3"]
+__all__ = ["sqlite3"]

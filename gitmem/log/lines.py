@@ -73,7 +73,7 @@ def problem(line: bytes) -> str | None:
 
 def digest(line: bytes) -> str:
     """The hex SHA-256 of what a line says, whenever it was said: all but its time, without LF."""
-    from hashlib import sha256
+    from ..sha256 import sha256
 
     return sha256(b"{" + line[HEAD_BYTES:]).hexdigest()
 

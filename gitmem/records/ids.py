@@ -25,7 +25,7 @@ def new_id(prefix: str, random: Callable[[int], bytes] = os.urandom) -> str:
 
 def keyed_id(prefix: str, *parts: str) -> str:
     """The id that the same parts always have, from the SHA-256 of the parts joined by LF."""
-    from hashlib import sha256
+    from ..sha256 import sha256
 
     digest = sha256("\n".join(parts).encode()).digest()
     return f"{prefix}-{_crockford(digest)}"
