@@ -238,6 +238,7 @@ def test_the_demo_ends_with_what_works_where_its_reader_is(
 
     from cli.commands import demo
 
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / "installed"))
     assert demo._onward(None) == ["gitmem demo --keep", "gitmem --help"]
     checkout = tmp_path / "checkout"
     (checkout / "cli").mkdir(parents=True)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from gitmem.errors import UsageError
+from gitmem.log import append
 from gitmem.operations import facade, names, sessions
 from gitmem.operations.caller import Who
 from gitmem.operations.facade import Log
@@ -32,6 +33,21 @@ def test_a_view_that_fails_does_not_undo_a_write(repo: Path, monkeypatch: pytest
             store.db()
 
     assert any(b"hello" in body for body in bodies(store))
+
+
+def test_a_view_that_fails_does_not_undo_what_was_spooled(
+    repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A receipt that rides is accepted once its file is on the disk."""
+    store = open_store(repo, Clock())
+    sessions.start(store, Who(identity="a:b:planck"), name="Planck")
+    rides = entry(store.log, "rides", rides=True)
+    with monkeypatch.context() as patch:
+        patch.setattr("gitmem.index.catch_up._add_all", lambda *_: 1 / 0)
+        assert append.append(store.log, rides).queued
+
+    assert len(store.log.spool.names()) == 1
+    assert any(b"rides" in body for body in bodies(store))
 
 
 def test_who_reads_while_a_write_fails_to_be_derived_goes_on_reading(
