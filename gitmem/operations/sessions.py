@@ -168,9 +168,7 @@ def end(store: Store, caller: Caller) -> Ended:
     record = _ids(found, "end")
     line = store.line("session", record, allow_secret=True)  # it says nothing new
     appended = store.record([line], _story(found, f"{found.name} ends"))
-    if (
-        store.collecting is None
-    ):  # a batch may still come to nothing; the file of an ended session harms nobody
+    if store.collecting is None:  # a batch may come to nothing; the file of an ended session harms nobody
         local.end(store, found.session_id)
     found = presence.one(store, found.session_id) or found
     return Ended(found, appended.commit, appended.queued, ["unset GITMEM_SESSION", "gitmem session start"])
