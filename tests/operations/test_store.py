@@ -8,7 +8,7 @@ import pytest
 
 from gitmem.errors import UsageError
 from gitmem.log import append
-from gitmem.operations import facade, names, sessions
+from gitmem.operations import facade, local, names, sessions
 from gitmem.operations.caller import Who
 from gitmem.operations.facade import Log
 
@@ -16,15 +16,15 @@ from ..log.logs import entry
 from .desks import Clock, acting, bodies, open_store, say
 
 
+def fails(*_: object) -> None:
+    raise RuntimeError("a view with a bug")
+
+
 def test_a_view_that_fails_does_not_undo_a_write(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The line is committed and the answer says so; the next look answers as if nothing had been."""
     store = open_store(repo, Clock())
     planck = acting(store, sessions.start(store, Who(identity="a:b:planck"), name="Planck"))
     before = store.git.tip("refs/gitmem/log")
-
-    def fails(*_: object) -> None:
-        raise RuntimeError("a view with a bug")
-
     with monkeypatch.context() as patch:
         patch.setattr("gitmem.index.catch_up._add_all", fails)
         say(store, planck)
@@ -43,7 +43,7 @@ def test_a_view_that_fails_does_not_undo_what_was_spooled(
     sessions.start(store, Who(identity="a:b:planck"), name="Planck")
     rides = entry(store.log, "rides", rides=True)
     with monkeypatch.context() as patch:
-        patch.setattr("gitmem.index.catch_up._add_all", lambda *_: 1 / 0)
+        patch.setattr("gitmem.index.catch_up._add_all", fails)
         assert append.append(store.log, rides).queued
 
     assert len(store.log.spool.names()) == 1
@@ -58,7 +58,7 @@ def test_who_reads_while_a_write_fails_to_be_derived_goes_on_reading(
     planck = acting(store, sessions.start(store, Who(identity="a:b:planck"), name="Planck"))
     db = store.db()
     with monkeypatch.context() as patch:
-        patch.setattr("gitmem.index.catch_up._add_all", lambda *_: 1 / 0)
+        patch.setattr("gitmem.index.catch_up._add_all", fails)
         say(store, planck)
 
     assert db.execute("SELECT count(*) FROM session").fetchone() == (1,)
@@ -134,5 +134,6 @@ def test_a_batch_that_comes_to_nothing_leaves_nothing(repo: Path) -> None:
 
         assert bodies(log.store) == before
         assert log.caller.session_id == mine.session_id
+        assert mine.session_id in local.heartbeats(log.store), "it is still at work here"
         assert [row["status"] for row in sessions.listing(log.store).sessions] == ["live"]
         assert log.sessions.start(name="Planck").display_name == "Planck"
