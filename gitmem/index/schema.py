@@ -92,6 +92,7 @@ class Index:
         self.views = list(views)
         self.read = read
         self.writable = writable
+        self._version: int | None = None
 
     @property
     def tip(self) -> str | None:
@@ -105,8 +106,10 @@ class Index:
 
     def version(self) -> int:
         """What `PRAGMA user_version` must say; another value means another shape."""
-        text = repr([CORE_VERSION, CORE, [(view.version, view.ddl) for view in self.views]])
-        return int.from_bytes(text.encode(), "big") % 0x7FFFFFFF
+        if self._version is None:
+            text = repr([CORE_VERSION, CORE, [(view.version, view.ddl) for view in self.views]])
+            self._version = int.from_bytes(text.encode(), "big") % 0x7FFFFFFF
+        return self._version
 
     def is_shaped(self) -> bool:
         return bool(self.db.execute("PRAGMA user_version").fetchone()[0] == self.version())
