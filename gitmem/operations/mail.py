@@ -129,9 +129,11 @@ def _add_signals(db: sqlite3.Connection, signals: Sequence[Row]) -> list[str]:
 _SAID = ("signal_id", "sender_identity", "sender_session")
 OURS = "(:workspace IS NULL OR workspace IN ('', :workspace))"
 DIRECTED = (
-    "SELECT reader, signal_id FROM mail WHERE reader IN (:reader, :session,"
-    f" (SELECT harness_session FROM session WHERE session_id = :session)) AND {OURS}"
+    "SELECT reader, signal_id FROM mail {by} WHERE reader IN (:reader, :session,"
+    " (SELECT harness_session FROM session WHERE session_id = :session)) AND " + OURS
 )
+# Left to itself SQLite takes the primary key, and looks at everything that the reader ever got.
+UNREAD_DIRECTED = DIRECTED.format(by="INDEXED BY mail_unread") + " AND unread"
 BROADCAST = "SELECT DISTINCT :reader, b.signal_id"
 ANOTHERS = f"AND b.sender_session IS NOT :session AND {OURS}"
 UNREAD_BROADCASTS = (
@@ -168,7 +170,7 @@ def unread_ids(
     values = {"reader": reader, "session": session or reader, "oldest": oldest, "cursor": cursor,
               "workspace": workspace}  # fmt: skip
     return db.execute(
-        f"{DIRECTED} AND unread UNION {BROADCAST} {UNREAD_BROADCASTS} {ANOTHERS}", values
+        f"{UNREAD_DIRECTED} UNION {BROADCAST} {UNREAD_BROADCASTS} {ANOTHERS}", values
     ).fetchall()
 
 
@@ -178,7 +180,8 @@ def all_ids(
     """The same of everything that was ever for a reader, read or not."""
     values = {"reader": reader, "session": session or reader, "workspace": workspace}
     return db.execute(
-        f"{DIRECTED} UNION {BROADCAST} FROM broadcast b WHERE b.sender <> :reader {ANOTHERS}", values
+        f"{DIRECTED.format(by='')} UNION {BROADCAST} FROM broadcast b WHERE b.sender <> :reader {ANOTHERS}",
+        values,
     ).fetchall()
 
 
