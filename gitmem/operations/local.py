@@ -73,6 +73,16 @@ def end(store: Store, session_id: str) -> None:
         return
 
 
+def heartbeat(store: Store, session_id: str) -> int:
+    """When a session was last seen here, in microseconds since the epoch; 0 where it did not start in this clone."""
+    if not is_id("sess", session_id):
+        return 0
+    try:
+        return os.stat(os.path.join(_folder(store), session_id)).st_mtime_ns // 1000
+    except OSError:
+        return 0
+
+
 def heartbeats(store: Store) -> dict[str, int]:
     """When each session that started in this clone was last seen here, in microseconds since the epoch."""
     found = {}

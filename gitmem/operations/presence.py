@@ -230,8 +230,8 @@ def _found(store: Store, where: str, values: Sequence[object]) -> dict[str, Pres
     rows = store.db().execute(_SELECT + where, values).fetchall()
     if not rows:
         return {}
-    now, clone_id, beats = store.now(), store.log.clone_id(), local.heartbeats(store)
-    return {row[0]: Presence(row, now, clone_id, beats.get(row[0], 0)) for row in rows}
+    now, clone_id = store.now(), store.log.clone_id()
+    return {row[0]: Presence(row, now, clone_id, local.heartbeat(store, row[0])) for row in rows}
 
 
 def _latest_first(found: Iterable[Presence]) -> list[Presence]:
