@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from .surroundings import Surroundings
 
+DAY_MICROS = 24 * 3600 * 1_000_000
 # Of each command: how many words it takes, its flags, its options, and those that may be repeated,
 # each with the name that `frequent` has for it. A test holds them to the app.
 _COMMON = {"-C": "directory", "--as": "as_"}
@@ -178,12 +179,12 @@ def _nothing_new(at: Surroundings, *, count: bool) -> int | None:
     if db is None:
         return None
     try:
-        session = _session(db, at)
+        now = time.time_ns() // 1000
+        session = _session(db, at, now)
         if session is None:
             return None
         session_id, identity, workspace = session
         reader = identity or session_id
-        now = time.time_ns() // 1000
         if mail.unread_ids(db, reader, session_id, workspace, now):
             return None
     finally:
@@ -198,13 +199,21 @@ def _nothing_new(at: Surroundings, *, count: bool) -> int | None:
     return 0
 
 
-def _session(db: sqlite3.Connection, at: Surroundings) -> tuple[str, str | None, str | None] | None:
-    """Id, identity and workspace of the one session that is meant and has not ended."""
-    columns = "SELECT session_id, agent_identity, workspace_id FROM session WHERE ended IS NULL AND "
+def _session(db: sqlite3.Connection, at: Surroundings, now: int) -> tuple[str, str | None, str | None] | None:
+    """Id, identity and workspace of the one session that is meant and has not ended.
+
+    None also for one whose last record is a day old: the usual way writes another, which keeps its name.
+    """
+    columns = (
+        "SELECT session_id, agent_identity, workspace_id FROM session s WHERE ended IS NULL"
+        " AND (SELECT max(until) FROM tenure t WHERE t.session_id = s.session_id) > ? AND "
+    )
+    held = now + DAY_MICROS  # a name is held for two days after the last record
     if at.session:
-        found = db.execute(columns + "session_id = ?", (at.session,)).fetchall()
+        found = db.execute(columns + "session_id = ?", (held, at.session)).fetchall()
     else:
-        found = db.execute(columns + "harness_session = ?", (at.harness[1] if at.harness else "",)).fetchall()
+        value = at.harness[1] if at.harness else ""
+        found = db.execute(columns + "harness_session = ?", (held, value)).fetchall()
     return found[0] if len(found) == 1 else None
 
 

@@ -225,8 +225,6 @@ def mark(store: Store, reading: Reading) -> int:
 
     Call it after the output has been flushed: what was not shown must stay unread.
     """
-    if not reading.to_mark:
-        return 0
     lines = []
     for address, signal_id, of in reading.to_mark:
         fields: dict[str, object] = {
@@ -240,10 +238,12 @@ def mark(store: Store, reading: Reading) -> int:
     caller = reading.target.caller
     if caller is not None:
         lines += sessions.keepalive(store, caller)
+    if not lines:
+        return 0
     author = caller.author if caller else f"{reading.reader} <{reading.reader}@gitmem>"
     name = (caller.name if caller else None) or reading.reader
     count = len(reading.to_mark)
-    subject = f"{name} read {count} signal{'s' if count > 1 else ''}"
+    subject = f"{name} read {count} signal{'s' if count > 1 else ''}" if count else f"{name} is still here"
     trailers = [("Agent", reading.reader)]
     store.record(lines, Story(author, subject, "", trailers), rides=True)
     return count

@@ -185,3 +185,19 @@ def test_the_shapes_are_those_of_the_app(name: str) -> None:
             each = known[option]
             found = "flag" if each.is_flag else "many" if each.multiple else "one"
             assert (found, each.name) == (kind, target), option
+
+
+def test_a_session_that_only_asks_for_mail_keeps_its_name(
+    run: Run, start: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A day after its last record the quick way steps aside, and the usual one writes another."""
+    import time
+
+    planck = start("Planck")
+    run("inbox", session=planck)
+    now = time.time_ns
+    monkeypatch.setattr(time, "time_ns", lambda: now() + 25 * 3600 * 1_000_000_000)
+    run("inbox", session=planck)
+
+    kinds = [entry["kind"] for entry in run("log", "--json", session=planck).json["entries"]]
+    assert kinds == ["session", "session"]

@@ -519,3 +519,15 @@ def test_a_letter_across_a_border_is_told_so(world: World) -> None:
 
     assert "Curie works in the workspace blue" in " ".join(a.signals.send("x", to=[B]).warnings)
     assert a.signals.send("x", to=[C]).warnings == []
+
+
+def test_a_session_that_only_looks_keeps_its_name(world: World) -> None:
+    """Its last record is a day old: an empty inbox writes another, which rides, and only one."""
+    a = world.agent(A)
+    a.inbox()
+    world.micros += 25 * 3600 * 1_000_000
+    a.inbox()
+    a.inbox()
+
+    rows = a.store.db().execute("SELECT count(*) FROM line WHERE kind = 'session'").fetchone()
+    assert rows == (2,)
