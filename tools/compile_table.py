@@ -16,14 +16,23 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 TABLE = ROOT / "gitmem" / "records" / "table.py"
-ORDER = ("signal", "receipt", "session", "name")  # later kinds follow by name
+ORDER = (
+    "signal",
+    "receipt",
+    "session",
+    "name",
+    "node",
+    "patch",
+    "relation",
+    "access",
+)  # later kinds follow by name
 FRAME = ("at", "kind")  # the line's own, checked by its readers
 NO_LIMIT = 256 * 1024
 
 HEADER = '''"""The rules of the record models as plain literals. Written by `tools/compile_table.py`: don't edit.
 
 A field's form is (form, may be null, …):
-("flag", null) · ("choice", null, values, values when written) · ("list", null, form of an entry) ·
+("flag", null) · ("object", null) · ("choice", null, values, values when written) · ("list", null, form of an entry) ·
 ("line", null, least, most, refused characters, also): printable text ·
 ("word", null, least, most, (start, its length, characters of the rest), also) ·
 ("form", null, least, most, (start, runs of (characters, least, most)), also) · ("text", null, least, most, "", also);
@@ -124,6 +133,11 @@ def form(schema: Any, null: bool = False) -> tuple[Any, ...]:
     if kind == "bool":
         only(schema)
         return ("flag", null)
+    if kind == "dict":
+        only(schema, "keys_schema", "values_schema")
+        if (schema["keys_schema"], schema["values_schema"]) != ({"type": "str"}, {"type": "any"}):
+            raise CannotExpressError("an object must be of any values by text")
+        return ("object", null)
     if kind == "tuple":
         only(schema, "items_schema", "variadic_item_index", "strict")
         if schema.get("variadic_item_index") != 0 or len(schema["items_schema"]) != 1:

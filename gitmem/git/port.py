@@ -149,6 +149,13 @@ class Git(Protocol):
     def version(self) -> str:
         """The version of the git program, such as `2.39.5`."""
 
+    def head(self, git_dir: str) -> tuple[str | None, str | None]:
+        """The commit that a worktree's HEAD is at, and its branch such as `main`; None for what there is not.
+
+        Args:
+            git_dir: The worktree's own git folder.
+        """
+
     def break_stale_lock(self, ref: str, age_seconds: float) -> bool:
         """Remove the ref's `.lock` if it is older than that. Only the holder of our own lock may ask."""
 

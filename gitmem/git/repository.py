@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import durable, queries
+from . import durable, project, queries
 from .objects import parse_commit
 
 TYPE_CHECKING = False
@@ -46,6 +46,10 @@ class Repository:
     def version(self) -> str:
         """The version of the git program."""
         return queries.version(self.common)
+
+    def head(self, git_dir: str) -> tuple[str | None, str | None]:
+        """The commit that a worktree's HEAD is at, and its branch; None for what there is not."""
+        return project.head(self.common, git_dir)
 
     def break_stale_lock(self, ref: str, age_seconds: float) -> bool:
         """Remove the ref's `.lock` if it is older than that. Only the holder of our own lock may ask."""

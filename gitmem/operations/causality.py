@@ -1,14 +1,27 @@
 """What came before what, decided by what the writers had seen and never by clocks.
 
-A signal names in `after` and `reply_to` what its writer had seen of the thread.
-Earlier means reachable through these names.
+A signal names in `after` and `reply_to` what its writer had seen of the thread, a patch in `after` the
+patches of its nodes. Earlier means reachable through these names.
 """
 
 from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
+    from typing import Protocol, TypeVar
+
+    class Fact(Protocol):
+        """What has a name and a line, and names what its writer had seen."""
+
+        @property
+        def id(self) -> str: ...
+        @property
+        def line(self) -> bytes: ...
+        @property
+        def named(self) -> Sequence[str]: ...
+
+    F = TypeVar("F", bound=Fact)
 
 DECISIONS = ("AGREE", "REJECT", "COUNTER")
 
@@ -50,14 +63,14 @@ class Said:
         return reader in (self.record.get("sender_identity"), self.record.get("sender_session"))
 
 
-def earlier(thread: Mapping[str, Said]) -> dict[str, set[str]]:
+def earlier(thread: Mapping[str, Fact]) -> dict[str, set[str]]:
     """The direct predecessors of each signal. An id that is not in the thread, or a cycle, is no edge."""
     edges = {id: {name for name in said.named if name in thread} for id, said in thread.items()}
     straight = {id: {name for name in edges[id] if id not in reach(name, edges)} for id in _knotted(edges)}
     return {**edges, **straight}
 
 
-def cycles(thread: Mapping[str, Said]) -> set[str]:
+def cycles(thread: Mapping[str, Fact]) -> set[str]:
     """Signals that, by what they name, come before themselves."""
     edges = {id: {name for name in said.named if name in thread} for id, said in thread.items()}
     return {id for id in _knotted(edges) if any(id in reach(name, edges) for name in edges[id])}
@@ -101,7 +114,7 @@ def reach(start: str, edges: Mapping[str, set[str]]) -> set[str]:
     return found
 
 
-def latest(candidates: Iterable[Said], edges: Mapping[str, set[str]]) -> Said | None:
+def latest(candidates: Iterable[F], edges: Mapping[str, set[str]]) -> F | None:
     """The one that precedes no other of them; of several, the greatest `(at, bytes)`."""
     said = list(candidates)
     if len(said) < 2:

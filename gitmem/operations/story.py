@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 SUBJECT_MAX = 72
 BODY_MAX = 2_000
-TRAILERS = ("signal", "thread", "wu", "agent", "session")
+TRAILERS = ("signal", "thread", "memory", "wu", "agent", "session")
 SCISSORS = "- >8 -"  # below `# ---- >8 ----` git sees neither text nor trailers
 _BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff")
 

@@ -3,5 +3,6 @@
 from __future__ import annotations
 
 from . import mail, tenure
+from .memory import view as memory
 
-VIEWS = (mail.VIEW, tenure.VIEW)
+VIEWS = (mail.VIEW, tenure.VIEW, memory.VIEW)

@@ -6,14 +6,19 @@
 from __future__ import annotations
 
 from .form import LINE_MAX_BYTES, RecordError, SecretError, line, problem, read
+from .plain import fits
 from .table import MODELS, STREAMS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from .access import Access
     from .name import Name
+    from .node import Node
+    from .patch import Patch
     from .receipt import Receipt
+    from .relation import Relation
     from .session import Session
     from .signal import Signal
 
@@ -23,12 +28,17 @@ __all__ = [
     "KINDS",
     "LINE_MAX_BYTES",
     "STREAMS",
+    "Access",
     "Name",
+    "Node",
+    "Patch",
     "Receipt",
     "RecordError",
+    "Relation",
     "SecretError",
     "Session",
     "Signal",
+    "fits",
     "line",
     "problem",
     "read",

@@ -26,6 +26,11 @@ _SESSION_ID = r"^sess-[a-z0-9]{4,32}$"
 _THREAD_ID = r"^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$"
 _WORK_UNIT = r"^[A-Z][A-Z0-9]*-[0-9]+$"
 _DIGEST = r"^[0-9a-f]{64}$"
+_NODE_ID = r"^mem-[a-z0-9]{4,32}$"
+_PATCH_ID = r"^patch-[a-z0-9]{4,32}$"
+_RELATION_ID = r"^rel-[a-z0-9]{4,32}$"
+_ACCESS_ID = r"^access-[a-z0-9]{4,32}$"
+_COMMIT = r"^[0-9a-f]{40,64}$"
 _AGENT = rf"^{_PART}:{_PART}:{_PART}$"
 _ADDRESS = rf"^[^{_CONTROL}{_BIDI}{_UNSEEN}{_SPACE},]+$"
 _NAME = rf"^[^{_CONTROL}{_BIDI}{_UNSEEN},]+$"
@@ -40,6 +45,11 @@ FORMS = {
     _THREAD_ID: "1 to 128 letters, digits, dots, colons, dashes or underscores, a letter or digit first",
     _WORK_UNIT: "capitals and digits, a dash and a number, such as WU-123",
     _DIGEST: "64 hexadecimal digits",
+    _NODE_ID: "mem- and 4 to 32 lower-case letters or digits",
+    _PATCH_ID: "patch- and 4 to 32 lower-case letters or digits",
+    _RELATION_ID: "rel- and 4 to 32 lower-case letters or digits",
+    _ACCESS_ID: "access- and 4 to 32 lower-case letters or digits",
+    _COMMIT: "a whole commit id",
     _AGENT: "owner:role:purpose, three parts without spaces or commas",
     _ADDRESS: "an agent identity, a session id or human:<mail>, without spaces or commas",
     _NAME: "one line without commas, control, bidi or invisible characters",
@@ -87,11 +97,17 @@ class Also:
         return value
 
 
+At = Annotated[str, StringConstraints(pattern=_AT)]
 SignalId = Annotated[str, StringConstraints(pattern=_SIGNAL_ID)]
 SessionId = Annotated[str, StringConstraints(pattern=_SESSION_ID)]
 ThreadId = Annotated[str, StringConstraints(pattern=_THREAD_ID)]
 WorkUnit = Annotated[str, StringConstraints(pattern=_WORK_UNIT, max_length=64)]
 Digest = Annotated[str, StringConstraints(pattern=_DIGEST)]
+NodeId = Annotated[str, StringConstraints(pattern=_NODE_ID)]
+PatchId = Annotated[str, StringConstraints(pattern=_PATCH_ID)]
+RelationId = Annotated[str, StringConstraints(pattern=_RELATION_ID)]
+AccessId = Annotated[str, StringConstraints(pattern=_ACCESS_ID)]
+CommitId = Annotated[str, StringConstraints(pattern=_COMMIT)]
 AgentIdentity = Annotated[
     # "human:" names a person: an agent that took it could be taken for one.
     str, StringConstraints(pattern=_AGENT, max_length=256), AfterValidator(Also(not_prefix="human:"))
@@ -100,6 +116,7 @@ Address = Annotated[str, StringConstraints(pattern=_ADDRESS, max_length=256)]
 DisplayName = Annotated[
     str, StringConstraints(pattern=_NAME, max_length=64), AfterValidator(Also(trimmed=True))
 ]
+Tag = Annotated[str, StringConstraints(pattern=_NAME, max_length=100), AfterValidator(Also(trimmed=True))]
 Axis = Annotated[str, StringConstraints(pattern=_LINE, max_length=200)]
 Line = Annotated[str, StringConstraints(pattern=_LINE, max_length=1024)]
 Path = Annotated[str, StringConstraints(pattern=_PATH, max_length=4096)]
@@ -116,9 +133,7 @@ class Record(BaseModel):
     KEPT: ClassVar[tuple[str, ...]] = ()  # fields that are written even when empty
     FIRST_OF: ClassVar[dict[str, str]] = {}  # old names: the first entry of the list that took their place
 
-    at: Annotated[str, StringConstraints(pattern=_AT)] = Field(
-        description="When it was written, by the writer's clock, in UTC with microseconds."
-    )
+    at: At = Field(description="When it was written, by the writer's clock, in UTC with microseconds.")
     kind: str = Field(description="What is said: the name of this schema.")
     schema_version: Literal["A2A.V1"] = Field(
         default="A2A.V1",

@@ -121,7 +121,7 @@ def _prepared(kind: str, fields: Mapping[str, object]) -> dict[str, object]:
     record: dict[str, object] = {}
     for name in specs:
         value = fields.get(name)
-        if value or not (value is None or isinstance(value, (str, bool, list, tuple))):
+        if value or not (value is None or isinstance(value, (str, bool, list, tuple, dict))):
             record[name] = value
         elif name in required:
             if value is not None:

@@ -38,6 +38,11 @@ def plain(kind: str, fields: Mapping[str, object], *, writing: bool) -> bool:
     return True
 
 
+def fits(kind: str, name: str, value: object) -> bool:
+    """Whether a value is plainly right for a field of a known kind."""
+    return _right(FIELDS[kind][name], value, writing=True)
+
+
 def carried(value: object, depth: int = 1) -> bool:
     """Whether JSON in UTF-8 carries the value, and every reader gets it back."""
     if isinstance(value, str):
@@ -72,6 +77,8 @@ def _right(spec: tuple[Any, ...], value: object, writing: bool) -> bool:
         return True
     if form == "flag":
         return type(value) is bool
+    if form == "object":
+        return type(value) is dict and carried(value)
     if type(value) is not str:
         return False
     if form == "choice":

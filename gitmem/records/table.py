@@ -1,7 +1,7 @@
 """The rules of the record models as plain literals. Written by `tools/compile_table.py`: don't edit.
 
 A field's form is (form, may be null, …):
-("flag", null) · ("choice", null, values, values when written) · ("list", null, form of an entry) ·
+("flag", null) · ("object", null) · ("choice", null, values, values when written) · ("list", null, form of an entry) ·
 ("line", null, least, most, refused characters, also): printable text ·
 ("word", null, least, most, (start, its length, characters of the rest), also) ·
 ("form", null, least, most, (start, runs of (characters, least, most)), also) · ("text", null, least, most, "", also);
@@ -21,12 +21,20 @@ MODELS: dict[str, str] = {
     'receipt': 'gitmem.records.receipt:Receipt',
     'session': 'gitmem.records.session:Session',
     'name': 'gitmem.records.name:Name',
+    'node': 'gitmem.records.node:Node',
+    'patch': 'gitmem.records.patch:Patch',
+    'relation': 'gitmem.records.relation:Relation',
+    'access': 'gitmem.records.access:Access',
 }
 STREAMS: dict[str, str] = {
     'signal': 'signals',
     'receipt': 'receipts',
     'session': 'sessions',
     'name': 'names',
+    'node': 'memory',
+    'patch': 'memory',
+    'relation': 'memory',
+    'access': 'memory',
 }
 FIRST_OF: dict[str, dict[str, str]] = {
     'signal': {
@@ -35,12 +43,20 @@ FIRST_OF: dict[str, dict[str, str]] = {
     'receipt': {},
     'session': {},
     'name': {},
+    'node': {},
+    'patch': {},
+    'relation': {},
+    'access': {},
 }
 REQUIRED: dict[str, tuple[str, ...]] = {
     'signal': ('signal_id', 'sender_identity', 'message'),
     'receipt': ('signal_id', 'reader_identity', 'answers_digest'),
     'session': ('session_id', 'event', 'display_name', 'clone_id'),
     'name': ('name', 'event'),
+    'node': ('id', 'type', 'lifecycle', 'content', 'sender_identity'),
+    'patch': ('id', 'node_ids', 'sender_identity'),
+    'relation': ('id', 'from_id', 'to_id', 'type', 'sender_identity'),
+    'access': ('id', 'node_ids', 'reader_identity'),
 }
 FILLED: dict[str, dict[str, Any]] = {
     'signal': {
@@ -58,6 +74,18 @@ FILLED: dict[str, dict[str, Any]] = {
         'schema_version': 'A2A.V1',
     },
     'name': {
+        'schema_version': 'A2A.V1',
+    },
+    'node': {
+        'schema_version': 'A2A.V1',
+    },
+    'patch': {
+        'schema_version': 'A2A.V1',
+    },
+    'relation': {
+        'schema_version': 'A2A.V1',
+    },
+    'access': {
         'schema_version': 'A2A.V1',
     },
 }
@@ -122,5 +150,79 @@ FIELDS: dict[str, dict[str, tuple[Any, ...]]] = {
         'sender_identity': ('line', True, 1, 256, ' ,', ()),
         'sender_session': ('line', True, 1, 256, ' ,', ()),
         'sender_name': ('line', True, 1, 1024, '', ()),
+    },
+    'node': {
+        'schema_version': ('choice', False, ('A2A.V1',), ()),
+        'id': ('word', False, 8, 36, ('mem-', 4, '0123456789abcdefghijklmnopqrstuvwxyz'), ()),
+        'type': ('choice', False, ('session', 'discovery', 'checkpoint', 'note', 'summary'), ()),
+        'lifecycle': ('choice', False, ('ephemeral', 'session', 'wu', 'project'), ()),
+        'content': ('text', False, 1, 262144, '', (65536, '', False, ())),
+        'priority': ('choice', True, ('P0', 'P1', 'P2', 'P3'), ()),
+        'tags': ('list', False, ('line', False, 1, 100, ',', (0, '', True, ()))),
+        'wu_id': ('form', True, 0, 64, ('', (('ABCDEFGHIJKLMNOPQRSTUVWXYZ', 1, 1), ('0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ', 0, 262144), ('-', 1, 1), ('0123456789', 1, 262144))), ()),
+        'session_id': ('line', True, 1, 256, ' ,', ()),
+        'lane': ('line', True, 1, 200, '', ()),
+        'paths': ('list', False, ('line', False, 1, 4096, '', ())),
+        'head': ('word', True, 40, 64, ('', 0, '0123456789abcdef'), ()),
+        'branch': ('line', True, 1, 1024, '', ()),
+        'sensitive': ('flag', False),
+        'closed': ('flag', False),
+        'archived': ('flag', False),
+        'deleted': ('flag', False),
+        'reason': ('line', True, 1, 1024, '', ()),
+        'summarized_into': ('word', True, 8, 36, ('mem-', 4, '0123456789abcdefghijklmnopqrstuvwxyz'), ()),
+        'updated_at': ('form', True, 0, 262144, ('', (('0123456789', 4, 4), ('-', 1, 1), ('0123456789', 2, 2), ('-', 1, 1), ('0123456789', 2, 2), ('T', 1, 1), ('0123456789', 2, 2), (':', 1, 1), ('0123456789', 2, 2), (':', 1, 1), ('0123456789', 2, 2), ('.', 1, 1), ('0123456789', 6, 6), ('Z', 1, 1))), ()),
+        'metadata': ('object', False),
+        'sender_identity': ('line', False, 1, 256, ' ,', ()),
+        'sender_session': ('line', True, 1, 256, ' ,', ()),
+        'sender_name': ('line', True, 1, 1024, '', ()),
+    },
+    'patch': {
+        'schema_version': ('choice', False, ('A2A.V1',), ()),
+        'id': ('word', False, 10, 38, ('patch-', 6, '0123456789abcdefghijklmnopqrstuvwxyz'), ()),
+        'node_ids': ('list', False, ('word', False, 8, 36, ('mem-', 4, '0123456789abcdefghijklmnopqrstuvwxyz'), ())),
+        'after': ('list', False, ('word', False, 10, 38, ('patch-', 6, '0123456789abcdefghijklmnopqrstuvwxyz'), ())),
+        'clear': ('list', False, ('choice', False, ('priority', 'tags', 'wu_id', 'session_id', 'lane', 'paths', 'sensitive', 'closed', 'archived', 'deleted', 'reason', 'summarized_into', 'metadata'), ())),
+        'type': ('choice', True, ('session', 'discovery', 'checkpoint', 'note', 'summary'), ()),
+        'lifecycle': ('choice', True, ('ephemeral', 'session', 'wu', 'project'), ()),
+        'content': ('text', True, 1, 262144, '', (65536, '', False, ())),
+        'priority': ('choice', True, ('P0', 'P1', 'P2', 'P3'), ()),
+        'tags': ('list', False, ('line', False, 1, 100, ',', (0, '', True, ()))),
+        'wu_id': ('form', True, 0, 64, ('', (('ABCDEFGHIJKLMNOPQRSTUVWXYZ', 1, 1), ('0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ', 0, 262144), ('-', 1, 1), ('0123456789', 1, 262144))), ()),
+        'session_id': ('line', True, 1, 256, ' ,', ()),
+        'lane': ('line', True, 1, 200, '', ()),
+        'paths': ('list', False, ('line', False, 1, 4096, '', ())),
+        'head': ('word', True, 40, 64, ('', 0, '0123456789abcdef'), ()),
+        'branch': ('line', True, 1, 1024, '', ()),
+        'sensitive': ('flag', False),
+        'closed': ('flag', False),
+        'archived': ('flag', False),
+        'deleted': ('flag', False),
+        'reason': ('line', True, 1, 1024, '', ()),
+        'summarized_into': ('word', True, 8, 36, ('mem-', 4, '0123456789abcdefghijklmnopqrstuvwxyz'), ()),
+        'metadata': ('object', False),
+        'sender_identity': ('line', False, 1, 256, ' ,', ()),
+        'sender_session': ('line', True, 1, 256, ' ,', ()),
+        'sender_name': ('line', True, 1, 1024, '', ()),
+    },
+    'relation': {
+        'schema_version': ('choice', False, ('A2A.V1',), ()),
+        'id': ('word', False, 8, 36, ('rel-', 4, '0123456789abcdefghijklmnopqrstuvwxyz'), ()),
+        'from_id': ('word', False, 8, 36, ('mem-', 4, '0123456789abcdefghijklmnopqrstuvwxyz'), ()),
+        'to_id': ('word', False, 8, 36, ('mem-', 4, '0123456789abcdefghijklmnopqrstuvwxyz'), ()),
+        'type': ('choice', False, ('blocks', 'parent_child', 'related', 'discovered_from'), ()),
+        'removed': ('flag', False),
+        'after': ('list', False, ('word', False, 8, 36, ('rel-', 4, '0123456789abcdefghijklmnopqrstuvwxyz'), ())),
+        'metadata': ('object', False),
+        'sender_identity': ('line', False, 1, 256, ' ,', ()),
+        'sender_session': ('line', True, 1, 256, ' ,', ()),
+        'sender_name': ('line', True, 1, 1024, '', ()),
+    },
+    'access': {
+        'schema_version': ('choice', False, ('A2A.V1',), ()),
+        'id': ('word', False, 11, 39, ('access-', 7, '0123456789abcdefghijklmnopqrstuvwxyz'), ()),
+        'node_ids': ('list', False, ('word', False, 8, 36, ('mem-', 4, '0123456789abcdefghijklmnopqrstuvwxyz'), ())),
+        'reader_identity': ('line', False, 1, 256, ' ,', ()),
+        'reader_session': ('line', True, 1, 256, ' ,', ()),
     },
 }

@@ -53,6 +53,7 @@ VALUES = (
     | st.integers(0, 1)
     | st.lists(near_the_edge(), max_size=3)
     | st.lists(near_the_edge(), max_size=2).map(tuple)
+    | st.dictionaries(st.sampled_from(["a", "b"]), near_the_edge() | st.lists(st.none()), max_size=2)
 )
 
 
@@ -65,7 +66,12 @@ def some_fields(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
         "receipt": {"signal_id": "sig-0000", "reader_identity": "a:b:c", "answers_digest": "0" * 64},
         "session": {"session_id": "sess-0000", "event": "end", "display_name": "Ada", "clone_id": "c"},
         "name": {"name": "Ada", "event": "add"},
-    }
+        "node": {"id": "mem-0000", "type": "note", "lifecycle": "wu", "content": "c", "sender_identity": "a:b:c"},
+        "patch": {"id": "patch-0000", "node_ids": ["mem-0000"], "sender_identity": "a:b:c"},
+        "relation": {"id": "rel-0000", "from_id": "mem-0000", "to_id": "mem-0001", "type": "blocks",
+                     "sender_identity": "a:b:c"},
+        "access": {"id": "access-0000", "node_ids": ["mem-0000"], "reader_identity": "a:b:c"},
+    }  # fmt: skip
     fields = dict(least[kind])
     names = st.sampled_from([*FIELDS[kind], "unknown"])
     fields.update(draw(st.dictionaries(names, VALUES, max_size=3)))
@@ -102,7 +108,7 @@ def test_the_bytes_are_those_of_the_model(case: tuple[str, dict[str, Any]]) -> N
     kept = {
         n: dumped[n]
         for n in order
-        if dumped[n] not in (None, "", [], False) or n in ("recipients", "unknown")
+        if dumped[n] not in (None, "", [], {}, False) or n in ("recipients", "unknown")
     }
     assert line == json.dumps(kept, ensure_ascii=False, separators=(",", ":")).encode()
 
@@ -120,10 +126,23 @@ def test_the_everyday_records_need_no_models() -> None:
         "display_name": "Planck-2", "clone_id": "c", "worktree": "/home/ada/r\u00e9po", "harness_session": "0198c6f0-2f7e",
     }  # fmt: skip
 
+    node = {
+        "id": "mem-3f9k2m7q1x0z", "type": "discovery", "lifecycle": "wu", "content": "Gr\u00fc\u00dfe\n\u2014", "priority": "P1",
+        "tags": ["bug", "index:architecture"], "wu_id": "WU-123", "session_id": "sess-0000", "paths": ["docs/a b.md"],
+        "head": "0" * 40, "branch": "main", "closed": True, "metadata": {"progress": "half", "n": [1, {"a": None}]},
+        "sender_identity": "codex:dev:host42@gitmem",
+    }  # fmt: skip
+    patch = {
+        "id": "patch-3f9k2m7q1x0z", "node_ids": ["mem-0000", "mem-0001"], "after": ["patch-0000"], "clear": ["tags"],
+        "archived": True, "sender_identity": "human:a@b.c",
+    }  # fmt: skip
+
     for writing in (True, False):
         assert plain("signal", signal, writing=writing)
         assert plain("session", session, writing=writing)
         assert plain("name", {"name": "Curie", "event": "add"}, writing=writing)
+        assert plain("node", node, writing=writing)
+        assert plain("patch", patch, writing=writing)
     assert plain("signal", {**signal, "later": {"a": [1]}, "interrupt_class": "loud"}, writing=False)
 
 

@@ -1,0 +1,198 @@
+"""A node as it is now: the line that made it, and of each field the causally last change.
+
+A patch names in `after` the patches that its writer had seen. What two clones changed apart is kept from
+both, field by field; where both changed one field, the greater `(at, bytes)` counts.
+"""
+
+from __future__ import annotations
+
+from ...log.lines import format_at, parse_at
+from .. import causality
+from ..outcome import Outcome
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    Record = Mapping[str, object]
+
+# What becomes of a node, rather than what it says: such a change makes it no younger.
+MARKS = ("closed", "archived", "deleted", "reason", "summarized_into")
+TEXTS = ("type", "lifecycle", "content", "priority", "wu_id", "session_id", "lane", "head")
+LISTS = ("tags", "paths")
+FLAGS = ("sensitive", "closed", "archived", "deleted")
+FIELDS = (*TEXTS, *LISTS, *FLAGS, "reason", "summarized_into")
+STATUSES = ("active", "closed", "archived", "deleted")
+
+
+class Node(Outcome):
+    """A node with everything that is known of it.
+
+    `created` and `updated` are microseconds since the epoch; `updated` is None while nothing of what it says
+    has changed. `line` holds the bytes that made it.
+    """
+
+    __slots__ = (
+        "id", "type", "lifecycle", "status", "content", "priority", "tags", "wu_id", "session_id", "lane", "paths",
+        "head", "branch", "sensitive", "reason", "summarized_into", "created_at", "updated_at", "accesses",
+        "last_accessed_at", "metadata", "sender_identity", "sender_session", "sender_name", "created", "updated",
+        "closed", "archived", "deleted", "line",
+    )  # fmt: skip
+
+    def __init__(self, base: Record, line: bytes) -> None:
+        self.id = str(base["id"])
+        self.line = line
+        self.type = str(base["type"])
+        self.lifecycle = str(base["lifecycle"])
+        self.content = str(base["content"])
+        (
+            self.priority,
+            self.wu_id,
+            self.session_id,
+            self.lane,
+            self.head,
+            self.reason,
+            self.summarized_into,
+        ) = (
+            _text(base, field)
+            for field in ("priority", "wu_id", "session_id", "lane", "head", "reason", "summarized_into")
+        )
+        self.branch = _text(base, "branch")
+        self.tags = _list(base, "tags")
+        self.paths = _list(base, "paths")
+        self.sensitive, self.closed, self.archived, self.deleted = (
+            base.get(field) is True for field in FLAGS
+        )
+        self.status = ""
+        self.metadata: dict[str, object] = _object(base)
+        self.sender_identity = str(base["sender_identity"])
+        self.sender_session = _text(base, "sender_session")
+        self.sender_name = _text(base, "sender_name")
+        self.created = parse_at(str(base["at"]))
+        self.updated: int | None = parse_at(str(base["updated_at"])) if base.get("updated_at") else None
+        self.created_at = str(base["at"])
+        self.updated_at: str | None = None
+        self.accesses = 0
+        self.last_accessed_at: str | None = None
+
+    @property
+    def touched(self) -> int:
+        """When it was last said: the later of created and updated."""
+        return max(self.created, self.updated or 0)
+
+    @property
+    def rank(self) -> int:
+        """The place of its status among `STATUSES`."""
+        return 3 if self.deleted else 2 if self.archived else 1 if self.closed else 0
+
+    @property
+    def is_hidden(self) -> bool:
+        """Whether it is shown only where archived ones are asked for."""
+        return self.archived or self.deleted
+
+    def settle(self) -> Node:
+        """Fill in what follows from the other fields."""
+        self.status = STATUSES[self.rank]
+        self.updated_at = format_at(self.updated) if self.updated is not None else None
+        return self
+
+    def as_json(self) -> dict[str, object]:
+        shown = self.__slots__[: self.__slots__.index("created")]
+        found = {name: getattr(self, name) for name in shown}
+        return {name: value for name, value in found.items() if value not in (None, [], {}, False)}
+
+
+class Change:
+    """A patch, with what `causality` asks of a fact."""
+
+    __slots__ = ("id", "line", "named", "record")
+
+    def __init__(self, record: Record, line: bytes) -> None:
+        self.id = str(record["id"])
+        self.line = line
+        self.record = record
+        self.named = _list(record, "after")
+
+    @property
+    def clears(self) -> list[str]:
+        return _list(self.record, "clear")
+
+    def touches(self, field: str) -> bool:
+        return bool(self.record.get(field)) or field in self.clears
+
+    @property
+    def rank(self) -> int:
+        """The place among `STATUSES` of the status that it gives, where it clears nothing."""
+        return (
+            3 if self.touches("deleted") else 2 if self.touches("archived") else int(self.touches("closed"))
+        )
+
+    @property
+    def only_marks(self) -> bool:
+        """Whether it says nothing but what became of its nodes."""
+        if _object(self.record) or "metadata" in self.clears:
+            return False
+        return not any(self.touches(field) for field in FIELDS if field not in MARKS)
+
+
+def fold(nodes: Iterable[tuple[Record, bytes]], patches: Iterable[tuple[Record, bytes]]) -> Node:
+    """The node that lines of one id, and the patches that name it, make. Their order does not matter."""
+    base, line = min(nodes, key=lambda each: each[1])
+    node = Node(base, line)
+    changes: dict[str, Change] = {}
+    for record, body in sorted(patches, key=lambda each: each[1]):
+        changes.setdefault(str(record["id"]), Change(record, body))
+    if changes:
+        _apply(node, changes)
+    return node.settle()
+
+
+def _apply(node: Node, changes: Mapping[str, Change]) -> None:
+    edges = causality.earlier(changes)
+    every = list(changes.values())
+    for field in FIELDS:
+        last = causality.latest((each for each in every if each.touches(field)), edges)
+        if last is None:
+            continue
+        if field in LISTS:
+            setattr(node, field, _list(last.record, field))
+        elif field in FLAGS:
+            setattr(node, field, last.record.get(field) is True)
+        else:
+            setattr(node, field, _text(last.record, field))
+        if field == "head":
+            node.branch = _text(last.record, "branch")
+    _apply_metadata(node, every, edges)
+    said = [parse_at(str(each.record["at"])) for each in every if not each.only_marks]
+    if said:
+        node.updated = max([*said, node.updated or 0])
+
+
+def _apply_metadata(node: Node, every: Sequence[Change], edges: Mapping[str, set[str]]) -> None:
+    """Each entry of the metadata counts by itself; an entry that becomes null is gone."""
+    keys = {key for each in every for key in _object(each.record)}
+    if any("metadata" in each.clears for each in every):
+        keys |= node.metadata.keys()
+    for key in sorted(keys):
+        touching = (each for each in every if key in _object(each.record) or "metadata" in each.clears)
+        last = causality.latest(touching, edges)
+        value = _object(last.record).get(key) if last is not None else None
+        if value is None:
+            node.metadata.pop(key, None)
+        else:
+            node.metadata[key] = value
+
+
+def _text(record: Record, field: str) -> str | None:
+    value = record.get(field)
+    return str(value) if value else None
+
+
+def _list(record: Record, field: str) -> list[str]:
+    value = record.get(field)
+    return [str(item) for item in value] if isinstance(value, (list, tuple)) else []
+
+
+def _object(record: Record) -> dict[str, object]:
+    value = record.get("metadata")
+    return dict(value) if isinstance(value, dict) else {}

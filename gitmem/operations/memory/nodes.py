@@ -1,0 +1,265 @@
+"""Nodes: write one down, change it, delete it, look at it."""
+
+from __future__ import annotations
+
+from ...errors import UsageError
+from ...records import ids
+from ..outcome import Outcome
+from ..quoting import command
+from ..story import cut, harmless
+from . import anchors, known, relations, stored, values, writing
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from ...log.append import Appended as Written
+    from ..caller import Caller
+    from ..store import Store
+    from .fold import Node
+
+TOLD = 40  # nodes that the body of a commit names
+MANY = 20_000  # nodes in one go
+OPTIONS = ("type", "lifecycle", "wu", "session", "lane", "priority", "tags", "paths", "metadata", "sensitive",
+           "discovered_from")  # fmt: skip
+CLEARABLE = ("priority", "tags", "wu_id", "session_id", "lane", "paths", "sensitive", "closed", "archived", "deleted",
+             "reason", "summarized_into", "metadata")  # fmt: skip
+
+
+class Created(Outcome):
+    """A node that was written: in `commit`, or `queued` until the next process commits it."""
+
+    __slots__ = ("node", "commit", "queued", "warnings", "next")
+
+    def __init__(self, node: Node, commit: str | None) -> None:
+        self.node = node
+        self.commit = commit
+        self.queued = commit is None
+        self.warnings: list[str] = []
+        self.next: list[str] = []
+
+
+class Appended(Outcome):
+    """Nodes that were written in one commit."""
+
+    __slots__ = ("nodes", "commit", "queued", "warnings", "next")
+
+    def __init__(self, nodes: Sequence[Node], commit: str | None) -> None:
+        self.nodes = list(nodes)
+        self.commit = commit
+        self.queued = commit is None
+        self.warnings: list[str] = []
+        self.next: list[str] = []
+
+
+class Changed(Outcome):
+    """Nodes that were changed, or that a dry run would change."""
+
+    __slots__ = ("ids", "commit", "queued", "dry_run", "warnings", "next")
+
+    def __init__(self, ids: Sequence[str], commit: str | None, *, dry_run: bool = False) -> None:
+        self.ids = list(ids)
+        self.commit = commit
+        self.queued = bool(ids) and not dry_run and commit is None
+        self.dry_run = dry_run
+        self.warnings: list[str] = []
+        self.next: list[str] = []
+
+
+def create(
+    store: Store, caller: Caller, content: str, *, allow_secret: bool = False, **options: object
+) -> Created:
+    """Write one node down.
+
+    Args:
+        content: The text, at most 64 KiB.
+        options: Those of `append`: type, lifecycle, wu, session, lane, priority, tags, paths, metadata,
+            sensitive, discovered_from.
+
+    Raises: UsageError (RecordError, SecretError) and then nothing was written; StoreError.
+    """
+    done = append(store, caller, [{"content": content, **options}], allow_secret=allow_secret)
+    created = Created(done.nodes[0], done.commit)
+    created.warnings = done.warnings
+    created.next = [command("gitmem", "mem", "show", created.node.id), *done.next]
+    return created
+
+
+def append(
+    store: Store, caller: Caller, many: Iterable[Mapping[str, object]], *, allow_secret: bool = False
+) -> Appended:
+    """Write nodes down in one commit: all of them or none.
+
+    Args:
+        many: For each node its `content`, and of these what differs from the usual:
+            type (default discovery; bug, idea, question and dependency are discoveries with that tag),
+            lifecycle (by type), wu and session (those of the caller's session), lane, priority (P0 to P3),
+            tags, paths (from the root of the work tree), metadata, sensitive, discovered_from (a node id).
+
+    Raises: UsageError (RecordError, SecretError) that says which one is wrong; StoreError.
+    """
+    given = list(many)
+    if not 0 < len(given) <= MANY:
+        raise UsageError(
+            f"There are {len(given)} nodes to write, and 1 to {MANY} can be at once; nothing was written.",
+            code="bad-count",
+        )
+    head = dict(zip(("head", "branch"), anchors.head(store), strict=True))
+    lines: list[tuple[str, bytes]] = []
+    nodes: list[Node] = []
+    remarks: dict[str, None] = {}
+    for number, each in enumerate(given, 1):
+        try:
+            fields = {
+                "id": ids.new_id("mem", store.random),
+                **_fields(each, caller),
+                **head,
+                **writing.sender(caller),
+            }
+            lines.append(store.line("node", fields, allow_secret=allow_secret))
+            nodes.append(stored.of_line(lines[-1][1]))
+            if each.get("discovered_from"):
+                source, remark = known.find_or_keep(store.db(), str(each["discovered_from"]))
+                lines.append(relations.line(store, caller, nodes[-1].id, "discovered_from", source))
+                remarks |= {remark: None} if remark else {}
+        except UsageError as error:
+            if len(given) > 1:
+                error.message = f"Node {number} of {len(given)}: {error.message}"
+            raise
+    done = _record(store, caller, lines, nodes)
+    appended = Appended(nodes, done.commit)
+    appended.warnings = [*filter(None, [caller.remark]), *remarks, *anchors.missing(store, nodes)]
+    appended.next = [command("gitmem", "mem", "context", *_wu_option(nodes))]
+    return appended
+
+
+def _fields(given: Mapping[str, object], caller: Caller) -> dict[str, object]:
+    """The fields of a node from what its writer said, and what the writer's session says."""
+    unknown = [key for key in given if key not in ("content", *OPTIONS)]
+    if unknown:
+        raise UsageError(
+            f"{harmless(str(unknown[0]))[:60]} is no option of a node; nothing was written.",
+            hint=f"A node has content, {', '.join(OPTIONS)}.",
+            code="bad-option",
+        )
+    type, tags = values.node_type(str(given.get("type") or "discovery"))
+    lifecycle = str(given.get("lifecycle") or values.LIFECYCLE_OF[type])
+    priority = given.get("priority")
+    found: dict[str, object] = {
+        "schema_version": "A2A.V1",
+        "type": type,
+        "lifecycle": values.one_of("lifecycle", lifecycle, values.LIFECYCLES),
+        "content": values.content(given.get("content")),
+        "priority": values.one_of("priority", str(priority), values.PRIORITIES) if priority else None,
+        "tags": list(dict.fromkeys([*tags, *map(values.tag, values.texts("tags", given.get("tags")))])),
+        "wu_id": values.work_unit(str(given["wu"])) if given.get("wu") else caller.wu_id,
+        "session_id": given.get("session") or caller.session_id,
+        "lane": given.get("lane"),
+        "paths": anchors.checked(values.texts("paths", given.get("paths"))),
+        "sensitive": bool(given.get("sensitive")),
+        "metadata": values.metadata(given.get("metadata")),
+    }
+    return found
+
+
+def _record(
+    store: Store, caller: Caller, lines: Sequence[tuple[str, bytes]], nodes: Sequence[Node]
+) -> Written:
+    first = nodes[0]
+    if len(nodes) == 1:
+        what, text = f"{first.type} {_headline(first)}", first.content
+    else:
+        what, text = f"{len(nodes)} nodes", "\n".join(_headline(node) for node in nodes[:TOLD])
+    wu = first.wu_id if all(node.wu_id == first.wu_id for node in nodes) else None
+    return writing.record(store, caller, lines, what, text=text, nodes=[node.id for node in nodes], wu=wu)
+
+
+def _headline(node: Node) -> str:
+    return cut(node.content.strip().split("\n", 1)[0].strip(), 100)
+
+
+def _wu_option(nodes: Sequence[Node]) -> list[str]:
+    return ["--wu", nodes[0].wu_id] if nodes[0].wu_id else []
+
+
+def change(
+    store: Store,
+    caller: Caller,
+    node_ids: Sequence[str],
+    *,
+    verified: bool = False,
+    clear: Sequence[str] = (),
+    allow_secret: bool = False,
+    **options: object,
+) -> Changed:
+    """Change fields of nodes; of each field the last change counts, also where two clones change a node apart.
+
+    Args:
+        node_ids: Ids, or prefixes of six characters or more after the dash.
+        verified: What the nodes say still holds for the code as it is at HEAD: they are stale no more.
+        clear: Names of fields to empty.
+        options: content, type, lifecycle, priority, tags, wu, session, lane, paths, metadata (entry by entry; None
+            takes one out), sensitive, closed, archived, deleted (True), reason.
+
+    Raises: UsageError and then nothing was written; StoreError.
+    """
+    db = store.db()
+    found = list(dict.fromkeys(known.find(db, text, writing=True) for text in node_ids))
+    fields = _changes(options)
+    if verified or "paths" in fields or "content" in fields:
+        fields |= dict(zip(("head", "branch"), anchors.head(store), strict=True))
+    empty = [values.one_of("field that can be cleared", name, CLEARABLE) for name in clear]
+    if not found or not (any(fields.values()) or empty):
+        raise UsageError(
+            "Nothing says which nodes to change, or how; nothing was written.",
+            hint="Such as `gitmem mem update ID --status closed`.",
+            code="usage",
+        )
+    both = sorted(name for name in empty if fields.get(name))
+    if both:
+        raise UsageError(f"{both[0]} can't be set and cleared at once; nothing was written.", code="usage")
+    lines = writing.patches(store, caller, found, fields, clear=empty, allow_secret=allow_secret)
+    said = ", ".join(name for name in [*fields, *empty] if name not in ("head", "branch")) or "verified"
+    done = writing.record(store, caller, lines, f"changes {said} of {several(found)}", nodes=found)
+    changed = Changed(found, done.commit)
+    changed.warnings = [*filter(None, [caller.remark])]
+    changed.next = [command("gitmem", "mem", "show", found[0])]
+    return changed
+
+
+def _changes(options: Mapping[str, object]) -> dict[str, object]:
+    """The fields of a patch from the options of `change`."""
+    fields: dict[str, object] = {}
+    for name, value in options.items():
+        if value is None or value == [] or value == () or value is False:
+            continue
+        if name == "content":
+            fields[name] = values.content(value)
+        elif name == "type":
+            fields[name] = values.one_of("type of node", str(value), values.TYPES)
+        elif name == "lifecycle":
+            fields[name] = values.one_of("lifecycle", str(value), values.LIFECYCLES)
+        elif name == "priority":
+            fields[name] = values.one_of("priority", str(value), values.PRIORITIES)
+        elif name == "wu":
+            fields["wu_id"] = values.work_unit(str(value))
+        elif name == "session":
+            fields["session_id"] = value
+        elif name == "tags":
+            fields[name] = [values.tag(text) for text in values.texts(name, value)]
+        elif name == "paths":
+            fields[name] = anchors.checked(values.texts(name, value))
+        elif name == "metadata":
+            fields[name] = values.metadata(value)
+        elif name in ("lane", "reason", "sensitive", "closed", "archived", "deleted", "summarized_into"):
+            fields[name] = value
+        else:
+            raise UsageError(
+                f"{harmless(name)[:60]} is no field that can change; nothing was written.", code="bad-option"
+            )
+    return fields
+
+
+def several(node_ids: Sequence[str]) -> str:
+    """Ids in a line, at most two of them."""
+    return ", ".join(node_ids) if len(node_ids) <= 2 else f"{len(node_ids)} nodes"

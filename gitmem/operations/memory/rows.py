@@ -1,0 +1,134 @@
+"""How lines of the memory become rows of its view, whatever their order.
+
+A node that no patch names, or one patch that only marks it, is written as it comes: an archive pass over
+50,000 nodes must not read them again. Every other one is folded anew from all of its lines.
+"""
+
+from __future__ import annotations
+
+from . import relations, stored
+from .fold import Change, Node
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterable, Sequence
+
+    from ...index.schema import Row
+
+_PUT = "INSERT OR REPLACE INTO node VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+
+
+def add(db: sqlite3.Connection, rows: Sequence[Row]) -> None:
+    """Take in lines of the memory."""
+    by_kind: dict[str, list[Row]] = {"node": [], "patch": [], "relation": [], "access": []}
+    for row in rows:
+        by_kind[str(row.record["kind"])].append(row)
+    changed = _add_nodes(db, by_kind["node"])
+    changed |= _add_patches(db, by_kind["patch"])
+    for id in sorted(changed):
+        _refold(db, id)
+    _add_relations(db, by_kind["relation"])
+    _add_accesses(db, by_kind["access"])
+
+
+def _add_nodes(db: sqlite3.Connection, rows: Sequence[Row]) -> set[str]:
+    """Add nodes; the ids of those that must be folded with other lines."""
+    again, known = set(), set()
+    fresh: list[tuple[Row, Node]] = []
+    for row in rows:
+        id = str(row.record["id"])
+        if id in known or db.execute("SELECT 1 FROM node WHERE id = ?", (id,)).fetchone():
+            db.execute("INSERT OR IGNORE INTO node_again VALUES (?, ?)", (id, row.id))
+            again.add(id)
+            continue
+        known.add(id)
+        if db.execute("SELECT 1 FROM patch_of WHERE id = ? LIMIT 1", (id,)).fetchone():
+            again.add(id)
+        fresh.append((row, Node(row.record, row.line)))
+    db.executemany(_PUT, [_values(node, row.id, 0) for row, node in fresh])
+    _add_words(db, [node for _, node in fresh])
+    return again
+
+
+def _values(node: Node, line: int, patched: int) -> tuple[object, ...]:
+    return (
+        node.id, line, node.type, node.lifecycle, node.wu_id, node.session_id, node.lane, node.priority, node.rank,
+        int(node.sensitive), node.summarized_into, node.created, node.touched, patched,
+    )  # fmt: skip
+
+
+def _add_words(db: sqlite3.Connection, nodes: Iterable[Node]) -> None:
+    tags, paths = [], []
+    for node in nodes:
+        tags += [(tag, node.id) for tag in node.tags]
+        paths += [(path, node.id) for path in node.paths]
+    db.executemany("INSERT OR IGNORE INTO tag VALUES (?, ?)", tags)
+    db.executemany("INSERT OR IGNORE INTO anchor VALUES (?, ?)", paths)
+
+
+def _add_patches(db: sqlite3.Connection, rows: Sequence[Row]) -> set[str]:
+    """Add patches; the ids of nodes that must be folded anew."""
+    anew: set[str] = set()
+    for row in rows:
+        change = Change(row.record, row.line)
+        ids = sorted({str(id) for id in row.record["node_ids"]})  # type: ignore[attr-defined]  # the model says so
+        db.executemany("INSERT OR IGNORE INTO patch_of VALUES (?, ?)", [(id, row.id) for id in ids])
+        among = f"id IN (SELECT value FROM json_each('[{','.join(map(_quoted, ids))}]'))"
+        if change.clears or change.touches("summarized_into") or not change.only_marks:
+            anew.update(id for (id,) in db.execute(f"SELECT id FROM node WHERE {among}"))
+            continue
+        anew.update(id for (id,) in db.execute(f"SELECT id FROM node WHERE patched AND {among}"))
+        values = (change.rank,)
+        db.execute(
+            f"UPDATE node SET state = max(state, ?), patched = 1 WHERE NOT patched AND {among}", values
+        )
+    return anew
+
+
+def _quoted(id: str) -> str:
+    return f'"{id}"'  # the model allows letters and digits alone
+
+
+def _refold(db: sqlite3.Connection, id: str) -> None:
+    """Write the rows of one node from all of its lines."""
+    (node,) = stored.load(db, [id])
+    lines = [
+        line
+        for (line,) in db.execute(
+            "SELECT line FROM node WHERE id = ? UNION SELECT line FROM node_again WHERE id = ?", (id, id)
+        )
+    ]
+    if len(lines) > 1:  # the lowest line stands in `node`, the others beside it
+        marks = ", ".join("?" * len(lines))
+        rows = db.execute(f"SELECT id FROM line WHERE id IN ({marks}) ORDER BY body", lines).fetchall()
+        lines = [line for (line,) in rows]
+        db.execute("DELETE FROM node_again WHERE id = ?", (id,))
+        db.executemany("INSERT INTO node_again VALUES (?, ?)", [(id, line) for line in lines[1:]])
+    patched = db.execute("SELECT 1 FROM patch_of WHERE id = ? LIMIT 1", (id,)).fetchone() is not None
+    db.execute(_PUT, _values(node, lines[0], int(patched)))
+    db.execute("DELETE FROM tag WHERE id = ?", (id,))
+    db.execute("DELETE FROM anchor WHERE id = ?", (id,))
+    _add_words(db, [node])
+
+
+def _add_relations(db: sqlite3.Connection, rows: Sequence[Row]) -> None:
+    triples = set()
+    for row in rows:
+        triple = (str(row.record["from_id"]), str(row.record["to_id"]), str(row.record["type"]))
+        db.execute("INSERT OR IGNORE INTO relation_event VALUES (?, ?, ?, ?)", (*triple, row.id))
+        triples.add(triple)
+    for triple in sorted(triples):
+        if relations.stands(db, triple):
+            db.execute("INSERT OR IGNORE INTO relation VALUES (?, ?, ?)", triple)
+        else:
+            db.execute("DELETE FROM relation WHERE from_id = ? AND to_id = ? AND type = ?", triple)
+
+
+def _add_accesses(db: sqlite3.Connection, rows: Sequence[Row]) -> None:
+    seen = [(str(id), row.at) for row in rows for id in sorted(set(row.record["node_ids"]))]  # type: ignore[call-overload]
+    db.executemany(
+        "INSERT INTO access VALUES (?, 1, ?) ON CONFLICT (id) DO UPDATE"
+        " SET count = count + 1, last = max(last, excluded.last)",
+        seen,
+    )

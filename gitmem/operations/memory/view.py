@@ -1,0 +1,50 @@
+"""The view of the memory: nodes as they are now, and what leads to them.
+
+`node` has a row for each node id, with what questions ask for; the rest is folded from the lines when a
+node is shown. How rows come about is in `rows`, which commands without memory need not import.
+"""
+
+from __future__ import annotations
+
+from ...index.schema import Row, View
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Sequence
+
+HIDDEN = 2  # `state` counts as `fold.STATUSES` does: from here on a node is archived or deleted
+
+DDL = (
+    # `touched` is the later of created and updated; times are microseconds since the epoch.
+    "CREATE TABLE node (id TEXT PRIMARY KEY, line INTEGER, type TEXT, lifecycle TEXT, wu_id TEXT, session_id TEXT,"
+    " lane TEXT, priority TEXT, state INTEGER, sensitive INTEGER, summarized_into TEXT, created INTEGER,"
+    " touched INTEGER, patched INTEGER) WITHOUT ROWID",
+    f"CREATE INDEX node_wu ON node (wu_id, touched) WHERE state < {HIDDEN}",
+    f"CREATE INDEX node_lifecycle ON node (lifecycle, touched) WHERE state < {HIDDEN}",
+    f"CREATE INDEX node_touched ON node (touched) WHERE state < {HIDDEN}",
+    "CREATE INDEX node_session ON node (session_id)",
+    # Further lines of an id that `node` has already: the lowest is the one that counts.
+    "CREATE TABLE node_again (id TEXT, line INTEGER, PRIMARY KEY (id, line)) WITHOUT ROWID",
+    "CREATE TABLE tag (tag TEXT, id TEXT, PRIMARY KEY (tag, id)) WITHOUT ROWID",
+    "CREATE INDEX tag_id ON tag (id)",
+    "CREATE TABLE anchor (path TEXT, id TEXT, PRIMARY KEY (path, id)) WITHOUT ROWID",
+    "CREATE INDEX anchor_id ON anchor (id)",
+    "CREATE TABLE patch_of (id TEXT, line INTEGER, PRIMARY KEY (id, line)) WITHOUT ROWID",
+    "CREATE TABLE relation_event (from_id TEXT, to_id TEXT, type TEXT, line INTEGER,"
+    " PRIMARY KEY (from_id, to_id, type, line)) WITHOUT ROWID",
+    # The relations that stand now, also those to nodes that are not here.
+    "CREATE TABLE relation (from_id TEXT, to_id TEXT, type TEXT, PRIMARY KEY (from_id, to_id, type)) WITHOUT ROWID",
+    "CREATE INDEX relation_to ON relation (to_id, type)",
+    "CREATE TABLE access (id TEXT PRIMARY KEY, count INTEGER, last TEXT) WITHOUT ROWID",
+)  # fmt: skip
+
+
+def add(db: sqlite3.Connection, rows: Sequence[Row]) -> None:
+    """Take in lines of the memory, in whatever order they arrive."""
+    from . import rows as room
+
+    room.add(db, rows)
+
+
+VIEW = View(("node", "patch", "relation", "access"), DDL, add)

@@ -1,0 +1,138 @@
+"""Lines of the memory on their way to the log: who writes, what the commit tells, what was seen before."""
+
+from __future__ import annotations
+
+from ... import records
+from ...log.spool import Story
+from ...records import ids
+from .. import causality, sessions
+from ..story import SUBJECT_MAX, body, cut, harmless
+from . import stored
+from .fold import Change
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from ...log.append import Appended as Written
+    from ..caller import Caller
+    from ..store import Store
+
+    Lines = list[tuple[str, bytes]]
+
+NAMES_MAX = 6_000  # node and patch ids in one patch: a line holds 256 KiB
+TRAILERS_MAX = 20
+
+
+def sender(caller: Caller) -> dict[str, object]:
+    """The fields that say who writes."""
+    return {"sender_identity": caller.reader, "sender_session": caller.session_id, "sender_name": caller.name}
+
+
+def record(
+    store: Store,
+    caller: Caller,
+    lines: Sequence[tuple[str, bytes]],
+    what: str,
+    *,
+    text: str = "",
+    nodes: Sequence[str] = (),
+    wu: str | None = None,
+) -> Written:
+    """Append lines in one commit.
+
+    Args:
+        what: What the caller did, for the subject: `discovery The parser drops tabs`.
+        text: The body of the commit.
+        nodes: The ids that its trailers name.
+
+    Raises: StoreError; then nothing of it is recorded.
+    """
+    trailers = [("Memory", id) for id in nodes[:TRAILERS_MAX]]
+    who = [(key, value) for key, value in caller.trailers() if key != "WU"]
+    story = Story(
+        caller.author,
+        cut(harmless(f"{caller.name or caller.reader}: {what}"), SUBJECT_MAX),
+        body(text),
+        [*trailers, *([("WU", wu)] if wu else []), *who],
+    )
+    every = [*lines, *sessions.keepalive(store, caller)]
+    sessions.touch(store, caller)
+    return store.record(every, story)
+
+
+def patches(
+    store: Store,
+    caller: Caller,
+    node_ids: Iterable[str],
+    fields: Mapping[str, object],
+    *,
+    clear: Sequence[str] = (),
+    allow_secret: bool = False,
+) -> Lines:
+    """The lines that change some fields of nodes: mostly one, whatever their number.
+
+    Raises: RecordError, SecretError.
+    """
+    db = store.db()
+    lines = []
+    for some, after in _portions(db, sorted(set(node_ids))):
+        lines.append(
+            store.line(
+                "patch",
+                {
+                    "schema_version": "A2A.V1",
+                    "id": ids.new_id("patch", store.random),
+                    "node_ids": some,
+                    "after": after,
+                    "clear": list(clear),
+                    **fields,
+                    **sender(caller),
+                },
+                allow_secret=allow_secret,
+            )
+        )
+    return lines
+
+
+def _portions(db: sqlite3.Connection, node_ids: Sequence[str]) -> Iterator[tuple[list[str], list[str]]]:
+    """Node ids, with the patches of them that nothing follows yet, in portions that fit a line."""
+    heads = _heads(db, node_ids)
+    some: list[str] = []
+    after: dict[str, None] = {}
+    for id in node_ids:
+        more = heads.get(id, [])
+        if some and len(some) + len(after) + 1 + len(more) > NAMES_MAX:
+            yield some, list(after)
+            some, after = [], {}
+        some.append(id)
+        after.update(dict.fromkeys(more))
+    if some:
+        yield some, list(after)
+
+
+def _heads(db: sqlite3.Connection, node_ids: Sequence[str]) -> dict[str, list[str]]:
+    """Of each node that was patched, the patches that no other patch of it follows."""
+    found: dict[str, list[str]] = {}
+    parsed: dict[int, Change | None] = {}
+    for start in range(0, len(node_ids), stored.AT_ONCE):
+        some = node_ids[start : start + stored.AT_ONCE]
+        marks = ", ".join("?" * len(some))
+        of: dict[str, dict[str, Change]] = {}
+        for id, line, text in db.execute(
+            "SELECT p.id, p.line, l.body FROM patch_of p JOIN line l ON l.id = p.line"
+            f" WHERE p.id IN ({marks}) ORDER BY l.body",
+            list(some),
+        ):
+            if line not in parsed:
+                fields = records.read(text.encode())
+                parsed[line] = Change(fields, text.encode()) if fields is not None else None
+            change = parsed[line]
+            if change is not None:
+                of.setdefault(id, {}).setdefault(change.id, change)
+        for id, changes in of.items():
+            edges = causality.earlier(changes)
+            named = {name for names in edges.values() for name in names}
+            found[id] = sorted(changes.keys() - named)
+    return found
