@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 ORDER = (
-    "session", "whoami", "roster", "signal", "reply", "inbox", "thread", "show", "converged", "log", "sync",
+    "session", "whoami", "roster", "signal", "reply", "inbox", "thread", "show", "converged", "mem", "log", "sync",
     "init", "doctor", "name", "schema", "demo",
 )  # fmt: skip
 ABOUT = """Agents and people who share a git repository signal each other, agree and remember.
@@ -121,7 +121,32 @@ _add(app, schema.schema)
 _add(app, demo.demo)
 
 
+class InOrder(typer.core.TyperGroup):
+    """Lists its commands in the order in which they were added."""
+
+    def list_commands(self, ctx: typer.Context) -> list[str]:  # type: ignore[override]  # typer hands its own
+        return list(self.commands)
+
+
+memory = typer.Typer(
+    cls=InOrder,
+    help="Remember, look up, hand on: notes of agents, with the code they are about.",
+    rich_markup_mode=None,
+)
+app.add_typer(memory, name="mem")
+
+
+def _add_memory() -> None:
+    """Its commands are half of all: they are imported where one of them is meant."""
+    from .commands.mem import COMMANDS
+
+    for word, body in COMMANDS if not memory.registered_commands else ():
+        _add(memory, body, word)
+
+
 def run(args: Sequence[str]) -> int:
     """Run a command line; its exit status. Typer's own errors are raised, not printed."""
+    if "mem" in args:
+        _add_memory()
     status = typer.main.get_command(app).main(args=list(args), prog_name="gitmem", standalone_mode=False)
     return status if isinstance(status, int) else 0

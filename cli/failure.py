@@ -52,9 +52,35 @@ WORDS = frozenset(
         "remove",
         "schema",
         "demo",
+        "mem",
+        "create",
+        "update",
+        "relate",
+        "checkpoint",
+        "ready",
+        "context",
+        "recover",
+        "search",
+        "summarize",
+        "triage",
+        "promote",
+        "profile",
+        "index",
+        "archive",
+        "cleanup",
+        "delete",
+        "export",
+        "access",
+        "import",
+        "lumenflow",
     ]
 )
-_SECOND_WORDS = frozenset(["start", "set", "end", "list", "add", "remove"])
+# Those that stand behind another command alone, or behind `mem`.
+_SECOND_WORDS = frozenset(
+    ["start", "set", "end", "list", "add", "remove", "create", "update", "relate", "checkpoint", "ready", "context",
+     "recover", "search", "summarize", "triage", "promote", "profile", "index", "archive", "cleanup", "delete",
+     "export", "access", "lumenflow"]
+)  # fmt: skip
 
 
 def report(error: Exception, args: Sequence[str]) -> int:
@@ -91,6 +117,9 @@ def _usual_next(error: GitmemError, args: Sequence[str]) -> str:
     if not isinstance(error, UsageError):
         return "gitmem doctor"
     command = [arg for arg in args if arg in WORDS - _SECOND_WORDS][:1]
+    if command == ["mem"]:
+        behind = args[list(args).index("mem") + 1 :]
+        command += [arg for arg in behind if arg in WORDS][:1]
     return " ".join(["gitmem", *command, "--help"])
 
 

@@ -5,10 +5,9 @@ Values in, exit status out. Nothing but the standard library and the operations.
 
 from __future__ import annotations
 
-import sys
-
 from gitmem.errors import UsageError
 
+from . import stdin
 from .render import mail, show
 from .values import duration, moment, number
 
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
 
     from .surroundings import Surroundings
 
-STDIN_MAX_BYTES = 1024 * 1024
 SYNC_EVERY_SECONDS = 5.0
 LOOK_EVERY_SECONDS = 0.2
 MORE_BYTES = 1_000_000
@@ -166,7 +164,7 @@ def signal(
     """Record a signal."""
     from gitmem.operations import signals
 
-    text = _stdin() if message == "-" else message
+    text = stdin.text("message") if message == "-" else message
     sent = signals.send(
         at.store(), at.caller(), text, to=to, broadcast=broadcast, wu=wu, initiative=initiative, lane=lane,
         intent=intent, requires_ack=requires_ack, reply_to=reply_to, thread=thread, interrupt=interrupt,
@@ -247,18 +245,3 @@ def waiting(at: Surroundings) -> list[str]:
     return [
         f"It waits in {folder}, and whoever may write to the git folder commits it." for folder in folders
     ]
-
-
-def _stdin() -> str:
-    """The message on standard input."""
-    if sys.stdin is None:
-        raise UsageError("There is no standard input to read the message from; nothing was written.")
-    data = sys.stdin.buffer.read(STDIN_MAX_BYTES)
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise UsageError(
-            f"The message on standard input is not UTF-8 (byte {error.start}); nothing was written.",
-            hint="Convert it with iconv, or send the path of the file with --artifact.",
-            code="not-utf8",
-        ) from None

@@ -12,6 +12,7 @@ from .render import out
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from types import TracebackType
 
     from gitmem.operations.caller import Caller, Who
@@ -82,6 +83,14 @@ class Surroundings:
                 common_dir=os.environ.get("GIT_COMMON_DIR"),
             )
         return self._place
+
+    def paths(self, typed: Sequence[str]) -> list[str]:
+        """Files and folders as they were typed here, from the root of the work tree."""
+        if not typed:
+            return []
+        from gitmem.operations.memory import anchors
+
+        return [anchors.from_root(self.place, self.folder, each) for each in typed]
 
     @property
     def session(self) -> str | None:

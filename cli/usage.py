@@ -38,9 +38,13 @@ MEANT = {
     "gitmem doctor": ("check", "fsck", "verify"),
     "gitmem thread ID": ("threads", "conversation"),
     "gitmem converged ID": ("wait", "agreed", "converge"),
+    "gitmem mem create 'what to remember'": ("remember", "memorize", "note", "create", "add", "memory"),
+    "gitmem mem search 'words'": ("search", "recall", "find", "memory"),
+    "gitmem mem context": ("context",),
     "gitmem init --uninstall": ("uninstall", "remove"),
 }
 GROUPS = {
+    "gitmem mem": ("such as create, context, search, ready or recover", "gitmem mem list"),
     "gitmem session": ("start, set, end or list", "gitmem session list"),
     "gitmem name": ("add, remove or list", "gitmem name list"),
 }

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from ..log.append import Appended
     from .caller import Caller
+    from .memory.facade import Memory
     from .sync import Synced
 
 
@@ -60,6 +61,13 @@ class Log:
         self.who = who
         self.signals = Signals(self)
         self.sessions = Sessions(self)
+
+    @property
+    def memory(self) -> Memory:
+        """What agents wrote down for whoever comes later."""
+        from .memory.facade import Memory
+
+        return Memory(self)
 
     @property
     def caller(self) -> Caller:

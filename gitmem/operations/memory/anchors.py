@@ -9,6 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from ...place import Place
     from ..store import Store
     from .fold import Node
 
@@ -39,6 +40,27 @@ def checked(paths: Iterable[str]) -> list[str]:
             code="bad-path",
         )
     return list(found)
+
+
+def from_root(place: Place, folder: str, typed: str) -> str:
+    """A path that was typed in a folder, from the root of the work tree. UsageError for one outside of it.
+
+    Links on the way to the work tree do not matter; a link inside it is the file that is meant.
+    """
+    import os
+
+    if place.worktree is None:
+        return typed
+    path = os.path.join(os.path.realpath(folder), typed)
+    path = os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
+    found = os.path.relpath(os.path.normpath(path), os.path.realpath(place.worktree)).replace(os.sep, "/")
+    if found == ".." or found.startswith("../"):
+        raise UsageError(
+            f"{harmless(typed)[:80]} lies outside of the work tree; nothing was written.",
+            hint="A node is about files of this repository.",
+            code="bad-path",
+        )
+    return found
 
 
 def missing(store: Store, nodes: Sequence[Node]) -> list[str]:

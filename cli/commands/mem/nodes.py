@@ -1,0 +1,152 @@
+"""`gitmem mem create|update|relate`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from gitmem.errors import UsageError
+
+from ... import stdin
+from ...options import AllowSecret, Lane, Quiet, Wu
+from ...render import show
+from ...render.mem import nodes as render
+from ...surroundings import Surroundings
+from .options import (
+    Lifecycle,
+    Meta,
+    NodeIds,
+    Paths,
+    Priority,
+    Reason,
+    Session,
+    Tags,
+    Type,
+    metadata,
+    parts,
+)
+
+Sensitive = Annotated[bool, typer.Option("--sensitive", help="Cleanups leave it alone.")]
+
+
+def create(
+    at: Surroundings,
+    content: Annotated[
+        str | None, typer.Argument(metavar="[TEXT]", help="What to remember; - reads standard input.")
+    ] = None,
+    type: Type = None,
+    lifecycle: Lifecycle = None,
+    wu: Wu = None,
+    session: Session = None,
+    lane: Lane = None,
+    priority: Priority = None,
+    tag: Tags = None,
+    path: Paths = None,
+    meta: Meta = None,
+    sensitive: Sensitive = False,
+    discovered_from: Annotated[
+        str | None, typer.Option("--discovered-from", metavar="ID", help="The node that led to it.")
+    ] = None,
+    jsonl: Annotated[
+        bool,
+        typer.Option("--jsonl", help="Read nodes from standard input, one JSON object a line; one commit."),
+    ] = False,
+    allow_secret: AllowSecret = False,
+    quiet: Quiet = False,
+) -> int:
+    """Write something down: a discovery, a bug, an idea, a decision. Work unit and session are your session's."""
+    from gitmem.operations.memory import nodes
+
+    options: dict[str, object] = {
+        "type": type, "lifecycle": lifecycle, "wu": wu, "session": session, "lane": lane, "priority": priority,
+        "tags": parts(tag), "paths": at.paths(path or ()), "metadata": metadata(meta), "sensitive": sensitive,
+        "discovered_from": discovered_from,
+    }  # fmt: skip
+    if jsonl == (content is not None):
+        raise UsageError(
+            "Nothing says what to remember; nothing was written."
+            if content is None
+            else "--jsonl reads the nodes from standard input: a text beside it would be lost; nothing was written.",
+            hint="Such as: gitmem mem create 'The parser drops tabs' --type bug",
+            next=["gitmem mem create --help"],
+        )
+    if jsonl:
+        given = {name: value for name, value in options.items() if value}
+        many = [{**given, **node} for node in stdin.objects("node")]
+        appended = nodes.append(at.store(), at.caller(), many, allow_secret=allow_secret)
+        if quiet and not at.json:
+            show.say_lines([node.id for node in appended.nodes])
+        else:
+            show.say(at.json, appended, render.appended)
+        return 0
+    text = stdin.text("text") if content == "-" else str(content)
+    created = nodes.create(at.store(), at.caller(), text, allow_secret=allow_secret, **options)
+    if quiet and not at.json:
+        show.say_lines([created.node.id])
+    else:
+        show.say(at.json, created, render.created)
+    return 0
+
+
+def update(
+    at: Surroundings,
+    ids: NodeIds,
+    content: Annotated[str | None, typer.Option("--content", metavar="TEXT", help="What it says.")] = None,
+    status: Annotated[
+        str | None, typer.Option("--status", metavar="S", help="active, closed, archived or deleted.")
+    ] = None,
+    type: Type = None,
+    lifecycle: Lifecycle = None,
+    wu: Wu = None,
+    session: Session = None,
+    lane: Lane = None,
+    priority: Priority = None,
+    tag: Tags = None,
+    path: Paths = None,
+    meta: Meta = None,
+    sensitive: Sensitive = False,
+    reason: Reason = None,
+    verified: Annotated[
+        bool, typer.Option("--verified", help="It still holds for the code as it is: it is stale no more.")
+    ] = False,
+    clear: Annotated[
+        list[str] | None, typer.Option("--clear", metavar="FIELD", help="Empty a field. May be repeated.")
+    ] = None,
+    allow_secret: AllowSecret = False,
+) -> int:
+    """Change nodes, field by field; who changes another field elsewhere at the same time loses nothing."""
+    from gitmem.operations.memory import nodes, values
+
+    options: dict[str, object] = {
+        "content": stdin.text("text") if content == "-" else content, "type": type, "lifecycle": lifecycle,
+        "wu": wu, "session": session, "lane": lane, "priority": priority, "tags": parts(tag),
+        "paths": at.paths(path or ()), "metadata": metadata(meta), "sensitive": sensitive, "reason": reason,
+    }  # fmt: skip
+    empty = parts(clear)
+    if status is not None:
+        word = values.one_of("status", status, values.STATUSES)
+        empty += [name for name in values.STATUSES[1:] if word == "active"]
+        options |= {word: True} if word != "active" else {}
+    changed = nodes.change(
+        at.store(), at.caller(), ids, verified=verified, clear=empty, allow_secret=allow_secret, **options
+    )
+    show.say(at.json, changed, render.changed)
+    return 0
+
+
+def relate(
+    at: Surroundings,
+    from_id: Annotated[str, typer.Argument(metavar="FROM", help="The blocker, the parent, what came of it.")],
+    type: Annotated[
+        str, typer.Argument(metavar="TYPE", help="blocks, parent_child, related or discovered_from.")
+    ],
+    to_id: Annotated[str, typer.Argument(metavar="TO", help="The blocked, the child, the source.")],
+    remove: Annotated[bool, typer.Option("--remove", help="Take it back.")] = False,
+) -> int:
+    """Say how two nodes hang together."""
+    from gitmem.operations.memory import relations
+
+    related = relations.relate(at.store(), at.caller(), from_id, type, to_id, remove=remove)
+    show.say(at.json, related, render.related)
+    return 0

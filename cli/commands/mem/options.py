@@ -1,0 +1,90 @@
+"""The options that commands of the memory share, with their help."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from gitmem.errors import UsageError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+NodeId = Annotated[str, typer.Argument(metavar="ID", help="A node id (mem-…), or a unique prefix of it.")]
+NodeIds = Annotated[list[str], typer.Argument(metavar="ID...", help="Node ids, or unique prefixes.")]
+Type = Annotated[
+    str | None,
+    typer.Option(
+        "--type",
+        metavar="TYPE",
+        help="session, discovery, checkpoint, note or summary; bug, idea, question and dependency are "
+        "discoveries with that tag.",
+    ),
+]
+Lifecycle = Annotated[
+    str | None, typer.Option("--lifecycle", metavar="L", help="ephemeral, session, wu or project.")
+]
+Priority = Annotated[str | None, typer.Option("--priority", metavar="P", help="P0 (most) to P3.")]
+Tags = Annotated[
+    list[str] | None, typer.Option("--tag", "--tags", metavar="A,B", help="Tags. May be repeated.")
+]
+Tag = Annotated[str | None, typer.Option("--tag", metavar="T", help="Only nodes with this tag.")]
+Paths = Annotated[
+    list[str] | None,
+    typer.Option("--path", metavar="FILE", help="A file or folder that it is about. May be repeated."),
+]
+Path = Annotated[
+    str | None, typer.Option("--path", metavar="P", help="Only nodes about this file or folder.")
+]
+Session = Annotated[
+    str | None, typer.Option("--session", metavar="ID", help="The session that it belongs to.")
+]
+Meta = Annotated[
+    list[str] | None,
+    typer.Option("--meta", metavar="KEY=VALUE", help="Further data; VALUE is JSON or text. May be repeated."),
+]
+Archived = Annotated[bool, typer.Option("--include-archived", help="Archived nodes, too.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")]
+HalfLife = Annotated[
+    str | None, typer.Option("--half-life", metavar="30d", help="How quickly nodes decay; 30d.")
+]
+AsOf = Annotated[
+    str | None,
+    typer.Option("--as-of", metavar="COMMIT|DATE", help="As the log was then."),
+]
+Reason = Annotated[str | None, typer.Option("--reason", metavar="TEXT", help="Why; one line.")]
+TrackAccess = Annotated[bool, typer.Option("--track-access", help="Record that these nodes were read.")]
+
+
+def parts(values: Sequence[str] | None) -> list[str]:
+    """The parts of comma lists."""
+    return [part.strip() for value in values or () for part in value.split(",") if part.strip()]
+
+
+def metadata(values: Sequence[str] | None) -> dict[str, object]:
+    """Entries such as `attempts=3`; null takes an entry out."""
+    import json
+
+    found: dict[str, object] = {}
+    for value in values or ():
+        key, equals, text = value.partition("=")
+        if not key or not equals:
+            raise UsageError(
+                f"--meta wants KEY=VALUE, not {value!r}; nothing was written.", code="bad-metadata"
+            )
+        try:
+            found[key] = json.loads(text)
+        except ValueError:
+            found[key] = text
+    return found
+
+
+def half_life(text: str | None) -> int:
+    """Microseconds. UsageError where it is no duration."""
+    from gitmem.operations.memory.decay import HALF_LIFE_MICROS
+
+    from ...values import duration
+
+    return HALF_LIFE_MICROS if text is None else int(duration(text) * 1_000_000)

@@ -1,0 +1,56 @@
+"""Standard input: one text, or JSON lines."""
+
+from __future__ import annotations
+
+import sys
+
+from gitmem.errors import UsageError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+TEXT_MAX_BYTES = 1024 * 1024
+LINES_MAX_BYTES = 256 * 1024 * 1024
+
+
+def text(what: str, most: int = TEXT_MAX_BYTES) -> str:
+    """All of it. UsageError where there is none, or where it is not UTF-8.
+
+    Args:
+        what: What is read: `message`.
+        most: Bytes after which reading stops.
+    """
+    if sys.stdin is None:
+        raise UsageError(f"There is no standard input to read the {what} from; nothing was written.")
+    data = sys.stdin.buffer.read(most)
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise UsageError(
+            f"The {what} on standard input is not UTF-8 (byte {error.start}); nothing was written.",
+            hint="Convert it with iconv, or name the file instead of sending it.",
+            code="not-utf8",
+        ) from None
+
+
+def objects(what: str) -> list[dict[str, Any]]:
+    """A JSON object of each line that is not blank. UsageError with the number of a line that holds none."""
+    import json
+
+    found = []
+    for number, line in enumerate(text(f"{what}s", LINES_MAX_BYTES).split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            value = json.loads(line)
+        except (ValueError, RecursionError):
+            value = None
+        if not isinstance(value, dict):
+            raise UsageError(
+                f"Line {number} of standard input is no JSON object; nothing was written.",
+                hint='Each line is one, such as {"content":"The parser drops tabs","type":"bug"}',
+                code="bad-json",
+            )
+        found.append(value)
+    return found

@@ -1,0 +1,264 @@
+"""The tables of the memory depend on its lines alone: not on their order, nor on how many came at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gitmem import records
+from gitmem.index import catch_up, compare, schema
+from gitmem.index.schema import Index
+from gitmem.operations.memory import relations, stored
+from gitmem.operations.memory.view import HIDDEN, VIEW
+
+from ..desks import DAY, START
+
+IDS = [f"mem-000{number}" for number in range(4)]
+PATCHES = [f"patch-000{number}" for number in range(6)]
+RELATIONS = [f"rel-000{number}" for number in range(4)]
+BY = {"sender_identity": "test:worker:one"}
+
+
+def index_of(lines: Sequence[bytes], portions: Sequence[int] = ()) -> Index:
+    """An index in memory that got these lines, in portions of these sizes."""
+    index = schema.in_memory([VIEW], records.read)
+    index.reshape()
+    rest = list(lines)
+    for size in portions:
+        catch_up.add_lines(index, 1, rest[:size])
+        del rest[:size]
+    catch_up.add_lines(index, 1, rest)
+    return index
+
+
+def node(id: str = IDS[0], at: int = START, **fields: Any) -> bytes:
+    given = {"type": "note", "lifecycle": "wu", "content": "c", **BY, **fields}
+    return records.line("node", at, {"id": id, **given})
+
+
+def patch(id: str, *node_ids: str, at: int = START, **fields: Any) -> bytes:
+    return records.line("patch", at, {"id": id, "node_ids": list(node_ids), **BY, **fields})
+
+
+def relation(id: str, at: int = START, **fields: Any) -> bytes:
+    given = {"from_id": IDS[0], "to_id": IDS[1], "type": "blocks", **BY, **fields}
+    return records.line("relation", at, {"id": id, **given})
+
+
+TIMES = st.integers(0, 5).map(lambda days: START + days * DAY)
+FIELDS = st.fixed_dictionaries(
+    {},
+    optional={
+        "content": st.sampled_from(["one", "two"]),
+        "priority": st.sampled_from(["P0", "P3"]),
+        "tags": st.lists(st.sampled_from(["a", "b"]), max_size=2, unique=True),
+        "paths": st.lists(st.sampled_from(["x.py", "y.py"]), max_size=2, unique=True),
+        "wu_id": st.sampled_from(["WU-1", "WU-2"]),
+        "lifecycle": st.sampled_from(["project", "session"]),
+        "closed": st.booleans(),
+        "archived": st.booleans(),
+        "deleted": st.booleans(),
+        "sensitive": st.booleans(),
+        "reason": st.sampled_from(["because"]),
+        "summarized_into": st.sampled_from(IDS),
+        "metadata": st.dictionaries(st.sampled_from(["k", "l"]), st.sampled_from([1, "v", None]), max_size=2),
+    },
+)
+CLEARS = st.lists(
+    st.sampled_from(["priority", "tags", "archived", "closed", "metadata"]), max_size=2, unique=True
+)
+
+
+@st.composite
+def a_line(draw: st.DrawFn) -> bytes:
+    at = draw(TIMES)
+    match draw(st.sampled_from(["node", "node", "patch", "patch", "patch", "marks", "relation", "access"])):
+        case "node":
+            return node(draw(st.sampled_from(IDS)), at, **draw(FIELDS))
+        case "patch":
+            some = draw(st.lists(st.sampled_from(IDS), min_size=1, max_size=3))
+            after = draw(st.lists(st.sampled_from(PATCHES), max_size=2))
+            fields = draw(FIELDS)
+            return patch(
+                draw(st.sampled_from(PATCHES)), *some, at=at, after=after, clear=draw(CLEARS), **fields
+            )
+        case "marks":
+            some = draw(st.lists(st.sampled_from(IDS), min_size=1, max_size=4))
+            mark = draw(st.sampled_from(["closed", "archived", "deleted"]))
+            return patch(draw(st.sampled_from(PATCHES)), *some, at=at, **{mark: True})
+        case "relation":
+            after = draw(st.lists(st.sampled_from(RELATIONS), max_size=2))
+            id = draw(st.sampled_from(RELATIONS))
+            return relation(
+                id, at, removed=draw(st.booleans()), after=after, to_id=draw(st.sampled_from(IDS))
+            )
+        case _:
+            some = draw(st.lists(st.sampled_from(IDS), min_size=1, max_size=3))
+            fields = {"id": "access-0000", "node_ids": some, "reader_identity": "test:worker:one"}
+            return records.line("access", at, fields)
+
+
+@settings(max_examples=400)
+@given(st.lists(a_line(), max_size=14, unique=True), st.randoms(use_true_random=False), st.data())
+def test_the_fold_does_not_depend_on_order(lines: list[bytes], random: Any, data: st.DataObject) -> None:
+    """Lines in any order and in any portions give the same rows and the same nodes."""
+    shuffled = list(lines)
+    random.shuffle(shuffled)
+    portions = data.draw(st.lists(st.integers(1, 4), max_size=6))
+
+    one, other = index_of(lines), index_of(shuffled, portions)
+
+    assert one.skipped() == other.skipped() == 0
+    assert compare.differing(one, other) == []
+    assert [each.as_json() for each in stored.load(one.db, IDS)] == [
+        each.as_json() for each in stored.load(other.db, IDS)
+    ]
+
+
+@given(st.lists(a_line(), max_size=14, unique=True))
+def test_rows_say_what_the_folded_node_says(lines: list[bytes]) -> None:
+    """The quick way of an archive pass gives what folding all lines anew gives."""
+    index = index_of(lines, [1] * len(lines))
+    rows = index.db.execute(
+        "SELECT id, type, lifecycle, wu_id, priority, state, touched, sensitive FROM node"
+    )
+
+    found = {row[0]: row[1:] for row in rows}
+
+    nodes = {each.id: each for each in stored.load(index.db, IDS)}
+    assert found == {
+        id: (each.type, each.lifecycle, each.wu_id, each.priority, each.rank, each.touched, each.sensitive)
+        for id, each in nodes.items()
+    }
+    tags = index.db.execute("SELECT id, tag FROM tag").fetchall()
+    assert sorted(tags) == sorted((id, tag) for id, each in nodes.items() for tag in set(each.tags))
+    paths = index.db.execute("SELECT id, path FROM anchor").fetchall()
+    assert sorted(paths) == sorted((id, path) for id, each in nodes.items() for path in set(each.paths))
+
+
+def test_two_clones_that_change_different_fields_both_win() -> None:
+    """Neither patch knew the other: each keeps the fields that it names."""
+    lines = [
+        node(content="old"),
+        patch("patch-0001", IDS[0], at=START + 1, content="new"),
+        patch("patch-0002", IDS[0], at=START + 2, priority="P0", metadata={"b": 2}),
+        patch("patch-0003", IDS[0], at=START + 3, metadata={"a": 1}),
+    ]
+
+    (found,) = stored.load(index_of(lines).db, IDS)
+
+    assert (found.content, found.priority, found.metadata) == ("new", "P0", {"a": 1, "b": 2})
+
+
+def test_what_was_seen_loses_to_what_came_after_it_whatever_the_clocks_say() -> None:
+    """A patch of a clone whose clock is behind counts, if it knew the other."""
+    lines = [
+        node(),
+        patch("patch-0001", IDS[0], at=START + 9 * DAY, content="first"),
+        patch("patch-0002", IDS[0], at=START + DAY, after=["patch-0001"], content="second"),
+    ]
+
+    assert stored.load(index_of(lines).db, IDS)[0].content == "second"
+
+
+def test_of_two_that_did_not_know_each_other_the_greater_time_counts() -> None:
+    """Where both changed one field apart."""
+    lines = [
+        node(),
+        patch("patch-0001", IDS[0], at=START + 2, content="later"),
+        patch("patch-0002", IDS[0], at=START + 1, content="sooner"),
+    ]
+
+    assert stored.load(index_of(lines).db, IDS)[0].content == "later"
+
+
+def test_archived_on_one_clone_and_deleted_on_another_is_deleted() -> None:
+    """Neither undoes the other, in whatever order they come."""
+    marks = [
+        patch("patch-0001", IDS[0], at=START + 1, deleted=True),
+        patch("patch-0002", IDS[0], at=START + 2, archived=True),
+    ]
+    for lines in ([node(), *marks], [*reversed(marks), node()]):
+        index = index_of(lines, [1, 1])
+        assert index.db.execute("SELECT state FROM node").fetchone() == (3,)
+        assert stored.load(index.db, IDS)[0].status == "deleted"
+
+
+def test_a_cleared_mark_is_gone() -> None:
+    """An archived node comes back."""
+    lines = [
+        node(),
+        patch("patch-0001", IDS[0], at=START + 1, archived=True),
+        patch("patch-0002", IDS[0], at=START + 2, after=["patch-0001"], clear=["archived"]),
+    ]
+
+    index = index_of(lines, [1, 1, 1])
+
+    assert index.db.execute("SELECT count(*) FROM node WHERE state < ?", (HIDDEN,)).fetchone() == (1,)
+
+
+def test_marks_make_a_node_no_younger() -> None:
+    """Closing, archiving and summarising say nothing new of it; a new content does."""
+    marked = index_of([node(), patch("patch-0001", IDS[0], at=START + DAY, closed=True, reason="done")])
+    changed = index_of([node(), patch("patch-0001", IDS[0], at=START + DAY, content="more")])
+
+    assert stored.load(marked.db, IDS)[0].touched == START
+    assert stored.load(changed.db, IDS)[0].touched == START + DAY
+
+
+def test_accesses_of_two_clones_add_up() -> None:
+    """Counts are sums over events; the last time is the greatest."""
+    fields = {"node_ids": [IDS[0]], "reader_identity": "test:worker:one"}
+    lines = [
+        node(),
+        records.line("access", START + 2, {"id": "access-0001", **fields}),
+        records.line("access", START + 1, {"id": "access-0002", **fields}),
+    ]
+
+    (found,) = stored.load(index_of(lines).db, IDS)
+
+    assert found.accesses == 2
+    assert found.last_accessed_at == "2026-10-26T07:33:20.000002Z"
+
+
+def test_a_relation_ends_where_its_end_knew_of_it() -> None:
+    """Taken back, and said again."""
+    said = relation("rel-0001", START + 5)
+    ended = relation("rel-0002", START + 1, removed=True, after=["rel-0001"])
+    again = relation("rel-0003", START + 2, after=["rel-0002"])
+    triple = (IDS[0], IDS[1], "blocks")
+
+    assert relations.stands(index_of([said]).db, triple)
+    assert not relations.stands(index_of([ended, said]).db, triple)
+    assert relations.stands(index_of([ended, again, said]).db, triple)
+
+
+def test_a_patch_of_a_node_that_is_not_here_waits_for_it() -> None:
+    """The node may arrive later, from another machine."""
+    early = patch("patch-0001", IDS[0], at=START + 1, priority="P0", archived=True)
+
+    index = index_of([early, node()], [1, 1])
+
+    assert index.db.execute("SELECT priority, state FROM node").fetchone() == ("P0", 2)
+
+
+def test_of_two_lines_of_one_id_the_lowest_counts() -> None:
+    """Whichever came first to this clone."""
+    one, other = node(at=START, content="first"), node(at=START + 1, content="second")
+    for lines in ([one, other], [other, one]):
+        assert stored.load(index_of(lines, [1, 1]).db, IDS)[0].content == "first"
+
+
+def test_a_line_with_a_day_that_does_not_exist_costs_that_line() -> None:
+    """The form of a time is checked by the model, its day only when it is folded."""
+    bad = node(IDS[1]).replace(
+        b'"sender_identity"', b'"updated_at":"2026-02-30T00:00:00.000000Z","sender_identity"'
+    )
+
+    index = index_of([bad, node()])
+
+    assert index.skipped() == 1
+    assert [each.id for each in stored.load(index.db, IDS)] == [IDS[0]]
