@@ -80,9 +80,7 @@ def _add_patches(db: sqlite3.Connection, rows: Sequence[Row]) -> set[str]:
             continue
         anew.update(id for (id,) in db.execute(f"SELECT id FROM node WHERE patched AND {among}"))
         values = (change.rank,)
-        db.execute(
-            f"UPDATE node SET state = max(state, ?), patched = 1 WHERE NOT patched AND {among}", values
-        )
+        db.execute(f"UPDATE node SET state = max(state, ?), patched = 1 WHERE {among}", values)
     return anew
 
 

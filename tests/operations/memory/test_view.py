@@ -123,16 +123,17 @@ def test_rows_say_what_the_folded_node_says(lines: list[bytes]) -> None:
     """The quick way of an archive pass gives what folding all lines anew gives."""
     index = index_of(lines, [1] * len(lines))
     rows = index.db.execute(
-        "SELECT id, type, lifecycle, wu_id, priority, state, touched, sensitive FROM node"
+        "SELECT id, type, lifecycle, wu_id, priority, state, touched, sensitive, summarized_into FROM node"
     )
 
     found = {row[0]: row[1:] for row in rows}
 
     nodes = {each.id: each for each in stored.load(index.db, IDS)}
     assert found == {
-        id: (each.type, each.lifecycle, each.wu_id, each.priority, each.rank, each.touched, each.sensitive)
+        id: (each.type, each.lifecycle, each.wu_id, each.priority, each.rank, each.touched, each.sensitive,
+             each.summarized_into)
         for id, each in nodes.items()
-    }
+    }  # fmt: skip
     tags = index.db.execute("SELECT id, tag FROM tag").fetchall()
     assert sorted(tags) == sorted((id, tag) for id, each in nodes.items() for tag in set(each.tags))
     paths = index.db.execute("SELECT id, path FROM anchor").fetchall()
@@ -198,6 +199,36 @@ def test_a_cleared_mark_is_gone() -> None:
     index = index_of(lines, [1, 1, 1])
 
     assert index.db.execute("SELECT count(*) FROM node WHERE state < ?", (HIDDEN,)).fetchone() == (1,)
+
+
+def test_a_mark_that_is_cleared_first_is_no_mark() -> None:
+    """The way round the fold is for marks alone."""
+    index = index_of([node(), patch("patch-0001", IDS[0], at=START + 1, clear=["archived"])], [1])
+
+    assert index.db.execute("SELECT state FROM node").fetchone() == (0,)
+
+
+def test_an_entry_of_the_metadata_that_becomes_null_is_gone() -> None:
+    """By itself, or all of them at once; one that is set in the same breath stays."""
+    base = node(metadata={"a": 1, "b": 2})
+
+    nulled = index_of([base, patch("patch-0001", IDS[0], at=START + 1, metadata={"a": None})])
+    cleared = index_of(
+        [base, patch("patch-0001", IDS[0], at=START + 1, clear=["metadata"], metadata={"c": 3})]
+    )
+
+    assert stored.load(nulled.db, IDS)[0].metadata == {"b": 2}
+    assert stored.load(cleared.db, IDS)[0].metadata == {"c": 3}
+
+
+def test_commit_and_branch_of_an_anchor_move_together() -> None:
+    """A node that was found right again on a detached HEAD is no longer of the old branch."""
+    base = node(head="a" * 40, branch="main")
+
+    index = index_of([base, patch("patch-0001", IDS[0], at=START + 1, head="b" * 40)])
+
+    (found,) = stored.load(index.db, IDS)
+    assert (found.head, found.branch) == ("b" * 40, None)
 
 
 def test_marks_make_a_node_no_younger() -> None:
