@@ -7,7 +7,7 @@ from ...records import ids
 from ..outcome import Outcome
 from ..quoting import command
 from ..story import cut, harmless
-from . import anchors, known, relations, stored, values, writing
+from . import anchors, fold, known, relations, values, writing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -117,7 +117,8 @@ def append(
                 **writing.sender(caller),
             }
             lines.append(store.line("node", fields, allow_secret=allow_secret))
-            nodes.append(stored.of_line(lines[-1][1]))
+            line = lines[-1][1]
+            nodes.append(fold.fold([({**fields, "at": line[7:34].decode()}, line)], []))
             if each.get("discovered_from"):
                 source, remark = known.find_or_keep(store.db(), str(each["discovered_from"]))
                 lines.append(relations.line(store, caller, nodes[-1].id, "discovered_from", source))
@@ -167,14 +168,15 @@ def _record(
 ) -> Written:
     first = nodes[0]
     if len(nodes) == 1:
-        what, text = f"{first.type} {_headline(first)}", first.content
+        what, text = f"{first.type} {headline(first)}", first.content
     else:
-        what, text = f"{len(nodes)} nodes", "\n".join(_headline(node) for node in nodes[:TOLD])
+        what, text = f"{len(nodes)} nodes", "\n".join(headline(node) for node in nodes[:TOLD])
     wu = first.wu_id if all(node.wu_id == first.wu_id for node in nodes) else None
     return writing.record(store, caller, lines, what, text=text, nodes=[node.id for node in nodes], wu=wu)
 
 
-def _headline(node: Node) -> str:
+def headline(node: Node) -> str:
+    """The first line of what a node says, for a line of its own."""
     return cut(node.content.strip().split("\n", 1)[0].strip(), 100)
 
 

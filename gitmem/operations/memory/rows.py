@@ -34,18 +34,18 @@ def add(db: sqlite3.Connection, rows: Sequence[Row]) -> None:
 
 def _add_nodes(db: sqlite3.Connection, rows: Sequence[Row]) -> set[str]:
     """Add nodes; the ids of those that must be folded with other lines."""
-    again, known = set(), set()
+    among = _among(str(row.record["id"]) for row in rows)
+    known = {id for (id,) in db.execute(f"SELECT id FROM node WHERE {among}")}
+    again = {id for (id,) in db.execute(f"SELECT id FROM patch_of WHERE {among}")}
     fresh: list[tuple[Row, Node]] = []
     for row in rows:
         id = str(row.record["id"])
-        if id in known or db.execute("SELECT 1 FROM node WHERE id = ?", (id,)).fetchone():
+        if id in known:
             db.execute("INSERT OR IGNORE INTO node_again VALUES (?, ?)", (id, row.id))
             again.add(id)
-            continue
-        known.add(id)
-        if db.execute("SELECT 1 FROM patch_of WHERE id = ? LIMIT 1", (id,)).fetchone():
-            again.add(id)
-        fresh.append((row, Node(row.record, row.line)))
+        else:
+            known.add(id)
+            fresh.append((row, Node(row.record, row.line)))
     db.executemany(_PUT, [_values(node, row.id, 0) for row, node in fresh])
     _add_words(db, [node for _, node in fresh])
     return again
@@ -74,7 +74,7 @@ def _add_patches(db: sqlite3.Connection, rows: Sequence[Row]) -> set[str]:
         change = Change(row.record, row.line)
         ids = sorted({str(id) for id in row.record["node_ids"]})  # type: ignore[attr-defined]  # the model says so
         db.executemany("INSERT OR IGNORE INTO patch_of VALUES (?, ?)", [(id, row.id) for id in ids])
-        among = f"id IN (SELECT value FROM json_each('[{','.join(map(_quoted, ids))}]'))"
+        among = _among(ids)
         if change.clears or change.touches("summarized_into") or not change.only_marks:
             anew.update(id for (id,) in db.execute(f"SELECT id FROM node WHERE {among}"))
             continue
@@ -84,8 +84,9 @@ def _add_patches(db: sqlite3.Connection, rows: Sequence[Row]) -> set[str]:
     return anew
 
 
-def _quoted(id: str) -> str:
-    return f'"{id}"'  # the model allows letters and digits alone
+def _among(ids: Iterable[str]) -> str:
+    """A condition on any number of ids. They are letters and digits alone: the models say so."""
+    return "id IN (SELECT value FROM json_each('[{}]'))".format(",".join(f'"{id}"' for id in ids))
 
 
 def _refold(db: sqlite3.Connection, id: str) -> None:
