@@ -17,6 +17,7 @@ from gitmem.log.spool import Entry
 from gitmem.log.union import canon, union
 from gitmem.operations import causality, mail, sessions, story, tenure
 from gitmem.operations.causality import Said
+from gitmem.operations.memory import decay, fold
 from gitmem.records import ids, models
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -153,6 +154,38 @@ def test_the_thread_is_read_as_the_example_says() -> None:
     before = {name: said for name, said in thread.items() if name != "sig-0004"}
     after = causality.seen_before("curie", before, set(), "sig-0003")
     assert after == thread["sig-0004"].names("after")
+
+
+def test_the_node_is_folded_as_the_example_says() -> None:
+    """What two clones changed apart is kept from both; what knew another change counts, whatever the clocks say."""
+    lines_of: dict[str, list[tuple[dict[str, object], bytes]]] = {"node": [], "patch": []}
+    for record in json.loads(example("node")):
+        at = f"2026-11-21T{record.pop('at')}:00.000000Z"
+        fields = {"type": "note", "lifecycle": "wu", "sender_identity": "a:b:c", **record}
+        if record["kind"] == "patch":
+            del fields["type"], fields["lifecycle"]
+        kind = str(fields.pop("kind"))
+        line = records.line(kind, lines.parse_at(at), fields)
+        read = records.read(line)
+        assert read is not None
+        lines_of[kind].append((read, line))
+
+    node = fold.fold(lines_of["node"], lines_of["patch"])
+
+    said = (
+        f"The node says `{node.content}`, has priority `{node.priority}`, and both entries in its metadata."
+    )
+    assert said in FORMAT
+    assert node.metadata == {"seen": 1, "by": "Curie"}
+    assert node.updated_at == "2026-11-21T20:09:00.000000Z"
+
+
+def test_the_rule_of_decay_is_that_of_the_code() -> None:
+    """The numbers of the page."""
+    assert decay.HALF_LIFE_MICROS == 30 * 24 * 3600 * 1_000_000
+    assert decay.THRESHOLD == 0.1
+    assert decay.IMPORTANCE == {"P0": 2, "P1": 1.5, "P2": 1, "P3": 0.5}
+    assert decay.importance(None) == 1
 
 
 def test_the_commit_reads_as_the_example() -> None:
