@@ -12,6 +12,7 @@ from .commands import (
     converged,
     demo,
     doctor,
+    importing,
     inbox,
     init,
     log,
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 ORDER = (
     "session", "whoami", "roster", "signal", "reply", "inbox", "thread", "show", "converged", "mem", "log", "sync",
-    "init", "doctor", "name", "schema", "demo",
+    "import", "init", "doctor", "name", "schema", "demo",
 )  # fmt: skip
 ABOUT = """Agents and people who share a git repository signal each other, agree and remember.
 
@@ -108,6 +109,11 @@ _add(app, thread.show)
 _add(app, converged.converged)
 _add(app, log.log)
 _add(app, sync.sync)
+_group(
+    "import",
+    "Bring what another tool remembers into the log.",
+    ("lumenflow", importing.lumenflow),
+)
 _add(app, init.init)
 _add(app, doctor.doctor)
 _group(

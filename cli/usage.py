@@ -41,10 +41,12 @@ MEANT = {
     "gitmem mem create 'what to remember'": ("remember", "memorize", "note", "create", "add", "memory"),
     "gitmem mem search 'words'": ("search", "recall", "find", "memory"),
     "gitmem mem context": ("context",),
+    "gitmem import lumenflow .": ("migrate", "lumenflow"),
     "gitmem init --uninstall": ("uninstall", "remove"),
 }
 GROUPS = {
     "gitmem mem": ("such as create, context, search, ready or recover", "gitmem mem list"),
+    "gitmem import": ("lumenflow", "gitmem import lumenflow ."),
     "gitmem session": ("start, set, end or list", "gitmem session list"),
     "gitmem name": ("add, remove or list", "gitmem name list"),
 }

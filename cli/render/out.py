@@ -14,7 +14,7 @@ NOTHING_NEXT = ["gitmem roster"]
 _state = {"said": False}
 # The commands that act as somebody, so that --as belongs to them.
 ACTING = frozenset(["signal", "reply", "inbox", "thread", "whoami", "session set", "session end", "name add",
-                    "name remove", "mem"])  # fmt: skip
+                    "name remove", "mem", "import"])  # fmt: skip
 _typed: dict[str, str] = {}
 
 

@@ -11,6 +11,12 @@ if TYPE_CHECKING:
 EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 ZERO = "0" * 40
 _CRUD = str.maketrans(dict.fromkeys("<>\n\0"))
+_HEX = frozenset("0123456789abcdef")
+
+
+def is_oid(text: str) -> bool:
+    """Whether a text is a whole object id, and no name or option."""
+    return len(text) == 40 and _HEX.issuperset(text)
 
 
 def parse_tree(data: bytes) -> dict[str, Entry]:

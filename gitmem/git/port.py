@@ -95,6 +95,39 @@ class Draft:
         self.tree = tree
 
 
+class Behind:
+    """How far a path moved on since a commit.
+
+    Args:
+        count: How many commits changed it that the other one lacks.
+        last: The newest of them, where it is known.
+        gone: Whether it is there no more.
+        at_least: Whether there may be more, further back than was looked.
+    """
+
+    __slots__ = ("at_least", "count", "gone", "last")
+
+    def __init__(self, count: int, last: str | None, gone: bool, at_least: bool) -> None:
+        self.count = count
+        self.last = last
+        self.gone = gone
+        self.at_least = at_least
+
+
+class WorkTree:
+    """What is in a worktree and not in its HEAD: git's `stat` of it, and how many files are `changed`, or `untracked`.
+
+    `stat` names at most forty files; its last line counts all of them.
+    """
+
+    __slots__ = ("changed", "stat", "untracked")
+
+    def __init__(self, stat: str, changed: int, untracked: int) -> None:
+        self.stat = stat
+        self.changed = changed
+        self.untracked = untracked
+
+
 class Git(Protocol):
     """The port. Every method raises `StoreError` where git itself cannot be used."""
 
@@ -154,6 +187,37 @@ class Git(Protocol):
 
         Args:
             git_dir: The worktree's own git folder.
+        """
+
+    def find_commit(self, git_dir: str, text: str) -> str | None:
+        """The commit that a text such as `HEAD~3` names in a worktree, or None."""
+
+    def last_at(self, tip: str, seconds: int) -> str | None:
+        """Of the commits that `tip` reaches, the newest one that is not dated later; None where all are later."""
+
+    def behind(self, tip: str, pairs: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Behind]:
+        """Of pairs of commit and path (a file or a folder), those whose path moved on.
+
+        That is: it is not the same at `tip`, and commits that `tip` reaches and the pair's commit does not
+        changed it. Where it was not in that commit, the first of them brought it, and does not count. A
+        commit that is missing here is left out.
+        """
+
+    def commits_since(self, old: str, new: str) -> list[tuple[str, str]]:
+        """Id and subject of the commits that `new` reaches and `old` does not, newest first.
+
+        KeyError where one of them is missing.
+        """
+
+    def files_between(self, old: str, new: str) -> list[str]:
+        """The files that are not the same in two commits. KeyError where one of them is missing."""
+
+    def work_tree(self, git_dir: str, folder: str) -> WorkTree:
+        """What is in a worktree and not in its HEAD; files that git ignores do not count.
+
+        Args:
+            git_dir: The worktree's own git folder.
+            folder: Its top.
         """
 
     def break_stale_lock(self, ref: str, age_seconds: float) -> bool:

@@ -1,13 +1,23 @@
-"""The user's own history: where HEAD is. It is read, never written."""
+"""The user's own history and worktree: where HEAD is, what changed since. They are read, never written."""
 
 from __future__ import annotations
 
 import os
 
 from . import run
+from .objects import EMPTY_TREE, is_oid
+from .port import WorkTree
 from .tip import loose_tip, packed_tip
 
+WORK_TREE_SECONDS = 30.0
+ARGUMENT_BYTES = 64 * 1024  # beyond that the whole tree is compared: a line too many may then have a 0
+STAT_LINES = 40
+NO_MONITOR = ("-c", "core.fsmonitor=false")  # a program of the user's: whatever reads an index would start it
 _BRANCHES = "refs/heads/"
+_STAT = (
+    "--stat=80,56", "--stat-graph-width=16", f"--stat-count={STAT_LINES}", "--no-renames", "--no-ext-diff",
+    "--no-textconv", "--no-color", "--ignore-submodules=dirty",
+)  # fmt: skip
 
 
 def head(common: str, git_dir: str) -> tuple[str | None, str | None]:
@@ -30,3 +40,104 @@ def head(common: str, git_dir: str) -> tuple[str | None, str | None]:
         args = [f"--git-dir={git_dir}", "rev-parse", "--verify", "--quiet", "HEAD^{commit}"]
         oid = run.run(common, args, check=False).out.decode("ascii", "replace").strip() or None
     return oid, branch
+
+
+def find_commit(common: str, git_dir: str, text: str) -> str | None:
+    """The commit that a text names as git reads it in that worktree, or None."""
+    if not text or "\0" in text or text.startswith("-"):
+        return None
+    args = [
+        f"--git-dir={git_dir}",
+        "rev-parse",
+        "--verify",
+        "--quiet",
+        "--end-of-options",
+        text + "^{commit}",
+    ]
+    oid = run.run(common, args, check=False).out.decode("ascii", "replace").strip()
+    return oid if is_oid(oid) else None
+
+
+def last_at(common: str, tip: str, seconds: int) -> str | None:
+    """Of the commits that `tip` reaches, the newest one that is not dated later; None where all are later."""
+    if seconds < 0:
+        return None
+    args = ["rev-list", "--max-count=1", f"--min-age={seconds}", _checked(tip), "--"]
+    return run.run(common, args).out.decode("ascii").strip() or None
+
+
+def commits_since(common: str, old: str, new: str) -> list[tuple[str, str]]:
+    """Id and subject of the commits that `new` reaches and `old` does not, newest first. KeyError if one is missing."""
+    form = "--format=%H %s"
+    args = ["-c", "log.showSignature=false", "log", "-z", "--no-color", "--encoding=UTF-8", form,
+            f"{_checked(old)}..{_checked(new)}", "--"]  # fmt: skip
+    out = _asked(common, args, old).decode("utf-8", "replace")
+    rows = (row.strip("\n").partition(" ") for row in out.split("\0") if row.strip("\n"))
+    return [(oid, subject) for oid, _, subject in rows]
+
+
+def files_between(common: str, old: str, new: str) -> list[str]:
+    """The files that are not the same in two commits. KeyError if one is missing."""
+    args = [*NO_MONITOR, "diff-tree", "-r", "-z", "--name-only", "--no-renames", "--no-ext-diff", "--no-textconv",
+            "--ignore-submodules=none", _checked(old), _checked(new), "--"]  # fmt: skip
+    return [os.fsdecode(name) for name in _asked(common, args, old).split(b"\0") if name]
+
+
+def work_tree(common: str, git_dir: str, folder: str) -> WorkTree:
+    """What is in a worktree and not in its HEAD.
+
+    `git diff` would write the user's index to remember what it found clean, also where it is told to take no
+    locks. So `git status` says which files differ (it heeds that), and `git diff-index` counts in those alone.
+    """
+    place = [f"--git-dir={git_dir}", f"--work-tree={folder}", *NO_MONITOR, "-c", "diff.orderFile=/dev/null"]
+    args = [*place, "status", "--porcelain=v2", "-z", "--untracked-files=all", "--ignore-submodules=dirty",
+            "--no-renames", "--no-ahead-behind"]  # fmt: skip
+    out = run.run(common, args, cwd=folder, timeout=WORK_TREE_SECONDS).out
+    changed, untracked = _status(out)
+    if not changed:
+        return WorkTree("", 0, untracked)
+    tree = head(common, git_dir)[0] or EMPTY_TREE
+    named = changed if sum(map(len, changed)) <= ARGUMENT_BYTES else []
+    args = [
+        *place,
+        "-c",
+        "core.quotePath=false",
+        "--literal-pathspecs",
+        "diff-index",
+        *_STAT,
+        tree,
+        "--",
+        *named,
+    ]
+    out = run.run(common, args, cwd=folder, timeout=WORK_TREE_SECONDS).out
+    return WorkTree(out.decode("utf-8", "replace").rstrip("\n"), len(changed), untracked)
+
+
+def _status(out: bytes) -> tuple[list[str], int]:
+    """The tracked files that differ from HEAD, and how many files git does not know."""
+    changed = []
+    untracked = 0
+    for row in out.split(b"\0"):
+        kind = row[:2]
+        if kind == b"? ":
+            untracked += 1
+        elif kind == b"1 ":
+            changed.append(os.fsdecode(row.split(b" ", 8)[8]))
+        elif kind == b"u ":
+            changed.append(os.fsdecode(row.split(b" ", 10)[10]))
+    return changed, untracked
+
+
+def _checked(oid: str) -> str:
+    if not is_oid(oid):
+        raise KeyError(oid)  # never a name that git would look up, or an option
+    return oid
+
+
+def _asked(common: str, args: list[str], oid: str) -> bytes:
+    done = run.run(common, args, check=False)
+    if done.code == 0:
+        return done.out
+    if run.run(common, ["cat-file", "-e", oid + "^{commit}"], check=False).code != 0:
+        raise KeyError(oid)
+    raise run.failure(args, done)

@@ -7,7 +7,9 @@ from .objects import parse_commit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .port import Commit
+    from collections.abc import Iterable
+
+    from .port import Behind, Commit, WorkTree
 
 
 class Repository:
@@ -50,6 +52,32 @@ class Repository:
     def head(self, git_dir: str) -> tuple[str | None, str | None]:
         """The commit that a worktree's HEAD is at, and its branch; None for what there is not."""
         return project.head(self.common, git_dir)
+
+    def find_commit(self, git_dir: str, text: str) -> str | None:
+        """The commit that a text such as `HEAD~3` names in a worktree, or None."""
+        return project.find_commit(self.common, git_dir, text)
+
+    def last_at(self, tip: str, seconds: int) -> str | None:
+        """Of the commits that `tip` reaches, the newest one that is not dated later; None where all are later."""
+        return project.last_at(self.common, tip, seconds)
+
+    def behind(self, tip: str, pairs: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Behind]:
+        """Of pairs of commit and path, those whose path moved on by commits that the pair's commit lacks."""
+        from .behind import behind
+
+        return behind(self.common, tip, pairs)
+
+    def commits_since(self, old: str, new: str) -> list[tuple[str, str]]:
+        """Id and subject of the commits that `new` reaches and `old` does not, newest first."""
+        return project.commits_since(self.common, old, new)
+
+    def files_between(self, old: str, new: str) -> list[str]:
+        """The files that are not the same in two commits."""
+        return project.files_between(self.common, old, new)
+
+    def work_tree(self, git_dir: str, folder: str) -> WorkTree:
+        """What is in a worktree and not in its HEAD."""
+        return project.work_tree(self.common, git_dir, folder)
 
     def break_stale_lock(self, ref: str, age_seconds: float) -> bool:
         """Remove the ref's `.lock` if it is older than that. Only the holder of our own lock may ask."""

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 KEY_BYTES = 16
 LINES_AT_ONCE = 10_000  # added together: one file at a time would take twice as long
 BODY_MAX_BYTES = 256 * 1024
+AT = b'{"at":"'
 
 
 class _LostLineError(Exception):
@@ -60,6 +61,32 @@ def catch_up(index: Index, log: Log, *, progress: Callable[[int], None] | None =
         raise
 
 
+def read_commit(
+    index: Index,
+    log: Log,
+    commit: str,
+    *,
+    until: bytes | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> None:
+    """Fill an index that holds nothing with what stood in the log at one of its commits; no spool counts.
+
+    Args:
+        until: The `at` of the last moment that counts: later lines are left out. Lines without a time are kept.
+        progress: As for `catch_up`.
+
+    Raises: StoreError where an object of the log is missing.
+    """
+    index.db.execute("BEGIN")
+    index.reshape()
+    try:
+        reader = _Reader(index, log, progress, until)
+        reader.read_tree(commit)
+    except KeyError as error:
+        raise ref.missing_object(error, "nothing was changed") from error
+    index.db.execute("COMMIT")
+
+
 def is_current(index: Index, log: Log) -> bool:
     """Whether the index has just what the ref and the spools have."""
     return index.is_shaped() and _is_current(index, log)
@@ -83,12 +110,15 @@ def _known_spool_names(index: Index, log: Log) -> set[tuple[str, str]]:
 class _Reader:
     """One pass over what differs, inside the transaction of `catch_up`."""
 
-    def __init__(self, index: Index, log: Log, progress: Callable[[int], None] | None) -> None:
+    def __init__(
+        self, index: Index, log: Log, progress: Callable[[int], None] | None, until: bytes | None = None
+    ) -> None:
         self.index = index
         self.db = index.db
         self.log = log
         self.git = log.git
         self.progress = progress
+        self.until = until
         self.done = 0
         self.waiting: list[tuple[int, bytes]] = []
 
@@ -98,15 +128,18 @@ class _Reader:
         entries = self._read_spools({row: spooled[row] for row in sorted(spooled.keys() - known)})
         tip = self.git.tip(LOG_REF)
         if tip is not None and tip != self.index.tip:
-            self._folder("", self.git.commit(tip).tree, top=True)
-            self._flush()
-            self.db.execute("INSERT OR REPLACE INTO meta VALUES ('tip', ?)", (tip,))
+            self.read_tree(tip)
         elif tip is None and self.index.tip is not None:
             raise _LostLineError
         for parent, name in known - spooled.keys():
             self._forget_spool_file(parent, name)
         for (parent, name), content in entries:
             self._spool_file(parent, name, content)
+
+    def read_tree(self, commit: str) -> None:
+        self._folder("", self.git.commit(commit).tree, top=True)
+        self._flush()
+        self.db.execute("INSERT OR REPLACE INTO meta VALUES ('tip', ?)", (commit,))
 
     def _read_spools(
         self, files: Mapping[tuple[str, str], tuple[Spool, str]]
@@ -178,6 +211,8 @@ class _Reader:
         self._add(file, [line for key, line in keyed.items() if key not in old])
 
     def _add(self, file: int, found: Sequence[bytes]) -> None:
+        if self.until is not None:
+            found = [line for line in found if not line.startswith(AT) or line[len(AT) :][:27] <= self.until]
         self.waiting += [(file, line) for line in found]
         if len(self.waiting) >= LINES_AT_ONCE:
             self._flush()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..git.port import Behind as Behind
 from ..git.port import Git as Git
 
 TYPE_CHECKING = False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..log import ref
-from . import checks_clone, checks_ids, checks_index, checks_lines, checks_log
+from . import checks_clone, checks_ids, checks_index, checks_lines, checks_log, checks_memory
 from .findings import Finding, Findings
 from .outcome import Outcome
 
@@ -73,6 +73,7 @@ def examine(store: Store, driver: DriverStatus | None = None) -> Report:
         files = checks_log.read_files(store, tip, found)
         lines = checks_lines.check(store, files, found)
         checks_ids.check(lines, found)
+        checks_memory.check(lines, found)
         checks_log.check_history(store, tip, {each.line for each in lines}, found)
         checks_index.check_index(store, found)
     checks_clone.check_refs(store, tip, found)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from ..log.append import Appended
     from .caller import Caller
+    from .lumenflow.answer import Imported
     from .memory.facade import Memory
     from .sync import Synced
 
@@ -105,6 +106,12 @@ class Log:
         from . import sync
 
         return sync.sync(self.store, remotes, all=all, timeout=timeout)
+
+    def import_lumenflow(self, folder: str, *, dry_run: bool = False, allow_secret: bool = False) -> Imported:
+        """Bring what LumenFlow remembers in a project into this log; see `operations.lumenflow.bring`."""
+        from .lumenflow import bring
+
+        return bring.bring(self.store, self.caller, folder, dry_run=dry_run, allow_secret=allow_secret)
 
     def batch(self) -> AbstractContextManager[Batch]:
         """Many records in one commit: what is recorded inside is committed together at the end.

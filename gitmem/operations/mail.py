@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 BACKLOG_MICROS = 24 * 3600 * 1_000_000
+# The origin of what was said elsewhere, before: its broadcasts are nobody's news, and nobody was here then.
+PAST = "lumenflow"
 
 DDL = (
     "CREATE TABLE signal (line INTEGER PRIMARY KEY, signal_id TEXT, thread TEXT, at TEXT, sender TEXT,"
@@ -28,6 +30,7 @@ DDL = (
     " PRIMARY KEY (reader, signal_id, workspace)) WITHOUT ROWID",
     "CREATE INDEX mail_unread ON mail (reader, signal_id, workspace) WHERE unread",
     # `line` counts up in the order of arrival.
+    # What was said before (`PAST`) has no time here: it is before every reader's first day.
     "CREATE TABLE broadcast (line INTEGER PRIMARY KEY, signal_id TEXT, at TEXT, sender TEXT,"
     " sender_session TEXT, workspace TEXT)",
     "CREATE INDEX broadcast_id ON broadcast (signal_id)",
@@ -78,6 +81,8 @@ def _see(db: sqlite3.Connection, rows: Iterable[Row]) -> set[str]:
     first: dict[str, str] = {}
     for row in rows:
         record = row.record
+        if record.get("origin") == PAST:
+            continue
         names = [record.get("sender_identity"), record.get("reader_identity")]
         if record["kind"] == "session":
             names.append(record.get("agent_identity") or record.get("session_id"))
@@ -115,7 +120,8 @@ def _add_signals(db: sqlite3.Connection, signals: Sequence[Row]) -> list[str]:
             own = _writers(row)
             mail += [(to, signal_id, workspace, to, signal_id) for to in recipients if to not in own]
         else:
-            broadcasts.append((row.id, signal_id, record["at"], sender, session, workspace))
+            at = "" if record.get("origin") == PAST else record["at"]
+            broadcasts.append((row.id, signal_id, at, sender, session, workspace))
     db.executemany("INSERT INTO signal VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
     db.executemany(
         "INSERT OR IGNORE INTO mail VALUES (?, ?, ?,"
@@ -185,4 +191,4 @@ def all_ids(
     ).fetchall()
 
 
-VIEW = View(("signal", "receipt", "session"), DDL, add)
+VIEW = View(("signal", "receipt", "session"), DDL, add, version=2)

@@ -121,9 +121,13 @@ class Store:
         """
         if self._ahead is not None:
             return self._ahead.db
-        self._adopt()
+        self.adopt()
         self._drain()
         return self.caught_up().db
+
+    def head(self) -> tuple[str | None, str | None]:
+        """The commit that this worktree's HEAD is at, and its branch; None for what there is not."""
+        return self.git.head(self.place.git_dir)
 
     def caught_up(self) -> Index:
         """The index with what the ref and the spools have; nothing else is changed."""
@@ -147,7 +151,7 @@ class Store:
             self._index = schema.in_memory(views.VIEWS, records.read)
             catch_up.catch_up(self._index, self.log, progress=self.progress)
 
-    def _adopt(self) -> None:
+    def adopt(self) -> None:
         """A log that an ordinary fetch brought is this clone's log from the first look on."""
         if not self._looked:
             self._looked = True

@@ -589,3 +589,170 @@ def test_the_version_is_that_of_the_program(port: Git) -> None:
     said = subprocess.run(["git", "version"], capture_output=True, text=True, check=True).stdout
 
     assert port.version() == said.split()[2]
+
+
+# The user's own history and worktree: asked, and never touched.
+
+
+ODD_NAMES = [
+    "spa ce.py",
+    "-dash",
+    "ünï.py",
+    "new\nline",
+    "cr\r",
+    'quo"te',
+    "tab\t",
+    ":(glob)*",
+    "*",
+    "-O/x",
+    "a/b c/d.py",
+]
+
+
+def save(git: Run, repo: Path, message: str, **files: str | None) -> str:
+    """A commit of the user's: files by name, None removes one; its id."""
+    for name, content in files.items():
+        path = repo / name
+        if content is None:
+            path.unlink()
+        else:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(content)
+    git("add", "--all", "--force", cwd=repo)
+    git("commit", "--quiet", "--allow-empty", "-m", message, cwd=repo)
+    return git("rev-parse", "HEAD", cwd=repo).strip()
+
+
+def counts(port: Git, tip: str, *pairs: tuple[str, str]) -> dict[str, int]:
+    return {path: each.count for (_, path), each in port.behind(tip, pairs).items()}
+
+
+@pytest.mark.parametrize("name", ODD_NAMES)
+def test_how_far_a_path_is_behind_whatever_its_name(port: Git, repo: Path, git: Run, name: str) -> None:
+    """A name is never an option, a pattern or two lines."""
+    old = save(git, repo, "one", **{name: "1\n", "other": "1\n"})
+    save(git, repo, "two", **{name: "2\n"})
+    tip = save(git, repo, "three", other="2\n")
+
+    found = port.behind(tip, [(old, name), (tip, name)])
+
+    assert {pair: (each.count, each.gone, each.at_least) for pair, each in found.items()} == {
+        (old, name): (1, False, False)
+    }
+    assert port.files_between(old, tip) == sorted([name, "other"])
+
+
+def test_what_did_not_move_on_is_not_behind(port: Git, repo: Path, git: Run) -> None:
+    """A change that was taken back, another branch's file, a commit that is not here, paths of no tree."""
+    old = save(git, repo, "one", a="1\n", b="1\n")
+    save(git, repo, "two", a="2\n")
+    back = save(git, repo, "three", a="1\n")
+    git("checkout", "--quiet", "-b", "side", old, cwd=repo)
+    side = save(git, repo, "side", b="side\n", c="new\n")
+
+    assert counts(port, back, (old, "a")) == {}
+    assert counts(port, back, (side, "b"), (side, "c")) == {}
+    assert counts(port, back, (MISSING, "a"), ("HEAD", "a"), ("--all", "a")) == {}
+    assert counts(port, back, (old, ""), (old, "./a"), (old, "../a"), (old, "/a"), (old, "a//b")) == {}
+    assert port.behind(back, []) == {}
+
+
+def test_folders_merges_new_and_lost_files_are_counted(port: Git, repo: Path, git: Run) -> None:
+    """Each by the commits that the other one lacks, on all lines that were merged."""
+    old = save(git, repo, "one", **{"d/a": "1\n", "d/e/b": "1\n", "gone": "1\n", "dd": "1\n"})
+    save(git, repo, "two", **{"d/a": "2\n", "new": "1\n"})
+    git("checkout", "--quiet", "-b", "side", old, cwd=repo)
+    side = save(git, repo, "side", **{"d/e/b": "2\n"})
+    git("checkout", "--quiet", "main", cwd=repo)
+    git("merge", "--quiet", "--no-edit", "side", cwd=repo)
+    lost = save(git, repo, "lost", gone=None)
+    tip = save(git, repo, "again", new="2\n")
+
+    assert counts(port, tip, (old, "d"), (old, "d/e"), (old, "d/a"), (old, "dd")) == {
+        "d": 2,
+        "d/e": 1,
+        "d/a": 1,
+    }
+    assert counts(port, tip, (side, "d"), (side, "d/e/b")) == {"d": 1}
+    assert counts(port, tip, (old, "new")) == {"new": 1}  # the commit that brought it does not count
+    gone = port.behind(tip, [(old, "gone")])[old, "gone"]
+    assert (gone.count, gone.gone, gone.last) == (1, True, lost)
+
+
+def test_commits_of_a_text_of_a_time_and_since(port: Git, repo: Path, git: Run) -> None:
+    """As git reads them; a text is never an option, and a missing commit is a KeyError."""
+    git_dir = str(repo / ".git")
+    first = port.head(git_dir)[0]
+    assert first
+    second = save(git, repo, "Zweiter \x1b[31m: ü", a="1\n")
+    third = save(git, repo, "third", a="2\n")
+    git("tag", "-a", "-m", "tag", "v1", second, cwd=repo)
+
+    assert port.find_commit(git_dir, "HEAD~2") == first
+    assert port.find_commit(git_dir, "v1") == second
+    assert port.find_commit(git_dir, third[:7]) == third
+    for text in (
+        "",
+        "nope",
+        "-h",
+        "--all",
+        "HEAD HEAD",
+        "HEAD..",
+        "HEAD:a",
+        "a\0b",
+        "HEAD\nHEAD",
+        "^HEAD",
+        MISSING,
+    ):
+        assert port.find_commit(git_dir, text) is None, text
+    assert port.commits_since(first, third) == [(third, "third"), (second, "Zweiter \x1b[31m: ü")]
+    assert port.commits_since(third, first) == []
+    for old, new in ((MISSING, third), ("--all", third), ("HEAD", third), (third, "-h")):
+        with pytest.raises(KeyError):
+            port.commits_since(old, new)
+        with pytest.raises(KeyError):
+            port.files_between(old, new)
+
+
+def test_the_last_commit_at_a_time(port: Git, started: str) -> None:
+    """By the dates of committers, down the line."""
+    one, two = port.write(
+        [
+            Draft({"a": text}, ZERO_TIME, Signature("a", "a@b", at), "m\n")
+            for text, at in ((b"1", 100), (b"2", 200))
+        ],
+        started,
+    )
+
+    assert [port.last_at(two, at) for at in (99, 100, 199, 200, 9_999_999_999)] == [
+        started,
+        one,
+        one,
+        two,
+        two,
+    ]
+    assert port.last_at(two, -1) is None
+    with pytest.raises(KeyError):
+        port.last_at("--all", 100)
+
+
+def test_what_a_work_tree_has_on_top(port: Git, repo: Path, git: Run) -> None:
+    """Git's own numbers, and what git does not know; a file that was only touched has not changed."""
+    save(git, repo, "one", **{"a.py": "1\n2\n", "gone": "1\n", "touched": "1\n", ".gitignore": "*.o\n"})
+    (repo / "a.py").write_text("1\n3\n4\n")
+    (repo / "gone").unlink()
+    (repo / "staged ü").write_text("1\n")
+    git("add", "staged ü", cwd=repo)
+    (repo / "x.o").write_text("ignored")
+    (repo / "free").mkdir()
+    for name in ("one", "new\nline"):
+        (repo / "free" / name).write_text("1")
+    os.utime(repo / "touched", (1, 1))
+
+    found = port.work_tree(str(repo / ".git"), str(repo))
+
+    assert [row.split() for row in found.stat.splitlines()[:-1]] == [
+        ["a.py", "|", "3", "++-"], ["gone", "|", "1", "-"], ["staged", "ü", "|", "1", "+"],
+    ]  # fmt: skip
+    assert found.stat.splitlines()[-1] == " 3 files changed, 3 insertions(+), 2 deletions(-)"
+    assert (found.changed, found.untracked) == (3, 2)

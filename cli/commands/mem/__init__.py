@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from . import nodes
+from . import checkpoint, context, knowledge, listing, nodes, search, upkeep
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -14,4 +14,21 @@ COMMANDS: tuple[tuple[str, Callable[..., int]], ...] = (
     ("create", nodes.create),
     ("update", nodes.update),
     ("relate", nodes.relate),
+    ("checkpoint", checkpoint.checkpoint),
+    ("show", listing.show),
+    ("list", listing.listing),
+    ("ready", listing.ready),
+    ("search", search.search),
+    ("context", context.context),
+    ("recover", context.recover),
+    ("profile", context.profile),
+    ("promote", knowledge.promote),
+    ("summarize", knowledge.summarize),
+    ("triage", knowledge.triage),
+    ("index", knowledge.index),
+    ("archive", upkeep.archive),
+    ("cleanup", upkeep.cleanup),
+    ("delete", upkeep.delete),
+    ("export", listing.export),
+    ("access", upkeep.access),
 )

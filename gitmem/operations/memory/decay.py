@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 DAY_MICROS = 24 * 3600 * 1_000_000
 HALF_LIFE_MICROS = 30 * DAY_MICROS
 THRESHOLD = 0.1
+STALE = 0.5  # what the score of a node is multiplied by whose files moved on
 IMPORTANCE = {"P0": 2.0, "P1": 1.5, "P2": 1.0, "P3": 0.5}
 
 
@@ -49,10 +50,17 @@ def score(node: Node, *, now: int, half_life: int = HALF_LIFE_MICROS) -> float:
     return of(node.touched, node.accesses, node.priority, now=now, half_life=half_life)
 
 
+def stale_age(half_life: int = HALF_LIFE_MICROS) -> int:
+    """Microseconds by which a stale node counts as older, where order is by recency: the same as `STALE`."""
+    from math import log
+
+    return int(-log(STALE) * half_life)
+
+
 def checked(half_life: int, threshold: float = THRESHOLD) -> None:
     """UsageError where a half-life or a threshold is not above 0, or is no number."""
-    if not half_life > 0:
-        raise UsageError("The half-life must be more than 0; nothing was written.", code="bad-half-life",
+    if not 0 < half_life < float("inf"):
+        raise UsageError("The half-life must be a time above 0; nothing was written.", code="bad-half-life",
                          hint="Such as 30d, the default.")  # fmt: skip
     if not 0 < threshold < float("inf"):
         raise UsageError("The threshold must be a number above 0; nothing was written.", code="bad-threshold",

@@ -77,15 +77,20 @@ def line(
     *,
     removed: bool = False,
     metadata: Mapping[str, object] | None = None,
+    id: str | None = None,
 ) -> tuple[str, bytes]:
-    """The line of a relation that was seen to stand, or not, as the index has it."""
+    """The line of a relation that was seen to stand, or not, as the index has it.
+
+    Args:
+        id: Where two clones that say the same must say it as one; a new one otherwise.
+    """
     events = _events(store.db(), (from_id, to_id, type))
     named = {name for names in causality.earlier(events).values() for name in names}
     return store.line(
         "relation",
         {
             "schema_version": "A2A.V1",
-            "id": ids.new_id("rel", store.random),
+            "id": id or ids.new_id("rel", store.random),
             "from_id": from_id,
             "to_id": to_id,
             "type": type,

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 HIDDEN = 2  # `state` counts as `fold.STATUSES` does: from here on a node is archived or deleted
+DELETED = 3
 
 DDL = (
     # `touched` is the later of created and updated; times are microseconds since the epoch.

@@ -1,0 +1,39 @@
+"""`gitmem import lumenflow`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ..options import AllowSecret
+from ..render import importing as render
+from ..render import show
+from ..surroundings import Surroundings
+
+
+def lumenflow(
+    at: Surroundings,
+    folder: Annotated[
+        str, typer.Argument(metavar="DIR", help="A project of LumenFlow, or its .lumenflow/memory.")
+    ],
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")
+    ] = False,
+    allow_secret: AllowSecret = False,
+) -> int:
+    """Bring LumenFlow's memory and signals into the log, with their ids and times. May be repeated."""
+    import os
+
+    from gitmem.operations.lumenflow import bring
+
+    found = bring.bring(
+        at.store(lives_on=True),
+        at.caller(),
+        os.path.join(at.folder, folder),
+        dry_run=dry_run,
+        allow_secret=allow_secret,
+        typed=folder,
+    )
+    show.say(at.json, found, render.imported)
+    return 0

@@ -1,0 +1,49 @@
+"""`gitmem mem checkpoint`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ... import stdin
+from ...options import AllowSecret, Quiet, Wu
+from ...render import show
+from ...render.mem import checkpoint as render
+from ...surroundings import Surroundings
+from .options import Session
+
+
+def checkpoint(
+    at: Surroundings,
+    note: Annotated[
+        str, typer.Argument(metavar="[NOTE]", help="How far the work is; - reads standard input.")
+    ] = "",
+    progress: Annotated[str | None, typer.Option("--progress", metavar="TEXT", help="What is done.")] = None,
+    next_steps: Annotated[
+        str | None, typer.Option("--next-steps", metavar="TEXT", help="What is to be done.")
+    ] = None,
+    trigger: Annotated[
+        str | None, typer.Option("--trigger", metavar="TEXT", help="What led to it, such as pre-compact.")
+    ] = None,
+    wu: Wu = None,
+    session: Session = None,
+    no_diff_stat: Annotated[
+        bool, typer.Option("--no-diff-stat", help="Leave out what git says of the work tree.")
+    ] = False,
+    allow_secret: AllowSecret = False,
+    quiet: Quiet = False,
+) -> int:
+    """Write down how far the work is, with git's diff stat, for whoever goes on: `gitmem mem recover` shows it."""
+    from gitmem.operations.memory import checkpoint as operation
+
+    created = operation.checkpoint(
+        at.store(), at.caller(), stdin.text("note") if note == "-" else note, progress=progress,
+        next_steps=next_steps, trigger=trigger, wu=wu, session=session, diff_stat=not no_diff_stat,
+        allow_secret=allow_secret,
+    )  # fmt: skip
+    if quiet and not at.json:
+        show.say_lines([created.node.id])
+    else:
+        show.say(at.json, created, render.created)
+    return 0

@@ -1,0 +1,102 @@
+"""`gitmem mem context|recover|profile`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ...options import Lane, Wu
+from ...render import show
+from ...render.mem import context as render
+from ...surroundings import Surroundings
+from ...values import number
+from .options import AsOf, HalfLife, Session, Tag, TrackAccess, half_life
+
+if TYPE_CHECKING:
+    from gitmem.operations.memory.context import Context
+    from gitmem.operations.memory.recover import Recovered
+
+MaxSize = Annotated[
+    str | None,
+    typer.Option("--max-size", metavar="N", help="Bytes of UTF-8 at most, never exceeded; 4096."),
+]
+NoRoster = Annotated[bool, typer.Option("--no-roster", help="Leave out who is here and how much is unread.")]
+
+
+def context(
+    at: Surroundings,
+    wu: Wu = None,
+    lane: Lane = None,
+    max_size: MaxSize = None,
+    by_decay: Annotated[
+        bool, typer.Option("--by-decay", help="The greatest decay score first, rather than the youngest.")
+    ] = False,
+    half_life_: HalfLife = None,
+    no_roster: NoRoster = False,
+    track_access: TrackAccess = False,
+    as_of: AsOf = None,
+) -> int:
+    """Print what the memory has on a work unit, best first, for a prompt. An empty memory prints nothing."""
+    from gitmem.operations.memory import context as operation
+
+    found = operation.of_any_time(
+        at.store(),
+        at.caller() if track_access else at.caller_if_any(),
+        as_of=as_of,
+        wu=wu,
+        lane=lane,
+        max_size=number("--max-size", max_size, operation.MAX_SIZE),
+        by_decay=by_decay,
+        half_life=half_life(half_life_),
+        roster=not no_roster,
+        track_access=track_access,
+    )
+    _say(at, found)
+    return 0
+
+
+def recover(
+    at: Surroundings,
+    session: Session = None,
+    wu: Wu = None,
+    lane: Lane = None,
+    max_size: MaxSize = None,
+    no_roster: NoRoster = False,
+) -> int:
+    """Print what you need to go on: who you are, the last checkpoint, what happened since, and the context."""
+    from gitmem.operations.memory import recover as operation
+    from gitmem.operations.memory.context import MAX_SIZE
+
+    found = operation.recover(
+        at.store(),
+        at.caller_if_any(),
+        session=session,
+        wu=wu,
+        lane=lane,
+        max_size=number("--max-size", max_size, MAX_SIZE),
+        roster=not no_roster,
+    )
+    _say(at, found)
+    return 0
+
+
+def _say(at: Surroundings, found: Context | Recovered) -> None:
+    """The block alone, so that it can stand in a prompt: its budget leaves no room for anything beside it."""
+    if at.json:
+        show.say(True, found, render.block)
+    elif found.block:
+        show.say_lines(render.block(found))
+
+
+def profile(
+    at: Surroundings,
+    limit: Annotated[str | None, typer.Option("--limit", metavar="N", help="Nodes at most; 20.")] = None,
+    tag: Tag = None,
+) -> int:
+    """Show what holds for the whole project, the youngest first, and how often each tag is used."""
+    from gitmem.operations.memory import profile as operation
+
+    found = operation.profile(at.store(), limit=number("--limit", limit, operation.LIMIT), tag=tag)
+    show.say(at.json, found, render.profile)
+    return 0

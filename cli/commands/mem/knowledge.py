@@ -1,0 +1,219 @@
+"""`gitmem mem promote|summarize|triage|index`: from what was noted to what the project knows."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from gitmem.errors import UsageError
+
+from ... import stdin
+from ...options import AllowSecret, Lane, Wu
+from ...render import show
+from ...render.mem import knowledge as render
+from ...surroundings import Surroundings
+from ...values import number
+from .options import DryRun, Reason, Tag, parts
+
+ACTIONS = ("list", "promote", "archive")
+LIMIT = 50
+
+Node = Annotated[
+    str | None, typer.Argument(metavar="[ID]", help="A node id (mem-…), or a unique prefix of it.")
+]
+
+
+def promote(
+    at: Surroundings,
+    id: Node = None,
+    node: Annotated[str | None, typer.Option("--node", metavar="ID", help="The same as ID.")] = None,
+    wu: Annotated[
+        str | None, typer.Option("--wu", metavar="ID", help="All summaries of this work unit.")
+    ] = None,
+    tag: Annotated[
+        str | None,
+        typer.Option(
+            "--tag",
+            metavar="TAG",
+            help="decision, convention, pattern, pitfall, interface, invariant or faq.",
+        ),
+    ] = None,
+    dry_run: DryRun = False,
+    allow_secret: AllowSecret = False,
+) -> int:
+    """Make project knowledge of a node, or of the summaries of a work unit. Twice is as good as once."""
+    from gitmem.operations.memory import promote as operation
+
+    if id is not None and node is not None and id != node:
+        raise UsageError("ID and --node name different nodes; nothing was written.", code="usage")
+    found = operation.promote(
+        at.store(),
+        at.caller(),
+        node=id if id is not None else node,
+        wu=wu,
+        tag=tag or "",
+        dry_run=dry_run,
+        allow_secret=allow_secret,
+    )
+    show.say(at.json, found, render.promoted)
+    return 0
+
+
+def summarize(
+    at: Surroundings,
+    wu: Wu = None,
+    text: Annotated[
+        str | None,
+        typer.Option("--text", metavar="TEXT", help="Your own summary, instead of first lines; - reads it."),
+    ] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option("--only", metavar="ID,ID", help="The nodes that it covers; all that are new."),
+    ] = None,
+    dry_run: DryRun = False,
+    allow_secret: AllowSecret = False,
+) -> int:
+    """Sum up what a work unit has that no summary covers yet: one node, and a mark on each that it covers."""
+    from gitmem.operations.memory import summarize as operation
+
+    unit = wu if wu is not None else at.caller().wu_id
+    if not unit:
+        raise UsageError(
+            "Nothing says which work unit to sum up; nothing was written.",
+            hint="Such as --wu WU-7; without it that of your session counts, which has none.",
+            code="no-wu",
+            next=["gitmem mem summarize --help"],
+        )
+    found = operation.summarize(
+        at.store(),
+        at.caller(),
+        unit,
+        text=stdin.text("summary") if text == "-" else text,
+        only=parts(only),
+        dry_run=dry_run,
+        allow_secret=allow_secret,
+    )
+    show.say(at.json, found, render.summarized)
+    return 0
+
+
+def triage(
+    at: Surroundings,
+    action: Annotated[
+        str, typer.Argument(metavar="[list|promote|archive]", help="What to do; list without it.")
+    ] = "list",
+    ids: Annotated[
+        list[str] | None, typer.Argument(metavar="[ID...]", help="What to promote or to archive.")
+    ] = None,
+    wu: Annotated[
+        str | None,
+        typer.Option(
+            "--wu", metavar="ID", help="list: only nodes of it, or `unlinked`. promote: what the node became."
+        ),
+    ] = None,
+    tag: Tag = None,
+    limit: Annotated[
+        str | None, typer.Option("--limit", metavar="N", help=f"list: nodes to show at most; {LIMIT}.")
+    ] = None,
+    lane: Lane = None,
+    title: Annotated[
+        str | None, typer.Option("--title", metavar="TEXT", help="promote: instead of the first sentence.")
+    ] = None,
+    reason: Reason = None,
+) -> int:
+    """Show open discoveries and what the code has outgrown; make a work unit of one, or put it away."""
+    given = {"--tag": tag, "--limit": limit, "--lane": lane, "--title": title, "--reason": reason, "--wu": wu}
+    named = ids or []
+    if action not in ACTIONS or (action == "list" and named):
+        raise UsageError(
+            f"{action if action not in ACTIONS else named[0]!r} is nothing that triage does; nothing was written.",
+            hint="It is list, promote ID or archive ID... --reason TEXT.",
+            code="usage",
+            next=["gitmem mem triage", "gitmem mem triage --help"],
+        )
+    _check(action, {name for name, value in given.items() if value is not None}, len(named))
+    if action == "promote":
+        return _triage_promote(at, named[0], wu, lane, title)
+    if action == "archive":
+        return _triage_archive(at, named, reason or "")
+    return _triage_list(at, wu, tag, number("--limit", limit, LIMIT))
+
+
+_TAKES = {
+    "list": {"--wu", "--tag", "--limit"},
+    "promote": {"--wu", "--lane", "--title"},
+    "archive": {"--reason"},
+}
+
+
+def _check(action: str, given: set[str], count: int) -> None:
+    wrong = sorted(given - _TAKES[action])
+    if wrong:
+        raise UsageError(
+            f"{wrong[0]} is no option of `triage {action}`; nothing was written.",
+            hint=f"It takes {', '.join(sorted(_TAKES[action]))}.",
+            code="usage",
+            next=["gitmem mem triage --help"],
+        )
+    if action != "list" and not count:
+        raise UsageError(
+            f"Nothing says what to {action}; nothing was written.",
+            hint="It takes an id from the list.",
+            code="usage",
+            next=["gitmem mem triage"],
+        )
+    if action == "promote" and count > 1:
+        raise UsageError(
+            "One node becomes one work unit; nothing was written.",
+            hint="Promote them one by one, or one of them, and relate the others to it.",
+            code="usage",
+        )
+
+
+def _triage_list(at: Surroundings, wu: str | None, tag: str | None, limit: int) -> int:
+    from gitmem.operations.memory import triage as operation
+
+    found = operation.listing(at.store(), wu=wu, tag=tag, limit=limit)
+    show.say(at.json, found, render.triaged)
+    return 0
+
+
+def _triage_promote(at: Surroundings, id: str, wu: str | None, lane: str | None, title: str | None) -> int:
+    from gitmem.operations.memory import triage as operation
+
+    found = operation.promote(at.store(), at.caller(), id, wu=wu, lane=lane, title=title)
+    show.say(at.json, found, render.became_unit)
+    return 0
+
+
+def _triage_archive(at: Surroundings, ids: list[str], reason: str) -> int:
+    from gitmem.operations.memory import triage as operation
+
+    show.say(at.json, operation.archive(at.store(), at.caller(), ids, reason=reason), render.put_away)
+    return 0
+
+
+def index(
+    at: Surroundings,
+    source: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--source",
+            metavar="FILE=TAG",
+            help="Another file, such as docs/RULES.md=index:conventions. May be repeated; those of the git "
+            "config value gitmem.indexSources count always.",
+        ),
+    ] = None,
+    dry_run: DryRun = False,
+) -> int:
+    """Remember what README.md, AGENTS.md, pyproject.toml and their like say, one node for each file that changed."""
+    from gitmem.operations.memory import sources as operation
+
+    given = []
+    for each in source or ():
+        path, equals, tags = each.rpartition("=")
+        given.append(f"{at.paths([path])[0]}={tags}" if equals and path else each)
+    found = operation.index(at.store(), at.caller(), sources=given, dry_run=dry_run)
+    show.say(at.json, found, render.indexed)
+    return 0

@@ -1,0 +1,134 @@
+"""`gitmem mem show|list|ready|export`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ...options import Lane
+from ...render import show as say
+from ...render.mem import listing as render
+from ...surroundings import Surroundings
+from ...values import moment, number
+from .options import (
+    Archived,
+    HalfLife,
+    Lifecycle,
+    NodeId,
+    Path,
+    Priority,
+    Session,
+    Tags,
+    Type,
+    half_life,
+    parts,
+)
+
+Where = Annotated[
+    str | None, typer.Option("--wu", metavar="ID", help="The work unit, such as WU-123; or unlinked.")
+]
+
+
+def show(at: Surroundings, id: NodeId, half_life_: HalfLife = None) -> int:
+    """One node, whole: what it says, what it hangs together with, what became of it and by whom."""
+    from gitmem.operations.memory import showing
+
+    found = showing.show(at.store(), id, half_life=half_life(half_life_))
+    say.say(at.json, found, render.shown)
+    return 1 if found.ambiguous else 0
+
+
+def listing(
+    at: Surroundings,
+    wu: Where = None,
+    type: Type = None,
+    lifecycle: Lifecycle = None,
+    tag: Tags = None,
+    path: Path = None,
+    session: Session = None,
+    lane: Lane = None,
+    priority: Priority = None,
+    status: Annotated[
+        str | None,
+        typer.Option("--status", metavar="S", help="Only active, closed, archived or deleted ones."),
+    ] = None,
+    stale: Annotated[
+        bool, typer.Option("--stale", help="Only those whose files moved on since they were written.")
+    ] = False,
+    since: Annotated[
+        str | None, typer.Option("--since", metavar="1h|ISO", help="Only what was said since.")
+    ] = None,
+    limit: Annotated[str | None, typer.Option("--limit", metavar="N", help="Nodes at most; 50.")] = None,
+    reverse: Annotated[bool, typer.Option("--reverse", help="The oldest first.")] = False,
+    include_archived: Archived = False,
+) -> int:
+    """List nodes, the newest first."""
+    from gitmem.operations.memory import listing as operation
+
+    found = operation.listing(
+        at.store(), wu=wu, type=type, lifecycle=lifecycle, tags=parts(tag),
+        path=at.paths([path])[0] if path else path, session=session, lane=lane, priority=priority,
+        status=status, stale=stale, since=None if since is None else moment(since),
+        limit=number("--limit", limit, operation.LIMIT), reverse=reverse, include_archived=include_archived,
+    )  # fmt: skip
+    say.say(at.json, found, render.listed)
+    return 0
+
+
+def ready(
+    at: Surroundings,
+    wu: Annotated[
+        str | None, typer.Option("--wu", metavar="ID", help="The work unit; your session's.")
+    ] = None,
+    include_archived: Archived = False,
+) -> int:
+    """What can be taken up in a work unit, the most important first, and what waits for what."""
+    from gitmem.errors import UsageError
+    from gitmem.operations.memory import ready as operation
+
+    if wu is None:
+        caller = at.caller_if_any()
+        wu = caller.wu_id if caller is not None else None
+    if wu is None:
+        raise UsageError(
+            "Nothing says which work unit is meant: your session has none.",
+            hint="Name it, such as `gitmem mem ready --wu WU-123`.",
+            code="usage",
+            next=["gitmem mem list", "gitmem mem ready --help"],
+        )
+    say.say(at.json, operation.ready(at.store(), wu, include_archived=include_archived), render.ready)
+    return 0
+
+
+def export(
+    at: Surroundings,
+    format: Annotated[
+        str | None, typer.Option("--format", metavar="F", help="markdown, json or jsonl; markdown.")
+    ] = None,
+    wu: Where = None,
+    type: Type = None,
+    lifecycle: Lifecycle = None,
+    tag: Tags = None,
+    include_archived: Archived = False,
+) -> int:
+    """Print the memory as one document."""
+    from gitmem.operations.memory import export as operation
+
+    found = operation.export(
+        at.store(), format=format or ("json" if at.json else "markdown"), wu=wu, type=type, lifecycle=lifecycle,
+        tags=parts(tag), include_archived=include_archived,
+    )  # fmt: skip
+    if at.json and found.format != "json":
+        values = {
+            "format": found.format,
+            "count": found.count,
+            "filters": found.filters,
+            "document": found.document,
+        }
+        say.say_values(True, values, (), found.next)
+    elif at.json:
+        say.say(True, found, lambda _: ())
+    elif found.document:
+        say.say_lines([found.document])
+    return 0

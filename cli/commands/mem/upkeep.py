@@ -1,0 +1,120 @@
+"""`gitmem mem archive|cleanup|delete|access`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from gitmem.errors import UsageError
+
+from ...options import Wu
+from ...render import show
+from ...render.mem import upkeep as render
+from ...surroundings import Surroundings
+from ...values import duration
+from .options import DryRun, HalfLife, NodeIds, Reason, Session, Tags, half_life, parts
+
+
+def archive(
+    at: Surroundings,
+    threshold: Annotated[
+        str | None, typer.Option("--threshold", metavar="N", help="Archive what scores less; 0.1.")
+    ] = None,
+    half_life_: HalfLife = None,
+    dry_run: DryRun = False,
+) -> int:
+    """Archive what has decayed: it is then only shown with --include-archived. Project nodes are protected."""
+    from gitmem.operations.memory import archive as operation
+
+    archived = operation.archive(
+        at.store(), at.caller(), threshold=score(threshold), half_life=half_life(half_life_), dry_run=dry_run
+    )
+    show.say(at.json, archived, render.archived)
+    return 0
+
+
+def cleanup(
+    at: Surroundings,
+    ttl: Annotated[
+        str | None, typer.Option("--ttl", metavar="30d", help="Delete what was created longer ago.")
+    ] = None,
+    session: Session = None,
+    decay: Annotated[bool, typer.Option("--decay", help="Archive what has decayed, too.")] = False,
+    threshold: Annotated[
+        str | None,
+        typer.Option("--decay-threshold", metavar="N", help="With --decay: archive what scores less; 0.1."),
+    ] = None,
+    half_life_: HalfLife = None,
+    dry_run: DryRun = False,
+) -> int:
+    """Delete what has had its time: ephemeral nodes, what a summary has, and what the options name."""
+    from gitmem.operations.memory import cleanup as operation
+
+    cleaned = operation.cleanup(
+        at.store(), at.caller(), ttl=micros(ttl), session=session, decay=decay,
+        decay_threshold=score(threshold), half_life=half_life(half_life_), dry_run=dry_run,
+    )  # fmt: skip
+    show.say(at.json, cleaned, render.cleaned)
+    return 0
+
+
+def delete(
+    at: Surroundings,
+    ids: Annotated[
+        list[str] | None, typer.Argument(metavar="[ID]...", help="Node ids, or unique prefixes.")
+    ] = None,
+    tag: Tags = None,
+    older_than: Annotated[
+        str | None, typer.Option("--older-than", metavar="30d", help="What was created longer ago.")
+    ] = None,
+    wu: Wu = None,
+    reason: Reason = None,
+    dry_run: DryRun = False,
+) -> int:
+    """Delete nodes by id, or all that fit the filters; `update ID --clear deleted` brings them back."""
+    from gitmem.operations.memory import delete as operation
+
+    deleted = operation.delete(
+        at.store(), at.caller(), ids or (), tags=parts(tag), older_than=micros(older_than), wu=wu,
+        reason=reason, dry_run=dry_run,
+    )  # fmt: skip
+    show.say(at.json, deleted, render.deleted)
+    return 0
+
+
+def access(
+    at: Surroundings,
+    ids: NodeIds,
+    record: Annotated[bool, typer.Option("--record", help="Count one more reading of each.")] = False,
+    half_life_: HalfLife = None,
+) -> int:
+    """How often nodes were read, and how much they matter by that and by their age."""
+    from gitmem.operations.memory import access as operation
+
+    life = half_life(half_life_)
+    if record:
+        found = operation.record(at.store(), at.caller(), ids, half_life=life)
+    else:
+        found = operation.of(at.store(), ids, half_life=life)
+    show.say(at.json, found, render.accessed)
+    return 0
+
+
+def score(text: str | None) -> float:
+    """A decay score. UsageError where it is no number; whether it is above 0 is the operation's business."""
+    from gitmem.operations.memory.decay import THRESHOLD
+
+    try:
+        return THRESHOLD if text is None else float(text)
+    except ValueError:
+        raise UsageError(
+            f"{text!r} is no number; nothing was written.",
+            hint="Such as 0.1, the default.",
+            code="bad-threshold",
+        ) from None
+
+
+def micros(text: str | None) -> int | None:
+    """Microseconds of a duration."""
+    return None if text is None else int(duration(text) * 1_000_000)

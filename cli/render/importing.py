@@ -1,0 +1,45 @@
+"""What an import did, as text."""
+
+from __future__ import annotations
+
+from .out import harmless
+from .text import SEPARATOR, table
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gitmem.operations.lumenflow.answer import Imported, Told
+
+
+def imported(found: Imported) -> list[str]:
+    counts = found.counts
+    columns = list(next(iter(counts.values())))
+    rows = [["", *columns]]
+    rows += [[kind, *(str(each[column]) for column in columns)] for kind, each in counts.items()]
+    return [
+        _head(found),
+        *table(rows),
+        *_told("skipped", found.problems, found.problems_more),
+        *_told("note", found.remarks, found.remarks_more),
+        *(f"note: {harmless(each)}" for each in found.warnings),
+    ]
+
+
+def _head(found: Imported) -> str:
+    folder = harmless(found.folder, keep="")
+    if found.dry_run:
+        return f"{folder}: this would be imported, and nothing was written"
+    if found.queued:
+        return f"{folder}{SEPARATOR}queued"
+    if found.commit is None:
+        return f"{folder}: nothing new"
+    return f"{folder}{SEPARATOR}commit {found.commit[:12]}"
+
+
+def _told(word: str, every: Sequence[Told], more: int) -> list[str]:
+    lines = []
+    for each in every:
+        where = harmless(f"{each.file}:{each.line}" if each.line else each.file, keep="")
+        lines.append(f"{word}: {where}: {harmless(each.reason)}")
+    return [*lines, *([f"{word}: and {more} more"] if more else [])]

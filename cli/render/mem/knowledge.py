@@ -1,0 +1,112 @@
+"""Promotions, summaries, triage and the index of sources as text."""
+
+from __future__ import annotations
+
+from ..as_json import encode
+from ..out import harmless
+from ..text import SEPARATOR, barred, plural
+from .listing import line
+from .nodes import about, notes, where
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitmem.operations.memory.nodes import Changed
+    from gitmem.operations.memory.promote import Promoted
+    from gitmem.operations.memory.sources import Indexed
+    from gitmem.operations.memory.summarize import Summarized
+    from gitmem.operations.memory.triage import BecameUnit, Spec, Triaged
+
+
+def promoted(found: Promoted) -> list[str]:
+    verb = "would promote to" if found.dry_run else "promoted to"
+    lines = []
+    for node in found.promoted_nodes:
+        was = node.id in found.already_promoted
+        end = "" if was else _end(found.commit, found.queued)
+        lines.append(
+            f"{'was promoted to' if was else verb} {about(node)}"
+            f"{SEPARATOR}from {harmless(str(node.metadata.get('promoted_from')), keep='')}{end}"
+        )
+    return [*lines, *notes(found.warnings)]
+
+
+def summarized(found: Summarized) -> list[str]:
+    verb = "would sum up" if found.dry_run else "summed up"
+    head = f"{verb} {plural(len(found.source_ids), 'node')} in {about(found.summary)}"
+    left = [f"{plural(found.left, 'more node')} did not fit; once more sums them up"] if found.left else []
+    return [
+        head + _end(found.commit, found.queued),
+        *barred(found.summary.content),
+        *left,
+        *notes(found.warnings),
+    ]
+
+
+def triaged(found: Triaged) -> list[str]:
+    lines = [line(node, found.stale.get(node.id)) for node in found.discoveries]
+    if found.stale_nodes:
+        lines += ["outgrown by the code:", *(line(node, found.stale[node.id]) for node in found.stale_nodes)]
+    if not lines:
+        return ["nothing waits for triage"]
+    return [*lines, *([f"{plural(found.more, 'more node')}: --limit N shows more"] if found.more else [])]
+
+
+def became_unit(found: BecameUnit) -> list[str]:
+    unit = harmless(found.spec.id)
+    if not found.recorded:
+        head = "# nothing was written: --wu records which work unit it became"
+    elif found.commit or found.queued:
+        head = f"# {found.node_id} became {unit}, and is closed{_end(found.commit, found.queued)}"
+    else:
+        head = f"# {found.node_id} had become {unit} before"
+    return [head, *spec(found.spec), *notes(found.warnings)]
+
+
+def spec(found: Spec) -> list[str]:
+    """A work unit as YAML. Texts are quoted as in JSON, which YAML reads too; the words are those of a note."""
+    lines = [
+        f"id: {found.id}",
+        f"title: {_quoted(found.title)}",
+        *([f"lane: {_quoted(found.lane)}"] if found.lane else []),
+        f"priority: {found.priority}",
+        f"discovered_from: {found.discovered_from}",
+        *([f"tags: [{', '.join(map(_quoted, found.tags))}]"] if found.tags else []),
+        *(
+            ["code_paths:", *(f"  - {_quoted(path)}" for path in found.code_paths)]
+            if found.code_paths
+            else []
+        ),
+        "description: |2",
+    ]
+    return [*lines, *(f"  {harmless(each)}".rstrip() for each in found.description.splitlines())]
+
+
+def put_away(found: Changed) -> list[str]:
+    if not found.ids:
+        return ["nothing to archive", *notes(found.warnings)]
+    return [f"archived {', '.join(found.ids)}{_end(found.commit, found.queued)}", *notes(found.warnings)]
+
+
+def indexed(found: Indexed) -> list[str]:
+    would = "would be " if found.dry_run else ""
+    changed = [each for each in found.entries if each.what in ("created", "updated", "archived")]
+    lines = [f"{would}{each.what}: {each.node_id}{SEPARATOR}{harmless(each.path)}" for each in changed]
+    same = found.count("unchanged")
+    away = [f"put away by hand, and left so: {each.node_id}{SEPARATOR}{harmless(each.path)}"
+            for each in found.entries if each.what == "put away"]  # fmt: skip
+    head = f"{plural(len(found.sources_scanned), 'source')}{SEPARATOR}{len(changed)} changed{SEPARATOR}{same} as before"
+    return [
+        head + _end(found.commit, found.queued),
+        *lines,
+        *away,
+        *notes(found.problems),
+        *notes(found.warnings),
+    ]
+
+
+def _quoted(text: str) -> str:
+    return harmless(encode(text), keep="")
+
+
+def _end(commit: str | None, queued: bool) -> str:
+    return f"{SEPARATOR}{where(commit)}" if commit or queued else ""

@@ -1,0 +1,78 @@
+"""What upkeep of the memory did, as text."""
+
+from __future__ import annotations
+
+from ..out import harmless
+from ..text import SEPARATOR, ago, plural
+from .nodes import notes, where
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gitmem.operations.memory.access import Accessed
+    from gitmem.operations.memory.archive import Archived
+    from gitmem.operations.memory.cleanup import Cleaned
+    from gitmem.operations.memory.delete import Deleted
+
+SHOWN = 20  # ids; JSON has all of them
+
+
+def archived(found: Archived) -> list[str]:
+    verb = "would archive" if found.dry_run else "archived"
+    head = (
+        f"{verb} {len(found.archived_ids)} of {plural(found.total_processed, 'node')}"
+        f"{SEPARATOR}{len(found.retained_ids)} stay{SEPARATOR}{len(found.skipped_ids)} skipped"
+    )
+    each = [f"{id}  {found.scores[id]:.3g}" for id in found.archived_ids[:SHOWN]]
+    return [
+        head + _end(found.commit, found.queued),
+        *each,
+        *_more(found.archived_ids),
+        *notes(found.warnings),
+    ]
+
+
+def cleaned(found: Cleaned) -> list[str]:
+    every = len(found.removed_ids) + len(found.retained_ids)
+    verb = "would delete" if found.dry_run else "deleted"
+    head = f"{verb} {len(found.removed_ids)} of {plural(every, 'node')}"
+    why = found.breakdown
+    counts = [
+        (why.ttl_expired, "too old"),
+        (why.ephemeral, "ephemeral"),
+        (why.session, "of sessions"),
+        (why.wu, "summarised"),
+        (why.sensitive, "kept as sensitive"),
+        (why.active_session_protected, "kept for sessions at work"),
+        (why.decay_archived, "to archive" if found.dry_run else "archived"),
+    ]
+    told = SEPARATOR.join(f"{count} {what}" for count, what in counts if count)
+    lines = [head + _end(found.commit, found.queued), *([told] if told else [])]
+    return [*lines, *found.removed_ids[:SHOWN], *_more(found.removed_ids), *notes(found.warnings)]
+
+
+def deleted(found: Deleted) -> list[str]:
+    verb = "would delete" if found.dry_run else "deleted"
+    head = f"{verb} {plural(len(found.ids), 'node')}" if found.ids else "nothing to delete"
+    lines = [head + _end(found.commit, found.queued), *found.ids[:SHOWN], *_more(found.ids)]
+    lines += [f"{id} was deleted before" for id in found.already]
+    return [*lines, *notes(found.warnings)]
+
+
+def accessed(found: Accessed) -> list[str]:
+    lines = []
+    for each in found.accesses:
+        last = f", last {ago(each.last_accessed_at)}" if each.last_accessed_at else ""
+        lines.append(
+            f"{harmless(each.node_id)}: read {plural(each.count, 'time')}{last}{SEPARATOR}score {each.score:.3g}"
+        )
+    return lines
+
+
+def _end(commit: str | None, queued: bool) -> str:
+    return SEPARATOR + where(commit) if commit or queued else ""
+
+
+def _more(ids: Sequence[str]) -> list[str]:
+    return [f"… and {len(ids) - SHOWN} more; --json has all of them"] if len(ids) > SHOWN else []

@@ -1,0 +1,198 @@
+"""How far paths of the user's history moved on since some commits: for any number of them a few runs of git."""
+
+from __future__ import annotations
+
+from . import run
+from .objects import is_oid
+from .port import Behind
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    Pair = tuple[str, str]
+
+WALK_MAX = 5_000  # commits; who is further behind is told so, not counted
+BASES_AT_ONCE = 2_000
+# Git compares every name with every path that it is asked for: from about here on it is quicker to hear of all.
+PATHS_ASKED_MAX = 32
+# A user's configuration may turn `git log` into something else; what is given here outranks it.
+_LOG = (
+    "log", "--stdin", "-z", "--raw", "-r", "--full-history", "--sparse", "--diff-merges=combined", "--no-renames",
+    "--no-follow", "--no-ext-diff", "--no-textconv", "--no-color", "--no-notes", "--no-mailmap",
+    "--no-show-signature", "--ignore-submodules=none", "-O/dev/null", "--format=%H %P",
+)  # fmt: skip
+
+
+class _Step:
+    """A commit of the walk: its parents, and which of the wanted paths it changed."""
+
+    __slots__ = ("oid", "parents", "touched")
+
+    def __init__(self, oid: str, parents: Sequence[str]) -> None:
+        self.oid = oid
+        self.parents = parents
+        self.touched: set[str] = set()
+
+
+def behind(common: str, tip: str, pairs: Iterable[Pair]) -> dict[Pair, Behind]:
+    """Of pairs of commit and path, those whose path is another at `tip`, by commits that the pair's one lacks."""
+    wanted = [
+        (commit, path)
+        for commit, path in dict.fromkeys(pairs)
+        if commit != tip and is_oid(commit) and _is_plain(path)
+    ]
+    differing = _differing(common, tip, wanted)
+    if not differing:
+        return {}
+    commits = list(dict.fromkeys(commit for commit, _ in differing))
+    steps = _walk(common, tip, commits, {path for _, path in differing})
+    cut = len(steps) > WALK_MAX
+    steps = steps[:WALK_MAX]
+    reached = _reach(steps)
+    touching = _touching(steps)
+    found = {}
+    for (commit, path), (was_there, is_there) in differing.items():
+        missed = touching.get(path, 0) & reached.get(tip, 0) & ~reached.get(commit, 0)
+        last = steps[(missed & -missed).bit_length() - 1].oid if missed else None
+        at_least = cut and commit not in reached
+        count = missed.bit_count()
+        if not was_there and is_there and not at_least:
+            count -= 1  # the commit that brought what was not committed yet is what was known
+        if count > 0 or at_least:
+            found[commit, path] = Behind(count, last, not is_there, at_least)
+    return found
+
+
+def _is_plain(path: str) -> bool:
+    """Whether git would look the path up as it is: `./a` is another one for it, in a folder of its own choice."""
+    return not {"", ".", ".."} & set(path.split("/")) and "\0" not in path
+
+
+def _is_no_line(name: str) -> bool:
+    """Whether a name would not arrive as one line: git takes a CR before the LF for its part."""
+    return "\n" in name or name.endswith("\r")
+
+
+def _differing(common: str, tip: str, pairs: Sequence[Pair]) -> dict[Pair, tuple[bool, bool]]:
+    """The pairs whose commit is here and whose path is not the same at `tip`; whether it is there in either."""
+    if not pairs:
+        return {}
+    asked: dict[Pair, None] = {(commit, ""): None for commit, _ in pairs}
+    asked |= {(tip, path): None for _, path in pairs}
+    asked |= dict.fromkeys(pairs)
+    oids = _objects(common, list(asked))
+    found = {}
+    for commit, path in pairs:
+        old, new = oids[commit, path], oids[tip, path]
+        if oids[commit, ""] is not None and old != new:
+            found[commit, path] = (old is not None, new is not None)
+    return found
+
+
+def _objects(common: str, asked: Sequence[Pair]) -> dict[Pair, str | None]:
+    """What is at the paths of commits (the commit itself, where the path is empty); None for what is not here."""
+    names = [f"{commit}:{path}" if path else f"{commit}^{{commit}}" for commit, path in asked]
+    wide = any(_is_no_line(name) for name in names)
+    end = b"\0" if wide else b"\n"
+    words = [name.encode("utf-8", "surrogateescape") for name in names]
+    args = ["cat-file", "--batch-check=%(objectname)", *(["-z"] if wide else [])]
+    done = run.run(common, args, input=b"".join(word + end for word in words), check=not wide)
+    if done.code != 0:  # a git before 2.38: of such names nothing is known
+        lines = [pair for pair in asked if not _is_no_line(pair[1])]
+        return dict.fromkeys(asked) | _objects(common, lines)
+    out = done.out
+    found: dict[Pair, str | None] = {}
+    at = 0
+    for pair, word in zip(asked, words, strict=True):
+        gone = word + b" missing\n"  # the name comes back, with any newline that it has
+        if out.startswith(gone, at):
+            found[pair] = None
+            at += len(gone)
+            continue
+        stop = out.index(b"\n", at)
+        found[pair] = out[at:stop].split(b" ")[0].decode("ascii", "replace")
+        at = stop + 1
+    return found
+
+
+def _walk(common: str, tip: str, commits: Sequence[str], paths: set[str]) -> list[_Step]:
+    """What `tip` and the commits reach, down to what they all have, newest first; one more than the most."""
+    base = _common_base(common, [tip, *commits])
+    asked = sorted(paths) if len(paths) <= PATHS_ASKED_MAX else []
+    lines = [path for path in asked if not _is_no_line(path)]
+    rest = [path for path in asked if _is_no_line(path)]
+    revisions = [tip, *commits, *([f"^{base}"] if base else []), "--"]
+    words = "".join(f"{line}\n" for line in [*revisions, *lines]).encode("utf-8", "surrogateescape")
+    args = ["--literal-pathspecs", "-c", "log.showRoot=true", *_LOG, f"--max-count={WALK_MAX + 1}"]
+    out = run.run(common, [*args, "--", *rest], input=words).out
+    return _steps(out, paths)
+
+
+def _common_base(common: str, commits: Sequence[str]) -> str | None:
+    """A commit that all of them have, or None where they have none."""
+    base = commits[0]
+    for start in range(1, len(commits), BASES_AT_ONCE):
+        some = commits[start : start + BASES_AT_ONCE]
+        done = run.run(common, ["merge-base", "--octopus", base, *some], check=False)
+        base = done.out.decode("ascii", "replace").strip()
+        if done.code != 0 or not is_oid(base):
+            return None
+    return base
+
+
+def _steps(out: bytes, paths: set[str]) -> list[_Step]:
+    """The walk as git printed it: `oid parents`, and a `:…` with its path for each file that changed."""
+    steps: list[_Step] = []
+    tokens = iter(out.split(b"\0"))
+    for token in tokens:
+        word = token.lstrip(b"\n")
+        if word.startswith(b":"):
+            steps[-1].touched |= _above(next(tokens, b"").decode("utf-8", "surrogateescape"), paths)
+        elif word:
+            oid, *parents = word.decode("ascii").split(" ")
+            steps.append(_Step(oid, parents))
+    return steps
+
+
+def _above(path: str, wanted: set[str]) -> set[str]:
+    """Those of the wanted paths that are a file, or a folder that it lies in."""
+    found = {path} & wanted
+    at = path.find("/")
+    while at != -1:
+        if path[:at] in wanted:
+            found.add(path[:at])
+        at = path.find("/", at + 1)
+    return found
+
+
+def _touching(steps: Sequence[_Step]) -> Mapping[str, int]:
+    """Of each wanted path which steps changed it: a bit for each, counted as in `steps`."""
+    found: dict[str, int] = {}
+    for at, step in enumerate(steps):
+        for path in step.touched:
+            found[path] = found.get(path, 0) | 1 << at
+    return found
+
+
+def _reach(steps: Sequence[_Step]) -> Mapping[str, int]:
+    """Of each commit of the walk which ones it reaches, itself too: a bit for each, counted as in `steps`."""
+    number = {step.oid: at for at, step in enumerate(steps)}
+    reached: dict[str, int] = {}
+    todo = [step.oid for step in steps]
+    while todo:  # parents first, whatever the order of their dates
+        oid = todo[-1]
+        if oid in reached:
+            todo.pop()
+            continue
+        parents = [parent for parent in steps[number[oid]].parents if parent in number]
+        waiting = [parent for parent in parents if parent not in reached]
+        if waiting:
+            todo += waiting
+            continue
+        todo.pop()
+        mask = 1 << number[oid]
+        for parent in parents:
+            mask |= reached[parent]
+        reached[oid] = mask
+    return reached

@@ -1,0 +1,1 @@
+"""What LumenFlow left in its files, brought into the log."""

@@ -1,0 +1,193 @@
+"""Which nodes a block of text may show, best first, and how many others there are.
+
+What is archived, deleted or dealt with (closed) is not among them, nor what a summary that can be seen says.
+"""
+
+from __future__ import annotations
+
+from ...log.lines import format_at
+from ..quoting import command
+from ..story import cut, harmless
+from . import anchors, decay, stored
+from .block import Piece, said
+from .view import HIDDEN
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from ..store import Store
+    from .fold import Node
+
+PROFILE, SUMMARIES, WORK, DISCOVERIES = "Project Profile", "Summaries", "WU Context", "Discoveries"
+SECTIONS = (PROFILE, SUMMARIES, WORK, DISCOVERIES)
+LINE_MIN = 32  # bytes of the shortest line that a node can have
+FEWEST = 128  # nodes that are looked at: what a small budget is told of them must not depend on it
+NAME_MAX = 60  # characters of a writer's name
+ROUNDS = 3  # of looking for nodes that come before stale ones
+SPARE = 4  # how many times as many rows as the budget can hold are looked at for that
+
+SEEN = (
+    f"n.state < {HIDDEN} AND n.state = 0 AND (n.summarized_into IS NULL OR n.summarized_into = n.id OR NOT EXISTS"
+    f" (SELECT 1 FROM node s WHERE s.id = n.summarized_into AND s.state < {HIDDEN}))"
+)
+_WANTED = f"n.id IS NOT :without AND {SEEN}"
+_PROJECT = "n.lifecycle = 'project' AND (:lane IS NULL OR n.lane IS NULL OR n.lane = :lane)"
+# A node is in the first section that takes it.
+_WORK_UNIT = f"n.wu_id = :wu AND NOT ({_PROJECT})"
+_SECTION = (
+    f"CASE n.type WHEN 'summary' THEN '{SUMMARIES}' WHEN 'discovery' THEN '{DISCOVERIES}' ELSE '{WORK}' END"
+)
+
+
+class Row:
+    """A node that may be shown. The greatest `value` is the best; it is a time in microseconds."""
+
+    __slots__ = ("id", "section", "value")
+
+    def __init__(self, id: str, section: str, value: int) -> None:
+        self.id = id
+        self.section = section
+        self.value = value
+
+
+class Candidates:
+    """Nodes as pieces of a block, and how many others each section has."""
+
+    __slots__ = ("pieces", "unread")
+
+    def __init__(self, pieces: Sequence[Piece], unread: Mapping[str, int]) -> None:
+        self.pieces = list(pieces)
+        self.unread = dict(unread)
+
+
+def find(
+    store: Store,
+    *,
+    wu: str | None,
+    lane: str | None,
+    max_size: int,
+    by_decay: bool = False,
+    half_life: int = decay.HALF_LIFE_MICROS,
+    without: str | None = None,
+) -> Candidates:
+    """The nodes of the project and of a work unit that a block of `max_size` bytes has room for.
+
+    Args:
+        wu: The work unit; None for the project alone.
+        lane: Project nodes of other lanes are left out; None takes those of every lane.
+        by_decay: The best are those with the greatest decay score, rather than the youngest.
+        half_life: In microseconds; a stale node counts as old as one of half its score.
+        without: A node that is shown elsewhere.
+    """
+    most = max(max_size // LINE_MIN + 1, FEWEST)
+    rows, counts = _rows(store, (wu, lane, without), by_decay, half_life, SPARE * most)
+    rows.sort(key=lambda row: (-row.value, row.id))
+    pieces = []
+    for row, node, stale in _best(store, rows, most, half_life):
+        pieces.append(piece(row.section, node, row.value, stale))
+        counts[row.section] -= 1
+    return Candidates(pieces, counts)
+
+
+def _rows(
+    store: Store,
+    asked: tuple[str | None, str | None, str | None],
+    by_decay: bool,
+    half_life: int,
+    most: int,
+) -> tuple[list[Row], dict[str, int]]:
+    """The best rows, unordered, and how many there are by section. All of them are looked at for decay alone."""
+    db = store.db()
+    wu, lane, without = asked
+    values: dict[str, object] = {"wu": wu, "lane": lane, "without": without, "most": most + 1}
+    counts = dict.fromkeys(SECTIONS, 0)
+    found: list[Row] = []
+    for where, section in ((_PROJECT, f"'{PROFILE}'"), (_WORK_UNIT, _SECTION)):
+        if where is _WORK_UNIT and wu is None:
+            continue
+        if by_decay:
+            every = db.execute(
+                f"SELECT n.id, {section}, n.touched, n.priority, a.count FROM node n"
+                f" LEFT JOIN access a ON a.id = n.id WHERE {where} AND {_WANTED}",
+                values,
+            )
+            now = store.now()
+            rows = [Row(id, name, _value(touched, priority, count or 0, now, half_life))
+                    for id, name, touched, priority, count in every]  # fmt: skip
+        else:
+            # The index has them in this order: looking stops after the last one that is wanted.
+            best = db.execute(
+                f"SELECT n.id, {section}, n.touched FROM node n WHERE {where} AND {_WANTED}"
+                " ORDER BY n.touched DESC, n.id LIMIT :most",
+                values,
+            )
+            rows = [Row(*row) for row in best]
+        if not by_decay and len(rows) > most:
+            # By the columns of the index, in their order: nothing is sorted, and no row is looked up.
+            by = "n.lifecycle, n.type, n.lane" if where is _WORK_UNIT else "1"
+            for name, count in db.execute(
+                f"SELECT {section}, count(*) FROM node n WHERE {where} AND {_WANTED} GROUP BY {by}", values
+            ):
+                counts[name] += count
+        else:
+            for row in rows:
+                counts[row.section] += 1
+        found += rows
+    if by_decay and len(found) > most:
+        from heapq import nsmallest
+
+        found = nsmallest(most, found, key=lambda row: (-row.value, row.id))
+    return found, counts
+
+
+def _value(touched: int, priority: str | None, count: int, now: int, half_life: int) -> int:
+    """The time at which a node of no priority that nobody read would have had to be said for the same score."""
+    from math import log
+
+    return min(touched, now) + int(half_life * log(decay.importance(priority) * (1 + decay.access(count))))
+
+
+def _best(
+    store: Store, rows: Sequence[Row], most: int, half_life: int
+) -> Iterator[tuple[Row, Node, str | None]]:
+    """The best rows with their nodes, unordered, and what is said of those that are stale.
+
+    A stale node falls behind younger ones, so for each of them another one is looked at.
+    """
+    start, wanted = 0, most
+    for _ in range(ROUNDS):
+        some = rows[start : start + wanted]
+        nodes = stored.load(store.db(), [row.id for row in some])
+        stale = anchors.stale(store, nodes)
+        by_id = {row.id: row for row in some}
+        for node in nodes:
+            row, words = by_id[node.id], stale.get(node.id)
+            if words:
+                row.value -= decay.stale_age(half_life)
+            yield row, node, words
+        start += wanted
+        wanted = len(stale)
+        if not wanted or start >= len(rows):
+            return
+
+
+def piece(section: str, node: Node, value: int, stale: str | None) -> Piece:
+    """A node as `- [mem-…] (2026-11-20, Planck, P1): content`."""
+    return Piece(
+        section, (NODES, -value, node.id), node.id, said(head(node, stale), node.content), more=show(node)
+    )
+
+
+THREADS, HERE, NODES = 2, 3, 4  # the first number of ranks: what comes before what
+
+
+def head(node: Node, stale: str | None = None) -> str:
+    """What stands before the content of a node. The day is the one on which it was last said, in UTC."""
+    who = cut(harmless(node.sender_name or node.sender_identity), NAME_MAX)
+    about = [format_at(node.touched)[:10], who, node.priority, harmless(stale) if stale else None]
+    return f"- [{node.id}] ({', '.join(part for part in about if part)}):"
+
+
+def show(node: Node) -> str:
+    return command("gitmem", "mem", "show", node.id)

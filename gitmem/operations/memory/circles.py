@@ -1,0 +1,73 @@
+"""Circles: nodes that block each other all the way round, so that none of them is ever ready."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+
+def circles(leads: Mapping[str, Collection[str]]) -> list[list[str]]:
+    """One circle of each knot: its lowest id, then each id that the one before leads to, the shortest way back.
+
+    Args:
+        leads: Of each id those that it leads to; an id without an entry leads nowhere.
+    """
+    found = []
+    for knot in _knots(leads):
+        start = min(knot)
+        came: dict[str, str] = {}
+        todo = [start]
+        for here in todo:
+            for other in sorted(set(leads.get(here, ())) & knot):
+                if other not in came:
+                    came[other] = here
+                    todo.append(other)
+        way = [came[start]]
+        while way[-1] != start:
+            way.append(came[way[-1]])
+        found.append(way[::-1])
+    return sorted(found)
+
+
+def _knots(leads: Mapping[str, Collection[str]]) -> list[set[str]]:
+    """The ids that can be reached from each other, where there is more than one of them, or one leads to itself."""
+    number: dict[str, int] = {}
+    low: dict[str, int] = {}
+    open_ids: dict[str, None] = {}
+    found = []
+    for start in sorted(leads):
+        if start in number:
+            continue
+        # A stack of our own: chains may be longer than Python's.
+        todo = [(start, iter(sorted(leads[start])))]
+        number[start] = low[start] = len(number)
+        open_ids[start] = None
+        while todo:
+            here, others = todo[-1]
+            other = next(others, None)
+            if other is None:
+                todo.pop()
+                if todo:
+                    above = todo[-1][0]
+                    low[above] = min(low[above], low[here])
+                if low[here] == number[here]:
+                    knot = _taken(open_ids, here)
+                    if len(knot) > 1 or here in leads.get(here, ()):
+                        found.append(knot)
+            elif other not in number:
+                number[other] = low[other] = len(number)
+                open_ids[other] = None
+                todo.append((other, iter(sorted(leads.get(other, ())))))
+            elif other in open_ids:
+                low[here] = min(low[here], number[other])
+    return found
+
+
+def _taken(open_ids: dict[str, None], down_to: str) -> set[str]:
+    taken = set()
+    while True:
+        id, _ = open_ids.popitem()
+        taken.add(id)
+        if id == down_to:
+            return taken

@@ -1,0 +1,179 @@
+"""What a project's manifest says that an agent wants to know: its name, what it is, its commands, what it uses.
+
+The files are other people's: whatever has another form than expected is passed over, and a file that can't be
+parsed is a ValueError.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+NAMES_MAX = 60  # in one line
+VALUE_MAX = 160  # characters
+
+
+def facts(name: str, text: str) -> list[str] | None:
+    """Lines about a project from its manifest, the first with its name; None where the file name is no manifest's.
+
+    Raises: ValueError where it can't be parsed.
+    """
+    reader = _READERS.get(name)
+    if reader is None:
+        return None
+    try:
+        return [line for line in reader(text) if line]
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def _pyproject(text: str) -> list[str]:
+    import tomllib
+
+    whole = tomllib.loads(text)
+    project = _table(whole, "project")
+    poetry = _table(whole, "tool", "poetry")
+    groups = _table(whole, "dependency-groups")
+    packages = [*_texts(project.get("dependencies")), *_table(poetry, "dependencies")]
+    extra = [item for group in _table(project, "optional-dependencies").values() for item in _texts(group)]
+    extra += [item for group in groups.values() for item in _texts(group)]
+    scripts = {**_table(poetry, "scripts"), **_table(project, "scripts")}
+    return [
+        _title(project.get("name") or poetry.get("name")),
+        _said("description", project.get("description") or poetry.get("description")),
+        _said("python", project.get("requires-python")),
+        _said("build", _table(whole, "build-system").get("build-backend")),
+        _listed("workspace", _texts(_table(whole, "tool", "uv", "workspace").get("members"))),
+        *_commands(scripts),
+        *_commands(_table(whole, "tool", "poe", "tasks"), "poe task"),
+        *_commands(_table(whole, "tool", "hatch", "envs", "default", "scripts"), "hatch run"),
+        _listed("dependencies", map(_python_name, packages)),
+        _listed("for development and extras", map(_python_name, extra)),
+        _listed("tools", _table(whole, "tool")),
+    ]
+
+
+def _package(text: str) -> list[str]:
+    import json
+
+    whole = json.loads(text)
+    if not isinstance(whole, dict):
+        raise ValueError("it is no object")
+    workspaces = whole.get("workspaces")
+    members = _texts(workspaces) or _texts(_table(whole, "workspaces").get("packages"))
+    return [
+        _title(whole.get("name")),
+        _said("description", whole.get("description")),
+        _said("package manager", whole.get("packageManager")),
+        _said("node", _table(whole, "engines").get("node")),
+        _listed("workspaces", members),
+        *_commands(_table(whole, "scripts"), "script"),
+        _listed("dependencies", _table(whole, "dependencies")),
+        _listed("for development", _table(whole, "devDependencies")),
+    ]
+
+
+def _cargo(text: str) -> list[str]:
+    import tomllib
+
+    whole = tomllib.loads(text)
+    package = _table(whole, "package")
+    binaries = whole.get("bin")
+    names = (
+        [each.get("name") for each in binaries if isinstance(each, dict)]
+        if isinstance(binaries, list)
+        else []
+    )
+    return [
+        _title(package.get("name")),
+        _said("description", package.get("description")),
+        _said("edition", package.get("edition")),
+        _listed("workspace", _texts(_table(whole, "workspace").get("members"))),
+        _listed("programs", _texts(names)),
+        _listed("features", _table(whole, "features")),
+        _listed(
+            "dependencies", [*_table(whole, "dependencies"), *_table(whole, "workspace", "dependencies")]
+        ),
+        _listed("for development", _table(whole, "dev-dependencies")),
+    ]
+
+
+def _go(text: str) -> list[str]:
+    module = version = ""
+    direct = []
+    inside = False
+    for line in text.splitlines():
+        said, _, remark = line.partition("//")
+        words = said.split()
+        if not words:
+            continue
+        if words[0] == "module" and len(words) == 2:
+            module = words[1]
+        elif words[0] == "go" and len(words) == 2:
+            version = words[1]
+        elif words[:2] == ["require", "("]:
+            inside = True
+        elif words[0] == ")":
+            inside = False
+        elif (inside or words[0] == "require") and "indirect" not in remark:
+            direct.append(words[0] if inside else words[1] if len(words) > 1 else "")
+    if not module:
+        raise ValueError("it names no module")
+    return [_title(module), _said("go", version), _listed("dependencies", direct)]
+
+
+_READERS: dict[str, Callable[[str], list[str]]] = {
+    "pyproject.toml": _pyproject,
+    "package.json": _package,
+    "Cargo.toml": _cargo,
+    "go.mod": _go,
+}
+
+
+def _table(value: object, *keys: str) -> dict[str, object]:
+    """A table inside tables; empty where there is none."""
+    for key in keys:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value if isinstance(value, dict) else {}
+
+
+def _texts(value: object) -> list[str]:
+    """The texts of a list."""
+    return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
+
+
+def _one_line(value: object) -> str:
+    text = " ".join(value.split()) if isinstance(value, str) else ""
+    return text if len(text) <= VALUE_MAX else text[: VALUE_MAX - 1].rstrip() + "…"
+
+
+def _title(value: object) -> str:
+    return _one_line(value) or "a project without a name"
+
+
+def _said(what: str, value: object) -> str:
+    text = _one_line(value)
+    return f"{what}: {text}" if text else ""
+
+
+def _listed(what: str, names: Iterable[str]) -> str:
+    found = [name for name in dict.fromkeys(map(_one_line, names)) if name]
+    more = f" and {len(found) - NAMES_MAX} more" if len(found) > NAMES_MAX else ""
+    return f"{what}: {', '.join(found[:NAMES_MAX])}{more}" if found else ""
+
+
+def _commands(scripts: dict[str, object], what: str = "command") -> list[str]:
+    return [
+        f"{what} {_one_line(name)}: {_one_line(run)}"
+        for name, run in scripts.items()
+        if isinstance(run, str) and run.strip()
+    ]
+
+
+def _python_name(requirement: str) -> str:
+    """`pydantic` of `pydantic[email] >= 2; python_version > "3.9"`."""
+    for at, char in enumerate(requirement):
+        if not (char.isalnum() or char in "._-"):
+            return requirement[:at]
+    return requirement

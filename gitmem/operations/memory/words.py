@@ -1,0 +1,177 @@
+"""Words: what a text is found by, and what a question asks for.
+
+SQLite's tokenisers know no `snake_case` and no `camelCase`, so text is split here and the index is given words
+with spaces between them. The same split makes the question, and no character of a question reaches FTS5 but
+inside a quoted word: whatever a user types is text, never syntax.
+"""
+
+from __future__ import annotations
+
+import re
+from unicodedata import category, normalize
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+WORD_MAX = 64  # characters: longer ones are blobs, and are cut on both sides
+PARTS_MAX = 6  # of a name that is kept whole, too
+KNOWN_MAX = 50_000  # names of which a process remembers the parts: most come again and again
+KNOWN_LONGEST = 200
+# Written without spaces between words: each character is a word, and a row of them a phrase.
+_UNSPACED = (
+    (0x0E00, 0x0EFF), (0x1000, 0x109F), (0x1780, 0x17FF), (0x3005, 0x3007), (0x3040, 0x30FF), (0x31F0, 0x31FF),
+    (0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xAC00, 0xD7A3), (0xF900, 0xFAFF), (0x1B000, 0x1B16F), (0x20000, 0x3FFFF),
+)  # fmt: skip
+# Accents, Hebrew points and Arabic vowel signs: who searches leaves them out.
+_LOOSE_MARKS = re.compile("[\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0670]")
+# A name is made of parts: `HTTPServer`, `snake_case`, `kebab-case`, `sha256`. The patterns run over classes of
+# characters, one letter each (see `_Classes`), so that what is found lies at the same place in the text.
+_NAME = re.compile("[Ulsd]+(?:_+[Ulsd]+)*|c")
+_ASCII_NAME = re.compile("[A-Za-z0-9]+(?:[_-]+[A-Za-z0-9]+)*")
+_PART = re.compile("UU+s(?![Ulsd])|U+(?![ls])|U?[ls]+|d+")
+_RUN = re.compile("[Ulsd]+")
+
+
+class Name:
+    """A run of letters and digits with what joins them: its parts, and the whole as one word if it has several."""
+
+    __slots__ = ("parts", "whole")
+
+    def __init__(self, parts: Sequence[str]) -> None:
+        self.parts = tuple(parts)
+        whole = "".join(parts) if 1 < len(parts) <= PARTS_MAX else ""
+        self.whole = whole if not whole.isnumeric() and len(whole) <= WORD_MAX else ""
+
+
+class _Classes(dict[int, str]):
+    """Of a character: U upper, l lower or a letter without case, s the letter s, d digit, c a word by itself,
+    _ what joins the parts of a name, or a space."""
+
+    def __missing__(self, code: int) -> str:
+        char = chr(code)
+        if any(first <= code <= last for first, last in _UNSPACED):
+            found = "c" if char.isalnum() or category(char)[0] == "M" else " "
+        elif char.isupper() or char.istitle():
+            found = "U"
+        elif char.isnumeric():
+            found = "d"
+        elif char.isalpha() or category(char)[0] == "M":
+            found = "s" if char == "s" else "l"
+        else:
+            found = "_" if char in "_-" else " "
+        self[code] = found
+        return found
+
+
+class _Plain(dict[int, str]):
+    """A character without case, accent and form: `É` is e, `ß` is ss, `Ａ` is a."""
+
+    def __missing__(self, code: int) -> str:
+        bare = _LOOSE_MARKS.sub("", normalize("NFKD", chr(code)))
+        found = normalize("NFC", _LOOSE_MARKS.sub("", normalize("NFKD", bare.casefold())))
+        self[code] = found
+        return found
+
+
+_CLASSES = _Classes()
+_PLAIN = _Plain()
+_known: dict[str, Name] = {}
+
+
+def words(text: str) -> list[str]:
+    """The words of a text in their order, the parts of a name one by one."""
+    return [part for name in named(text) for part in name.parts]
+
+
+def whole(text: str) -> list[str]:
+    """The names of more than one part as one word each: `file_name`, `fileName` and `filename` are found alike."""
+    return [name.whole for name in named(text) if name.whole]
+
+
+def named(text: str) -> list[Name]:
+    """The names of a text in their order; most words are names of one part."""
+    if text.isascii():
+        found = _ASCII_NAME.findall(text)
+    else:
+        text = normalize("NFKC", text)  # letters and their accents in one, no two ways to write one character
+        found = [text[each.start() : each.end()] for each in _NAME.finditer(text.translate(_CLASSES))]
+    if len(_known) > KNOWN_MAX:
+        _known.clear()
+    return [_known.get(name) or _learn(name) for name in found]
+
+
+def hits(text: str, wanted: Callable[[str], bool], starts: Iterable[str]) -> Iterator[tuple[int, int, str]]:
+    """The words of a text that are wanted, each with where it begins and ends; a name that is wanted whole alone is one.
+
+    Args:
+        starts: Every word that is wanted begins with one of these: the rest of a text need not be split.
+    """
+    for start, end in _near(text, starts) if text.isascii() else _spans(text):
+        raw = text[start:end]
+        name = _known.get(raw) or _learn(raw)
+        if any(map(wanted, name.parts)):
+            for (first, last), word in _spelled(raw):
+                if wanted(word):
+                    yield start + first, start + last, word
+        elif name.whole and wanted(name.whole):
+            yield start, end, name.whole
+
+
+def _spans(text: str) -> Iterator[tuple[int, int]]:
+    return (each.span() for each in _NAME.finditer(text.translate(_CLASSES)))
+
+
+def _near(text: str, starts: Iterable[str]) -> Iterator[tuple[int, int]]:
+    """Where the names of an ASCII text are that have one of these beginnings in them."""
+    low = text.lower()
+    places = []
+    for start in starts:
+        at = low.find(start)
+        while at >= 0:
+            places.append(at)
+            at = low.find(start, at + 1)
+    done = 0
+    for at in sorted(places):
+        if at < done:
+            continue
+        while at > done and (text[at - 1].isalnum() or text[at - 1] in "_-"):
+            at -= 1
+        name = _ASCII_NAME.search(text, at)
+        if name is not None:
+            yield name.span()
+            done = name.end()
+
+
+def _spelled(raw: str) -> list[tuple[tuple[int, int], str]]:
+    """The parts of a name, each with where it begins and ends in it."""
+    classes = raw.translate(_CLASSES)
+    return [(span, _plain(raw[slice(*span)])) for span in _parts(classes, 0, len(raw))]
+
+
+def is_unspaced(name: Name) -> bool:
+    """Whether it is one character of a script that puts no spaces between words."""
+    return len(name.parts) == 1 and _CLASSES[ord(name.parts[0][0])] == "c"
+
+
+def _learn(text: str) -> Name:
+    name = Name([word for _, word in _spelled(text) if word])
+    if len(text) <= KNOWN_LONGEST:
+        _known[text] = name
+    return name
+
+
+def _plain(part: str) -> str:
+    return part.translate(_PLAIN)[:WORD_MAX]
+
+
+def _parts(classes: str, start: int, end: int) -> list[tuple[int, int]]:
+    if classes[start] == "c":
+        return [(start, end)]
+    found = []
+    for run in _RUN.finditer(classes, start, end):
+        parts = [part.span() for part in _PART.finditer(classes, run.start(), run.end())]
+        # An id or a hash such as 6f3k9q changes between digits and letters all the time: it is one word.
+        is_id = len(parts) > 3 and len(run.group()) < 2.5 * len(parts)
+        found += [run.span()] if is_id else parts
+    return found

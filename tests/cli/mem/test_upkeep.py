@@ -1,0 +1,132 @@
+"""`gitmem mem archive|cleanup|delete|access` as typed: options, JSON, text and exit status."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ...conftest import Git
+from ..conftest import Run, Said
+
+Start = Callable[..., str]
+
+
+@pytest.fixture
+def write(run: Run, start: Start) -> Callable[..., str]:
+    """A session, and in it `write("text", …)`: the id of a new node."""
+    session = start("Planck", "--wu", "WU-7")
+
+    def node(text: str, *more: str) -> str:
+        return run("mem", "create", text, *more, "--quiet", session=session).out.strip()
+
+    return node
+
+
+def test_archive_answers_with_the_names_that_scripts_know(run: Run, write: Callable[..., str]) -> None:
+    low, high = write("low", "--priority", "P3"), write("high", "--priority", "P0")
+    project = write("for ever", "--lifecycle", "project")
+
+    dry = run("mem", "archive", "--threshold", "0.7", "--dry-run", "--json").json
+    done = run("mem", "archive", "--threshold", "0.7", "--json").json
+
+    for found in (dry, done):
+        assert (found["archivedIds"], found["retainedIds"], found["skippedIds"]) == ([low], [high], [project])
+        assert found["totalProcessed"] == 3
+    assert (dry["dryRun"], dry["commit"], done["dryRun"]) == (True, None, False)
+    assert done["commit"]
+    assert dry["next"][0] == "gitmem mem archive --threshold 0.7"
+    assert run("mem", "list", "--json").json["total"] == 2
+
+
+def test_archive_as_text(run: Run, write: Callable[..., str]) -> None:
+    low = write("low", "--priority", "P3")
+
+    said = run("mem", "archive", "--threshold", "0.7")
+
+    assert said.out.startswith("archived 1 of 1 node · 0 stay · 0 skipped · commit ")
+    assert f"{low}  0.5" in said.out
+    assert "next: gitmem mem list --include-archived" in said.out
+
+
+@pytest.mark.parametrize(
+    ("options", "what"),
+    [
+        (["archive", "--threshold", "low"], "is no number"),
+        (["archive", "--threshold", "0"], "threshold"),
+        (["archive", "--threshold", "-1"], "threshold"),
+        (["archive", "--threshold", "nan"], "threshold"),
+        (["archive", "--threshold", "inf"], "threshold"),
+        (["archive", "--half-life", "0s"], "half-life"),
+        (["archive", "--half-life", "inf"], "no duration"),
+        (["cleanup", "--ttl", "0d"], "time to live"),
+        (["cleanup", "--ttl", "soon"], "no duration"),
+        (["cleanup", "--ttl", "-3d"], "no duration"),
+        (["cleanup", "--decay", "--decay-threshold", "0"], "threshold"),
+        (["cleanup", "--session", "sess-nobody00"], "No session"),
+        (["delete", "--older-than", "old"], "no duration"),
+        (["delete"], "Nothing says what to delete"),
+        (["access", "mem-zzzzzzzzzzzz"], "No node"),
+        (["access", "mem-zzzzzzzzzzzz", "--record"], "No node"),
+    ],
+)
+def test_bad_input_is_refused_with_what_to_do(
+    run: Run, write: Callable[..., str], options: list[str], what: str
+) -> None:
+    write("one", "--lifecycle", "ephemeral")
+
+    said = run("mem", *options, "--json")
+
+    assert said.status == 2
+    error = said.json["error"]
+    assert what in error["message"]
+    assert error["hint"] or said.json["next"]
+    assert run("mem", "list", "--json").json["total"] == 1
+
+
+def test_cleanup_tells_which_rule_took_what(run: Run, write: Callable[..., str]) -> None:
+    scratch, kept = write("scratch", "--lifecycle", "ephemeral"), write("kept", "--sensitive")
+    low = write("low", "--priority", "P3")
+
+    dry = run("mem", "cleanup", "--decay", "--decay-threshold", "0.7", "--dry-run", "--json").json
+    said = run("mem", "cleanup", "--decay", "--decay-threshold", "0.7")
+
+    assert dry["removedIds"] == [scratch]
+    assert dry["retainedIds"] == [kept, low]
+    assert dry["breakdown"]["decayArchived"] == 1
+    assert dry["decayResult"]["archivedIds"] == [low]
+    assert dry["next"] == ["gitmem mem cleanup --decay --decay-threshold 0.7"]
+    assert said.out.startswith("deleted 1 of 3 nodes · commit ")
+    assert "1 ephemeral · 1 kept as sensitive · 1 archived" in said.out
+    assert run("mem", "show", scratch, "--json").json["node"]["status"] == "deleted"
+    assert run("mem", "show", low, "--json").json["node"]["status"] == "archived"
+
+
+def test_delete_by_ids_by_filters_and_back(run: Run, write: Callable[..., str]) -> None:
+    one, other = write("one", "--tag", "x"), write("other")
+
+    assert run("mem", "delete", "--tag", "x", "--dry-run", "--json").json["ids"] == [one]
+    done = run("mem", "delete", one, other)
+    assert done.out.startswith("deleted 2 nodes · commit ")
+    again = run("mem", "delete", one)
+    assert f"{one} was deleted before" in again.out
+    assert run("mem", "list", "--json").json["total"] == 0
+    assert run("mem", "update", one, "--clear", "deleted").status == 0
+    assert run("mem", "list", "--json").json["total"] == 1
+
+
+def test_access_shows_and_records(run: Run, write: Callable[..., str], repo: Path, git: Git) -> None:
+    """Without a commit."""
+    id = write("one")
+    tip = git("rev-parse", "refs/gitmem/log", cwd=repo)
+
+    def counted(*more: str) -> Said:
+        return run("mem", "access", id, *more)
+
+    assert counted("--json").json["accesses"][0]["count"] == 0
+    assert counted("--record").out.startswith(f"{id}: read 1 time, last just now · score 1.07")
+    found = counted("--record", "--json").json
+    assert (found["recorded"], found["accesses"][0]["count"]) == (True, 2)
+    assert "read 2 times" in counted().out
+    assert git("rev-parse", "refs/gitmem/log", cwd=repo) == tip

@@ -1,0 +1,311 @@
+"""What the user's own history and worktree say, read without leaving a trace in them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from gitmem.git import behind, project
+from gitmem.git.plumbing import PlumbingGit
+from gitmem.place import Place, find
+
+from ..conftest import Git
+
+
+@pytest.fixture
+def port(repo: Path) -> PlumbingGit:
+    return PlumbingGit(str(repo / ".git"))
+
+
+def save(git: Git, repo: Path, name: str, content: str) -> str:
+    (repo / name).parent.mkdir(parents=True, exist_ok=True)
+    (repo / name).write_text(content)
+    git("add", "--", name, cwd=repo)
+    git("commit", "--quiet", "-m", f"{name} {content}", cwd=repo)
+    return git("rev-parse", "HEAD", cwd=repo).strip()
+
+
+def everything(place: Place) -> dict[str, tuple[bytes, int]]:
+    """Every file of the git folder and the worktree: its bytes, and when it was last written."""
+    found = {}
+    for top in {place.common, place.worktree or place.common}:
+        for folder, _, names in os.walk(top):
+            for name in names:
+                path = Path(folder, name)
+                found[str(path)] = (path.read_bytes(), path.stat().st_mtime_ns)
+    return found
+
+
+def ask_all(port: PlumbingGit, place: Place, old: str, new: str) -> None:
+    port.head(place.git_dir)
+    port.find_commit(place.git_dir, "HEAD")
+    port.last_at(new, 9_999_999_999)
+    port.behind(new, [(old, "README"), (old, "a")])
+    port.commits_since(old, new)
+    port.files_between(old, new)
+    if place.worktree:
+        port.work_tree(place.git_dir, place.worktree)
+
+
+def test_nothing_of_the_user_s_is_written(port: PlumbingGit, repo: Path, tmp_path: Path, git: Git) -> None:
+    """Not the index that `git diff` would refresh, no lock, no file; no hook, driver or monitor of theirs runs."""
+    trap = tmp_path / "trap"
+    trap.write_text(f"#!/bin/sh\necho $0 $@ >> {tmp_path / 'ran'}\nexit 1\n")
+    trap.chmod(0o755)
+    old = save(git, repo, "README", "1\n")
+    save(git, repo, "a", "1\n")
+    save(git, repo, ".gitattributes", "* diff=trap\n")
+    new = save(git, repo, "a", "2\n")
+    for key in ("core.fsmonitor", "diff.external", "diff.trap.textconv", "diff.trap.command", "core.pager",
+                "core.sshCommand"):  # fmt: skip
+        git("config", key, str(trap), cwd=repo)
+    for hook in ("post-index-change", "reference-transaction", "pre-commit", "fsmonitor-watchman"):
+        (repo / ".git/hooks").mkdir(exist_ok=True)
+        (repo / ".git/hooks" / hook).write_bytes(trap.read_bytes())
+        (repo / ".git/hooks" / hook).chmod(0o755)
+    (repo / "a").write_text("3\n")
+    os.utime(repo / "README", (1, 1))  # only touched: `git diff` would note in the index that it is clean
+    place = find(str(repo))
+    before = everything(place)
+
+    ask_all(port, place, old, new)
+
+    assert everything(place) == before
+    assert not (tmp_path / "ran").exists(), (tmp_path / "ran").read_text()
+
+
+def test_a_configuration_that_bends_git_log_changes_no_answer(
+    port: PlumbingGit, repo: Path, git: Git
+) -> None:
+    """Orders, relative paths, followed renames, signatures, colours: all of it is the user's own business."""
+    old = save(git, repo, "a", "1\n")
+    git("mv", "a", "b", cwd=repo)
+    git("commit", "--quiet", "-m", "moved", cwd=repo)
+    new = save(git, repo, "b", "2\n")
+    plain = (port.commits_since(old, new), port.files_between(old, new))
+    for key, value in (
+        ("log.follow", "true"), ("log.showSignature", "true"), ("log.showRoot", "false"), ("log.diffMerges", "off"),
+        ("diff.orderFile", "/no/such/file"), ("diff.relative", "true"), ("diff.renames", "copies"),
+        ("color.ui", "always"), ("core.quotePath", "false"), ("format.pretty", "fuller"), ("diff.noprefix", "true"),
+        ("status.showUntrackedFiles", "no"), ("status.relativePaths", "true"), ("status.branch", "true"),
+        ("diff.statNameWidth", "3"), ("i18n.logOutputEncoding", "latin1"), ("diff.ignoreSubmodules", "all"),
+    ):  # fmt: skip
+        git("config", key, value, cwd=repo)
+    (repo / "free").write_text("1")
+    (repo / "b").write_text("3\n")
+
+    assert (port.commits_since(old, new), port.files_between(old, new)) == plain
+    found = port.behind(new, [(old, "a"), (old, "b")])
+    assert {path: (each.count, each.gone) for (_, path), each in found.items()} == {
+        "a": (1, True),
+        "b": (1, False),
+    }
+    for path, count in (("a", 1), ("b", 1)):  # of one path git would follow renames
+        assert port.behind(new, [(old, path)])[old, path].count == count
+    tree = port.work_tree(str(repo / ".git"), str(repo))
+    assert (tree.changed, tree.untracked) == (1, 1)
+    assert tree.stat == " b | 2 +-\n 1 file changed, 1 insertion(+), 1 deletion(-)"
+
+
+def test_an_unborn_head_has_all_of_the_index_on_top(tmp_path: Path, git: Git) -> None:
+    """Before the first commit: what was added counts, and nothing is behind."""
+    git("init", "--quiet", "-b", "main", str(tmp_path / "new"))
+    (tmp_path / "new" / "a").write_text("1\n")
+    (tmp_path / "new" / "b").write_text("1\n")
+    git("add", "a", cwd=tmp_path / "new")
+    place = find(str(tmp_path / "new"))
+
+    found = project.work_tree(place.common, place.git_dir, str(place.worktree))
+
+    assert (found.changed, found.untracked) == (1, 1)
+    assert found.stat.startswith(" a | 1 +")
+    assert project.find_commit(place.common, place.git_dir, "HEAD") is None
+
+
+def test_each_worktree_has_its_own_changes(port: PlumbingGit, repo: Path, tmp_path: Path, git: Git) -> None:
+    """A linked worktree with a detached HEAD, through links, and a caller that has GIT_DIR and GIT_INDEX_FILE set."""
+    git("worktree", "add", "--quiet", "--detach", str(tmp_path / "tree"), cwd=repo)
+    (tmp_path / "link").symlink_to(tmp_path / "tree")
+    (tmp_path / "tree" / "README").write_text("other\n")
+    place = find(str(tmp_path / "link"))
+
+    found = port.work_tree(place.git_dir, str(place.worktree))
+
+    assert found.changed == 1
+    assert port.work_tree(str(repo / ".git"), str(repo)).changed == 0
+
+
+def test_changes_in_the_middle_of_a_merge(port: PlumbingGit, repo: Path, git: Git) -> None:
+    """Both sides changed one file: it is one that changed."""
+    save(git, repo, "a", "1\n")
+    git("checkout", "--quiet", "-b", "side", cwd=repo)
+    save(git, repo, "a", "2\n")
+    git("checkout", "--quiet", "main", cwd=repo)
+    save(git, repo, "a", "3\n")
+    done = subprocess.run(["git", "merge", "side"], cwd=repo, capture_output=True, check=False)
+    assert done.returncode == 1
+
+    found = port.work_tree(str(repo / ".git"), str(repo))
+
+    assert found.changed == 1
+    assert found.stat.splitlines()[-1].startswith(" 1 file changed")
+
+
+def test_a_stat_of_very_many_files_keeps_whole_lines_and_the_last(
+    port: PlumbingGit, repo: Path, git: Git, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Forty lines, then the count of all; also where the names don't fit into the arguments of a program."""
+    names = [f"folder/of/some/depth/{number:04}-with-a-rather-long-name.txt" for number in range(300)]
+    for name in names:
+        (repo / name).parent.mkdir(parents=True, exist_ok=True)
+        (repo / name).write_text("1\n")
+    git("add", "--all", cwd=repo)
+    for most in (project.ARGUMENT_BYTES, 10):
+        monkeypatch.setattr(project, "ARGUMENT_BYTES", most)
+
+        lines = port.work_tree(str(repo / ".git"), str(repo)).stat.split("\n")
+
+        assert len(lines) == project.STAT_LINES + 2
+        assert lines[-1] == " 300 files changed, 300 insertions(+)"
+        assert all(len(line) <= 80 for line in lines)
+
+
+def test_a_submodule_counts_by_the_commit_that_it_is_at(
+    port: PlumbingGit, repo: Path, tmp_path: Path, git: Git
+) -> None:
+    """Nothing is asked of the other repository, which may not even be there."""
+    other = tmp_path / "other"
+    git("init", "--quiet", "-b", "main", str(other))
+    save(git, other, "x", "1\n")
+    git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(other), "deps/sub", cwd=repo)
+    git("commit", "--quiet", "-m", "sub", cwd=repo)
+    git("config", "diff.ignoreSubmodules", "all", cwd=repo)
+    old = git("rev-parse", "HEAD", cwd=repo).strip()
+    (repo / "deps" / "sub" / "x").write_text("dirty\n")
+    assert port.work_tree(str(repo / ".git"), str(repo)).changed == 0
+    save(git, repo / "deps" / "sub", "x", "2\n")
+
+    found = port.work_tree(str(repo / ".git"), str(repo))
+
+    assert (found.changed, found.untracked) == (1, 0)
+    git("config", "--unset", "diff.ignoreSubmodules", cwd=repo)
+    git("commit", "--quiet", "-am", "newer", cwd=repo)
+    git("config", "diff.ignoreSubmodules", "all", cwd=repo)
+    tip = git("rev-parse", "HEAD", cwd=repo).strip()
+    assert port.behind(tip, [(old, "deps")])[old, "deps"].count == 1
+    assert port.files_between(old, tip) == ["deps/sub"]
+
+
+def linear(repo: Path, count: int) -> list[str]:
+    """So many commits that change one of a few files; written at once."""
+    parts = [
+        f"commit refs/heads/main\ncommitter A <a@b> {1_700_000_000 + number} +0000\ndata 1\nm"
+        + ("" if number else "\nfrom refs/heads/main^0")
+        + f"\nM 100644 inline f{number % 7}\ndata {len(str(number))}\n{number}\n"
+        for number in range(count)
+    ]
+    subprocess.run(["git", "fast-import", "--quiet"], cwd=repo, input="".join(parts).encode(), check=True)
+    out = subprocess.run(
+        ["git", "rev-list", "--reverse", "main"], cwd=repo, capture_output=True, check=True
+    ).stdout
+    return out.decode().split()
+
+
+def test_counts_agree_with_git_s_own(port: PlumbingGit, repo: Path, git: Git) -> None:
+    """For every pair of a tangled history what `git rev-list --count` says of it."""
+    made = linear(repo, 14)
+    git("reset", "--quiet", "--hard", cwd=repo)
+    for at in (4, 9):
+        git("checkout", "--quiet", "-B", f"side{at}", made[at], cwd=repo)
+        made.append(save(git, repo, f"s{at}", "1\n"))
+        made.append(save(git, repo, "f3", f"s{at}\n"))
+        git("checkout", "--quiet", "main", cwd=repo)
+        git("merge", "--quiet", "--no-edit", "-X", "ours", f"side{at}", cwd=repo)
+        made.append(save(git, repo, "f5", f"m{at}\n"))
+    git("checkout", "--quiet", "-b", "never-merged", made[3], cwd=repo)
+    made.append(save(git, repo, "f3", "elsewhere\n"))
+    tip = git("rev-parse", "main", cwd=repo).strip()
+    pairs = [(oid, path) for oid in made for path in ("f0", "f3", "f5", "s10", "README")]
+
+    found = port.behind(tip, pairs)
+
+    for oid, path in pairs:
+        objects = [
+            subprocess.run(["git", "rev-parse", f"{each}:{path}"], cwd=repo, capture_output=True, check=False)
+            for each in (oid, tip)
+        ]
+        words = ("rev-list", "--count", "--full-history", "--no-merges", f"{oid}..{tip}", "--", path)
+        expected = int(git(*words, cwd=repo)) - (objects[0].returncode != 0)
+        if objects[0].stdout == objects[1].stdout:
+            expected = 0
+        mine = found[oid, path].count if (oid, path) in found else 0
+        assert mine == max(expected, 0), (oid, path)
+
+
+def test_a_merge_that_changes_a_file_itself_counts(port: PlumbingGit, repo: Path, git: Git) -> None:
+    """What it says there is what neither side said."""
+    old = save(git, repo, "a", "1\n")
+    git("checkout", "--quiet", "-b", "side", cwd=repo)
+    save(git, repo, "b", "1\n")
+    git("checkout", "--quiet", "main", cwd=repo)
+    save(git, repo, "c", "1\n")
+    git("merge", "--quiet", "--no-commit", "side", cwd=repo)
+    tip = save(git, repo, "a", "merged\n")
+
+    found = port.behind(tip, [(old, "a")])
+
+    assert (found[old, "a"].count, found[old, "a"].last) == (1, tip)
+
+
+def test_histories_that_share_nothing_are_compared_all_the_same(
+    port: PlumbingGit, repo: Path, git: Git
+) -> None:
+    """An orphan branch: every commit of HEAD is one that it lacks, the first one too, whatever git is told to show."""
+    git("config", "log.showRoot", "false", cwd=repo)
+    save(git, repo, "README", "2\n")
+    tip = git("rev-parse", "HEAD", cwd=repo).strip()
+    git("checkout", "--quiet", "--orphan", "other", cwd=repo)
+    other = save(git, repo, "README", "3\n")
+
+    found = port.behind(tip, [(other, "README")])
+
+    assert found[other, "README"].count == 2
+
+
+def test_who_is_too_far_behind_is_told_so_and_not_counted(
+    port: PlumbingGit, repo: Path, git: Git, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What costs too much to walk is a lower bound, never a wrong number and never silence."""
+    made = linear(repo, 60)
+    monkeypatch.setattr(behind, "WALK_MAX", 20)
+
+    found = port.behind(made[-1], [(made[1], "f2"), (made[1], "README"), (made[-3], "f3")])
+
+    assert {key[1]: (each.count, each.at_least) for key, each in found.items()} == {
+        "f2": (3, True),
+        "f3": (1, False),
+    }
+
+
+def test_any_number_of_anchors_takes_three_runs_of_git(
+    port: PlumbingGit, repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One where nothing differs."""
+    made = linear(repo, 200)
+    runs: list[str] = []
+    real: Callable[..., object] = behind.run.run
+
+    def counted(common: str, args: list[str], **more: object) -> object:
+        runs.append(args[0])
+        return real(common, args, **more)
+
+    monkeypatch.setattr(behind.run, "run", counted)
+    port.behind(made[-1], [(oid, f"f{number % 7}") for number, oid in enumerate(made)])
+    assert len(runs) == 3
+    runs.clear()
+    port.behind(made[-1], [(oid, "README") for oid in made])
+    assert runs == ["cat-file"]

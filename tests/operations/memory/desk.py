@@ -1,0 +1,97 @@
+"""A memory on a real repository, and one that is nothing but lines in an index, for properties."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from gitmem import records
+from gitmem.index import catch_up, schema
+from gitmem.log.append import Appended
+from gitmem.log.spool import Story
+from gitmem.operations import sessions
+from gitmem.operations.caller import Caller, Who
+from gitmem.operations.memory import nodes, stored
+from gitmem.operations.memory.fold import Node
+from gitmem.operations.memory.view import VIEW
+from gitmem.operations.store import Store
+
+from ..desks import START, Clock, acting, open_store
+
+LOG = "refs/gitmem/log"
+
+
+class Desk:
+    """A store with somebody at work in it."""
+
+    def __init__(self, where: Path, clock: Clock | None = None, **session: Any) -> None:
+        self.clock = clock or Clock()
+        self.store = open_store(where, self.clock)
+        self.session = sessions.start(self.store, Who(), **session)
+        self.caller = acting(self.store, self.session)
+
+    def write(self, content: str, **options: Any) -> str:
+        """A new node; its id."""
+        return nodes.create(self.store, self.caller, content, **options).node.id
+
+    def change(self, *ids: str, **options: Any) -> None:
+        nodes.change(self.store, self.caller, ids, **options)
+
+    def node(self, id: str) -> Node:
+        return stored.one(self.store.db(), id)
+
+    def tip(self) -> str | None:
+        return self.store.git.tip(LOG)
+
+
+def raw(store: Store, kind: str, *, at: int | None = None, **fields: Any) -> bytes:
+    """A line that no operation writes, as imports, peers and newer versions may."""
+    given = {"id": "mem-raw0", "type": "note", "lifecycle": "wu", "content": "raw"} if kind == "node" else {}
+    at = store.log.clock.tick() if at is None else at
+    line = records.line(kind, at, {**given, "sender_identity": "test:worker:raw", **fields})
+    store.record([(records.STREAMS[kind], line)], Story("Raw <raw@gitmem>", "raw"))
+    return line
+
+
+class Lines:
+    """As much of a store as the upkeep of nodes asks for: an index in memory, and lines that it gets at once."""
+
+    def __init__(self, lines: Iterable[bytes] = (), *, now: int = START, seed: int = 1) -> None:
+        self.index = schema.in_memory([VIEW], records.read)
+        self.index.reshape()
+        self.value = now
+        self.random = random.Random(seed).randbytes
+        self.lines: list[bytes] = []
+        self.take(lines)
+
+    def take(self, lines: Iterable[bytes]) -> None:
+        fresh = [line for line in lines if line not in self.lines]
+        self.lines += fresh
+        catch_up.add_lines(self.index, 1, fresh)
+
+    def now(self) -> int:
+        return self.value
+
+    def db(self) -> Any:
+        return self.index.db
+
+    def line(self, kind: str, fields: dict[str, Any], *, allow_secret: bool = False) -> tuple[str, bytes]:
+        self.value += 1
+        return records.STREAMS[kind], records.line(kind, self.value, fields)
+
+    def record(self, lines: Sequence[tuple[str, bytes]], story: Any, *, rides: bool = False) -> Appended:
+        self.take(line for _, line in lines)
+        return Appended(f"{len(self.lines):040x}")
+
+    def hidden(self) -> set[str]:
+        return {id for (id,) in self.db().execute("SELECT id FROM node WHERE state >= 2")}
+
+    def node(self, id: str) -> Node:
+        return stored.one(self.db(), id)
+
+
+def somebody() -> Caller:
+    """A caller without a session."""
+    return Caller("test:worker:one", "One <one@gitmem>", "as")
