@@ -602,7 +602,7 @@ ODD_NAMES = [
     "cr\r",
     'quo"te',
     "tab\t",
-    ":(glob)*",
+    ":(top)x",
     "*",
     "-O/x",
     "a/b c/d.py",

@@ -84,7 +84,7 @@ def test_a_configuration_that_bends_git_log_changes_no_answer(
     """Orders, relative paths, followed renames, signatures, colours: all of it is the user's own business."""
     old = save(git, repo, "a", "1\n")
     git("mv", "a", "b", cwd=repo)
-    git("commit", "--quiet", "-m", "moved", cwd=repo)
+    git("commit", "--quiet", "-m", "moved ü", cwd=repo)
     new = save(git, repo, "b", "2\n")
     plain = (port.commits_since(old, new), port.files_between(old, new))
     for key, value in (

@@ -22,7 +22,9 @@ DDL = (
     " lane TEXT, priority TEXT, state INTEGER, sensitive INTEGER, summarized_into TEXT, created INTEGER,"
     " touched INTEGER, patched INTEGER) WITHOUT ROWID",
     f"CREATE INDEX node_wu ON node (wu_id, touched) WHERE state < {HIDDEN}",
-    f"CREATE INDEX node_lifecycle ON node (lifecycle, touched) WHERE state < {HIDDEN}",
+    # With what is counted of those that a text has no room for: SQLite then looks up no rows.
+    f"CREATE INDEX node_lifecycle ON node (lifecycle, touched, state, lane, summarized_into) WHERE state < {HIDDEN}",
+    "CREATE INDEX node_open ON node (wu_id, lifecycle, type, lane, state, summarized_into) WHERE state = 0",
     f"CREATE INDEX node_touched ON node (touched) WHERE state < {HIDDEN}",
     "CREATE INDEX node_session ON node (session_id)",
     # Further lines of an id that `node` has already: the lowest is the one that counts.

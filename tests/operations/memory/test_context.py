@@ -14,7 +14,7 @@ from gitmem import records
 from gitmem.errors import UsageError
 from gitmem.operations import inbox, sessions, signals
 from gitmem.operations.caller import Who
-from gitmem.operations.memory import candidates, context, decay
+from gitmem.operations.memory import anchors, candidates, context, decay
 from gitmem.operations.memory.context import Context
 
 from ..desks import DAY, HOUR, START, acting, carry, new_repo, open_store
@@ -301,7 +301,7 @@ def test_where_stale_ones_fall_back_younger_ones_are_looked_for(
     for number in range(30):
         raw(desk.store, "node", id=f"mem-{number:04}", wu_id=WU, at=START + number, content="c")
     behind = {f"mem-{number:04}" for number in range(20, 30)}
-    monkeypatch.setattr(candidates.anchors, "stale",
+    monkeypatch.setattr(anchors, "stale",
                         lambda store, nodes: {each.id: "stale (x)" for each in nodes if each.id in behind})  # fmt: skip
 
     found = of(desk, roster=False, max_size=500)
@@ -335,7 +335,17 @@ def test_what_is_left_out_is_counted_with_a_command_that_shows_all_of_it(desk: D
 
 def test_of_more_nodes_than_are_looked_at_the_others_are_counted(desk: Desk) -> None:
     line = "c" * 20
-    lines = [node(f"mem-{number:04}", START + number, content=line) for number in range(700)]
+    types = ("note", "checkpoint", "discovery")
+    lines = [
+        node(
+            f"mem-{number:04}",
+            START + number,
+            content=line,
+            type=types[number % 3],
+            lane=f"lane {number % 2}",
+        )
+        for number in range(700)
+    ]
     lines += [
         node(f"mem-p{number:04}", START + number, lifecycle="project", wu_id="WU-2") for number in range(700)
     ]

@@ -163,7 +163,8 @@ def test_a_phrase_must_stand_together() -> None:
 
     assert matches(db, Question('"drops tabs"').every) == [1]
     assert matches(db, Question('"drops tabs" here zebra').some) == [1]
-    assert matches(db, Question('drops "tabs').every) == [1, 2, 3]  # a mark without partner is nothing
+    assert matches(db, Question('drops "tabs').every) == [1, 2, 3]
+    assert matches(db, Question('"tabs drops').every) == [1, 2, 3]  # a mark without partner is nothing
 
 
 def test_cjk_is_found_by_a_part_of_it() -> None:
