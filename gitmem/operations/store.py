@@ -103,6 +103,7 @@ class Store:
         self._looked = False
         self._index: Index | None = None
         self._left: list[Index] = []
+        self._homeless = False  # the folder of the index file was not there: the log begins with this process
         self._draining = False
         self._drain_after = 0.0
         self._person: tuple[str | None, str | None] | None = None
@@ -111,6 +112,7 @@ class Store:
     def index(self) -> Index:
         """The index, opened on first use and perhaps behind the log; `db` catches up."""
         if self._index is None:
+            self._homeless = not os.path.isdir(self.place.state)
             self._index = schema.open_index(self.place, self.machine, views.VIEWS, records.read)
         return self._index
 
@@ -181,11 +183,16 @@ class Store:
         It is opened anew by the next look, which raises what is still wrong then.
         """
         try:
+            if self._homeless and os.path.isdir(self.place.state):
+                self._leave_index()
             self.db()
         except Exception:
-            if self._index is not None:
-                self._left.append(self._index)  # not closed: whoever writes may still read from it
-            self._index = None
+            self._leave_index()
+
+    def _leave_index(self) -> None:
+        if self._index is not None:
+            self._left.append(self._index)  # not closed: whoever writes may still read from it
+        self._index = None
 
     def _spooled(self, entries: Sequence[Entry]) -> None:
         """Riding entries count at once. The others are on their way into a commit, and the next look finds them."""

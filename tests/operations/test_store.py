@@ -137,3 +137,14 @@ def test_a_batch_that_comes_to_nothing_leaves_nothing(repo: Path) -> None:
         assert mine.session_id in local.heartbeats(log.store), "it is still at work here"
         assert [row["status"] for row in sessions.listing(log.store).sessions] == ["live"]
         assert log.sessions.start(name="Planck").display_name == "Planck"
+
+
+def test_a_process_that_begins_a_log_leaves_an_index(repo: Path) -> None:
+    """The folder for its file comes with the first write; from then on it is no index of this process alone."""
+    store = open_store(repo, Clock())
+    assert store.db() is not None  # looked at before there is anything
+
+    sessions.start(store, Who(identity="a:b:planck"), name="Planck")
+
+    assert store.index.writable
+    assert list((repo / ".git" / "gitmem").glob("index-*.sqlite3"))
