@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import resource
 import statistics
 import sys
 import time
@@ -79,6 +80,53 @@ def cpu_here(body: Callable[[], object], before: Callable[[], object] = lambda: 
         return (time.process_time() - start) * 1e3
 
     return once
+
+
+class Took:
+    """Milliseconds of a call: CPU of this process and of the children that it waited for, and by the clock on the wall."""
+
+    __slots__ = ("cpu", "wall")
+
+    def __init__(self, cpu: float, wall: float) -> None:
+        self.cpu = cpu
+        self.wall = wall
+
+
+def took_here(body: Callable[[], object]) -> Took:
+    """Both of one call in this process."""
+    before, start = _cpu(), time.perf_counter()
+    body()
+    passed = time.perf_counter() - start
+    return Took((_cpu() - before) * 1e3, passed * 1e3)
+
+
+def _cpu() -> float:
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(each.ru_utime + each.ru_stime for each in used)
+
+
+def took_in_turn(
+    rounds: int, one: Callable[[], Took], other: Callable[[], Took], *, warm: int = 1
+) -> tuple[Took, Took]:
+    """As `in_turn`, of both clocks."""
+    taken: tuple[list[Took], list[Took]] = ([], [])
+
+    def noting(place: int, measure: Callable[[], Took]) -> Timed:
+        def once() -> float:
+            taken[place].append(measure())
+            return 0.0
+
+        return once
+
+    in_turn(rounds, noting(0, one), noting(1, other), warm=warm)
+    first, second = (
+        Took(
+            statistics.median(each.cpu for each in some[warm:]),
+            statistics.median(each.wall for each in some[warm:]),
+        )
+        for some in taken
+    )
+    return first, second
 
 
 def wall(body: Callable[[], object]) -> float:

@@ -31,4 +31,8 @@ ROWS: dict[str, Callable[[Stage], list[Figure]]] = {
     "catch-up": _of("reading", "catching_up"),
     "merge": _of("startup", "merge"),
     "size": _of("reading", "packed"),
+    "context": _of("memory", "context"),
+    "recall": _of("memory", "recall"),
+    "archive": _of("memory", "archive"),
+    "creates": _of("memory", "creates"),
 }

@@ -12,7 +12,8 @@ from benchmarks.rows import ROWS
 from benchmarks.stage import Size, Stage
 
 ROOT = Path(__file__).resolve().parent.parent
-TINY = Size(rounds=1, sends=2, writers=2, each=2, many=120, few=100, fresh=10, lines=10, packed=5)
+TINY = Size(rounds=1, sends=2, writers=2, each=2, many=120, few=100, fresh=10, lines=10, packed=5, nodes=300, few_nodes=100,
+            batch=20)  # fmt: skip
 # What the table says of each row, and how many times its floor it may cost.
 PROMISED = {
     "inbox": ("`gitmem inbox` with nothing new", 2),
@@ -23,6 +24,10 @@ PROMISED = {
     "catch-up": ("catching up with ", 5),
     "merge": ("merge driver on 3 × ", 2),
     "size": ("size after packing", 10),
+    "context": ("`mem context` at ", 2),
+    "recall": ("`mem search` at ", 3),
+    "archive": ("archive pass over ", 3),
+    "creates": (" creates in a batch", 4),
 }
 PROGRAMS = {"gitmem": "cli.main", "gitmem-merge": "merge_driver.main"}
 

@@ -26,8 +26,8 @@ def add(db: sqlite3.Connection, rows: Sequence[Row]) -> None:
         by_kind[str(row.record["kind"])].append(row)
     changed = _add_nodes(db, by_kind["node"])
     changed |= _add_patches(db, by_kind["patch"])
-    for id in sorted(changed):
-        _refold(db, id)
+    for node in stored.load(db, sorted(changed)):
+        _refold(db, node)
     _add_relations(db, by_kind["relation"])
     _add_accesses(db, by_kind["access"])
 
@@ -89,9 +89,9 @@ def _among(ids: Iterable[str]) -> str:
     return "id IN (SELECT value FROM json_each('[{}]'))".format(",".join(f'"{id}"' for id in ids))
 
 
-def _refold(db: sqlite3.Connection, id: str) -> None:
-    """Write the rows of one node from all of its lines."""
-    (node,) = stored.load(db, [id])
+def _refold(db: sqlite3.Connection, node: Node) -> None:
+    """Write the rows of one node that was folded from all of its lines."""
+    id = node.id
     lines = [
         line
         for (line,) in db.execute(

@@ -13,26 +13,36 @@ if TYPE_CHECKING:
 
     from .fold import Record
 
+    Parsed = dict[int, tuple[Record | None, bytes]]
+
 AT_ONCE = 500  # ids in one question: SQLite takes no more than 999 values in its oldest form
 
 
-def load(db: sqlite3.Connection, ids: Iterable[str]) -> list[Node]:
-    """The nodes of these ids, in this order; ids that the log does not have are left out."""
+def load(db: sqlite3.Connection, ids: Iterable[str], parsed: Parsed | None = None) -> list[Node]:
+    """The nodes of these ids, in this order; ids that the log does not have are left out.
+
+    Args:
+        parsed: Patches by the number of their line, kept from call to call. One patch may name thousands of
+            nodes: read again for each of them it would take the square of their number.
+    """
     wanted = list(dict.fromkeys(ids))
+    parsed = {} if parsed is None else parsed
     found: dict[str, Node] = {}
     for start in range(0, len(wanted), AT_ONCE):
-        found.update(_some(db, wanted[start : start + AT_ONCE]))
+        found.update(_some(db, wanted[start : start + AT_ONCE], parsed))
     return [found[id] for id in wanted if id in found]
 
 
-def _some(db: sqlite3.Connection, ids: Sequence[str]) -> dict[str, Node]:
+def _some(db: sqlite3.Connection, ids: Sequence[str], parsed: Parsed) -> dict[str, Node]:
     marks = ", ".join("?" * len(ids))
-    nodes = _bodies(db, f"SELECT n.id, l.body FROM node n JOIN line l ON l.id = n.line WHERE n.id IN ({marks})"
-                    " UNION ALL SELECT a.id, l.body FROM node_again a JOIN line l ON l.id = a.line"
-                    f" WHERE a.id IN ({marks})", [*ids, *ids])  # fmt: skip
-    patches = _bodies(
-        db, f"SELECT p.id, l.body FROM patch_of p JOIN line l ON l.id = p.line WHERE p.id IN ({marks})", ids
+    rows = db.execute(
+        f"SELECT id, line FROM node WHERE id IN ({marks})"
+        f" UNION ALL SELECT id, line FROM node_again WHERE id IN ({marks})",
+        [*ids, *ids],
     )
+    nodes = said(db, rows, {})
+    rows = db.execute(f"SELECT id, line FROM patch_of WHERE id IN ({marks})", list(ids))
+    patches = said(db, rows, parsed)
     found = {id: fold.fold(lines, patches.get(id, ())) for id, lines in nodes.items()}
     for id, count, last in db.execute(f"SELECT id, count, last FROM access WHERE id IN ({marks})", list(ids)):
         if id in found:
@@ -40,16 +50,22 @@ def _some(db: sqlite3.Connection, ids: Sequence[str]) -> dict[str, Node]:
     return found
 
 
-def _bodies(
-    db: sqlite3.Connection, question: str, values: Sequence[str]
+def said(
+    db: sqlite3.Connection, rows: Iterable[tuple[str, int]], parsed: Parsed
 ) -> dict[str, list[tuple[Record, bytes]]]:
+    """The records of (node id, number of a line), by node id; each line is fetched and read once."""
+    pairs = list(rows)
+    missing = sorted({line for _, line in pairs} - parsed.keys())
+    for start in range(0, len(missing), AT_ONCE):
+        some = missing[start : start + AT_ONCE]
+        marks = ", ".join("?" * len(some))
+        for line, body in db.execute(f"SELECT id, body FROM line WHERE id IN ({marks})", some):
+            parsed[line] = (records.read(body.encode()), body.encode())
     found: dict[str, list[tuple[Record, bytes]]] = {}
-    parsed: dict[str, Record] = {}  # one patch may name many nodes
-    for id, body in db.execute(question, list(values)):
-        record = parsed.get(body) or records.read(body.encode())
+    for id, line in pairs:
+        record, body = parsed.get(line, (None, b""))
         if record is not None:
-            parsed[body] = record
-            found.setdefault(id, []).append((record, body.encode()))
+            found.setdefault(id, []).append((record, body))
     return found
 
 

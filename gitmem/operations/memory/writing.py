@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ... import records
 from ...log.spool import Story
 from ...records import ids
 from .. import causality, sessions
@@ -115,23 +114,16 @@ def _portions(db: sqlite3.Connection, node_ids: Sequence[str]) -> Iterator[tuple
 def _heads(db: sqlite3.Connection, node_ids: Sequence[str]) -> dict[str, list[str]]:
     """Of each node that was patched, the patches that no other patch of it follows."""
     found: dict[str, list[str]] = {}
-    parsed: dict[int, Change | None] = {}
+    parsed: stored.Parsed = {}
     for start in range(0, len(node_ids), stored.AT_ONCE):
         some = node_ids[start : start + stored.AT_ONCE]
         marks = ", ".join("?" * len(some))
-        of: dict[str, dict[str, Change]] = {}
-        for id, line, text in db.execute(
-            "SELECT p.id, p.line, l.body FROM patch_of p JOIN line l ON l.id = p.line"
-            f" WHERE p.id IN ({marks}) ORDER BY l.body",
-            list(some),
-        ):
-            if line not in parsed:
-                fields = records.read(text.encode())
-                parsed[line] = Change(fields, text.encode()) if fields is not None else None
-            change = parsed[line]
-            if change is not None:
-                of.setdefault(id, {}).setdefault(change.id, change)
-        for id, changes in of.items():
+        rows = db.execute(f"SELECT id, line FROM patch_of WHERE id IN ({marks})", list(some))
+        for id, said in stored.said(db, rows, parsed).items():
+            changes: dict[str, Change] = {}
+            for record, line in sorted(said, key=lambda each: each[1]):
+                change = Change(record, line)
+                changes.setdefault(change.id, change)
             edges = causality.earlier(changes)
             named = {name for names in edges.values() for name in names}
             found[id] = sorted(changes.keys() - named)

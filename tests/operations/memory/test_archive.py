@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 
 from gitmem import records
 from gitmem.errors import UsageError
-from gitmem.operations.memory import access, archive, decay, listing, nodes, writing
+from gitmem.operations.memory import access, archive, cleanup, decay, listing, nodes, writing
 
 from ..desks import DAY, START, Clock, carry, new_repo
 from .desk import Desk, Lines, somebody
 
 MONTH = 30 * DAY
+records_read = records.read
 
 
 @pytest.fixture
@@ -156,6 +157,27 @@ def test_many_nodes_are_few_lines_in_one_commit(desk: Desk, monkeypatch: pytest.
     assert len(rows) == 3
     assert {desk.node(node.id).status for node in made.nodes} == {"archived"}
     assert len(desk.store.git.history(desk.tip() or "")) == commits + 1
+
+
+def test_a_patch_of_many_nodes_is_read_once_when_another_follows(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Read for each of its nodes, a pass over 50,000 that were archived before took minutes instead of seconds."""
+    made = nodes.append(desk.store, desk.caller, [{"content": f"node {number}"} for number in range(600)])
+    desk.clock.forward(100 * DAY)
+    archive.archive(desk.store, desk.caller)
+    read: list[bytes] = []
+
+    def counted(line: bytes) -> dict[str, Any] | None:
+        read.append(line)
+        return records_read(line)
+
+    monkeypatch.setattr(records, "read", counted)
+
+    cleanup.cleanup(desk.store, desk.caller, ttl=DAY)
+
+    assert {desk.node(node.id).status for node in made.nodes[:3]} == {"deleted"}
+    assert sum(b'"kind":"patch"' in line for line in read) < 20
 
 
 def test_archived_on_one_clone_and_promoted_on_another(tmp_path: Path) -> None:

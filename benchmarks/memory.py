@@ -1,0 +1,243 @@
+"""The memory: a context and a search in a large one, an archive pass over all of it, many nodes at once."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import statistics
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from itertools import count as count_up
+from unittest import mock
+
+import gitmem
+from gitmem.log import ref
+from gitmem.operations.facade import Log
+from gitmem.operations.memory import search, word_index
+
+from . import nodes
+from . import stage as stages
+from .measure import Figure, Took, cpu_of, in_turn, took_here, took_in_turn, wall
+from .stage import Stage
+
+LATER = 400 * stages.DAY  # by then every node has decayed
+LIMIT = search.LIMIT
+
+
+def context(stage: Stage) -> list[Figure]:
+    """`mem context` in a large memory and in a small one."""
+    size = stage.size
+    large, small = (nodes.memory(stage, f"memory-{count}", count) for count in (size.nodes, size.few_nodes))
+    readers = {where: stages.start(where, "Reader") for where in (large, small)}
+    what, floor = f"`mem context` at {size.nodes:,} nodes", f"at {size.few_nodes:,}"
+    command = [stage.program("gitmem"), "mem", "context", "--wu", nodes.WU]
+    ways = [
+        cpu_of(command, where, {**stage.environment, "GITMEM_SESSION": session})
+        for where, session in readers.items()
+    ]
+    got, base = in_turn(size.rounds, ways[0], ways[1], warm=2)
+    found = [Figure(f"{what}: the command, CPU", floor, got, base, 2, "ms")]
+    logs = [stages.open_log(where, session) for where, session in readers.items()]
+    calls = [partial(log.memory.context, nodes.WU) for log in logs]
+    for call in calls:
+        assert call().nodes
+    one, other = took_in_turn(size.rounds, *(partial(took_here, call) for call in calls), warm=2)
+    found.append(Figure(f"{what}: in process, CPU", floor, one.cpu, other.cpu, 2, "ms"))
+    for log in logs:
+        log.close()
+    return found
+
+
+def questions() -> list[str]:
+    """Ten: of common words, of rare ones, of both; a name, a phrase, a beginning, one in whole English."""
+    words = nodes.vocabulary()
+    names = [word for word in words if "_" in word]
+    return [
+        words[1],
+        words[2_500],
+        f"{words[0]} {words[3]}",
+        f"{words[2]} {words[1_200]}",
+        f"{words[3_000]} {words[4_000]}",
+        f"{words[5]} {words[60]} {words[300]}",
+        names[20],
+        f'"{words[4]} {words[6]}"',
+        words[150][:4],
+        f"why does the {words[40]} not {words[7]} with this {words[700]}",
+    ]
+
+
+def recall(stage: Stage) -> list[Figure]:
+    """`mem search`, and the same question put to FTS5 alone."""
+    where = nodes.memory(stage, f"memory-{stage.size.nodes}", stage.size.nodes)
+    asked = questions()
+    with stages.open_log(where, stages.start(where, "Searcher")) as log:
+        log.memory.search(asked[0])  # makes the index of words
+        widest = [_widest(log, each) for each in asked]
+        db = log.store.db()
+        bare = (
+            f"SELECT rowid, bm25({word_index.TABLE}, {word_index.WEIGHED}) AS score FROM {word_index.TABLE}"
+            f" WHERE {word_index.TABLE} MATCH ? ORDER BY score LIMIT ?"
+        )
+
+        def ours() -> None:
+            for each in asked:
+                log.memory.search(each)
+
+        def floor() -> None:
+            for expression in widest:
+                db.execute(bare, (expression, LIMIT)).fetchall()
+
+        one, other = took_in_turn(stage.size.rounds, partial(took_here, ours), partial(took_here, floor))
+    what = f"`mem search` at {stage.size.nodes:,} nodes, {len(asked)} questions, CPU"
+    return [Figure(what, "a bare FTS5 query on the same table", one.cpu, other.cpu, 3, "ms")]
+
+
+def _widest(log: Log, question: str) -> str:
+    """The last expression that a search puts to FTS5: the narrower ones found too little."""
+    with mock.patch.object(search, "_best", wraps=search._best) as best:
+        log.memory.search(question)
+    return str(best.call_args.args[1])
+
+
+def archive(stage: Stage) -> list[Figure]:
+    """An archive pass over a memory in which all has decayed, and all lines read and written once."""
+    count = stage.size.nodes
+    where = nodes.memory(stage, f"memory-to-archive-{count}", count, project=False)
+    caller = stages.start(where, "Archivist")
+    lines = os.path.join(stage.folder, "nodes.jsonl")
+    with stages.open_log(where, caller) as log, open(lines, "wb") as file:
+        for (body,) in log.store.db().execute("SELECT body FROM line WHERE kind = 'node' ORDER BY body"):
+            file.write(body.encode() + b"\n")
+    copies = _copies(where)
+
+    def ours() -> Took:
+        copy = next(copies)
+        with gitmem.open(copy, session=caller, now=lambda: stages.now() + LATER) as log:
+            log.store.db()
+            before = _commits(stage, copy)
+            took = took_here(log.memory.archive)
+            (archived,) = log.store.db().execute("SELECT count(*) FROM node WHERE state = 2").fetchone()
+        assert (archived, _commits(stage, copy)) == (count, before + 1)
+        shutil.rmtree(copy)
+        return took
+
+    def floor() -> Took:
+        return took_here(partial(_mark_all, lines, lines + "-archived"))
+
+    one, other = took_in_turn(_few(stage), ours, floor)
+    what, base = f"archive pass over {count:,} nodes, one commit", "reading and writing their lines, fsynced"
+    return [
+        Figure(f"{what}, CPU", base, one.cpu, other.cpu, 3, "ms"),
+        Figure(f"{what}, wall", base, one.wall, other.wall, None, "ms"),
+    ]
+
+
+def _mark_all(source: str, target: str) -> None:
+    """What a store in one file of JSON lines must do at least, without looking at what it reads."""
+    with open(source, "rb") as file:
+        records = [json.loads(line) for line in file]
+    with open(target, "wb") as file:
+        for record in records:
+            record["archived"] = True
+            file.write(_dumped(record) + b"\n")
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def creates(stage: Stage) -> list[Figure]:
+    """Many nodes in one call, and their lines made by hand and appended to a file."""
+    count = stage.size.batch
+    where = nodes.memory(stage, "memory-to-fill", stage.size.few_nodes)
+    caller = stages.start(where, "Creator")
+    given = list(nodes.nodes(count, seed=4))
+    copies = _copies(where)
+    path = os.path.join(stage.folder, "appended.jsonl")
+    with stages.open_log(where, caller) as log:
+        sender = {
+            "sender_identity": stages.identity("Creator"),
+            "sender_session": caller,
+            "sender_name": "Creator",
+        }
+        same = dict(zip(("head", "branch"), log.store.head(), strict=True)) | sender
+    made: dict[str, list[bytes]] = {}
+
+    def ours() -> Took:
+        copy = next(copies)
+        with stages.open_log(copy, caller) as log:
+            log.store.db()
+            took = took_here(
+                lambda: made.update(ours=[each.line for each in log.memory.append_many(given).nodes])
+            )
+            (found,) = log.store.db().execute("SELECT count(*) FROM node").fetchone()
+        assert found == count + stage.size.few_nodes, f"{found} nodes are in the memory"
+        shutil.rmtree(copy)
+        return took
+
+    def by_hand() -> None:
+        made["hand"] = [_by_hand(each, same) for each in given]
+        _append(path, made["hand"])
+
+    one, other = took_in_turn(_few(stage), ours, partial(took_here, by_hand))
+    sizes = {name: sum(map(len, lines)) for name, lines in made.items()}
+    assert abs(sizes["ours"] - sizes["hand"]) < sizes["ours"] // 1_000, f"the lines are not the same: {sizes}"
+    bare = statistics.median(wall(partial(_append, path, made["ours"])) for _ in range(_few(stage)))
+    what, floor = (
+        f"{count:,} creates in a batch",
+        "the same lines made with `json` and appended to a file, fsynced once",
+    )
+    return [
+        Figure(f"{what}, wall", floor, one.wall, other.wall, 4, "ms"),
+        Figure(f"{what}, CPU", floor, one.cpu, other.cpu, None, "ms"),
+        Figure(f"{what}, wall", "the bytes alone appended to a file, fsynced once", one.wall, bare, None, "ms"),
+    ]  # fmt: skip
+
+
+def _by_hand(given: Mapping[str, object], same: Mapping[str, object]) -> bytes:
+    """The line of a node, checked by nobody."""
+    seconds, micros = divmod(time.time_ns() // 1000, 1_000_000)
+    fields = {
+        "at": time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)) + f".{micros:06}Z",
+        "kind": "node",
+        "schema_version": "A2A.V1",
+        "id": "mem-" + os.urandom(6).hex(),
+        "type": given["type"],
+        "lifecycle": given["lifecycle"],
+        "content": given["content"],
+        "priority": given.get("priority"),
+        "tags": given.get("tags"),
+        "wu_id": given["wu"],
+        "session_id": same["sender_session"],
+        "paths": given.get("paths"),
+        **same,
+    }
+    return _dumped({name: value for name, value in fields.items() if value})
+
+
+def _dumped(record: Mapping[str, object]) -> bytes:
+    return json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def _append(path: str, lines: Sequence[bytes]) -> None:
+    with open(path, "ab") as file:
+        file.writelines(line + b"\n" for line in lines)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _copies(where: str) -> Iterator[str]:
+    """Copies of a repository that a measure changes."""
+    for number in count_up():
+        copy = f"{where}-{number}"
+        shutil.copytree(where, copy)
+        yield copy
+
+
+def _commits(stage: Stage, where: str) -> int:
+    return int(stage.git(where, "rev-list", "--count", ref.LOG_REF))
+
+
+def _few(stage: Stage) -> int:
+    """Rounds of what takes seconds."""
+    return max(1, stage.size.rounds // 5)

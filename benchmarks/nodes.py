@@ -1,0 +1,121 @@
+"""Memories of any size: repositories whose files go on changing while agents write nodes down."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Iterator, Mapping
+from functools import cache
+from itertools import islice
+
+import gitmem
+
+from . import stage as stages
+from .stage import Stage
+
+WU = "WU-1"
+OTHERS = 100  # further work units
+FILES = 50
+PORTIONS = 20  # in which nodes are written; after each of them a file of the project changes
+VOCABULARY = 5_000
+TYPES = {"discovery": 5, "note": 2, "checkpoint": 2, "summary": 1}
+PRIORITIES = [None, None, "P0", "P1", "P2", "P3"]
+TAGS = ["pitfall", "decision", "convention", "bug", "idea"]
+SMALL = ["the", "of", "a", "to", "in", "is", "and", "it", "for", "with", "that", "this", "be", "on", "not"]
+SYLLABLE = (("b", "br", "d", "f", "g", "k", "l", "m", "p", "pr", "s", "st", "t", "v"), "aeiou", "klmnrtvz")
+
+
+@cache
+def vocabulary() -> list[str]:
+    """Made-up words of two and three syllables, the most common first; every tenth is a name in snake_case."""
+    dice = random.Random(41)
+    found: dict[str, None] = {}
+    while len(found) < VOCABULARY:
+        parts = ["".join(map(dice.choice, SYLLABLE)) for _ in range(dice.choice((2, 2, 3)))]
+        found[("_" if len(found) % 10 == 9 else "").join(parts)] = None
+    return list(found)
+
+
+@cache
+def _weights() -> list[float]:
+    """How often each word is said: as in prose, the inverse of its place."""
+    total = 0.0
+    return [total := total + 1 / (place + 10) for place in range(VOCABULARY)]
+
+
+def content(dice: random.Random) -> str:
+    """60 to 300 bytes in a few lines at most; one word in three is a small one."""
+    wanted = dice.randint(60, 290)
+    words: list[str] = []
+    size = 0
+    while size < wanted:
+        some = [*dice.choices(vocabulary(), cum_weights=_weights(), k=2), dice.choice(SMALL)]
+        words += some
+        size += sum(map(len, some)) + 3
+    text = " ".join(words)[: wanted + 10].rstrip()
+    return text.replace(" ", "\n", dice.choice((0, 0, 0, 1)))
+
+
+def nodes(count: int, *, project: bool = True, seed: int = 3) -> Iterator[Mapping[str, object]]:
+    """What `append_many` takes: of ten nodes one belongs to `WU`, one to the project, the rest to other work units."""
+    dice = random.Random(seed)
+    types, weights = list(TYPES), list(TYPES.values())
+    for number in range(count):
+        found: dict[str, object] = {
+            "content": content(dice),
+            "type": dice.choices(types, weights)[0],
+            "lifecycle": "wu",
+            "wu": f"WU-{dice.randint(2, OTHERS + 1)}",
+        }
+        if number % 10 == 0:
+            found["wu"] = WU
+        elif number % 10 == 1 and project:
+            found["lifecycle"] = "project"
+        if number % 10 == dice.randint(0, 9):
+            found["paths"] = [file(dice.randrange(FILES))]
+        if dice.random() < 0.3:
+            found["tags"] = [dice.choice(TAGS)]
+        priority = dice.choice(PRIORITIES)
+        yield {**found, "priority": priority} if priority else found
+
+
+def file(number: int) -> str:
+    return f"part{number % 5}/file{number}.py"
+
+
+def memory(stage: Stage, name: str, count: int, *, project: bool = True) -> str:
+    """A repository with so many nodes of the last two months, its index up to date. Made once for each name."""
+    where = os.path.join(stage.folder, name)
+    if os.path.isdir(where):
+        return where
+    stage.repository(name)
+    for number in range(FILES):
+        _change(stage, where, number, "the first form")
+    _commit(stage, where, "Add the files")
+    caller = stages.start(where, "Writer")
+    every = nodes(count, project=project)
+    span = stages.now() - stages.START
+    for portion in range(PORTIONS):
+        at = stages.START + span * portion // PORTIONS
+        share = count * (portion + 1) // PORTIONS - count * portion // PORTIONS
+        # Each portion in a log that is opened anew: the one that begins a log has its index in memory.
+        with gitmem.open(where, session=caller, now=lambda at=at: at) as log:
+            log.memory.append_many(islice(every, share))
+        _change(stage, where, portion, f"form {portion}")
+        _commit(stage, where, f"Change {file(portion)}")
+    with gitmem.open(where, session=caller) as log:
+        (found,) = log.store.db().execute("SELECT count(*) FROM node").fetchone()
+    assert found == count, f"{found} nodes are in the memory"
+    return where
+
+
+def _change(stage: Stage, where: str, number: int, text: str) -> None:
+    path = os.path.join(where, file(number))
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w", encoding="utf-8") as stream:
+        stream.write(f"# {file(number)}: {text}\n")
+
+
+def _commit(stage: Stage, where: str, message: str) -> None:
+    stage.git(where, "add", "--all")
+    stage.git(where, "commit", "--quiet", "-m", message)
