@@ -103,6 +103,9 @@ def memory(stage: Stage, name: str, count: int, *, project: bool = True) -> str:
             log.memory.append_many(islice(every, share))
         _change(stage, where, portion, f"form {portion}")
         _commit(stage, where, f"Change {file(portion)}")
+    for number in range(0, FILES, 2):  # so that also among the youngest nodes some are stale
+        _change(stage, where, number, "the last form")
+    _commit(stage, where, "Change every other file")
     with gitmem.open(where, session=caller) as log:
         (found,) = log.store.db().execute("SELECT count(*) FROM node").fetchone()
     assert found == count, f"{found} nodes are in the memory"

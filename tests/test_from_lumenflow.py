@@ -169,15 +169,15 @@ def test_archived_nodes_are_hidden_unless_asked_for(memory: Memory, cli: Cli) ->
     assert [node.id for node in memory.by_wu("WU-1")] == [kept]
     assert [node.id for node in memory.ready("WU-1").nodes] == [kept]
     every = memory.load(include_archived=True)
-    assert {node.id for node in every} == {kept, archived}
-    assert {node.id for node in memory.by_wu("WU-1", include_archived=True)} == {kept, archived}
+    assert {node.id for node in every} == {kept, archived, deleted}
+    assert {node.id for node in memory.by_wu("WU-1", include_archived=True)} == {kept, archived, deleted}
     assert [node.id for node in memory.load(status="deleted")] == [deleted]
     assert archived in {node.id for node in memory.ready("WU-1", include_archived=True).nodes}
     assert [node.id for node in every if memory.is_archived(node)] == [archived]
     shown = cli("mem", "list", "--status", "archived", "--json")
     assert [node["id"] for node in shown["nodes"]] == [archived]
-    assert len(cli("mem", "list", "--include-archived", "--json")["nodes"]) == 2
-    assert len(cli("mem", "list", "--wu", "WU-1", "--include-archived", "--json")["nodes"]) == 2
+    assert len(cli("mem", "list", "--include-archived", "--json")["nodes"]) == 3
+    assert len(cli("mem", "list", "--wu", "WU-1", "--include-archived", "--json")["nodes"]) == 3
     assert archived in str(cli("mem", "ready", "--include-archived", "--json")["nodes"])
 
 

@@ -45,7 +45,9 @@ Meta = Annotated[
     list[str] | None,
     typer.Option("--meta", metavar="KEY=VALUE", help="Further data; VALUE is JSON or text. May be repeated."),
 ]
-Archived = Annotated[bool, typer.Option("--include-archived", help="Archived nodes, too.")]
+Archived = Annotated[
+    bool, typer.Option("--include-archived", help="What is hidden, too: archived and deleted nodes.")
+]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")]
 HalfLife = Annotated[
     str | None, typer.Option("--half-life", metavar="30d", help="How quickly nodes decay; 30d.")

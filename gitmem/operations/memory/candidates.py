@@ -10,7 +10,7 @@ from ..quoting import command
 from ..story import cut, harmless
 from . import anchors, decay, stored
 from .block import Piece, said
-from .view import HIDDEN
+from .view import HIDDEN, covered
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,10 +27,7 @@ NAME_MAX = 60  # characters of a writer's name
 ROUNDS = 3  # of looking for nodes that come before stale ones
 SPARE = 4  # how many times as many rows as the budget can hold are looked at for that
 
-SEEN = (
-    f"n.state < {HIDDEN} AND n.state = 0 AND (n.summarized_into IS NULL OR n.summarized_into = n.id OR NOT EXISTS"
-    f" (SELECT 1 FROM node s WHERE s.id = n.summarized_into AND s.state < {HIDDEN}))"
-)
+SEEN = f"n.state < {HIDDEN} AND n.state = 0 AND (n.summarized_into IS NULL OR NOT {covered('n')})"
 _WANTED = f"n.id IS NOT :without AND {SEEN}"
 _PROJECT = "n.lifecycle = 'project' AND (:lane IS NULL OR n.lane IS NULL OR n.lane = :lane)"
 # A node is in the first section that takes it.

@@ -11,7 +11,7 @@ from . import archive, retention, writing
 from .archive import Archived, count, typed
 from .decay import HALF_LIFE_MICROS, THRESHOLD, checked
 from .retention import Breakdown, Rules
-from .view import DELETED
+from .view import DELETED, covered
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ def _removed(db: sqlite3.Connection, rules: Rules, found: Cleaned) -> dict[str, 
     """Reason → the ids that are removed for it."""
     reasons: dict[str, list[str]] = {}
     rows = db.execute(
-        "SELECT id, type, lifecycle, session_id, summarized_into, created FROM node WHERE state < ?"
+        f"SELECT id, type, lifecycle, session_id, {covered('n')}, created FROM node n WHERE state < ?"
         " ORDER BY created, id",
         (DELETED,),
     )

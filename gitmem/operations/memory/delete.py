@@ -8,6 +8,7 @@ from ..quoting import command
 from . import known, stored, writing
 from .archive import count, typed
 from .listing import Filter, chosen
+from .view import DELETED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -98,7 +99,9 @@ def _fitting(store: Store, tags: Sequence[str], older_than: int | None, wu: str 
             )
         before = store.now() - older_than
     wanted = Filter(tags=tags, before=before, wu=wu, include_archived=True)
-    return chosen(store.db(), wanted)
+    db = store.db()
+    gone = {id for (id,) in db.execute("SELECT id FROM node WHERE state = ?", (DELETED,))}
+    return [id for id in chosen(db, wanted) if id not in gone]
 
 
 def _kept_for_long(store: Store, ids: Sequence[str]) -> list[str]:

@@ -7,7 +7,7 @@ from ..outcome import Outcome
 from ..quoting import command
 from ..story import harmless
 from . import anchors, stored, values
-from .view import DELETED, HIDDEN
+from .view import HIDDEN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -58,6 +58,7 @@ class Filter:
         path: From the root of the work tree: nodes about it, about something below it, or about a folder
             above it.
         status: active, closed, archived or deleted; hidden nodes with it.
+        include_archived: What is hidden otherwise, too: archived nodes and deleted ones.
         since, before: Microseconds since the epoch, of when a node was last said, and of when it was created.
 
     Raises: UsageError for a word that is none of the known ones.
@@ -111,7 +112,7 @@ class Filter:
             self._add("n.state = ?", values.STATUSES.index(word))
         else:
             # Written out, not given: only so does SQLite see that the indexes of what is not hidden will do.
-            self._add(f"n.state < {DELETED if include_archived else HIDDEN}")
+            self._add("1" if include_archived else f"n.state < {HIDDEN}")
 
     def _add(self, condition: str, *given: object) -> None:
         self._conditions.append(condition)

@@ -6,7 +6,7 @@ from ..outcome import Outcome
 from ..quoting import command
 from . import stored, values
 from .circles import circles
-from .view import DELETED, HIDDEN
+from .view import DELETED, HIDDEN, covered
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -58,7 +58,9 @@ def ready(store: Store, wu: str, *, include_archived: bool = False) -> Ready:
     wu = values.work_unit(wu)
     db = store.db()
     hidden = DELETED if include_archived else HIDDEN
-    rows = db.execute("SELECT id FROM node WHERE wu_id = ? AND state < ?", (wu, hidden))
+    rows = db.execute(
+        f"SELECT id FROM node n WHERE wu_id = ? AND state < ? AND NOT {covered('n')}", (wu, hidden)
+    )
     nodes = [node for node in stored.load(db, [id for (id,) in rows]) if _is_open(node, include_archived)]
     nodes.sort(key=_order)
     by = blockers(db, nodes)
@@ -73,7 +75,7 @@ def ready(store: Store, wu: str, *, include_archived: bool = False) -> Ready:
 
 
 def _is_open(node: Node, include_archived: bool) -> bool:
-    if node.closed or node.deleted or node.summarized_into or node.lifecycle == "ephemeral":
+    if node.closed or node.deleted or node.lifecycle == "ephemeral":
         return False
     return include_archived or not node.archived
 
@@ -102,7 +104,7 @@ def blockers(db: sqlite3.Connection, nodes: Iterable[Node]) -> dict[str, list[st
 def blocks(db: sqlite3.Connection, id: str) -> bool:
     """Whether a node can block others: it is here, neither closed nor hidden, and no summary has what it says."""
     row = db.execute(
-        "SELECT 1 FROM node WHERE id = ? AND state = 0 AND summarized_into IS NULL", (id,)
+        f"SELECT 1 FROM node n WHERE id = ? AND state = 0 AND NOT {covered('n')}", (id,)
     ).fetchone()
     return row is not None
 

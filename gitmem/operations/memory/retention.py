@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
 
-    Row = tuple[str, str, str, str | None, str | None, int]
+    Row = tuple[str, str, str, str | None, bool, int]
 
 
 class Breakdown(Outcome):

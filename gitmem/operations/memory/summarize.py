@@ -13,7 +13,7 @@ from ..outcome import Outcome, plain
 from ..quoting import command
 from ..story import cut, harmless
 from . import anchors, known, stored, values, writing
-from .view import HIDDEN
+from .view import HIDDEN, covered
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,7 +34,6 @@ LINE_MAX = 200  # characters of each node
 SOURCES_MAX = 2_000  # nodes in one summary: their ids stand in its line
 CONTENT_MAX = 64 * 1024  # bytes of one node
 RESERVE = 400  # bytes for the head, and for the count of what is left
-DELETED = 3  # among `fold.STATUSES`
 
 
 class Summarized(Outcome):
@@ -137,18 +136,10 @@ def _sources(db: sqlite3.Connection, wu: str) -> list[Node]:
     types = ", ".join(f"'{type}'" for type, _ in GROUPS)
     rows = db.execute(
         f"SELECT n.id FROM node n WHERE n.wu_id = ? AND n.state < {HIDDEN} AND n.type IN ({types})"
-        f" AND n.lifecycle != 'ephemeral' AND {is_open('n')} ORDER BY n.created, n.id",
+        f" AND n.lifecycle != 'ephemeral' AND NOT {covered('n')} ORDER BY n.created, n.id",
         (wu,),
     )
     return stored.load(db, [id for (id,) in rows])
-
-
-def is_open(node: str) -> str:
-    """The SQL condition that no summary covers a row of `node`: a deleted summary covers nothing."""
-    return (
-        f"({node}.summarized_into IS NULL OR EXISTS (SELECT 1 FROM node s"
-        f" WHERE s.id = {node}.summarized_into AND s.state = {DELETED}))"
-    )
 
 
 def _id(db: sqlite3.Connection, wu: str, names: Sequence[str], text: str) -> str:

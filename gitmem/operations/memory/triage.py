@@ -12,7 +12,7 @@ from ..outcome import Outcome, plain
 from ..quoting import command
 from ..story import cut, harmless
 from . import anchors, known, nodes, stored, values, writing
-from .summarize import is_open
+from .view import covered
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def listing(
     order = "ORDER BY coalesce(n.priority, 'P9'), n.created, n.id"
     which = "" if stale else " AND n.type = 'discovery'"
     rows = db.execute(
-        f"SELECT n.id FROM node n WHERE n.state = 0 AND {is_open('n')}{where}{which} AND (n.type = 'discovery'"
+        f"SELECT n.id FROM node n WHERE n.state = 0 AND NOT {covered('n')}{where}{which} AND (n.type = 'discovery'"
         f" OR EXISTS (SELECT 1 FROM anchor a WHERE a.id = n.id)) {order}",
         given,
     )

@@ -43,6 +43,11 @@ DDL = (
 )  # fmt: skip
 
 
+def covered(node: str) -> str:
+    """The SQL condition that a summary has what a row of `node` says: one that is here, and not deleted."""
+    return f"EXISTS (SELECT 1 FROM node s WHERE s.id = {node}.summarized_into AND s.id <> {node}.id AND s.state < {DELETED})"
+
+
 def add(db: sqlite3.Connection, rows: Sequence[Row]) -> None:
     """Take in lines of the memory, in whatever order they arrive."""
     from . import rows as room

