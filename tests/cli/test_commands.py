@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from gitmem import records
+
 from .conftest import Run
 
 Start = Callable[..., str]
@@ -301,7 +303,7 @@ def test_schemas_are_json_schema(run: Run, tmp_path: Path) -> None:
     """One of a kind, or all by kind."""
     one = run("schema", "signal", cwd=tmp_path)
     assert "message" in json.loads(one.out)["properties"]
-    assert set(json.loads(run("schema", cwd=tmp_path).out)) == {"signal", "receipt", "session", "name"}
+    assert set(json.loads(run("schema", cwd=tmp_path).out)) == set(records.KINDS)
     assert run("schema", "nonsense", cwd=tmp_path).status == 2
 
 

@@ -150,23 +150,25 @@ def _best(
 ) -> Iterator[tuple[Row, Node, str | None]]:
     """The best rows with their nodes, unordered, and what is said of those that are stale.
 
-    A stale node falls behind younger ones, so for each of them another one is looked at.
+    A stale node falls behind younger ones, so for each that may be stale another one is looked at. Git is
+    asked once for all of them.
     """
     start, wanted = 0, most
+    nodes: list[Node] = []
     for _ in range(ROUNDS):
-        some = rows[start : start + wanted]
-        nodes = stored.load(store.db(), [row.id for row in some])
-        stale = anchors.stale(store, nodes)
-        by_id = {row.id: row for row in some}
-        for node in nodes:
-            row, words = by_id[node.id], stale.get(node.id)
-            if words:
-                row.value -= decay.stale_age(half_life)
-            yield row, node, words
+        some = stored.load(store.db(), [row.id for row in rows[start : start + wanted]])
+        nodes += some
         start += wanted
-        wanted = len(stale)
+        wanted = sum(1 for node in some if node.paths)
         if not wanted or start >= len(rows):
-            return
+            break
+    by_id = {row.id: row for row in rows[:start]}
+    stale = anchors.stale(store, nodes)
+    for node in nodes:
+        row, words = by_id[node.id], stale.get(node.id)
+        if words:
+            row.value -= decay.stale_age(half_life)
+        yield row, node, words
 
 
 def piece(section: str, node: Node, value: int, stale: str | None) -> Piece:

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
     from ...index.schema import Row
 
-_PUT = "INSERT OR REPLACE INTO node VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_NEW = "INSERT INTO node VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_PUT = _NEW.replace("INSERT", "INSERT OR REPLACE")
 
 
 def add(db: sqlite3.Connection, rows: Sequence[Row]) -> None:
@@ -46,7 +47,7 @@ def _add_nodes(db: sqlite3.Connection, rows: Sequence[Row]) -> set[str]:
         else:
             known.add(id)
             fresh.append((row, Node(row.record, row.line)))
-    db.executemany(_PUT, [_values(node, row.id, 0) for row, node in fresh])
+    db.executemany(_NEW, [_values(node, row.id, 0) for row, node in fresh])
     _add_words(db, [node for _, node in fresh])
     return again
 

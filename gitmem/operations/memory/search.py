@@ -18,7 +18,7 @@ from .snippet import snippet
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from typing import Any
 
     from ..caller import Caller
@@ -150,6 +150,8 @@ def _recall(
     by_decay: bool = False,
     **filters: object,
 ) -> tuple[list[Hit], bool]:
+    from itertools import islice
+
     decay.checked(half_life)
     if not 0 < limit <= LIMIT_MAX:
         raise UsageError(f"The limit must be 1 to {LIMIT_MAX}, not {limit}.", code="bad-number")
@@ -170,11 +172,9 @@ def _recall(
         score = decay.of(touched, count, priority, now=now, half_life=half_life)
         candidates.append(_Candidate(id, tier, -rank, touched, score, weight))
     candidates.sort(key=_Candidate.order)
-    shown = _load(store, candidates[:limit], question, weight)
-    if any(hit.stale for _, hit in shown):  # what is stale steps back, perhaps behind those that follow
-        shown += _load(store, candidates[limit : 2 * limit], question, weight)
-        shown.sort(key=lambda each: each[0].order())
-    return [hit for _, hit in shown[:limit]], len(candidates) > limit
+    # What is stale steps back, perhaps behind some that follow.
+    hits = _load(store, candidates[: 2 * limit], question, weight)
+    return list(islice(hits, limit)), len(candidates) > limit
 
 
 def _ask(store: Store, question: Question, wanted: Filter, limit: int, most: int) -> list[Row]:
@@ -242,23 +242,18 @@ def _best(db: sqlite3.Connection, expression: str, wanted: Filter, most: int) ->
     return db.execute(asked % matching, (expression, *wanted.values, most)).fetchall()
 
 
-def _load(
-    store: Store, candidates: Iterable[_Candidate], question: Question, weight: float
-) -> list[tuple[_Candidate, Hit]]:
+def _load(store: Store, candidates: Iterable[_Candidate], question: Question, weight: float) -> Iterator[Hit]:
     """Hits from candidates, in their order but for the stale ones, which go down."""
     by_id = {each.id: each for each in candidates}
-    nodes = stored.load(store.db(), by_id)
-    stale = anchors.stale(store, [node for node in nodes if node.paths])
-    found = []
-    for node in nodes:
-        candidate = by_id[node.id]
-        if node.id in stale:
-            candidate.weigh(candidate.decay * decay.STALE, weight)
-        hit = Hit(candidate, node, *snippet(node.content, question))
-        hit.stale = stale.get(node.id)
-        found.append((candidate, hit))
-    found.sort(key=lambda each: each[0].order())
-    return found
+    nodes = {node.id: node for node in stored.load(store.db(), by_id)}
+    stale = anchors.stale(store, [node for node in nodes.values() if node.paths])
+    for id in stale:
+        by_id[id].weigh(by_id[id].decay * decay.STALE, weight)
+    for candidate in sorted(by_id.values(), key=_Candidate.order):
+        if candidate.id in nodes:
+            hit = Hit(candidate, nodes[candidate.id], *snippet(nodes[candidate.id].content, question))
+            hit.stale = stale.get(candidate.id)
+            yield hit
 
 
 def _next(found: Found, limit: int, options: dict[str, object]) -> list[str]:

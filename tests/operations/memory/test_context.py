@@ -299,7 +299,7 @@ def test_where_stale_ones_fall_back_younger_ones_are_looked_for(
 ) -> None:
     monkeypatch.setattr(candidates, "FEWEST", 1)
     for number in range(30):
-        raw(desk.store, "node", id=f"mem-{number:04}", wu_id=WU, at=START + number, content="c")
+        raw(desk.store, "node", id=f"mem-{number:04}", wu_id=WU, at=START + number, content="c", paths=["x"])
     behind = {f"mem-{number:04}" for number in range(20, 30)}
     monkeypatch.setattr(anchors, "stale",
                         lambda store, nodes: {each.id: "stale (x)" for each in nodes if each.id in behind})  # fmt: skip
