@@ -34,7 +34,7 @@ def checkpoint(
     allow_secret: AllowSecret = False,
     quiet: Quiet = False,
 ) -> int:
-    """Write down how far the work is, with git's diff stat, for whoever goes on: `gitmem mem recover` shows it."""
+    """Write down how far the work is. Git's diff stat goes with it, and `gitmem mem recover` shows it to whoever goes on."""
     from gitmem.operations.memory import checkpoint as operation
 
     created = operation.checkpoint(

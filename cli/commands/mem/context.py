@@ -37,7 +37,7 @@ def context(
     track_access: TrackAccess = False,
     as_of: AsOf = None,
 ) -> int:
-    """Print what the memory has on a work unit, best first, for a prompt. An empty memory prints nothing."""
+    """What the memory has on a work unit. Best first and within a budget, for a prompt; an empty memory prints nothing."""
     from gitmem.operations.memory import context as operation
 
     found = operation.of_any_time(
@@ -64,7 +64,7 @@ def recover(
     max_size: MaxSize = None,
     no_roster: NoRoster = False,
 ) -> int:
-    """Print what you need to go on: who you are, the last checkpoint, what happened since, and the context."""
+    """What you need to go on after a compaction. Who you are, the last checkpoint, what happened since, and the context."""
     from gitmem.operations.memory import recover as operation
     from gitmem.operations.memory.context import MAX_SIZE
 
@@ -94,7 +94,7 @@ def profile(
     limit: Annotated[str | None, typer.Option("--limit", metavar="N", help="Nodes at most; 20.")] = None,
     tag: Tag = None,
 ) -> int:
-    """Show what holds for the whole project, the youngest first, and how often each tag is used."""
+    """What holds for the whole project. The youngest first, and how often each tag is used."""
     from gitmem.operations.memory import profile as operation
 
     found = operation.profile(at.store(), limit=number("--limit", limit, operation.LIMIT), tag=tag)

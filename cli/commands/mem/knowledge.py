@@ -42,7 +42,7 @@ def promote(
     dry_run: DryRun = False,
     allow_secret: AllowSecret = False,
 ) -> int:
-    """Make project knowledge of a node, or of the summaries of a work unit. Twice is as good as once."""
+    """Make project knowledge of nodes. One node, or the summaries of a work unit; twice is as good as once."""
     from gitmem.operations.memory import promote as operation
 
     if id is not None and node is not None and id != node:
@@ -74,7 +74,7 @@ def summarize(
     dry_run: DryRun = False,
     allow_secret: AllowSecret = False,
 ) -> int:
-    """Sum up what a work unit has that no summary covers yet: one node, and a mark on each that it covers."""
+    """Sum up a work unit in one node. It takes what no summary covers yet, and marks each node that it covers."""
     from gitmem.operations.memory import summarize as operation
 
     unit = wu if wu is not None else at.caller().wu_id
@@ -122,7 +122,7 @@ def triage(
     ] = None,
     reason: Reason = None,
 ) -> int:
-    """Show open discoveries and what the code has outgrown; make a work unit of one, or put it away."""
+    """Open discoveries, and what the code outgrew. Make a work unit of one, or put it away."""
     given = {"--tag": tag, "--limit": limit, "--lane": lane, "--title": title, "--reason": reason, "--wu": wu}
     named = ids or []
     if action not in ACTIONS or (action == "list" and named):
@@ -207,7 +207,7 @@ def index(
     ] = None,
     dry_run: DryRun = False,
 ) -> int:
-    """Remember what README.md, AGENTS.md, pyproject.toml and their like say, one node for each file that changed."""
+    """Remember README, AGENTS.md and their like. One node a file, written anew where the file has changed."""
     from gitmem.operations.memory import sources as operation
 
     given = []

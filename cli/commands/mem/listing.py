@@ -31,7 +31,7 @@ Where = Annotated[
 
 
 def show(at: Surroundings, id: NodeId, half_life_: HalfLife = None) -> int:
-    """One node, whole: what it says, what it hangs together with, what became of it and by whom."""
+    """One node whole. What it says, what it hangs together with, what became of it and by whom."""
     from gitmem.operations.memory import showing
 
     found = showing.show(at.store(), id, half_life=half_life(half_life_))
@@ -83,7 +83,7 @@ def ready(
     ] = None,
     include_archived: Archived = False,
 ) -> int:
-    """What can be taken up in a work unit, the most important first, and what waits for what."""
+    """What can be taken up, and what waits. Of a work unit, the most important first."""
     from gitmem.errors import UsageError
     from gitmem.operations.memory import ready as operation
 

@@ -55,7 +55,7 @@ def create(
     allow_secret: AllowSecret = False,
     quiet: Quiet = False,
 ) -> int:
-    """Write something down: a discovery, a bug, an idea, a decision. Work unit and session are your session's."""
+    """Write down a finding, a bug or a decision. Work unit and session are those of your session."""
     from gitmem.operations.memory import nodes
 
     options: dict[str, object] = {
@@ -115,7 +115,7 @@ def update(
     ] = None,
     allow_secret: AllowSecret = False,
 ) -> int:
-    """Change nodes, field by field; who changes another field elsewhere at the same time loses nothing."""
+    """Change nodes, field by field. Who changes another field elsewhere at the same time loses nothing."""
     from gitmem.operations.memory import nodes, values
 
     options: dict[str, object] = {

@@ -34,7 +34,7 @@ def search(
     ] = False,
     track_access: TrackAccess = False,
 ) -> int:
-    """Find nodes by their words, the best match first. Nothing found is an answer, too: exit 0."""
+    """Find nodes by their words. The best match comes first. Nothing found is an answer, too: exit 0."""
     from gitmem.operations.memory import search as operation
 
     found = operation.search(

@@ -24,7 +24,7 @@ def archive(
     half_life_: HalfLife = None,
     dry_run: DryRun = False,
 ) -> int:
-    """Archive what has decayed: it is then only shown with --include-archived. Project nodes are protected."""
+    """Archive what has decayed. It is then only shown with --include-archived. Project nodes are protected."""
     from gitmem.operations.memory import archive as operation
 
     archived = operation.archive(
@@ -48,7 +48,7 @@ def cleanup(
     half_life_: HalfLife = None,
     dry_run: DryRun = False,
 ) -> int:
-    """Delete what has had its time: ephemeral nodes, what a summary has, and what the options name."""
+    """Delete what has had its time. Ephemeral nodes, what a summary has, and what the options name."""
     from gitmem.operations.memory import cleanup as operation
 
     cleaned = operation.cleanup(
@@ -72,7 +72,7 @@ def delete(
     reason: Reason = None,
     dry_run: DryRun = False,
 ) -> int:
-    """Delete nodes by id, or all that fit the filters; `update ID --clear deleted` brings them back."""
+    """Delete nodes, by id or by filters. `gitmem mem update ID --clear deleted` brings them back."""
     from gitmem.operations.memory import delete as operation
 
     deleted = operation.delete(
@@ -89,7 +89,7 @@ def access(
     record: Annotated[bool, typer.Option("--record", help="Count one more reading of each.")] = False,
     half_life_: HalfLife = None,
 ) -> int:
-    """How often nodes were read, and how much they matter by that and by their age."""
+    """How often nodes were read. And how much they matter by that and by their age."""
     from gitmem.operations.memory import access as operation
 
     life = half_life(half_life_)
