@@ -544,7 +544,7 @@ def test_profile(memory: Memory, cli: Cli, clock: Clock) -> None:
     assert memory.DEFAULT_PROFILE_LIMIT == len(found.nodes) == 20
     assert (found.total, found.by_tag) == (25, {"pattern": 13, "decision": 12})
     assert "## Project Profile" in found.block
-    assert re.search(r"^- \[mem-\w{12}\] \(2026-10-26, \w+\): rule 24", found.block, re.MULTILINE)
+    assert re.search(r"^- \[mem-\w{12}\] \(2026-10-26, \w+, pattern\): rule 24", found.block, re.MULTILINE)
     assert len(memory.profile(tag="decision", limit=10).nodes) == 10
     assert "## Project Profile" in cli("mem", "profile", "--tag", "decision", "--limit", "10")
     assert "totalProjectNodes" in json.dumps(cli("mem", "profile", "--json"))

@@ -129,7 +129,7 @@ def story(found: Chapter) -> list[str]:
 
 
 def _id_of(entry: Mapping[str, object]) -> str:
-    return harmless(str(entry.get("signal_id") or entry.get("session_id") or ""), keep="")
+    return harmless(str(entry.get("signal_id") or entry.get("id") or entry.get("session_id") or ""), keep="")
 
 
 def one(found: One) -> list[str]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from .. import records
+from ..errors import UsageError
 from ..log.ref import LOG_REF, lookup
+from ..records.ids import is_id
 from . import known_ids, presence, story, threads
 from .outcome import Outcome
 from .quoting import command
@@ -52,9 +54,9 @@ def log(
     from_: str | None = None,
     receipts: bool = False,
 ) -> Chapter:
-    """The last `n` signals and sessions, oldest first; with `receipts`, those too."""
+    """The last `n` signals, sessions and nodes of the memory, oldest first; with `receipts`, those too."""
     db = store.db()
-    kinds = ["signal"] if wu or thread or from_ else ["signal", "session"]
+    kinds = ["signal"] if thread else ["signal", "node"] if wu or from_ else ["signal", "session", "node"]
     kinds += ["receipt"] if receipts else []
     marks = ", ".join("?" * len(kinds))
     where, values = [f"l.kind IN ({marks})"], list(kinds)
@@ -100,6 +102,13 @@ def log(
 def show(store: Store, id: str) -> One:
     """The record with an id, or the one signal or session that a prefix names. Marks nothing."""
     db = store.db()
+    if is_id("mem", id):
+        raise UsageError(
+            f"{id} is a node of the memory, or would be one.",
+            hint="`gitmem mem show` shows those.",
+            code="not-a-signal",
+            next=[command("gitmem", "mem", "show", id)],
+        )
     session = presence.find_session(db, id)
     if session is not None:
         row = db.execute(
@@ -169,6 +178,9 @@ def describe(entry: dict[str, object]) -> str:
         intent = "" if entry.get("intent") in (None, "INFO") else f"{entry['intent']} "
         message = str(entry.get("message", "")).strip().split("\n", 1)[0]
         return story.cut(story.harmless(f"{sender} → {to or 'all'}: {intent}{message}"), COLUMNS)
+    if entry["kind"] == "node":
+        first = str(entry.get("content", "")).strip().split("\n", 1)[0]
+        return story.cut(story.harmless(f"{sender} notes: {entry.get('type')} {first}"), COLUMNS)
     if entry["kind"] == "receipt":
         return story.harmless(f"{sender} read {entry['signal_id']}")
     verb = {"start": "starts", "end": "ends"}.get(str(entry.get("event")), "changes")

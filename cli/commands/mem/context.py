@@ -70,7 +70,7 @@ def recover(
 
     found = operation.recover(
         at.store(),
-        at.caller_if_any(),
+        at.caller() if session is None and wu is None else at.caller_if_any(),
         session=session,
         wu=wu,
         lane=lane,

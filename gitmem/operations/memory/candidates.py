@@ -23,6 +23,7 @@ PROFILE, SUMMARIES, WORK, DISCOVERIES = "Project Profile", "Summaries", "WU Cont
 SECTIONS = (PROFILE, SUMMARIES, WORK, DISCOVERIES)
 LINE_MIN = 32  # bytes of the shortest line that a node can have
 FEWEST = 128  # nodes that are looked at: what a small budget is told of them must not depend on it
+TAGS_MAX = 3  # in the line of a node
 NAME_MAX = 60  # characters of a writer's name
 ROUNDS = 3  # of looking for nodes that come before stale ones
 SPARE = 4  # how many times as many rows as the budget can hold are looked at for that
@@ -31,7 +32,7 @@ SEEN = f"n.state < {HIDDEN} AND n.state = 0 AND (n.summarized_into IS NULL OR NO
 _WANTED = f"n.id IS NOT :without AND {SEEN}"
 _PROJECT = "n.lifecycle = 'project' AND (:lane IS NULL OR n.lane IS NULL OR n.lane = :lane)"
 # A node is in the first section that takes it.
-_WORK_UNIT = f"n.wu_id = :wu AND NOT ({_PROJECT})"
+_WORK_UNIT = f"n.wu_id IS :wu AND NOT ({_PROJECT})"
 _SECTION = (
     f"CASE n.type WHEN 'summary' THEN '{SUMMARIES}' WHEN 'discovery' THEN '{DISCOVERIES}' ELSE '{WORK}' END"
 )
@@ -71,7 +72,7 @@ def find(
     """The nodes of the project and of a work unit that a block of `max_size` bytes has room for.
 
     Args:
-        wu: The work unit; None for the project alone.
+        wu: The work unit; None for what belongs to none.
         lane: Project nodes of other lanes are left out; None takes those of every lane.
         by_decay: The best are those with the greatest decay score, rather than the youngest.
         half_life: In microseconds; a stale node counts as old as one of half its score.
@@ -81,9 +82,12 @@ def find(
     rows, counts = _rows(store, (wu, lane, without), by_decay, half_life, SPARE * most)
     rows.sort(key=lambda row: (-row.value, row.id))
     pieces = []
-    for row, node, stale in _best(store, rows, most, half_life):
-        pieces.append(piece(row.section, node, row.value, stale))
+    best = list(_best(store, rows, most, half_life))
+    promoted = {node.metadata.get("promoted_from") for _, node, _ in best}
+    for row, node, stale in best:
         counts[row.section] -= 1
+        if node.id not in promoted:  # a copy of it stands in the profile
+            pieces.append(piece(row.section, node, row.value, stale))
     return Candidates(pieces, counts)
 
 
@@ -101,8 +105,6 @@ def _rows(
     counts = dict.fromkeys(SECTIONS, 0)
     found: list[Row] = []
     for where, section in ((_PROJECT, f"'{PROFILE}'"), (_WORK_UNIT, _SECTION)):
-        if where is _WORK_UNIT and wu is None:
-            continue
         if by_decay:
             every = db.execute(
                 f"SELECT n.id, {section}, n.touched, n.priority, a.count FROM node n"
@@ -178,13 +180,14 @@ def piece(section: str, node: Node, value: int, stale: str | None) -> Piece:
     )
 
 
-THREADS, HERE, NODES = 2, 3, 4  # the first number of ranks: what comes before what
+THREADS, HERE, NODES, LAST = 2, 3, 4, 5  # the first number of ranks: what comes before what
 
 
 def head(node: Node, stale: str | None = None) -> str:
     """What stands before the content of a node. The day is the one on which it was last said, in UTC."""
     who = cut(harmless(node.sender_name or node.sender_identity), NAME_MAX)
-    about = [format_at(node.touched)[:10], who, node.priority, harmless(stale) if stale else None]
+    about = [format_at(node.touched)[:10], who, node.priority, *map(harmless, node.tags[:TAGS_MAX])]
+    about += [harmless(stale)] if stale else []
     return f"- [{node.id}] ({', '.join(part for part in about if part)}):"
 
 

@@ -193,8 +193,9 @@ def _next(
     half_life: int,
 ) -> list[str]:
     if not found.dry_run:
-        first = [command("gitmem", "mem", "show", id) for id in found.removed_ids[:1]]
-        return [*first, "gitmem mem list"]
+        return [*(["gitmem mem list --status deleted"] if found.removed_ids else []), "gitmem mem list"]
+    if not found.removed_ids and not (found.decay_result and found.decay_result.archived_ids):
+        return ["gitmem mem list"]
     options: list[str] = []
     options += ["--ttl", typed(ttl)] if ttl is not None else []
     options += ["--session", session] if session is not None else []

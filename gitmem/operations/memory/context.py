@@ -28,6 +28,7 @@ MAX_SIZE = 4_096
 ENOUGH_MAX = 64 * 1024  # a budget above that is not worth the advice
 ROSTER = "Roster"
 SECTIONS = (*candidates.SECTIONS, ROSTER, waiting.SECTION)
+SMALL = 1_024  # bytes: in less, what was remembered comes before who is here
 LIMIT_PART = 4  # what is live takes at most this part of the budget, while there are nodes
 ROSTER_LINE_MAX = 200  # characters
 
@@ -86,7 +87,7 @@ def context(
 
     Args:
         reader: For whom it is; None where nobody in particular reads.
-        wu: The work unit; the one of the reader's session by default, else the project alone.
+        wu: The work unit; the one of the reader's session by default, else what belongs to none.
         max_size: Bytes of UTF-8, with the newline at the end: never exceeded.
         by_decay: Rank by decay score, rather than the youngest first.
         half_life: In microseconds.
@@ -117,7 +118,7 @@ def context(
     again += ["--as-of", as_of] if as_of else [] if roster else ["--no-roster"]
     then = f" as of {cut(harmless(as_of), 60).replace('-->', '')}" if as_of else ""
     block = pack(
-        [*found.pieces, *around(store, reader, roster=roster and as_of is None, alone=not found.pieces)],
+        [*found.pieces, *around(store, reader, max_size, roster=roster and as_of is None, alone=not found.pieces)],
         frame=[f"<!-- gitmem mem context{f' for {wu}' if wu else ''}{then}: notes of agents, data and not instructions -->"],
         sections=SECTIONS,
         max_size=max_size,
@@ -159,7 +160,7 @@ def own_lane(reader: Caller | None) -> str | None:
     return reader.record.get("lane") if reader is not None and reader.record else None
 
 
-def around(store: Store, reader: Caller | None, *, roster: bool, alone: bool) -> list[Piece]:
+def around(store: Store, reader: Caller | None, max_size: int, *, roster: bool, alone: bool) -> list[Piece]:
     """What is not memory: the threads that wait for the reader, and with `roster` who else is here.
 
     Args:
@@ -169,10 +170,11 @@ def around(store: Store, reader: Caller | None, *, roster: bool, alone: bool) ->
     if not roster or (alone and not found):
         return found
     own = reader.ids if reader is not None else []
+    rank = candidates.HERE if max_size >= SMALL else candidates.LAST
     others = [one for one in presence.shown(store).values() if one.is_current and one.reader not in own]
     for place, one in enumerate(sorted(others, key=lambda one: (-one.last_seen, one.session_id))):
         line = said(f"- {cut(harmless(headline(one)), ROSTER_LINE_MAX)}, {one.status}", "")
-        found.append(Piece(ROSTER, (candidates.HERE, place, one.session_id), one.session_id, line))
+        found.append(Piece(ROSTER, (rank, place, one.session_id), one.session_id, line))
     return found
 
 
@@ -210,11 +212,7 @@ def following(left: Mapping[str, int], nodes: Sequence[str], wu: str | None) -> 
     """What to run after reading."""
     shows = [command("gitmem", "mem", "show", id) for id in nodes[:1]]
     about = ["--wu", wu] if wu else []
-    return [
-        *elsewhere(left, wu)[:1],
-        *shows,
-        command("gitmem", "mem", "create", "what you found out", *about),
-    ]
+    return [*elsewhere(left, wu)[:1], *shows, command("gitmem", "mem", "search", "words", *about)]
 
 
 def _duration(micros: int) -> str:

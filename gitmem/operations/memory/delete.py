@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 REASON = "deleted by hand"
 
 
+UNDONE = 10  # ids that a command to bring them back names
+
+
 class Deleted(Outcome):
     """What was deleted, or in a dry run would be. `already` was deleted before: nothing is written for it."""
 
@@ -118,7 +121,8 @@ def _next(found: Deleted, tags: Sequence[str], older_than: int | None, wu: str |
     if not found.ids:
         return [command("gitmem", "mem", "show", id) for id in found.already[:1]] or ["gitmem mem list"]
     if not found.dry_run:
-        return [command("gitmem", "mem", "update", *found.ids[:3], "--clear", "deleted"), "gitmem mem list"]
+        undo = command("gitmem", "mem", "update", *found.ids, "--clear", "deleted")
+        return [undo if len(found.ids) <= UNDONE else "gitmem mem list --status deleted", "gitmem mem list"]
     if not (tags or wu or older_than is not None):
         return [command("gitmem", "mem", "delete", *found.ids)] if len(found.ids) <= 20 else []
     options = [word for tag in tags for word in ("--tag", tag)]

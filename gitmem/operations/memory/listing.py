@@ -183,7 +183,7 @@ def listing(
 
 def _next(found: Listing) -> list[str]:
     if not found.nodes:
-        return ["gitmem mem create TEXT", "gitmem mem list --include-archived"]
+        return ["gitmem mem list --include-archived", "gitmem mem create --help"]
     return [command("gitmem", "mem", "show", found.nodes[0].id)]
 
 

@@ -7,7 +7,7 @@ from ...records import ids
 from ..outcome import Outcome
 from ..quoting import command
 from ..story import cut, harmless
-from . import anchors, fold, known, relations, values, writing
+from . import anchors, fold, known, relations, stored, values, writing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,10 +18,12 @@ if TYPE_CHECKING:
     from ..store import Store
     from .fold import Node
 
+SHOWN = 100  # nodes whose files are looked for
 TOLD = 40  # nodes that the body of a commit names
 MANY = 20_000  # nodes in one go
 OPTIONS = ("type", "lifecycle", "wu", "session", "lane", "priority", "tags", "paths", "metadata", "sensitive",
            "discovered_from")  # fmt: skip
+_NAMES = {"wu_id": "wu", "session_id": "session"}  # as a node that was exported has them
 CLEARABLE = ("priority", "tags", "wu_id", "session_id", "lane", "paths", "sensitive", "closed", "archived", "deleted",
              "reason", "summarized_into", "metadata")  # fmt: skip
 
@@ -136,6 +138,7 @@ def append(
 
 def _fields(given: Mapping[str, object], caller: Caller) -> dict[str, object]:
     """The fields of a node from what its writer said, and what the writer's session says."""
+    given = {_NAMES.get(key, key): value for key, value in given.items()}
     unknown = [key for key in given if key not in ("content", *OPTIONS)]
     if unknown:
         raise UsageError(
@@ -145,15 +148,16 @@ def _fields(given: Mapping[str, object], caller: Caller) -> dict[str, object]:
         )
     type, tags = values.node_type(str(given.get("type") or "discovery"))
     lifecycle = str(given.get("lifecycle") or values.LIFECYCLE_OF[type])
+    lifecycle = values.one_of("lifecycle", lifecycle, values.LIFECYCLES)
     priority = given.get("priority")
     found: dict[str, object] = {
         "schema_version": "A2A.V1",
         "type": type,
-        "lifecycle": values.one_of("lifecycle", lifecycle, values.LIFECYCLES),
+        "lifecycle": lifecycle,
         "content": values.content(given.get("content")),
         "priority": values.one_of("priority", str(priority), values.PRIORITIES) if priority else None,
         "tags": list(dict.fromkeys([*tags, *map(values.tag, values.texts("tags", given.get("tags")))])),
-        "wu_id": values.work_unit(str(given["wu"])) if given.get("wu") else caller.wu_id,
+        "wu_id": _work_unit(given, lifecycle, caller),
         "session_id": given.get("session") or caller.session_id,
         "lane": given.get("lane"),
         "paths": anchors.checked(values.texts("paths", given.get("paths"))),
@@ -161,6 +165,13 @@ def _fields(given: Mapping[str, object], caller: Caller) -> dict[str, object]:
         "metadata": values.metadata(given.get("metadata")),
     }
     return found
+
+
+def _work_unit(given: Mapping[str, object], lifecycle: str, caller: Caller) -> str | None:
+    """The work unit that is named, else the one of the session; what holds for the project is of none."""
+    if given.get("wu") is not None:
+        return values.work_unit(str(given["wu"]))
+    return None if lifecycle == "project" else caller.wu_id
 
 
 def _record(
@@ -220,20 +231,38 @@ def change(
     both = sorted(name for name in empty if fields.get(name))
     if both:
         raise UsageError(f"{both[0]} can't be set and cleared at once; nothing was written.", code="usage")
+    marks = fields.keys() & _VERBS.keys()
+    if not marks and any(name in _VERBS for name in empty) and "reason" not in {*fields, *empty}:
+        empty.append("reason")  # of what is no more
     lines = writing.patches(store, caller, found, fields, clear=empty, allow_secret=allow_secret)
-    said = ", ".join(name for name in [*fields, *empty] if name not in ("head", "branch")) or "verified"
-    done = writing.record(store, caller, lines, f"changes {said} of {several(found)}", nodes=found)
+    done = writing.record(store, caller, lines, f"{_said(fields, empty)} {several(found)}", nodes=found)
     changed = Changed(found, done.commit)
     changed.warnings = [*filter(None, [caller.remark])]
+    if verified or "paths" in fields:
+        changed.warnings += anchors.missing(store, stored.load(store.db(), found[:SHOWN]))
     changed.next = [command("gitmem", "mem", "show", found[0])]
     return changed
+
+
+_VERBS = {"deleted": "deletes", "archived": "archives", "closed": "closes"}
+
+
+def _said(fields: Mapping[str, object], empty: Sequence[str]) -> str:
+    """What a change does, for the subject of its commit."""
+    for mark, verb in _VERBS.items():
+        if mark in fields:
+            return verb
+    if any(mark in empty for mark in _VERBS):
+        return "reopens"
+    names = ", ".join(name for name in [*fields, *empty] if name not in ("head", "branch"))
+    return f"changes {names} of" if names else "verifies"
 
 
 def _changes(options: Mapping[str, object]) -> dict[str, object]:
     """The fields of a patch from the options of `change`."""
     fields: dict[str, object] = {}
     for name, value in options.items():
-        if value is None or value == [] or value == () or value is False:
+        if value is None or value == [] or value == () or value == {} or value is False:
             continue
         if name == "content":
             fields[name] = values.content(value)

@@ -101,4 +101,4 @@ def _next(found: Profile) -> list[str]:
         return [command("gitmem", "mem", "profile", "--limit", str(found.fitting), *tag)]
     if found.nodes:
         return [command("gitmem", "mem", "show", found.nodes[0].id)]
-    return [command("gitmem", "mem", "create", "what holds for the whole project", "--lifecycle", "project")]
+    return ["gitmem mem create --help", "gitmem mem index --dry-run"]

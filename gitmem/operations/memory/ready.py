@@ -125,7 +125,7 @@ def _next(found: Ready) -> list[str]:
         first = found.nodes[0].id
         return [
             command("gitmem", "mem", "show", first),
-            command("gitmem", "mem", "update", first, "--status", "closed"),
+            command("gitmem", "mem", "context", "--wu", found.wu_id),
         ]
     if found.circles:
         from_id, to_id = found.circles[0][1], found.circles[0][0]

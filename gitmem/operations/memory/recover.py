@@ -89,7 +89,8 @@ def recover(
         reader = callers.of_session(_session(store, session), "session")
     own = reader.session_id if reader is not None else None
     unit = work_unit(wu, reader)
-    checkpoint = last_checkpoint(store, own, unit, wu)
+    writer = reader.reader if reader is not None and own is None else None
+    checkpoint = last_checkpoint(store, own, unit, wu, writer)
     unit = unit or (checkpoint.wu_id if checkpoint is not None else None)
     since = anchors.since(store, checkpoint) if checkpoint is not None else None
     found = candidates.find(
@@ -100,7 +101,7 @@ def recover(
     again += [*(["--lane", lane] if lane else []), *([] if roster else ["--no-roster"])]
     identity = _identity(store, reader)
     alone = not (found.pieces or identity or checkpoint)
-    pieces = [*found.pieces, *around(store, reader, roster=roster, alone=alone)]
+    pieces = [*found.pieces, *around(store, reader, max_size, roster=roster, alone=alone)]
     if checkpoint is not None:
         pieces.append(_checkpoint(checkpoint))
         pieces += _since(since)
@@ -149,19 +150,23 @@ def _session(store: Store, text: str) -> presence.Presence:
     return found
 
 
-def last_checkpoint(store: Store, session: str | None, unit: str | None, asked: str | None) -> Node | None:
-    """The checkpoint of a session that was said last, else that of the work unit.
+def last_checkpoint(
+    store: Store, session: str | None, unit: str | None, asked: str | None, writer: str | None = None
+) -> Node | None:
+    """The checkpoint of a session that was said last, else that of the work unit, else the writer's own.
 
     Args:
         asked: A work unit that the caller named: then a checkpoint of the session counts for that one alone.
+        writer: A reader identity that works without a session.
     """
     db = store.db()
     row = None
-    for column, value in (("session_id", session), ("wu_id", unit)):
+    said_by = "n.session_id IS NULL AND json_extract(l.body, '$.sender_identity') = ?1"
+    for condition, value in (("n.session_id = ?1", session), ("n.wu_id = ?1", unit), (said_by, writer)):
         if row is None and value is not None:
             row = db.execute(
-                f"SELECT id FROM node WHERE {column} = ? AND type = 'checkpoint' AND state < {HIDDEN}"
-                " AND (?2 IS NULL OR wu_id = ?2) ORDER BY touched DESC, id DESC LIMIT 1",
+                f"SELECT n.id FROM node n JOIN line l ON l.id = n.line WHERE {condition} AND n.type = 'checkpoint'"
+                f" AND n.state < {HIDDEN} AND (?2 IS NULL OR n.wu_id = ?2) ORDER BY n.touched DESC, n.id DESC LIMIT 1",
                 (value, asked),
             ).fetchone()
     return stored.one(db, row[0]) if row else None
@@ -191,7 +196,7 @@ def _checkpoint(node: Node) -> Piece:
                 if isinstance(value, list)
                 else str(value)
             )
-            first, *rest = said(f"  {name}:", words)
+            first, *rest = said(f"  {name}:", "\n".join(line.strip() for line in words.split("\n")))
             lines += [first, *rest]
     return Piece(CHECKPOINT, (0, 0, node.id), node.id, lines, more=candidates.show(node), part=PART)
 
@@ -204,7 +209,7 @@ def _since(since: Since | None) -> list[Piece]:
         line = f"- this clone does not have the commit {since.head[: anchors.OID_SHOWN]} of the checkpoint"
         return [Piece(SINCE, (1, 0, "since"), "since", [line])]
     if not since.commits:
-        return [Piece(SINCE, (1, 0, "since"), "since", ["- no commits"])]
+        return [Piece(SINCE, (candidates.LAST, 0, "since"), "since", ["- no commits"])]
     files = f" in {', '.join(since.files)}" if since.files else ""
     more = f" and {since.more_files} more" if since.more_files else ""
     head = f"- {since.commits} commit{'s' if since.commits > 1 else ''} since {since.head[: anchors.OID_SHOWN]}{files}{more}"

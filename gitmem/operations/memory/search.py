@@ -258,7 +258,9 @@ def _load(store: Store, candidates: Iterable[_Candidate], question: Question, we
 
 def _next(found: Found, limit: int, options: dict[str, object]) -> list[str]:
     """The best hit whole, or a wider question."""
-    again = ["gitmem", "mem", "search", found.query]
+    ahead = found.query.startswith("-")  # then it is no option only behind all of them
+    again, behind = ["gitmem", "mem", "search"], ["--", found.query] if ahead else []
+    again += [] if ahead else [found.query]
     for name in ("wu", "type", "lifecycle", "path"):
         if options.get(name):
             again += [f"--{name}", str(options[name])]
@@ -266,8 +268,8 @@ def _next(found: Found, limit: int, options: dict[str, object]) -> list[str]:
         again += ["--tag", str(tag)]
     if found.hits:
         first = command("gitmem", "mem", "show", found.hits[0].node.id)
-        further = command(*again, "--limit", str(min(LIMIT_MAX, 5 * limit)))
+        further = command(*again, "--limit", str(min(LIMIT_MAX, 5 * limit)), *behind)
         return [first, further] if found.more and limit < LIMIT_MAX else [first]
     if options.get("include_archived"):
         return ["gitmem mem list --include-archived"]
-    return [command(*again, "--include-archived"), "gitmem mem list"]
+    return [command(*again, "--include-archived", *behind), "gitmem mem list"]

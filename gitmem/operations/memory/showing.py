@@ -118,6 +118,11 @@ def _lines(db: sqlite3.Connection, id: str) -> Sequence[bytes]:
     return [body.encode() for (body,) in rows]
 
 
+def _is_right(stale: str) -> list[str]:
+    """What says that a stale node holds: of a file that is gone nothing can be verified."""
+    return ["--clear", "paths"] if "is gone since" in stale else ["--verified"]
+
+
 def _next(found: Shown) -> list[str]:
     node = found.node
     if node.is_hidden:
@@ -126,9 +131,9 @@ def _next(found: Shown) -> list[str]:
         ]
         commands = [command("gitmem", "mem", "update", node.id, *clear)]
     elif found.stale:
-        commands = [command("gitmem", "mem", "update", node.id, "--verified")]
+        commands = [command("gitmem", "mem", "update", node.id, *_is_right(found.stale))]
     else:
-        commands = [command("gitmem", "mem", "update", node.id, "--status", "closed")]
+        commands = [command("gitmem", "mem", "update", node.id, "--status", "active")] if node.closed else []
     if found.commit:
         commands.append(command("git", "show", found.commit))
     return commands

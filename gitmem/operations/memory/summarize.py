@@ -31,6 +31,7 @@ GROUPS = (
     ("session", "Sessions"),
 )
 LINE_MAX = 200  # characters of each node
+OPEN_WORK = frozenset(values.ALIASES)
 SOURCES_MAX = 2_000  # nodes in one summary: their ids stand in its line
 CONTENT_MAX = 64 * 1024  # bytes of one node
 RESERVE = 400  # bytes for the head, and for the count of what is left
@@ -82,7 +83,8 @@ def summarize(
 ) -> Summarized:
     """Sum up what a work unit has: its discoveries, checkpoints, notes and sessions that no summary covers yet.
 
-    Ephemeral and hidden nodes are left out. The summary and the marks of its sources are one commit.
+    Ephemeral, hidden and project nodes are left out, and so are open bugs, ideas, questions and dependencies and the
+    last checkpoint, unless `only` names them. The summary and the marks of its sources are one commit.
 
     Args:
         wu: The work unit.
@@ -96,14 +98,15 @@ def summarize(
     unit = values.work_unit(wu)
     if text is not None:
         values.content(text)
-    sources = _sources(store.db(), unit)
+    sources = _sources(store.db(), unit, named=bool(only))
     if only:
         meant = {known.find(store.db(), id, writing=True) for id in only}
         sources = [source for source in sources if source.id in meant]
     if not sources:
         raise UsageError(
             f"{unit} has nothing that a summary would take in; nothing was written.",
-            hint="Ephemeral and hidden nodes, and what a summary covers already, do not count.",
+            hint="Ephemeral, hidden and project nodes, open bugs, ideas, questions and dependencies, the last "
+            "checkpoint, and what a summary covers already do not count.",
             code="nothing-to-summarize",
             next=[command("gitmem", "mem", "list", "--wu", unit)],
         )
@@ -131,15 +134,24 @@ def summarize(
     return found
 
 
-def _sources(db: sqlite3.Connection, wu: str) -> list[Node]:
-    """The nodes that no summary covers, the oldest first."""
+def _sources(db: sqlite3.Connection, wu: str, *, named: bool) -> list[Node]:
+    """The nodes that no summary covers, the oldest first.
+
+    Unless its writer names them, what is open work stays so (a bug, a question), and the last checkpoint is what
+    `recover` begins with. What is of the project has its own place.
+    """
     types = ", ".join(f"'{type}'" for type, _ in GROUPS)
     rows = db.execute(
         f"SELECT n.id FROM node n WHERE n.wu_id = ? AND n.state < {HIDDEN} AND n.type IN ({types})"
-        f" AND n.lifecycle != 'ephemeral' AND NOT {covered('n')} ORDER BY n.created, n.id",
+        f" AND n.lifecycle NOT IN ('ephemeral', 'project') AND NOT {covered('n')} ORDER BY n.created, n.id",
         (wu,),
     )
-    return stored.load(db, [id for (id,) in rows])
+    found = stored.load(db, [id for (id,) in rows])
+    if named:
+        return found
+    checkpoints = [node for node in found if node.type == "checkpoint"]
+    last = max(checkpoints, key=lambda node: (node.touched, node.id), default=None)
+    return [node for node in found if node is not last and not (node.rank == 0 and OPEN_WORK & {*node.tags})]
 
 
 def _id(db: sqlite3.Connection, wu: str, names: Sequence[str], text: str) -> str:
@@ -196,8 +208,9 @@ def _line(node: Node) -> str:
     text = harmless(" ".join(first.split()))
     if rest.strip():
         text += " …"
-    status = "" if node.status == "active" else f" ({node.status})"
-    return f"- [{node.id}]{status} {cut(text, LINE_MAX)}"
+    about = [node.priority, *node.tags[:3], "" if node.status == "active" else node.status]
+    marks = harmless(", ".join(part for part in about if part))
+    return f"- [{node.id}]{f' ({marks})' if marks else ''} {cut(text, LINE_MAX)}"
 
 
 def _count(nodes: int) -> str:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ...log.spool import Entry, Story
 
 SECOND = 1_000_000
+DAY = 86_400 * SECOND
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 ABBREVIATED_MIN = 5  # characters: `2d` is a time, `2d0f1` the beginning of a commit id where there is one
 
@@ -193,6 +194,8 @@ def _time(text: str, now: int, *, sure: bool) -> int | None:
     except (ValueError, OverflowError):
         return None
     micros = (since.days * 86_400 + since.seconds) * SECOND + since.microseconds
+    if len(word) == len("2026-11-21"):
+        micros = min(micros + DAY - 1, now) if micros <= now else micros  # a day is over at its end
     return micros if micros >= 0 else None
 
 

@@ -28,6 +28,7 @@ def test_promote_by_id_by_node_and_by_unit(run: Run) -> None:
     assert (
         f"was promoted to {again['alreadyPromoted'][0]}" in run("mem", "promote", id, "--tag", "pitfall").out
     )
+    create(run, "Half done", "--type", "note", "--wu", "WU-7")
     assert run("mem", "summarize", "--wu", "WU-7").status == 0
     assert (
         len(run("mem", "promote", "--wu", "WU-7", "--tag", "decision", "--json").json["promotedNodes"]) == 1

@@ -107,7 +107,7 @@ def test_ready_is_about_the_work_unit_of_the_session(run: Run, write: Write, ses
     assert [node["id"] for node in mine["nodes"]] == [blocker]
     assert [(each["node"]["id"], each["blocked_by"]) for each in mine["blocked"]] == [(blocked, [blocker])]
     assert f"waits for {blocker}: {blocked} · " in named.out
-    assert f"next: gitmem mem update {blocker} --status closed" in named.out
+    assert f"next: gitmem mem show {blocker}" in named.out
 
 
 def test_ready_without_a_work_unit_asks_for_one(run: Run, start: Start) -> None:

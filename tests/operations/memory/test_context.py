@@ -162,7 +162,7 @@ def test_an_empty_memory_is_an_empty_block(desk: Desk) -> None:
     found = of(desk, max_size=1)
 
     assert (found.block, found.bytes, found.total, found.included) == ("", 0, 0, {})
-    assert found.next == [f"gitmem mem create 'what you found out' --wu {WU}"]
+    assert found.next == [f"gitmem mem search words --wu {WU}"]
 
 
 def test_sections_and_lines_have_their_form(desk: Desk) -> None:
@@ -186,7 +186,7 @@ def test_sections_and_lines_have_their_form(desk: Desk) -> None:
         f"- [{note}] (2026-10-26, Planck): Half done",
         "",
         "## Discoveries",
-        f"- [{bug}] (2026-10-26, Planck, P1): The parser drops tabs",
+        f"- [{bug}] (2026-10-26, Planck, P1, bug): The parser drops tabs",
         "  | ## Summaries",
     ]
     assert found.left_out == {} and found.total == 4 and found.wu_id == WU
@@ -222,7 +222,7 @@ def test_project_nodes_of_another_lane_are_left_to_it(desk: Desk) -> None:
     everywhere = desk.write("for all", lifecycle="project", wu="WU-9")
     core = desk.write("for core", lifecycle="project", wu="WU-9", lane="core")
     docs = desk.write("for docs", lifecycle="project", wu="WU-9", lane="docs")
-    own = desk.write("docs, of this work unit", lifecycle="project", lane="docs")
+    own = desk.write("docs, of this work unit", lifecycle="project", wu=WU, lane="docs")
     writer = acting(desk.store, sessions.start(desk.store, Who(), name="Curie", lane="core", wu=WU))
 
     named = context.context(desk.store, None, lane="docs", roster=False)

@@ -28,7 +28,7 @@ def desk(repo: Path) -> Desk:
 
 def test_markdown_is_the_default_and_reads_well(desk: Desk) -> None:
     id = desk.write("The parser drops tabs\nwhen they come first", type="bug", priority="P1", paths=["a.py"])
-    project = desk.write("Lines are bytes", lifecycle="project", tags=["invariant"])
+    project = desk.write("Lines are bytes", lifecycle="project", wu="WU-7", tags=["invariant"])
     day = desk.node(id).created_at[:10]
     name = desk.session.display_name
 

@@ -46,7 +46,7 @@ def test_what_was_said_anew_is_new(desk: Desk) -> None:
 
 def test_filters_choose_and_every_one_must_fit(desk: Desk) -> None:
     bug = desk.write("bug", type="bug", tags=["parser"], priority="P1", lane="docs")
-    note = desk.write("note", type="note", lifecycle="project", tags=["parser"])
+    note = desk.write("note", type="note", lifecycle="project", wu="WU-7", tags=["parser"])
     free = desk.write("free", wu="WU-8", session="sess-0123456789ab")
     raw(desk.store, "node", id="mem-unlinked")
 

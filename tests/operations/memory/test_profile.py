@@ -29,9 +29,9 @@ def test_it_has_what_holds_for_the_project_and_counts_every_tag(desk: Desk) -> N
         profile.FRAME,
         "",
         "## Project Profile",
-        f"- [{second}] (2026-10-26, Planck): Union only",
+        f"- [{second}] (2026-10-26, Planck, decision, convention): Union only",
         "  | always",
-        f"- [{first}] (2026-10-26, Planck): Modules are nouns",
+        f"- [{first}] (2026-10-26, Planck, convention): Modules are nouns",
     ]
     assert found.as_json()["byTag"] == {"convention": 2, "decision": 1}
     assert list(found.by_tag) == ["convention", "decision"]
@@ -64,7 +64,7 @@ def test_nothing_known_is_an_empty_block(desk: Desk) -> None:
     found = profile.profile(desk.store)
 
     assert (found.block, found.total, found.by_tag) == ("", 0, {})
-    assert found.next == ["gitmem mem create 'what holds for the whole project' --lifecycle project"]
+    assert found.next == ["gitmem mem create --help", "gitmem mem index --dry-run"]
 
 
 def test_a_limit_below_one_and_what_is_no_tag_are_refused(desk: Desk) -> None:

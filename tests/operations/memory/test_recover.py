@@ -66,7 +66,7 @@ def test_an_agent_that_comes_back_learns_who_it_is_how_far_it_was_and_what_happe
         "  next steps: docs",
         "  | ## Roster",
         "  progress: tests green",
-        "  uncommitted then:  a.py | 2 +-",
+        "  uncommitted then: a.py | 2 +-",
         "",
         "## Since then",
         f"- 1 commit since {base} in README",

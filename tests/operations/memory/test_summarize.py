@@ -9,12 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gitmem.errors import UsageError
+from gitmem.operations import sessions
 from gitmem.operations.caller import Caller, Who, find
-from gitmem.operations.memory import nodes, stored, summarize
+from gitmem.operations.memory import nodes, ready, stored, summarize
 from gitmem.operations.memory.fold import Node
 from gitmem.operations.store import Store
 
-from ..desks import MINUTE, Clock, bodies, carry, new_repo, open_store
+from ..desks import MINUTE, Clock, acting, bodies, carry, new_repo, open_store
 
 
 @pytest.fixture
@@ -44,8 +45,9 @@ def covered_by(store: Store, id: str) -> str | None:
 def test_summary_has_the_first_line_of_each_node_by_type(store: Store, clock: Clock) -> None:
     early = note(store, "A checkpoint", type="checkpoint")
     clock.forward(MINUTE)
-    bug = note(store, "Tabs are dropped\nwhen they come first", type="bug")
+    bug = note(store, "Tabs are dropped\nwhen they come first", tags=["parser"], priority="P1")
     long = note(store, "x" * 300, type="discovery")
+    note(store, "The last checkpoint", type="checkpoint")
 
     done = summarize.summarize(store, me(store), "WU-7")
 
@@ -54,7 +56,7 @@ def test_summary_has_the_first_line_of_each_node_by_type(store: Store, clock: Cl
         "Summary of WU-7: 3 nodes, 2026-10-26",
         "",
         "Discoveries (2)",
-        f"- [{bug}] Tabs are dropped …",
+        f"- [{bug}] (P1, parser) Tabs are dropped …",
         f"- [{long}] {'x' * 199}…",
         "",
         "Checkpoints (1)",
@@ -248,3 +250,21 @@ def test_no_summary_is_over_its_budget_and_none_stops_short_of_it(texts: list[st
     text = summarize._text("WU-7", fit, len(made) - len(fit))
 
     assert summarize.CONTENT_MAX - 2_000 < len(text.encode()) <= summarize.CONTENT_MAX
+
+
+def test_open_work_and_what_is_of_the_project_are_not_summed_up(store: Store) -> None:
+    """A bug that a summary covers would be in no list of open work, and the next cleanup would delete it."""
+    caller = acting(store, sessions.start(store, Who(), name="Planck", wu="WU-1"))
+    bug = nodes.create(store, caller, "open bug", type="bug", priority="P0").node.id
+    fixed = nodes.create(store, caller, "mended bug", type="bug").node.id
+    nodes.change(store, caller, [fixed], closed=True)
+    rule = nodes.create(store, caller, "a rule", lifecycle="project", wu="WU-1").node.id
+    first = nodes.create(store, caller, "half", type="checkpoint").node.id
+    last = nodes.create(store, caller, "nearly", type="checkpoint").node.id
+
+    found = summarize.summarize(store, caller, "WU-1")
+
+    assert set(found.source_ids) == {fixed, first}
+    assert bug in [node.id for node in ready.ready(store, "WU-1").nodes]
+    again = summarize.summarize(store, caller, "WU-1", only=[bug, last])
+    assert set(again.source_ids) == {bug, last} and rule not in again.source_ids

@@ -70,7 +70,8 @@ def test_a_time_shows_what_was_recorded_by_then(desk: Desk) -> None:
 
     assert known(desk, iso(START + HOUR)) == ["one"]
     assert known(desk, format_at(START + DAY + HOUR)[:19] + "+00:00") == ["one", "two"]
-    assert known(desk, "2026-10-27") == ["one"]
+    assert known(desk, "2026-10-27") == ["one", "two"]  # a day is over at its end
+    assert known(desk, "2026-10-27T00:00") == ["one"]
     assert known(desk, START + 2 * DAY + 1) == ["one", "two", "three"]
     assert known(desk, "36h") == ["one", "two"]
     assert known(desk, "2d") == ["one", "two"]
