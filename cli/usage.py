@@ -50,6 +50,7 @@ GROUPS = {
     "gitmem session": ("start, set, end or list", "gitmem session list"),
     "gitmem name": ("add, remove or list", "gitmem name list"),
 }
+TEXTS = ("gitmem mem create", "gitmem mem checkpoint")  # they take one text
 _COMMON = ("--json", "--as", "-C")
 _AGAIN_MAX = 400  # characters of a refused command that is worth repeating
 
@@ -60,7 +61,7 @@ def usage_of(error: Exception, args: Sequence[str]) -> UsageError | None:
     if format_message is None:
         return None
     context = getattr(error, "ctx", None)
-    path = str(context.command_path) if context is not None else "gitmem"
+    path = str(context.command_path) if context is not None else _path(args)
     message = str(format_message()).strip()
     option = getattr(error, "option_name", None)
     if path in GROUPS and (option in _COMMON or message.startswith("Missing command")):
@@ -81,6 +82,16 @@ def usage_of(error: Exception, args: Sequence[str]) -> UsageError | None:
     )
 
 
+def _path(args: Sequence[str]) -> str:
+    """The command of a command line, for errors that do not know theirs: `gitmem mem create`."""
+    path = "gitmem"
+    for word in without_common(args):
+        if word.startswith("-") or path not in ("gitmem", *GROUPS):
+            break
+        path = f"{path} {word}"
+    return path
+
+
 def _meant(message: str) -> list[str]:
     if not message.startswith("No such command '"):
         return []
@@ -89,7 +100,9 @@ def _meant(message: str) -> list[str]:
 
 
 def _hint(path: str, message: str, option: str | None, near: Sequence[str] | None) -> str:
-    """What to do, for the mistakes that are often made with messages; "" for all others."""
+    """What to do, for the mistakes that are often made with messages and texts; "" for all others."""
+    if path in TEXTS:
+        return _hint_of_text(path, message, option, near)
     if path not in ("gitmem signal", "gitmem reply"):
         return ""
     to = "ID " if path.endswith("reply") else ""
@@ -105,6 +118,14 @@ def _hint(path: str, message: str, option: str | None, near: Sequence[str] | Non
     if option is not None and not near:
         before = to or "--to NAME "
         return f"A message that starts with - goes behind --, as in: {path} {before}-- '-1 for this'"
+    return ""
+
+
+def _hint_of_text(path: str, message: str, option: str | None, near: Sequence[str] | None) -> str:
+    if "unexpected extra argument" in message:
+        return f"Quote the text, so that the shell hands it on as one: {path} 'your whole text'"
+    if message.startswith("No such option") and option is not None and not near:
+        return f"A text that starts with - goes behind --, as in: {path} -- '-1 for this'"
     return ""
 
 

@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from gitmem.records import KINDS
+
 from ..render import show
 from ..render.as_json import as_json
 from ..surroundings import Surroundings
@@ -15,7 +17,7 @@ def schema(
     at: Surroundings,
     kind: Annotated[
         str | None,
-        typer.Argument(metavar="KIND", help="signal, receipt, session or name; all of them if none."),
+        typer.Argument(metavar="KIND", help=f"{', '.join(KINDS[:-1])} or {KINDS[-1]}; all of them if none."),
     ] = None,
 ) -> int:
     """Print the JSON Schema of the records; it needs no repository."""

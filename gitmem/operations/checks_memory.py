@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from ..log.lines import digest
 from . import causality
 from .memory.circles import circles
-from .memory.fold import Change, fold
+from .memory.fold import Change, fold, meaning
 from .quoting import command
 
 TYPE_CHECKING = False
@@ -42,7 +41,7 @@ def _text(each: Line, field: str) -> str:
 
 def _check_contents(nodes: Mapping[str, Sequence[Line]], found: Findings) -> None:
     for id, group in sorted(nodes.items()):
-        contents = {digest(each.line) for each in group}
+        contents = {meaning(each.record or {}) for each in group}
         if len(contents) > 1:
             found.problem(
                 "two-contents",
@@ -64,7 +63,7 @@ def _patches(patches: Sequence[Line]) -> dict[str, list[Line]]:
 
 def _check_patches(patches: Sequence[Line], nodes: Mapping[str, object], found: Findings) -> None:
     for each in patches:
-        missing = sorted({str(id) for id in (each.record or {})["node_ids"]} - nodes.keys())
+        missing = sorted(id for id in set(map(str, (each.record or {})["node_ids"])) if id not in nodes)
         if missing:
             more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
             found.note(
@@ -96,7 +95,7 @@ def _check_relations(
     standing: Mapping[tuple[str, str, str], Line], nodes: Mapping[str, object], found: Findings
 ) -> None:
     for (from_id, to_id, type), each in standing.items():
-        missing = sorted({from_id, to_id} - nodes.keys())
+        missing = sorted(id for id in {from_id, to_id} if id not in nodes)
         if missing:
             found.note(
                 "unknown-id",

@@ -7,11 +7,11 @@ from typing import Annotated
 import typer
 
 from ... import stdin
-from ...options import AllowSecret, Quiet, Wu
+from ...options import AllowSecret, Quiet
 from ...render import show
 from ...render.mem import checkpoint as render
 from ...surroundings import Surroundings
-from .options import Session
+from .options import Session, Wu
 
 
 def checkpoint(

@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ...options import Lane, Wu
 from ...render import show
 from ...render.mem import context as render
 from ...surroundings import Surroundings
 from ...values import number
-from .options import AsOf, HalfLife, Session, Tag, TrackAccess, half_life
+from .options import AsOf, HalfLife, ReaderLane, Tag, TrackAccess, Wu, half_life
 
 if TYPE_CHECKING:
     from gitmem.operations.memory.context import Context
@@ -27,7 +26,7 @@ NoRoster = Annotated[bool, typer.Option("--no-roster", help="Leave out who is he
 def context(
     at: Surroundings,
     wu: Wu = None,
-    lane: Lane = None,
+    lane: ReaderLane = None,
     max_size: MaxSize = None,
     by_decay: Annotated[
         bool, typer.Option("--by-decay", help="The greatest decay score first, rather than the youngest.")
@@ -37,7 +36,7 @@ def context(
     track_access: TrackAccess = False,
     as_of: AsOf = None,
 ) -> int:
-    """What the memory has on a work unit. Best first and within a budget, for a prompt; an empty memory prints nothing."""
+    """What the memory has on a work unit. The youngest first (--by-decay: the most relevant), within a budget, for a prompt. An empty memory prints nothing."""
     from gitmem.operations.memory import context as operation
 
     found = operation.of_any_time(
@@ -58,9 +57,14 @@ def context(
 
 def recover(
     at: Surroundings,
-    session: Session = None,
+    session: Annotated[
+        str | None,
+        typer.Option(
+            "--session", metavar="ID", help="The session whose last checkpoint is wanted; yours without it."
+        ),
+    ] = None,
     wu: Wu = None,
-    lane: Lane = None,
+    lane: ReaderLane = None,
     max_size: MaxSize = None,
     no_roster: NoRoster = False,
 ) -> int:

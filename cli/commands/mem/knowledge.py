@@ -9,12 +9,12 @@ import typer
 from gitmem.errors import UsageError
 
 from ... import stdin
-from ...options import AllowSecret, Lane, Wu
+from ...options import AllowSecret
 from ...render import show
 from ...render.mem import knowledge as render
 from ...surroundings import Surroundings
 from ...values import number
-from .options import DryRun, Reason, Tag, parts
+from .options import DryRun, Reason, Tag, Wu, parts
 
 ACTIONS = ("list", "promote", "archive")
 LIMIT = 50
@@ -36,7 +36,7 @@ def promote(
         typer.Option(
             "--tag",
             metavar="TAG",
-            help="decision, convention, pattern, pitfall, interface, invariant or faq.",
+            help="Required: decision, convention, pattern, pitfall, interface, invariant or faq.",
         ),
     ] = None,
     dry_run: DryRun = False,
@@ -116,7 +116,14 @@ def triage(
     limit: Annotated[
         str | None, typer.Option("--limit", metavar="N", help=f"list: nodes to show at most; {LIMIT}.")
     ] = None,
-    lane: Lane = None,
+    lane: Annotated[
+        str | None,
+        typer.Option(
+            "--lane",
+            metavar="LANE",
+            help="promote: the lane of the work unit; the node's without it, or your session's.",
+        ),
+    ] = None,
     title: Annotated[
         str | None, typer.Option("--title", metavar="TEXT", help="promote: instead of the first sentence.")
     ] = None,

@@ -6,7 +6,6 @@ from typing import Annotated
 
 import typer
 
-from ...options import Lane
 from ...render import show as say
 from ...render.mem import listing as render
 from ...surroundings import Surroundings
@@ -16,18 +15,17 @@ from .options import (
     HalfLife,
     Lifecycle,
     NodeId,
+    OnlyLane,
+    OnlySession,
+    OnlyTags,
+    OnlyWu,
     Path,
     Priority,
-    Session,
-    Tags,
     Type,
+    Wu,
     half_life,
     parts,
 )
-
-Where = Annotated[
-    str | None, typer.Option("--wu", metavar="ID", help="The work unit, such as WU-123; or unlinked.")
-]
 
 
 def show(at: Surroundings, id: NodeId, half_life_: HalfLife = None) -> int:
@@ -41,13 +39,13 @@ def show(at: Surroundings, id: NodeId, half_life_: HalfLife = None) -> int:
 
 def listing(
     at: Surroundings,
-    wu: Where = None,
+    wu: OnlyWu = None,
     type: Type = None,
     lifecycle: Lifecycle = None,
-    tag: Tags = None,
+    tag: OnlyTags = None,
     path: Path = None,
-    session: Session = None,
-    lane: Lane = None,
+    session: OnlySession = None,
+    lane: OnlyLane = None,
     priority: Priority = None,
     status: Annotated[
         str | None,
@@ -78,26 +76,15 @@ def listing(
 
 def ready(
     at: Surroundings,
-    wu: Annotated[
-        str | None, typer.Option("--wu", metavar="ID", help="The work unit; your session's.")
-    ] = None,
+    wu: Wu = None,
     include_archived: Archived = False,
 ) -> int:
     """What can be taken up, and what waits. Of a work unit, the most important first."""
-    from gitmem.errors import UsageError
     from gitmem.operations.memory import ready as operation
+    from gitmem.operations.memory import values
 
-    if wu is None:
-        caller = at.caller_if_any()
-        wu = caller.wu_id if caller is not None else None
-    if wu is None:
-        raise UsageError(
-            "Nothing says which work unit is meant: your session has none.",
-            hint="Name it, such as `gitmem mem ready --wu WU-123`.",
-            code="usage",
-            next=["gitmem mem list", "gitmem mem ready --help"],
-        )
-    say.say(at.json, operation.ready(at.store(), wu, include_archived=include_archived), render.ready)
+    unit = values.unit_of(wu, at.caller_if_any() if wu is None else None)
+    say.say(at.json, operation.ready(at.store(), unit, include_archived=include_archived), render.ready)
     return 0
 
 
@@ -106,10 +93,10 @@ def export(
     format: Annotated[
         str | None, typer.Option("--format", metavar="F", help="markdown, json or jsonl; markdown.")
     ] = None,
-    wu: Where = None,
+    wu: OnlyWu = None,
     type: Type = None,
     lifecycle: Lifecycle = None,
-    tag: Tags = None,
+    tag: OnlyTags = None,
     include_archived: Archived = False,
 ) -> int:
     """Print the memory as one document."""

@@ -9,24 +9,35 @@ import typer
 from gitmem.errors import UsageError
 
 from ... import stdin
-from ...options import AllowSecret, Lane, Quiet, Wu
+from ...options import AllowSecret, Quiet
 from ...render import show
 from ...render.mem import nodes as render
 from ...surroundings import Surroundings
 from .options import (
+    Lane,
     Lifecycle,
     Meta,
+    NewLifecycle,
+    NewMeta,
+    NewPaths,
+    NewSession,
+    NewTags,
+    NewWu,
     NodeIds,
+    OneType,
     Paths,
     Priority,
     Reason,
     Session,
     Tags,
     Type,
+    Wu,
     metadata,
     parts,
 )
 
+# What `--clear` takes beside the names of fields: those of their options.
+FIELD_OF = {"wu": "wu_id", "session": "session_id", "tag": "tags", "path": "paths", "meta": "metadata"}
 Sensitive = Annotated[bool, typer.Option("--sensitive", help="Cleanups leave it alone.")]
 
 
@@ -36,7 +47,7 @@ def create(
         str | None, typer.Argument(metavar="[TEXT]", help="What to remember; - reads standard input.")
     ] = None,
     type: Type = None,
-    lifecycle: Lifecycle = None,
+    lifecycle: NewLifecycle = None,
     wu: Wu = None,
     session: Session = None,
     lane: Lane = None,
@@ -50,7 +61,12 @@ def create(
     ] = None,
     jsonl: Annotated[
         bool,
-        typer.Option("--jsonl", help="Read nodes from standard input, one JSON object a line; one commit."),
+        typer.Option(
+            "--jsonl",
+            help="Read nodes from standard input, one JSON object a line, and write them in one commit. Keys: "
+            "content, type, lifecycle, wu, session, lane, priority, tags, paths, metadata, sensitive, "
+            "discovered_from.",
+        ),
     ] = False,
     allow_secret: AllowSecret = False,
     quiet: Quiet = False,
@@ -96,22 +112,28 @@ def update(
     status: Annotated[
         str | None, typer.Option("--status", metavar="S", help="active, closed, archived or deleted.")
     ] = None,
-    type: Type = None,
+    type: OneType = None,
     lifecycle: Lifecycle = None,
-    wu: Wu = None,
-    session: Session = None,
+    wu: NewWu = None,
+    session: NewSession = None,
     lane: Lane = None,
     priority: Priority = None,
-    tag: Tags = None,
-    path: Paths = None,
-    meta: Meta = None,
+    tag: NewTags = None,
+    path: NewPaths = None,
+    meta: NewMeta = None,
     sensitive: Sensitive = False,
     reason: Reason = None,
     verified: Annotated[
         bool, typer.Option("--verified", help="It still holds for the code as it is: it is stale no more.")
     ] = False,
     clear: Annotated[
-        list[str] | None, typer.Option("--clear", metavar="FIELD", help="Empty a field. May be repeated.")
+        list[str] | None,
+        typer.Option(
+            "--clear",
+            metavar="FIELD",
+            help="Empty priority, tags, wu, session, lane, paths, sensitive, closed, archived, deleted, reason, "
+            "summarized_into or metadata. May be repeated.",
+        ),
     ] = None,
     allow_secret: AllowSecret = False,
 ) -> int:
@@ -123,7 +145,7 @@ def update(
         "wu": wu, "session": session, "lane": lane, "priority": priority, "tags": parts(tag),
         "paths": at.paths(path or ()), "metadata": metadata(meta), "sensitive": sensitive, "reason": reason,
     }  # fmt: skip
-    empty = parts(clear)
+    empty = [FIELD_OF.get(name, name) for name in parts(clear)]
     if status is not None:
         word = values.one_of("status", status, values.STATUSES)
         empty += [name for name in values.STATUSES[1:] if word == "active"]

@@ -23,38 +23,108 @@ Type = Annotated[
         "discoveries with that tag.",
     ),
 ]
+OneType = Annotated[
+    str | None,
+    typer.Option("--type", metavar="TYPE", help="session, discovery, checkpoint, note or summary."),
+]
 Lifecycle = Annotated[
     str | None, typer.Option("--lifecycle", metavar="L", help="ephemeral, session, wu or project.")
+]
+NewLifecycle = Annotated[
+    str | None,
+    typer.Option(
+        "--lifecycle",
+        metavar="L",
+        help="ephemeral, session, wu or project; without it by type: note and checkpoint session, summary "
+        "project, all others wu.",
+    ),
+]
+Wu = Annotated[
+    str | None,
+    typer.Option("--wu", metavar="ID", help="The work unit, such as WU-123; your session's without it."),
+]
+NewWu = Annotated[
+    str | None, typer.Option("--wu", metavar="ID", help="The work unit that it belongs to from now on.")
+]
+OnlyWu = Annotated[
+    str | None, typer.Option("--wu", metavar="ID", help="Only nodes of this work unit; or unlinked.")
+]
+Lane = Annotated[
+    str | None,
+    typer.Option("--lane", metavar="LANE", help="The lane that it matters in; every lane without it."),
+]
+OnlyLane = Annotated[str | None, typer.Option("--lane", metavar="LANE", help="Only nodes of this lane.")]
+ReaderLane = Annotated[
+    str | None,
+    typer.Option(
+        "--lane",
+        metavar="LANE",
+        help="Leave out project knowledge of other lanes; that of your session without it.",
+    ),
 ]
 Priority = Annotated[str | None, typer.Option("--priority", metavar="P", help="P0 (most) to P3.")]
 Tags = Annotated[
     list[str] | None, typer.Option("--tag", "--tags", metavar="A,B", help="Tags. May be repeated.")
+]
+NewTags = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--tag", "--tags", metavar="A,B", help="All of its tags from now on: they replace the others."
+    ),
+]
+OnlyTags = Annotated[
+    list[str] | None,
+    typer.Option("--tag", "--tags", metavar="A,B", help="Only nodes with all of these tags."),
 ]
 Tag = Annotated[str | None, typer.Option("--tag", metavar="T", help="Only nodes with this tag.")]
 Paths = Annotated[
     list[str] | None,
     typer.Option("--path", metavar="FILE", help="A file or folder that it is about. May be repeated."),
 ]
+NewPaths = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--path",
+        metavar="FILE",
+        help="All of its paths from now on. May be repeated; they replace the others.",
+    ),
+]
 Path = Annotated[
     str | None, typer.Option("--path", metavar="P", help="Only nodes about this file or folder.")
 ]
 Session = Annotated[
-    str | None, typer.Option("--session", metavar="ID", help="The session that it belongs to.")
+    str | None,
+    typer.Option("--session", metavar="ID", help="The session that it belongs to; yours without it."),
+]
+NewSession = Annotated[
+    str | None, typer.Option("--session", metavar="ID", help="The session that it belongs to from now on.")
+]
+OnlySession = Annotated[
+    str | None, typer.Option("--session", metavar="ID", help="Only nodes of this session.")
 ]
 Meta = Annotated[
     list[str] | None,
     typer.Option("--meta", metavar="KEY=VALUE", help="Further data; VALUE is JSON or text. May be repeated."),
+]
+NewMeta = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--meta", metavar="KEY=VALUE", help="Change an entry of its data; null takes it out. May be repeated."
+    ),
 ]
 Archived = Annotated[
     bool, typer.Option("--include-archived", help="What is hidden, too: archived and deleted nodes.")
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")]
 HalfLife = Annotated[
-    str | None, typer.Option("--half-life", metavar="30d", help="How quickly nodes decay; 30d.")
+    str | None,
+    typer.Option(
+        "--half-life", metavar="30d", help="After so long unchanged a node counts about a third; 30d."
+    ),
 ]
 AsOf = Annotated[
     str | None,
-    typer.Option("--as-of", metavar="COMMIT|DATE", help="As the log was then."),
+    typer.Option("--as-of", metavar="COMMIT|DATE", help="As the log was then, such as 2026-11-21 or 2d."),
 ]
 Reason = Annotated[str | None, typer.Option("--reason", metavar="TEXT", help="Why; one line.")]
 TrackAccess = Annotated[bool, typer.Option("--track-access", help="Record that these nodes were read.")]
@@ -78,7 +148,7 @@ def metadata(values: Sequence[str] | None) -> dict[str, object]:
             )
         try:
             found[key] = json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             found[key] = text
     return found
 

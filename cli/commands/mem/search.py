@@ -10,7 +10,18 @@ from ...render import show
 from ...render.mem import search as render
 from ...surroundings import Surroundings
 from ...values import number
-from .options import Archived, HalfLife, Lifecycle, Path, Tags, TrackAccess, Type, half_life, parts
+from .options import (
+    Archived,
+    HalfLife,
+    Lifecycle,
+    OnlyTags,
+    OnlyWu,
+    Path,
+    TrackAccess,
+    Type,
+    half_life,
+    parts,
+)
 
 
 def search(
@@ -19,12 +30,10 @@ def search(
         list[str],
         typer.Argument(metavar="QUERY...", help="Words; those in double quotes must stand together."),
     ],
-    wu: Annotated[
-        str | None, typer.Option("--wu", metavar="ID", help="The work unit, such as WU-123; or unlinked.")
-    ] = None,
+    wu: OnlyWu = None,
     type: Type = None,
     lifecycle: Lifecycle = None,
-    tag: Tags = None,
+    tag: OnlyTags = None,
     path: Path = None,
     limit: Annotated[str | None, typer.Option("--limit", metavar="N", help="Nodes at most; 10.")] = None,
     include_archived: Archived = False,

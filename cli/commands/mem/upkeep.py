@@ -8,12 +8,11 @@ import typer
 
 from gitmem.errors import UsageError
 
-from ...options import Wu
 from ...render import show
 from ...render.mem import upkeep as render
 from ...surroundings import Surroundings
 from ...values import duration
-from .options import DryRun, HalfLife, NodeIds, Reason, Session, Tags, half_life, parts
+from .options import DryRun, HalfLife, NodeIds, OnlyTags, OnlyWu, Reason, half_life, parts
 
 
 def archive(
@@ -39,7 +38,12 @@ def cleanup(
     ttl: Annotated[
         str | None, typer.Option("--ttl", metavar="30d", help="Delete what was created longer ago.")
     ] = None,
-    session: Session = None,
+    session: Annotated[
+        str | None,
+        typer.Option(
+            "--session", metavar="ID", help="Delete the nodes of lifecycle session of this session."
+        ),
+    ] = None,
     decay: Annotated[bool, typer.Option("--decay", help="Archive what has decayed, too.")] = False,
     threshold: Annotated[
         str | None,
@@ -64,11 +68,11 @@ def delete(
     ids: Annotated[
         list[str] | None, typer.Argument(metavar="[ID]...", help="Node ids, or unique prefixes.")
     ] = None,
-    tag: Tags = None,
+    tag: OnlyTags = None,
     older_than: Annotated[
         str | None, typer.Option("--older-than", metavar="30d", help="What was created longer ago.")
     ] = None,
-    wu: Wu = None,
+    wu: OnlyWu = None,
     reason: Reason = None,
     dry_run: DryRun = False,
 ) -> int:

@@ -94,6 +94,8 @@ class _Work:
                 yield number, make(given)
             except UsageError as error:
                 self.bad(kind, number, error.message)
+            except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError):
+                self.bad(kind, number, "its values are of another kind than LumenFlow writes")
 
     def bring_nodes(self) -> dict[str, int]:
         """Nodes: of an id that stands twice the last line, in the place of the first. Their times, by id."""

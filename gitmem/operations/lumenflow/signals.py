@@ -54,7 +54,7 @@ def signal(given: Given, *, allow_secret: bool = False) -> Signal:
     recipients = [
         _address(each, "recipient", kept, remarks) for each in (to if isinstance(to, list) else [to])
     ]
-    if kept.get("remote_id") == id:
+    if id is not None and kept.get("remote_id") == id:
         del kept["remote_id"]
     if kept.get("origin") == "local":
         del kept["origin"]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from ... import records
 from ...errors import UsageError
+from ...records.secrets import find_secret
 from ..outcome import Outcome
 from ..story import cut, harmless
 
@@ -46,8 +48,11 @@ class Since(Outcome):
 
 
 def head(store: Store) -> tuple[str | None, str | None]:
-    """The commit and the branch that this worktree's HEAD is at; None for what there is not."""
-    return store.head()
+    """The commit and the branch that this worktree's HEAD is at; None for what there is not, or can't be kept."""
+    commit, branch = store.head()
+    if branch is not None and (not records.fits("node", "branch", branch) or find_secret(branch)):
+        branch = None  # its name must not keep anybody from writing
+    return commit, branch
 
 
 def checked(paths: Iterable[str]) -> list[str]:

@@ -23,12 +23,13 @@ PROFILE, SUMMARIES, WORK, DISCOVERIES = "Project Profile", "Summaries", "WU Cont
 SECTIONS = (PROFILE, SUMMARIES, WORK, DISCOVERIES)
 LINE_MIN = 32  # bytes of the shortest line that a node can have
 FEWEST = 128  # nodes that are looked at: what a small budget is told of them must not depend on it
+AHEAD_MAX = decay.DAY_MICROS  # of a node's time before the clock
 TAGS_MAX = 3  # in the line of a node
 NAME_MAX = 60  # characters of a writer's name
 ROUNDS = 3  # of looking for nodes that come before stale ones
 SPARE = 4  # how many times as many rows as the budget can hold are looked at for that
 
-SEEN = f"n.state < {HIDDEN} AND n.state = 0 AND (n.summarized_into IS NULL OR NOT {covered('n')})"
+SEEN = f"n.state < {HIDDEN} AND n.state = 0 AND (n.summarized_into IS NULL OR NOT {covered('n', HIDDEN)})"
 _WANTED = f"n.id IS NOT :without AND {SEEN}"
 _PROJECT = "n.lifecycle = 'project' AND (:lane IS NULL OR n.lane IS NULL OR n.lane = :lane)"
 # A node is in the first section that takes it.
@@ -101,7 +102,8 @@ def _rows(
     """The best rows, unordered, and how many there are by section. All of them are looked at for decay alone."""
     db = store.db()
     wu, lane, without = asked
-    values: dict[str, object] = {"wu": wu, "lane": lane, "without": without, "most": most + 1}
+    values: dict[str, object] = {"wu": wu, "lane": lane, "without": without, "most": most + 1,
+                                 "until": store.now() + AHEAD_MAX}  # fmt: skip
     counts = dict.fromkeys(SECTIONS, 0)
     found: list[Row] = []
     for where, section in ((_PROJECT, f"'{PROFILE}'"), (_WORK_UNIT, _SECTION)):
@@ -116,12 +118,15 @@ def _rows(
                     for id, name, touched, priority, count in every]  # fmt: skip
         else:
             # The index has them in this order: looking stops after the last one that is wanted.
+            asked_of = (
+                f"SELECT n.id, {section}, %s FROM node n WHERE {where} AND {_WANTED} AND n.touched %s :until"
+            )
             best = db.execute(
-                f"SELECT n.id, {section}, n.touched FROM node n WHERE {where} AND {_WANTED}"
-                " ORDER BY n.touched DESC, n.id LIMIT :most",
-                values,
+                asked_of % ("n.touched", "<=") + " ORDER BY n.touched DESC, n.id LIMIT :most", values
             )
             rows = [Row(*row) for row in best]
+            # What a wrong clock, or a liar, wrote of a time to come does not stand before everything.
+            rows += [Row(*row) for row in db.execute(asked_of % ("0", ">") + " LIMIT :most", values)]
         if not by_decay and len(rows) > most:
             # By the columns of the index, in their order: nothing is sorted, and no row is looked up.
             by = "n.lifecycle, n.type, n.lane" if where is _WORK_UNIT else "1"
@@ -183,9 +188,12 @@ def piece(section: str, node: Node, value: int, stale: str | None) -> Piece:
 THREADS, HERE, NODES, LAST = 2, 3, 4, 5  # the first number of ranks: what comes before what
 
 
+_NO_BRACKETS = str.maketrans("()[]", "    ")  # no name ends what we say of it
+
+
 def head(node: Node, stale: str | None = None) -> str:
     """What stands before the content of a node. The day is the one on which it was last said, in UTC."""
-    who = cut(harmless(node.sender_name or node.sender_identity), NAME_MAX)
+    who = cut(harmless(node.sender_name or node.sender_identity).translate(_NO_BRACKETS), NAME_MAX)
     about = [format_at(node.touched)[:10], who, node.priority, *map(harmless, node.tags[:TAGS_MAX])]
     about += [harmless(stale)] if stale else []
     return f"- [{node.id}] ({', '.join(part for part in about if part)}):"

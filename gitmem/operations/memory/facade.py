@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from . import decay, listing, nodes
+from . import decay, listing, nodes, values
 from .constants import Constants
+from .fold import Node
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from .context import Context
     from .delete import Deleted
     from .export import Exported
-    from .fold import Node
     from .profile import Profile
     from .promote import Promoted
     from .ready import Ready
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from .summarize import Summarized
     from .triage import BecameUnit, Triaged
 
+    Id = str | Node | nodes.Created  # an id or a unique prefix of one, or what has one
+
 
 class Memory(Constants):
     """The memory of a log's caller. Every method is a function of the same name in `operations.memory`."""
@@ -38,14 +40,21 @@ class Memory(Constants):
         self._log = log
 
     def append(self, content: str, **options: Any) -> nodes.Created:
-        """Write one node down; see `nodes.append` for the options and errors."""
-        return nodes.create(self._log.store, self._log.caller, content, **options)
+        """Write one node down, by the caller, of the commit that HEAD is at.
+
+        Options: type (default discovery), lifecycle (by type), wu and session (those of the caller's session),
+        lane, priority (P0 to P3), tags, paths (from the root of the work tree), metadata, sensitive,
+        discovered_from (a node), allow_secret.
+
+        Raises: UsageError (RecordError, SecretError) and then nothing was written; StoreError.
+        """
+        return nodes.create(self._log.store, self._log.caller, content, **_with_ids(options))
 
     create = append
 
     def append_many(self, many: Iterable[Mapping[str, object]], **options: Any) -> nodes.Appended:
-        """Write nodes down in one commit: all of them or none."""
-        return nodes.append(self._log.store, self._log.caller, many, **options)
+        """Write nodes down in one commit: all of them or none. Each has its `content` and the options of `append`."""
+        return nodes.append(self._log.store, self._log.caller, map(_with_ids, many), **options)
 
     def checkpoint(self, note: str = "", **options: Any) -> nodes.Created:
         """Write down how far the work is; see `checkpoint.checkpoint` for the options."""
@@ -53,22 +62,22 @@ class Memory(Constants):
 
         return checkpoint.checkpoint(self._log.store, self._log.caller, note, **options)
 
-    def update(self, *ids: str, **options: Any) -> nodes.Changed:
+    def update(self, *ids: Id, **options: Any) -> nodes.Changed:
         """Change fields of nodes; see `nodes.change`."""
-        return nodes.change(self._log.store, self._log.caller, ids, **options)
+        return nodes.change(self._log.store, self._log.caller, _ids(ids), **options)
 
-    def relate(self, from_id: str, type: str, to_id: str, **options: Any) -> Related:
+    def relate(self, from_id: Id, type: str, to_id: Id, **options: Any) -> Related:
         """Record that one node blocks, is the parent of, is related to or came from another."""
         from . import relations
 
-        return relations.relate(self._log.store, self._log.caller, from_id, type, to_id, **options)
+        return relations.relate(self._log.store, self._log.caller, _id(from_id), type, _id(to_id), **options)
 
-    def get(self, id: str) -> Node:
+    def get(self, id: Id) -> Node:
         """A node by its id or a unique prefix. UsageError where there is none."""
         from . import known, stored
 
         db = self._log.store.db()
-        return stored.one(db, known.find(db, id))
+        return stored.one(db, known.find(db, _id(id)))
 
     def select(self, **filters: Any) -> listing.Listing:
         """The nodes that fit, the newest first; see `listing.listing` and `listing.Filter`."""
@@ -82,41 +91,42 @@ class Memory(Constants):
         """The nodes of a work unit, in the order in which they were created."""
         return listing.by_wu(self._log.store, wu, include_archived=include_archived)
 
-    def show(self, id: str) -> Shown:
+    def show(self, id: Id) -> Shown:
         """A node with its relations, its history, its score and its commit."""
         from . import showing
 
-        return showing.show(self._log.store, id)
+        return showing.show(self._log.store, _id(id))
 
-    def ready(self, wu: str, *, include_archived: bool = False) -> Ready:
-        """What is open in a work unit, P0 first; and what waits for what."""
+    def ready(self, wu: str | None = None, *, include_archived: bool = False) -> Ready:
+        """What is open in a work unit, P0 first; and what waits for what. Without one: in that of the session."""
         from . import ready
 
-        return ready.ready(self._log.store, wu, include_archived=include_archived)
+        unit = values.unit_of(wu, self._log.caller if wu is None else None)
+        return ready.ready(self._log.store, unit, include_archived=include_archived)
 
-    def record_access(self, *ids: str) -> Accessed:
+    def record_access(self, *ids: Id) -> Accessed:
         """Record that nodes were shown to the caller. No commit is made for it."""
         from . import access
 
-        return access.record(self._log.store, self._log.caller, ids)
+        return access.record(self._log.store, self._log.caller, _ids(ids))
 
-    def record_access_batch(self, ids: Iterable[str]) -> Accessed:
+    def record_access_batch(self, ids: Iterable[Id]) -> Accessed:
         """The same for any number of them, in one line."""
         return self.record_access(*ids)
 
-    def access_stats(self, id: str) -> Stats:
+    def access_stats(self, id: Id) -> Stats:
         """How often a node was shown, and when last."""
         from . import access
 
-        return access.stats(self._log.store, id)
+        return access.stats(self._log.store, _id(id))
 
     def decay_score(
-        self, node: Node | str, *, now: int | None = None, half_life: int = decay.HALF_LIFE_MICROS
+        self, node: Id, *, now: int | None = None, half_life: int = decay.HALF_LIFE_MICROS
     ) -> float:
         """How much a node matters; `now` is in microseconds since the epoch, `half_life` in microseconds."""
         decay.checked(half_life)
         now = self._log.store.now() if now is None else now
-        found = self.get(node) if isinstance(node, str) else node
+        found = node if isinstance(node, Node) else self.get(node)
         return decay.score(found, now=now, half_life=half_life)
 
     def recency_score(
@@ -141,11 +151,11 @@ class Memory(Constants):
 
         return cleanup.cleanup(self._log.store, self._log.caller, **options)
 
-    def delete(self, *ids: str, **filters: Any) -> Deleted:
+    def delete(self, *ids: Id, **filters: Any) -> Deleted:
         """Delete nodes by id or by filters; see `delete.delete`."""
         from . import delete
 
-        return delete.delete(self._log.store, self._log.caller, ids, **filters)
+        return delete.delete(self._log.store, self._log.caller, _ids(ids), **filters)
 
     def export(self, **options: Any) -> Exported:
         """Nodes as one document: `.document`; see `export.export` for formats and filters."""
@@ -171,15 +181,13 @@ class Memory(Constants):
 
         return profile.profile(self._log.store, **options)
 
-    def promote(
-        self, node: str | None = None, *, wu: str | None = None, tag: str, **options: Any
-    ) -> Promoted:
+    def promote(self, node: Id | None = None, *, wu: str | None = None, tag: str, **options: Any) -> Promoted:
         """Make project knowledge of a node, or of every summary of a work unit; see `promote.promote`."""
         from . import promote
 
-        return promote.promote(self._log.store, self._log.caller, node=node, wu=wu, tag=tag, **options)
+        return promote.promote(self._log.store, self._log.caller, node=_id(node), wu=wu, tag=tag, **options)
 
-    def promote_node(self, node: str, *, tag: str, **options: Any) -> Promoted:
+    def promote_node(self, node: Id, *, tag: str, **options: Any) -> Promoted:
         """The same of one node: it is the answer's `promoted_node`."""
         return self.promote(node, tag=tag, **options)
 
@@ -191,7 +199,7 @@ class Memory(Constants):
         """Sum up what a work unit has that no summary covers yet; see `summarize.summarize`."""
         from . import summarize
 
-        return summarize.summarize(self._log.store, self._log.caller, wu, **options)
+        return summarize.summarize(self._log.store, self._log.caller, wu, **_with_ids(options))
 
     def triage(self, **options: Any) -> Triaged:
         """Open discoveries and outgrown nodes; see `triage.listing`."""
@@ -199,17 +207,17 @@ class Memory(Constants):
 
         return triage.listing(self._log.store, **options)
 
-    def triage_promote(self, node: str, **options: Any) -> BecameUnit:
+    def triage_promote(self, node: Id, **options: Any) -> BecameUnit:
         """The work unit that a discovery asks for, and the record that it became one; see `triage.promote`."""
         from . import triage
 
-        return triage.promote(self._log.store, self._log.caller, node, **options)
+        return triage.promote(self._log.store, self._log.caller, _id(node), **options)
 
-    def triage_archive(self, *ids: str, reason: str) -> nodes.Changed:
+    def triage_archive(self, *ids: Id, reason: str) -> nodes.Changed:
         """Put nodes away, with a reason."""
         from . import triage
 
-        return triage.archive(self._log.store, self._log.caller, ids, reason=reason)
+        return triage.archive(self._log.store, self._log.caller, _ids(ids), reason=reason)
 
     def index(self, *sources: str, **options: Any) -> Indexed:
         """Make nodes of the files that describe the project; see `sources.index`."""
@@ -238,3 +246,23 @@ class Memory(Constants):
         from . import search
 
         return search.recall(self._log.store, query, **options)
+
+
+def _id(given: Any) -> Any:
+    """The id of a node, or of what wrote or found one; anything else as it is, for `known.find` to judge."""
+    node = getattr(given, "node", given)
+    return getattr(node, "id", node)
+
+
+def _ids(given: Iterable[Any]) -> list[Any]:
+    return [_id(each) for each in given]
+
+
+def _with_ids(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options in which nodes stand for their ids."""
+    found = dict(options)
+    if found.get("discovered_from") is not None:
+        found["discovered_from"] = _id(found["discovered_from"])
+    if isinstance(found.get("only"), (list, tuple)):
+        found["only"] = _ids(found["only"])
+    return found

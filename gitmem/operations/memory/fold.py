@@ -130,8 +130,8 @@ class Change:
     @property
     def only_marks(self) -> bool:
         """Whether it says nothing but what became of its nodes."""
-        if _object(self.record) or "metadata" in self.clears:
-            return False
+        if _object(self.record) or not {"metadata", "closed", "archived", "deleted"}.isdisjoint(self.clears):
+            return False  # who brings a node back says it again
         return not any(self.touches(field) for field in FIELDS if field not in MARKS)
 
 
@@ -145,6 +145,23 @@ def fold(nodes: Iterable[tuple[Record, bytes]], patches: Iterable[tuple[Record, 
     if changes:
         _apply(node, changes)
     return node.settle()
+
+
+_MEANT = ("type", "lifecycle", "content", "priority", "wu_id", "lane")
+
+
+def meaning(record: Record) -> object:
+    """What a line says, whoever wrote it and when: clones that make one node apart say the same.
+
+    An indexed source is the file that it names; what it says changes with the file.
+    """
+    source = _object(record).get("source_path")
+    if source is not None:
+        return ("source", str(source))
+    return (
+        *(_text(record, field) for field in _MEANT),
+        *map(tuple, map(sorted, (_list(record, "tags"), _list(record, "paths")))),
+    )
 
 
 def _apply(node: Node, changes: Mapping[str, Change]) -> None:

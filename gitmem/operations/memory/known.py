@@ -19,6 +19,7 @@ def find(db: sqlite3.Connection, text: str, *, writing: bool = False) -> str:
 
     Raises: UsageError with the candidates where there is none, or more than one.
     """
+    text = checked(text)
     if db.execute("SELECT 1 FROM node WHERE id = ?", (text,)).fetchone():
         return text
     token = text.removeprefix(PREFIX)
@@ -51,6 +52,18 @@ def find(db: sqlite3.Connection, text: str, *, writing: bool = False) -> str:
         code="unknown-id",
         next=["gitmem sync", "gitmem mem list --include-archived"],
     )
+
+
+def checked(id: object) -> str:
+    """An id that is a text. UsageError for anything else: a caller of the library may hand on what it has."""
+    if not isinstance(id, str):
+        raise UsageError(
+            f"An id is a text such as mem-0123456789ab, and this is of the type {type(id).__name__}; "
+            "nothing was written.",
+            hint="A node has it as `.id`, and an outcome that made one as `.node.id`.",
+            code="bad-id",
+        )
+    return id
 
 
 def find_or_keep(db: sqlite3.Connection, text: str) -> tuple[str, str | None]:

@@ -128,6 +128,7 @@ def append(
         except UsageError as error:
             if len(given) > 1:
                 error.message = f"Node {number} of {len(given)}: {error.message}"
+                error.args = (error.message,)  # of which str() is made
             raise
     done = _record(store, caller, lines, nodes)
     appended = Appended(nodes, done.commit)
@@ -155,13 +156,13 @@ def _fields(given: Mapping[str, object], caller: Caller) -> dict[str, object]:
         "type": type,
         "lifecycle": lifecycle,
         "content": values.content(given.get("content")),
-        "priority": values.one_of("priority", str(priority), values.PRIORITIES) if priority else None,
-        "tags": list(dict.fromkeys([*tags, *map(values.tag, values.texts("tags", given.get("tags")))])),
+        "priority": None if priority is None else values.one_of("priority", str(priority), values.PRIORITIES),
+        "tags": values.tags([*tags, *values.texts("tags", given.get("tags"))]),
         "wu_id": _work_unit(given, lifecycle, caller),
         "session_id": given.get("session") or caller.session_id,
         "lane": given.get("lane"),
         "paths": anchors.checked(values.texts("paths", given.get("paths"))),
-        "sensitive": bool(given.get("sensitive")),
+        "sensitive": values.flag("sensitive", given.get("sensitive")),
         "metadata": values.metadata(given.get("metadata")),
     }
     return found
@@ -277,7 +278,7 @@ def _changes(options: Mapping[str, object]) -> dict[str, object]:
         elif name == "session":
             fields["session_id"] = value
         elif name == "tags":
-            fields[name] = [values.tag(text) for text in values.texts(name, value)]
+            fields[name] = values.tags(values.texts(name, value))
         elif name == "paths":
             fields[name] = anchors.checked(values.texts(name, value))
         elif name == "metadata":

@@ -161,13 +161,16 @@ def last_checkpoint(
     """
     db = store.db()
     row = None
+    # By the session itself: what another wrote of it may be anything.
+    by_session = "n.session_id = ?1 AND json_extract(l.body, '$.sender_session') = ?1"
     said_by = "n.session_id IS NULL AND json_extract(l.body, '$.sender_identity') = ?1"
-    for condition, value in (("n.session_id = ?1", session), ("n.wu_id = ?1", unit), (said_by, writer)):
+    for condition, value in ((by_session, session), ("n.wu_id = ?1", unit), (said_by, writer)):
         if row is None and value is not None:
             row = db.execute(
                 f"SELECT n.id FROM node n JOIN line l ON l.id = n.line WHERE {condition} AND n.type = 'checkpoint'"
-                f" AND n.state < {HIDDEN} AND (?2 IS NULL OR n.wu_id = ?2) ORDER BY n.touched DESC, n.id DESC LIMIT 1",
-                (value, asked),
+                f" AND n.state < {HIDDEN} AND (?2 IS NULL OR n.wu_id = ?2) AND n.touched <= ?3"
+                " ORDER BY n.touched DESC, n.id DESC LIMIT 1",
+                (value, asked, store.now() + candidates.AHEAD_MAX),
             ).fetchone()
     return stored.one(db, row[0]) if row else None
 

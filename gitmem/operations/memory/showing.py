@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from ... import records
-from ...log.lines import digest
 from .. import history
 from ..outcome import Outcome
 from ..quoting import command
 from ..shape import sender_name
-from . import anchors, decay, known, relations, stored
+from . import anchors, decay, fold, known, relations, stored
 from .listing import first_line
 
 TYPE_CHECKING = False
@@ -86,7 +85,7 @@ def show(store: Store, id: str, *, half_life: int = decay.HALF_LIFE_MICROS) -> S
         Change(record, sender_name(store, record) or str(record["sender_identity"]))
         for record in _patches(db, node.id)
     ]
-    found.ambiguous = len({digest(line) for line in _lines(db, node.id)}) > 1
+    found.ambiguous = len({fold.meaning(records.read(line) or {}) for line in _lines(db, node.id)}) > 1
     found.next = _next(found)
     return found
 

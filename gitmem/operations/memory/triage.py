@@ -7,6 +7,7 @@ the project's plan, because gitmem does not keep it.
 
 from __future__ import annotations
 
+from ... import records
 from ...errors import UsageError
 from ..outcome import Outcome, plain
 from ..quoting import command
@@ -205,6 +206,7 @@ def promote(
             next=[command("gitmem", "mem", "update", source.id, "--status", "active")],
         )
     before = source.metadata.get("promoted_to") if source.closed else None
+    before = before if isinstance(before, str) and records.fits("node", "wu_id", before) else None
     if unit is not None and before not in (None, unit):
         raise UsageError(
             f"{source.id} became {harmless(str(before))[:80]} before; nothing was written.",
@@ -229,7 +231,7 @@ def promote(
         done = writing.record(store, caller, lines, told, text=source.content, nodes=[source.id], wu=unit)
         found.recorded, found.commit, found.queued = True, done.commit, done.commit is None
     if found.recorded:
-        found.next = [command("gitmem", "mem", "context", "--wu", spec.id), "gitmem mem triage"]
+        found.next = [command("gitmem", "mem", "show", source.id), "gitmem mem triage"]
     else:
         found.next = [command("gitmem", "mem", "triage", "promote", source.id, "--wu", spec.id)]
     return found
@@ -278,7 +280,7 @@ def next_unit(db: sqlite3.Connection) -> str:
         " UNION SELECT json_extract(l.body, '$.metadata.promoted_to') FROM line l WHERE l.kind = 'patch'"
         " AND l.body LIKE '%promoted_to%' AND json_valid(l.body)"
     ):
-        number = str(unit or "").removeprefix(PREFIX)
-        if unit and number != unit and number.isascii() and number.isdigit() and len(number) <= 9:
+        number = unit.removeprefix(PREFIX) if isinstance(unit, str) else ""
+        if number != unit and number.isascii() and number.isdigit() and len(number) <= 9:
             greatest = max(greatest, int(number))
     return f"{PREFIX}{greatest + 1}"

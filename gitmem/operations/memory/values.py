@@ -10,6 +10,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ..caller import Caller
+
 TYPES = ("session", "discovery", "checkpoint", "note", "summary")
 LIFECYCLES = ("ephemeral", "session", "wu", "project")
 PRIORITIES = ("P0", "P1", "P2", "P3")
@@ -26,21 +28,54 @@ LIFECYCLE_OF = {
 }
 # What a promoted node may be called.
 TAXONOMY = ("decision", "convention", "pattern", "pitfall", "interface", "invariant", "faq")
+TAGS_MAX = 100
 METADATA_MAX = 100  # entries
+# Words that people try, and what they stand for.
+STATUS_OF = {
+    **dict.fromkeys(("done", "resolved", "resolve", "fixed", "complete", "completed", "finished", "close"), "closed"),
+    **dict.fromkeys(("open", "opened", "reopen", "reopened"), "active"),
+}  # fmt: skip
+REVERSED = {
+    **dict.fromkeys(
+        ("blocked_by", "is_blocked_by", "depends_on", "needs", "requires", "waits_for"), "blocks"
+    ),
+    "child_of": "parent_child",
+}
+TAGS = (*TAXONOMY, *ALIASES, "todo", "task", "fact", "gotcha", "lesson", "learning", "rule")
 
 
 def one_of(what: str, text: str, known: Sequence[str]) -> str:
     """One of the known words, in any case. UsageError with all of them for another."""
-    word = text.strip().replace("-", "_")
+    word = text.strip().replace("-", "_").lower()
     for each in known:
-        if each.lower() == word.lower():
+        if each.lower() == word:
             return each
+    suggestions, more = _meant(what, word, known)
     raise UsageError(
-        f"{harmless(text)[:60] or 'Nothing'} is no {what}; nothing was written.",
-        hint=f"It is one of {', '.join(known)}.",
+        f"{refused(what, text)}; nothing was written.",
+        hint=f"{more}It is one of {', '.join(known)}.",
         code=f"bad-{what.replace(' ', '-')}",
-        suggestions=[each for each in known if each[:1].lower() == word[:1].lower()],
+        suggestions=suggestions,
     )
+
+
+def refused(what: str, text: str) -> str:
+    """What is wrong with a text: that it is something else, or nothing."""
+    shown = harmless(text)[:60]
+    return f"{shown} is no {what}" if shown.strip() else f"No {what} is given"
+
+
+def _meant(what: str, word: str, known: Sequence[str]) -> tuple[list[str], str]:
+    """The known words that an unknown one may stand for, and a sentence where something else is meant."""
+    if what == "status" and word in STATUS_OF:
+        return [STATUS_OF[word]], ""
+    if what == "relation" and word in REVERSED:
+        return [], f"Turn it round: `gitmem mem relate B {REVERSED[word]} A`. "
+    if what == "type of node" and word in TAGS:
+        return [], f"That is a tag: `--type discovery --tag {word}`. "
+    if len(word) < 2:
+        return [], ""
+    return [each for each in known if each[:2].lower() == word[:2] or word in each.lower()], ""
 
 
 def node_type(text: str) -> tuple[str, tuple[str, ...]]:
@@ -53,7 +88,7 @@ def work_unit(text: str) -> str:
     """A work unit such as WU-123."""
     if not records.fits("node", "wu_id", text):
         raise UsageError(
-            f"{harmless(text)[:60] or 'Nothing'} is no work unit; nothing was written.",
+            f"{refused('work unit', text)}; nothing was written.",
             hint="Capitals and digits, a dash and a number, such as WU-123.",
             code="bad-wu",
             suggestions=[text.upper()] if records.fits("node", "wu_id", text.upper()) else [],
@@ -61,15 +96,46 @@ def work_unit(text: str) -> str:
     return text
 
 
+def unit_of(wu: str | None, caller: Caller | None) -> str:
+    """The work unit that is named, else that of the caller's session. UsageError where there is neither."""
+    found = wu if wu is not None or caller is None else caller.wu_id
+    if found is None:
+        raise UsageError(
+            "Nothing says which work unit is meant: your session has none.",
+            hint="Name it, such as `gitmem mem ready --wu WU-123`.",
+            code="usage",
+            next=["gitmem mem list", "gitmem mem ready --help"],
+        )
+    return found
+
+
 def tag(text: str) -> str:
     """A tag: one line of at most 100 characters without commas."""
     if not records.fits("node", "tags", [text]):
         raise UsageError(
-            f"{harmless(text)[:60] or 'Nothing'!r} is no tag; nothing was written.",
+            f"{refused('tag', repr(harmless(text)) if text.strip() else '')}; nothing was written.",
             hint="One line of at most 100 characters, without commas and without white space at its ends.",
             code="bad-tag",
         )
     return text
+
+
+def tags(given: Sequence[str]) -> list[str]:
+    """Tags, each once; at most a hundred of them."""
+    found = list(dict.fromkeys(map(tag, given)))
+    if len(found) > TAGS_MAX:
+        raise UsageError(
+            f"There are {len(found)} tags, and at most {TAGS_MAX} are allowed; nothing was written.",
+            code="bad-tag",
+        )
+    return found
+
+
+def flag(what: str, given: object) -> bool:
+    """Yes or no; not given is no. A text such as "false" is neither."""
+    if given is not None and not isinstance(given, bool):
+        raise UsageError(f"The {what} must be true or false; nothing was written.", code=f"bad-{what}")
+    return bool(given)
 
 
 def content(text: object) -> str:

@@ -43,9 +43,13 @@ DDL = (
 )  # fmt: skip
 
 
-def covered(node: str) -> str:
-    """The SQL condition that a summary has what a row of `node` says: one that is here, and not deleted."""
-    return f"EXISTS (SELECT 1 FROM node s WHERE s.id = {node}.summarized_into AND s.id <> {node}.id AND s.state < {DELETED})"
+def covered(node: str, until: int = DELETED) -> str:
+    """The SQL condition that a summary has what a row of `node` says: one that is here.
+
+    Args:
+        until: The state from which on a summary does not count: deleted, or for what is to be seen hidden.
+    """
+    return f"EXISTS (SELECT 1 FROM node s WHERE s.id = {node}.summarized_into AND s.id <> {node}.id AND s.state < {until})"
 
 
 def add(db: sqlite3.Connection, rows: Sequence[Row]) -> None:
