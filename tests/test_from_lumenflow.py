@@ -196,6 +196,8 @@ def test_append(memory: Memory, cli: Cli) -> None:
     assert len({node.id for node in many.nodes}) == 2_000
     with pytest.raises(UsageError):
         memory.append("text", priority="P9")
+    with pytest.raises(UsageError, match=r"^Node 2 of 2: P9 is no priority"):
+        memory.append_many([{"content": "one"}, {"content": "two", "priority": "P9"}])
     said = cli("mem", "create", "--type", "bug", "the text", "--discovered-from", made.node.id, "--json")
     assert said["node"]["content"] == "the text"
     assert said["node"]["wu_id"] == "WU-1"
@@ -213,6 +215,7 @@ def test_ready(memory: Memory, cli: Cli, clock: Clock) -> None:
     found = memory.ready("WU-1")
 
     assert [node.content for node in found.nodes] == ["a", "b", "c"]
+    assert memory.ready().as_json() == found.as_json()
     assert [(each.node.id, each.blocked_by) for each in found.blocked] == [(made[3], [made[2]])]
     memory.update(made[2], closed=True)
     assert [node["content"] for node in cli("mem", "ready", "--wu", "WU-1", "--json")["nodes"]] == [
@@ -681,6 +684,27 @@ def test_relations(memory: Memory, cli: Cli) -> None:
     assert [each.node.id for each in memory.ready("WU-1").blocked] == [two]
     assert cli("mem", "relate", one, "blocks", two, "--remove", "--json")["removed"]
     assert memory.ready("WU-1").blocked == []
+
+
+def test_a_node_stands_for_its_id_wherever_one_is_asked_for(memory: Memory) -> None:
+    """And so does the answer that has it; what has no id is refused in a sentence, not by SQLite."""
+    made, node = memory.append("made"), memory.append("read").node
+
+    assert memory.relate(made, "blocks", node).to_id == node.id
+    assert memory.append("came of it", discovered_from=made).commit
+    assert memory.append_many([{"content": "and this", "discovered_from": node}]).commit
+    assert memory.update(made, node, priority="P1").ids == [made.node.id, node.id]
+    assert memory.show(made).node.priority == memory.get(node).priority == "P1"
+    assert memory.decay_score(made) == memory.decay_score(made.node.id)
+    assert len(memory.record_access(made, node).accesses) == 2
+    assert memory.promote(made, tag="pattern").promoted_nodes
+    assert len(memory.summarize("WU-1", only=[made, node]).source_ids) == 2
+    assert memory.delete(made).ids == [made.node.id]
+    for nothing in (7, None, {"id": node.id}, [node]):
+        given: Any = nothing
+        for refused in (memory.get, memory.show, memory.delete, memory.update, memory.record_access):
+            with pytest.raises(UsageError, match="An id is a text"):
+                refused(given, **({"priority": "P0"} if refused == memory.update else {}))
 
 
 # --- signals and the rest

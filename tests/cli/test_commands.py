@@ -305,6 +305,7 @@ def test_schemas_are_json_schema(run: Run, tmp_path: Path) -> None:
     assert "message" in json.loads(one.out)["properties"]
     assert set(json.loads(run("schema", cwd=tmp_path).out)) == set(records.KINDS)
     assert run("schema", "nonsense", cwd=tmp_path).status == 2
+    assert all(kind in run("schema", "--help").out for kind in records.KINDS)
 
 
 def test_the_demo_plays_to_its_end(run: Run, tmp_path: Path) -> None:

@@ -51,7 +51,10 @@ OnlyWu = Annotated[
 ]
 Lane = Annotated[
     str | None,
-    typer.Option("--lane", metavar="LANE", help="The lane that it matters in; every lane without it."),
+    typer.Option("--lane", metavar="LANE", help="The lane that it matters in; every one without it."),
+]
+NewLane = Annotated[
+    str | None, typer.Option("--lane", metavar="LANE", help="The lane that it matters in from now on.")
 ]
 OnlyLane = Annotated[str | None, typer.Option("--lane", metavar="LANE", help="Only nodes of this lane.")]
 ReaderLane = Annotated[
@@ -59,7 +62,7 @@ ReaderLane = Annotated[
     typer.Option(
         "--lane",
         metavar="LANE",
-        help="Leave out project knowledge of other lanes; that of your session without it.",
+        help="Your lane, your session's without it: project knowledge of other lanes is left out.",
     ),
 ]
 Priority = Annotated[str | None, typer.Option("--priority", metavar="P", help="P0 (most) to P3.")]

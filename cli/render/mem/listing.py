@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from ..as_json import encode
 from ..out import harmless
 from ..text import SEPARATOR, ago, barred, plural
 from .nodes import about, where
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from gitmem.operations.memory.fold import Node
     from gitmem.operations.memory.listing import Listing
     from gitmem.operations.memory.ready import Ready
@@ -24,10 +27,22 @@ def listed(found: Listing) -> list[str]:
 
 
 def line(node: Node, stale: str | None = None) -> str:
-    """`mem-… · 2026-10-26 · discovery · P1 · WU-7 · bug | The parser drops tabs`."""
+    """`mem-… · 2026-10-26 · discovery · P1 · WU-7 · bug · src/parser.py +1 | The parser drops tabs`."""
     id, _, rest = about(node).partition(SEPARATOR)
-    facts = [id, node.created_at[:10], rest, harmless(stale or "", keep="")]
+    lifecycle = "" if node.lifecycle == "wu" else node.lifecycle  # most are
+    facts = [id, _when(node.created_at), rest, lifecycle, _files(node.paths), harmless(stale or "", keep="")]
     return f"{SEPARATOR.join(fact for fact in facts if fact)} | {_beginning(node.content)}"
+
+
+def _when(at: str) -> str:
+    """How long ago where that is told in hours, else the day."""
+    told = ago(at)
+    return at[:10] if told.endswith(" days ago") else told
+
+
+def _files(paths: Sequence[str]) -> str:
+    more = f" +{len(paths) - 1}" if len(paths) > 1 else ""
+    return harmless(paths[0], keep="") + more if paths else ""
 
 
 def _beginning(content: str) -> str:
@@ -51,7 +66,7 @@ def shown(found: Shown) -> list[str]:
         ("session", node.session_id),
         ("reason", node.reason),
         ("summarised in", node.summarized_into),
-        ("metadata", ", ".join(f"{key}={value}" for key, value in sorted(node.metadata.items()))),
+        ("metadata", ", ".join(f"{key}={_plain(value)}" for key, value in sorted(node.metadata.items()))),
     ]
     lines += [f"{name}: {harmless(str(value), keep='')}" for name, value in facts if value]
     lines += [_relation(node.id, each) for each in found.relations]
@@ -73,9 +88,26 @@ def _relation(id: str, each: dict[str, object]) -> str:
 def _change(each: Change) -> str:
     said = []
     for name, value in each.fields.items():
-        text = ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
-        said.append(name if value is True else f"{name} {_beginning(text)}")
+        if name in ("head", "branch"):
+            continue
+        text = ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else _plain(value)
+        word = "cleared:" if name == "clear" else name
+        said.append(name if value is True else f"{word} {_beginning(text)}")
+    if "head" in each.fields:
+        said.append(_verified(each.fields))
     return harmless(f"{each.at[:19]}Z {each.sender}: {'; '.join(said)}", keep="")
+
+
+def _plain(value: object) -> str:
+    """A text as it is, anything else as JSON."""
+    return value if isinstance(value, str) else encode(value)
+
+
+def _verified(fields: Mapping[str, object]) -> str:
+    """`verified at 6830b317c2b3 (wu-7)`; what its files or its text changed is of that commit without a word."""
+    branch = f" ({fields['branch']})" if fields.get("branch") else ""
+    verb = "" if fields.keys() & {"content", "paths"} else "verified "
+    return f"{verb}at {str(fields['head'])[:12]}{branch}"
 
 
 def ready(found: Ready) -> list[str]:

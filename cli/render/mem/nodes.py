@@ -14,13 +14,20 @@ if TYPE_CHECKING:
     from gitmem.operations.memory.relations import Related
 
 
+SHOWN = 20  # ids; JSON has all of them
+
+
 def created(found: Created) -> list[str]:
-    return [f"{about(found.node)}{SEPARATOR}{where(found.commit)}", *notes(found.warnings)]
+    node = found.node
+    facts = [about(node), node.lifecycle, harmless(", ".join(node.paths), keep=""), where(found.commit)]
+    return [SEPARATOR.join(fact for fact in facts if fact), *notes(found.warnings)]
 
 
 def appended(found: Appended) -> list[str]:
-    head = f"{plural(len(found.nodes), 'node')}{SEPARATOR}{where(found.commit)}"
-    return [head, *(node.id for node in found.nodes), *notes(found.warnings)]
+    count = len(found.nodes)
+    head = f"{count:,} node{'' if count == 1 else 's'}{SEPARATOR}{where(found.commit)}"
+    more = [f"and {count - SHOWN:,} more"] if count > SHOWN else []
+    return [head, *(node.id for node in found.nodes[:SHOWN]), *more, *notes(found.warnings)]
 
 
 def changed(found: Changed) -> list[str]:

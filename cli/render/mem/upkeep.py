@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..out import harmless
 from ..text import SEPARATOR, ago, plural
-from .nodes import notes, where
+from .nodes import SHOWN, notes, where
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from gitmem.operations.memory.archive import Archived
     from gitmem.operations.memory.cleanup import Cleaned
     from gitmem.operations.memory.delete import Deleted
-
-SHOWN = 20  # ids; JSON has all of them
 
 
 def archived(found: Archived) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -40,6 +41,35 @@ def test_a_list_has_a_line_for_each_node_and_counts_the_rest(run: Run, write: Wr
     assert "and more" not in said.out
     assert lines[2] == "1 more node: --limit N shows more"
     assert lines[3].startswith("next: gitmem mem show mem-")
+
+
+def test_a_list_tells_when_for_how_long_and_about_what(run: Run, write: Write) -> None:
+    """What is usual is left out: the lifecycle of a work unit."""
+    note = write("note", "--type", "note", "--path", "src/a.py", "--path", "src/b.py")
+    bug = write("bug")
+
+    lines = run("mem", "list").out.splitlines()
+
+    assert f"{bug} · just now · discovery · WU-7 | bug" in lines
+    assert any(line.startswith(f"{note} · just now · note · WU-7 · session · src/a.py +1") for line in lines)
+
+
+def test_the_history_is_told_in_words(run: Run, write: Write, repo: Path) -> None:
+    """No Python, and of a commit as much as one can tell it by."""
+    id = write("about it", "--path", "README", "--tag", "a", "--meta", 'by={"name": null}')
+    run("mem", "update", id, "--verified")
+    run("mem", "update", id, "--meta", 'source={"line": 3, "sure": true}')
+    run("mem", "update", id, "--content", "about that")
+    run("mem", "update", id, "--clear", "tags,priority")
+
+    said = run("mem", "show", id).out
+
+    at = r"at [0-9a-f]{12} \(\w+\)"
+    assert 'metadata: by={"name": null}, source={"line": 3, "sure": true}\n' in said
+    assert re.search(rf": verified {at}\n", said)
+    assert ': metadata {"source": {"line": 3, "sure": true}}\n' in said
+    assert re.search(rf": content about that; {at}\n", said)
+    assert ": cleared: tags, priority\n" in said
 
 
 def test_what_a_node_says_stays_in_its_line(run: Run, write: Write) -> None:

@@ -1,0 +1,135 @@
+"""`gitmem mem create|update|relate` as typed: what is answered, and what a wrong word leads to."""
+
+from __future__ import annotations
+
+import inspect
+import io
+import json
+import re
+import sys
+from collections.abc import Callable
+
+import pytest
+
+from cli.commands import mem
+from gitmem.operations.memory import nodes as room
+
+from ..conftest import Run
+
+Start = Callable[..., str]
+
+
+@pytest.fixture
+def session(start: Start) -> str:
+    return start("Planck", "--wu", "WU-7")
+
+
+def test_the_answer_says_for_how_long_and_about_what(run: Run, session: str) -> None:
+    """Lifecycle and paths: both may have been chosen for the writer."""
+    said = run("mem", "create", "text", "--type", "note", "--path", "README", session=session)
+
+    assert re.match(r"mem-\w{12} · note · WU-7 · session · README · commit \w{12}\n", said.out)
+
+
+def test_many_ids_are_not_all_printed(run: Run, session: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twenty in text; with -q and in JSON all of them."""
+
+    def create(*more: str) -> str:
+        lines = "".join(json.dumps({"content": f"node {number}"}) + "\n" for number in range(1_025))
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(lines.encode())))
+        return run("mem", "create", "--jsonl", *more, session=session).out
+
+    lines = create().splitlines()
+
+    assert lines[0].startswith("1,025 nodes · ")
+    assert lines[21] == "and 1,005 more"
+    assert sum(line.startswith("mem-") for line in lines) == 20
+    assert len(create("-q").splitlines()) == 1_025
+    assert len(json.loads(create("--json"))["nodes"]) == 1_025
+
+
+def test_the_help_names_what_can_be_given(run: Run) -> None:
+    """Of a line of --jsonl, of --clear, and of --type where it is changed."""
+
+    def option(command: str, name: str) -> str:
+        shown = run("mem", command, "--help").out
+        return " ".join(shown.partition(f"  {name} ")[2].partition("\n  -")[0].split())
+
+    for name in ("content", *room.OPTIONS):
+        assert re.search(rf"\b{name}\b", option("create", "--jsonl")), name
+    for name in room.CLEARABLE:
+        assert re.search(rf"\b{name.removesuffix('_id')}\b", option("update", "--clear")), name
+    assert "bug" in option("create", "--type")
+    assert "bug" not in option("update", "--type")
+
+
+@pytest.mark.parametrize(
+    ("option", "field"), [("wu", "wu_id"), ("tag", "tags"), ("path", "paths"), ("meta", "metadata")]
+)
+def test_a_field_is_cleared_by_the_name_of_its_option(
+    run: Run, session: str, option: str, field: str
+) -> None:
+    """Both names will do."""
+    for name in (option, field):
+        id = run("mem", "create", "text", "--wu", "WU-8", "--tag", "a", "--path", "README", "--meta", "a=1", "-q",
+                 session=session).out.strip()  # fmt: skip
+        assert run("mem", "update", id, "--clear", name, session=session).status == 0
+        assert field not in run("mem", "show", id, "--json").json["node"]
+
+
+@pytest.mark.parametrize(
+    ("args", "suggestions", "hint"),
+    [
+        (["update", "ID", "--status", "done"], ["closed"], "It is one of active"),
+        (["update", "ID", "--status", "reopen"], ["active"], "It is one of active"),
+        (["update", "ID", "--status", "archive"], ["archived"], "It is one of active"),
+        (["update", "ID", "--clear", "a"], [], "It is one of priority"),
+        (["update", "ID", "--type", "bug"], [], "--type discovery --tag bug"),
+        (["create", "text", "--type", "decision"], [], "That is a tag: `--type discovery --tag decision`."),
+        (["create", "text", "--type", "todo"], [], "That is a tag: `--type discovery --tag todo`."),
+        (["create", "text", "--type", "disc"], ["discovery"], "It is one of session"),
+        (["relate", "ID", "blocked_by", "ID"], [], "Turn it round: `gitmem mem relate B blocks A`."),
+        (["relate", "ID", "depends-on", "ID"], [], "Turn it round: `gitmem mem relate B blocks A`."),
+        (["relate", "ID", "relates", "ID"], ["related"], "It is one of blocks"),
+    ],
+    ids=lambda given: " ".join(given) if isinstance(given, list) else "",
+)
+def test_a_wrong_word_leads_to_what_was_meant(
+    run: Run, session: str, args: list[str], suggestions: list[str], hint: str
+) -> None:
+    """Never to the opposite: not from `done` to `deleted`, nor from `blocked_by` to `blocks`."""
+    id = run("mem", "create", "text", "-q", session=session).out.strip()
+
+    said = run("mem", *(id if arg == "ID" else arg for arg in args), "--json", session=session)
+
+    assert said.status == 2
+    assert said.json["error"]["suggestions"] == suggestions
+    assert hint in said.json["error"]["hint"]
+
+
+@pytest.mark.parametrize(
+    ("args", "what"),
+    [
+        (["create", "text", "--priority", " "], "No priority is given"),
+        (["create", "text", "--lifecycle", " "], "No lifecycle is given"),
+        (["create", "text", "--type", " "], "No type of node is given"),
+        (["create", "text", "--wu", ""], "No work unit is given"),
+        (["list", "--status", ""], "No status is given"),
+        (["list", "--type", ""], "No type of node is given"),
+        (["promote", "ID"], "No taxonomy tag is given"),
+        (["profile", "--tag", ""], "No tag is given"),
+    ],
+    ids=lambda given: " ".join(given) if isinstance(given, list) else "",
+)
+def test_an_empty_word_is_none(run: Run, session: str, args: list[str], what: str) -> None:
+    """A variable that is not set: "Nothing is no tag" could be read as if none were needed."""
+    said = run("mem", *args, session=session)
+
+    assert said.status == 2
+    assert f"{what}; nothing was written." in said.err
+
+
+@pytest.mark.parametrize(("name", "body"), mem.COMMANDS, ids=[name for name, _ in mem.COMMANDS])
+def test_the_first_sentence_of_a_command_fits_beside_its_name(name: str, body: Callable[..., int]) -> None:
+    """Or the list of commands cuts it."""
+    assert len((inspect.getdoc(body) or "").split(". ")[0].rstrip(".")) < 45
