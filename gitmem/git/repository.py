@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import durable, project, queries
+from . import durable, queries
 from .objects import parse_commit
 
 TYPE_CHECKING = False
@@ -51,14 +51,20 @@ class Repository:
 
     def head(self, git_dir: str) -> tuple[str | None, str | None]:
         """The commit that a worktree's HEAD is at, and its branch; None for what there is not."""
+        from . import project
+
         return project.head(self.common, git_dir)
 
     def find_commit(self, git_dir: str, text: str) -> str | None:
         """The commit that a text such as `HEAD~3` names in a worktree, or None."""
+        from . import project
+
         return project.find_commit(self.common, git_dir, text)
 
     def last_at(self, tip: str, seconds: int) -> str | None:
         """Of the commits that `tip` reaches, the newest one that is not dated later; None where all are later."""
+        from . import project
+
         return project.last_at(self.common, tip, seconds)
 
     def behind(self, tip: str, pairs: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Behind]:
@@ -69,14 +75,20 @@ class Repository:
 
     def commits_since(self, old: str, new: str) -> list[tuple[str, str]]:
         """Id and subject of the commits that `new` reaches and `old` does not, newest first."""
+        from . import project
+
         return project.commits_since(self.common, old, new)
 
     def files_between(self, old: str, new: str) -> list[str]:
         """The files that are not the same in two commits."""
+        from . import project
+
         return project.files_between(self.common, old, new)
 
     def work_tree(self, git_dir: str, folder: str) -> WorkTree:
         """What is in a worktree and not in its HEAD."""
+        from . import project
+
         return project.work_tree(self.common, git_dir, folder)
 
     def break_stale_lock(self, ref: str, age_seconds: float) -> bool:
