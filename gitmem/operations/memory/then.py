@@ -109,7 +109,7 @@ def at(store: Store, text: str | int) -> Then:
 
     Args:
         text: A commit of the log (what stood in it), a commit of the project (when it was committed), a time such
-            as `2026-11-21` (its first moment, in UTC), `2026-11-21T20:00:00+01:00` or `2d` (so long ago), or
+            as `2026-11-21` (the end of that day, in UTC), `2026-11-21T20:00:00+01:00` or `2d` (so long ago), or
             microseconds since the epoch. What git takes for a commit is one, but for a time in full and for a
             short `2d`.
 

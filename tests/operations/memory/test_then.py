@@ -280,7 +280,7 @@ def test_what_is_neither_a_commit_nor_a_time_is_refused(desk: Desk) -> None:
     """Nothing of it becomes an option of git, and what it is shown as is harmless."""
     desk.write("one")
     for text in ("", "nope", "-h", "--all", "2026-13-45", "12345678d", "9" * 400 + "d", "٣d", "\x1b[31m", "HEAD:README",
-                 "²d", "1e5d", "nand", "infd", "-1d", "2026-10-26T25:00"):  # fmt: skip
+                 "²d", "1e+5d", "nand", "infd", "-1d", "2026-10-26T25:00"):  # fmt: skip
         error = refused(desk, text)
         assert error.code == "bad-as-of", text
         assert "\x1b" not in error.message
