@@ -269,7 +269,7 @@ def test_before_the_log_nothing_was_known_and_that_is_said(desk: Desk, git: Git,
     three(desk)
     genesis = git("rev-list", "--max-parents=0", LOG, "--", cwd=repo).strip()
 
-    for text in (iso(START - HOUR), "400d", "1970-01-01", genesis, 0, -5):
+    for text in (iso(START - HOUR), "400.5d", "1970-01-01", genesis, 0, -5):
         error = refused(desk, text)
         assert error.code == "before-the-log", text
         assert iso(START) in error.message
