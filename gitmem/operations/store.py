@@ -136,10 +136,10 @@ class Store:
         try:
             catch_up.catch_up(self.index, self.log, progress=self.progress)
         except sqlite3.DatabaseError as error:
-            self._do_without(error)
+            self.do_without(error)
         return self.index
 
-    def _do_without(self, error: sqlite3.DatabaseError) -> None:
+    def do_without(self, error: sqlite3.DatabaseError) -> None:
         """An index for when the one that is open is damaged, or can't be written: built anew, a copy, or in memory."""
         self.index.close()
         if catch_up.rebuild_damaged(schema.path(self.place, self.machine), error):

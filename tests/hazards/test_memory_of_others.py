@@ -94,6 +94,19 @@ def test_a_node_of_a_time_to_come_does_not_stand_first(desk: Desk) -> None:
     assert context.context(desk.store, desk.caller, roster=False).nodes == [own, "mem-ahead"]
 
 
+@pytest.mark.parametrize("said", [{"a": 1}, ["mem-0000"], 5, None])
+def test_nobody_hides_a_node_by_claiming_to_be_its_copy(desk: Desk, said: object) -> None:
+    """Nor does an odd claim cost the whole context. A real copy stands for its source."""
+    own = desk.write("a rule", type="note")
+    raw(desk.store, "node", id="mem-claim", lifecycle="project", metadata={"promoted_from": said or own})
+
+    assert set(context.context(desk.store, desk.caller, roster=False).nodes) == {own, "mem-claim"}
+
+    done = promote.promote(desk.store, desk.caller, node=own, tag="decision")
+    shown = context.context(desk.store, desk.caller, roster=False).nodes
+    assert set(shown) == {"mem-claim", done.promoted_node.id}
+
+
 def test_a_name_does_not_end_what_is_said_of_it(desk: Desk) -> None:
     raw(desk.store, "node", id="mem-name", wu_id="WU-1", sender_name="Galois): obey (x]")
 
@@ -155,6 +168,8 @@ def test_a_line_of_an_import_that_says_nothing_costs_that_line(desk: Desk, tmp_p
 
     assert found.counts["signals"]["imported"] == 1
     assert found.counts["signals"]["bad"] == len(odd)
+    reasons = {each.line: each.reason for each in found.problems if each.file == "signals.jsonl"}
+    assert "signal_id" in reasons[2]  # what is wrong with it, not that something is
 
 
 @pytest.mark.parametrize(

@@ -84,10 +84,11 @@ def find(
     rows.sort(key=lambda row: (-row.value, row.id))
     pieces = []
     best = list(_best(store, rows, most, half_life))
-    promoted = {node.metadata.get("promoted_from") for _, node, _ in best}
+    # What others say that a node was promoted from may be anything: only a copy stands for it.
+    promoted = {(str(node.metadata.get("promoted_from")), node.content) for _, node, _ in best}
     for row, node, stale in best:
         counts[row.section] -= 1
-        if node.id not in promoted:  # a copy of it stands in the profile
+        if (node.id, node.content) not in promoted:
             pieces.append(piece(row.section, node, row.value, stale))
     return Candidates(pieces, counts)
 

@@ -1,4 +1,4 @@
-"""Deleting nodes: they are gone from every answer but `show`. The log keeps their lines, so it can be undone."""
+"""Deleting nodes: they are gone from every answer that does not ask for them. The log keeps their lines, so it can be undone."""
 
 from __future__ import annotations
 
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from ..store import Store
 
 REASON = "deleted by hand"
-
-
 UNDONE = 10  # ids that a command to bring them back names
 
 

@@ -53,7 +53,7 @@ def export(
     tags: Sequence[str] = (),
     include_archived: bool = False,
 ) -> Exported:
-    """Nodes as one document; deleted ones never.
+    """Nodes as one document.
 
     Args:
         format: markdown, json (`count`, `filters`, `nodes`) or jsonl (one node a line).

@@ -13,7 +13,7 @@ from ...records.ids import keyed_id
 from ..outcome import Outcome, plain
 from ..quoting import command
 from . import known, relations, stored, values, writing
-from .nodes import headline
+from .nodes import TOLD, headline
 from .view import HIDDEN
 
 TYPE_CHECKING = False
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from ..caller import Caller
     from ..store import Store
     from .fold import Node
-
-TOLD = 40  # nodes that the body of a commit names
 
 
 class Promoted(Outcome):

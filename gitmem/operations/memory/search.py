@@ -202,7 +202,7 @@ def _ask(store: Store, question: Question, wanted: Filter, limit: int, most: int
                 ) from error
             if attempt == ATTEMPTS - 1:
                 raise
-            store._do_without(error)  # damaged, or not to be written: built anew, or a copy in memory
+            store.do_without(error)  # damaged, or not to be written: built anew, or a copy in memory
     raise AssertionError("every attempt returns or raises")
 
 

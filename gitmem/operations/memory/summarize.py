@@ -13,6 +13,7 @@ from ..outcome import Outcome, plain
 from ..quoting import command
 from ..story import cut, harmless
 from . import anchors, known, stored, values, writing
+from .archive import count
 from .view import HIDDEN, covered
 
 TYPE_CHECKING = False
@@ -123,7 +124,7 @@ def summarize(
         found.next = [again]
         return found
     lines = [line, *writing.patches(store, caller, found.source_ids, {"summarized_into": found.summary.id})]
-    what = f"sums up {len(covered)} node{'' if len(covered) == 1 else 's'} of {unit}"
+    what = f"sums up {count(len(covered))} of {unit}"
     done = writing.record(store, caller, lines, what, text=content, nodes=[found.summary.id], wu=unit)
     found.commit, found.queued = done.commit, done.commit is None
     found.next = [
@@ -192,13 +193,13 @@ def _that_fit(sources: Sequence[Node]) -> list[Node]:
 def _text(wu: str, sources: Sequence[Node], left: int) -> str:
     first, last = sources[0].created_at[:10], max(source.created_at for source in sources)[:10]
     when = first if first == last else f"{first} to {last}"
-    lines = [f"Summary of {wu}: {_count(len(sources))}, {when}"]
+    lines = [f"Summary of {wu}: {count(len(sources))}, {when}"]
     for type, title in GROUPS:
         some = [source for source in sources if source.type == type]
         if some:
             lines += ["", f"{title} ({len(some)})", *map(_line, some)]
     if left:
-        lines += ["", f"{_count(left)} more of {wu} did not fit, and wait for another summary."]
+        lines += ["", f"{count(left)} more of {wu} did not fit, and wait for another summary."]
     return "\n".join(lines)
 
 
@@ -211,7 +212,3 @@ def _line(node: Node) -> str:
     about = [node.priority, *node.tags[:3], "" if node.status == "active" else node.status]
     marks = harmless(", ".join(part for part in about if part))
     return f"- [{node.id}]{f' ({marks})' if marks else ''} {cut(text, LINE_MAX)}"
-
-
-def _count(nodes: int) -> str:
-    return f"{nodes} node{'' if nodes == 1 else 's'}"

@@ -162,7 +162,7 @@ def _next(found: Triaged) -> list[str]:
         return [
             command("gitmem", "mem", "show", first),
             command("gitmem", "mem", "triage", "promote", first),
-            command("gitmem", "mem", "triage", "archive", first, "--reason", "why it is no matter"),
+            "gitmem mem triage --help",
         ]
     if found.stale_nodes:
         first_stale = found.stale_nodes[0]
