@@ -15,7 +15,11 @@ settings.register_profile("quick", max_examples=200, derandomize=True, deadline=
 settings.register_profile("deep", max_examples=5_000, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
-SESSION_VARIABLES = ("CLAUDE_CODE_SESSION_ID", "CODEX_THREAD_ID", "CURSOR_SESSION_ID", "GEMINI_SESSION_ID")
+SESSION_VARIABLES = (
+    "CLAUDE_CODE_SESSION_ID", "CLAUDE_PROJECT_DIR", "CLAUDE_ENV_FILE", "CODEX_THREAD_ID", "CODEX_ENV_FILE",
+    "COPILOT_AGENT_SESSION_ID", "COPILOT_CLI", "CURSOR_PROJECT_DIR", "CURSOR_SESSION_ID", "GEMINI_PROJECT_DIR",
+    "GEMINI_SESSION_ID", "OPENCODE_SESSION_ID",
+)  # fmt: skip
 OURS = ("GITMEM_", "LUMENFLOW_", "GIT_")
 
 

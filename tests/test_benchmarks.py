@@ -13,7 +13,7 @@ from benchmarks.stage import Size, Stage
 
 ROOT = Path(__file__).resolve().parent.parent
 TINY = Size(rounds=1, sends=2, writers=2, each=2, many=120, few=100, fresh=10, lines=10, packed=5, nodes=300, few_nodes=100,
-            batch=20)  # fmt: skip
+            batch=20, calls=12)  # fmt: skip
 # What the table says of each row, and how many times its floor it may cost.
 PROMISED = {
     "inbox": ("`gitmem inbox` with nothing new", 2),
@@ -28,6 +28,11 @@ PROMISED = {
     "recall": ("`mem search` at ", 3),
     "archive": ("archive pass over ", 3),
     "creates": (" creates in a batch", 4),
+    "hook": ("hook with nothing new", 2),
+    "hook-signal": ("hook with one signal", 4),
+    "hook-tokens": ("hooks for ", 2),
+    "watch": (" printed by `gitmem watch` in another", 1),
+    "watch-idle": ("`gitmem watch` idle for ", 1),
 }
 PROGRAMS = {"gitmem": "cli.main", "gitmem-merge": "merge_driver.main"}
 
@@ -41,7 +46,7 @@ def stage(tmp_path: Path) -> Stage:
         script = programs / name
         script.write_text(
             f"#!{sys.executable}\nimport sys\nsys.path.insert(0, {str(ROOT)!r})\n"
-            f"from {module} import main\nsys.exit(main())\n"
+            f"from {module} import main\nif __name__ == '__main__':\n    sys.exit(main())\n"
         )
         script.chmod(0o755)
     folder = tmp_path / "stage"

@@ -15,7 +15,7 @@ from gitmem.git import remotes
 from gitmem.log import clock, lines, ref
 from gitmem.log.spool import Entry
 from gitmem.log.union import canon, union
-from gitmem.operations import causality, mail, sessions, story, tenure
+from gitmem.operations import causality, frame, loop, mail, sessions, story, tenure
 from gitmem.operations.causality import Said
 from gitmem.operations.memory import decay, fold
 from gitmem.records import ids, models
@@ -200,6 +200,27 @@ def test_the_commit_reads_as_the_example() -> None:
     assert f"{told.subject}\n\n{told.body}\n\n{trailers}" == example("commit")
     assert f"{story.BODY_MAX:,} characters" in FORMAT
     assert f"at most {story.SUBJECT_MAX} characters" in FORMAT
+
+
+def test_the_reply_lines_are_those_of_the_code() -> None:
+    """What stands in angle brackets is filled in."""
+    signal = {"signal_id": "sig-1111", "sender_identity": "a:b:c", "sender_session": "sess-1111"}
+    made = [
+        frame.reply_line({**signal, **more}, reader="x:y:z")
+        for more in ({"sender_headline": "reads"}, {}, {"sender_headline": "reads", "requires_ack": True})
+    ]
+    filled = {"headline": "reads", "session id": "sess-1111", "signal id": "sig-1111"}
+
+    shown = example("reply-line")
+    for name, value in filled.items():
+        shown = shown.replace(f"<{name}>", value)
+    assert shown.splitlines() == made
+    assert f"at most {frame.HEADLINE_MAX} columns" in FORMAT
+
+
+def test_the_loop_is_as_long_as_it_says() -> None:
+    assert f"the {loop.TURNS_MAX + 1}th turn" in FORMAT
+    assert f"within {loop.WINDOW_MICROS // 60_000_000} minutes" in FORMAT
 
 
 def test_the_spool_file_reads_as_an_entry() -> None:

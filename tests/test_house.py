@@ -29,7 +29,7 @@ ARROWS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("gitmem.records", ("gitmem.records",)),
     ("gitmem", ("gitmem.errors", "gitmem.place", "gitmem.operations.facade")),
 )
-FOR_ALL = ("gitmem.errors", "gitmem.place", "gitmem.sha256")
+FOR_ALL = ("gitmem.errors", "gitmem.place", "gitmem.sha256", "gitmem.strict_json")
 # What starting up may import beside ourselves: built in, or a millisecond at most.
 LIGHT = {
     "__future__",
@@ -37,6 +37,7 @@ LIGHT = {
     "sys",
     "time",
     "errno",
+    "gc",
     "_json",
     "json.encoder",
     "_sqlite3",

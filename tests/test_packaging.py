@@ -35,7 +35,10 @@ def test_the_folders_are_mapped_to_names_that_are_ours_alone() -> None:
 def test_every_dependency_has_its_reason_on_the_line() -> None:
     """Whoever adds one says what for."""
     listed = [*PROJECT["project"]["dependencies"]]
-    for group in PROJECT["dependency-groups"].values():
+    for group in [
+        *PROJECT["project"]["optional-dependencies"].values(),
+        *PROJECT["dependency-groups"].values(),
+    ]:
         listed += [each for each in group if isinstance(each, str)]
 
     for each in listed:

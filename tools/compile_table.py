@@ -25,6 +25,7 @@ ORDER = (
     "patch",
     "relation",
     "access",
+    "audit",
 )  # later kinds follow by name
 FRAME = ("at", "kind")  # the line's own, checked by its readers
 NO_LIMIT = 256 * 1024

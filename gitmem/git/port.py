@@ -189,6 +189,9 @@ class Git(Protocol):
             git_dir: The worktree's own git folder.
         """
 
+    def branch(self, git_dir: str) -> str | None:
+        """The branch that a worktree is on, from its HEAD file alone; None where that does not say."""
+
     def find_commit(self, git_dir: str, text: str) -> str | None:
         """The commit that a text such as `HEAD~3` names in a worktree, or None."""
 

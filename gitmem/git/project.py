@@ -14,6 +14,7 @@ ARGUMENT_BYTES = 64 * 1024  # beyond that the whole tree is compared: a line too
 STAT_LINES = 40
 NO_MONITOR = ("-c", "core.fsmonitor=false")  # a program of the user's: whatever reads an index would start it
 _BRANCHES = "refs/heads/"
+REFTABLE = ".invalid"  # stands in HEAD where git keeps refs elsewhere
 _STAT = (
     "--stat=80,56", "--stat-graph-width=16", f"--stat-count={STAT_LINES}", "--no-renames", "--no-ext-diff",
     "--no-textconv", "--no-color", "--ignore-submodules=dirty",
@@ -26,20 +27,37 @@ def head(common: str, git_dir: str) -> tuple[str | None, str | None]:
     Args:
         git_dir: The worktree's own git folder.
     """
-    try:
-        with open(os.path.join(git_dir, "HEAD"), "rb") as file:
-            text = file.read(4096).decode("utf-8", "surrogateescape").strip()
-    except OSError:
+    text = _head_file(git_dir)
+    if text is None:
         return None, None
     if not text.startswith("ref: "):
         return loose_tip(git_dir, "HEAD"), None
     ref = text.removeprefix("ref: ")
-    branch = ref.removeprefix(_BRANCHES) if ref.startswith(_BRANCHES) else None
     oid = loose_tip(common, ref) or packed_tip(common, ref)
     if oid is None:  # of no commit yet, or in a reftable
         args = [f"--git-dir={git_dir}", "rev-parse", "--verify", "--quiet", "HEAD^{commit}"]
         oid = run.run(common, args, check=False).out.decode("ascii", "replace").strip() or None
-    return oid, branch
+    return oid, branch_of(text)
+
+
+def branch(git_dir: str) -> str | None:
+    """The branch of a worktree alone, from one small file; None where there is none, or where it is not told."""
+    found = branch_of(_head_file(git_dir) or "")
+    return None if found == REFTABLE else found
+
+
+def branch_of(text: str) -> str | None:
+    """The branch that the text of a HEAD file names."""
+    ref = text.removeprefix("ref: ")
+    return ref.removeprefix(_BRANCHES) if ref != text and ref.startswith(_BRANCHES) else None
+
+
+def _head_file(git_dir: str) -> str | None:
+    try:
+        with open(os.path.join(git_dir, "HEAD"), "rb") as file:
+            return file.read(4096).decode("utf-8", "surrogateescape").strip()
+    except OSError:
+        return None
 
 
 def find_commit(common: str, git_dir: str, text: str) -> str | None:

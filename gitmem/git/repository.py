@@ -55,6 +55,12 @@ class Repository:
 
         return project.head(self.common, git_dir)
 
+    def branch(self, git_dir: str) -> str | None:
+        """The branch that a worktree is on, from its HEAD file alone."""
+        from . import project
+
+        return project.branch(git_dir)
+
     def find_commit(self, git_dir: str, text: str) -> str | None:
         """The commit that a text such as `HEAD~3` names in a worktree, or None."""
         from . import project

@@ -16,8 +16,7 @@ import os
 import time
 
 from ..errors import StoreError
-from . import ref, start
-from .telling import draft
+from . import ref
 from .union import union
 
 TYPE_CHECKING = False
@@ -196,6 +195,10 @@ def commit_entries(log: Log, entries: Sequence[Entry], *, swaps: int | None = No
 
     The caller holds the lock, which keeps gitmem away; git and people may still move the ref.
     """
+    # A read that only spools receipts does without these.
+    from . import start
+    from .telling import draft
+
     git = log.git
     try:
         for attempt in range(swaps or SWAPS_MAX):

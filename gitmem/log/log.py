@@ -70,6 +70,11 @@ class Log:
     def spools(self) -> list[Spool]:
         return [self.spool, *self.elsewhere, *self.others]
 
+    def read_also(self, folders: Sequence[str]) -> None:
+        """From now on read these spool folders of others; one may appear while a process lives."""
+        if [spool.folder for spool in self.others] != list(folders):
+            self.others = [Spool(folder, self.random, check_owner=True) for folder in folders]
+
     def lock(self) -> Lock:
         return Lock(os.path.join(self.place.state, "lock"))
 
@@ -114,18 +119,18 @@ class Log:
 def read_word(path: str) -> str | None:
     """The one word in a small state file, or None where it is missing or damaged."""
     try:
-        with open(path, encoding="ascii") as file:
+        with open(path, encoding="utf-8") as file:
             word = file.read(100).strip()
     except (OSError, ValueError):
         return None
-    return word if word.isalnum() else None
+    return word if word.isascii() and word.isalnum() else None
 
 
 def write_word(path: str, word: str) -> None:
     """Replace a small state file. An unwritable folder is no error: the word is then of this process only."""
     temporary = f"{path}.{os.getpid()}.tmp"
     try:
-        with open(temporary, "w", encoding="ascii") as file:
+        with open(temporary, "w", encoding="utf-8") as file:
             file.write(word)
         os.replace(temporary, path)
     except OSError:

@@ -12,6 +12,12 @@ import os
 from ..errors import StoreError
 from . import lines
 
+try:
+    # The json package would cost a read a third of an empty Python (it imports re).
+    from _json import encode_basestring as _quote
+except ImportError:  # not CPython
+    from json.encoder import encode_basestring as _quote
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -49,24 +55,27 @@ class Entry:
         self.token = token
 
     def encode(self) -> bytes:
-        import json
-
         story = self.story
-        head = [story.author, story.subject, story.body, story.trailers]
-        parts = [json.dumps(head, ensure_ascii=False).encode("utf-8", "replace")]
+        words = ", ".join(map(_quote, (story.author, story.subject, story.body)))
+        trailers = ", ".join(f"[{_quote(key)}, {_quote(value)}]" for key, value in story.trailers)
+        parts = [f"[{words}, [{trailers}]]".encode("utf-8", "replace")]
         parts += [stream.encode() + b"\t" + line for stream, line in self.lines]
         return b"\n".join(parts) + b"\n"
 
     @classmethod
     def decode(cls, name: str, content: bytes) -> Entry:
         """ValueError where the file is not one of ours: the log takes nothing on trust."""
-        import json
+        from ..strict_json import read
 
         token, rides = parse_name(name)
         if not content.endswith(b"\n"):
             raise ValueError("torn")
         head, *rest = content[:-1].split(b"\n")
-        author, subject, body, trailers = json.loads(head)
+        try:
+            author, subject, body, trailers = read(head.decode())
+            story = Story(str(author), str(subject), str(body), trailers)
+        except (TypeError, RecursionError) as error:
+            raise ValueError("no story") from error
         found = []
         for item in rest:
             stream, tab, line = item.partition(b"\t")
@@ -76,7 +85,6 @@ class Entry:
             if problem:
                 raise ValueError(problem)
             found.append((stream.decode("ascii"), line))
-        story = Story(str(author), str(subject), str(body), [(str(k), str(v)) for k, v in trailers])
         return cls(found, story, rides=rides, token=token)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..log import ref
-from . import causality, presence
+from . import presence
 from .quoting import command
 
 TYPE_CHECKING = False
@@ -29,6 +29,8 @@ def remarks(
         said: Its thread before it; empty for the first signal of one.
         readers: What its sender may have been addressed as.
     """
+    from . import causality
+
     intent = str(fields.get("intent") or "INFO")
     answers = bool(fields.get("reply_to"))
     found = []
@@ -72,14 +74,14 @@ def after(store: Store, signal: Mapping[str, object], resolved: Sequence[Resolve
     """The commands after a signal: have it reach its recipients, wait for their answers, look at the thread."""
     found = []
     thread_id = signal.get("thread_id")
-    if any(each.elsewhere for each in resolved) or (not resolved and _is_unpublished(store)):
+    if any(each.elsewhere for each in resolved) or (not resolved and is_unpublished(store)):
         found.append("gitmem sync")
     if thread_id and signal.get("intent") in ASKS:
         found.append(command("gitmem", "converged", str(thread_id), "--wait", "60s"))
     return [*found, command("gitmem", "thread", str(thread_id or signal["signal_id"]))]
 
 
-def _is_unpublished(store: Store) -> bool:
+def is_unpublished(store: Store) -> bool:
     """Whether there is a remote that may lack what is here: only a sync takes it to everybody."""
     if not store.git.config(r"^remote\..*\.url$"):
         return False

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from ..errors import UsageError
 from ..records.ids import is_id
-from . import near, presence
+from . import presence
+from .harmless import harmless
 from .quoting import command
 from .spelling import fold
-from .story import harmless
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -243,6 +243,8 @@ def _only(here: Sequence[Presence]) -> Caller:
 
 
 def _several(found: Sequence[Presence], what: str) -> UsageError:
+    from . import near
+
     latest = sorted(found, key=lambda one: (one.age, one.session_id))
     oldest = next((one for one in reversed(latest) if one.here), None)
     next_commands = [command("gitmem", "whoami", "--as", one.session_id) for one in latest[:2]]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..log import ref
-from . import checks_clone, checks_ids, checks_index, checks_lines, checks_log, checks_memory
+from . import checks_clone, checks_hooks, checks_ids, checks_index, checks_lines, checks_log, checks_memory
 from .findings import Finding, Findings
 from .outcome import Outcome
 
@@ -11,6 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Protocol
 
+    from .hooks.status import HookStatus
     from .store import Store
 
     class DriverStatus(Protocol):
@@ -53,11 +54,12 @@ class Report(Outcome):
         return 0 if self.healthy else 1
 
 
-def examine(store: Store, driver: DriverStatus | None = None) -> Report:
-    """Check objects, every line, ids, history, spool, locks, refs, config, index, clock and merge driver.
+def examine(store: Store, driver: DriverStatus | None = None, hooks: HookStatus | None = None) -> Report:
+    """Check objects, every line, ids, history, spool, locks, refs, config, index, clock, merge driver and hooks.
 
     Args:
         driver: What the merge driver's installer says; None leaves that out.
+        hooks: What is installed for clients; None leaves that out.
     """
     found = Findings()
     tip = store.git.tip(ref.LOG_REF)
@@ -82,4 +84,6 @@ def examine(store: Store, driver: DriverStatus | None = None) -> Report:
     checks_clone.check_config(store, found)
     if driver is not None:
         checks_clone.check_driver(driver, found)
+    if hooks is not None:
+        checks_hooks.check(hooks, found)
     return Report(found)

@@ -7,7 +7,7 @@ import os
 from .. import place as places
 from ..errors import UsageError
 from . import caller as callers
-from . import inbox, roster, sessions, signals, threads
+from . import delivery, inbox, roster, sessions, signals, threads
 from .store import Store, open_store, wall_clock
 
 TYPE_CHECKING = False
@@ -18,9 +18,12 @@ if TYPE_CHECKING:
 
     from ..log.append import Appended
     from .caller import Caller
+    from .gate import Gate
+    from .inbox import Reading
     from .lumenflow.answer import Imported
     from .memory.facade import Memory
     from .sync import Synced
+    from .waking import Stop
 
 
 def open(
@@ -84,8 +87,11 @@ class Log:
         `mark` records that it was delivered: leave it out and call `operations.inbox.mark` when you
         have shown it, if showing can fail.
         """
-        found = inbox.read(self.store, self.caller, **filters)
-        if mark:
+        caller = self.caller
+        if not mark:
+            return inbox.read(self.store, caller, **filters)
+        with delivery.turn(self.store, caller.reader, wait_seconds=delivery.WAIT_SECONDS):
+            found = inbox.read(self.store, caller, **filters)
             inbox.mark(self.store, found)
         return found
 
@@ -96,6 +102,23 @@ class Log:
     def converged(self, id: str, *, strict: bool = False) -> threads.Converged:
         """Whether every recipient of the thread's root stands at AGREE."""
         return threads.converged(self.store, id, strict=strict)
+
+    def watch(self, *, stop: Stop | None = None, events: bool = True) -> Iterator[Reading]:
+        """Batches of signals to the caller as they come; it waits for them, for ever or until `stop` is set.
+
+        A batch is marked as read when the next one is asked for, and not before.
+        """
+        from .watching import forever
+
+        return forever(self.store, self.who, stop=stop, events=events)
+
+    def gate(
+        self, *, wu: str | None = None, initiative: str | None = None, reason: str | None = None
+    ) -> Gate:
+        """Whether signals on a work unit stand in the caller's way; with a reason it goes past them, on record."""
+        from . import gate
+
+        return gate.look(self.store, self.caller, wu=wu, initiative=initiative, reason=reason)
 
     def roster(self, query: str | None = None, *, all: bool = False) -> roster.Roster:
         """Who is here: live and idle sessions, with `all` those that are gone or ended too."""

@@ -54,9 +54,10 @@ def log(
     from_: str | None = None,
     receipts: bool = False,
 ) -> Chapter:
-    """The last `n` signals, sessions and nodes of the memory, oldest first; with `receipts`, those too."""
+    """The last `n` signals, sessions, audits and nodes of the memory, oldest first; with `receipts`, those too."""
     db = store.db()
-    kinds = ["signal"] if thread else ["signal", "node"] if wu or from_ else ["signal", "session", "node"]
+    kinds = ["signal"] if thread else ["signal", "audit", "node"]
+    kinds += ["session"] if not (thread or wu or from_) else []
     kinds += ["receipt"] if receipts else []
     marks = ", ".join("?" * len(kinds))
     where, values = [f"l.kind IN ({marks})"], list(kinds)
@@ -111,15 +112,9 @@ def show(store: Store, id: str) -> One:
         )
     session = presence.find_session(db, id)
     if session is not None:
-        row = db.execute(
-            "SELECT kind, body FROM line WHERE kind = 'session' AND json_extract(body, '$.session_id') = ?"
-            " ORDER BY at DESC, body DESC LIMIT 1",
-            (session,),
-        ).fetchone()
-        record = records.read(row[1].encode()) or {}
-        one = One("session", shown(record), commit_of(store, row[1].encode()))
-        one.next = ["gitmem roster"]
-        return one
+        return _last(store, "session", "session_id", session, "gitmem roster")
+    if is_id("audit", id):
+        return _last(store, "audit", "audit_id", id, "gitmem log")
     signal_id = known_ids.find_id(db, id)
     thread = threads.load(db, known_ids.thread_of(db, signal_id))
     said = thread[signal_id] if signal_id in thread else min(thread.values(), key=lambda each: each.line)
@@ -128,6 +123,26 @@ def show(store: Store, id: str) -> One:
     one.next = [command("gitmem", "thread", said.id)]
     if one.commit:
         one.next.append(command("git", "show", one.commit))
+    return one
+
+
+def _last(store: Store, kind: str, field: str, id: str, next: str) -> One:
+    """The last record of a kind with an id."""
+    row = store.db().execute(
+        f"SELECT body FROM line WHERE kind = ? AND json_extract(body, '$.{field}') = ?"
+        " ORDER BY at DESC, body DESC LIMIT 1",
+        (kind, id),
+    ).fetchone()  # fmt: skip
+    if row is None:
+        raise UsageError(
+            f"No {kind} {id} is in this log.",
+            hint="It may be on another machine: `gitmem sync` brings it; `gitmem log` lists what is here.",
+            code="unknown-id",
+            next=["gitmem sync", "gitmem log"],
+        )
+    line = row[0].encode()
+    one = One(kind, shown(records.read(line) or {}), commit_of(store, line))
+    one.next = [next, *([command("git", "show", one.commit)] if one.commit else [])]
     return one
 
 
@@ -181,6 +196,12 @@ def describe(entry: dict[str, object]) -> str:
     if entry["kind"] == "node":
         first = str(entry.get("content", "")).strip().split("\n", 1)[0]
         return story.cut(story.harmless(f"{sender} notes: {entry.get('type')} {first}"), COLUMNS)
+    if entry["kind"] == "audit":
+        ids = entry.get("signal_ids")
+        count = len(ids) if isinstance(ids, list) else 0
+        about = entry.get("wu_id") or entry.get("initiative_id")
+        past = f"{sender} passes the {entry.get('action')} of {about} with {count} signal{'' if count == 1 else 's'}"
+        return story.cut(story.harmless(f"{past}: {entry.get('reason')}".replace("\n", " ")), COLUMNS)
     if entry["kind"] == "receipt":
         return story.harmless(f"{sender} read {entry['signal_id']}")
     verb = {"start": "starts", "end": "ends"}.get(str(entry.get("event")), "changes")

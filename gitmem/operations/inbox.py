@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from .. import records
+from ..errors import StoreError
 from ..log.lines import digest, format_at
-from ..log.spool import Story
-from . import advice, known_ids, mail, presence, sessions, threads
+from . import advice, delivery, local, mail, presence
 from .outcome import Outcome
+from .portion import Budget, Showing
 from .quoting import command
-from .shape import sender_name, shown
 from .target import Target, target
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from .caller import Caller
     from .store import Store
@@ -64,14 +63,16 @@ class Count(Outcome):
 def count(store: Store, caller: Caller | None, *, for_: str | None = None, nobody: bool = False) -> Count:
     """How much is unread. Marks nothing."""
     whose = target(store, caller, for_, nobody=nobody)
-    return Count(whose.reader, len(_unread(store, whose)))
+    return Count(whose.reader, len(_unread(store, store.db(), whose)))
 
 
-def _unread(store: Store, whose: Target) -> dict[str, list[str]]:
+def _unread(
+    store: Store, db: sqlite3.Connection, whose: Target, *, directed: bool = False
+) -> dict[str, list[str]]:
     """Signal id → the addresses of this reader that it was sent to."""
     found: dict[str, list[str]] = {}
     for address, signal_id in mail.unread_ids(
-        store.db(), whose.reader, whose.session, whose.workspace, store.now()
+        db, whose.reader, whose.session, whose.workspace, store.now(), directed=directed
     ):
         found.setdefault(signal_id, []).append(address)
     return found
@@ -83,6 +84,7 @@ def read(
     *,
     for_: str | None = None,
     nobody: bool = False,
+    whose: Target | None = None,
     wu: str | None = None,
     lane: str | None = None,
     thread: str | None = None,
@@ -92,41 +94,54 @@ def read(
     all: bool = False,
     limit: int = LIMIT,
     max_bytes: int = MAX_BYTES,
+    directed: bool = False,
+    again: bool = True,
+    without: Iterable[str] = (),
+    max_text: int | None = None,
+    measure: Callable[[dict[str, object]], int] | None = None,
 ) -> Reading:
     """What a reader has not read, oldest first; where that is too much, priority before advisory.
 
     Args:
         nobody: Nothing says who calls (`caller.says_nobody`): `for_` is then taken at its word, and marked.
+        whose: Whose inbox it is, where that was found out before; `for_` and `nobody` say nothing then.
         since: Microseconds since the epoch.
         all: Signals that were read before, too.
         limit: Signals at most.
         max_bytes: Bytes of their lines at most; only a single longer message is cut.
+        directed: Only what may interrupt: sent to this reader in particular, and not advisory.
+        again: What was shown before, and could not be marked then, too.
+        without: Ids of signals to leave out.
+        max_text: Bytes of the signals as they are shown at most, by `measure`; only a single longer one is cut.
+        measure: Gives the bytes of one signal as it will be shown.
 
     Returns: the signals; `mark` records the receipts, once they have been shown.
     """
     db = store.db()
-    whose = target(store, caller, for_, nobody=nobody)
-    if caller is not None:
-        sessions.touch(store, caller)
-    unread = _unread(store, whose)
+    if whose is None:
+        whose = target(store, caller, for_, nobody=nobody)
+    if caller is not None and caller.session_id is not None:
+        local.seen(store, caller.session_id)
+    unread = _unread(store, db, whose, directed=directed)
     outcome = Reading(whose, len(unread))
     ids = set(unread)
     if all:
         ids |= {id for _, id in mail.all_ids(db, whose.reader, whose.session, whose.workspace)}
-    wanted = _filtered(store, ids, wu, lane, thread, intent, from_, since)
-    chosen, outcome.more = _choose(db, wanted, limit, max_bytes)
-    conversations: dict[str, threads.Conversation] = {}
-    for signal_id, line in chosen:
-        record = records.read(line)
-        if record is None:
+    ids.difference_update(without, () if again else delivery.was_shown(store, whose.reader, whose.session))
+    wanted = _filtered(db, ids, wu, lane, thread, intent, from_, since)
+    chosen: list[tuple[str, str, bytes, dict[str, object]]] = []
+    budget = Budget(max_bytes, max_text, measure)
+    show = Showing(db, whose)
+    for _, at, signal_id in sorted(wanted)[:limit]:
+        line = mail.line_of(db, signal_id)
+        fields = show.fields(signal_id, line)
+        if fields is None:
             continue
-        thread_id = str(record.get("thread_id") or signal_id)
-        if thread_id not in conversations:
-            conversations[thread_id] = threads.Conversation(threads.load(db, thread_id))
-        fields = shown(record)
-        fields["delivery_state"] = _state(db, whose.reader, signal_id, conversations[thread_id])
-        fields["sender_name"] = sender_name(store, record)
-        _cut_message(fields, max_bytes)
+        if not budget.takes(line, fields, first=not chosen):
+            break
+        chosen.append((at, signal_id, line, fields))
+    outcome.more = len(wanted) - len(chosen)
+    for _, signal_id, line, fields in sorted(chosen, key=lambda each: each[:2]):
         outcome.signals.append(fields)
         if signal_id in unread and whose.peek is None:
             outcome.to_mark += [(address, signal_id, digest(line)) for address in unread[signal_id]]
@@ -135,7 +150,7 @@ def read(
 
 
 def _filtered(
-    store: Store,
+    db: sqlite3.Connection,
     wanted: set[str],
     wu: str | None,
     lane: str | None,
@@ -145,8 +160,7 @@ def _filtered(
     since: int | None,
 ) -> list[tuple[bool, str, str]]:
     """(is not priority, at, signal id) of what is wanted and fits the filters."""
-    db = store.db()
-    thread_id = known_ids.thread_of(db, known_ids.find_id(db, thread)) if thread else None
+    thread_id = _thread(db, thread) if thread else None
     intents = {each.upper() for part in intent for each in part.split(",") if each}
     oldest = format_at(since) if since is not None else ""
     senders = presence.readers_called(db, from_) | {from_} if from_ else set()
@@ -170,38 +184,10 @@ def _filtered(
     return found
 
 
-def _choose(
-    db: sqlite3.Connection, wanted: list[tuple[bool, str, str]], limit: int, max_bytes: int
-) -> tuple[list[tuple[str, bytes]], int]:
-    """The lines to show, oldest first, and how many others there are."""
-    chosen: list[tuple[str, str, bytes]] = []
-    size = 0
-    for _, at, signal_id in sorted(wanted)[:limit]:
-        (body,) = db.execute(
-            "SELECT min(l.body) FROM signal s JOIN line l ON l.id = s.line WHERE s.signal_id = ?",
-            (signal_id,),
-        ).fetchone()
-        line = body.encode()
-        if chosen and size + len(line) > max_bytes:
-            break
-        size += len(line)
-        chosen.append((at, signal_id, line))
-    return [(signal_id, line) for _, signal_id, line in sorted(chosen)], len(wanted) - len(chosen)
+def _thread(db: sqlite3.Connection, text: str) -> str:
+    from . import known_ids
 
-
-def _state(db: sqlite3.Connection, reader: str, signal_id: str, found: threads.Conversation) -> str | None:
-    """A reader's receipt for a signal; None where it has none."""
-    recorded = threads.receipts(db, signal_id).get(reader)
-    if signal_id not in found.said:
-        return recorded
-    return threads.delivery_state(reader, found.said[signal_id], found, recorded)
-
-
-def _cut_message(fields: dict[str, object], max_bytes: int) -> None:
-    message = str(fields.get("message", ""))
-    if len(message.encode()) > max_bytes:
-        fields["message"] = message.encode()[:max_bytes].decode("utf-8", "ignore")
-        fields["message_cut"] = True
+    return known_ids.thread_of(db, known_ids.find_id(db, text))
 
 
 def _next(outcome: Reading) -> list[str]:
@@ -223,27 +209,29 @@ def _next(outcome: Reading) -> list[str]:
 def mark(store: Store, reading: Reading) -> int:
     """Record `delivered` receipts for what was shown; how many. They ride with the next commit.
 
-    Call it after the output has been flushed: what was not shown must stay unread.
+    Call it after the output has been flushed: what was not shown must stay unread. Call it also where there
+    was nothing to show: it takes a flag away that has no reason left.
+
+    Raises: StoreError where they can't be recorded; hooks don't show those signals again.
     """
-    lines = []
-    for address, signal_id, of in reading.to_mark:
-        fields: dict[str, object] = {
-            "schema_version": "A2A.V1",
-            "signal_id": signal_id,
-            "reader_identity": address,
-            "delivery_state": "delivered",
-            "answers_digest": of,
-        }
-        lines.append(store.line("receipt", fields))
-    caller = reading.target.caller
-    if caller is not None:
-        lines += sessions.keepalive(store, caller)
-    if not lines:
-        return 0
-    author = caller.author if caller else f"{reading.reader} <{reading.reader}@gitmem>"
-    name = (caller.name if caller else None) or reading.reader
-    count = len(reading.to_mark)
-    subject = f"{name} read {count} signal{'s' if count > 1 else ''}" if count else f"{name} is still here"
-    trailers = [("Agent", reading.reader)]
-    store.record(lines, Story(author, subject, "", trailers), rides=True)
-    return count
+    whose = reading.target
+    try:
+        delivery.record(store, whose.reader, whose.caller, reading.to_mark, _keepalive(store, whose.caller))
+    except StoreError:
+        delivery.set_aside(
+            store, whose.reader, whose.session, {signal_id for _, signal_id, _ in reading.to_mark}
+        )
+        raise
+    finally:
+        if reading.peek is None and store.collecting is None:  # a batch may come to nothing
+            delivery.tidy(store, whose.reader, whose.session)
+    return len(reading.to_mark)
+
+
+def _keepalive(store: Store, caller: Caller | None) -> list[tuple[str, bytes]]:
+    """As `sessions.keepalive`, whose import a read does without where nothing of it can be due."""
+    if caller is None or caller.record is None or store.now() - caller.record_at < presence.IDLE_MICROS:
+        return []
+    from . import sessions
+
+    return sessions.keepalive(store, caller)

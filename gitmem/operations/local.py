@@ -1,8 +1,9 @@
 """What this clone alone knows of the sessions that were started in it: their worktree and their heartbeat.
 
 A file for each session, `<state>/sessions/<id>`; its modification time is when the session was last seen
-here. A heartbeat is a touched file, never a commit. A folder that cannot be written is no error: others
-then see the time of the last record.
+here. A heartbeat is a touched file, never a commit. Hooks touch `<state>/beats/<id>` instead, where they need
+to know nothing: the id may be the one that the harness has for the session. A folder that cannot be written is
+no error: others then see the time of the last record.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .store import Store
 
+BEATS = "beats"
 LABEL_MAX = 80
 FORGOTTEN_MICROS = 30 * 24 * 3600 * 1_000_000
 
@@ -77,10 +79,8 @@ def heartbeat(store: Store, session_id: str) -> int:
     """When a session was last seen here, in microseconds since the epoch; 0 where it did not start in this clone."""
     if not is_id("sess", session_id):
         return 0
-    try:
-        return os.stat(os.path.join(_folder(store), session_id)).st_mtime_ns // 1000
-    except OSError:
-        return 0
+    at = _touched(os.path.join(_folder(store), session_id))
+    return max(at, _beat(store, session_id, _beats(store))) if at else 0
 
 
 def heartbeats(store: Store) -> dict[str, int]:
@@ -93,19 +93,61 @@ def heartbeats(store: Store) -> dict[str, int]:
                     found[entry.name] = entry.stat().st_mtime_ns // 1000
     except OSError:
         pass
-    return found
+    beats = _beats(store) if found else set()
+    return {name: max(at, _beat(store, name, beats)) for name, at in found.items()} if beats else found
+
+
+def _beats(store: Store) -> set[str]:
+    """The names that hooks have touched."""
+    try:
+        return set(os.listdir(os.path.join(store.place.state, BEATS)))
+    except OSError:
+        return set()
+
+
+def _beat(store: Store, session_id: str, beats: set[str]) -> int:
+    """When a hook last touched the name of a session, in microseconds since the epoch; 0 for never."""
+    if not beats:
+        return 0
+    names = {session_id, _read(store, session_id)[1]} & beats
+    return max((_touched(os.path.join(store.place.state, BEATS, name)) for name in names), default=0)
+
+
+def forget_beats(store: Store, oldest: int) -> None:
+    """Remove what hooks touched last before a time, in microseconds since the epoch."""
+    folder = os.path.join(store.place.state, BEATS)
+    for name in _beats(store):
+        try:
+            if _touched(os.path.join(folder, name)) < oldest:
+                os.unlink(os.path.join(folder, name))
+        except OSError:
+            continue
+
+
+def _touched(path: str) -> int:
+    try:
+        return os.stat(path).st_mtime_ns // 1000
+    except OSError:
+        return 0
+
+
+def _read(store: Store, session_id: str) -> tuple[str, str]:
+    """The worktree that a session started in, and the harness's id for it, as its file has them."""
+    try:
+        with open(os.path.join(_folder(store), session_id), "rb") as file:
+            where, _, harness = file.read().partition(b"\0")
+    except OSError:
+        return "", ""
+    return os.fsdecode(where), harness.decode("utf-8", "replace")
 
 
 def known(store: Store) -> dict[str, tuple[str, int]]:
     """Every session that started in this clone: the real path of its worktree, and when it was seen."""
     found = {}
     for session_id, at in heartbeats(store).items():
-        try:
-            with open(os.path.join(_folder(store), session_id), "rb") as file:
-                content = file.read()
-        except OSError:
-            continue
-        found[session_id] = (os.fsdecode(content.partition(b"\0")[0]), at)
+        where, _ = _read(store, session_id)
+        if where:
+            found[session_id] = (where, at)
     return found
 
 

@@ -133,19 +133,44 @@ def _add_signals(db: sqlite3.Connection, signals: Sequence[Row]) -> list[str]:
 
 
 _SAID = ("signal_id", "sender_identity", "sender_session")
+# `{own}` are the placeholders of what a reader may have been addressed as, see `_own`.
 OURS = "(:workspace IS NULL OR workspace IN ('', :workspace))"
-DIRECTED = (
-    "SELECT reader, signal_id FROM mail {by} WHERE reader IN (:reader, :session,"
-    " (SELECT harness_session FROM session WHERE session_id = :session)) AND " + OURS
+URGENT = (
+    " AND NOT EXISTS (SELECT 1 FROM signal s WHERE s.signal_id = mail.signal_id AND s.interrupt = 'advisory')"
 )
-# Left to itself SQLite takes the primary key, and looks at everything that the reader ever got.
-UNREAD_DIRECTED = DIRECTED.format(by="INDEXED BY mail_unread") + " AND unread"
-BROADCAST = "SELECT DISTINCT :reader, b.signal_id"
-ANOTHERS = f"AND b.sender_session IS NOT :session AND {OURS}"
-UNREAD_BROADCASTS = (
-    "FROM broadcast b WHERE b.line > :cursor AND b.at >= :oldest AND b.sender <> :reader"
-    " AND NOT EXISTS (SELECT 1 FROM receipt r WHERE r.reader = :reader AND r.signal_id = b.signal_id)"
+LATER = " AND signal_id IN (SELECT signal_id FROM signal WHERE line > :after)"
+BROADCASTS = (
+    f"SELECT DISTINCT :o0, b.signal_id FROM broadcast b WHERE b.sender NOT IN {{own}} AND {OURS}"
+    " AND (b.sender_session IS NULL OR b.sender_session NOT IN {own})"
 )
+NEW = (
+    " AND b.line > :cursor AND b.at >= :oldest"
+    " AND NOT EXISTS (SELECT 1 FROM receipt r WHERE r.reader IN {own} AND r.signal_id = b.signal_id)"
+)
+_SAME = (
+    "SELECT f.session_id, s.harness_session FROM session s JOIN session f ON f.harness_session = s.harness_session"
+    " WHERE s.session_id = ?"
+)
+
+
+def _own(
+    db: sqlite3.Connection, reader: str, session: str | None, workspace: str | None
+) -> tuple[str, dict[str, object]]:
+    """What a reader may have been addressed as, itself first: placeholders for SQL, and the values of its queries.
+
+    Its session; the harness's id that this was started under; and every session that was started under the
+    same one: a conversation that is taken up again is the same agent.
+    """
+    same = db.execute(_SAME, (session or reader,)).fetchall()
+    ids = dict.fromkeys([reader, session or reader, *(each for row in same for each in row)])
+    values: dict[str, object] = {f"o{number}": each for number, each in enumerate(ids)}
+    return f"({', '.join(f':{name}' for name in values)})", {**values, "workspace": workspace}
+
+
+def _directed(own: str, *, unread: bool) -> str:
+    # Left to itself SQLite takes the primary key, and looks at everything that the reader ever got.
+    by, only = ("INDEXED BY mail_unread", " AND unread") if unread else ("", "")
+    return f"SELECT reader, signal_id FROM mail {by} WHERE reader IN {own} AND {OURS}{only}"
 
 
 def _advance(db: sqlite3.Connection, reader: str) -> None:
@@ -153,42 +178,90 @@ def _advance(db: sqlite3.Connection, reader: str) -> None:
     found = db.execute("SELECT oldest, cursor FROM reader WHERE reader = ?", (reader,)).fetchone()
     if found is None:
         return
-    values = {"reader": reader, "oldest": found[0], "cursor": found[1]}
+    own, values = _own(db, reader, None, None)
+    values |= {"oldest": found[0], "cursor": found[1]}
     (last,) = db.execute("SELECT coalesce(max(line), 0) FROM broadcast").fetchone()
-    unread = db.execute(f"SELECT b.line {UNREAD_BROADCASTS} ORDER BY b.line LIMIT 1", values).fetchone()
+    first = f"SELECT b.line FROM broadcast b WHERE b.sender NOT IN {{own}}{NEW} ORDER BY b.line LIMIT 1"
+    unread = db.execute(first.format(own=own), values).fetchone()
     db.execute("UPDATE reader SET cursor = ? WHERE reader = ?", (unread[0] - 1 if unread else last, reader))
 
 
 def unread_ids(
-    db: sqlite3.Connection, reader: str, session: str | None, workspace: str | None, now: int
+    db: sqlite3.Connection,
+    reader: str,
+    session: str | None,
+    workspace: str | None,
+    now: int,
+    *,
+    directed: bool = False,
+    after: int = 0,
 ) -> list[tuple[str, str]]:
     """(address, signal id) of everything that a reader has not read, unordered.
 
     Args:
         reader: The reader identity.
-        session: Its session id: mail to it, or to the harness's id that it was started under, is its own
-            too, also where it got an agent identity later.
+        session: Its session id: mail to it, to the harness's id that it was started under, or to another
+            session of that harness's id is its own too, also where it got an agent identity later.
         workspace: Signals of other workspaces are left out; None sees all.
         now: Microseconds; a reader that the log has not seen gets the last day's broadcasts.
+        directed: Only what may interrupt the reader: no broadcasts, and nothing that is `advisory`.
+        after: Only signals of which a line came to the index after this one.
     """
+    own, values = _own(db, reader, session, workspace)
+    mine = _directed(own, unread=True)
+    if after:
+        mine += LATER
+        values["after"] = after
+    if directed:
+        return db.execute(mine + URGENT, values).fetchall()
     found = db.execute("SELECT oldest, cursor FROM reader WHERE reader = ?", (reader,)).fetchone()
     oldest, cursor = found or (format_at(max(0, now - BACKLOG_MICROS)), 0)
-    values = {"reader": reader, "session": session or reader, "oldest": oldest, "cursor": cursor,
-              "workspace": workspace}  # fmt: skip
-    return db.execute(
-        f"{UNREAD_DIRECTED} UNION {BROADCAST} {UNREAD_BROADCASTS} {ANOTHERS}", values
-    ).fetchall()
+    values["oldest"], values["cursor"] = oldest, max(cursor, after)
+    return db.execute(f"{mine} UNION {(BROADCASTS + NEW).format(own=own)}", values).fetchall()
+
+
+def directed_to(
+    db: sqlite3.Connection, reader: str, session: str | None, workspace: str | None, *, unread: bool
+) -> tuple[str, dict[str, object]]:
+    """The query for (address, signal id) of what was sent to a reader in particular, and its values."""
+    own, values = _own(db, reader, session, workspace)
+    return _directed(own, unread=unread), values
+
+
+def line_of(db: sqlite3.Connection, signal_id: str) -> bytes:
+    """The line of a signal that is shown: of an id with several the lowest."""
+    (body,) = db.execute(
+        "SELECT min(l.body) FROM signal s JOIN line l ON l.id = s.line WHERE s.signal_id = ?", (signal_id,)
+    ).fetchone()
+    return str(body).encode()
+
+
+def receipts(db: sqlite3.Connection, signal_id: str) -> dict[str, str]:
+    """The recorded delivery state of a signal by reader: that of the latest receipt."""
+    found: dict[str, str] = {}
+    rows = db.execute(
+        "SELECT reader, state FROM receipt WHERE signal_id = ? ORDER BY at, state", (signal_id,)
+    )
+    for reader, state in rows:
+        found[reader] = "delivered" if state == "replied" else state
+    return found
+
+
+def is_alone(db: sqlite3.Connection, thread_id: str, signal_id: str) -> bool:
+    """Whether a thread has no other signal."""
+    others = db.execute(
+        "SELECT 1 FROM signal WHERE thread = ? AND signal_id <> ? LIMIT 1", (thread_id, signal_id)
+    )
+    return others.fetchone() is None
 
 
 def all_ids(
     db: sqlite3.Connection, reader: str, session: str | None, workspace: str | None
 ) -> list[tuple[str, str]]:
     """The same of everything that was ever for a reader, read or not."""
-    values = {"reader": reader, "session": session or reader, "workspace": workspace}
-    return db.execute(
-        f"{DIRECTED.format(by='')} UNION {BROADCAST} FROM broadcast b WHERE b.sender <> :reader {ANOTHERS}",
-        values,
-    ).fetchall()
+    own, values = _own(db, reader, session, workspace)
+    every = f"{_directed(own, unread=False)} UNION {BROADCASTS.format(own=own)}"
+    return db.execute(every, values).fetchall()
 
 
 VIEW = View(("signal", "receipt", "session"), DDL, add, version=2)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..errors import UsageError
-from ..log.lines import format_at
+from ..log.lines import format_at, parse_at
 from . import local
 from .spelling import fold
 from .tenure import FIELDS, HOLD_MICROS
@@ -271,3 +271,8 @@ def ago(micros: int) -> str:
 def iso(micros: int) -> str:
     """A time as JSON has it."""
     return format_at(micros)
+
+
+def micros(at: str) -> int:
+    """The inverse of `iso`: microseconds since the epoch. ValueError for any other form."""
+    return parse_at(at)

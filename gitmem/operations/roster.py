@@ -36,7 +36,7 @@ class WhoAmI(Outcome):
 
     __slots__ = (  # the order of the JSON shape
         "reader_identity", "session_id", "agent_identity", "display_name", "wu_id", "initiative_id", "lane",
-        "worktree", "status", "headline", "unread", "remark", "next",
+        "activity", "worktree", "status", "headline", "unread", "remark", "next",
     )  # fmt: skip
 
     def __init__(self, caller: Caller, found: Presence | None, unread: int) -> None:
@@ -48,6 +48,7 @@ class WhoAmI(Outcome):
         self.wu_id = record.get("wu_id")
         self.initiative_id = record.get("initiative_id")
         self.lane = record.get("lane")
+        self.activity = record.get("activity")
         self.worktree = record.get("worktree")
         self.status = found.status if found else None
         self.headline = headline(found) if found else (caller.name or caller.reader)
@@ -110,7 +111,8 @@ def headline(one: Presence) -> str:
         parts.append(f"on {one.wu_id}")
     if one.record.get("lane"):
         parts.append(f"in lane {one.record['lane']}")
-    return " ".join(parts)
+    activity = one.record.get("activity")
+    return " ".join(parts) + (f": {activity}" if activity else "")
 
 
 def _unread(db: sqlite3.Connection, one: Presence, now: int) -> int:

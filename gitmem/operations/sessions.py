@@ -6,13 +6,14 @@ from ..errors import UsageError
 from ..log.spool import Story
 from ..records.ids import new_id
 from . import caller as callers
-from . import local, names, presence
+from . import local, names, presence, queue
+from . import session_fields as about
 from .outcome import Outcome
 from .presence import Presence
 from .presence import shown as shown
 from .quoting import command
 from .shape import row
-from .story import SUBJECT_MAX, cut
+from .story import SUBJECT_MAX, cut, harmless
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ class Session(Outcome):
 
     __slots__ = (  # the order of the JSON shape
         "session_id", "agent_identity", "display_name", "reader_identity", "worktree", "wu_id", "lane",
-        "initiative_id", "commit", "queued", "remark", "next",
+        "initiative_id", "activity", "commit", "queued", "remark", "next",
     )  # fmt: skip
 
     def __init__(self, found: Presence, commit: str | None, queued: bool, next: Sequence[str]) -> None:
@@ -41,6 +42,7 @@ class Session(Outcome):
         self.wu_id = found.wu_id
         self.lane = found.record.get("lane")
         self.initiative_id = found.record.get("initiative_id")
+        self.activity = found.record.get("activity")
         self.commit = commit
         self.queued = queued
         self.remark: str | None = None
@@ -96,17 +98,18 @@ def start(
 
     Raises: UsageError `name-in-use`, `bad-name`, or for a field that breaks the contract.
     """
-    fields = _fields(agent_identity or who.identity, wu, initiative, lane, client, workspace)
+    fields = about.fields(agent_identity or who.identity, wu, initiative, lane, client, workspace)
     if who.harness is not None:
         known = presence.of_harness(store, who.harness[1])
         if known is not None:
-            changed = _change(store, known, name, fields, _again("start", fields), allow_secret)
-            local.seen(store, known.session_id)
+            given = {key: value or None for key, value in fields.items()}  # a new start clears nothing
+            changed = _change(store, known, name, given, about.again("start", given), allow_secret)
+            _arrive(store, known.session_id)
             return Started(changed[0], *changed[1:], _first_steps(known.session_id))
     if name is None:
         name = names.pick(store)
     else:
-        names.claim(store, name, again=_again("start", fields))
+        names.claim(store, name, again=about.again("start", fields))
     session_id = new_id("sess", store.random)
     record = {
         "session_id": session_id,
@@ -126,10 +129,13 @@ def start(
     reader = fields["agent_identity"] or session_id
     trailers = [("WU", wu), ("Agent", reader), ("Session", session_id)]
     told = Story(
-        f"{name} <{reader}@gitmem>", cut(subject, SUBJECT_MAX), "", [(k, v) for k, v in trailers if v]
+        f"{name} <{reader}@gitmem>",
+        cut(harmless(subject), SUBJECT_MAX),
+        "",
+        [(k, v) for k, v in trailers if v],
     )
     appended = store.record([store.line("session", record, allow_secret=allow_secret)], told)
-    local.start(store, session_id, who.harness)
+    _arrive(store, session_id, who)
     found = presence.one(store, session_id)
     if found is None:
         raise UsageError(
@@ -152,13 +158,18 @@ def change(
     lane: str | None = None,
     client: str | None = None,
     workspace: str | None = None,
+    activity: str | None = None,
     allow_secret: bool = False,
 ) -> Changed:
-    """Change what others see of the caller's session; where nothing differs, nothing is recorded."""
+    """Change what others see of the caller's session; where nothing differs, nothing is recorded.
+
+    An empty work unit, initiative, lane or activity takes away the one that there is.
+    """
     found = _own(store, caller)
-    fields = _fields(agent_identity, wu, initiative, lane, client, workspace)
-    changed = _change(store, found, name, fields, _again("set", fields), allow_secret)
-    local.seen(store, found.session_id)
+    fields = about.fields(agent_identity, wu, initiative, lane, client, workspace)
+    fields["activity"] = activity
+    changed = _change(store, found, name, fields, about.again("set", fields), allow_secret)
+    _arrive(store, found.session_id)  # with an identity it has that one's mail
     return Changed(*changed, ["gitmem whoami", "gitmem roster"])
 
 
@@ -170,8 +181,22 @@ def end(store: Store, caller: Caller) -> Ended:
     appended = store.record([line], _story(found, f"{found.name} ends"))
     if store.collecting is None:  # a batch may come to nothing; the file of an ended session harms nobody
         local.end(store, found.session_id)
+        queue.remove(
+            store.place.state, found.session_id, queue.flag_names(found.session_id, found.harness_session)
+        )
     found = presence.one(store, found.session_id) or found
     return Ended(found, appended.commit, appended.queued, ["unset GITMEM_SESSION", "gitmem session start"])
+
+
+def _arrive(store: Store, session_id: str, began: Who | None = None) -> None:
+    """Note that a session is here (or begins), and queue what it has not read: a hook which comes later finds it."""
+    if began is None:
+        local.seen(store, session_id)
+    else:
+        local.start(store, session_id, began.harness)
+        queue.sweep(store)
+    if store.collecting is None:
+        queue.fill(store, session_id)
 
 
 def listing(store: Store, all: bool = False) -> Sessions:
@@ -201,24 +226,6 @@ def keepalive(store: Store, caller: Caller) -> list[tuple[str, bytes]]:
     return [store.line("session", _ids(found, "change"), allow_secret=True)]  # it says nothing new
 
 
-def _fields(
-    identity: str | None,
-    wu: str | None,
-    initiative: str | None,
-    lane: str | None,
-    client: str | None,
-    workspace: str | None,
-) -> dict[str, str | None]:
-    return {
-        "agent_identity": identity,
-        "wu_id": wu,
-        "initiative_id": initiative,
-        "lane": lane,
-        "client": client,
-        "workspace_id": workspace,
-    }
-
-
 def _change(
     store: Store,
     found: Presence,
@@ -229,32 +236,19 @@ def _change(
 ) -> tuple[Presence, str | None, bool]:
     """Record what differs; the session as it is then, the commit, and whether it is queued."""
     differs = {key: value for key, value in fields.items() if value and value != found.record.get(key)}
-    record = {**_ids(found, "change"), **differs}
-    news = [f"{_NEWS.get(key, '')}{value}" for key, value in differs.items()]
+    cleared = about.cleared(fields, found.record)
+    record = {**_ids(found, "change"), **differs, "clear": cleared}
+    news = about.news(differs, cleared)
     subject = f"{found.name} is now {', '.join(news)}"
     if name is not None and name != found.name:
         names.claim(store, name, session_id=found.session_id, again=again)
         record["display_name"] = differs["display_name"] = name
         subject = f"{found.name} is now called {name}" + (f", {', '.join(news)}" if news else "")
-    if not differs:
+    if not differs and not cleared:
         return found, None, False
     told = _story(found, subject, differs.get("wu_id"))
     appended = store.record([store.line("session", record, allow_secret=allow_secret)], told)
     return presence.one(store, found.session_id) or found, appended.commit, appended.queued
-
-
-_OPTIONS = {"agent_identity": "--agent-identity", "wu_id": "--wu", "initiative_id": "--initiative",
-            "lane": "--lane", "client": "--client", "workspace_id": "--workspace"}  # fmt: skip
-
-
-def _again(event: str, fields: dict[str, str | None]) -> list[str]:
-    """The command that gave these fields."""
-    given = [(_OPTIONS[key], value) for key, value in fields.items() if value]
-    return ["gitmem", "session", event, *(word for pair in given for word in pair)]
-
-
-_NEWS = {"wu_id": "on ", "initiative_id": "on initiative ", "lane": "in lane ", "client": "run by ",
-         "workspace_id": "in workspace "}  # fmt: skip
 
 
 def _ids(found: Presence, event: str) -> dict[str, object]:
@@ -287,7 +281,7 @@ def _own(store: Store, caller: Caller) -> Presence:
 def _story(found: Presence, subject: str, wu: str | None = None) -> Story:
     caller = callers.of_session(found, "session")
     caller.wu_id = wu or caller.wu_id
-    return Story(caller.author, cut(subject, SUBJECT_MAX), "", caller.trailers())
+    return Story(caller.author, cut(harmless(subject), SUBJECT_MAX), "", caller.trailers())
 
 
 def _first_steps(session_id: str) -> list[str]:

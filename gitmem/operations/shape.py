@@ -8,7 +8,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from .presence import Presence
+    from .presence import Names, Presence
     from .store import Store
 
 
@@ -25,7 +25,12 @@ def shown(record: Mapping[str, object]) -> dict[str, object]:
 
 def sender_name(store: Store, record: Mapping[str, object]) -> str | None:
     """What the sender of a record is called now, else what it was called when it wrote."""
-    name = presence.names_by_session(store.db()).get(str(record.get("sender_session") or ""))
+    return named(presence.names_by_session(store.db()), record)
+
+
+def named(names: Names, record: Mapping[str, object]) -> str | None:
+    """The same for who asks for many."""
+    name = names.get(str(record.get("sender_session") or ""))
     return name or (str(record["sender_name"]) if record.get("sender_name") else None)
 
 
@@ -41,6 +46,7 @@ def row(found: Presence) -> dict[str, object]:
         "wu_id": found.wu_id,
         "initiative_id": record.get("initiative_id"),
         "lane": record.get("lane"),
+        "activity": record.get("activity"),
         "worktree": found.worktree,
         "client": record.get("client"),
         "workspace_id": record.get("workspace_id"),

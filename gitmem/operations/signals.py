@@ -6,7 +6,7 @@ from .. import records
 from ..errors import UsageError
 from ..log.lines import digest
 from ..records import ids
-from . import addressing, advice, causality, known_ids, sessions, story, threads
+from . import advice, answering, causality, headline, known_ids, loop, sessions, story, threads
 from .outcome import Outcome
 from .quoting import command
 from .shape import shown
@@ -76,14 +76,15 @@ def send(
         idempotency_key: The same key and content again is the same signal, here and on other clones.
         allow_unseen: Accept identities that the log has never seen.
 
-    Raises: UsageError (RecordError, SecretError) and then nothing was written; StoreError.
+    Raises: UsageError (RecordError, SecretError; `loop` beyond gitmem.loopLimit) and then nothing was
+        written; StoreError.
     """
     _refuse_unclear(to, broadcast, reply_to, thread, idempotency_key)
     db = store.db()
-    answered = _answered(db, reply_to) if reply_to else None
-    thread_id = _thread_id(db, thread, answered)
+    answered = answering.answered(db, reply_to) if reply_to else None
+    thread_id = answering.thread_id(db, thread, answered)
     said = threads.load(db, thread_id) if thread_id else {}
-    resolved = _recipients(store, caller, to, broadcast, answered, said, thread, allow_unseen, fuzzy)
+    resolved = answering.recipients(store, caller, to, broadcast, answered, said, thread, allow_unseen, fuzzy)
     if answered is None and said:
         answered = causality.root(said)  # a word in a thread answers its root
     fields = _addressed(store, caller, resolved, answered, thread_id, idempotency_key)
@@ -93,22 +94,24 @@ def send(
         "requires_ack": requires_ack,
         "message": message,
         "idempotency_key": idempotency_key,
-        "after": _after(db, caller, said, answered),
+        "after": answering.after(db, caller, said, answered),
         "origin": "local",
-        "wu_id": wu or (answered.text("wu_id") if answered else None),
-        "initiative_id": initiative,
-        "lane": lane,
         "artifact_path": artifact,
     }
+    about = {"wu_id": wu, "initiative_id": initiative, "lane": lane}
+    fields |= {name: value or (answered.text(name) if answered else None) for name, value in about.items()}
     if idempotency_key:
         before = _said_before(db, fields)
         if before is not None:
             return _again(store, before, resolved)
+    brake = loop.brake(store, caller, said, fields)
+    fields["sender_headline"] = headline.of(store, db, caller)
     stream, line = store.line("signal", fields, allow_secret=allow_secret)
     appended = _record(store, caller, stream, line, fields, resolved)
     sent = Sent(_shown(line, fields), appended.commit, resolved)
-    said_of = [caller.remark, *(each.remark for each in resolved), *advice.borders(store, caller, resolved)]
-    sent.warnings = [*filter(None, said_of), *advice.remarks(fields, said, caller.ids)]
+    said_of = [caller.remark, brake, *(each.remark for each in resolved)]
+    sent.warnings = [*filter(None, said_of), *advice.borders(store, caller, resolved),
+                     *advice.remarks(fields, said, caller.ids)]  # fmt: skip
     sent.next = advice.after(store, sent.signal, resolved)
     return sent
 
@@ -157,32 +160,6 @@ def _refuse_unclear(to: Sequence[str], broadcast: bool, *ids: str | None) -> Non
         )
 
 
-def _answered(db: sqlite3.Connection, text: str) -> Said:
-    id = known_ids.find_id(db, text, writing=True)
-    thread = threads.load(db, known_ids.thread_of(db, id))
-    if id not in thread:
-        raise UsageError(
-            f"{id} is a thread; --reply-to wants the signal that you answer. Nothing was written.",
-            hint="`gitmem thread` shows its signals.",
-            code="not-a-signal",
-            next=[command("gitmem", "thread", id)],
-        )
-    return thread[id]
-
-
-def _thread_id(db: sqlite3.Connection, thread: str | None, answered: Said | None) -> str | None:
-    if thread:
-        try:
-            return known_ids.thread_of(db, known_ids.find_id(db, thread, writing=True))
-        except UsageError as error:
-            if error.code != "unknown-id":
-                raise
-            return thread
-    if answered is not None:
-        return answered.text("thread_id") or answered.id
-    return None
-
-
 def _intent(intent: str | None) -> str:
     name = (intent or "INFO").upper()
     if name not in INTENTS:
@@ -193,50 +170,6 @@ def _intent(intent: str | None) -> str:
             suggestions=[each for each in INTENTS if each[:1] == name[:1]],
         )
     return name
-
-
-def _recipients(
-    store: Store,
-    caller: Caller,
-    to: Sequence[str],
-    broadcast: bool,
-    answered: Said | None,
-    said: dict[str, Said],
-    thread: str | None,
-    allow_unseen: bool,
-    fuzzy: bool,
-) -> list[Resolved]:
-    if broadcast:
-        return []
-    if to:
-        return addressing.resolve(store, to, caller=caller, allow_unseen=allow_unseen, fuzzy=fuzzy)
-    if answered is not None:
-        members = [answered.text("sender_identity") or ""]
-        if any(answered.is_by(each) for each in caller.ids):  # a second word goes where the first went
-            members = answered.names("recipients")
-    elif said:
-        root = causality.root(said)
-        members = [root.text("sender_identity") or "", *root.names("recipients")]
-    elif thread:
-        raise UsageError(
-            f"This log has no signal of the thread {story.harmless(thread)}, so nobody is in it; nothing was written.",
-            hint="It may be on another machine: `gitmem sync` brings it. --to opens a thread of that name.",
-            code="unknown-id",
-            next=["gitmem sync", "gitmem log"],
-        )
-    else:
-        return []
-    others = [each for each in dict.fromkeys(members) if each and each not in caller.ids]
-    # Where only oneself is in it the word stays there: nobody means everybody in a record.
-    return addressing.known(store, others or [each for each in members if each])
-
-
-def _after(db: sqlite3.Connection, caller: Caller, said: dict[str, Said], answered: Said | None) -> list[str]:
-    if not said:
-        return []
-    has_receipt = "SELECT 1 FROM receipt WHERE reader = ? AND signal_id = ? LIMIT 1"
-    read = {id for id in said if any(db.execute(has_receipt, (each, id)).fetchone() for each in caller.ids)}
-    return causality.seen_before(caller.reader, said, read, answered.id if answered else None)
 
 
 def _said_before(db: sqlite3.Connection, fields: dict[str, object]) -> Said | None:

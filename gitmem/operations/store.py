@@ -10,14 +10,13 @@ from ..errors import GitmemError
 from ..index import catch_up, schema
 from ..index.engine import sqlite3
 from ..index.schema import Index
-from ..log import append, start
+from ..log import append, ref
 from ..log.append import Appended
 from ..log.log import Log
 from ..log.port import Git, open_port
 from ..log.spool import Entry
-from ..log.telling import tell
 from ..place import Place, refuse_odd
-from . import views
+from . import queue, views
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -106,7 +105,10 @@ class Store:
         self._homeless = False  # the folder of the index file was not there: the log begins with this process
         self._draining = False
         self._drain_after = 0.0
-        self._person: tuple[str | None, str | None] | None = None
+        # What `queue.feed` has looked at, and when it may try again where it could not write.
+        self.fed: object = None
+        self.feed_after = 0.0
+        self._settings: dict[str, str] | None = None
 
     @property
     def index(self) -> Index:
@@ -131,17 +133,23 @@ class Store:
         """The commit that this worktree's HEAD is at, and its branch; None for what there is not."""
         return self.git.head(self.place.git_dir)
 
+    def branch(self) -> str | None:
+        """The branch that this worktree is on; None where there is none."""
+        return self.git.branch(self.place.git_dir)
+
     def caught_up(self) -> Index:
-        """The index with what the ref and the spools have; nothing else is changed."""
+        """The index with what the ref and the spools have, and the queues with what is new in it."""
         try:
             catch_up.catch_up(self.index, self.log, progress=self.progress)
         except sqlite3.DatabaseError as error:
             self.do_without(error)
+        queue.feed(self)
         return self.index
 
     def do_without(self, error: sqlite3.DatabaseError) -> None:
         """An index for when the one that is open is damaged, or can't be written: built anew, a copy, or in memory."""
         self.index.close()
+        self.fed = None
         if catch_up.rebuild_damaged(schema.path(self.place, self.machine), error):
             self._index = schema.open_index(self.place, self.machine, views.VIEWS, records.read)
         else:
@@ -158,7 +166,10 @@ class Store:
         if not self._looked:
             self._looked = True
             try:
-                start.adopt(self.log)
+                if self.git.tip(ref.LOG_REF) is None:
+                    from ..log import start
+
+                    start.adopt(self.log)
             except (GitmemError, OSError, KeyError):
                 return  # `doctor` says what is wrong with it; whoever writes is told too
 
@@ -193,6 +204,7 @@ class Store:
         if self._index is not None:
             self._left.append(self._index)  # not closed: whoever writes may still read from it
         self._index = None
+        self.fed = None
 
     def _spooled(self, entries: Sequence[Entry]) -> None:
         """Riding entries count at once. The others are on their way into a commit, and the next look finds them."""
@@ -233,6 +245,8 @@ class Store:
 
     def record_all(self, entries: Sequence[Entry]) -> Appended:
         """Append several entries as one, in one commit."""
+        from ..log.telling import tell
+
         lines = [line for entry in entries for line in entry.lines]
         return self._append(Entry(lines, tell(entries), rides=all(entry.rides for entry in entries)))
 
@@ -241,12 +255,17 @@ class Store:
             self.log.committer = self.committer()
         return append.append(self.log, entry)
 
+    def settings(self) -> dict[str, str]:
+        """What git config says of this clone's user (`user.name`, `user.email`) and of gitmem, with keys in small letters."""
+        if self._settings is None:
+            found = self.git.config(r"^(user\.(name|email)|gitmem\..*)$")
+            self._settings = {key.lower(): value for key, value in found.items()}
+        return self._settings
+
     def person(self) -> tuple[str | None, str | None]:
         """The git identity of this clone's user: name and mail, either may be None."""
-        if self._person is None:
-            found = self.git.config(r"^user\.(name|email)$")
-            self._person = (found.get("user.name") or None, found.get("user.email") or None)
-        return self._person
+        found = self.settings()
+        return found.get("user.name") or None, found.get("user.email") or None
 
     def committer(self) -> tuple[str, str] | None:
         """Who commits: the git identity, or None where it is not set; then the agent does."""

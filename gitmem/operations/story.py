@@ -1,13 +1,14 @@
 """What commits tell: `Planck → Curie: PROPOSE Approve this boundary?`.
 
-Messages come from peers. What goes to a terminal through `git log` has its
-control, bidi and line-separator characters made harmless, and no line of a
-message can pass for one of our trailers.
+Messages come from peers. What goes to a terminal through `git log` is made harmless (`harmless.py`), and
+no line of a message can pass for one of our trailers.
 """
 
 from __future__ import annotations
 
 from ..log.spool import Story
+from .harmless import harmless as harmless
+from .harmless import is_harmful as is_harmful
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,21 +16,8 @@ if TYPE_CHECKING:
 
 SUBJECT_MAX = 72
 BODY_MAX = 2_000
-TRAILERS = ("signal", "thread", "memory", "wu", "agent", "session")
+TRAILERS = ("signal", "thread", "memory", "audit", "wu", "agent", "session")
 SCISSORS = "- >8 -"  # below `# ---- >8 ----` git sees neither text nor trailers
-_BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff")
-
-
-def harmless(text: str, keep: str = "") -> str:
-    """Text whose control, bidi and line-separator characters are `\\uXXXX`, but for those in `keep`."""
-    if text.isascii() and text.isprintable():
-        return text
-    return "".join(char if char in keep or not is_harmful(char) else f"\\u{ord(char):04x}" for char in text)
-
-
-def is_harmful(char: str) -> bool:
-    """Whether a character could move a cursor, reorder text or break a line."""
-    return char < " " or "\x7f" <= char <= "\x9f" or char in "\u2028\u2029" or char in _BIDI
 
 
 def of_signal(author: str, sender: str, to: Sequence[str], record: Mapping[str, object]) -> Story:
@@ -50,6 +38,30 @@ def of_signal(author: str, sender: str, to: Sequence[str], record: Mapping[str, 
     trailers += pick(record, ("Thread", "thread_id"), ("WU", "wu_id"), ("Agent", "sender_identity"),
                      ("Session", "sender_session"))  # fmt: skip
     return Story(author, cut(head + first, SUBJECT_MAX), body(message), trailers)
+
+
+def of_audit(author: str, sender: str, past: str, record: Mapping[str, object]) -> Story:
+    """The story of somebody who went past what stood in the way.
+
+    Args:
+        author: The commit's author, `Name <mail>`.
+        sender: The display name of whoever did.
+        past: What stood there, such as `2 unread signals`.
+    """
+    reason = str(record["reason"])
+    first = harmless(reason.strip().split("\n", 1)[0].strip())
+    about = str(record.get("wu_id") or record.get("initiative_id") or "")
+    head = f"{harmless(sender)} passes the {record['action']} of {harmless(about)} with {past}: "
+    ids = record.get("signal_ids")
+    named = "\n".join(map(str, ids)) if isinstance(ids, list) else ""
+    trailers = pick(
+        record,
+        ("Audit", "audit_id"),
+        ("WU", "wu_id"),
+        ("Agent", "sender_identity"),
+        ("Session", "sender_session"),
+    )
+    return Story(author, cut(head + first, SUBJECT_MAX), body(f"{reason.strip()}\n\n{named}"), trailers)
 
 
 def several(names: Sequence[str]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..errors import UsageError
-from . import addressing, presence
+from . import presence
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,6 +42,8 @@ def target(store: Store, caller: Caller | None, for_: str | None, *, nobody: boo
         found.caller = caller
         found.remark = caller.remark
         return found
+    from . import addressing
+
     resolved = addressing.reader_of(store, for_)
     latest = presence.latest_of(store.db(), resolved.address) or {}
     found = Target(resolved.address, latest.get("session_id"), latest.get("workspace_id"))

@@ -23,14 +23,16 @@ HOLD_MICROS = 48 * 3600 * 1_000_000
 _NEVER = 1 << 62
 FIELDS = (
     "agent_identity", "display_name", "clone_id", "worktree", "wu_id", "initiative_id", "lane", "client",
-    "workspace_id", "harness_session",
+    "workspace_id", "harness_session", "activity",
 )  # fmt: skip
+CLEARABLE = ("wu_id", "initiative_id", "lane", "activity")
 _COLUMNS = ", ".join(f"{name} TEXT" for name in FIELDS)
 _EVENT_FIELDS = ", ".join(f"e.{name}" for name in FIELDS)
 
 DDL = (
     # Times are microseconds since the epoch.
-    f"CREATE TABLE session_event (line INTEGER PRIMARY KEY, session_id TEXT, at INTEGER, event TEXT, {_COLUMNS})",
+    f"CREATE TABLE session_event (line INTEGER PRIMARY KEY, session_id TEXT, at INTEGER, event TEXT, clear TEXT,"
+    f" {_COLUMNS})",
     "CREATE INDEX session_event_of ON session_event (session_id)",
     # When an id (also a harness's raw one) was at work, each record counted with the 48 hours after it.
     "CREATE TABLE alive (session_id TEXT, begin INTEGER, until INTEGER, PRIMARY KEY (session_id, begin))"
@@ -126,13 +128,15 @@ def _add_name(db: sqlite3.Connection, at: int, row: Row) -> None:
 
 
 def _add_event(db: sqlite3.Connection, line: int, at: int, record: Mapping[str, object]) -> None:
-    values = [line, record["session_id"], at, record["event"], *(record.get(name) for name in FIELDS)]
+    clear = record.get("clear")
+    gone = " ".join(map(str, clear)) if isinstance(clear, list) else ""
+    values = [line, record["session_id"], at, record["event"], gone, *(record.get(name) for name in FIELDS)]
     db.execute(f"INSERT INTO session_event VALUES ({', '.join('?' * len(values))})", values)
 
 
 def _fold_session(db: sqlite3.Connection, session_id: str, since: dict[str, int]) -> None:
     events = db.execute(
-        f"SELECT e.line, e.at, e.event, {_EVENT_FIELDS} FROM session_event e JOIN line l ON l.id = e.line"
+        f"SELECT e.line, e.at, e.event, e.clear, {_EVENT_FIELDS} FROM session_event e JOIN line l ON l.id = e.line"
         " WHERE e.session_id = ? ORDER BY e.at, l.body",
         (session_id,),
     ).fetchall()
@@ -142,7 +146,10 @@ def _fold_session(db: sqlite3.Connection, session_id: str, since: dict[str, int]
     ended = None
     fields: dict[str, object] = {}
     claims: list[tuple[int, int, str]] = []  # line, when, name
-    for line, at, event, *given in events:
+    for line, at, event, gone, *given in events:
+        for name in CLEARABLE:
+            if name in gone.split():
+                fields.pop(name, None)
         fields.update({name: value for name, value in zip(FIELDS, given, strict=True) if value is not None})
         name = str(fields["display_name"])
         if not claims or (claims[-1][2] != name and event != "end"):

@@ -9,6 +9,7 @@ from . import addressing, advice, causality, presence
 from .causality import Conversation as Conversation
 from .causality import Said
 from .known_ids import find_id, thread_of
+from .mail import receipts as receipts
 from .outcome import Outcome
 from .quoting import command
 from .shape import sender_name, shown
@@ -131,17 +132,6 @@ def ambiguous(db: sqlite3.Connection, thread: Mapping[str, Said]) -> list[str]:
             if of not in digests[id]:
                 found.add(id)
     return sorted(found)
-
-
-def receipts(db: sqlite3.Connection, signal_id: str) -> dict[str, str]:
-    """The recorded delivery state of a signal by reader: that of the latest receipt."""
-    found: dict[str, str] = {}
-    rows = db.execute(
-        "SELECT reader, state FROM receipt WHERE signal_id = ? ORDER BY at, state", (signal_id,)
-    )
-    for reader, state in rows:
-        found[reader] = "delivered" if state == "replied" else state
-    return found
 
 
 def delivery_state(reader: str, said: Said, found: Conversation, recorded: str | None) -> str | None:

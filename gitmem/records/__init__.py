@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from .access import Access
+    from .audit import Audit
     from .name import Name
     from .node import Node
     from .patch import Patch
@@ -29,6 +30,7 @@ __all__ = [
     "LINE_MAX_BYTES",
     "STREAMS",
     "Access",
+    "Audit",
     "Name",
     "Node",
     "Patch",

@@ -30,6 +30,7 @@ _NODE_ID = r"^mem-[a-z0-9]{4,32}$"
 _PATCH_ID = r"^patch-[a-z0-9]{4,32}$"
 _RELATION_ID = r"^rel-[a-z0-9]{4,32}$"
 _ACCESS_ID = r"^access-[a-z0-9]{4,32}$"
+_AUDIT_ID = r"^audit-[a-z0-9]{4,32}$"
 _COMMIT = r"^[0-9a-f]{40,64}$"
 _AGENT = rf"^{_PART}:{_PART}:{_PART}$"
 _ADDRESS = rf"^[^{_CONTROL}{_BIDI}{_UNSEEN}{_SPACE},]+$"
@@ -49,6 +50,7 @@ FORMS = {
     _PATCH_ID: "patch- and 4 to 32 lower-case letters or digits",
     _RELATION_ID: "rel- and 4 to 32 lower-case letters or digits",
     _ACCESS_ID: "access- and 4 to 32 lower-case letters or digits",
+    _AUDIT_ID: "audit- and 4 to 32 lower-case letters or digits",
     _COMMIT: "a whole commit id",
     _AGENT: "owner:role:purpose, three parts without spaces or commas",
     _ADDRESS: "an agent identity, a session id or human:<mail>, without spaces or commas",
@@ -107,6 +109,7 @@ NodeId = Annotated[str, StringConstraints(pattern=_NODE_ID)]
 PatchId = Annotated[str, StringConstraints(pattern=_PATCH_ID)]
 RelationId = Annotated[str, StringConstraints(pattern=_RELATION_ID)]
 AccessId = Annotated[str, StringConstraints(pattern=_ACCESS_ID)]
+AuditId = Annotated[str, StringConstraints(pattern=_AUDIT_ID)]
 CommitId = Annotated[str, StringConstraints(pattern=_COMMIT)]
 AgentIdentity = Annotated[
     # "human:" names a person: an agent that took it could be taken for one.

@@ -8,9 +8,9 @@ plainly right goes to the pydantic models, which alone may refuse.
 from __future__ import annotations
 
 import time
-from datetime import datetime
 
 from ..errors import UsageError
+from ..strict_json import read as read_json
 from .plain import carried, plain
 from .secrets import find_in, marked
 from .table import FIELDS, FILLED, FIRST_OF, MODELS, REQUIRED
@@ -23,11 +23,12 @@ except ImportError:  # not CPython
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
     from typing import Any
 
 LINE_MAX_BYTES = 256 * 1024
 VERSION = "A2A.V1"
+_DAYS = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _OWN = ("at", "kind", "created_at", "read_at")  # the line's own time and kind
 
 
@@ -208,17 +209,15 @@ def _format(micros: int) -> str:
 
 def _parsed(line: bytes) -> dict[str, Any] | None:
     """The one object of a line, with a kind and the line's own time, or None."""
-    decode = _decoders[0] if _decoders else _decoder()
     if len(line) > LINE_MAX_BYTES or b"\r" in line or not line.startswith(b'{"at":"'):
         return None
     try:
         text = line.decode()
-        if not _is_time(text[7:34]):
-            return None
-        record, end = decode(text)
+        # Of two values under one name each reader could take another.
+        record = read_json(text, once=True) if _is_time(text[7:34]) else None
     except (ValueError, RecursionError):
         return None
-    if end != len(text) or type(record) is not dict or type(record.get("kind")) is not str:
+    if type(record) is not dict or type(record.get("kind")) is not str:
         return None
     if record.get("at") != text[7:34] or ("\\u" in text and not carried(record)):
         return None
@@ -226,33 +225,17 @@ def _parsed(line: bytes) -> dict[str, Any] | None:
 
 
 def _is_time(text: str) -> bool:
-    """Whether it is the fixed-width form of a time since 1970, as `log.lines` has it. ValueError for no such day."""
+    """Whether it is the fixed-width form of a time since 1970, as `log.lines` has it."""
     digits = text[:4] + text[5:7] + text[8:10] + text[11:13] + text[14:16] + text[17:19] + text[20:26]
     rest = text[4:5] + text[7:8] + text[10:11] + text[13:14] + text[16:17] + text[19:20] + text[26:]
     if rest != "--T::.Z" or not (digits.isascii() and digits.isdecimal()) or digits < "1970":
         return False
-    datetime.fromisoformat(text)
-    return True
-
-
-def _decoder() -> Callable[[str], tuple[Any, int]]:
-    """A JSON reader that refuses a name given twice: of two values each reader could take another."""
-    import json
-
-    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        record = dict(pairs)
-        if len(record) != len(pairs):
-            raise ValueError("a name stands twice")
-        return record
-
-    def refuse(constant: str) -> Any:
-        raise ValueError(f"{constant} is not JSON")
-
-    _decoders.append(json.JSONDecoder(object_pairs_hook=once, parse_constant=refuse).raw_decode)
-    return _decoders[0]
-
-
-_decoders: list[Callable[[str], tuple[Any, int]]] = []
+    year, month, day = int(digits[:4]), int(digits[4:6]), int(digits[6:8])
+    if not (1 <= month <= 12 and 1 <= day <= _DAYS[month - 1]):
+        return False
+    if (month, day) == (2, 29) and (year % 4 or (year % 100 == 0 and year % 400)):
+        return False
+    return digits[8:10] < "24" and digits[10:12] < "60" and digits[12:14] < "60"
 
 
 def _fill(kind: str, record: dict[str, Any]) -> None:

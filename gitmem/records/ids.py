@@ -10,6 +10,9 @@ if TYPE_CHECKING:
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _LENGTH = 12
+_CAPITALS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+_DIGITS = "0123456789"
+_WORK_UNIT_MAX = 64
 _ID_CHARACTERS = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 
@@ -38,6 +41,13 @@ def is_id(prefix: str, text: str) -> bool:
         return False
     rest = text[len(head) :]
     return 4 <= len(rest) <= 32 and not rest.lstrip(_ID_CHARACTERS)
+
+
+def is_work_unit(text: str) -> bool:
+    """Whether this is the name of a work unit, such as `WU-123`."""
+    word, dash, number = text.rpartition("-")
+    plain = bool(dash) and not word.strip(_CAPITALS + _DIGITS) and word[:1] in _CAPITALS
+    return plain and bool(word and number) and not number.strip(_DIGITS) and len(text) <= _WORK_UNIT_MAX
 
 
 def _crockford(data: bytes) -> str:

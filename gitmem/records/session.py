@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
-from .base import Address, AgentIdentity, Axis, DisplayName, Path, Record, SessionId, WorkUnit
+from .base import Address, AgentIdentity, Also, Axis, DisplayName, Path, Record, SessionId, WorkUnit
+
+CLEARABLE = ("wu_id", "initiative_id", "lane", "activity")
 
 
 class Session(Record):
@@ -32,3 +34,10 @@ class Session(Record):
     client: Axis | None = Field(default=None, description="The harness that runs it, such as `claude-code`.")
     workspace_id: Axis | None = Field(default=None, description="Routing key of a hosted transport.")
     harness_session: Address | None = Field(default=None, description="The harness's own id of it.")
+    activity: Axis | None = Field(default=None, description="What it does now, in its own words.")
+    clear: Annotated[
+        tuple[Annotated[Axis, AfterValidator(Also(written=CLEARABLE))], ...], Field(strict=False)
+    ] = Field(
+        default=(),
+        description="Fields that it has no longer; one that is merely not there stays as it was.",
+    )

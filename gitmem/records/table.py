@@ -25,6 +25,7 @@ MODELS: dict[str, str] = {
     'patch': 'gitmem.records.patch:Patch',
     'relation': 'gitmem.records.relation:Relation',
     'access': 'gitmem.records.access:Access',
+    'audit': 'gitmem.records.audit:Audit',
 }
 STREAMS: dict[str, str] = {
     'signal': 'signals',
@@ -35,6 +36,7 @@ STREAMS: dict[str, str] = {
     'patch': 'memory',
     'relation': 'memory',
     'access': 'memory',
+    'audit': 'audits',
 }
 FIRST_OF: dict[str, dict[str, str]] = {
     'signal': {
@@ -47,6 +49,7 @@ FIRST_OF: dict[str, dict[str, str]] = {
     'patch': {},
     'relation': {},
     'access': {},
+    'audit': {},
 }
 REQUIRED: dict[str, tuple[str, ...]] = {
     'signal': ('signal_id', 'sender_identity', 'message'),
@@ -57,6 +60,7 @@ REQUIRED: dict[str, tuple[str, ...]] = {
     'patch': ('id', 'node_ids', 'sender_identity'),
     'relation': ('id', 'from_id', 'to_id', 'type', 'sender_identity'),
     'access': ('id', 'node_ids', 'reader_identity'),
+    'audit': ('audit_id', 'action', 'reason', 'reader_identity', 'sender_identity'),
 }
 FILLED: dict[str, dict[str, Any]] = {
     'signal': {
@@ -86,6 +90,9 @@ FILLED: dict[str, dict[str, Any]] = {
         'schema_version': 'A2A.V1',
     },
     'access': {
+        'schema_version': 'A2A.V1',
+    },
+    'audit': {
         'schema_version': 'A2A.V1',
     },
 }
@@ -142,6 +149,8 @@ FIELDS: dict[str, dict[str, tuple[Any, ...]]] = {
         'client': ('line', True, 1, 200, '', ()),
         'workspace_id': ('line', True, 1, 200, '', ()),
         'harness_session': ('line', True, 1, 256, ' ,', ()),
+        'activity': ('line', True, 1, 200, '', ()),
+        'clear': ('list', False, ('line', False, 1, 200, '', (0, '', False, ('wu_id', 'initiative_id', 'lane', 'activity')))),
     },
     'name': {
         'schema_version': ('choice', False, ('A2A.V1',), ()),
@@ -224,5 +233,18 @@ FIELDS: dict[str, dict[str, tuple[Any, ...]]] = {
         'node_ids': ('list', False, ('word', False, 8, 36, ('mem-', 4, '0123456789abcdefghijklmnopqrstuvwxyz'), ())),
         'reader_identity': ('line', False, 1, 256, ' ,', ()),
         'reader_session': ('line', True, 1, 256, ' ,', ()),
+    },
+    'audit': {
+        'schema_version': ('choice', False, ('A2A.V1',), ()),
+        'audit_id': ('word', False, 10, 38, ('audit-', 6, '0123456789abcdefghijklmnopqrstuvwxyz'), ()),
+        'action': ('line', False, 1, 200, '', ()),
+        'reason': ('text', False, 1, 262144, '', (65536, '', False, ())),
+        'reader_identity': ('line', False, 1, 256, ' ,', ()),
+        'signal_ids': ('list', False, ('word', False, 8, 36, ('sig-', 4, '0123456789abcdefghijklmnopqrstuvwxyz'), ())),
+        'wu_id': ('form', True, 0, 64, ('', (('ABCDEFGHIJKLMNOPQRSTUVWXYZ', 1, 1), ('0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ', 0, 262144), ('-', 1, 1), ('0123456789', 1, 262144))), ()),
+        'initiative_id': ('line', True, 1, 200, '', ()),
+        'sender_identity': ('line', False, 1, 256, ' ,', ()),
+        'sender_session': ('line', True, 1, 256, ' ,', ()),
+        'sender_name': ('line', True, 1, 1024, '', ()),
     },
 }

@@ -71,8 +71,9 @@ def test_at_most_three_commands_are_offered() -> None:
 @pytest.mark.parametrize(
     ("at", "words"),
     [
+        ("2020-01-01T00:00:00.000000Z", "days ago"),
         ("2020-01-01T00:00:00Z", "days ago"),
-        ("2999-01-01T00:00:00Z", "at 2999-01-01T00:00Z"),
+        ("2999-01-01T00:00:00.000000Z", "at 2999-01-01T00:00Z"),
         ("never\x1b", "never\\u001b"),
     ],
 )

@@ -309,3 +309,25 @@ def test_any_number_of_anchors_takes_three_runs_of_git(
     runs.clear()
     port.behind(made[-1], [(oid, "README") for oid in made])
     assert runs == ["cat-file"]
+
+
+def test_the_branch_is_told_from_head_alone(port: PlumbingGit, repo: Path, tmp_path: Path, git: Git) -> None:
+    """Of each worktree its own; none where HEAD names no branch, is not there, or stands for a table of refs."""
+    linked = tmp_path / "linked"
+    git("worktree", "add", "--quiet", "-b", "topic/one", str(linked), cwd=repo)
+    there = find(str(linked))
+    found = [port.branch(find(str(repo)).git_dir), port.branch(there.git_dir)]
+    head = Path(there.git_dir, "HEAD")
+    for text in (
+        "ref: refs/heads/.invalid\n",
+        "ref: refs/other/x\n",
+        "refs/heads/x\n",
+        "ref: refs/heads/unborn\n",
+        "",
+    ):
+        head.write_text(text)
+        found.append(port.branch(there.git_dir))
+    head.unlink()
+
+    assert found == ["main", "topic/one", None, None, None, "unborn", None]
+    assert port.branch(there.git_dir) is None

@@ -31,7 +31,7 @@ def test_a_session_gets_a_name_and_says_who_it_is(repo: Path) -> None:
     assert started.as_json() == {
         "session_id": started.session_id, "agent_identity": IDENTITY, "display_name": name,
         "reader_identity": IDENTITY, "worktree": "repo", "wu_id": "WU-123", "lane": "docs", "initiative_id": None,
-        "commit": store.git.tip("refs/gitmem/log"), "queued": False, "remark": None,
+        "activity": None, "commit": store.git.tip("refs/gitmem/log"), "queued": False, "remark": None,
         "next": [f"export GITMEM_SESSION={started.session_id}", "gitmem inbox", "gitmem roster"],
     }  # fmt: skip
 

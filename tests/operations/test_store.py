@@ -148,3 +148,23 @@ def test_a_process_that_begins_a_log_leaves_an_index(repo: Path) -> None:
 
     assert store.index.writable
     assert list((repo / ".git" / "gitmem").glob("index-*.sqlite3"))
+
+
+def test_git_is_asked_once_for_the_person_and_the_settings(
+    repo: Path, monkeypatch: pytest.MonkeyPatch, git: object
+) -> None:
+    """Every write needs the one, most need the other; keys are in small letters, as git compares them."""
+    git("config", "gitmem.loopLimit", "14", cwd=repo)  # type: ignore[operator]
+    git("config", "gitmem.headline", "name", cwd=repo)  # type: ignore[operator]
+    store = open_store(repo, Clock())
+    asked: list[str] = []
+    config = store.git.config
+    monkeypatch.setattr(store.git, "config", lambda pattern: asked.append(pattern) or config(pattern))
+
+    assert store.person() == ("Test Person", "person@example.org")
+    assert store.settings() == {
+        "user.name": "Test Person", "user.email": "person@example.org", "gitmem.looplimit": "14",
+        "gitmem.headline": "name",
+    }  # fmt: skip
+    assert store.committer() == ("Test Person", "person@example.org")
+    assert len(asked) == 1

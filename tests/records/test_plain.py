@@ -71,6 +71,8 @@ def some_fields(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
         "relation": {"id": "rel-0000", "from_id": "mem-0000", "to_id": "mem-0001", "type": "blocks",
                      "sender_identity": "a:b:c"},
         "access": {"id": "access-0000", "node_ids": ["mem-0000"], "reader_identity": "a:b:c"},
+        "audit": {"audit_id": "audit-0000", "action": "gate", "reason": "r", "reader_identity": "a:b:c",
+                  "sender_identity": "a:b:c"},
     }  # fmt: skip
     fields = dict(least[kind])
     names = st.sampled_from([*FIELDS[kind], "unknown"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..story import harmless
+from ..harmless import disarmed, harmless
 from . import words
 
 TYPE_CHECKING = False
@@ -28,6 +28,7 @@ def snippet(text: str, question: Question) -> tuple[str, Marks]:
     line = " ".join(text[:READ_MAX].split())
     hits = list(words.hits(line, question.marks, question.starts))
     start, end = _piece(line, hits)
+    line = disarmed(line)  # as a whole: what the hits divide could come together again
     shown = "…" if start else ""
     marks: Marks = []
     at = start

@@ -27,6 +27,8 @@ DDL = (
     "CREATE INDEX node_open ON node (wu_id, lifecycle, type, lane, state, summarized_into) WHERE state = 0",
     f"CREATE INDEX node_touched ON node (touched) WHERE state < {HIDDEN}",
     "CREATE INDEX node_session ON node (session_id)",
+    # What a session does now, for the headline of its signals.
+    "CREATE INDEX node_checkpoint ON node (session_id, created) WHERE type = 'checkpoint'",
     # Further lines of an id that `node` has already: the lowest is the one that counts.
     "CREATE TABLE node_again (id TEXT, line INTEGER, PRIMARY KEY (id, line)) WITHOUT ROWID",
     "CREATE TABLE tag (tag TEXT, id TEXT, PRIMARY KEY (tag, id)) WITHOUT ROWID",

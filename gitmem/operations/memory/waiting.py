@@ -36,7 +36,7 @@ class Waiting:
 # `requires_ack` is looked for as it stands in a line: inside of a message its quotes would be escaped.
 _ASKED = (
     "SELECT DISTINCT s.signal_id, s.thread, EXISTS (SELECT 1 FROM signal o WHERE o.thread = s.thread AND {own})"
-    f" FROM ({mail.DIRECTED.format(by='')}) m JOIN signal s ON s.signal_id = m.signal_id"
+    " FROM ({mine}) m JOIN signal s ON s.signal_id = m.signal_id"
     " JOIN line l ON l.id = s.line WHERE (s.intent IN ('PROPOSE', 'COUNTER')"
     " OR instr(l.body, '\"requires_ack\":true'))"
     " AND NOT EXISTS (SELECT 1 FROM signal o JOIN line b ON b.id = o.line WHERE o.thread = s.thread AND {own}"
@@ -48,14 +48,11 @@ _OWN = "o.intent IN ('AGREE', 'REJECT', 'COUNTER') AND (o.sender = :reader OR o.
 def find(store: Store, reader: Caller) -> list[Waiting]:
     """What waits for a reader, the newest first."""
     db = store.db()
-    values = {
-        "reader": reader.reader,
-        "session": reader.session_id or reader.reader,
-        "workspace": reader.workspace,
-    }
+    mine, values = mail.directed_to(db, reader.reader, reader.session_id, reader.workspace, unread=False)
+    values |= {"reader": reader.reader, "session": reader.session_id or reader.reader}
     asked: dict[str, list[str]] = {}
     decided = set()
-    for signal_id, thread_id, has_decided in db.execute(_ASKED.format(own=_OWN), values):
+    for signal_id, thread_id, has_decided in db.execute(_ASKED.format(own=_OWN, mine=mine), values):
         asked.setdefault(thread_id, []).append(signal_id)
         if has_decided:
             decided.add(thread_id)
@@ -98,14 +95,9 @@ def _waiting(store: Store, thread_id: str, signal_id: str) -> Waiting | None:
 
 def unread(store: Store, reader: Caller) -> int:
     """How many signals to this reader in particular it has not read."""
-    values = {
-        "reader": reader.reader,
-        "session": reader.session_id or reader.reader,
-        "workspace": reader.workspace,
-    }
-    (count,) = store.db().execute(
-        f"SELECT count(DISTINCT signal_id) FROM ({mail.UNREAD_DIRECTED})", values
-    ).fetchone()  # fmt: skip
+    db = store.db()
+    mine, values = mail.directed_to(db, reader.reader, reader.session_id, reader.workspace, unread=True)
+    (count,) = db.execute(f"SELECT count(DISTINCT signal_id) FROM ({mine})", values).fetchone()
     return int(count)
 
 

@@ -1,0 +1,119 @@
+"""What others see of a sender: a name of its choice, else what it does now, as far as anybody can tell.
+
+It is written down beside a signal when that is sent, so that the reader knows the sender as it was then. It
+must never keep a signal from being sent: what can't be read, or looks like a secret, counts as not there.
+"""
+
+from __future__ import annotations
+
+import os
+
+from ..records.secrets import find_secret
+from . import frame
+from .pool import POOL
+from .spelling import fold, root
+
+try:
+    from _json import scanstring
+except ImportError:  # not CPython
+    from json.decoder import scanstring  # type: ignore[attr-defined,no-redef]  # it is there, and typeshed lacks it
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterator
+
+    from .caller import Caller
+    from .store import Store
+
+SETTING = "gitmem.headline"
+NAME_ONLY = "name"  # its value where nothing of the work itself is to stand in a headline
+PROMPTS = "prompts"  # the folder of what a hook was told, a file for each session
+READ_MAX = 256 * 1024  # bytes of such a file
+LOOKED_AT = 1_000  # characters of a text in which a secret would matter
+_KEY = '"prompt"'
+_pool: set[str] = set()
+
+
+def of(store: Store, db: sqlite3.Connection, caller: Caller) -> str | None:
+    """The headline of who sends, one line of at most 60 columns; None for a person, and where an id says as much."""
+    if caller.is_person or caller.session_id is None:
+        return None
+    for text in _texts(store, db, caller):
+        text = " ".join(text[:READ_MAX].split())[:LOOKED_AT]  # as it is shown: white space hides no secret
+        found = frame.title(text)
+        if found and not find_secret(text) and not find_secret(found):
+            return found
+    return None
+
+
+def _texts(store: Store, db: sqlite3.Connection, caller: Caller) -> Iterator[str]:
+    """What there is to say of a sender, the best first; each is looked for when those before it did not do."""
+    yield _chosen_name(db, caller)
+    if store.settings().get(SETTING) != NAME_ONLY:
+        yield (caller.record or {}).get("activity", "")
+        yield _checkpoint(db, caller)
+        yield _prompt(store, caller)
+    yield frame.SEPARATOR.join(filter(None, (caller.role, caller.wu_id, store.branch())))
+
+
+def _chosen_name(db: sqlite3.Connection, caller: Caller) -> str:
+    """The name that it asked for; "" for one that the pool gave it."""
+    if not caller.name or not caller.asked:
+        return ""
+    if not _pool:
+        _pool.update(map(fold, POOL))
+    folded = fold(caller.asked)
+    if folded in _pool or root(folded) in _pool:
+        return ""
+    added = "SELECT 1 FROM pool_name WHERE fold IN (?, ?) AND event = 'add'"
+    return "" if db.execute(added, (folded, root(folded))).fetchone() else caller.name
+
+
+def _checkpoint(db: sqlite3.Connection, caller: Caller) -> str:
+    """The first line of its last checkpoint that is not sensitive."""
+    row = db.execute(
+        "SELECT id FROM node WHERE session_id = ? AND type = 'checkpoint' AND state < 2 AND NOT sensitive"
+        " ORDER BY created DESC, id LIMIT 1",
+        (caller.session_id,),
+    ).fetchone()
+    if row is None:
+        return ""
+    from .memory import stored
+    from .memory.checkpoint import PREFIX
+
+    nodes = stored.load(db, [row[0]])
+    text = nodes[0].content.strip() if nodes else ""
+    return text.removeprefix(PREFIX).split("\n", 1)[0]
+
+
+def _prompt(store: Store, caller: Caller) -> str:
+    """The beginning of what its user asked for last, where a hook has kept that."""
+    names = [caller.session_id, (caller.record or {}).get("harness_session")]
+    for name in names:
+        if not name or name.startswith(".") or os.sep in name or "\0" in name:
+            continue
+        try:
+            with open(os.path.join(store.place.state, PROMPTS, name), "rb") as file:
+                said = file.read(READ_MAX).decode("utf-8", "replace")
+        except (OSError, ValueError):
+            continue
+        found = _said_in(said)
+        if found:
+            return found
+    return ""
+
+
+def _said_in(said: str) -> str:
+    """The text under the key `prompt` of a JSON object, without the json package, which imports `re`."""
+    at = said.find(_KEY)
+    while at >= 0:
+        rest = said[at + len(_KEY) :].lstrip()
+        if rest.startswith(":") and rest[1:].lstrip().startswith('"'):
+            begin = rest.index('"') + 1
+            try:
+                return str(scanstring(rest, begin, False)[0]).strip()
+            except ValueError:
+                return ""
+        at = said.find(_KEY, at + 1)
+    return ""

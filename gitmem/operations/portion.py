@@ -1,0 +1,95 @@
+"""What of an inbox is shown at once: each signal as its reader sees it, and how many of them there is room for."""
+
+from __future__ import annotations
+
+from .. import records
+from . import frame, mail, presence
+from .shape import named, shown
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Callable
+
+    from .causality import Conversation
+    from .target import Target
+
+
+class Showing:
+    """Signals as one reader sees them."""
+
+    def __init__(self, db: sqlite3.Connection, whose: Target) -> None:
+        self._db = db
+        self._names = presence.names_by_session(db)
+        self._reader = whose.reader
+        self._whose = whose
+        self._threads: dict[str, Conversation] = {}
+
+    def fields(self, signal_id: str, line: bytes) -> dict[str, object] | None:
+        record = records.read(line)
+        if record is None:
+            return None
+        fields = shown(record)
+        fields["delivery_state"] = self._state(signal_id, str(record.get("thread_id") or signal_id))
+        fields["sender_name"] = named(self._names, record)
+        answers = (
+            None if self._whose.peek else self._reader
+        )  # who looks at another's mail can't answer for it
+        frame.stamp(fields, reader=answers, workspace=self._whose.workspace)
+        return fields
+
+    def _state(self, signal_id: str, thread_id: str) -> str | None:
+        """The reader's receipt for a signal; None where it has none."""
+        recorded = mail.receipts(self._db, signal_id).get(self._reader)
+        if mail.is_alone(self._db, thread_id, signal_id):
+            return recorded
+        from . import threads
+
+        if thread_id not in self._threads:
+            self._threads[thread_id] = threads.Conversation(threads.load(self._db, thread_id))
+        found = self._threads[thread_id]
+        if signal_id not in found.said:
+            return recorded
+        return threads.delivery_state(self._reader, found.said[signal_id], found, recorded)
+
+
+class Budget:
+    """How much is shown at once: whole signals; the first is taken in any case, and cut where it is too long."""
+
+    def __init__(
+        self, max_bytes: int, max_text: int | None, measure: Callable[[dict[str, object]], int] | None
+    ) -> None:
+        self._max_bytes = max_bytes
+        self._max_text = max_text
+        self._measure = measure
+        self._bytes = self._text = 0
+
+    def takes(self, line: bytes, fields: dict[str, object], *, first: bool) -> bool:
+        """Whether a signal still fits, and takes its room."""
+        if first:
+            _cut(fields, str(fields.get("message", "")).encode()[: self._max_bytes].decode("utf-8", "ignore"))
+            self._cut_text(fields)
+        self._bytes += len(line)
+        self._text += self._size(fields)
+        return first or (self._bytes <= self._max_bytes and self._text <= (self._max_text or self._text))
+
+    def _size(self, fields: dict[str, object]) -> int:
+        return self._measure(fields) if self._measure is not None else 0
+
+    def _cut_text(self, fields: dict[str, object]) -> None:
+        """The longest beginning of the message with which its text fits."""
+        if self._max_text is None or self._size(fields) <= self._max_text:
+            return
+        message = str(fields.get("message", ""))
+        fits, too_long = 0, len(message)
+        while too_long - fits > 1:
+            middle = (fits + too_long) // 2
+            _cut(fields, message[:middle])
+            fits, too_long = (middle, too_long) if self._size(fields) <= self._max_text else (fits, middle)
+        _cut(fields, message[:fits])
+
+
+def _cut(fields: dict[str, object], message: str) -> None:
+    if message != fields.get("message", ""):
+        fields["message"] = message
+        fields["message_cut"] = True

@@ -1,0 +1,277 @@
+"""The queue: for each session of this clone, a file for each signal that it has not read, and a flag that says so.
+
+Derived from the log, like the index, and for those who can't wait for Python: a hook tests a flag and is done.
+Below the state folder there are
+
+- `queue/<session id>/<signal id>`: the signal's line, byte for byte; in `queue/<session id>/shown/` are those
+  that were shown and whose receipts could not be recorded then;
+- `flags/<name>`: something is there. It is not empty where something may interrupt (directed, not advisory).
+  The name is the session's id, and the harness's id that it was started under;
+- `beats/<name>`: touched by hooks, see `local`.
+
+An event file comes before its flag, and both before the mark that says how far the index has been looked
+through: who dies in between has it done again.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+from . import local, mail
+from .tenure import HOLD_MICROS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from .store import Store
+
+QUEUE, FLAGS, SHOWN = "queue", "flags", "shown"
+TEMPORARY = ".tmp-"
+SEEN_MICROS = 24 * 3600 * 1_000_000  # a session that nobody has seen for longer gets no broadcasts
+BEHIND_MAX = 16  # lines of the index: to note each signal that is nobody's here would cost a write each
+AGAIN_SECONDS = 1.0
+MARK = "fed"
+PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
+
+_MARKS = f"SELECT (SELECT value FROM meta WHERE key = '{MARK}'), (SELECT max(line) FROM signal)"
+_NEW = (
+    " AND EXISTS (SELECT 1 FROM signal s WHERE s.line > :after AND (s.broadcast OR EXISTS"
+    " (SELECT 1 FROM mail m WHERE m.signal_id = s.signal_id AND m.unread AND m.reader IN"
+    " (SELECT n.session_id UNION ALL SELECT n.agent_identity UNION ALL SELECT n.harness_session"
+    " UNION ALL SELECT f.session_id FROM session f WHERE f.harness_session = n.harness_session))))"
+)
+_SESSIONS = (
+    "SELECT n.session_id, n.agent_identity, n.workspace_id, n.harness_session,"
+    " coalesce((SELECT max(a.until) FROM alive a WHERE a.session_id = n.session_id), 0)"
+    " FROM session n WHERE n.ended IS NULL AND "
+)
+_SIGNAL = (
+    "SELECT l.body, s.broadcast, s.interrupt FROM signal s JOIN line l ON l.id = s.line"
+    " WHERE s.signal_id = ? ORDER BY l.body LIMIT 1"
+)
+
+
+class Waiting:
+    """A session of this clone that has not ended: whose queue it is, and the names of its flags."""
+
+    __slots__ = ("alive_until", "names", "reader", "session_id", "workspace")
+
+    def __init__(self, row: Sequence[object]) -> None:
+        session_id, identity, workspace, harness, until = row
+        self.session_id = str(session_id)
+        self.reader = str(identity or session_id)
+        self.workspace = str(workspace) if workspace is not None else None
+        self.names = flag_names(self.session_id, str(harness or ""))
+        self.alive_until = until if isinstance(until, int) else 0
+
+    def unread(self, store: Store, after: int = 0, *, directed: bool = False) -> set[str]:
+        """The ids of the signals that it has not read; the index must have caught up."""
+        found = mail.unread_ids(
+            store.index.db,
+            self.reader,
+            self.session_id,
+            self.workspace,
+            store.now(),
+            after=after,
+            directed=directed,
+        )
+        return {signal_id for _, signal_id in found}
+
+
+def is_safe(name: str) -> bool:
+    """Whether a name can be one of a file, whatever wrote it."""
+    return 0 < len(name) <= 128 and name[0] != "." and PLAIN.issuperset(name)
+
+
+def flag_names(session_id: str, harness: str | None) -> list[str]:
+    """The names under which a session has flags and beats."""
+    return [name for name in dict.fromkeys((session_id, harness or "")) if is_safe(name)]
+
+
+def folder(state: str, session_id: str) -> str:
+    """Where a session's event files are."""
+    return os.path.join(state, QUEUE, session_id)
+
+
+def flag(state: str, name: str) -> str:
+    """The path of a flag."""
+    return os.path.join(state, FLAGS, name)
+
+
+def events(state: str, session_id: str) -> set[str]:
+    """The ids of the signals that wait for a session and were not shown."""
+    return _names(folder(state, session_id)) - {SHOWN}
+
+
+def shown(state: str, session_id: str) -> set[str]:
+    """The ids of those that were shown, and whose receipts could not be recorded."""
+    return _names(os.path.join(folder(state, session_id), SHOWN))
+
+
+def feed(store: Store) -> None:
+    """Queue the signals that are new in the index, for every session of this clone that they are for.
+
+    The queue is derived: nothing that goes wrong here undoes a write or a read, and the next look does it again.
+    """
+    try:
+        _feed(store)
+    except Exception:
+        store.feed_after = time.monotonic() + AGAIN_SECONDS
+
+
+def _feed(store: Store) -> None:
+    db = store.index.db
+    fed, newest = marks = db.execute(_MARKS).fetchone()
+    if newest is None or marks == store.fed or time.monotonic() < store.feed_after:
+        return
+    state = store.place.state
+    after = int(fed) if fed is not None and _has_folders(state) else 0
+    if after != newest:
+        values = {"clone": store.log.clone_id(), "after": after}
+        rows = db.execute(f"{_SESSIONS} n.clone_id = :clone{_NEW if after else ''}", values).fetchall()
+        for row in rows:
+            _put(store, Waiting(row), after)
+        if rows or not after or newest - after > BEHIND_MAX:
+            for name in (QUEUE, FLAGS):
+                os.makedirs(os.path.join(state, name), exist_ok=True)
+            db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (MARK, str(newest)))
+            marks = (str(newest), newest)
+    store.fed = marks
+
+
+def _has_folders(state: str) -> bool:
+    """Somebody who took a folder away took what was fed: it is all fed again."""
+    return os.path.isdir(os.path.join(state, QUEUE)) and os.path.isdir(os.path.join(state, FLAGS))
+
+
+def _put(store: Store, session: Waiting, after: int) -> None:
+    """Event files for what a session has not read, and then the flag."""
+    unread = session.unread(store, after)
+    state, oldest = store.place.state, store.now() - SEEN_MICROS
+    where = folder(state, session.session_id)
+    is_here = bool(unread) and _was_seen(store, session, oldest)
+    waits, urgent = False, False
+    for signal_id in sorted(unread):
+        path, was_shown = os.path.join(where, signal_id), os.path.join(where, SHOWN, signal_id)
+        body, broadcast, interrupt = store.index.db.execute(_SIGNAL, (signal_id,)).fetchone()
+        if (broadcast and not is_here) or not is_safe(signal_id) or os.path.lexists(was_shown):
+            continue
+        if not os.path.lexists(path):
+            # The inner folder now: there may be no room for it when it is needed.
+            os.makedirs(os.path.dirname(was_shown), exist_ok=True)
+            write(path, body.encode())
+        waits, urgent = True, urgent or not (broadcast or interrupt == "advisory")
+    if waits:
+        raise_flags(state, session.names, urgent=urgent)
+
+
+def _was_seen(store: Store, session: Waiting, since: int) -> bool:
+    if session.alive_until - HOLD_MICROS >= since:
+        return True
+    return local.heartbeat(store, session.session_id) >= since
+
+
+def raise_flags(state: str, names: Iterable[str], *, urgent: bool) -> None:
+    """Say that something is there. What is there already stays, and never says less than it did.
+
+    Raises: OSError.
+    """
+    for name in names:
+        path = flag(state, name)
+        try:
+            if os.stat(path).st_size or not urgent:
+                continue
+        except OSError:
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+        if urgent:
+            write(path, b"urgent\n")
+        else:
+            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o666))
+
+
+def fill(store: Store, session_id: str) -> None:
+    """Queue all that a session of this clone has not read, as at its start. Never an error, see `feed`."""
+    try:
+        index = store.caught_up()
+        for row in index.db.execute(_SESSIONS + "n.session_id = ?", (session_id,)).fetchall():
+            _put(store, Waiting(row), 0)
+    except Exception:
+        return
+
+
+def sweep(store: Store) -> None:
+    """Take away what sessions left that ended elsewhere, or that nobody has seen for a month. Never an error."""
+    try:
+        state = store.place.state
+        queues, flags = _names(os.path.join(state, QUEUE)), _names(os.path.join(state, FLAGS))
+        # Only then: whoever has a queue by now is in the index at this look.
+        rows = store.caught_up().db.execute(_SESSIONS + "n.clone_id = ?", (store.log.clone_id(),)).fetchall()
+        oldest = store.now() - local.FORGOTTEN_MICROS
+        kept = [each for each in map(Waiting, rows) if _was_seen(store, each, oldest)]
+        for session_id in queues - {each.session_id for each in kept}:
+            remove(state, session_id, [session_id])
+        for name in flags - {name for each in kept for name in each.names}:
+            drop(flag(state, name))
+        local.forget_beats(store, oldest)
+    except Exception:
+        return
+
+
+def of_reader(store: Store, reader: str, session_id: str | None = None) -> list[Waiting]:
+    """The sessions of this clone that have not ended and have this reader's mail.
+
+    The index must have caught up.
+
+    Args:
+        session_id: The session that reads, if one does.
+    """
+    where = "n.clone_id = ? AND (n.agent_identity = ? OR n.session_id IN (?, ?))"
+    values = (store.log.clone_id(), reader, reader, session_id or reader)
+    return [Waiting(row) for row in store.index.db.execute(_SESSIONS + where, values).fetchall()]
+
+
+def remove(state: str, session_id: str, names: Iterable[str]) -> None:
+    """Take away the queue of a session that ended, its flags and its beats."""
+    for name in names:
+        drop(flag(state, name))
+        drop(os.path.join(state, local.BEATS, name))
+    if not is_safe(session_id):
+        return  # a harness's own id could be any path
+    where = folder(state, session_id)
+    for inside in (os.path.join(where, SHOWN), where):
+        for name in _names(inside):
+            drop(os.path.join(inside, name))
+        try:
+            os.rmdir(inside)
+        except OSError:
+            continue
+
+
+def write(path: str, content: bytes) -> None:
+    """Write a file so that nobody sees a part of it. Raises: OSError."""
+    where, name = os.path.split(path)
+    temporary = os.path.join(where, f"{TEMPORARY}{name}-{os.getpid()}")
+    try:
+        with open(temporary, "wb") as file:
+            file.write(content)
+        os.replace(temporary, path)
+    except OSError:
+        drop(temporary)
+        raise
+
+
+def drop(path: str) -> None:
+    """Remove a file that may be gone, or may stay."""
+    try:
+        os.unlink(path)
+    except OSError:
+        return
+
+
+def _names(where: str) -> set[str]:
+    try:
+        return {name for name in os.listdir(where) if not name.startswith(".")}
+    except OSError:
+        return set()

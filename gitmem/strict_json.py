@@ -1,0 +1,78 @@
+"""JSON as a line has it, read without the json package, whose import costs a third of an empty Python.
+
+Stricter than that package: NaN and the infinities are no JSON here. Errors are ValueErrors (RecursionError
+for what is nested too deeply).
+"""
+
+from __future__ import annotations
+
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    Scan = Callable[[str, int], tuple[Any, int]]
+
+
+def _refuse(constant: str) -> Any:
+    raise ValueError(f"{constant} is not JSON")
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    record = dict(pairs)
+    if len(record) != len(pairs):
+        raise ValueError("a name stands twice")
+    return record
+
+
+class _Any:
+    """What the scanner is to do with what it finds, by the names that it knows."""
+
+    strict = True  # no raw control characters in strings
+    object_hook = None
+    object_pairs_hook: Callable[[list[tuple[str, Any]]], dict[str, Any]] | None = None
+    parse_float = float
+    parse_int = int
+    parse_constant = staticmethod(_refuse)
+
+
+class _Once(_Any):
+    object_pairs_hook = staticmethod(_once)
+
+
+def _scanner(rules: type[_Any]) -> Scan:
+    if not hasattr(sys, "gettotalrefcount"):  # a debug build aborts where `read` gets a SystemError
+        try:
+            from _json import make_scanner
+        except ImportError:
+            pass  # not CPython
+        else:
+            scan: Scan = make_scanner(rules)  # type: ignore[arg-type]  # it asks for the attributes alone
+            return scan
+    from json import JSONDecoder
+
+    return JSONDecoder(
+        object_pairs_hook=rules.object_pairs_hook, parse_constant=rules.parse_constant
+    ).raw_decode
+
+
+_any, _only_once = _scanner(_Any), _scanner(_Once)
+
+
+def read(text: str, *, once: bool = False) -> Any:
+    """The value that a text is, without white space around it.
+
+    Args:
+        once: Whether a name that stands twice in an object is an error: of two values each reader could take
+            another. Else the last counts.
+    """
+    try:
+        value, end = (_only_once if once else _any)(text, 0)
+    except (StopIteration, SystemError) as error:
+        # The scanner takes its exception from the json package, and has none to raise where that is not imported.
+        raise ValueError("it ends too early, or is no JSON") from error
+    if end != len(text):
+        raise ValueError("something follows")
+    return value
