@@ -9,13 +9,17 @@ import typer
 from gitmem.errors import UsageError
 
 from .commands import (
+    agents_md,
     converged,
     demo,
     doctor,
+    gate,
+    hooks,
     importing,
     inbox,
     init,
     log,
+    mcp,
     name,
     roster,
     schema,
@@ -23,6 +27,7 @@ from .commands import (
     signal,
     sync,
     thread,
+    watch,
 )
 from .options import As, Before, Directory, Json, with_common
 from .render.show import say_lines
@@ -31,7 +36,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 ORDER = (
-    "session", "whoami", "roster", "signal", "reply", "inbox", "thread", "show", "converged", "mem", "log", "sync",
+    "session", "whoami", "roster", "signal", "reply", "inbox", "watch", "thread", "show", "converged", "gate", "mem", "log", "sync",
+    "hooks", "agents-md", "mcp",
     "import", "init", "doctor", "name", "schema", "demo",
 )  # fmt: skip
 ABOUT = """Agents and people who share a git repository signal each other, agree and remember.
@@ -96,6 +102,7 @@ _group(
     "Start, change, end and list sessions of agents.",
     ("start", session.start),
     ("set", session.change),
+    ("note", session.note),
     ("end", session.end),
     ("list", session.listing),
 )
@@ -104,11 +111,23 @@ _add(app, roster.roster)
 _add(app, signal.signal)
 _add(app, signal.reply)
 _add(app, inbox.inbox)
+_add(app, watch.watch)
 _add(app, thread.thread)
 _add(app, thread.show)
 _add(app, converged.converged)
+_add(app, gate.gate)
 _add(app, log.log)
 _add(app, sync.sync)
+_group(
+    "hooks",
+    "Have coding agents see signals by themselves.",
+    ("install", hooks.install),
+    ("uninstall", hooks.uninstall),
+    ("status", hooks.status),
+    ("test", hooks.test),
+)
+_add(app, agents_md.agents_md, "agents-md")
+_add(app, mcp.mcp)
 _group(
     "import",
     "Bring what another tool remembers into the log.",

@@ -33,6 +33,7 @@ WORDS = frozenset(
         "session",
         "start",
         "set",
+        "note",
         "end",
         "list",
         "whoami",
@@ -43,6 +44,8 @@ WORDS = frozenset(
         "thread",
         "show",
         "converged",
+        "gate",
+        "watch",
         "log",
         "sync",
         "init",
@@ -73,13 +76,20 @@ WORDS = frozenset(
         "access",
         "import",
         "lumenflow",
+        "agents-md",
+        "hooks",
+        "install",
+        "uninstall",
+        "status",
+        "test",
+        "mcp",
     ]
 )
 # Those that stand behind another command alone, or behind `mem`.
 _SECOND_WORDS = frozenset(
-    ["start", "set", "end", "list", "add", "remove", "create", "update", "relate", "checkpoint", "ready", "context",
+    ["start", "set", "note", "end", "list", "add", "remove", "create", "update", "relate", "checkpoint", "ready", "context",
      "recover", "search", "summarize", "triage", "promote", "profile", "index", "archive", "cleanup", "delete",
-     "export", "access", "lumenflow"]
+     "export", "access", "lumenflow", "install", "uninstall", "status", "test"]
 )  # fmt: skip
 
 

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from .surroundings import Surroundings
 
 SYNC_EVERY_SECONDS = 5.0
-LOOK_EVERY_SECONDS = 0.2
 MORE_BYTES = 1_000_000
 
 
@@ -41,8 +40,10 @@ def inbox(
     max_bytes: str | None = None,
 ) -> int:
     """Show what is unread, and mark as delivered what was shown."""
+    from gitmem.operations import delivery
     from gitmem.operations import inbox as operation
     from gitmem.operations.caller import says_nobody
+    from gitmem.operations.target import target
 
     oldest = moment(since) if since is not None else None
     most = number("--limit", limit, operation.LIMIT)
@@ -54,26 +55,29 @@ def inbox(
     if count and not filtered:
         show.say(at.json, operation.count(store, caller, for_=for_, nobody=nobody), mail.count)
         return 0
-    reading = operation.read(
-        store, caller, for_=for_, nobody=nobody, wu=wu, lane=lane, thread=thread, intent=intent, from_=from_,
-        since=oldest, all=all, limit=most, max_bytes=bytes_most,
-    )  # fmt: skip
-    if count:
-        fitting = operation.Count(reading.reader, len(reading.signals) + reading.more)
-        show.say(at.json, fitting, mail.count)
-        return 0
-    if reading.more:
-        typed = (("--for", for_), ("--wu", wu), ("--lane", lane), ("--thread", thread),
-                 *(("--intent", each) for each in intent), ("--from", from_), ("--since", since),
-                 ("--all", all), ("--no-mark", no_mark))  # fmt: skip
-        if no_mark or all or not reading.to_mark:  # the same would be shown again
-            most, bytes_most = len(reading.signals) + reading.more, max(bytes_most * 2, MORE_BYTES)
-            limit, max_bytes = str(most), str(bytes_most)
-        reading.next.insert(0, _again(*typed, ("--limit", limit), ("--max-bytes", max_bytes)))
-    note_stranger(at, from_)
-    was_read = show.say(at.json, reading, mail.inbox)
-    if was_read and not no_mark:
-        operation.mark(store, reading)
+    whose = target(store, caller, for_, nobody=nobody)
+    marks = not (count or no_mark or whose.peek)
+    with delivery.turn(store, whose.reader, wait_seconds=delivery.WAIT_SECONDS if marks else None):
+        reading = operation.read(
+            store, caller, whose=whose, wu=wu, lane=lane, thread=thread, intent=intent, from_=from_,
+            since=oldest, all=all, limit=most, max_bytes=bytes_most,
+        )  # fmt: skip
+        if count:
+            fitting = operation.Count(reading.reader, len(reading.signals) + reading.more)
+            show.say(at.json, fitting, mail.count)
+            return 0
+        if reading.more:
+            typed = (("--for", for_), ("--wu", wu), ("--lane", lane), ("--thread", thread),
+                     *(("--intent", each) for each in intent), ("--from", from_), ("--since", since),
+                     ("--all", all), ("--no-mark", no_mark))  # fmt: skip
+            if no_mark or all or not reading.to_mark:  # the same would be shown again
+                most, bytes_most = len(reading.signals) + reading.more, max(bytes_most * 2, MORE_BYTES)
+                limit, max_bytes = str(most), str(bytes_most)
+            reading.next.insert(0, _again(*typed, ("--limit", limit), ("--max-bytes", max_bytes)))
+        note_stranger(at, from_)
+        was_read = show.say(at.json, reading, mail.inbox)
+        if was_read and not no_mark:
+            operation.mark(store, reading)
     return 0
 
 
@@ -99,8 +103,9 @@ def converged(
     """0 where every recipient of the root agrees, else 1; `wait` looks again until they do."""
     import time
 
-    from gitmem.operations import threads
+    from gitmem.operations import threads, waking
 
+    waker = waking.Waker(at.store(), waking.Never(), events=False)
     deadline = time.monotonic() + (duration(wait) if wait is not None else 0.0)
     sync_at = time.monotonic() if sync else deadline
     failures: list[str] = []
@@ -108,13 +113,11 @@ def converged(
         if sync and time.monotonic() >= sync_at:
             failures = _sync(at)
             sync_at = time.monotonic() + SYNC_EVERY_SECONDS
-        seen = _watched(at)  # before looking: what comes in between is a change
+        seen = waker.stamp()  # before looking: what comes in between is a change
         found = threads.converged(at.store(), id, strict=strict)
         if found.converged or time.monotonic() >= deadline:
             break
-        until = min(deadline, sync_at)
-        while time.monotonic() < until and _watched(at) == seen:
-            time.sleep(max(0.0, min(LOOK_EVERY_SECONDS, until - time.monotonic())))
+        waker.wait(seen, min(deadline, sync_at) - time.monotonic())
     found.warnings += failures
     if not at.json:
         show.note(failures)
@@ -122,10 +125,11 @@ def converged(
     return 0 if found.converged else 1
 
 
-def _watched(at: Surroundings) -> object:
-    """What changes when lines arrive: the ref, and the spool that waits for a commit."""
-    store = at.store()
-    return store.git.tip("refs/gitmem/log"), [spool.names() for spool in store.log.spools]
+def watch(at: Surroundings, **options: str | None) -> int:
+    """Show signals as they come; a watch lives long, and starts light."""
+    from . import watching
+
+    return watching.watch(at, **options)
 
 
 def roster(at: Surroundings, query: str | None = None, *, all: bool = False) -> int:

@@ -33,6 +33,14 @@ SHAPES: dict[str, tuple[int, int, dict[str, str], dict[str, str], dict[str, str]
          "--since": "since", "--limit": "limit", "--max-bytes": "max_bytes"},
         {"--intent": "intent"},
     ),
+    "watch": (
+        0,
+        0,
+        {},
+        {"--session": "session", "--sync": "sync", "--exec": "exec_", "--exec-limit": "exec_limit",
+         "--write": "write"},
+        {},
+    ),
     "converged": (1, 1, {"--strict": "strict", "--sync": "sync"}, {"--wait": "wait"}, {}),
     "roster": (0, 1, {"--all": "all"}, {}, {}),
     "signal": (
@@ -82,15 +90,21 @@ def answer(args: Sequence[str]) -> int | None:
         return None
     from .surroundings import Surroundings
 
-    with Surroundings(asked.directory, asked.as_, asked.json) as at:
-        if asked.command == "inbox" and not set(asked.values) - {"count"}:
-            status = _nothing_new(at, count="count" in asked.values)
-            if status is not None:
-                return status
-        from . import frequent
+    # Closed last: SQLite tidies its files up where nobody else has them open, and that once is enough.
+    opened: list[sqlite3.Connection] = []
+    try:
+        with Surroundings(asked.directory, asked.as_, asked.json) as at:
+            if asked.command == "inbox" and not set(asked.values) - {"count"}:
+                status = _nothing_new(at, opened, count="count" in asked.values)
+                if status is not None:
+                    return status
+            from . import frequent
 
-        body = getattr(frequent, asked.command)
-        return int(body(at, *asked.words, **asked.values))
+            body = getattr(frequent, asked.command)
+            return int(body(at, *asked.words, **asked.values))
+    finally:
+        for db in opened:
+            db.close()
 
 
 def parse(args: Sequence[str]) -> Asked | None:
@@ -161,7 +175,7 @@ def _listed(value: object) -> list[str]:
     return list(value) if isinstance(value, list) else []
 
 
-def _nothing_new(at: Surroundings, *, count: bool) -> int | None:
+def _nothing_new(at: Surroundings, opened: list[sqlite3.Connection], *, count: bool) -> int | None:
     """0 where nothing is unread, and that has been said; None where the usual way must look.
 
     Only for a session that is plainly there: named by GITMEM_SESSION, or by its harness.
@@ -178,17 +192,15 @@ def _nothing_new(at: Surroundings, *, count: bool) -> int | None:
     db = query.fresh(place, machine(), views.VIEWS, [*written, *read])
     if db is None:
         return None
-    try:
-        now = time.time_ns() // 1000
-        session = _session(db, at, now)
-        if session is None:
-            return None
-        session_id, identity, workspace = session
-        reader = identity or session_id
-        if mail.unread_ids(db, reader, session_id, workspace, now):
-            return None
-    finally:
-        db.close()
+    opened.append(db)
+    now = time.time_ns() // 1000
+    session = _session(db, at, now)
+    if session is None:
+        return None
+    session_id, identity, workspace = session
+    reader = identity or session_id
+    if mail.unread_ids(db, reader, session_id, workspace, now):
+        return None
     _seen(place.state, session_id)
     from .render import out
 

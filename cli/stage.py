@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 
 from gitmem.errors import GitmemError
+
+from .children import program
+from .surroundings import HARNESSES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,7 +17,6 @@ if TYPE_CHECKING:
 STEP_SECONDS = 60
 # Nothing of the user's own set-up reaches the stage, and nothing of the stage reaches the user.
 _FOREIGN = ("GIT_", "GITMEM_", "LUMENFLOW_", "XDG_")
-_FOREIGN_NAMES = ("CLAUDE_CODE_SESSION_ID", "CODEX_THREAD_ID", "GEMINI_SESSION_ID")
 
 
 class Step:
@@ -64,7 +65,7 @@ class Stage:
             status: The exit status that the story wants.
             hide: Beginnings of lines that a reader need not see.
         """
-        command = [*_program(), *args]
+        command = [*program(), *args]
         step = self._run(agent.where, command, "gitmem " + shown(args), agent.environment(), status)
         self._tell(step, agent.name, hide)
         return step.output
@@ -126,19 +127,11 @@ def shown(args: Sequence[str]) -> str:
     return " ".join(f'"{arg}"' if " " in arg and not set(arg) & set('"$`\\') else quote(arg) for arg in args)
 
 
-def _program() -> list[str]:
-    """The program that runs now, also from a checkout, and whatever folders the stage has."""
-    package = __package__ or "cli"
-    above = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    code = f"import sys; sys.path.insert(0, {above!r}); from {package}.main import main; sys.exit(main())"
-    return [sys.executable, "-P", "-c", code]
-
-
 def _environment(folder: str) -> dict[str, str]:
     kept = {
         name: value
         for name, value in os.environ.items()
-        if not name.startswith(_FOREIGN) and name not in _FOREIGN_NAMES
+        if not name.startswith(_FOREIGN) and name not in HARNESSES
     }
     home = os.path.join(folder, "home")
     os.makedirs(home, exist_ok=True)

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from gitmem.operations.store import Store
 
 # The variables in which harnesses hand their own session id to the commands that they run.
-HARNESSES = ("CLAUDE_CODE_SESSION_ID", "CODEX_THREAD_ID", "GEMINI_SESSION_ID")
+HARNESSES = (
+    "CLAUDE_CODE_SESSION_ID", "CODEX_THREAD_ID", "COPILOT_AGENT_SESSION_ID", "GEMINI_SESSION_ID", "OPENCODE_SESSION_ID",
+)  # fmt: skip
 IDENTITIES = ("GITMEM_AGENT_IDENTITY", "LUMENFLOW_AGENT_IDENTITY")
 # Where temporary files go for whoever has no $TMPDIR: spools there are checked for owner, mode and links.
 SHARED = ("/tmp", "/var/tmp")  # noqa: S108
@@ -57,8 +59,13 @@ class Surroundings:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the store; the next use opens it anew."""
         if self._store is not None:
             self._store.close()
+        self._store = self._caller = None
 
     @property
     def folder(self) -> str:
@@ -112,6 +119,23 @@ class Surroundings:
             if value:
                 return value
         return None
+
+    def is_nested(self, own: str | None) -> bool:
+        """Whether an agent has started this one: it has handed on who it is, in the variables of its harness.
+
+        Args:
+            own: The session id that the harness which runs us has given to us.
+        """
+        return bool(self.session) or any(_variable(name) not in (None, own) for name in HARNESSES)
+
+    def variable(self, name: str) -> str | None:
+        """A variable that a harness hands to its hooks."""
+        return _variable(name)
+
+    @property
+    def gate_reason(self) -> str | None:
+        """Why a push may go past unread signals: git's hook takes no options."""
+        return _variable("GITMEM_GATE_REASON")
 
     def who(self) -> Who:
         """Whatever says who calls."""
@@ -203,6 +227,15 @@ def is_terminal() -> bool:
         return False
 
 
+def polling() -> bool:
+    """Whether file-system events are not to be asked for, by the variable that `watchfiles` has for it."""
+    return (os.environ.get("WATCHFILES_FORCE_POLLING") or "false").lower() not in (
+        "false",
+        "disable",
+        "disabled",
+    )
+
+
 def machine() -> str:
     """The name of this machine, for the file name of the index."""
     if hasattr(os, "uname"):
@@ -218,6 +251,26 @@ def spools_elsewhere(place: Place) -> tuple[list[str], list[str]]:
     A sandbox that can't write the git folder may have a $TMPDIR of its own: the folders where everybody
     looks are read too. To be read a folder must be there; none is written where the git folder can be.
     """
+    own, shared = _spool_folders(place)
+    written = [] if _is_writable(place) else own
+    found: dict[tuple[int, int], str] = {}  # a folder that has two names is read once
+    for folder in (*own, *shared):
+        try:
+            status = os.lstat(folder)
+        except OSError:
+            continue
+        found.setdefault((status.st_dev, status.st_ino or len(found)), folder)
+    return written, [folder for folder in found.values() if folder not in written]
+
+
+def spool_folders(place: Place) -> list[str]:
+    """Every folder outside the repository where an agent in a sandbox may leave lines, whether it is there or not."""
+    own, shared = _spool_folders(place)
+    return [*own, *shared]
+
+
+def _spool_folders(place: Place) -> tuple[list[str], list[str]]:
+    """Those that this process would write to, in turn, and those where everybody looks."""
     user = f"gitmem-{os.getuid() if hasattr(os, 'getuid') else os.environ.get('USERNAME', 'user')}"
     temporary = os.environ.get("TMPDIR") or os.environ.get("TEMP") or SHARED[0]
     state = os.environ.get("XDG_STATE_HOME") or ""
@@ -228,15 +281,7 @@ def spools_elsewhere(place: Place) -> tuple[list[str], list[str]]:
     project = sha256(os.fsencode(os.path.realpath(place.common))).hexdigest()[:16]
     own = [os.path.join(temporary, user, project), os.path.join(state, "gitmem", project)]
     shared = [os.path.join(folder, user, project) for folder in SHARED]
-    written = [] if _is_writable(place) else list(filter(os.path.isabs, own))
-    found: dict[tuple[int, int], str] = {}  # a folder that has two names is read once
-    for folder in filter(os.path.isabs, (*own, *shared)):
-        try:
-            status = os.lstat(folder)
-        except OSError:
-            continue
-        found.setdefault((status.st_dev, status.st_ino or len(found)), folder)
-    return written, [folder for folder in found.values() if folder not in written]
+    return list(filter(os.path.isabs, own)), list(filter(os.path.isabs, shared))
 
 
 def _is_writable(place: Place) -> bool:

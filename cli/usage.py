@@ -42,6 +42,9 @@ MEANT = {
     "gitmem mem search 'words'": ("search", "recall", "find", "memory"),
     "gitmem mem context": ("context",),
     "gitmem import lumenflow .": ("migrate", "lumenflow"),
+    "gitmem agents-md": ("agents", "instructions", "teach"),
+    "gitmem mcp": ("server", "serve"),
+    "gitmem hooks install": ("hook", "install", "setup"),
     "gitmem init --uninstall": ("uninstall", "remove"),
 }
 GROUPS = {
@@ -49,6 +52,7 @@ GROUPS = {
     "gitmem import": ("lumenflow", "gitmem import lumenflow ."),
     "gitmem session": ("start, set, end or list", "gitmem session list"),
     "gitmem name": ("add, remove or list", "gitmem name list"),
+    "gitmem hooks": ("install, uninstall, status or test", "gitmem hooks status"),
 }
 TEXTS = ("gitmem mem create", "gitmem mem checkpoint")  # they take one text
 _COMMON = ("--json", "--as", "-C")

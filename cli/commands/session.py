@@ -1,4 +1,4 @@
-"""`gitmem session start|set|end|list`."""
+"""`gitmem session start|set|note|end|list`."""
 
 from __future__ import annotations
 
@@ -55,13 +55,29 @@ def change(
     workspace: Workspace = None,
     allow_secret: AllowSecret = False,
 ) -> int:
-    """Change what others see of your session."""
+    """Change what others see of your session; an empty --wu, --initiative or --lane takes it away."""
     from gitmem.operations import sessions
 
     changed = sessions.change(
         at.store(), at.caller(), agent_identity=agent_identity, name=name, wu=wu, initiative=initiative,
         lane=lane, client=client, workspace=workspace, allow_secret=allow_secret,
     )  # fmt: skip
+    show.say(at.json, changed, people.session)
+    return 0
+
+
+def note(
+    at: Surroundings,
+    text: Annotated[
+        str, typer.Argument(metavar="TEXT", help="What you do now, in a line; '' takes it back.")
+    ],
+    allow_secret: AllowSecret = False,
+) -> int:
+    """Say what you do now; others see it in the roster and below your signals."""
+    from gitmem.operations import sessions
+
+    activity = " ".join(text.split())
+    changed = sessions.change(at.store(), at.caller(), activity=activity, allow_secret=allow_secret)
     show.say(at.json, changed, people.session)
     return 0
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .out import harmless
+from gitmem.operations.harmless import in_json
 
 try:
     from _json import encode_basestring as _quote
@@ -11,8 +11,8 @@ except ImportError:  # not CPython
 
 
 def as_json(value: object) -> str:
-    """A value as JSON on one line; control, bidi and line-separator characters are `\\uXXXX`."""
-    return harmless(encode(value), keep="")
+    """A value as JSON on one line; what could do harm where it is shown is written as `\\uXXXX`."""
+    return in_json(encode(value))
 
 
 def encode(value: object) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from gitmem.operations.frame import LIMIT
+
 from .out import harmless, nothing_line
 from .text import SEPARATOR, ago, framed, plural, table, who
 
@@ -25,13 +27,13 @@ def inbox(found: Reading) -> list[str]:
         return [*lines, nothing_line(found.reader) if not found.unread else _filtered(found)]
     shown = len(found.signals)
     lines.append(
-        f"{found.unread} unread for {harmless(found.reader, keep='')}; what follows is what others wrote, not your user:"
+        f"{found.unread} unread for {harmless(found.reader, keep='')}; what follows is what others wrote, not your user."
+        f" {LIMIT}"
     )
     for signal in found.signals:
         lines.append("")
-        lines += framed(signal, note=_state(signal))
-        if signal.get("message_cut"):
-            lines.append(f"cut; all of it: gitmem show {signal['signal_id']}")
+        line = signal.get("reply_line")
+        lines += framed(signal, note=_state(signal), line=str(line) if line else None)
     lines.append("")
     if found.more:
         lines.append(f"and {found.more} more beside these {shown}")
@@ -129,7 +131,8 @@ def story(found: Chapter) -> list[str]:
 
 
 def _id_of(entry: Mapping[str, object]) -> str:
-    return harmless(str(entry.get("signal_id") or entry.get("id") or entry.get("session_id") or ""), keep="")
+    ids = (entry.get(name) for name in ("signal_id", "audit_id", "id", "session_id"))
+    return harmless(str(next(filter(None, ids), "")), keep="")
 
 
 def one(found: One) -> list[str]:

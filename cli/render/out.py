@@ -13,8 +13,8 @@ NEXT_MAX = 3
 NOTHING_NEXT = ["gitmem roster"]
 _state = {"said": False}
 # The commands that act as somebody, so that --as belongs to them.
-ACTING = frozenset(["signal", "reply", "inbox", "thread", "whoami", "session set", "session end", "name add",
-                    "name remove", "mem", "import"])  # fmt: skip
+ACTING = frozenset(["signal", "reply", "inbox", "thread", "whoami", "session set", "session note", "session end",
+                    "name add", "name remove", "mem", "import", "gate", "watch"])  # fmt: skip
 _typed: dict[str, str] = {}
 
 
@@ -40,6 +40,18 @@ def say(text: str) -> bool:
         _let_go()  # or the interpreter would complain once more at its end
         raise
     return True
+
+
+def is_read() -> bool:
+    """Whether somebody may still read standard output. False only where the reader of a pipe is known to be gone."""
+    try:
+        import select
+
+        look = select.poll()
+        look.register(sys.stdout.fileno(), 0)
+        return not any(event & (select.POLLERR | select.POLLNVAL) for _, event in look.poll(0))
+    except (AttributeError, OSError, ValueError, ImportError):
+        return True  # no such question here
 
 
 def has_said() -> bool:
@@ -92,10 +104,10 @@ def complain(text: str) -> None:
 
 
 def harmless(text: str, keep: str = "\t") -> str:
-    """Text with control, bidi and line-separator characters as `\\uXXXX`."""
-    if text.isascii() and text.isprintable():
-        return text
-    from gitmem.operations.story import harmless as guarded
+    """Text as it may be shown: what moves a cursor or hides as `\\uXXXX`, and no frame of a peer's making."""
+    if text.isascii() and text.isprintable() and not ("<" in text or "session" in text.lower()):
+        return text  # the answer of most calls does without the import
+    from gitmem.operations.harmless import harmless as guarded
 
     return guarded(text, keep=keep)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from gitmem.operations.frame import within
+
 from .out import harmless, onward
 from .text import SEPARATOR, ago, table
 
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
     from gitmem.operations.sessions import Ended, Session, Sessions, Started
 
 NAMES_SHOWN = 30
+ACTIVITY_MAX = 40  # columns
 
 
 def started(found: Started) -> list[str]:
@@ -32,6 +35,8 @@ def session(found: Session) -> list[str]:
     if found.worktree:
         about.append(f"in {found.worktree}")
     lines = [plain(f"You are {found.display_name} ({SEPARATOR.join(about)})")]
+    if found.activity:
+        lines.append(plain(f"doing: {found.activity}"))
     if found.queued:
         lines.append("queued; the next command that may write commits it")
     if found.remark:
@@ -47,7 +52,9 @@ def roster(found: Roster | Sessions) -> list[str]:
     rows = [_row(each) for each in found.sessions]
     if not rows:
         return [plain(str(getattr(found, "remark", None) or "Nobody is here"))]
-    return table([("NAME", "STATUS", "SEEN", "UNREAD", "IDENTITY", "WORK", "WHERE"), *rows])
+    heads = ("NAME", "STATUS", "SEEN", "UNREAD", "IDENTITY", "WORK", "WHERE", "DOES")
+    count = len(heads) - (not any(row[-1] for row in rows))  # that column only where somebody said something
+    return table([row[:count] for row in (heads, *rows)])
 
 
 def _row(each: Mapping[str, object]) -> tuple[str, ...]:
@@ -64,6 +71,7 @@ def _row(each: Mapping[str, object]) -> tuple[str, ...]:
         each.get("agent_identity") or each.get("session_id"),
         " ".join(work) or "-",
         where.strip(),
+        within(str(each.get("activity") or ""), ACTIVITY_MAX),
     )
     return tuple(plain(str(cell)) for cell in row)
 

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import time
 
+from gitmem.operations import frame
+from gitmem.operations.frame import BAR as BAR
+from gitmem.operations.frame import SEPARATOR as SEPARATOR
+from gitmem.operations.frame import barred as barred
+from gitmem.operations.frame import who as who
+
 from .out import harmless
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-BAR = "| "
-SEPARATOR = " · "
-
 
 def ago(at: str) -> str:
     """How long ago a time such as `2026-11-21T20:00:00.123456Z` was; the time itself when it is ahead."""
-    from datetime import datetime
-
     try:
-        seconds = time.time() - datetime.fromisoformat(at).timestamp()
+        seconds = time.time() - _seconds(at)
     except ValueError:
         return harmless(at)
     if seconds < -60:
@@ -33,45 +34,26 @@ def ago(at: str) -> str:
     return f"{int(seconds // 86400)} days ago"
 
 
-def who(name: object, identity: object) -> str:
-    """`Planck (codex:implementer:host42)`, or the one of them that there is."""
-    shown = harmless(str(name or ""), keep="")
-    exact = harmless(str(identity or ""), keep="")
-    if shown and exact and shown != exact:
-        return f"{shown} ({exact})"
-    return shown or exact or "nobody"
+def _seconds(at: str) -> float:
+    """A time as seconds since the epoch. ValueError for what is none."""
+    from gitmem.operations.presence import micros
+
+    try:
+        return micros(at) / 1e6
+    except ValueError:  # of another form: what was said elsewhere, before
+        from datetime import datetime
+
+        return datetime.fromisoformat(at).timestamp()
 
 
-def framed(signal: Mapping[str, object], *, note: str = "") -> list[str]:
-    """A signal inside its frame: a head that says whose words these are, and each line of them barred."""
-    intent = str(signal.get("intent") or "INFO")
-    head = [
-        str(signal.get("signal_id")),
-        intent,
-        str(signal.get("interrupt_class") or "") if signal.get("interrupt_class") == "priority" else "",
-        "from "
-        + who(signal.get("sender_name") or signal.get("sender_display"), signal.get("sender_identity")),
-        str(signal.get("wu_id") or ""),
-        str(signal.get("lane") or ""),
-        str(signal.get("thread_id") or ""),
-        f"answers {signal['reply_to']}" if signal.get("reply_to") else "",
-        ago(str(signal.get("created_at"))),
-        f"file {signal['artifact_path']}" if signal.get("artifact_path") else "",
-        "needs AGREE or REJECT" if signal.get("requires_ack") else "",
-        note,
-    ]
-    return [
-        "[" + SEPARATOR.join(harmless(part, keep="") for part in head if part) + "]",
-        *barred(str(signal.get("message") or "")),
-    ]
+def framed(signal: Mapping[str, object], *, note: str = "", line: str | None = None) -> list[str]:
+    """A signal inside its frame, as lines.
 
-
-def barred(message: str) -> list[str]:
-    """Each line of a message behind a bar, so that none of it can be taken for ours."""
-    parts = message.replace("\r\n", "\n").split("\n")
-    if len(parts) > 1 and not parts[-1]:
-        parts.pop()
-    return [(BAR + harmless(part)).rstrip() for part in parts]
+    Args:
+        line: The line to reply by, where the reader gets one.
+    """
+    text = frame.signal_text(signal, age=ago(str(signal.get("created_at"))), note=note)
+    return frame.handed(text, line).split("\n")
 
 
 def table(rows: Sequence[Sequence[str]]) -> list[str]:

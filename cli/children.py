@@ -1,0 +1,187 @@
+"""Programs that a watch starts: each in a process group of its own, so that nothing of it outlives the watch."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Protocol
+
+    class Stop(Protocol):
+        def is_set(self) -> bool: ...
+
+
+LOOK_SECONDS = 0.1
+KILL_SECONDS = 2.0  # between asking a program to end and ending it
+SYNC_SECONDS = 120.0  # a sync that takes longer hangs
+
+
+def run(
+    command: str, *, input: bytes, environment: Mapping[str, str], folder: str, seconds: float, stop: Stop
+) -> str | None:
+    """Run a command of the user's by `sh -c`; what went wrong, or None.
+
+    Its standard output goes to our standard error: on ours are signals alone.
+
+    Args:
+        input: What it reads.
+        environment: Variables that it gets beside ours.
+        seconds: How long it may take.
+        stop: Ends it early.
+    """
+    try:
+        child = _start(
+            ["sh", "-c", command], folder, stdin=subprocess.PIPE, stdout=_stderr(), environment=environment
+        )
+    except OSError as error:
+        return f"it can't be started ({error.strerror})"
+    deadline = time.monotonic() + seconds
+    rest: bytes | None = input
+    try:
+        while True:
+            try:
+                child.communicate(rest, timeout=LOOK_SECONDS)
+            except subprocess.TimeoutExpired:
+                rest = None  # it goes on with what it has
+                if stop.is_set():
+                    return "it was stopped with the watch"
+                if time.monotonic() >= deadline:
+                    return f"it took longer than {seconds:g} seconds"
+                continue
+            code = child.returncode
+            return None if code == 0 else f"signal {-code} ended it" if code < 0 else f"it ended with {code}"
+    finally:
+        end(child)
+
+
+class Syncs:
+    """`gitmem sync` again and again beside a watch: a remote that hangs or fails keeps nobody waiting.
+
+    Args:
+        folder: Where to sync.
+        seconds: How long after the end of one the next begins.
+    """
+
+    def __init__(self, folder: str, seconds: float) -> None:
+        self.folder = folder
+        self.seconds = seconds
+        self._child: subprocess.Popen[bytes] | None = None
+        self._next = time.monotonic()
+        self._deadline = 0.0
+        self._failed = False
+
+    def tick(self) -> str | None:
+        """Start and end what is due. A sentence where syncs begin to fail, and where they work again."""
+        now = time.monotonic()
+        if self._child is None:
+            if now < self._next:
+                return None
+            try:
+                command = [*program(), "sync", "--json", "--timeout", "30s"]
+                self._child = _start(command, self.folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+            except OSError as error:
+                return self._done(f"it can't be started ({error.strerror})")
+            self._deadline = now + SYNC_SECONDS
+            return None
+        if self._child.poll() is None:
+            if now < self._deadline:
+                return None
+            end(self._child)
+            return self._done(f"it took longer than {SYNC_SECONDS:g} seconds")
+        assert self._child.stdout is not None
+        answer = self._child.stdout.read()  # one line, which a pipe holds
+        return self._done(None if self._child.returncode == 0 else _why(answer))
+
+    def close(self) -> None:
+        """End the one that runs."""
+        if self._child is not None:
+            end(self._child)
+
+    def _done(self, why: str | None) -> str | None:
+        if self._child is not None and self._child.stdout is not None:
+            self._child.stdout.close()
+        self._child = None
+        self._next = time.monotonic() + self.seconds
+        failed, self._failed = self._failed, why is not None
+        if why is not None and not failed:
+            return f"sync does not work ({why}); it is tried again, and what comes here is shown meanwhile"
+        return "sync works again" if why is None and failed else None
+
+
+def _why(answer: bytes) -> str:
+    """What a sync that failed has to say."""
+    import json
+
+    try:
+        said = json.loads(answer)
+        if "error" in said:
+            return str(said["error"]["message"])
+        words = [f"{each['name']}: {each['message'] or each['state']}" for each in said["remotes"]]
+        return "; ".join(words)
+    except (ValueError, TypeError, LookupError):
+        return "it ended without an answer"
+
+
+def program() -> list[str]:
+    """The program that runs now, also from a checkout."""
+    package = __package__ or "cli"
+    above = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    code = f"import sys; sys.path.insert(0, {above!r}); from {package}.main import main; sys.exit(main())"
+    return [sys.executable, "-P", "-c", code]
+
+
+def _start(
+    command: Sequence[str],
+    folder: str,
+    *,
+    stdin: int,
+    stdout: int,
+    environment: Mapping[str, str] | None = None,
+) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        command,
+        cwd=folder,
+        env={**os.environ, **(environment or {})},
+        stdin=stdin,
+        stdout=stdout,
+        stderr=None if environment is not None else subprocess.DEVNULL,
+        start_new_session=True,
+    )
+
+
+def _stderr() -> int:
+    """Our standard error as a place for a child's output, or nowhere."""
+    try:
+        return sys.stderr.fileno()
+    except (AttributeError, OSError, ValueError):
+        return subprocess.DEVNULL
+
+
+def end(child: subprocess.Popen[bytes]) -> None:
+    """End what still runs of a program, with all that it started; asked first, then told."""
+    if child.poll() is not None:
+        return
+    for number in (signal.SIGTERM, getattr(signal, "SIGKILL", signal.SIGTERM)):
+        try:
+            if hasattr(os, "killpg"):
+                os.killpg(child.pid, number)
+            else:
+                child.kill()
+            child.wait(KILL_SECONDS)
+        except (ProcessLookupError, PermissionError):
+            break
+        except subprocess.TimeoutExpired:
+            continue
+        break
+    for pipe in (child.stdin, child.stdout):
+        if pipe is not None:
+            try:
+                pipe.close()
+            except OSError:
+                continue

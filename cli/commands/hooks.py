@@ -1,0 +1,176 @@
+"""`gitmem hooks`."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from gitmem.errors import UsageError
+
+from ..render import hooks as render
+from ..render import show
+from ..surroundings import Surroundings
+
+if TYPE_CHECKING:
+    from gitmem.operations.hooks.clients import Places
+    from gitmem.operations.hooks.git_hook import Gated, Hook
+
+NAMES = "claude-code|codex|gemini|cursor|opencode|cline|copilot|windsurf|aider|all-found"
+ClientOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--client", metavar=NAMES, help="Which client; may be repeated. Without it: all that are found."
+    ),
+]
+Scope = Annotated[
+    str, typer.Option("--scope", metavar="project|user", help="For this project, or for all of yours.")
+]
+GitHook = Annotated[
+    str | None,
+    typer.Option("--git", metavar="pre-push", help="The gate in front of a push, as git's own hook."),
+]
+
+
+def install(
+    at: Surroundings,
+    client: ClientOption = None,
+    scope: Scope = "project",
+    wake: Annotated[
+        bool, typer.Option("--wake", help="Claude Code: also wake an idle session when a signal comes.")
+    ] = False,
+    git: GitHook = None,
+) -> int:
+    """Have coding agents see signals by themselves. May be repeated."""
+    from gitmem.operations.hooks import install as operation
+
+    hook = _git_hook(at, git) if git is not None else None
+    if hook is not None and not client:
+        show.say(at.json, _gate(at, hook), render.gated)
+        return 0
+    found = operation.install(places(at), client or ["all-found"], scope, program=program(), wake=wake)
+    if hook is not None:
+        found.git = _gate(at, hook)
+    show.say(at.json, found, render.hooked)
+    return 0
+
+
+def uninstall(
+    at: Surroundings, client: ClientOption = None, scope: Scope = "project", git: GitHook = None
+) -> int:
+    """Take out what install put in; every file is given back byte for byte."""
+    from gitmem.operations.hooks import git_hook as gate
+    from gitmem.operations.hooks import install as operation
+
+    hook = _git_hook(at, git) if git is not None else None
+    if hook is not None and not client:
+        show.say(at.json, gate.uninstall(hook), render.gated)
+        return 0
+    found = operation.uninstall(places(at), client or ["all-found"], scope)
+    if hook is not None:
+        found.git = gate.uninstall(hook)
+    elif (here := git_hook(at)) is not None and gate.state(here) in ("installed", "outdated"):
+        found.remarks.append("The gate is still in front of a push.")
+        found.next.insert(0, "gitmem hooks uninstall --git pre-push")
+    show.say(at.json, found, render.unhooked)
+    return 0
+
+
+def status(at: Surroundings) -> int:
+    """What is installed for which client, and whether it can work."""
+    from gitmem.operations.hooks import status as operation
+
+    show.say(at.json, operation.look(places(at), git_hook(at)), render.status)
+    return 0
+
+
+def test(at: Surroundings, client: ClientOption = None) -> int:
+    """Run what is installed as its client would, with a signal in a throw-away repository; exit 1 if it fails."""
+    from gitmem.operations.hooks import trials as operation
+
+    found = operation.run(places(at), client or ["all-found"], dict(os.environ), program())
+    show.say(at.json, found, render.tried)
+    return found.status
+
+
+def places(at: Surroundings) -> Places:
+    """What the environment, the home folder and the PATH say of clients."""
+    import shutil
+
+    from gitmem.operations.hooks.clients import CLIENTS, FOLDER_VARIABLES, Places
+
+    place = at.place
+    home = os.path.expanduser("~")
+    moved = {
+        name: os.environ[key]
+        for name, key in FOLDER_VARIABLES.items()
+        if os.path.isabs(os.environ.get(key, ""))
+    }
+    settings = os.environ.get("XDG_CONFIG_HOME", "")
+    if os.path.isabs(settings):
+        moved["opencode"] = os.path.join(settings, "opencode")
+    wanted = ["gitmem", *(each for client in CLIENTS.values() for each in client.programs)]
+    programs = {name: path for name in wanted if (path := shutil.which(name))}
+    linked = place.git_dir != place.common and os.path.basename(place.common) == ".git"
+    return Places(
+        worktree=place.worktree,
+        main=os.path.dirname(place.common) if linked else None,
+        state=place.state,
+        home=home,
+        moved=moved,
+        programs=programs,
+    )
+
+
+def program() -> str | None:
+    """The absolute path of the console script that hooks are to run; None where there is none."""
+    import sys
+    import sysconfig
+
+    suffix = ".exe" if os.name == "nt" else ""
+    for folder in (os.path.dirname(os.path.abspath(sys.argv[0])), sysconfig.get_path("scripts")):
+        path = os.path.join(folder, "gitmem" + suffix)
+        if os.path.isfile(path) and os.access(path, os.X_OK):
+            return path
+    return None
+
+
+def git_hook(at: Surroundings) -> Hook | None:
+    """Git's hook here; None where its folder is outside of this repository."""
+    from gitmem.operations.hooks import git_hook as operation
+
+    return operation.find(at.place, _configured(at))
+
+
+def _configured(at: Surroundings) -> str | None:
+    from gitmem.operations.hooks import git_hook as operation
+
+    return at.store().git.config(operation.CONFIG).get("core.hookspath")
+
+
+def _git_hook(at: Surroundings, which: str) -> Hook:
+    """The hook that was asked for. UsageError where there is none of that name, or it is not ours to write."""
+    from gitmem.operations.hooks import git_hook as operation
+
+    if which != operation.PRE_PUSH:
+        raise UsageError(
+            f"--git {which} is no hook that gitmem has; nothing was written.",
+            hint=f"It has one: {operation.PRE_PUSH}.",
+            code="unknown-git-hook",
+            next=[f"gitmem hooks install --git {operation.PRE_PUSH}"],
+        )
+    hook = git_hook(at)
+    if hook is None:
+        raise operation.outside(_configured(at))
+    return hook
+
+
+def _gate(at: Surroundings, hook: Hook) -> Gated:
+    from gitmem.operations import pointers
+    from gitmem.operations.hooks import git_hook as operation
+
+    found = operation.install(hook)
+    os.makedirs(at.place.state, exist_ok=True)
+    pointers.write(at.place.state, program=program())
+    return found

@@ -1,0 +1,112 @@
+"""Hand over what waits for the agent: between two tool calls, with the user's words, and once at the end of a turn."""
+
+from __future__ import annotations
+
+from gitmem.operations import delivery, frame, inbox
+from gitmem.operations.hooks import kept, looking, trouble
+from gitmem.operations.hooks.events import READS, START, STOP, TOOL
+
+from ..render import out
+from . import greeting, who
+from .answers import answer
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gitmem.operations.caller import Caller
+    from gitmem.operations.store import Store
+
+    from ..surroundings import Surroundings
+    from .given import Given
+    from .run import Clock
+
+BUSY_MILLISECONDS = 500
+BUDGET = 2048  # bytes of one injection
+BUDGET_MAX = 7000  # Codex cuts what is longer than 10,000 bytes in the middle, and a start has more to say
+TOP_BYTES = 160  # the injection's first and last line
+
+
+def drain(at: Surroundings, call: Given, clock: Clock) -> None:
+    """What waits, within the budget; the rest stays for the next time."""
+    store = at.store()
+    if not looking.ready(store, BUSY_MILLISECONDS):
+        return
+    caller = who.caller(at, call)
+    if caller is None:
+        if call.session:
+            looking.forget(store, call.session)
+    elif call.kind != STOP or not call.again:
+        intro = "" if START in READS[call.client] else greeting.you(at, call, caller)
+        hand_over(store, caller, call, clock, directed=call.kind == STOP, intro=intro)
+    settle(store, call)
+
+
+def hand_over(
+    store: Store,
+    caller: Caller,
+    call: Given,
+    clock: Clock,
+    *,
+    directed: bool = False,
+    before: str = "",
+    intro: str = "",
+    variables: Mapping[str, str] | None = None,
+) -> None:
+    """Print what a reader has not read in its client's form, and record the receipts once that is out.
+
+    Args:
+        directed: Only what may interrupt.
+        before: A text that comes first, and comes in any case.
+        intro: One that comes first where there is something to hand over.
+        variables: See `answers.answer`.
+    """
+    with delivery.turn(store, caller.reader) as free:
+        mine = free and call.kind in READS[call.client]
+        if not mine and not before:
+            return
+        reading = unread(store, caller, directed=directed) if mine else None
+        news = injection(reading, caller) if reading is not None else ""
+        parts = [before, intro if news else "", news]
+        text = answer(call, "\n\n".join(filter(None, parts)), variables or {})
+        if text is not None:
+            if not clock.is_waited_for():
+                return
+            clock.end()
+            if not out.say(text):
+                return
+        if reading is not None:
+            inbox.mark(store, reading)
+
+
+def unread(store: Store, caller: Caller, *, directed: bool) -> inbox.Reading:
+    """What fits into one injection. What was shown when no receipt could be recorded is not shown again."""
+
+    def measure(fields: Mapping[str, object]) -> int:
+        whole = frame.signal_text(fields, reader=caller.reader, workspace=caller.workspace)
+        return len(whole.encode("utf-8", "replace")) + 2
+
+    most = budget(store) - TOP_BYTES
+    return inbox.read(store, caller, directed=directed, max_text=most, measure=measure, again=False)
+
+
+def injection(reading: inbox.Reading, caller: Caller) -> str:
+    if not reading.signals:
+        return ""
+    return frame.injection(
+        reading.signals, reader=caller.reader, workspace=caller.workspace, more=reading.more
+    )
+
+
+def budget(store: Store) -> int:
+    """Bytes of one injection: `gitmem.hookBudget` as it was when a session last started."""
+    return max(512, min(kept.budget(store) or BUDGET, BUDGET_MAX))
+
+
+def settle(store: Store, call: Given) -> None:
+    """Ask no more at every tool call where something could not be committed; and again where it could."""
+    state = store.place.state
+    if looking.is_left(store):
+        trouble.stick(state)
+    elif call.kind != TOOL:
+        trouble.go_on(state)

@@ -1,0 +1,33 @@
+"""One line for the agent: who it is to others, and how it speaks with them."""
+
+from __future__ import annotations
+
+from gitmem.operations.harmless import harmless
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitmem.operations.caller import Caller
+
+    from ..surroundings import Surroundings
+    from .given import Given
+
+# Clients that tell the commands of their agent which session they belong to, see `surroundings.HARNESSES`.
+_TOLD = ("claude-code", "codex", "copilot")
+
+
+def you(at: Surroundings, call: Given, caller: Caller, *, exported: bool = False) -> str:
+    """The line. It names the session where the agent's own commands would not know it.
+
+    Args:
+        exported: Whether the client puts GITMEM_SESSION into their environment.
+    """
+    about = f" on {harmless(caller.wu_id)}" if caller.wu_id else ""
+    line = (
+        f"You are {harmless(caller.name or caller.reader)} ({harmless(caller.reader)}) to the other agents in this"
+        f' repository{about}. `gitmem inbox` reads, `gitmem signal "TEXT" --to NAME` speaks,'
+        " `gitmem roster` says who is here."
+    )
+    told = call.client in _TOLD and not at.is_nested(call.session)
+    if exported or told or caller.session_id in (None, at.session):
+        return line
+    return f"{line} Call it as `GITMEM_SESSION={caller.session_id} gitmem …`."

@@ -1,0 +1,141 @@
+"""`gitmem hook CLIENT EVENT`: one event of a coding agent. It always ends with 0 (but for the wake-up), prints what
+the client understands or nothing, and keeps what goes wrong in `<state>/hook-error`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+from gitmem.operations.hooks import events
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..surroundings import Surroundings
+    from .given import Given
+
+# Seconds until a hook gives up, well before its client does: what the client throws away must stay unread.
+LIMIT = 6.0
+LIMITS = {events.START: 15.0, events.END: 2.5}
+USAGE = "gitmem hook is run by the hooks of coding agents. `gitmem hooks install` sets them up."
+
+
+class Clock:
+    """How long a hook may take. It ends this process when its time is over, wherever that is: whatever it does can
+    be cut off at any instant.
+
+    Args:
+        name: The client and its event.
+        seconds: From now.
+
+    Attributes:
+        state: The folder of gitmem's own files, once it is known and there.
+    """
+
+    __slots__ = ("_deadline", "_name", "_parent", "_seconds", "state")
+
+    def __init__(self, name: str, seconds: float) -> None:
+        self._name = name
+        self._seconds = seconds
+        self._deadline = time.monotonic() + seconds
+        self._parent = os.getppid()
+        self.state = ""
+
+    def is_waited_for(self) -> bool:
+        """Whether there is still somebody who reads the answer."""
+        return time.monotonic() < self._deadline and os.getppid() == self._parent
+
+    def begin(self) -> None:
+        try:
+            import signal
+
+            signal.signal(signal.SIGALRM, self._give_up)
+            signal.setitimer(signal.ITIMER_REAL, self._seconds)
+        except (ImportError, AttributeError, ValueError, OSError):
+            return  # another system, or not the main thread
+
+    def end(self) -> None:
+        """From here on it takes the time it takes: what is said must be noted."""
+        try:
+            import signal
+
+            signal.setitimer(signal.ITIMER_REAL, 0)
+        except (ImportError, AttributeError, ValueError, OSError):
+            return
+
+    def note(self, sentence: str) -> None:
+        """Keep a trouble where somebody will look, and ask no more at every tool call."""
+        from gitmem.operations.hooks import trouble
+
+        if os.path.isdir(self.state):
+            trouble.note(self.state, time.time_ns() // 1000, self._name, sentence)
+            trouble.stick(self.state)
+
+    def _give_up(self, *_: object) -> None:
+        self.note(f"gave up after {self._seconds:g} s")
+        os._exit(0)
+
+
+def main(args: Sequence[str]) -> int:
+    """The exit status: 0, or 2 for a wake-up that has something to say."""
+    try:
+        return _main(args)
+    except BaseException:
+        # KeyboardInterrupt and SystemExit too: nothing that happens here is the agent's business.
+        return 0
+
+
+def _main(args: Sequence[str]) -> int:
+    client, event = (*args, "", "")[:2]
+    kind = events.kind(client, event)
+    if kind is None:
+        if sys.stdin is not None and sys.stdin.isatty():
+            from ..render import out
+
+            out.complain(USAGE)
+        return 0
+    from . import given
+
+    clock = Clock(f"{client} {event}", LIMITS.get(kind, LIMIT))
+    if kind != events.WAKE:
+        clock.begin()
+    try:
+        call = given.read(client, event, kind)
+        return 0 if call.in_subagent else _try(call, clock)
+    finally:
+        clock.end()
+
+
+def _try(call: Given, clock: Clock) -> int:
+    from ..surroundings import Surroundings
+
+    with Surroundings(call.folder) as at:
+        try:
+            clock.state = at.place.state
+            if not os.path.isdir(clock.state):
+                return 0  # no log here, and a hook of the whole user must not start one in every repository
+            return _answer(at, call, clock)
+        except Exception as error:
+            said = getattr(error, "message", None) or f"{type(error).__name__} {error}"
+            clock.note(str(said))
+            return 0
+
+
+def _answer(at: Surroundings, call: Given, clock: Clock) -> int:
+    if call.kind == events.WAKE:
+        from . import wake
+
+        return wake.wait(at, call)
+    if call.kind in (events.START, events.END):
+        from . import session
+
+        body = session.start if call.kind == events.START else session.end
+        body(at, call, clock)
+        return 0
+    from . import drain
+
+    drain.drain(at, call, clock)
+    return 0

@@ -1,0 +1,148 @@
+"""A session of a client begins or ends, and one of ours with it."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from gitmem.errors import GitmemError, UsageError
+from gitmem.operations import caller as callers
+from gitmem.operations import pointers, presence, sessions
+from gitmem.operations.hooks import events, here, kept, looking, trouble
+from gitmem.operations.local import BEATS
+
+from ..surroundings import spool_folders
+from . import greeting, who
+from .drain import hand_over, settle
+from .memory import block
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitmem.operations.presence import Presence
+    from gitmem.operations.store import Store
+
+    from ..surroundings import Surroundings
+    from .given import Given
+    from .run import Clock
+
+BUSY_MILLISECONDS = 3000
+PROMPTS = "prompts"
+ENV_FILES = ("CLAUDE_ENV_FILE", "CODEX_ENV_FILE")
+
+
+def start(at: Surroundings, call: Given, clock: Clock) -> None:
+    """Register the session, and tell the agent who it is, what it knew, and what waits for it."""
+    store = at.store()
+    if not looking.ready(store, BUSY_MILLISECONDS):
+        return
+    _prepare(at, store)
+    found = _register(at, call)
+    if found is None:
+        return
+    here.add(store, call.client, found.session_id)
+    variables = {"GITMEM_SESSION": found.session_id}
+    exported = _export(at, variables) or call.client == "cursor"
+    caller = callers.of_session(found, "harness")
+    before = [greeting.you(at, call, caller, exported=exported), block(store, caller, call.source)]
+    hand_over(store, caller, call, clock, before="\n\n".join(filter(None, before)), variables=variables)
+    settle(store, call)
+
+
+def end(at: Surroundings, call: Given, clock: Clock) -> None:
+    """End the session that a start of this client began; one that the user has named goes on."""
+    store = at.store()
+    found = presence.of_harness(store, call.session) if call.session else None
+    if found is None or not clock.is_waited_for():
+        return
+    here.remove(store, call.client, found.session_id)
+    for name in (call.session or "", found.session_id):
+        _drop(os.path.join(store.place.state, PROMPTS, os.path.basename(name) or "-"))
+    sessions.end(store, callers.of_session(found, "harness"))
+
+
+def _prepare(at: Surroundings, store: Store) -> None:
+    """What the script needs from now on. A folder that can't be written is no reason to be silent."""
+    state = store.place.state
+    for name, mode in ((BEATS, 0o777), (PROMPTS, 0o700)):
+        try:
+            os.mkdir(os.path.join(state, name), mode)
+        except OSError:
+            continue
+    trouble.go_on(state)
+    kept.keep(store)
+    pointers.write(state, program=_program(), spools=spool_folders(at.place))
+
+
+def _program() -> str | None:
+    """The program that runs now, for the hooks to come; None where it is none of that name."""
+    path = os.path.abspath(sys.argv[0])
+    name = os.path.basename(path).removesuffix(".exe")
+    return path if name in ("gitmem", "git-mem") and os.access(path, os.X_OK) else None
+
+
+def _register(at: Surroundings, call: Given) -> Presence | None:
+    """The session of ours: the client's own, else the one that the user has named, else a new one."""
+    store = at.store()
+    known = presence.of_harness(store, call.session) if call.session else None
+    if known is None:
+        adopted = who.named(at, call)
+        if adopted is not None or not call.session:
+            return adopted
+    variable = events.SESSION_VARIABLES.get(call.client, call.client)
+    identity = at.identity if call.client not in events.FORGETFUL else None
+    given = callers.Who(harness=(variable, call.session or ""), identity=identity)
+    wu = _work_unit(store) if known is None or not known.wu_id else None
+    try:
+        started = sessions.start(store, given, wu=wu, client=call.client)
+    except UsageError as error:
+        if given.identity is None and wu is None:
+            raise
+        # An identity or a branch that breaks the rules must not cost the agent its mail.
+        trouble.note(store.place.state, store.now(), f"{call.client} {call.event}", error.message)
+        given.identity = None
+        started = sessions.start(store, given, client=call.client)
+    return presence.one(store, started.session_id)
+
+
+def _work_unit(store: Store) -> str | None:
+    """The work unit that the branch, or `gitmem.wu`, names."""
+    import re
+
+    from gitmem.operations import work_units
+
+    try:
+        found = work_units.of_checkout(store, store.settings().get("gitmem.wu"))
+        branch = store.head()[1] or ""
+    except GitmemError:
+        return None
+    new = re.search(r"(?i)(?<![a-z0-9])wu-[0-9]{1,9}(?![a-z0-9])", branch)
+    return found[0] if found else new[0].upper() if new else None
+
+
+def _export(at: Surroundings, variables: dict[str, str]) -> bool:
+    """Have the commands of the agent know their session, where the client has a file for that."""
+    from gitmem.operations.quoting import quote
+
+    lines = "".join(f"export {name}={quote(value)}\n" for name, value in variables.items())
+    done = False
+    for name in ENV_FILES:
+        path = at.variable(name)
+        if not path or not os.path.isabs(path):
+            continue
+        try:
+            with open(path, "a+", encoding="utf-8") as file:
+                file.seek(0)
+                known = file.read()
+                if lines not in known:
+                    file.write(("\n" if known and not known.endswith("\n") else "") + lines)
+            done = True
+        except (OSError, ValueError):
+            continue
+    return done
+
+
+def _drop(path: str) -> None:
+    try:
+        os.unlink(path)
+    except OSError:
+        return

@@ -1,0 +1,132 @@
+"""Hooks of clients as text."""
+
+from __future__ import annotations
+
+from .out import harmless
+from .text import SEPARATOR, ago
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gitmem.operations.hooks.git_hook import Gated
+    from gitmem.operations.hooks.install import ClientHooks, Hooked
+    from gitmem.operations.hooks.status import ClientStatus, HookStatus, ScopeStatus
+    from gitmem.operations.hooks.trials import Tried
+
+_STATES = {
+    "unchanged": "was installed already; nothing was changed",
+    "advised": "takes no hooks",
+    "absent": "had nothing of ours",
+}
+
+
+def hooked(found: Hooked) -> list[str]:
+    lines = [line for each in found.clients for line in _client(each)]
+    if found.program is None:
+        lines.append("The hooks look for gitmem on the PATH: this one is no installed program.")
+    return [*lines, *_git(found), *(harmless(each) for each in found.remarks)]
+
+
+def unhooked(found: Hooked) -> list[str]:
+    lines = [*(line for each in found.clients for line in _client(each)), *_git(found)]
+    return [
+        *(lines or ["Nothing of ours is installed in this scope"]),
+        *(harmless(each) for each in found.remarks),
+    ]
+
+
+def _git(found: Hooked) -> list[str]:
+    return gated(found.git) if found.git is not None else []
+
+
+def _client(each: ClientHooks) -> list[str]:
+    why = "" if each.why == "asked for" else f" ({harmless(each.why, keep='')})"
+    state = _STATES.get(
+        each.state,
+        f"{each.state} for this {each.scope}" if each.scope == "project" else f"{each.state} for this user",
+    )
+    return [
+        f"{each.title}{why}: {state}",
+        *(f"  {'' if each.state == 'removed' else 'wrote '}{harmless(path, keep='')}" for path in each.files),
+        *(f"  {harmless(remark)}" for remark in each.remarks),
+    ]
+
+
+def gated(found: Gated) -> list[str]:
+    said = {
+        "installed": "A push asks the gate first",
+        "updated": "A push asks the gate first; the hook is up to date again",
+        "unchanged": "A push asks the gate first, as before",
+        "removed": "A push no longer asks the gate",
+        "absent": "The gate was not in front of a push; nothing was changed",
+    }[found.state]
+    lines = [f"{said}: {harmless(found.path, keep='')}"]
+    if found.kept is not None:
+        lines.append(f"the hook that was there before runs after it: {harmless(found.kept, keep='')}")
+    return [*lines, *(harmless(each) for each in found.remarks)]
+
+
+def status(found: HookStatus) -> list[str]:
+    lines = [line for each in found.clients for line in _status(each)]
+    if not lines:
+        lines = ["No client was found here, and nothing is installed"]
+    if found.installed:
+        lines.append(_program(found))
+    if found.pre_push != "not installed":
+        lines.append(
+            f"git pre-push: {found.pre_push if found.pre_push != 'foreign' else 'somebody else’s, without the gate'}"
+        )
+    if found.last_run is not None:
+        lines.append(f"a hook ran last: {ago(found.last_run)}")
+    if found.last_error is not None:
+        lines.append(f"last trouble in a hook: {harmless(found.last_error)}")
+    return lines
+
+
+def _program(found: HookStatus) -> str:
+    if found.program is None:
+        return "the hooks run: gitmem from the PATH" + (
+            "" if found.program_works else ", where there is none"
+        )
+    return f"the hooks run: {harmless(found.program, keep='')}" + (
+        "" if found.program_works else ", which is not there"
+    )
+
+
+def _status(each: ClientStatus) -> list[str]:
+    if not each.scopes:
+        pulled = "" if each.pushed else "; it takes no hooks: run `gitmem watch`"
+        return [f"{each.title}: not installed ({harmless(str(each.found), keep='')}){pulled}"]
+    return [line for scope in each.scopes for line in _scope(each, scope)]
+
+
+def _scope(each: ClientStatus, scope: ScopeStatus) -> list[str]:
+    parts = [f"{each.title}: {scope.state}", f"{scope.scope} scope"]
+    if scope.trust is not None:
+        parts.append(_TRUST[scope.trust])
+    lines = [SEPARATOR.join(parts)]
+    if scope.problem:
+        lines.append(f"  {harmless(scope.problem)}")
+    return [*lines, *(f"  {harmless(path, keep='')}" for path in scope.files)]
+
+
+_TRUST = {
+    "trusted": "reviewed and trusted",
+    "untrusted": "NOT yet trusted: Codex skips it until you have reviewed it with /hooks",
+    "changed": "changed since it was reviewed: Codex skips it until you review it again with /hooks",
+    "elsewhere": "in a linked worktree Codex reads the main worktree's file, which has none of ours",
+    "unknown": "whether Codex trusts it can't be read",
+}
+
+
+def tried(found: Tried) -> Sequence[str]:
+    lines = []
+    for each in found.trials:
+        name = f"{each.title} ({each.scope})"
+        if each.works:
+            times = f"{each.empty_ms:.1f} ms with nothing new, {each.signal_ms:.0f} ms with one signal"
+            lines.append(f"{name}: works{SEPARATOR}{times}")
+        else:
+            lines.append(f"{name}: FAILED{SEPARATOR}{harmless(each.said)}")
+    return lines

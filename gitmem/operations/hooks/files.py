@@ -1,0 +1,120 @@
+"""Files of the user's, read and replaced whole: a link stays a link, a mode stays, half a file is never there."""
+
+from __future__ import annotations
+
+import os
+import stat
+
+from ...errors import StoreError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class Change:
+    """What becomes of one file.
+
+    Attributes:
+        path: The file.
+        before, after: Its content; None where there is none.
+        runs: Whether a new file is executable.
+    """
+
+    __slots__ = ("after", "before", "path", "runs")
+
+    def __init__(self, path: str, before: bytes | None, after: bytes | None, runs: bool = False) -> None:
+        self.path = path
+        self.before = before
+        self.after = after
+        self.runs = runs
+
+    @property
+    def needed(self) -> bool:
+        return self.before != self.after
+
+
+def read(path: str) -> bytes | None:
+    """The content of a file, None where there is none. StoreError where it can't be read."""
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise StoreError(
+            f"{path} can't be read ({error.strerror}); nothing was written.",
+            hint="Look at what is there, and at its permissions.",
+            code="unreadable-file",
+        ) from None
+
+
+def apply(change: Change, made: list[str]) -> bool:
+    """Make a change. False where there was nothing to do.
+
+    Args:
+        made: Gets the folders that were made for it, the outermost first.
+
+    Raises:
+        StoreError: It can't be written, or somebody has changed it since it was read; it is as it was.
+    """
+    if not change.needed:
+        return False
+    target = os.path.realpath(change.path)
+    try:
+        if read(target) != change.before:
+            raise StoreError(
+                f"{change.path} was changed by somebody else just now; it was left as it is.",
+                hint="Run the command again.",
+                code="changed-meanwhile",
+            )
+        if change.after is None:
+            os.unlink(target)
+        else:
+            make_folders(os.path.dirname(target), made)
+            _replace(target, change.after, change.runs)
+    except OSError as error:
+        raise StoreError(
+            f"{change.path} can't be written ({error.strerror}); it is as it was.",
+            hint="Check the permissions of that file and its folder, and the space on its disk.",
+            code="unwritable-file",
+        ) from None
+    return True
+
+
+def _replace(target: str, content: bytes, runs: bool) -> None:
+    folder, name = os.path.split(target)
+    temporary = os.path.join(folder, f".{name}.gitmem-{os.getpid()}")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    try:
+        with open(os.open(temporary, flags, 0o777 if runs else 0o666), "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        if os.path.exists(target):
+            os.chmod(temporary, stat.S_IMODE(os.stat(target).st_mode))
+        os.replace(temporary, target)
+    except BaseException:
+        if os.path.lexists(temporary):
+            os.unlink(temporary)
+        raise
+
+
+def make_folders(folder: str, made: list[str]) -> None:
+    """Make a folder and those above it; `made` gets the new ones, the outermost first."""
+    missing = []
+    while not os.path.isdir(folder):
+        missing.append(folder)
+        folder = os.path.dirname(folder)
+    for each in reversed(missing):
+        os.mkdir(each)
+        made.append(each)
+
+
+def remove_folders(folders: Sequence[str]) -> None:
+    """Remove folders, the innermost first, as far as nothing is in them."""
+    for folder in sorted(folders, key=len, reverse=True):
+        try:
+            os.rmdir(folder)
+        except OSError:
+            continue

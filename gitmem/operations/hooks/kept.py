@@ -1,0 +1,40 @@
+"""What a hook has to know of the git config, kept in a file at session start: asking git costs a process each time."""
+
+from __future__ import annotations
+
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..store import Store
+
+BUDGET = "hook-budget"
+SETTING = "gitmem.hookbudget"
+
+
+def budget(store: Store) -> int | None:
+    """`gitmem.hookBudget` in bytes, as it was when a session last started; None where it is not set."""
+    try:
+        with open(os.path.join(store.place.state, BUDGET), "rb") as file:
+            return _number(file.read(20).decode("ascii", "replace"))
+    except OSError:
+        return None
+
+
+def keep(store: Store) -> None:
+    """Note what the git config says now. Never an error."""
+    path = os.path.join(store.place.state, BUDGET)
+    found = _number(store.settings().get(SETTING, ""))
+    try:
+        if found is None:
+            os.unlink(path)
+        elif found != budget(store):
+            with open(path, "wb") as file:
+                file.write(b"%d\n" % found)
+    except OSError:
+        return
+
+
+def _number(text: str) -> int | None:
+    text = text.strip()
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else None

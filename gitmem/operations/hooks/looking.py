@@ -1,0 +1,45 @@
+"""Looking at the log in a hurry: an agent waits for the hook, so a hook does not wait for others."""
+
+from __future__ import annotations
+
+from ...errors import GitmemError
+from ...index import catch_up
+from ...index.engine import sqlite3
+from ...log import append
+from .. import queue
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..store import Store
+
+
+def ready(store: Store, busy_milliseconds: int) -> bool:
+    """Bring the index up to date. False where another process keeps it busy for longer than that.
+
+    A file that is damaged or can't be written is no reason to stop: the store knows what to do without.
+
+    Raises: StoreError where the log can't be read.
+    """
+    try:
+        store.index.db.execute(f"PRAGMA busy_timeout = {int(busy_milliseconds)}")
+        catch_up.catch_up(store.index, store.log)
+    except sqlite3.OperationalError as error:
+        if "locked" in str(error) or "busy" in str(error):
+            return False
+    except sqlite3.DatabaseError:
+        pass
+    return True
+
+
+def is_left(store: Store) -> bool:
+    """Whether something still waits in a spool for a process that may commit it."""
+    try:
+        return append.waits(store.log)
+    except (GitmemError, OSError):
+        return False
+
+
+def forget(store: Store, harness: str) -> None:
+    """Take away the flag of a harness's session that has none of ours: nobody would ever read what it says."""
+    if queue.is_safe(harness):
+        queue.drop(queue.flag(store.place.state, harness))

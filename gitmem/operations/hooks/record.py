@@ -1,0 +1,80 @@
+"""What install did to a file, kept until uninstall: a note that helps to give it back byte for byte.
+
+It is a help and no more. Without it, as in another clone, uninstall looks what our entries would have made of
+which file; see `taking.original`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+
+from ...sha256 import sha256
+from .clients import PROJECT
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .clients import Client, Places
+
+IN_BASE = ".gitmem-hooks"
+
+
+class Record:
+    """What is known of an installation.
+
+    Attributes:
+        is_new: Whether the settings file was made.
+        after: The digest of the settings as they were left; "" where they were not touched.
+        ranges: What was put in, as spans of that text.
+        made: The members that were made in it.
+        folders: The folders that were made.
+    """
+
+    __slots__ = ("after", "folders", "is_new", "made", "ranges")
+
+    def __init__(
+        self,
+        *,
+        is_new: bool = False,
+        after: str = "",
+        ranges: list[list[int]] | None = None,
+        made: list[str] | None = None,
+        folders: list[str] | None = None,
+    ) -> None:
+        self.is_new = is_new
+        self.after = after
+        self.ranges = ranges or []
+        self.made = made or []
+        self.folders = folders or []
+
+    def encode(self) -> bytes:
+        return (json.dumps({name: getattr(self, name) for name in self.__slots__}) + "\n").encode()
+
+
+def path(client: Client, scope: str, places: Places, base: str) -> str:
+    """Where it is kept: in the repository's state for a project, else in the client's folder."""
+    if scope == PROJECT:
+        name = f"{client.name}-{digest(os.fsencode(base))[:16]}"
+        return os.path.join(places.state, "hooks", name)
+    return os.path.join(base, IN_BASE)
+
+
+def read(where: str) -> Record | None:
+    """The record in a file, None where there is none that can be used."""
+    try:
+        with open(where, "rb") as file:
+            values = json.loads(file.read())
+        record = Record(
+            is_new=bool(values["is_new"]),
+            after=str(values["after"]),
+            ranges=[[int(start), int(end)] for start, end in values["ranges"]],
+            made=[str(each) for each in values["made"]],
+            folders=[str(each) for each in values["folders"]],
+        )
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return record
+
+
+def digest(content: bytes) -> str:
+    return sha256(content).hexdigest()

@@ -1,0 +1,254 @@
+"""The hook script: POSIX sh that asks whether there is anything for this agent, and only then starts gitmem.
+
+A client runs it after every tool call, so where there is nothing new it starts no program, makes no process
+and reads nothing of its input: it walks up to the git folder, tests some files, and ends. It is the same text
+in every repository and for every user, so that it can be checked in and reviewed once.
+"""
+
+from __future__ import annotations
+
+from . import events
+
+MARK = "# gitmem: written by gitmem hooks install"
+# What the client calls its session in the JSON on standard input, where no variable has it.
+_KEYS = {"codex": "session_id", "cursor": "conversation_id", "cline": "taskId", "copilot": "sessionId"}
+_ASKING = (events.TOOL, events.PROMPT, events.STOP)
+
+
+def text(client: str) -> str:
+    """The script for one of the clients of `events.EVENTS`. KeyError for another."""
+    parts = [
+        _HEAD,
+        _NOT_OURS if client == "claude-code" else "",
+        _EVENTS,
+        _REPOSITORY,
+        _WANTED,
+        _ASKED,
+        _SPOOLS,
+    ]
+    if events.names(client, events.PROMPT):
+        parts.append(_PROMPT_BY_VARIABLE if client in events.SESSION_VARIABLES else _PROMPT_BY_KEY)
+    else:
+        parts.append(_NO_PROMPT)
+    parts.append(_RUN)
+    folder = events.FOLDER_VARIABLES.get(client)
+    theirs = events.SESSION_VARIABLES.get(client)
+    values = {
+        "MARK": MARK,
+        "CLIENT": client,
+        "EVENT": "${0##*/}" if client == "cline" else "${1-}",  # its hooks have no arguments
+        "CASES": _cases(client),
+        "FOLDER": f"${{{folder}:-${{PWD:-.}}}}" if folder else "${PWD:-.}",
+        "OURS": "" if client in events.FORGETFUL else "${GITMEM_SESSION-}",
+        "THEIRS": f"${{{theirs}-}}" if theirs else "",
+        "READS": " | ".join(kind for kind in _ASKING if kind in events.READS[client]),
+        "KEY": _KEYS.get(client, ""),
+    }
+    script = "\n".join(filter(None, parts))
+    for name, value in values.items():
+        script = script.replace(f"@{name}@", value)
+    return script
+
+
+def _cases(client: str) -> str:
+    found: dict[str, list[str]] = {}
+    for event, kind in events.EVENTS[client].items():
+        found.setdefault(kind, []).append(event)
+    return "\n".join(f"  {' | '.join(names)}) kind={kind} ;;" for kind, names in found.items())
+
+
+_HEAD = """#!/bin/sh
+@MARK@
+# Says whether somebody has signalled this agent. Nothing new: no program is started. Otherwise gitmem answers.
+# Whatever happens, it prints nothing of its own and ends with 0, so that it never stands in the agent's way.
+set +eu
+status=0
+trap 'exit "$status"' EXIT # a shell that can't fork ends with 2, which stops the agent
+"""
+
+# Copilot runs the hooks of .claude/settings.json too. What its agent starts is told its session, unlike its hooks.
+_NOT_OURS = """[ -z "${COPILOT_CLI-}" ] || [ -n "${COPILOT_AGENT_SESSION_ID-}" ] || exit 0
+"""
+
+_EVENTS = """event=@EVENT@
+case $event in
+@CASES@
+  *) exit 0 ;;
+esac
+"""
+
+_REPOSITORY = r"""nl='
+'
+# The content of a small file, without its last newline, into $text.
+slurp() {
+  text='' line=''
+  [ -r "$1" ] || return 1
+  while IFS= read -r line; do text=$text$line$nl; done <"$1"
+  text=$text$line
+  while :; do
+    case $text in *[[:cntrl:]]) text=${text%?} ;; *) return 0 ;; esac
+  done
+}
+
+# The folder $1 as named from the folder $2, into $text.
+from() {
+  case $1 in /* | [A-Za-z]:*) text=$1 ;; *) text=$2/$1 ;; esac
+}
+
+# The folder of gitmem's own files in this repository, into $state; fails where there is none.
+repository() {
+  CDPATH='' cd -P -- "@FOLDER@" >/dev/null || return 1
+  folder=$PWD
+  git=${GIT_DIR-}
+  while [ -z "$git" ]; do
+    if [ -f "$folder/.git" ] || [ -d "$folder/.git/objects" ]; then
+      git=$folder/.git
+    elif [ -d "$folder/objects" ] && [ -d "$folder/refs" ] && [ -f "$folder/HEAD" ]; then
+      git=$folder
+    elif [ -z "$folder" ]; then
+      return 1
+    fi
+    [ -n "$git" ] || folder=${folder%/*}
+  done
+  from "$git" "$PWD"
+  git=$text
+  if [ -f "$git" ]; then # a linked worktree, or a submodule
+    slurp "$git"
+    from "${text#gitdir: }" "${git%/*}"
+    git=$text
+  fi
+  common=$git
+  if slurp "$git/commondir"; then
+    from "$text" "$git"
+    common=$text
+  fi
+  if [ -n "${GIT_COMMON_DIR-}" ]; then
+    from "$GIT_COMMON_DIR" "$PWD"
+    common=$text
+  fi
+  state=$common/gitmem
+  [ -d "$state" ]
+}
+"""
+
+_WANTED = r"""# Whether $1 can be the name of a session, and of its files.
+is_name() {
+  case $1 in '' | .* | *[!A-Za-z0-9._-]*) return 1 ;; esac
+}
+
+# Whether a session has something to read. The end of a turn waits for what may interrupt alone.
+is_flagged() {
+  case $kind in
+    stop) [ -s "$state/flags/$1" ] ;;
+    *) [ -e "$state/flags/$1" ] ;;
+  esac
+}
+"""
+
+# Where the environment has no id, the sessions that hooks started in this worktree are in a file; and once a turn
+# any flag is reason enough, for a session that has moved on to another worktree.
+_ASKED = r"""# Whether somebody has written to the session $1; and note that it is at work where $2 says that it is this one.
+look() {
+  is_name "$1" || return 1
+  [ -z "$2" ] || true >"$state/beats/$1"
+  is_flagged "$1"
+}
+
+# Whether somebody has written to this session.
+is_asked() {
+  asked=1
+  look "@OURS@" sure && asked=0
+  if is_name "@THEIRS@"; then
+    look "@THEIRS@" sure && asked=0
+  else
+    here=$state/here/@CLIENT@ sure=sure
+    [ "$git" = "$common" ] || here=$here-${git##*/}
+    slurp "$here"
+    case $text in *"$nl"*) sure='' ;; esac
+    text=$text$nl
+    while [ -n "$text" ]; do
+      look "${text%%"$nl"*}" "$sure" && asked=0
+      text=${text#*"$nl"}
+    done
+    if [ "$kind" != tool ]; then
+      for file in "$state"/flags/*; do is_flagged "${file##*/}" && asked=0; done
+    fi
+  fi
+  [ "$kind" = tool ] && [ -e "$state/hook-stuck" ] && return 1
+  return "$asked"
+}
+"""
+
+_SPOOLS = r"""# Whether an agent in a sandbox has left something that this process may commit. Once a turn where that failed.
+is_waiting() {
+  [ "$kind" = tool ] && [ -e "$state/hook-stuck" ] && return 1
+  for file in "$state"/spool/*-wait.spool; do [ -e "$file" ] && return 0; done
+  if [ -r "$state/spools" ]; then
+    while IFS= read -r folder; do
+      for file in "$folder"/*-wait.spool; do [ -e "$file" ] && return 0; done
+    done <"$state/spools"
+  fi
+  return 1
+}
+"""
+
+_NO_PROMPT = r"""keep_prompt() { :; }
+"""
+
+_PROMPT_BY_VARIABLE = r"""# Keep what the user has said, for the line by which others know this session; for this user's eyes alone.
+keep_prompt() {
+  is_name "@THEIRS@" || return 1
+  [ -d "$state/prompts" ] || mkdir "$state/prompts" || return 1
+  input=$state/prompts/@THEIRS@
+  (umask 077 && exec cat >"$input") || input=''
+}
+"""
+
+_PROMPT_BY_KEY = r"""# Keep what the user has said, for the line by which others know this session; for this user's eyes alone.
+keep_prompt() {
+  [ -d "$state/prompts" ] || mkdir "$state/prompts" || return 1
+  input=$state/prompts/.$$
+  if (umask 077 && exec cat >"$input"); then
+    name=$(dd if="$input" bs=512 count=1)
+    case $name in
+      *'"@KEY@":'*) name=${name#*'"@KEY@":'} name=${name#*\"} name=${name%%\"*} ;;
+      *) name='' ;;
+    esac
+    is_name "$name" && mv -f "$input" "$state/prompts/$name" && input=$state/prompts/$name
+  else
+    input=''
+  fi
+}
+"""
+
+_RUN = r"""input='' go=''
+{
+  if repository; then
+    case $kind in
+      start | end) go=1 ;;
+      wake) [ "${CLAUDE_CODE_SESSION_ATTENDED-}" = 0 ] || go=1 ;; # `claude -p` would wait half a minute for it
+      *)
+        [ "$kind" = prompt ] && keep_prompt
+        case $kind in @READS@) is_asked && go=1 ;; esac
+        [ -n "$go" ] || { is_waiting && go=1; }
+        ;;
+    esac
+  fi
+} 2>/dev/null
+
+ask() {
+  if [ -n "$input" ]; then "$1" hook @CLIENT@ "$event" <"$input"; else "$1" hook @CLIENT@ "$event"; fi
+}
+
+if [ -n "$go" ]; then
+  slurp "$state/program" 2>/dev/null
+  [ -x "$text" ] || text=gitmem
+  if [ "$kind" = wake ]; then ask "$text"; else ask "$text" 2>/dev/null; fi
+  case $? in
+    2) [ "$kind" = wake ] && status=2 ;;
+    126 | 127) [ "$text" = gitmem ] || ask gitmem 2>/dev/null ;; # its Python is gone
+  esac
+fi
+case $input in */.[0-9]*) rm -f "$input" 2>/dev/null ;; esac
+exit "$status"
+"""

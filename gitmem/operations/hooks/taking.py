@@ -1,0 +1,169 @@
+"""Taking our entries out of a settings file: byte for byte where nobody has changed it since, else ours alone."""
+
+from __future__ import annotations
+
+import re
+from itertools import combinations
+
+from . import settings
+from .json_text import BOM, BrokenError, Node
+from .settings import HOOKS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from .settings import Entry
+
+_COMMENT = re.compile(r"//[^\r\n]*|/\*.*?\*/", re.DOTALL)
+_SPACE = " \t\r\n"
+
+
+def without(
+    text: str,
+    *,
+    groups: bool,
+    comments: bool = False,
+    may_go: Callable[[str], bool] = lambda name: True,
+    extra: Sequence[str] = (),
+) -> str:
+    """A text without our entries.
+
+    Args:
+        may_go: Whether a container (`hooks`, `hooks.EVENT`, a name of `extra`) goes too, once nothing is in it.
+        extra: Members of the root that go with the hooks, where nothing else is there.
+    """
+    root, hooks = settings.read(text, comments=comments)
+    if hooks is None:
+        return text
+    cuts: list[tuple[int, int]] = []
+    emptied = []
+    for index, (name, event) in enumerate(zip(hooks.names(), hooks.items, strict=True)):
+        if event.kind != "array":
+            continue
+        gone = _gone(event, groups, cuts)
+        if gone and len(gone) == len(event.items) and may_go(f"{HOOKS}.{name}"):
+            emptied.append(index)
+        else:
+            cuts += _cuts(event, gone)
+    if emptied and len(emptied) == len(hooks.items) and may_go(HOOKS):
+        names = root.names()
+        last = len(names) - 1 - names[::-1].index(HOOKS)
+        also = {last} | {index for index, name in enumerate(names) if name in extra and may_go(name)}
+        cuts += _cuts(root, sorted(also if len(also) == len(names) else {last}))
+    else:
+        cuts += _cuts(hooks, emptied)
+    return _cut(text, cuts)
+
+
+def _gone(event: Node, groups: bool, cuts: list[tuple[int, int]]) -> list[int]:
+    """The items of an event that are ours alone; what is ours in others' groups is added to `cuts`."""
+    every: dict[int, list[int]] = {}
+    ours: dict[int, list[int]] = {}
+    for group, handler, command in settings.handlers(event, groups=groups):
+        every.setdefault(group, []).append(handler)
+        if settings.is_ours(command):
+            ours.setdefault(group, []).append(handler)
+    for group, mine in ours.items():
+        inner = event.items[group].get(HOOKS)
+        if len(mine) < len(every[group]) and inner is not None:
+            cuts += _cuts(inner, mine)
+    return [group for group, mine in ours.items() if len(mine) == len(every[group])]
+
+
+def _cuts(node: Node, gone: Sequence[int]) -> list[tuple[int, int]]:
+    """The spans to cut, so that these items go with their commas and nobody's comment goes with them."""
+    cuts: list[tuple[int, int]] = []
+    text, taken = node.text, set(gone)
+    firsts = [index for index in gone if index - 1 not in taken]
+    for first in firsts:
+        last = first
+        while last + 1 in taken:
+            last += 1
+        start, end = node.whole(first)[0], node.items[last].end
+        if first:
+            comma = _comma(text, node.items[first - 1].end)
+            before = start
+            while before > comma + 1 and text[before - 1] in _SPACE:
+                before -= 1
+            if text[comma + 1 : before].strip(_SPACE):  # a comment: what follows it keeps its own line
+                before = start
+            cuts += [(comma, comma + 1), (before, end)]
+        elif last + 1 < len(node.items):
+            after = _comma(text, end) + 1
+            while text[after] in _SPACE:
+                after += 1
+            cuts += [(start, end), (_comma(text, end), after)]
+        else:
+            cuts += _cut_all(node, start, end)
+    return cuts
+
+
+def _cut_all(node: Node, start: int, end: int) -> list[tuple[int, int]]:
+    text = node.text
+    if not text[node.start + 1 : start].strip(_SPACE) and not text[end : node.end - 1].strip(_SPACE + ","):
+        return [(node.start + 1, node.end - 1)]
+    rest = _COMMENT.sub(lambda found: " " * len(found[0]), text[end : node.end - 1])
+    comma = rest.find(",")
+    return [(start, end), *([(end + comma, end + comma + 1)] if comma >= 0 else [])]
+
+
+def _comma(text: str, at: int) -> int:
+    """The comma behind an item, past white space and comments."""
+    while text[at] != ",":
+        comment = _COMMENT.match(text, at)
+        at = comment.end() if comment else at + 1
+    return at
+
+
+def _cut(text: str, cuts: Sequence[tuple[int, int]]) -> str:
+    parts, at = [], 0
+    for start, end in sorted(cuts):
+        parts.append(text[at:start])
+        at = max(at, end)
+    return "".join([*parts, text[at:]])
+
+
+def original(
+    text: str,
+    entries: Sequence[Entry],
+    *,
+    groups: bool,
+    comments: bool = False,
+    extra: Sequence[tuple[str, object]] = (),
+) -> str | None:
+    """What a text was before our entries, where nothing else says so; None for no file.
+
+    It is found by trying: what becomes this very text when our entries are put in was it, as far as anybody
+    can know. Otherwise ours go, and what is then empty.
+    """
+
+    def becomes(before: str) -> bool:
+        try:
+            return settings.put(before, entries, comments=comments, extra=extra).text == text
+        except (BrokenError, settings.OddError):
+            return False
+
+    if becomes(""):
+        return None
+    added = [key for key, _ in extra]
+    bare = without(text, groups=groups, comments=comments)
+    names = list(dict.fromkeys(f"{HOOKS}.{entry.event}" for entry in entries))
+    for with_extra in ([], added):
+        for count in range(len(names) + 1):
+            for stay in combinations((HOOKS, *names), count):
+                go = {HOOKS, *names, *added}.difference(stay)
+                found = without(
+                    text, groups=groups, comments=comments, may_go=go.__contains__, extra=with_extra
+                )
+                if becomes(found):
+                    return found
+    return bare
+
+
+def is_bare(text: str, *, comments: bool, extra: Sequence[tuple[str, object]]) -> bool:
+    """Whether nothing is left of a file but what `put` would begin a new one with."""
+    if not text.strip().strip(BOM):
+        return True
+    root, _ = settings.read(text, comments=comments)
+    return set(root.names()) <= {key for key, _ in extra}

@@ -1,0 +1,69 @@
+"""What went wrong in a hook. A hook says nothing to the agent, so it leaves a note for whoever looks after it.
+
+`<state>/hook-error` is the last trouble, one line. `<state>/hook-stuck` is there while a hook could not do what
+it was started for: the script then asks again only once a turn, so that no tool call waits for it in vain.
+"""
+
+from __future__ import annotations
+
+import os
+
+from ...log.lines import format_at
+from ..harmless import harmless
+
+ERROR, STUCK = "hook-error", "hook-stuck"
+SENTENCE_MAX = 500
+
+
+def note(state: str, now: int, hook: str, sentence: str) -> None:
+    """Keep a trouble; the one before it is gone. Never an error.
+
+    Args:
+        state: The folder of gitmem's own files.
+        now: Microseconds since the epoch.
+        hook: The client and its event.
+        sentence: What went wrong.
+    """
+    text = f"{format_at(now)} {hook}: {' '.join(sentence.split())}"
+    _write(os.path.join(state, ERROR), harmless(text)[:SENTENCE_MAX] + "\n")
+
+
+def read(state: str) -> str | None:
+    """The last trouble with its time, or None where there was none."""
+    try:
+        with open(os.path.join(state, ERROR), "rb") as file:
+            return harmless(file.read(SENTENCE_MAX * 4).decode("utf-8", "replace").strip()) or None
+    except OSError:
+        return None
+
+
+def clear(state: str) -> None:
+    """Forget it."""
+    _remove(os.path.join(state, ERROR))
+
+
+def stick(state: str) -> None:
+    """Have the script ask only once a turn."""
+    _write(os.path.join(state, STUCK), "")
+
+
+def go_on(state: str) -> None:
+    """Have the script ask at every tool call again."""
+    _remove(os.path.join(state, STUCK))
+
+
+def _write(path: str, text: str) -> None:
+    temporary = f"{path}.{os.getpid()}.tmp"
+    try:
+        with open(temporary, "wb") as file:
+            file.write(text.encode("utf-8", "backslashreplace"))
+        os.replace(temporary, path)
+    except OSError:
+        _remove(temporary)
+
+
+def _remove(path: str) -> None:
+    try:
+        os.unlink(path)
+    except OSError:
+        return

@@ -1,0 +1,234 @@
+"""A client's session begins and ends: one of ours with it, that knows who it is, what it knew and what waits."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from gitmem.operations.hooks import events
+
+from ...agents import said
+from ..conftest import Run
+from .conftest import Hook, Start
+
+STARTS = [(client, event) for client in events.EVENTS for event in events.names(client, events.START)]
+
+
+@pytest.mark.parametrize(("client", "event"), STARTS)
+def test_a_start_registers_the_session_once_and_says_who_it_is(
+    hook: Hook, run: Run, client: str, event: str
+) -> None:
+    """The client, its session id, a name of ours; what starts again under the same id is the same session."""
+    text = hook.reads(client, event)
+    again = hook.reads(client, event)
+
+    (ours,) = hook.sessions()
+    (row,) = run("roster", "--json").json["sessions"]
+    assert (row["session_id"], row["client"]) == (ours, client)
+    assert text.startswith(f"You are {row['display_name']} ({ours}) to the other agents in this repository.")
+    assert "\n" not in text
+    assert again == text
+    assert (hook.state / "here" / client).read_text() == f"{ours}\n"
+
+
+def test_the_agent_is_told_its_session_where_its_commands_would_not_know_it(
+    hook: Hook, tmp_path: Path
+) -> None:
+    """By its harness's variable, by a file of the client, by its JSON; else in words."""
+    exports = " Call it as `GITMEM_SESSION=sess-"
+    env_file = tmp_path / "env"
+
+    assert exports not in hook.reads("codex", "SessionStart", "c-1")
+    assert exports in hook.reads("codex", "SessionStart", "c-2", env={"CLAUDE_CODE_SESSION_ID": "outer"})
+    assert exports in hook.reads("gemini", "SessionStart", "g-1")
+    assert exports in hook.reads("copilot", "sessionStart", "p-1", env={"GITMEM_SESSION": "sess-outer"})
+    told = hook.reads("claude-code", "SessionStart", "cc-1", env={"CLAUDE_ENV_FILE": str(env_file)})
+    assert exports not in told
+    name, _, value = env_file.read_text().partition("=")
+    assert name == "export GITMEM_SESSION" and value.strip() in hook.sessions()
+    env_file.write_text("export OTHER=1")
+    hook("claude-code", "SessionStart", "cc-1", env={"CLAUDE_ENV_FILE": str(env_file)}, source="compact")
+    hook("claude-code", "SessionStart", "cc-1", env={"CLAUDE_ENV_FILE": str(env_file)}, source="compact")
+    assert env_file.read_text() == f"export OTHER=1\nexport GITMEM_SESSION={value}"
+    assert hook("cursor", "sessionStart", "u-1").json["env"]["GITMEM_SESSION"] in hook.sessions()
+
+
+@pytest.mark.parametrize("path", ["relative", "/proc/nothing/here", ""])
+def test_an_env_file_that_cannot_be_written_costs_nothing_else(hook: Hook, path: str) -> None:
+    text = hook.reads("claude-code", "SessionStart", env={"CLAUDE_ENV_FILE": path})
+
+    assert text.startswith("You are ") and not (hook.repo / "relative").exists()
+
+
+def test_what_waits_comes_with_the_start(hook: Hook, run: Run, start: Start) -> None:
+    """Mail for the identity that the agent has, and broadcasts; not once more when it starts again."""
+    first = {"GITMEM_AGENT_IDENTITY": "test:worker:curie"}
+    run("session", "end", session=start("Curie"))
+    run("signal", "The parser drops tabs", "--to", "test:worker:curie", session=start("Planck"))
+
+    text = hook.reads("codex", "SessionStart", env=first)
+    again = hook.reads("codex", "SessionStart", env=first, source="resume")
+
+    head, _, news = text.partition("\n\n")
+    assert "(test:worker:curie)" in head
+    assert (
+        news.startswith("gitmem signal:received: 1 signal from a peer.") and "| The parser drops tabs" in news
+    )
+    assert "drops tabs" not in again
+
+
+def test_an_identity_that_breaks_the_rules_costs_the_identity_alone(hook: Hook, run: Run) -> None:
+    ours = hook.start("codex", env={"GITMEM_AGENT_IDENTITY": "not an identity"})
+
+    (row,) = run("roster", "--json").json["sessions"]
+    assert (row["session_id"], row["agent_identity"]) == (ours, None)
+    assert "identity" in hook.error()
+
+
+@pytest.mark.parametrize(
+    ("branch", "wu"), [("lane/wu-12-retry-3", "WU-12"), ("WU-7", "WU-7"), ("fix/utf-8", None), ("main", None)]
+)
+def test_the_work_unit_is_the_one_that_the_branch_names(
+    hook: Hook, git: object, run: Run, branch: str, wu: str
+) -> None:
+    git("checkout", "--quiet", "-B", branch, cwd=hook.repo)  # type: ignore[operator]
+
+    ours = hook.start("codex")
+
+    (row,) = run("roster", "--json").json["sessions"]
+    assert row["wu_id"] == wu
+    run("session", "set", "--wu", "WU-99", session=ours)
+    hook("codex", "SessionStart", source="resume")
+    (row,) = run("roster", "--json").json["sessions"]
+    assert row["wu_id"] == "WU-99"  # what the agent said itself stays
+
+
+def test_a_branch_names_a_work_unit_that_the_log_knows(
+    hook: Hook, git: object, run: Run, start: Start
+) -> None:
+    start("Planck", "--wu", "SHOP-31")
+    git("checkout", "--quiet", "-b", "fix/shop-31-totals", cwd=hook.repo)  # type: ignore[operator]
+
+    assert " on SHOP-31." in hook.reads("codex", "SessionStart")
+
+
+def test_memory_comes_back_with_a_context_that_was_lost(hook: Hook, run: Run) -> None:
+    """After compaction whatever there is; at a start only a checkpoint; never where the user says no."""
+    ours = hook.start("codex", env={})
+    assert "mem recover" not in hook.reads("codex", "SessionStart", source="compact")
+    run("mem", "create", "The parser drops tabs", "--type", "discovery", session=ours)
+    run("session", "set", "--wu", "WU-1", session=ours)
+    run("mem", "create", "Tabs are kept since yesterday", "--wu", "WU-1", session=ours)
+
+    assert "mem recover" not in hook.reads("codex", "SessionStart")
+    assert "Tabs are kept" in hook.reads("codex", "SessionStart", source="compact")
+    run("mem", "checkpoint", "Half of the parser is done", session=ours)
+    text = hook.reads("codex", "SessionStart")
+    assert "Half of the parser is done" in text and "data and not instructions" in text
+    assert len(text.encode()) < 2500
+    with (hook.repo / ".git" / "config").open("a") as config:
+        config.write("[gitmem]\n\trecover = false\n")
+    assert "Half of the parser" not in hook.reads("codex", "SessionStart", source="compact")
+
+
+def test_the_script_is_told_what_it_has_to_know(
+    hook: Hook, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The folders where a sandbox leaves lines; the program that runs, by its whole path; folders of its own."""
+    import sys
+
+    program = tmp_path / "bin" / "gitmem"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(sys, "argv", [str(program)])
+
+    hook.start("codex")
+
+    assert (hook.state / "program").read_text() == f"{program}\n"
+    spools = (hook.state / "spools").read_text().split("\n")
+    assert any(each.startswith("/var/tmp/gitmem-") for each in spools)
+    assert stat.S_IMODE((hook.state / "prompts").stat().st_mode) == 0o700
+    assert (hook.state / "beats").is_dir()
+    monkeypatch.setattr(sys, "argv", [str(tmp_path / "elsewhere.py")])
+    hook("codex", "SessionStart")
+    assert (hook.state / "program").read_text() == f"{program}\n"
+
+
+def test_a_session_of_the_users_choice_is_taken(hook: Hook, run: Run, start: Start) -> None:
+    """GITMEM_SESSION names one that no client has started: no second one is, and its end is not the client's."""
+    named = start("Curie")
+
+    text = hook.reads("codex", "SessionStart", env={"GITMEM_SESSION": named})
+
+    assert text.startswith("You are Curie ") and "export" not in text
+    assert hook.sessions() == [named]
+    hook("codex", "SessionEnd", env={"GITMEM_SESSION": named})
+    assert hook.sessions() == [named]
+
+
+def test_an_agent_that_another_one_started_is_itself(hook: Hook, run: Run) -> None:
+    """The session of the parent is in its environment: it gets one of its own, and is told to use it."""
+    parent = hook.start("claude-code", "parent-1")
+
+    text = hook.reads("codex", "SessionStart", "child-1", env={"GITMEM_SESSION": parent})
+
+    (child,) = set(hook.sessions()) - {parent}
+    assert text.endswith(f"Call it as `GITMEM_SESSION={child} gitmem …`.")
+
+
+def test_the_end_ends_it_and_leaves_nothing_behind(hook: Hook, run: Run) -> None:
+    for client in ("claude-code", "codex", "gemini"):
+        ours = hook.start(client, f"{client}-1")
+        (hook.state / "prompts" / f"{client}-1").write_text("{}")
+        assert hook(client, "SessionEnd", f"{client}-1", reason="other").out == ""
+
+        assert hook.sessions() == []
+        assert (hook.state / "here" / client).read_text() == ""
+        assert list((hook.state / "prompts").iterdir()) == []
+        assert run("session", "list", "--all", "--json").json["sessions"][0]["session_id"] == ours
+        assert hook(client, "SessionEnd", f"{client}-1").out == ""  # twice, or never begun
+
+
+def test_no_log_is_begun_where_there_is_none(
+    run: Run, repo: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    """Hooks of the user run in every repository that is opened: those without gitmem stay as they are."""
+    hook = Hook(repo, monkeypatch, capfdbinary)
+
+    for client, kinds in events.EVENTS.items():
+        for event in kinds:
+            assert hook(client, event).out == ""
+
+    assert not hook.state.exists()
+    assert os.listdir(repo / ".git" / "refs") == ["heads", "tags"] or "gitmem" not in os.listdir(
+        repo / ".git" / "refs"
+    )
+
+
+def test_clines_environment_is_another_runs(
+    hook: Hook, run: Run, start: Start, tmp_path: Path, git: object
+) -> None:
+    """Its hooks may run in the environment and folder of its first run: only what the JSON says counts."""
+    other = start("Planck")
+
+    hook(
+        "cline", "TaskStart", "conv_1", cwd=tmp_path, workspaceRoots=[str(hook.repo)],
+        env={"GITMEM_SESSION": other, "GITMEM_AGENT_IDENTITY": "test:worker:planck"},
+    )  # fmt: skip
+
+    (ours,) = set(hook.sessions()) - {other}
+    (row,) = [row for row in run("roster", "--json").json["sessions"] if row["session_id"] == ours]
+    assert (row["agent_identity"], row["client"]) == (None, "cline")
+
+
+def test_inputs_are_those_of_the_clients() -> None:
+    """The field that names the session, for each client, as its hooks get it."""
+    assert json.loads(json.dumps(said("claude-code", "Stop", "x", Path("/"))))["session_id"] == "x"
+    assert said("cline", "PostToolUse", "x", Path("/"))["taskId"] == "x"
+    assert said("copilot", "postToolUse", "x", Path("/"))["sessionId"] == "x"
+    assert said("cursor", "stop", "x", Path("/"))["conversation_id"] == "x"

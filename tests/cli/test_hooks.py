@@ -1,0 +1,184 @@
+"""`gitmem hooks`: what a person or an agent is told, and a try of the real scripts."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cli.commands import hooks as command
+
+from .conftest import Run
+
+PROGRAM = f'#!/bin/sh\nexec {sys.executable} -m cli "$@"\n'
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home folder, a gitmem that can be run, and no client on the PATH."""
+    folder = tmp_path / "home"
+    folder.mkdir()
+    monkeypatch.setenv("HOME", str(folder))
+    monkeypatch.delenv("XDG_CONFIG_HOME")
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    for name in ("git", "sh", "cat", "dd", "mv", "rm", "mkdir"):
+        found = subprocess.run(["sh", "-c", f"command -v {name}"], capture_output=True, text=True, check=True)
+        (tools / name).symlink_to(os.path.realpath(found.stdout.strip()))
+    program = tools / "gitmem"
+    program.write_text(PROGRAM)
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tools))
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).resolve().parents[2]))
+    monkeypatch.setattr(command, "program", lambda: str(program))
+    return folder
+
+
+def test_it_is_installed_tried_and_taken_out(run: Run, home: Path, repo: Path) -> None:
+    """All that push, in one go; the try runs each as its client would."""
+    names = ["claude-code", "codex", "gemini", "cursor", "opencode", "cline", "copilot"]
+    wanted = [part for name in names for part in ("--client", name)]
+
+    assert run("hooks", "install", *wanted).status == 0
+    tried = run("hooks", "test", "--json")
+
+    assert tried.status == 0, tried
+    assert [(each["client"], each["works"], each["said"]) for each in tried.json["trials"]] == [
+        (name, True, "") for name in names
+    ]
+    assert run("hooks", "uninstall").status == 0
+    assert [path.name for path in repo.iterdir() if path.name != ".git"] == ["README"]
+    assert list(home.iterdir()) == []
+
+
+def test_a_try_of_what_does_not_work_says_no(run: Run, home: Path, repo: Path) -> None:
+    """Exit status 1, and why."""
+    run("hooks", "install", "--client", "codex")
+    script = repo / ".codex" / "hooks" / "signal-received.sh"
+    script.write_text("\n".join([*script.read_text().splitlines()[:2], "exit 0", ""]))
+
+    tried = run("hooks", "test")
+
+    assert tried.status == 1
+    assert "Codex CLI (project): FAILED · The signal did not come out" in tried.out
+
+
+def test_nothing_to_try_is_said(run: Run, home: Path) -> None:
+    """It is a question that was asked wrongly."""
+    assert run("hooks", "test").status == 2
+
+
+def test_install_says_what_it_found_and_what_to_do(run: Run, home: Path, repo: Path) -> None:
+    """Which client and why, what was written, that it wants to be committed, and what comes next."""
+    (repo / ".claude").mkdir()
+    (home / ".codex").mkdir()
+
+    said = run("hooks", "install")
+
+    assert said.status == 0
+    assert "Claude Code (.claude is in the project): installed for this project" in said.out
+    assert f"Codex CLI ({home}/.codex exists): installed" in said.out
+    assert f"wrote {repo}/.claude/hooks/signal-received.sh" in said.out
+    assert "/hooks" in said.out and "writable_roots" in said.out
+    assert "Commit these files" in said.out
+    assert "next: gitmem hooks test" in said.out
+
+
+@pytest.mark.parametrize(
+    ("client", "said"), [("windsurf", "gitmem watch"), ("aider", "gitmem watch --write")]
+)
+def test_a_client_without_hooks_is_sent_to_watch(client: str, said: str, run: Run, home: Path) -> None:
+    """It is said plainly, and it is the next command."""
+    answer = run("hooks", "install", "--client", client)
+
+    assert answer.status == 0
+    assert said in answer.out
+    assert "next: gitmem watch" in answer.out
+
+
+def test_broken_settings_are_a_sentence_with_a_place(run: Run, home: Path, repo: Path) -> None:
+    """File, line, column; exit status 2; the file as it was."""
+    (repo / ".claude").mkdir()
+    settings = repo / ".claude" / "settings.json"
+    settings.write_text('{\n  "a": 1\n  "b": 2\n}\n')
+
+    said = run("hooks", "install", "--json")
+
+    assert said.status == 2
+    assert said.json["error"]["code"] == "broken-settings"
+    assert f"{settings}, line 3, column 3" in said.err
+    assert settings.read_text() == '{\n  "a": 1\n  "b": 2\n}\n'
+    assert os.listdir(repo / ".claude") == ["settings.json"]
+
+
+def test_status_says_what_is_where(run: Run, home: Path, repo: Path) -> None:
+    """In JSON for programs, and with what a user has to do for Codex."""
+    run("hooks", "install", "--client", "codex", "--scope", "user")
+
+    said = run("hooks", "status", "--json").json
+    text = run("hooks", "status").out
+
+    (codex,) = said["clients"]
+    assert [(each["scope"], each["state"], each["trust"]) for each in codex["scopes"]] == [
+        ("user", "installed", "untrusted")
+    ]
+    assert "Codex CLI: installed · user scope · NOT yet trusted" in text
+    assert not (repo / ".codex").exists()
+
+
+def test_codex_folder_that_was_moved_is_heeded(run: Run, home: Path, tmp_path: Path) -> None:
+    """CODEX_HOME."""
+    run("hooks", "install", "--client", "codex", "--scope", "user", CODEX_HOME=str(tmp_path / "elsewhere"))
+
+    assert json.loads((tmp_path / "elsewhere" / "hooks.json").read_text())["hooks"]["Stop"]
+    assert list(home.iterdir()) == []
+
+
+def test_the_gate_in_front_of_a_push(run: Run, home: Path, repo: Path) -> None:
+    """By itself, without any client; the real gate lets a push pass that no work unit speaks against."""
+    said = run("hooks", "install", "--git", "pre-push")
+
+    hook = repo / ".git" / "hooks" / "pre-push"
+    assert said.status == 0 and str(hook) in said.out
+    done = subprocess.run([hook], cwd=repo, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "git pre-push: installed" in run("hooks", "status").out
+    assert run("hooks", "uninstall", "--git", "pre-push").status == 0
+    assert not hook.exists()
+    assert run("hooks", "install", "--git", "pre-commit").status == 2
+
+
+def test_clients_and_the_gate_in_one_go_are_one_answer(run: Run, home: Path, repo: Path) -> None:
+    """One line of JSON; and an uninstall of the clients says that the gate is still there."""
+    said = run("hooks", "install", "--client", "codex", "--git", "pre-push", "--json").json
+
+    assert [each["state"] for each in said["clients"]] == ["installed"]
+    assert said["git"]["state"] == "installed"
+    left = run("hooks", "uninstall", "--json").json
+    assert left["git"] is None and left["next"][0] == "gitmem hooks uninstall --git pre-push"
+    assert (repo / ".git" / "hooks" / "pre-push").exists()
+
+
+def test_hooks_of_all_repositories_are_left_alone(run: Run, home: Path, repo: Path) -> None:
+    """The line for them is said."""
+    subprocess.run(["git", "config", "core.hooksPath", str(home / "hooks")], cwd=repo, check=True)
+
+    said = run("hooks", "install", "--git", "pre-push")
+
+    assert said.status == 2
+    assert "gitmem gate --pre-push" in said.err
+    assert not (home / "hooks").exists()
+
+
+def test_doctor_looks_at_the_hooks(run: Run, home: Path, repo: Path) -> None:
+    """A script that is gone is a problem, with the command that mends it."""
+    run("hooks", "install", "--client", "claude-code")
+    (repo / ".claude" / "hooks" / "signal-received.sh").unlink()
+
+    found = {each["code"]: each for each in run("doctor", "--json").json["findings"]}
+
+    assert found["hooks-incomplete"]["command"] == "gitmem hooks install --client claude-code --scope project"
