@@ -1,0 +1,115 @@
+"""`gitmem gate`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from gitmem.errors import UsageError
+
+from ..options import AllowSecret, Initiative, Wu
+from ..render import gate as render
+from ..render import show
+from ..render.out import onward
+from ..surroundings import Surroundings
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gitmem.operations.caller import Caller
+    from gitmem.operations.gate import Gate
+
+CLOSED = 1
+ACTING = ("gitmem inbox", "gitmem reply")
+
+
+def gate(
+    at: Surroundings,
+    wu: Wu = None,
+    initiative: Initiative = None,
+    allow_unread_signals: Annotated[
+        bool, typer.Option("--allow-unread-signals", help="Go past them; needs --reason, and is recorded.")
+    ] = False,
+    reason: Annotated[str | None, typer.Option("--reason", metavar="TEXT", help="Why they may wait.")] = None,
+    pre_push: Annotated[
+        bool,
+        typer.Option("--pre-push", help="For git's hook: the work unit of the branch, or of `gitmem.wu`."),
+    ] = False,
+    allow_secret: AllowSecret = False,
+) -> int:
+    """Exit 1 while signals to you on a work unit are unread, or wait for your AGREE or REJECT."""
+    from gitmem.operations import gate as operation
+
+    if allow_unread_signals != (reason is not None):
+        raise UsageError(
+            "--allow-unread-signals and --reason go together; nothing was written.",
+            hint="The reason stands in the log for everybody.",
+            code="no-reason",
+        )
+    if pre_push:
+        if wu or initiative or reason is not None:
+            raise UsageError(
+                "--pre-push takes the work unit from the branch, and nothing else.", code="usage"
+            )
+        return _before_push(at, allow_secret)
+    found = operation.look(
+        at.store(), at.caller(), wu=wu, initiative=initiative, reason=reason, allow_secret=allow_secret
+    )
+    _say(at, found)
+    return 0 if found.open else CLOSED
+
+
+def _before_push(at: Surroundings, allow_secret: bool) -> int:
+    """The same for git's hook, where nobody can give options: silent where nothing stands in the way."""
+    from gitmem.operations import gate as operation
+    from gitmem.operations import work_units
+
+    store = at.store()
+    status = 0
+    for wu in work_units.of_checkout(store, store.settings().get("gitmem.wu")):
+        callers = _callers(at)
+        for caller in callers:
+            found = operation.look(store, caller, wu=wu, reason=at.gate_reason, allow_secret=allow_secret)
+            if not found.open:
+                found.next = [*found.next[:2], "GITMEM_GATE_REASON='why they may wait' git push"]
+                status = CLOSED
+            if found.passed or not found.open:
+                _say(at, found, ["--as", caller.reader] if len(callers) > 1 else [])
+    return status
+
+
+def _say(at: Surroundings, found: Gate, who: Sequence[str] = ()) -> None:
+    """Answer, with commands that act as the one who is asked.
+
+    Args:
+        who: Options that say so, where the surroundings don't.
+    """
+    from gitmem.operations.quoting import command
+
+    def acting(commands: Sequence[str]) -> list[str]:
+        words = f" {command(*who)}" if who else ""
+        return [each + words if each.startswith(ACTING) else each for each in commands]
+
+    for signal in found.signals:
+        listed = signal["commands"]
+        assert isinstance(listed, list)
+        signal["commands"] = onward(acting(listed))
+    found.next = acting(found.next)
+    show.say(at.json, found, render.gate)
+
+
+def _callers(at: Surroundings) -> list[Caller]:
+    """Who pushes; where several sessions are live here and nothing says which of them, all of these."""
+    from gitmem.operations import caller, presence
+
+    store = at.store()
+    try:
+        found = caller.find(store, at.who())
+        return [found] if found else []
+    except UsageError as error:
+        if error.code == "no-person":
+            return []  # nobody here can be written to
+        if error.code != "which-session":
+            raise
+    return [caller.of_session(each, "worktree") for each in presence.live_here(store)]

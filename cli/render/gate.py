@@ -1,0 +1,50 @@
+"""The gate as text."""
+
+from __future__ import annotations
+
+from .out import harmless
+from .text import SEPARATOR, ago, who
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gitmem.operations.gate import Gate
+
+
+def gate(found: Gate) -> list[str]:
+    from gitmem.operations.gate import counted
+
+    reader = harmless(found.reader, keep="")
+    about = harmless(found.about, keep="")
+    if found.open and not found.passed:
+        return [f"gate open: nothing on {about} is unread or unanswered by {reader}"]
+    if found.passed:
+        where = f"commit {found.commit[:12]}" if found.commit else "queued"
+        head = f"gate passed: {counted(found)} on {about} for {reader}{SEPARATOR}{found.audit_id}{SEPARATOR}{where}"
+    else:
+        head = f"gate closed: {counted(found)} on {about} for {reader}"
+    lines = [head]
+    for signal in found.signals:
+        lines += _signal(signal)
+    if found.more:
+        lines.append(f"and {found.more} more")
+    return lines
+
+
+def _signal(signal: Mapping[str, object]) -> list[str]:
+    parts = [
+        str(signal["signal_id"]),
+        str(signal["intent"]),
+        f"from {who(signal['sender_name'], signal['sender_identity'])}",
+        str(signal["wu_id"] or signal["initiative_id"] or ""),
+        ago(str(signal["created_at"])),
+        str(signal["why"]),
+        "needs AGREE or REJECT" if signal["requires_ack"] else "",
+    ]
+    commands = signal["commands"]
+    assert isinstance(commands, list)
+    return [
+        SEPARATOR.join(harmless(part, keep="") for part in parts if part),
+        *(f"  {harmless(each)}" for each in commands),
+    ]
