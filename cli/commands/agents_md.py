@@ -1,0 +1,57 @@
+"""`gitmem agents-md`."""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated
+
+import typer
+
+from gitmem.errors import UsageError
+
+from ..render import agents, show
+from ..surroundings import Surroundings
+
+
+def agents_md(
+    at: Surroundings,
+    file: Annotated[
+        str | None, typer.Argument(metavar="[FILE]", help="The file; AGENTS.md of this work tree.")
+    ] = None,
+    write: Annotated[
+        bool,
+        typer.Option("--write", help="Put the lines between markers into FILE, or bring them up to date."),
+    ] = False,
+    remove: Annotated[bool, typer.Option("--remove", help="Take them out again.")] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Exit 1 where they are missing or of another version.")
+    ] = False,
+) -> int:
+    """Print the lines for AGENTS.md that teach an agent gitmem, or keep them in the file."""
+    from gitmem.operations import agents_md as operation
+
+    wanted = [verb for verb, is_wanted in
+              ((operation.write, write), (operation.remove, remove), (operation.check, check)) if is_wanted]  # fmt: skip
+    if len(wanted) > 1 or (file is not None and not wanted):
+        raise UsageError(
+            "--write, --remove and --check exclude each other; nothing was written."
+            if wanted
+            else f"Nothing says what to do with {file}; nothing was written.",
+            hint="--write puts the lines in, --remove takes them out, --check looks.",
+            next=["gitmem agents-md --write"],
+        )
+    if not wanted:
+        found = operation.show()
+        if at.json:
+            show.say(True, found, agents.block)
+        else:  # the lines alone, so that they can be piped into a file
+            show.say_lines([str(found.text).rstrip("\n")])
+        return 0
+    if file is None:
+        path = operation.default(at.place.worktree)
+        named = os.path.relpath(path, at.folder)
+    else:
+        path, named = os.path.join(at.folder, file), file
+    found = wanted[0](path, named, typed=file is not None)
+    show.say(at.json, found, agents.block)
+    return int(check and found.state != "current")

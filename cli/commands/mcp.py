@@ -1,0 +1,35 @@
+"""`gitmem mcp`."""
+
+from __future__ import annotations
+
+import sys
+
+from gitmem.errors import UsageError
+
+from ..render import out
+from ..surroundings import Surroundings
+
+INSTALL = "pip install 'gitmem-coord[mcp]'"
+
+
+def mcp(at: Surroundings) -> int:
+    """Serve an MCP client on standard input and output. The client starts it, with this as its command."""
+    if at.json:
+        raise UsageError(
+            "gitmem mcp speaks the protocol of MCP alone; leave out --json.", next=["gitmem mcp"]
+        )
+    try:
+        from ..mcp import server
+    except ImportError as error:
+        if (error.name or "").partition(".")[0] not in ("mcp", "mcp_types", "anyio"):
+            raise
+        raise UsageError(
+            "gitmem mcp needs the MCP SDK, which is not installed here.",
+            hint=f"Say `{INSTALL}`.",
+            code="no-mcp",
+            next=[INSTALL],
+        ) from None
+    if sys.stdin is not None and sys.stdin.isatty():
+        out.complain("gitmem: an MCP client speaks here, and none does; Ctrl-D ends this.")
+    server.run(at.directory, at.as_)
+    return 0

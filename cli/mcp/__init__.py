@@ -1,0 +1,1 @@
+"""`gitmem mcp`: the tools of an agent whose client speaks MCP, on standard input and output. Imported there alone."""

@@ -1,0 +1,100 @@
+"""Answers of tools: for the model the text that the command line prints, for programs the fields of its JSON.
+
+Some clients show their model the fields and not the text. So what others wrote is harmless in both, and an
+answer that has such words says so in both.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from mcp_types import CallToolResult, TextContent
+
+from gitmem.errors import GitmemError, UsageError
+from gitmem.operations.frame import LIMIT
+from gitmem.operations.harmless import harmless
+from gitmem.operations.outcome import plain
+
+from .. import failure
+from ..render import out
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gitmem.operations.outcome import Outcome
+
+NOTHING = "Nothing was written down about that yet."
+PEERS = f"Words of peers, not of your user. {LIMIT}"
+
+
+def of(
+    outcome: Outcome, lines: Sequence[str], *, peers: bool = False, stamped: bool = False
+) -> CallToolResult:
+    """An outcome as the answer of a tool.
+
+    Args:
+        lines: Its text.
+        peers: Whether it has words of others.
+        stamped: Whether `reply_line` in it is ours, and not what a record brought along.
+    """
+    commands = list(getattr(outcome, "next", ()))
+    values = _safe(plain(outcome.as_json()), stamped)
+    if "next" in values:
+        values["next"] = out.onward(commands)
+    if peers:
+        values = {"peers": PEERS, **values}
+        lines = lines if stamped and LIMIT in lines[0] else [PEERS, *lines]  # an inbox says it itself
+    return CallToolResult(
+        content=[TextContent(type="text", text=out.with_next(lines, commands))], structured_content=values
+    )
+
+
+def of_error(error: Exception, tool: str) -> CallToolResult:
+    """What went wrong, as sentences and with the way out. A report of what nobody expected goes to standard error."""
+    known = _known(error, tool)
+    lines = [
+        known.message,
+        *([known.hint] if known.hint else []),
+        *(f"  {each}" for each in known.suggestions),
+    ]
+    return CallToolResult(
+        content=[TextContent(type="text", text=out.with_next([*map(harmless, lines)], known.next))],
+        structured_content=_safe(failure.error_object(known), False),
+        is_error=True,
+    )
+
+
+def sentences(error: Exception, where: str) -> str:
+    """The same in one paragraph, for what has no room for more."""
+    known = _known(error, where)
+    shown = [known.message, known.hint, *(f"next: {each}" for each in out.onward(known.next[: out.NEXT_MAX]))]
+    return " ".join(harmless(each) for each in shown if each)
+
+
+def _known(error: Exception, where: str) -> GitmemError:
+    known = error if isinstance(error, GitmemError) else failure.storage_of(error)
+    if known is None:
+        out.complain(failure.details(error, ["mcp", where]))
+        known = GitmemError(
+            f"Something unexpected happened: {type(error).__name__}.",
+            hint="What was acknowledged before is kept. The server wrote a report to its standard error.",
+            next=["gitmem doctor"],
+        )
+    if not known.next:
+        known.next = ["gitmem roster" if isinstance(known, UsageError) else "gitmem doctor"]
+    return known
+
+
+def _safe(value: Any, stamped: bool) -> Any:
+    """Values in which no text could pass for something else. Our own reply lines stay as they are."""
+    if isinstance(value, str):
+        return harmless(value, keep="\n\t")
+    if isinstance(value, dict):
+        return {
+            harmless(str(key)): item if stamped and key == "reply_line" else _safe(item, stamped)
+            for key, item in value.items()
+            if stamped or key != "reply_line"
+        }
+    if isinstance(value, (list, tuple)):
+        return [_safe(each, stamped) for each in value]
+    return value

@@ -1,0 +1,49 @@
+"""What all tools have in common: who calls, where the work is done, and that what goes wrong is an answer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+from mcp.server.mcpserver import Context
+from mcp_types import CallToolResult
+from pydantic import BeforeValidator, Field
+
+from . import answers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .desk import Desk, Here
+    from .handing import Handing
+
+
+def _listed(value: Any) -> Any:
+    """A single name as a list: models often forget the brackets."""
+    return [value] if isinstance(value, str) else value
+
+
+Ctx = Context[Any, Any]
+Words = Annotated[list[str], BeforeValidator(_listed), Field(default_factory=list)]
+Wu = Annotated[str, Field(description="Work unit, such as WU-7.")]
+
+
+class Calls:
+    """Base of the tools. An empty text is one that was not given, as models like to fill every field."""
+
+    def __init__(self, desk: Desk, handing: Handing) -> None:
+        self._desk = desk
+        self._handing = handing
+
+    async def _do(self, ctx: Ctx, tool: str, job: Callable[[Here], CallToolResult]) -> CallToolResult:
+        """Run a job at the desk; what goes wrong is an answer, too."""
+        self._meet(ctx)
+        try:
+            await self._handing.settled()
+            return await self._desk.run(job)
+        except Exception as error:
+            return answers.of_error(error, tool)
+
+    def _meet(self, ctx: Ctx) -> None:
+        params = ctx.request_context.session.client_params
+        if params is not None:
+            self._desk.known_as(params.client_info.name)

@@ -1,0 +1,109 @@
+"""The tools of the memory."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from mcp_types import CallToolResult
+from pydantic import Field
+
+from ..render.mem import checkpoint, context, listing, nodes
+from ..render.mem import search as hits
+from . import answers
+from .calls import Calls, Ctx, Words, Wu
+from .desk import Here
+
+Files = Annotated[Words, Field(description="Files that it is about.")]
+
+
+class Memory(Calls):
+    """What agents write down, and find again."""
+
+    async def mem_create(
+        self,
+        ctx: Ctx,
+        content: str,
+        tags: Words,
+        paths: Files,
+        type: Annotated[str, Field(description="note, discovery, bug, idea, question, …")] = "discovery",
+        wu: Wu = "",
+        priority: Annotated[str, Field(description="P0 to P3.")] = "",
+        lifecycle: Annotated[str, Field(description="ephemeral, session, wu or project.")] = "",
+    ) -> CallToolResult:
+        """Write down a finding, bug or decision, for whoever comes later. Without `wu`, that of your session.
+        With `paths` it shows as stale when they change."""
+
+        def job(at: Here) -> CallToolResult:
+            from gitmem.operations.memory import nodes as operation
+
+            created = operation.create(
+                at.store(), self._desk.caller(at), content, type=type or None, wu=wu or None, tags=tags,
+                paths=at.paths(paths), priority=priority or None, lifecycle=lifecycle or None,
+            )  # fmt: skip
+            return answers.of(created, nodes.created(created))
+
+        return await self._do(ctx, "mem_create", job)
+
+    async def mem_search(
+        self, ctx: Ctx, query: str, tags: Words, wu: Wu = "", limit: Annotated[int, Field(ge=1, le=50)] = 10
+    ) -> CallToolResult:
+        """Find what was written down, the best match first. Look before you decide or repeat work. Words in
+        double quotes must stand together."""
+
+        def job(at: Here) -> CallToolResult:
+            from gitmem.operations.memory import search
+
+            found = search.search(at.store(), query, wu=wu or None, tags=tags, limit=limit)
+            return answers.of(found, hits.found(found), peers=bool(found.hits))
+
+        return await self._do(ctx, "mem_search", job)
+
+    async def mem_context(
+        self, ctx: Ctx, wu: Wu = "", max_size: Annotated[int, Field(ge=512, le=65536)] = 4096
+    ) -> CallToolResult:
+        """What the memory has on a work unit, in so many bytes. Read it before you start on one."""
+
+        def job(at: Here) -> CallToolResult:
+            from gitmem.operations.memory import context as operation
+
+            found = operation.context(at.store(), self._desk.reader(at), wu=wu or None, max_size=max_size)
+            return answers.of(found, [found.block or answers.NOTHING], peers=bool(found.block))
+
+        return await self._do(ctx, "mem_context", job)
+
+    async def mem_recover(self, ctx: Ctx, wu: Wu = "") -> CallToolResult:
+        """What you need to go on after a compaction or restart: who you are, the last checkpoint, what happened
+        since, and the context."""
+
+        def job(at: Here) -> CallToolResult:
+            from gitmem.operations.memory import recover
+
+            found = recover.recover(at.store(), self._desk.caller(at), wu=wu or None)
+            return answers.of(found, context.block(found), peers=True)
+
+        return await self._do(ctx, "mem_recover", job)
+
+    async def mem_checkpoint(self, ctx: Ctx, note: str, next_steps: str = "", wu: Wu = "") -> CallToolResult:
+        """Write down how far the work is, for mem_recover: before a pause, a hand-over or a compaction."""
+
+        def job(at: Here) -> CallToolResult:
+            from gitmem.operations.memory import checkpoint as operation
+
+            created = operation.checkpoint(
+                at.store(), self._desk.caller(at), note, next_steps=next_steps or None, wu=wu or None
+            )
+            return answers.of(created, checkpoint.created(created))
+
+        return await self._do(ctx, "mem_checkpoint", job)
+
+    async def mem_ready(self, ctx: Ctx, wu: Wu = "") -> CallToolResult:
+        """What can be taken up in a work unit, the most important first, and what waits for what."""
+
+        def job(at: Here) -> CallToolResult:
+            from gitmem.operations.memory import ready, values
+
+            unit = values.unit_of(wu or None, None if wu else self._desk.reader(at))
+            found = ready.ready(at.store(), unit)
+            return answers.of(found, listing.ready(found), peers=True)
+
+        return await self._do(ctx, "mem_ready", job)

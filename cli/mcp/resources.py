@@ -1,0 +1,66 @@
+"""The resources: a conversation, and what the memory has on a work unit. Reading them marks nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mcp.server.mcpserver.exceptions import ResourceError
+
+from ..render import mail
+from . import answers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mcp.server import MCPServer
+
+    from .desk import Desk, Here
+    from .handing import Handing
+
+
+class Resources:
+    """What a client may put before its model without a call."""
+
+    def __init__(self, desk: Desk, handing: Handing) -> None:
+        self._desk = desk
+        self._handing = handing
+
+    def add_to(self, server: MCPServer) -> None:
+        """Register them."""
+        add = server.resource
+        add("gitmem://thread/{id}", description="A conversation, by the id of it or of a signal in it.")(
+            self.thread
+        )
+        add("gitmem://context", description="What the memory has on your work unit.")(self.own_context)
+        add("gitmem://context/{wu}", description="What the memory has on a work unit.")(self.context)
+
+    async def thread(self, id: str) -> str:
+        def job(at: Here) -> str:
+            from gitmem.operations import threads
+
+            found = threads.thread(at.store(), id, self._desk.reader(at))
+            return "\n".join([answers.PEERS, *mail.thread(found)])
+
+        return await self._read(job)
+
+    async def own_context(self) -> str:
+        return await self._context(None)
+
+    async def context(self, wu: str) -> str:
+        return await self._context(wu)
+
+    async def _context(self, wu: str | None) -> str:
+        def job(at: Here) -> str:
+            from gitmem.operations.memory import context
+
+            found = context.context(at.store(), self._desk.reader(at), wu=wu)
+            return "\n".join([answers.PEERS, found.block]) if found.block else answers.NOTHING
+
+        return await self._read(job)
+
+    async def _read(self, job: Callable[[Here], str]) -> str:
+        try:
+            await self._handing.settled()
+            return await self._desk.run(job)
+        except Exception as error:
+            raise ResourceError(answers.sentences(error, "resource")) from None

@@ -1,0 +1,161 @@
+"""Our ends of the client's pipes: one JSON-RPC message a line.
+
+The SDK's own stdio transport can't tell when an answer has been written, and it can't let go of a blocked
+read. Here whoever is interested learns what became of each answer: `written` is called when all its bytes
+have gone to the client, or can't; or when it was cancelled, so that none will.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import anyio
+from mcp.shared.message import ServerMessageMetadata, SessionMessage
+from mcp_types import JSONRPCRequest, JSONRPCResponse, jsonrpc_message_adapter
+
+from gitmem.errors import UsageError
+
+from .worker import Worker
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+    from types import TracebackType
+
+    from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+    from mcp_types import RequestId
+
+    Incoming = SessionMessage | Exception
+
+_CHUNK_BYTES = 1 << 16
+
+
+def claim() -> tuple[int, int]:
+    """The client's pipes for us alone: whatever else reads from 0 finds nothing, what is printed goes to 2.
+
+    Raises: UsageError where there are none.
+    """
+    try:
+        ours = os.dup(0), os.dup(1)
+    except OSError:
+        raise UsageError(
+            "gitmem mcp speaks with its client on standard input and output, and one of them is closed.",
+            next=["gitmem mcp --help"],
+        ) from None
+    for descriptor in ours:
+        if sys.platform == "win32":
+            import msvcrt
+
+            msvcrt.setmode(descriptor, os.O_BINARY)
+        else:
+            os.set_blocking(descriptor, True)  # a client may share the pipe of its event loop with us
+    null = os.open(os.devnull, os.O_RDWR)
+    os.dup2(null, 0)
+    try:
+        os.dup2(2, 1)
+    except OSError:
+        os.dup2(null, 1)
+    os.close(null)
+    return ours
+
+
+class Wire:
+    """Reads from one descriptor, writes to the other; `incoming` is for the SDK, and so is this as its writer."""
+
+    def __init__(self, input: int, output: int, written: Callable[[RequestId, bool], None]) -> None:
+        self._input = input
+        self._output = output
+        self._written = written
+        self._reader = Worker("gitmem mcp input")
+        self._writer = Worker("gitmem mcp output")
+        self._loop = asyncio.get_running_loop()
+        self._arrived: MemoryObjectSendStream[Incoming]
+        self.incoming: MemoryObjectReceiveStream[Incoming]
+        self._arrived, self.incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+
+    def listen(self) -> None:
+        """Begin to read."""
+        self._reader.submit(self._read)
+
+    def _read(self) -> None:
+        rest = b""
+        try:
+            while chunk := os.read(self._input, _CHUNK_BYTES):
+                *lines, rest = (rest + chunk).split(b"\n")
+                for line in lines:
+                    if line.strip():
+                        self._in_loop(self._arrived.send, self._message(line))
+        except (OSError, RuntimeError, anyio.BrokenResourceError, anyio.ClosedResourceError):
+            pass  # the client is gone, or nobody listens any more
+        try:
+            self._in_loop(self._arrived.aclose)
+        except RuntimeError:
+            return
+
+    def _in_loop(self, do: Callable[..., Coroutine[Any, Any, None]], *args: object) -> None:
+        """Have the event loop do it, and wait until it is done. RuntimeError where the loop has ended."""
+        coroutine = do(*args)
+        try:
+            future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+        except RuntimeError:
+            coroutine.close()  # or Python says that nobody awaited it
+            raise
+        future.result()
+
+    def _message(self, line: bytes) -> Incoming:
+        try:
+            message = jsonrpc_message_adapter.validate_json(line.decode("utf-8", "replace"), by_name=False)
+        except ValueError as error:
+            return error
+        if not isinstance(message, JSONRPCRequest):
+            return SessionMessage(message)
+        return SessionMessage(
+            message, ServerMessageMetadata(on_request_unanswered=partial(self._unanswered, message.id))
+        )
+
+    async def _unanswered(self, id: RequestId) -> None:
+        self._written(id, False)
+
+    async def send(self, item: SessionMessage, /) -> None:
+        """Write a message. It goes out whole, even where the one who sends it is cancelled meanwhile.
+
+        Raises: anyio.BrokenResourceError where the client does not read any more.
+        """
+        message = item.message
+        data = (message.model_dump_json(by_alias=True, exclude_unset=True) + "\n").encode()
+        job = partial(self._write, data)
+        if isinstance(message, JSONRPCResponse):
+            job = partial(self._write, data, message.id)
+        elif (id := getattr(message, "id", None)) is not None and not isinstance(message, JSONRPCRequest):
+            job = partial(self._write, data, id, good=False)
+        await asyncio.shield(asyncio.wrap_future(self._writer.submit(job)))
+
+    def _write(self, data: bytes, id: RequestId | None = None, good: bool = True) -> None:
+        rest = memoryview(data)
+        try:
+            while rest:
+                rest = rest[os.write(self._output, rest) :]
+        except OSError:
+            if id is not None:
+                self._written(id, False)
+            raise anyio.BrokenResourceError from None
+        if id is not None:
+            self._written(id, good)
+
+    async def aclose(self) -> None:
+        """There is nothing to close: the descriptors end with the process."""
+
+    def stop(self, seconds: float) -> None:
+        """Wait so long for what is still to be written."""
+        self._writer.stop(seconds)
+
+    async def __aenter__(self) -> Wire:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()

@@ -1,0 +1,176 @@
+"""A server as a client starts it: a process on pipes, in a repository of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp import Client
+from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp_types import CallToolResult, Implementation
+
+ROOT = Path(__file__).resolve().parents[3]
+PATIENCE_SECONDS = 180
+
+
+def program(cwd: Path, *args: str) -> list[str]:
+    """The command line that runs this checkout, whatever is installed."""
+    return [sys.executable, "-m", "cli", *args]
+
+
+def environment(**more: str) -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(ROOT), **more}
+
+
+Serve = Callable[..., AbstractAsyncContextManager[Client]]
+
+
+@pytest.fixture
+def shop(repo: Path, git) -> Path:  # type: ignore[no-untyped-def]  # a fixture
+    """A repository whose person has an address."""
+    git("config", "user.name", "Test Person", cwd=repo)
+    git("config", "user.email", "person@example.org", cwd=repo)
+    return repo
+
+
+@pytest.fixture
+def serve(shop: Path) -> Serve:
+    """`async with serve(cwd) as client`: the SDK's own client, and a server that it started.
+
+    `mode` is the protocol: `legacy` begins with a handshake, `auto` is the newest that both know.
+    """
+
+    def start(
+        cwd: Path | None = None, *args: str, client: str = "test-client", mode: str = "legacy", **env: str
+    ) -> Any:
+        where = cwd or shop
+        command, *rest = program(where, "mcp", *args)
+        server = StdioServerParameters(command=command, args=rest, cwd=where, env=environment(**env))
+        return Client(stdio_client(server), client_info=Implementation(name=client, version="1"), mode=mode)
+
+    return start
+
+
+def text(result: CallToolResult) -> str:
+    (block,) = result.content
+    assert block.type == "text"
+    return block.text
+
+
+def fields(result: CallToolResult) -> dict[str, Any]:
+    assert result.structured_content is not None
+    assert not result.is_error, text(result)
+    return dict(result.structured_content)
+
+
+def within(do: Callable[[], Awaitable[None]]) -> None:
+    """Run a conversation; a server that hangs fails the test instead of the run."""
+    try:
+        asyncio.run(asyncio.wait_for(do(), PATIENCE_SECONDS))  # type: ignore[arg-type]
+    except BaseExceptionGroup as group:
+        error: BaseException = group
+        while isinstance(error, BaseExceptionGroup):  # the task groups of two clients around one failure
+            error = error.exceptions[0]
+        raise error from None
+
+
+@pytest.fixture
+def gitmem(shop: Path) -> Callable[..., Any]:
+    """`gitmem("session", "list", cwd=…, GITMEM_SESSION=…)`: what the command line answers, as JSON."""
+
+    def run(*args: str, cwd: Path | None = None, **env: str) -> Any:
+        where = cwd or shop
+        done = subprocess.run(
+            program(where, *args, "--json"), cwd=where, env=environment(**env), capture_output=True, text=True,
+            timeout=60,
+        )  # fmt: skip
+        assert done.returncode in (0, 1), done.stderr
+        return json.loads(done.stdout)
+
+    return run
+
+
+class Raw:
+    """A client that speaks no more than JSON lines, so that it can do what a good client never does."""
+
+    def __init__(self, cwd: Path, *args: str, **env: str) -> None:
+        self.process = subprocess.Popen(
+            program(cwd, "mcp", *args), cwd=cwd, env=environment(**env), stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
+        self.said: list[bytes] = []
+        self.ask(
+            "initialize",
+            {
+                "protocolVersion": "2025-06-18",
+                "capabilities": {},
+                "clientInfo": {"name": "raw", "version": "1"},
+            },
+            id=0,
+        )
+        assert self.answer(0)["result"]["serverInfo"]["name"] == "gitmem"
+        self.tell("notifications/initialized")
+
+    def ask(self, method: str, params: dict[str, Any], id: int | str) -> None:
+        self._send({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
+
+    def call(self, tool: str, id: int | str, **arguments: Any) -> None:
+        self.ask("tools/call", {"name": tool, "arguments": arguments}, id)
+
+    def tell(self, method: str, **params: Any) -> None:
+        self._send({"jsonrpc": "2.0", "method": method, "params": params})
+
+    def _send(self, message: dict[str, Any]) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps(message).encode() + b"\n")
+        self.process.stdin.flush()
+
+    def read(self) -> Any:
+        """The next message; None at the end."""
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        self.said.append(line)
+        return json.loads(line) if line else None
+
+    def answer(self, id: int | str) -> Any:
+        """The answer to a request; other messages before it are dropped."""
+        while (message := self.read()) is not None:
+            if message.get("id") == id:
+                return message
+        assert self.process.stderr is not None
+        raise AssertionError(f"no answer to {id}: {self.process.stderr.read().decode()}")
+
+    def end(self) -> int:
+        """Close its input, as a client does that has had enough; its exit status."""
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        return self.process.wait(60)
+
+
+@pytest.fixture
+def raw(shop: Path) -> Iterator[Callable[..., Raw]]:
+    """`raw(cwd)`: a server and a client of few words."""
+    started: list[Raw] = []
+
+    def start(cwd: Path | None = None, *args: str, **env: str) -> Raw:
+        started.append(Raw(cwd or shop, *args, **env))
+        return started[-1]
+
+    yield start
+    for each in started:
+        each.process.kill()
+        each.process.wait(60)
+        for pipe in (each.process.stdin, each.process.stdout, each.process.stderr):
+            try:
+                if pipe is not None:
+                    pipe.close()
+            except OSError:
+                pass

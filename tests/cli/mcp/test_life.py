@@ -1,0 +1,302 @@
+"""The server's life: who acts in it, what counts as delivered, and how it ends."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli import main as front
+from gitmem import place
+from gitmem.git.inprocess import DulwichGit
+from gitmem.operations import delivery
+from gitmem.operations.store import Store
+from tests.conftest import Git
+
+from .conftest import Raw, environment, program
+
+Start = Callable[..., Raw]
+Gitmem = Callable[..., Any]
+
+
+def said(message: Any) -> Any:
+    return message["result"]["structuredContent"]
+
+
+def open_store(shop: Path) -> Store:
+    """The store as another process has it."""
+    found = place.find(str(shop))
+    return Store(found, DulwichGit(found.common), machine="test")
+
+
+def unread(gitmem: Gitmem, reader: str) -> int:
+    return int(gitmem("inbox", "--count", "--for", reader, GITMEM_SESSION="")["unread"])
+
+
+def mail_for(agent: Raw, gitmem: Gitmem, count: int = 1) -> str:
+    """Signals for the agent's session; its reader identity."""
+    agent.call("session", 1)
+    reader = str(said(agent.answer(1))["reader_identity"])
+    for n in range(count):
+        gitmem("signal", f"Number {n}", "--to", reader, "--as", "human:person@example.org")
+    return reader
+
+
+def test_a_client_without_a_session_gets_one_of_its_own(raw: Start, gitmem: Gitmem) -> None:
+    """It does not act as the session that happens to be alone in its worktree, and does not read its mail."""
+    planck = gitmem("session", "start", "--name", "Planck")
+    gitmem("signal", "For Planck", "--to", "Planck", "--as", "human:person@example.org")
+    agent = raw()
+    agent.call("roster", 1)
+    assert [each["display_name"] for each in said(agent.answer(1))["sessions"]] == [
+        "Planck"
+    ]  # a look starts none
+
+    agent.call("session", 2, wu="WU-7")  # the first call that acts
+    mine = said(agent.answer(2))
+    assert f"gitmem --as {mine['session_id']} whoami" in mine["next"]
+    agent.call("inbox", 3)
+    read = said(agent.answer(3))
+
+    assert read["reader"] == mine["reader_identity"] != planck["reader_identity"]
+    assert read["signals"] == []
+    assert unread(gitmem, "Planck") == 1
+    listed = {each["session_id"]: each["client"] for each in gitmem("session", "list")["sessions"]}
+    assert listed == {planck["session_id"]: None, mine["session_id"]: "raw"}
+
+
+def test_a_session_of_the_harness_is_shared_with_its_shell(raw: Start, gitmem: Gitmem) -> None:
+    """Claude Code hands its session id to servers and to shells: both are the same one, before and after."""
+    harness = {"CLAUDE_CODE_SESSION_ID": "0f9d3c5e-harness"}
+    agent = raw(**harness)
+    agent.call("session", 1)
+    started = said(agent.answer(1))["session_id"]
+
+    assert gitmem("whoami", **harness)["session_id"] == started
+    assert agent.end() == 0
+    assert gitmem("whoami", **harness)["session_id"] == started  # the harness's own end ends it
+
+
+@pytest.mark.parametrize("how", ["variable", "option"])
+def test_a_session_that_is_named_is_used(raw: Start, gitmem: Gitmem, how: str) -> None:
+    """GITMEM_SESSION and --as, as everywhere."""
+    planck = gitmem("session", "start", "--name", "Planck")["session_id"]
+    agent = raw(GITMEM_SESSION=planck) if how == "variable" else raw(None, "--as", planck)
+
+    agent.call("session", 1)
+
+    assert said(agent.answer(1))["session_id"] == planck
+    assert agent.end() == 0
+    assert [each["status"] for each in gitmem("session", "list", "--all")["sessions"]] == ["live"]
+
+
+@pytest.mark.parametrize("how", ["end of input", "SIGTERM", "SIGINT"])
+def test_it_ends_when_told_and_ends_its_session(raw: Start, gitmem: Gitmem, how: str) -> None:
+    """Exit status 0, nothing but JSON on its output, and its name is free again."""
+    agent = raw()
+    agent.call("session", 1)
+    agent.answer(1)
+
+    if how == "end of input":
+        status = agent.end()
+    else:
+        agent.process.send_signal(getattr(signal, how))
+        status = agent.process.wait(60)
+
+    assert status == 0
+    assert agent.process.stdout is not None and agent.process.stderr is not None
+    agent.said += agent.process.stdout.readlines()
+    assert all(json.loads(line)["jsonrpc"] == "2.0" for line in agent.said)
+    assert agent.process.stderr.read() == b""
+    assert [each["status"] for each in gitmem("session", "list", "--all")["sessions"]] == ["ended"]
+
+
+def test_a_session_that_somebody_ended_is_replaced(raw: Start, gitmem: Gitmem) -> None:
+    """The client can't start one: the next call does."""
+    agent = raw()
+    agent.call("session", 1)
+    first = said(agent.answer(1))["session_id"]
+    gitmem("session", "end", "--as", first)
+
+    agent.call("signal", 2, message="Still here", broadcast=True)
+
+    assert said(agent.answer(2))["signal"]["sender_session"] not in (first, None)
+
+
+def test_what_was_written_to_the_client_is_marked_and_only_that(raw: Start, gitmem: Gitmem) -> None:
+    """Read once, marked; what was asked for with keep_unread stays unread."""
+    agent = raw()
+    reader = mail_for(agent, gitmem, 2)
+
+    agent.call("inbox", 2, keep_unread=True)
+    assert len(said(agent.answer(2))["signals"]) == 2
+    agent.call("roster", 3)
+    agent.answer(3)  # behind any mark
+    assert unread(gitmem, reader) == 2
+
+    agent.call("inbox", "4")
+    assert len(said(agent.answer("4"))["signals"]) == 2
+    agent.call("roster", 5)
+    agent.answer(5)
+    assert unread(gitmem, reader) == 0
+
+
+def test_what_was_cancelled_was_not_shown(raw: Start, gitmem: Gitmem, shop: Path) -> None:
+    """The user pressed Escape while the server waited for its turn: no answer, no mark, and the turn is free."""
+    agent = raw()
+    reader = mail_for(agent, gitmem, 2)
+    other = open_store(shop)
+
+    with delivery.turn(other, reader) as mine:
+        assert mine is True
+        agent.call("inbox", 2)
+        agent.tell("notifications/cancelled", requestId=2, reason="Escape")
+        agent.ask("ping", {}, 3)
+        assert agent.read()["id"] == 3  # the cancellation has arrived
+    agent.call("roster", 4)
+    assert agent.read()["id"] == 4
+
+    with delivery.turn(other, reader, wait_seconds=delivery.WAIT_SECONDS) as mine:
+        assert mine is True
+    assert unread(gitmem, reader) == 2
+
+
+def test_a_client_that_went_away_was_shown_nothing(raw: Start, gitmem: Gitmem, shop: Path) -> None:
+    """Nobody takes the answer: the signals stay unread, and the next one to look gets them."""
+    agent = raw()
+    reader = mail_for(agent, gitmem)
+    assert agent.process.stdout is not None
+    agent.process.stdout.close()
+
+    agent.call("inbox", 2)
+    agent.end()
+
+    assert unread(gitmem, reader) == 1
+
+
+def test_until_it_is_marked_the_turn_is_ours(shop: Path, gitmem: Gitmem) -> None:
+    """A hook that runs while the answer is on its way shows nothing; when it did not arrive, it is unread again."""
+    import asyncio
+
+    from cli.mcp.desk import Desk
+    from cli.mcp.handing import Handing
+    from cli.mcp.tools import Tools
+
+    class Request:
+        def __init__(self, id: int) -> None:
+            self.request_context = self
+            self.session = self
+            self.client_params = None
+            self.request_id = id
+
+    async def talk() -> None:
+        desk = Desk(str(shop), None)
+        handing = Handing(desk)
+        tools = Tools(desk, handing, desk.worker)
+        me = (await tools.session(Request(1))).structured_content  # type: ignore[arg-type,call-arg]
+        reader = str(me["reader_identity"])
+        gitmem("signal", "Hello", "--to", reader, "--as", "human:person@example.org")
+        other = open_store(shop)
+        for id, good, left in ((3, False, 1), (4, True, 0)):
+            read = await tools.inbox(Request(id))  # type: ignore[arg-type]
+            assert len(read.structured_content["signals"]) == 1
+            with delivery.turn(other, reader) as mine:
+                assert mine is False
+            handing.written(id, good)
+            await handing.settled()
+            with delivery.turn(other, reader) as mine:
+                assert mine is True
+            after = await tools.inbox(Request(9), keep_unread=True)  # type: ignore[arg-type]
+            handing.written(9, True)
+            assert len(after.structured_content["signals"]) == left
+        desk.close()
+
+    asyncio.run(talk())
+
+
+def test_a_server_that_is_killed_lost_nothing_that_it_acknowledged(raw: Start, gitmem: Gitmem) -> None:
+    """kill -9 in the middle of many calls: each answered signal is in the log, once."""
+    agent = raw()
+    for n in range(40):
+        agent.call("signal", n + 1, message=f"Number {n}", broadcast=True)
+    acknowledged = [said(agent.answer(n + 1))["signal"]["signal_id"] for n in range(7)]
+
+    agent.process.kill()
+    agent.process.wait(60)
+
+    logged = [each.get("signal_id") for each in gitmem("log", "-n", "100")["entries"]]
+    assert set(acknowledged) <= set(logged)
+    assert len([id for id in logged if id]) == len({id for id in logged if id})
+    assert gitmem("doctor")["findings"] is not None
+
+
+def test_garbage_does_no_harm(raw: Start) -> None:
+    """Lines that are no JSON, no UTF-8, no request: the next call is answered."""
+    agent = raw()
+    assert agent.process.stdin is not None
+    agent.process.stdin.write(b'not json\n\xff\xfe\n{"jsonrpc":"2.0"}\n\n[]\n' + b"x" * 200_000 + b"\n")
+
+    agent.call("roster", 1)
+
+    assert said(agent.answer(1))["sessions"] == []
+
+
+def test_without_the_sdk_it_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], shop: Path
+) -> None:
+    """A sentence and exit status 2, for `pip install gitmem-coord` alone."""
+    for name in [name for name in sys.modules if name.startswith("cli.mcp.") or name == "mcp"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.delattr("cli.mcp.server", raising=False)
+    monkeypatch.setitem(sys.modules, "mcp", None)
+    monkeypatch.setitem(sys.modules, "mcp_types", None)
+
+    status = front.main(["mcp"])
+
+    said = capsys.readouterr()
+    assert (status, said.out) == (2, "")
+    assert "pip install 'gitmem-coord[mcp]'" in said.err and "Traceback" not in said.err
+
+
+def test_nothing_else_needs_the_sdk(git: Git, shop: Path) -> None:
+    """The app is imported without it: `gitmem mcp` alone costs that second."""
+    code = "import sys; from cli import app; app.run(['roster']); print({'mcp', 'anyio'} & set(sys.modules))"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=shop, env=environment(), capture_output=True, text=True, timeout=60
+    )  # fmt: skip
+
+    assert done.stdout.splitlines()[-1] == "set()", done.stderr
+
+
+def test_closed_streams_are_a_sentence(shop: Path) -> None:
+    """Somebody runs it by hand, or from a script that closed them."""
+    done = subprocess.run(
+        ["sh", "-c", 'exec "$@" <&-', "sh", *program(shop, "mcp")], cwd=shop, env=environment(), capture_output=True,
+        text=True, timeout=60,
+    )  # fmt: skip
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "one of them is closed" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_the_pipes_are_for_the_protocol_alone(tmp_path: Path) -> None:
+    """What a library prints does not break a message, and who reads standard input takes none away."""
+    code = (
+        "import os, sys; from cli.mcp import wire; input, output = wire.claim()\n"
+        "print('stray', flush=True); assert sys.stdin.read() == ''\n"
+        "os.system('echo from a child'); os.write(output, os.read(input, 9))\n"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env=environment(), input=b"a message", capture_output=True,
+        timeout=60,
+    )  # fmt: skip
+
+    assert (done.returncode, done.stdout) == (0, b"a message"), done.stderr
+    assert done.stderr.split(b"\n") == [b"stray", b"from a child", b""]

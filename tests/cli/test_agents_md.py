@@ -1,0 +1,136 @@
+"""`gitmem agents-md`, and whether what it teaches is true."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+
+from cli import app
+from tests.conftest import Git
+
+from .conftest import Run
+
+# Tokenizers make at most 0.3 tokens of a character of it: 360 by that of Claude 2, 348 by o200k, of 1,264.
+CHARACTERS_MAX = 1_330
+LINES_MAX = 22
+
+
+# The options that stand alone in it, and the command that each belongs to.
+ALONE = {
+    "--broadcast": "gitmem signal 'Parser is merged'",
+    "--agree": "gitmem reply ID 'Done'",
+    "--reject": "gitmem reply ID 'Done'",
+    "--counter": "gitmem reply ID 'Done'",
+    "--json": "gitmem roster",
+    "--help": "gitmem roster",
+}
+
+
+def commands(text: str) -> list[str]:
+    """The commands in it, each once."""
+    words = [word for word in re.findall(r"`([^`]+)`", text) if word != "gitmem"]
+    return list(dict.fromkeys(f"{ALONE[word]} {word}" if word in ALONE else word for word in words))
+
+
+def test_it_is_short(run: Run) -> None:
+    """It is read at every start of every agent: about 20 lines, under 400 tokens."""
+    said = run("agents-md")
+
+    assert said.status == 0
+    assert said.out.isascii()
+    assert len(said.out) < CHARACTERS_MAX
+    assert len(said.out.splitlines()) < LINES_MAX
+    assert max(map(len, said.out.splitlines())) <= 110
+
+
+def test_every_command_in_it_runs(run: Run, start: Callable[..., str], repo: Path, git: Git) -> None:
+    """As it stands, with a name and an id in the places of NAME and ID."""
+    hub = repo.parent / "hub.git"
+    git("init", "--quiet", "--bare", str(hub))
+    git("remote", "add", "origin", str(hub), cwd=repo)
+    git("push", "--quiet", "origin", "main", cwd=repo)
+    start("Curie")
+    me = start("Planck")
+    asked = run(
+        "signal",
+        "Ready?",
+        "--to",
+        "Planck",
+        "--requires-ack",
+        "--intent",
+        "PROPOSE",
+        "--json",
+        "--as",
+        "Curie",
+    )
+    ids = {"reply": asked.json["signal"]["signal_id"], "converged": asked.json["signal"]["thread_id"]}
+    run("inbox", session=me)
+    text = run("agents-md").out
+    known = commands(text)
+    assert len(known) >= 18
+    assert all(each.startswith("gitmem ") for each in known)
+    runnable = [each for each in known if "gitmem watch" not in each and "session end" not in each]
+
+    for each in [*runnable, "gitmem session end"]:
+        words = shlex.split(each)[1:]
+        words = [{"NAME": "Curie", "ID": ids.get(words[0], "")}.get(word, word) for word in words]
+        options = {} if words[:2] == ["session", "start"] else {"session": me}
+
+        done = run(*words, **options)  # type: ignore[arg-type]
+
+        assert done.status in ((0, 1) if words[0] in ("converged", "gate") else (0,)), f"{each}\n{done}"
+    assert "gitmem watch" in known
+    assert {each.split()[1] for each in known} <= set(app.ORDER)
+
+
+def test_it_is_kept_in_the_work_tree(run: Run, repo: Path) -> None:
+    """From a folder below, too; with the commands to run next, and statuses that a script can use."""
+    below = repo / "docs"
+    below.mkdir()
+
+    missing = run("agents-md", "--check", "--json", cwd=below)
+    written = run("agents-md", "--write", "--json", cwd=below)
+
+    assert (missing.status, missing.json["state"]) == (1, "missing")
+    assert missing.json["next"] == ["gitmem agents-md --write"]
+    assert written.json["state"] == "created"
+    assert written.json["path"] == str(repo / "AGENTS.md")
+    assert written.json["next"] == ["git add ../AGENTS.md"]
+    assert run("agents-md", "--check").status == 0
+    assert run("agents-md", "--write").out.startswith(
+        f"{repo / 'AGENTS.md'} has the lines of this version already"
+    )
+    assert run("agents-md", "--remove", cwd=below).status == 0
+    assert not (repo / "AGENTS.md").exists()
+
+
+def test_another_file_is_named(run: Run, repo: Path) -> None:
+    """Relative to where one is; commands name it again."""
+    written = run("agents-md", "--write", "GEMINI.md", "--json")
+
+    assert written.json["path"] == str(repo / "GEMINI.md")
+    assert run("agents-md", "--remove", "GEMINI.md", "--json").json["next"] == [
+        "gitmem agents-md --write GEMINI.md"
+    ]
+    assert not (repo / "GEMINI.md").exists()
+
+
+def test_it_needs_no_repository_to_be_shown(run: Run, tmp_path: Path) -> None:
+    """And a file of one's own can be anywhere."""
+    outside = tmp_path / "outside"
+    outside.mkdir()
+
+    assert run("agents-md", cwd=outside).status == 0
+    assert run("agents-md", "--json", cwd=outside).json["next"] == ["gitmem agents-md --write"]
+    assert run("agents-md", "--write", "RULES.md", cwd=outside).status == 0
+    refused = run("agents-md", "--write", cwd=outside)
+    assert (refused.status, refused.out) == (2, "")
+
+
+def test_what_is_not_clear_is_refused(run: Run, repo: Path) -> None:
+    """Two verbs, or a file and none."""
+    assert run("agents-md", "--write", "--remove").status == 2
+    assert run("agents-md", "AGENTS.md").status == 2
+    assert not (repo / "AGENTS.md").exists()
