@@ -16,6 +16,8 @@ from .measure import table, tell
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 SOURCES = ("gitmem", "cli", "merge_driver", "pyproject.toml", "README.md", "LICENSE")
+# A tokenizer for the row that counts tokens, and a package of 2024 for the vocabulary in it: neither runs otherwise.
+TOKENIZER = ("tokenizers>=0.20", "anthropic==0.38.0")
 INSIDE = "GITMEM_BENCHMARKS_INSIDE"
 
 
@@ -58,6 +60,8 @@ def _install_and_run(folder: str, args: list[str]) -> int:
     python = os.path.join(fresh, "bin", "python")
     (wheel,) = os.listdir(wheels)
     _run([*pip, "--python", python, "install", "--compile", os.path.join(wheels, wheel)], clean)
+    if "hook-tokens" in (args or rows.ROWS) or all(each.startswith("-") for each in args):
+        _run([*pip, "--python", python, "install", "--no-deps", *TOKENIZER], clean)
     inside = os.path.join(folder, "inside")
     shutil.copytree(os.path.dirname(os.path.abspath(__file__)), os.path.join(inside, "benchmarks"))
     done = subprocess.run(

@@ -51,18 +51,21 @@ def in_turn(rounds: int, one: Timed, other: Timed, *, warm: int = 1) -> tuple[fl
     return statistics.median(ones), statistics.median(others)
 
 
-def cpu_of(command: Sequence[str], folder: str, environment: dict[str, str]) -> Timed:
+def cpu_of(
+    command: Sequence[str], folder: str, environment: dict[str, str], *, stdin: str = os.devnull
+) -> Timed:
     """CPU milliseconds of a process and of every child that it waited for."""
 
     def once() -> float:
-        null = os.open(os.devnull, os.O_RDWR)
+        null, given = os.open(os.devnull, os.O_RDWR), os.open(stdin, os.O_RDONLY)
         try:
-            quiet = [(os.POSIX_SPAWN_DUP2, null, stream) for stream in (0, 1)]
+            quiet = [(os.POSIX_SPAWN_DUP2, given, 0), (os.POSIX_SPAWN_DUP2, null, 1)]
             with contextlib.chdir(folder):  # posix_spawn knows no folder
                 pid = os.posix_spawn(command[0], list(command), environment, file_actions=quiet)
             _, status, used = os.wait4(pid, 0)
         finally:
             os.close(null)
+            os.close(given)
         if status:
             raise RuntimeError(f"{command} ended with {os.waitstatus_to_exitcode(status)}")
         return (used.ru_utime + used.ru_stime) * 1e3

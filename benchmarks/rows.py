@@ -35,4 +35,9 @@ ROWS: dict[str, Callable[[Stage], list[Figure]]] = {
     "recall": _of("memory", "recall"),
     "archive": _of("memory", "archive"),
     "creates": _of("memory", "creates"),
+    "hook": _of("hooks", "quiet"),
+    "hook-signal": _of("hooks", "one_signal"),
+    "hook-tokens": _of("hooks", "tokens"),
+    "watch": _of("watching", "latency"),
+    "watch-idle": _of("watching", "idle"),
 }

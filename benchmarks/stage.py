@@ -66,7 +66,7 @@ class Size:
 
     def __init__(
         self, *, rounds: int, sends: int, writers: int, each: int, many: int, few: int, fresh: int, lines: int,
-        packed: int, nodes: int, few_nodes: int, batch: int,
+        packed: int, nodes: int, few_nodes: int, batch: int, calls: int,
     ) -> None:  # fmt: skip
         self.rounds = rounds
         self.sends = sends
@@ -80,12 +80,13 @@ class Size:
         self.nodes = nodes
         self.few_nodes = few_nodes
         self.batch = batch
+        self.calls = calls
 
 
 FULL = Size(rounds=41, sends=2_000, writers=20, each=20, many=100_000, few=1_000, fresh=1_000, lines=2_000,
-            packed=10_000, nodes=50_000, few_nodes=500, batch=10_000)  # fmt: skip
+            packed=10_000, nodes=50_000, few_nodes=500, batch=10_000, calls=1_000)  # fmt: skip
 QUICK = Size(rounds=15, sends=300, writers=20, each=10, many=20_000, few=1_000, fresh=1_000, lines=2_000,
-             packed=1_000, nodes=10_000, few_nodes=500, batch=2_000)  # fmt: skip
+             packed=1_000, nodes=10_000, few_nodes=500, batch=2_000, calls=200)  # fmt: skip
 
 
 class Stage:

@@ -1,0 +1,168 @@
+"""Hooks of agents, run as a client runs them: what a tool call pays with nothing new and with news, in time and in tokens."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from importlib.util import find_spec
+
+from gitmem.operations.hooks import script
+
+from . import messages
+from . import stage as stages
+from .measure import Figure, Timed, cpu_of, in_turn
+from .stage import Stage
+
+CLIENT = "claude-code"
+HARNESS = "5f0c6a52-0b1d-4d6e-9a53-6a5d8a3b7c10"
+CALLS, SIGNALS = 1_000, 10
+PEERS = ("Planck", "Curie", "Noether")
+
+
+class Agent:
+    """A session of Claude Code with hooks, and others that signal it."""
+
+    def __init__(self, stage: Stage, name: str) -> None:
+        self.where = stage.repository(name)
+        self.peers = {each: stages.start(self.where, each) for each in PEERS}
+        stages.publish(self.where, stages.sessions(stages.START))
+        stages.publish(self.where, stages.history(stage.size.few))
+        self.script = os.path.join(stage.folder, f"{name}.sh")
+        with open(self.script, "w", encoding="utf-8") as file:
+            file.write(script.text(CLIENT))
+        self.environment = {
+            **stage.environment, "CLAUDE_CODE_SESSION_ID": HARNESS, "CLAUDE_PROJECT_DIR": self.where,
+            "PATH": stage.programs + os.pathsep + stage.environment.get("PATH", ""),
+        }  # fmt: skip
+        self.input = os.path.join(stage.folder, f"{name}.json")
+        with open(self.input, "w", encoding="utf-8") as file:
+            json.dump(_said("PostToolUse"), file)
+        self.run("SessionStart")
+        self.reader = self._reader()
+
+    def _reader(self) -> str:
+        folder = os.path.join(self.where, ".git", "gitmem", "sessions")
+        (own,) = set(os.listdir(folder)) - set(self.peers.values())
+        return own
+
+    def command(self, event: str) -> list[str]:
+        return ["/bin/sh", self.script, event]
+
+    def run(self, event: str) -> str:
+        """What the hook of an event puts before the model."""
+        done = subprocess.run(
+            self.command(event), cwd=self.where, env=self.environment, input=json.dumps(_said(event)),
+            capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        return str(json.loads(done.stdout)["hookSpecificOutput"]["additionalContext"]) if done.stdout else ""
+
+    def signal(self, number: int, text: str) -> None:
+        peer = PEERS[number % len(PEERS)]
+        with stages.open_log(self.where, self.peers[peer]) as log:
+            log.signals.send(text, to=[self.reader], wu=f"WU-{100 + number}")
+
+
+def _said(event: str) -> dict[str, object]:
+    """What Claude Code says: a tool has printed two kilobytes."""
+    said = {"session_id": HARNESS, "transcript_path": "/t.jsonl", "cwd": "/w", "hook_event_name": event}
+    more = {"tool_name": "Bash", "tool_input": {"command": "ls"}, "tool_response": {"stdout": "x" * 2_000}}
+    return {**said, **(more if event == "PostToolUse" else {"source": "startup"})}
+
+
+def quiet(stage: Stage) -> list[Figure]:
+    """The script after a tool call, nothing new, by the clock on the wall."""
+    agent = Agent(stage, "hook-quiet")
+    one = _wall_of(agent.command("PostToolUse"), agent)
+    other = _wall_of(["/bin/sh", "-c", ":"], agent)
+    got, base = in_turn(stage.size.rounds * 10, one, other, warm=5)
+    return [Figure("hook with nothing new, wall", "`sh -c :`", got, base, 2, "ms")]
+
+
+def one_signal(stage: Stage) -> list[Figure]:
+    """The script after a tool call, one signal: the shell, gitmem, and whatever they start."""
+    agent = Agent(stage, "hook-signal")
+    body = cpu_of(agent.command("PostToolUse"), agent.where, agent.environment, stdin=agent.input)
+    number = iter(range(10_000))
+
+    def once() -> float:
+        at = next(number)
+        agent.signal(at, messages.USUAL[at % len(messages.USUAL)])
+        return body()
+
+    empty = cpu_of(stages.python(), agent.where, stage.environment)
+    got, base = in_turn(stage.size.rounds, once, empty, warm=2)
+    if agent.run("PostToolUse"):
+        raise RuntimeError("a signal was left unread: the hook was not measured with one")
+    return [Figure("hook with one signal, CPU", "`python -c pass`", got, base, 4, "ms")]
+
+
+def tokens(stage: Stage) -> list[Figure]:
+    """Tool calls with signals now and then: all that the hooks print, against the messages."""
+    name, count = counter()
+    figures = []
+    for kind, texts, at_most in (
+        ("60 to 120 words each", messages.USUAL, 2.0),
+        ("12 to 16 words each", messages.SHORT, None),
+        ("about 280 words each", messages.LONG, None),
+    ):
+        agent = Agent(stage, f"hook-tokens-{len(figures)}")
+        got, base = _injected(agent, stage.size.calls, texts, count)
+        what = f"hooks for {stage.size.calls:,} tool calls with {SIGNALS} signals of {kind}, tokens ({name})"
+        figures.append(Figure(what, "the signals' own text", got, base, at_most, "tokens"))
+    return figures
+
+
+def _injected(
+    agent: Agent, calls: int, texts: Sequence[str], count: Callable[[str], int]
+) -> tuple[float, float]:
+    """Tokens that hooks have put before the model, and tokens of what was said."""
+    due = {(number * calls) // SIGNALS: number for number in range(SIGNALS)}
+    got = base = 0
+    for call in range(calls):
+        number = due.get(call)
+        if number is not None:
+            text = texts[number % len(texts)]
+            base += count(text)
+            agent.signal(number, text)
+        got += count(agent.run("PostToolUse"))
+    return float(got), float(base)
+
+
+def counter() -> tuple[str, Callable[[str], int]]:
+    """How tokens are counted: by a tokenizer whose vocabulary is there, else in words and signs."""
+    spec = find_spec("anthropic")
+    if spec is None or spec.origin is None or find_spec("tokenizers") is None:
+        import re
+
+        pattern = re.compile(r"\w{1,8}|[^\w\s]")
+        return "counted as words and signs", lambda text: len(pattern.findall(text))
+    import tokenizers
+
+    path = os.path.join(os.path.dirname(spec.origin), "tokenizer.json")
+    found = tokenizers.Tokenizer.from_file(path)
+    return "as Claude's tokenizer of 2023 counts", lambda text: len(found.encode(text).ids)
+
+
+def _wall_of(command: list[str], agent: Agent) -> Timed:
+    """Milliseconds from the start of a process to its end."""
+
+    def once() -> float:
+        stdin = os.open(agent.input, os.O_RDONLY)
+        out = os.open(os.devnull, os.O_WRONLY)
+        try:
+            actions = [(os.POSIX_SPAWN_DUP2, stdin, 0), (os.POSIX_SPAWN_DUP2, out, 1)]
+            start = time.perf_counter()
+            pid = os.posix_spawn(command[0], command, agent.environment, file_actions=actions)
+            _, status = os.waitpid(pid, 0)
+            passed = time.perf_counter() - start
+        finally:
+            os.close(stdin)
+            os.close(out)
+        if status:
+            raise RuntimeError(f"{command} ended with {os.waitstatus_to_exitcode(status)}")
+        return passed * 1e3
+
+    return once

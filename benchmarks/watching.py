@@ -1,0 +1,128 @@
+"""A watch: how long after it was said a signal is printed, and what waiting costs."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+from . import stage as stages
+from .measure import Figure, wall
+from .stage import Stage
+
+LATE_MILLISECONDS = 150.0
+IDLE_MILLISECONDS = 300.0
+GAP_SECONDS = 0.3  # between two signals at most, so that they come at any moment of its rhythm
+READY = "Ctrl-C ends it"
+# A watch looks seldom while nothing happens: so does this one all the time, as if each signal were the first for a while.
+AS_IF_QUIET = """
+import runpy, sys
+sys.argv = sys.argv[1:]
+main = runpy.run_path(sys.argv[0])["main"]
+import gitmem.operations.waking as waking
+waking.BUSY_SECONDS = 0.0
+sys.exit(main())
+"""
+
+
+class Watching:
+    """A watch of the second agent in one worktree; the first one speaks in another."""
+
+    def __init__(self, stage: Stage, name: str, command: list[str]) -> None:
+        self.where = stage.repository(name)
+        self.other = self.where + "-other"
+        stage.git(self.where, "worktree", "add", "--quiet", "--detach", self.other)
+        self.speaker = stages.start(self.other, "Speaker")
+        stages.publish(self.where, stages.sessions(stages.START))
+        stages.publish(self.where, stages.history(stage.size.few))
+        reader = stages.start(self.where, "Reader")  # after whose record the index has all of it
+        self.process = subprocess.Popen(
+            command, cwd=self.where, env={**stage.environment, "GITMEM_SESSION": reader},
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        assert self.process.stdout is not None
+        assert self.process.stderr is not None
+        self.out = self.process.stdout
+        while READY not in self.process.stderr.readline():
+            assert self.process.poll() is None
+
+    def until_printed(self, text: str) -> None:
+        while text not in self.out.readline():
+            assert self.process.poll() is None
+
+    def end(self) -> float:
+        """CPU milliseconds of all its life, with every git that it started."""
+        self.process.send_signal(signal.SIGINT)
+        _, status, used = os.wait4(self.process.pid, 0)
+        self.process.returncode = os.waitstatus_to_exitcode(status)
+        assert self.process.returncode == 0
+        return (used.ru_utime + used.ru_stime) * 1e3
+
+
+def latency(stage: Stage) -> list[Figure]:
+    """p95 from the call of `signals.send` in one worktree to the line that a watch in another printed."""
+    watch = [stage.program("gitmem"), "watch", "--json"]
+    count = min(200, stage.size.sends)
+    what = f"`signals.send` in one worktree → printed by `gitmem watch` in another, p95 of {count}"
+    limit = "the limit"
+    quiet = [sys.executable, "-c", AS_IF_QUIET, *watch]
+    found = [
+        Figure(f"{what}, one after the other", limit, _sent(stage, "watch", watch, count), LATE_MILLISECONDS, 1, "ms"),
+        Figure(f"{what}, each after a quiet time", limit, _sent(stage, "watch-quiet", quiet, count),
+               LATE_MILLISECONDS, 1, "ms"),
+    ]  # fmt: skip
+    typed = _typed(stage, watch, min(100, count))
+    return [
+        *found,
+        Figure("`gitmem signal` typed → printed, p95", limit, typed, LATE_MILLISECONDS, None, "ms"),
+    ]
+
+
+def _sent(stage: Stage, name: str, command: list[str], count: int) -> float:
+    seen = Watching(stage, name, command)
+    took = []
+    with stages.open_log(seen.other, seen.speaker) as log:
+        for number in range(count):
+            time.sleep(random.uniform(0, GAP_SECONDS))
+
+            def once(text: str = f"number {number} of them") -> None:
+                log.signals.send(text, to=["Reader"])
+                seen.until_printed(text)
+
+            took.append(wall(once))
+    seen.end()
+    return _p95(took)
+
+
+def _typed(stage: Stage, command: list[str], count: int) -> float:
+    seen = Watching(stage, "watch-typed", command)
+    environment = {**stage.environment, "GITMEM_SESSION": seen.speaker}
+    took = []
+    for number in range(count):
+        time.sleep(random.uniform(0, GAP_SECONDS))
+
+        def once(text: str = f"number {number} of them") -> None:
+            say = [stage.program("gitmem"), "signal", text, "--to", "Reader"]
+            with subprocess.Popen(say, cwd=seen.other, env=environment, stdout=subprocess.DEVNULL):
+                seen.until_printed(text)
+
+        took.append(wall(once))
+    seen.end()
+    return _p95(took)
+
+
+def _p95(took: list[float]) -> float:
+    return sorted(took)[min(len(took) - 1, int(len(took) * 0.95))]
+
+
+def idle(stage: Stage) -> list[Figure]:
+    """All CPU of a watch that sees nothing for a minute, with its start and its end."""
+    seconds = min(60.0, 1.5 * stage.size.rounds)
+    seen = Watching(stage, "watch-idle", [stage.program("gitmem"), "watch"])
+    time.sleep(seconds)
+    used = seen.end()
+    what = f"`gitmem watch` idle for {seconds:g} s, CPU with its start"
+    return [Figure(what, "the limit", used, IDLE_MILLISECONDS, 1, "ms")]

@@ -1,0 +1,42 @@
+"""A terminal in which a client believes that somebody sits before it."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import signal
+import struct
+import termios
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+ROWS, COLUMNS = 40, 120
+
+
+@contextmanager
+def terminal(command: Sequence[str], work: Path, env: Mapping[str, str]) -> Iterator[list[bytes]]:
+    """Run a program in a terminal of its own; at the end its window is closed. What it showed is in the list."""
+    process, window = pty.fork()
+    if process == 0:
+        os.chdir(work)
+        os.execve(command[0], list(command), dict(env))
+    fcntl.ioctl(window, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
+    shown: list[bytes] = []
+
+    def read() -> None:
+        try:
+            while part := os.read(window, 65536):
+                shown.append(part)
+        except OSError:
+            return  # the program has ended
+
+    threading.Thread(target=read, daemon=True).start()
+    try:
+        yield shown
+    finally:
+        os.kill(process, signal.SIGHUP)  # what a window that is closed says
+        os.waitpid(process, 0)
+        os.close(window)
