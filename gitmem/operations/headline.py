@@ -10,8 +10,6 @@ import os
 
 from ..records.secrets import find_secret
 from . import frame
-from .pool import POOL
-from .spelling import fold, root
 
 try:
     from _json import scanstring
@@ -32,7 +30,6 @@ PROMPTS = "prompts"  # the folder of what a hook was told, a file for each sessi
 READ_MAX = 256 * 1024  # bytes of such a file
 LOOKED_AT = 1_000  # characters of a text in which a secret would matter
 _KEY = '"prompt"'
-_pool: set[str] = set()
 
 
 def of(store: Store, db: sqlite3.Connection, caller: Caller) -> str | None:
@@ -49,7 +46,7 @@ def of(store: Store, db: sqlite3.Connection, caller: Caller) -> str | None:
 
 def _texts(store: Store, db: sqlite3.Connection, caller: Caller) -> Iterator[str]:
     """What there is to say of a sender, the best first; each is looked for when those before it did not do."""
-    yield _chosen_name(db, caller)
+    yield _chosen_name(caller)
     if store.settings().get(SETTING) != NAME_ONLY:
         yield (caller.record or {}).get("activity", "")
         yield _checkpoint(db, caller)
@@ -57,17 +54,9 @@ def _texts(store: Store, db: sqlite3.Connection, caller: Caller) -> Iterator[str
     yield frame.SEPARATOR.join(filter(None, (caller.role, caller.wu_id, store.branch())))
 
 
-def _chosen_name(db: sqlite3.Connection, caller: Caller) -> str:
+def _chosen_name(caller: Caller) -> str:
     """The name that it asked for; "" for one that the pool gave it."""
-    if not caller.name or not caller.asked:
-        return ""
-    if not _pool:
-        _pool.update(map(fold, POOL))
-    folded = fold(caller.asked)
-    if folded in _pool or root(folded) in _pool:
-        return ""
-    added = "SELECT 1 FROM pool_name WHERE fold IN (?, ?) AND event = 'add'"
-    return "" if db.execute(added, (folded, root(folded))).fetchone() else caller.name
+    return caller.name or "" if (caller.record or {}).get("name_chosen") else ""
 
 
 def _checkpoint(db: sqlite3.Connection, caller: Caller) -> str:

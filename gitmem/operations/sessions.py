@@ -17,7 +17,7 @@ from .story import SUBJECT_MAX, cut, harmless
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from .caller import Caller, Who
     from .store import Store
@@ -106,6 +106,7 @@ def start(
             changed = _change(store, known, name, given, about.again("start", given), allow_secret)
             _arrive(store, known.session_id)
             return Started(changed[0], *changed[1:], _first_steps(known.session_id))
+    chosen = name is not None
     if name is None:
         name = names.pick(store)
     else:
@@ -115,25 +116,13 @@ def start(
         "session_id": session_id,
         "event": "start",
         "display_name": name,
+        "name_chosen": chosen,
         "clone_id": _clone_id(store),
         "worktree": local.label(store),
         "harness_session": who.harness[1] if who.harness else None,
         **fields,
     }
-    subject = f"{name} starts"
-    if fields["agent_identity"]:
-        subject += f" ({fields['agent_identity']})"
-    subject += f" in {record['worktree']}"
-    if wu:
-        subject += f" on {wu}"
-    reader = fields["agent_identity"] or session_id
-    trailers = [("WU", wu), ("Agent", reader), ("Session", session_id)]
-    told = Story(
-        f"{name} <{reader}@gitmem>",
-        cut(harmless(subject), SUBJECT_MAX),
-        "",
-        [(k, v) for k, v in trailers if v],
-    )
+    told = _first_story(record)
     appended = store.record([store.line("session", record, allow_secret=allow_secret)], told)
     _arrive(store, session_id, who)
     found = presence.one(store, session_id)
@@ -243,6 +232,7 @@ def _change(
     if name is not None and name != found.name:
         names.claim(store, name, session_id=found.session_id, again=again)
         record["display_name"] = differs["display_name"] = name
+        record["name_chosen"] = True
         subject = f"{found.name} is now called {name}" + (f", {', '.join(news)}" if news else "")
     if not differs and not cleared:
         return found, None, False
@@ -282,6 +272,20 @@ def _story(found: Presence, subject: str, wu: str | None = None) -> Story:
     caller = callers.of_session(found, "session")
     caller.wu_id = wu or caller.wu_id
     return Story(caller.author, cut(harmless(subject), SUBJECT_MAX), "", caller.trailers())
+
+
+def _first_story(record: Mapping[str, str | None]) -> Story:
+    subject = f"{record['display_name']} starts"
+    if record["agent_identity"]:
+        subject += f" ({record['agent_identity']})"
+    subject += f" in {record['worktree']}"
+    if record["wu_id"]:
+        subject += f" on {record['wu_id']}"
+    reader = record["agent_identity"] or record["session_id"]
+    trailers = [("WU", record["wu_id"]), ("Agent", reader), ("Session", record["session_id"])]
+    author = f"{record['display_name']} <{reader}@gitmem>"
+    told = cut(harmless(subject), SUBJECT_MAX)
+    return Story(author, told, "", [(key, value) for key, value in trailers if value])
 
 
 def _first_steps(session_id: str) -> list[str]:

@@ -23,7 +23,7 @@ HOLD_MICROS = 48 * 3600 * 1_000_000
 _NEVER = 1 << 62
 FIELDS = (
     "agent_identity", "display_name", "clone_id", "worktree", "wu_id", "initiative_id", "lane", "client",
-    "workspace_id", "harness_session", "activity",
+    "workspace_id", "harness_session", "activity", "name_chosen",
 )  # fmt: skip
 CLEARABLE = ("wu_id", "initiative_id", "lane", "activity")
 _COLUMNS = ", ".join(f"{name} TEXT" for name in FIELDS)

@@ -24,6 +24,9 @@ class Session(Record):
         default=None, description="`owner:role:purpose`: who the agent is, beyond this session."
     )
     display_name: DisplayName = Field(description="What others call it: 1 to 64 characters.")
+    name_chosen: bool = Field(
+        default=False, description="Whether that name was asked for, rather than given by the pool."
+    )
     clone_id: Axis = Field(description="The clone that it works in.")
     worktree: Path | None = Field(
         default=None, description="The worktree that it works in; none in a bare repository."

@@ -141,6 +141,7 @@ FIELDS: dict[str, dict[str, tuple[Any, ...]]] = {
         'event': ('choice', False, ('start', 'change', 'end'), ()),
         'agent_identity': ('form', True, 0, 256, ('', (('!"#$%&\'()*+-./0123456789;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`abcdefghijklmnopqrstuvwxyz{|}~', 1, 262144), (':', 1, 1), ('!"#$%&\'()*+-./0123456789;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`abcdefghijklmnopqrstuvwxyz{|}~', 1, 262144), (':', 1, 1), ('!"#$%&\'()*+-./0123456789;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`abcdefghijklmnopqrstuvwxyz{|}~', 1, 262144))), (0, 'human:', False, ())),
         'display_name': ('line', False, 1, 64, ',', (0, '', True, ())),
+        'name_chosen': ('flag', False),
         'clone_id': ('line', False, 1, 200, '', ()),
         'worktree': ('line', True, 1, 4096, '', ()),
         'wu_id': ('form', True, 0, 64, ('', (('ABCDEFGHIJKLMNOPQRSTUVWXYZ', 1, 1), ('0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ', 0, 262144), ('-', 1, 1), ('0123456789', 1, 262144))), ()),

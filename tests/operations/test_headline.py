@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.operations import names, sessions, signals
+from gitmem.operations import headline, sessions, signals
 from gitmem.operations.caller import Caller, Who
 from gitmem.operations.memory.checkpoint import checkpoint
 from gitmem.operations.store import Store
@@ -78,14 +78,16 @@ def test_each_link_of_the_chain_is_taken_when_those_before_it_say_nothing(desk: 
 
 
 def test_a_name_that_the_pool_gave_is_none_that_was_chosen(desk: Desk) -> None:
-    """Also one that this repository added, or that has a number; a name of one's own with a number is chosen."""
-    names.add(desk.store, desk.me, ["Zauberlehrling"])
-    given = []
-    for name in ("Zauberlehrling", "Planck", "planck-2", "Zauberlehrling-2", "dev-2"):
-        sessions.change(desk.store, desk.me, name=name)
-        given.append(desk.headline())
+    """One that was asked for is, also where the pool has it; and it stays so when something else changes."""
+    given = [desk.headline()]
+    sessions.change(desk.store, desk.me, name="Planck")
+    given.append(desk.headline())
+    sessions.change(desk.store, desk.me, lane="core")
+    given.append(desk.headline())
+    named = acting(desk.store, sessions.start(desk.store, Who(), name="Lovelace"))
 
-    assert given == ["architect · WU-7 · main"] * 4 + ["dev-2"]
+    assert given == ["architect · WU-7 · main", "Planck", "Planck"]
+    assert headline.of(desk.store, desk.store.db(), named) == "Lovelace"
 
 
 def test_a_person_has_none_and_who_has_nothing_to_tell_has_its_id_alone(repo: Path, git: object) -> None:
