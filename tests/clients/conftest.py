@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 import subprocess
@@ -25,6 +24,8 @@ OUTSIDE = dict(os.environ)  # the tests' own has no home, and npm's settings are
 @pytest.fixture(scope="session")
 def cache(pytestconfig: pytest.Config) -> Path:
     """Where installed clients are kept between runs."""
+    if os.name == "nt":
+        pytest.skip("the clients are run on POSIX systems only")
     named = OUTSIDE.get(CACHE)
     if not named:
         return Path(pytestconfig.cache.mkdir("clients"))  # type: ignore[union-attr]
@@ -41,6 +42,8 @@ def alone(cache: Path) -> Iterator[None]:
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
+    import fcntl
+
     with path.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield

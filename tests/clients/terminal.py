@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
-import pty
 import signal
 import struct
-import termios
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -19,6 +16,10 @@ ROWS, COLUMNS = 40, 120
 @contextmanager
 def terminal(command: Sequence[str], work: Path, env: Mapping[str, str]) -> Iterator[list[bytes]]:
     """Run a program in a terminal of its own; at the end its window is closed. What it showed is in the list."""
+    import fcntl
+    import pty
+    import termios
+
     process, window = pty.fork()
     if process == 0:
         os.chdir(work)

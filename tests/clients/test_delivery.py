@@ -19,13 +19,14 @@ pytestmark = pytest.mark.clients
 
 FRAME = "signal:received"
 NEWS = "Put the price rules behind one interface: quartz."
+LAST = "No hurry, but read this one: poplar."
 LATE = "The migration is merged, rebase before you push: walnut."
 IDENTITY = "acme:builder:shop"
 ANSWER = "Agreed, behind one interface: cobalt."
 
 
 class Told:
-    """One turn of a client, in which a peer wrote twice: after the first request and before the last answer."""
+    """One turn of a client, in which a peer writes: after the first request, and before each answer that ends it."""
 
     def __init__(self, desk: Desk) -> None:
         self.desk = desk
@@ -49,6 +50,7 @@ class Told:
         return Step("Done.")
 
     def fourth(self, asked: Asked) -> Step:
+        self.desk.signal(LAST, str(self.sessions[0]["session_id"]))
         return Step("Done again.")
 
 
@@ -60,7 +62,7 @@ def test_a_signal_reaches_the_next_request_once(name: str, desk: Callable[..., D
     """From another worktree to the model: in a frame, at the next request, once; with nothing new, nothing.
 
     At the start the session is in the roster with its client's name, and the command of the reply line works
-    in the client's own shell. What comes at the very end is handed over once, and then the turn ends.
+    in the client's own shell. What comes at the end is handed over once; what comes after that waits.
     """
     there = desk(name)
     told = Told(there)
@@ -73,12 +75,10 @@ def test_a_signal_reaches_the_next_request_once(name: str, desk: Callable[..., D
     (reply,) = told.replies
     assert (reply["message"], reply["sender_session"]) == (ANSWER, told.sessions[0]["session_id"])
     if client.hands_over:
-        assert len(told.asked) == 4
         assert (told.texts[3].count(FRAME), told.texts[3].count(LATE)) == (2, 1)
-    else:
-        assert len(told.asked) == 3
-        waiting = there.gitmem("inbox", "--for", str(told.sessions[0]["session_id"]), "--no-mark")
-        assert [each["message"] for each in waiting["signals"]] == [LATE]
+    assert len(told.asked) == (4 if client.hands_over else 3), "it was kept going"
+    waiting = there.gitmem("inbox", "--for", str(told.sessions[0]["session_id"]), "--no-mark")
+    assert [each["message"] for each in waiting["signals"]] == [LAST if client.hands_over else LATE]
     if client.says_end:
         assert told.after == []
 

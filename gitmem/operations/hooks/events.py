@@ -47,7 +47,7 @@ READS = {
     "codex": (TOOL, PROMPT, START, STOP),
     "gemini": (TOOL, PROMPT, START, STOP),
     "cursor": (TOOL, START, STOP),
-    "opencode": (TOOL, PROMPT, STOP),
+    "opencode": (TOOL, PROMPT, START, STOP),
     "cline": (TOOL,),
     "copilot": (TOOL, START, STOP),
 }
@@ -56,7 +56,7 @@ READS = {
 SESSION_VARIABLES = {
     "claude-code": "CLAUDE_CODE_SESSION_ID",
     "gemini": "GEMINI_SESSION_ID",
-    "opencode": "OPENCODE_SESSION_ID",  # our plugin sets it
+    "opencode": "OPENCODE_SESSION_ID",  # our plugin sets it, for the agent's commands too
 }
 FOLDER_VARIABLES = {
     "claude-code": "CLAUDE_PROJECT_DIR",

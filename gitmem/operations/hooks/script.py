@@ -150,20 +150,23 @@ is_flagged() {
 _ASKED = r"""# Whether somebody has written to the session $1; and note that it is at work where $2 says that it is this one.
 look() {
   is_name "$1" || return 1
-  [ -z "$2" ] || true >"$state/beats/$1"
+  if [ -n "$2" ]; then
+    [ -e "$state/beats/$1" ] || new=1
+    true >"$state/beats/$1"
+  fi
   is_flagged "$1"
 }
 
 # Whether somebody has written to this session.
 is_asked() {
-  asked=1
+  asked=1 new=''
   look "@OURS@" sure && asked=0
   if is_name "@THEIRS@"; then
     look "@THEIRS@" sure && asked=0
   else
     here=$state/here/@CLIENT@ sure=sure
     [ "$git" = "$common" ] || here=$here-${git##*/}
-    slurp "$here"
+    slurp "$here" && [ -n "$text" ] || new=1
     case $text in *"$nl"*) sure='' ;; esac
     text=$text$nl
     while [ -n "$text" ]; do
@@ -175,6 +178,7 @@ is_asked() {
     fi
   fi
   [ "$kind" = tool ] && [ -e "$state/hook-stuck" ] && return 1
+  [ "$kind" = prompt ] && [ -n "$new" ] && return 0 # nobody has told us of its start
   return "$asked"
 }
 """
@@ -182,6 +186,7 @@ is_asked() {
 _SPOOLS = r"""# Whether an agent in a sandbox has left something that this process may commit. Once a turn where that failed.
 is_waiting() {
   [ "$kind" = tool ] && [ -e "$state/hook-stuck" ] && return 1
+  [ "$kind" = tool ] && [ -e "$state/hook-left" ] && return 1
   for file in "$state"/spool/*-wait.spool; do [ -e "$file" ] && return 0; done
   if [ -r "$state/spools" ]; then
     while IFS= read -r folder; do

@@ -2,6 +2,7 @@
 
 `<state>/hook-error` is the last trouble, one line. `<state>/hook-stuck` is there while a hook could not do what
 it was started for: the script then asks again only once a turn, so that no tool call waits for it in vain.
+`<state>/hook-left` is there while something in a spool could not be committed: that is no reason to start any more.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import os
 from ...log.lines import format_at
 from ..harmless import harmless
 
-ERROR, STUCK = "hook-error", "hook-stuck"
+ERROR, STUCK, LEFT = "hook-error", "hook-stuck", "hook-left"
 SENTENCE_MAX = 500
 
 
@@ -50,6 +51,15 @@ def stick(state: str) -> None:
 def go_on(state: str) -> None:
     """Have the script ask at every tool call again."""
     _remove(os.path.join(state, STUCK))
+
+
+def leave(state: str, is_left: bool) -> None:
+    """Have the script ask once a turn for what waits in a spool, or at every tool call; for mail as ever."""
+    path = os.path.join(state, LEFT)
+    if is_left:
+        _write(path, "")
+    else:
+        _remove(path)
 
 
 def _write(path: str, text: str) -> None:
