@@ -95,7 +95,7 @@ def end(at: Surroundings) -> int:
 
 def listing(at: Surroundings, all: Everyone = False) -> int:
     """List the sessions of this repository."""
-    from gitmem.operations import sessions
+    from gitmem.operations import roster
 
-    show.say(at.json, sessions.listing(at.store(), all=all), people.roster)
+    show.say(at.json, roster.listing(at.store(), all=all), people.roster)
     return 0

@@ -31,6 +31,16 @@ class Roster(Outcome):
         self.next = list(next)
 
 
+class Sessions(Outcome):
+    """The sessions that the log has, last seen first."""
+
+    __slots__ = ("sessions", "next")  # the order of the JSON shape
+
+    def __init__(self, found: Sequence[Presence], next: Sequence[str]) -> None:
+        self.sessions = [row(one) for one in found]
+        self.next = list(next)
+
+
 class WhoAmI(Outcome):
     """The caller. `headline` is what others see of it."""
 
@@ -84,6 +94,15 @@ def roster(
             f"Nobody matches {query}; {live or 'nobody'} {'are' if live > 1 else 'is'} live here."
         )
     return outcome
+
+
+def listing(store: Store, all: bool = False) -> Sessions:
+    """Sessions, last seen first; those that are gone or ended with `all`."""
+    found = sorted(presence.shown(store, all=all).values(), key=lambda one: (-one.last_seen, one.session_id))
+    return Sessions(
+        [one for one in found if all or one.is_current],
+        ["gitmem session start" if not found else "gitmem roster", "gitmem session list --all"],
+    )
 
 
 def whoami(store: Store, caller: Caller) -> WhoAmI:

@@ -10,9 +10,7 @@ from . import local, names, presence, queue
 from . import session_fields as about
 from .outcome import Outcome
 from .presence import Presence
-from .presence import shown as shown
 from .quoting import command
-from .shape import row
 from .story import SUBJECT_MAX, cut, harmless
 
 TYPE_CHECKING = False
@@ -22,6 +20,7 @@ if TYPE_CHECKING:
     from .caller import Caller, Who
     from .store import Store
 
+START_SECONDS = 5.0
 KEEPALIVE_MICROS = 24 * 3600 * 1_000_000
 
 
@@ -65,16 +64,6 @@ class Ended(Session):
     """A session that ended, and gave its name back."""
 
 
-class Sessions(Outcome):
-    """The sessions that the log has, last seen first."""
-
-    __slots__ = ("sessions", "next")  # the order of the JSON shape
-
-    def __init__(self, found: Sequence[Presence], next: Sequence[str]) -> None:
-        self.sessions = [row(one) for one in found]
-        self.next = list(next)
-
-
 def start(
     store: Store,
     who: Who,
@@ -99,18 +88,29 @@ def start(
     Raises: UsageError `name-in-use`, `bad-name`, or for a field that breaks the contract.
     """
     fields = about.fields(agent_identity or who.identity, wu, initiative, lane, client, workspace)
-    if who.harness is not None:
+    if who.harness is None:
+        return _begin(store, who, name, fields, allow_secret)
+    from . import delivery
+
+    # A client may run the hooks of several scopes at once: the second of them finds the session of the first.
+    with delivery.turn(store, f"start {who.harness[1]}", wait_seconds=START_SECONDS):
         known = presence.of_harness(store, who.harness[1])
-        if known is not None:
-            given = {key: value or None for key, value in fields.items()}  # a new start clears nothing
-            changed = _change(store, known, name, given, about.again("start", given), allow_secret)
-            _arrive(store, known.session_id)
-            return Started(changed[0], *changed[1:], _first_steps(known.session_id))
-    chosen = name is not None
+        if known is None:
+            return _begin(store, who, name, fields, allow_secret)
+        given = {key: value or None for key, value in fields.items()}  # a new start clears nothing
+        changed = _change(store, known, name, given, about.again("start", given), allow_secret)
+        _arrive(store, known.session_id)
+        return Started(changed[0], *changed[1:], _first_steps(known.session_id))
+
+
+def _begin(
+    store: Store, who: Who, name: str | None, fields: dict[str, str | None], allow_secret: bool
+) -> Started:
     if name is None:
-        name = names.pick(store)
+        name, chosen = _former_name(store, who) or (names.pick(store), False)
     else:
         names.claim(store, name, again=about.again("start", fields))
+        chosen = True
     session_id = new_id("sess", store.random)
     record = {
         "session_id": session_id,
@@ -134,6 +134,18 @@ def start(
             next=[command("export", f"GITMEM_SESSION={session_id}"), "gitmem doctor"],
         )
     return Started(found, appended.commit, appended.queued, _first_steps(session_id))
+
+
+def _former_name(store: Store, who: Who) -> tuple[str, bool] | None:
+    """The name of a session that ended and is resumed, where it is free, and whether it had asked for it."""
+    former = presence.of_harness(store, who.harness[1], ended=True) if who.harness else None
+    if former is None:
+        return None
+    try:
+        names.claim(store, former.asked)
+    except UsageError:
+        return None
+    return former.asked, bool(former.record.get("name_chosen"))
 
 
 def change(
@@ -186,15 +198,6 @@ def _arrive(store: Store, session_id: str, began: Who | None = None) -> None:
         queue.sweep(store)
     if store.collecting is None:
         queue.fill(store, session_id)
-
-
-def listing(store: Store, all: bool = False) -> Sessions:
-    """Sessions, last seen first; those that are gone or ended with `all`."""
-    found = sorted(shown(store, all=all).values(), key=lambda one: (-one.last_seen, one.session_id))
-    return Sessions(
-        [one for one in found if all or one.is_current],
-        ["gitmem session start" if not found else "gitmem roster", "gitmem session list --all"],
-    )
 
 
 def touch(store: Store, caller: Caller) -> None:

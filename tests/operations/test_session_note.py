@@ -28,7 +28,7 @@ def test_what_one_does_is_seen_by_others_until_it_is_taken_back(repo: Path) -> N
         row = roster.roster(store).sessions[0]
         me = roster.whoami(store, acting(store, started))
         seen.append((row["activity"], me.activity, me.headline))
-    listed = sessions.listing(store).sessions[0]
+    listed = roster.listing(store).sessions[0]
 
     assert seen == [
         ("reading", "reading", f"Planck ({IDENTITY}) in repo: reading"),

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gitmem.errors import UsageError
-from gitmem.operations import caller, local, names, presence, sessions
+from gitmem.operations import caller, local, names, presence, roster, sessions
 from gitmem.operations.caller import Who
 
 from .desks import DAY, HOUR, MINUTE, Clock, acting, bodies, carry, new_repo, open_store, say, worktree
@@ -71,13 +71,32 @@ def test_each_start_is_a_new_session(repo: Path) -> None:
 
 
 def test_after_its_end_a_harness_session_starts_anew(repo: Path) -> None:
-    """An ended session is not taken up again."""
+    """An ended session is not taken up again; but the new one has its name, where nobody took that meanwhile."""
     store = open_store(repo, Clock())
     harness = Who(harness=("CODEX_THREAD_ID", "thread-77"))
     first = sessions.start(store, harness)
     sessions.end(store, acting(store, first))
+    second = sessions.start(store, harness)
+    sessions.end(store, acting(store, second))
+    sessions.start(store, Who(), name=first.display_name)
+    third = sessions.start(store, harness)
 
-    assert sessions.start(store, harness).session_id != first.session_id
+    assert len({first.session_id, second.session_id, third.session_id}) == 3
+    assert second.display_name == first.display_name != third.display_name
+
+
+def test_hooks_of_two_scopes_that_start_at_once_make_one_session(repo: Path) -> None:
+    """A client runs those of the project and of the user side by side, under one id of its own."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    harness = Who(harness=("CLAUDE_CODE_SESSION_ID", "two-scopes"))
+    stores = [open_store(repo, Clock()) for _ in range(8)]
+    sessions.start(stores[0], Who())  # the log is there
+
+    with ThreadPoolExecutor(8) as pool:
+        found = set(pool.map(lambda store: sessions.start(store, harness).session_id, stores))
+
+    assert len(found) == 1
 
 
 def test_the_identity_of_the_surroundings_stands_for_the_option(repo: Path) -> None:
@@ -186,7 +205,7 @@ def test_two_clones_that_chose_one_name_apart_agree_after_a_sync(tmp_path: Path,
     carry(here, there)
 
     for store in (here, there):
-        names = {one.session_id: one.name for one in sessions.shown(store).values()}
+        names = {one.session_id: one.name for one in presence.shown(store).values()}
         assert names == {first.session_id: "Planck", second.session_id: "Planck-2"}
     changed = sessions.change(there, acting(there, second), wu="WU-1")
     assert (changed.display_name, changed.remark) == (
@@ -207,7 +226,7 @@ def test_a_name_is_held_for_two_days_after_the_last_record(repo: Path) -> None:
     say(store, acting(store, first))
 
     assert second.display_name == "Planck"
-    found = sessions.shown(store)
+    found = presence.shown(store)
     assert [found[each.session_id].name for each in (first, second)] == ["Planck-2", "Planck"]
 
 
@@ -306,6 +325,6 @@ def test_the_list_leaves_out_who_is_gone(repo: Path) -> None:
     clock.forward(25 * HOUR)
     live = sessions.start(store, Who())
 
-    assert [each["session_id"] for each in sessions.listing(store).sessions] == [live.session_id]
-    every = {each["session_id"]: each["status"] for each in sessions.listing(store, all=True).sessions}
+    assert [each["session_id"] for each in roster.listing(store).sessions] == [live.session_id]
+    every = {each["session_id"]: each["status"] for each in roster.listing(store, all=True).sessions}
     assert every == {ended.session_id: "ended", gone.session_id: "gone", live.session_id: "live"}
