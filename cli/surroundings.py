@@ -132,11 +132,6 @@ class Surroundings:
         """A variable that a harness hands to its hooks."""
         return _variable(name)
 
-    @property
-    def gate_reason(self) -> str | None:
-        """Why a push may go past unread signals: git's hook takes no options."""
-        return _variable("GITMEM_GATE_REASON")
-
     def who(self) -> Who:
         """Whatever says who calls."""
         from gitmem.operations.caller import Who
@@ -195,14 +190,16 @@ class Progress:
     """Says on standard error that the index is being built, where that takes more than a second."""
 
     def __init__(self) -> None:
-        self._began = 0.0
-        self._shown = 0.0
+        self._began = self._shown = 0.0
+        self._done = 0
 
     def __call__(self, done: int) -> None:
         import time
 
         now = time.monotonic()
-        self._began = self._began or now
+        if done <= self._done or not self._began:  # it began anew: a watch lives long
+            self._began = now
+        self._done = done
         if now - self._began > PROGRESS_SECONDS and now - self._shown > PROGRESS_SECONDS:
             self._shown = now
             out.complain(f"gitmem: reading the log into the index, {done} lines so far")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from gitmem.operations.gate import Gate
 
 CLOSED = 1
-ACTING = ("gitmem inbox", "gitmem reply")
+ACTING = ("gitmem inbox", "gitmem reply", "gitmem gate")
 
 
 def gate(
@@ -52,7 +52,7 @@ def gate(
             raise UsageError(
                 "--pre-push takes the work unit from the branch, and nothing else.", code="usage"
             )
-        return _before_push(at, allow_secret)
+        return _before_push(at)
     found = operation.look(
         at.store(), at.caller(), wu=wu, initiative=initiative, reason=reason, allow_secret=allow_secret
     )
@@ -60,8 +60,11 @@ def gate(
     return 0 if found.open else CLOSED
 
 
-def _before_push(at: Surroundings, allow_secret: bool) -> int:
-    """The same for git's hook, where nobody can give options: silent where nothing stands in the way."""
+def _before_push(at: Surroundings) -> int:
+    """The same for git's hook, where nobody can give options: silent where nothing stands in the way.
+
+    What the caller has gone past with a reason stands in the way of no push.
+    """
     from gitmem.operations import gate as operation
     from gitmem.operations import work_units
 
@@ -70,11 +73,10 @@ def _before_push(at: Surroundings, allow_secret: bool) -> int:
     for wu in work_units.of_checkout(store, store.settings().get("gitmem.wu")):
         callers = _callers(at)
         for caller in callers:
-            found = operation.look(store, caller, wu=wu, reason=at.gate_reason, allow_secret=allow_secret)
+            found = operation.look(store, caller, wu=wu, heed_passes=True)
             if not found.open:
-                found.next = [*found.next[:2], "GITMEM_GATE_REASON='why they may wait' git push"]
                 status = CLOSED
-            if found.passed or not found.open:
+                found.next = [*found.next[:2], operation.way_past(wu)]
                 _say(at, found, ["--as", caller.reader] if len(callers) > 1 else [])
     return status
 

@@ -12,7 +12,7 @@ from .quoting import command
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from .caller import Caller
     from .causality import Conversation, Said
@@ -69,6 +69,7 @@ def look(
     wu: str | None = None,
     initiative: str | None = None,
     reason: str | None = None,
+    heed_passes: bool = False,
     allow_secret: bool = False,
 ) -> Gate:
     """Look whether signals on a work unit or its initiative stand in the caller's way. Marks nothing.
@@ -81,6 +82,7 @@ def look(
         initiative: The initiative; else those that sessions or signals name together with the work unit.
         reason: Go past what stands in the way: an audit record with this reason is appended. Where nothing
             does, nothing is recorded. The signals stay unread.
+        heed_passes: What the caller went past before does not stand in the way: for a push, which can't give a reason.
 
     Raises: UsageError `no-work-unit`, `bad-work-unit`, `no-reason`; StoreError where the audit can't be recorded.
     """
@@ -106,7 +108,7 @@ def look(
         )
     db = store.db()
     found = Gate(caller, wu, [initiative] if initiative else _initiatives_of(db, wu or ""))
-    ids = _fill(store, caller, found)
+    ids = _fill(store, caller, found, _passed(db, caller, wu) if heed_passes else set())
     found.open = not ids
     if ids and reason is not None:
         _pass(store, caller, found, ids, reason, allow_secret)
@@ -125,8 +127,18 @@ def _initiatives_of(db: sqlite3.Connection, wu: str) -> list[str]:
     return sorted(str(name) for (name,) in rows if name)
 
 
-def _fill(store: Store, caller: Caller, found: Gate) -> list[str]:
-    """Put in what stands in the way; the ids of all of it, oldest first."""
+def _passed(db: sqlite3.Connection, caller: Caller, wu: str | None) -> set[str]:
+    """The signals on a work unit that the caller went past with a reason."""
+    found: set[str] = set()
+    for (body,) in db.execute("SELECT body FROM line WHERE kind = 'audit'"):
+        record = records.read(body.encode()) or {}
+        if record.get("reader_identity") in caller.ids and record.get("wu_id") == wu:
+            found.update(record.get("signal_ids") or ())
+    return found
+
+
+def _fill(store: Store, caller: Caller, found: Gate, passed: Collection[str]) -> list[str]:
+    """Put in what stands in the way, but for what was passed; the ids of all of it, oldest first."""
     db = store.db()
     who = (caller.reader, caller.session_id, caller.workspace)
     unread = _by_id(db.execute(*mail.directed_to(db, *who, unread=True)))
@@ -143,6 +155,8 @@ def _fill(store: Store, caller: Caller, found: Gate) -> list[str]:
     kept: list[tuple[bytes, str, dict[str, object]]] = []
     conversations: dict[str, Conversation] = {}
     for signal_id, to in (asked | unread).items():
+        if signal_id in passed:
+            continue
         thread_id = _thread_of(db, signal_id)
         if thread_id not in conversations:
             conversations[thread_id] = threads.Conversation(threads.load(db, thread_id))
@@ -153,7 +167,7 @@ def _fill(store: Store, caller: Caller, found: Gate) -> list[str]:
         is_open = signal_id in asked and not _is_answered(db, talk, said, [*to, *caller.ids])
         if signal_id in unread or is_open:
             why = "unread" if signal_id in unread else "unanswered"
-            kept.append((said.line, signal_id, _shown(store, said, why, is_open)))
+            kept.append((said.line, signal_id, _shown(store, said, why)))
     kept.sort(key=lambda each: each[:2])
     found.unread = sum(1 for *_, fields in kept if fields["why"] == "unread")
     found.unanswered = len(kept) - found.unread
@@ -208,7 +222,7 @@ def _is_answered(db: sqlite3.Connection, talk: Conversation, said: Said, readers
     return last is not None and last.intent in threads.STATES
 
 
-def _shown(store: Store, said: Said, why: str, is_open: bool) -> dict[str, object]:
+def _shown(store: Store, said: Said, why: str) -> dict[str, object]:
     """What an answer lists of a signal: who wants what, and what settles it, but not the text."""
     names = presence.names_by_session(store.db())
     sender = names.get(said.text("sender_session") or "") or said.text("sender_name")
@@ -224,7 +238,7 @@ def _shown(store: Store, said: Said, why: str, is_open: bool) -> dict[str, objec
         "wu_id": said.text("wu_id"),
         "initiative_id": said.text("initiative_id"),
         "why": why,
-        "commands": [*([read] if why == "unread" else []), *(advice.decide(said.id) if is_open else [])],
+        "commands": [read] if why == "unread" else advice.decide(said.id),
     }
 
 
@@ -251,6 +265,11 @@ def _pass(
     appended = store.record(lines, told)
     found.open = found.passed = True
     found.audit_id, found.commit, found.queued = audit_id, appended.commit, appended.queued
+
+
+def way_past(wu: str) -> str:
+    """The command that goes past what stands in the way of a work unit."""
+    return command("gitmem", "gate", "--wu", wu, "--allow-unread-signals", "--reason", "why they may wait")
 
 
 def counted(found: Gate) -> str:

@@ -39,7 +39,8 @@ def test_a_closed_gate_is_status_1_and_says_what_to_do(run: Run, asked: dict[str
     assert head == "gate closed: 2 unread signals on WU-7 for test:worker:curie"
     assert rest[0].startswith(f"{asked['question']} · PROPOSE · from Planck (test:worker:planck) · WU-7 · ")
     assert rest[0].endswith(" · unread · needs AGREE or REJECT")
-    assert f"  gitmem reply {asked['question']} agreed --agree" in rest
+    assert rest[1].startswith("  gitmem inbox --thread ")
+    assert "gitmem reply" not in found.out, "nobody answers what it has not read"
     assert rest[-1] == "next: gitmem inbox --wu WU-7"
     assert "Shall we" not in found.out
     assert run("inbox", "--count", session=asked["curie"]).out == "2\n"
@@ -132,7 +133,7 @@ def test_before_a_push_the_branch_says_which_work_unit(
     closed = run("gate", "--pre-push", session=asked["curie"])
 
     assert closed.status == 1
-    assert "next: GITMEM_GATE_REASON='why they may wait' git push" in closed.out
+    assert "next: gitmem gate --wu WU-7 --allow-unread-signals --reason 'why they may wait'" in closed.out
     run("inbox", session=asked["curie"])
     run("reply", asked["question"], "no", "--reject", session=asked["curie"])
     quiet = run("gate", "--pre-push", session=asked["curie"])
@@ -148,18 +149,20 @@ def test_before_a_push_the_setting_says_which_work_unit(
     assert run("gate", "--pre-push", session=asked["curie"]).status == 1
 
 
-def test_before_a_push_the_reason_comes_from_the_environment(
+def test_who_went_past_the_gate_may_push_and_what_comes_later_holds_the_next_push(
     run: Run, asked: dict[str, str], git: Git, repo: Path
 ) -> None:
-    """Git's hook gets no options from whoever pushes. Elsewhere the variable opens nothing."""
-    reason = {"GITMEM_GATE_REASON": "paired"}
-    assert run("gate", session=asked["curie"], **reason).status == 1
+    """Git's hook gets no reason from whoever pushes: it heeds the one that stands in the log."""
     git("config", "gitmem.wu", "WU-7", cwd=repo)
+    past = ("gate", "--wu", "WU-7", "--allow-unread-signals", "--reason", "paired")
+    assert run(*past, session=asked["curie"]).status == 0
 
-    found = run("gate", "--pre-push", session=asked["curie"], **reason)
+    pushes = [run("gate", "--pre-push", session=asked["curie"]).status]
+    asks_again = run("gate", "--wu", "WU-7", session=asked["curie"]).status
+    run("signal", "One more thing", "--to", "Curie", "--wu", "WU-7", session=asked["planck"])
+    pushes.append(run("gate", "--pre-push", session=asked["curie"]).status)
 
-    assert found.status == 0
-    assert "with 2 signals: paired" in run("log").out
+    assert (pushes, asks_again) == ([0, 1], 1)
 
 
 def test_where_several_sessions_are_live_and_none_says_that_it_pushes_all_count(
