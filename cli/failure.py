@@ -9,7 +9,7 @@ from gitmem.errors import GitmemError, StoreError, UsageError
 from .render import out
 from .render.as_json import as_json
 from .render.out import harmless
-from .usage import as_each, usage_of
+from .usage import usage_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -103,7 +103,6 @@ def report(error: Exception, args: Sequence[str]) -> int:
             hint="What was acknowledged before is kept. The report on standard error helps to mend it.",
             next=["gitmem doctor"],
         )
-    as_each(known, args)
     known.next = known.next or [_usual_next(known, args)]
     # What was said already is an answer: a second document would spoil it for a JSON reader.
     if wants_json(args) and not out.has_said():

@@ -8,7 +8,7 @@ from __future__ import annotations
 from gitmem.errors import UsageError
 
 from . import stdin
-from .render import mail, show
+from .render import mail, out, show
 from .values import duration, moment, number
 
 TYPE_CHECKING = False
@@ -60,7 +60,7 @@ def inbox(
     with delivery.turn(store, whose.reader, wait_seconds=delivery.WAIT_SECONDS if marks else None):
         reading = operation.read(
             store, caller, whose=whose, wu=wu, lane=lane, thread=thread, intent=intent, from_=from_,
-            since=oldest, all=all, limit=most, max_bytes=bytes_most,
+            since=oldest, all=all, limit=most, max_bytes=bytes_most, via=out.program(),
         )  # fmt: skip
         if count:
             fitting = operation.Count(reading.reader, len(reading.signals) + reading.more)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from gitmem.errors import UsageError
-from gitmem.operations.quoting import command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gitmem.errors import GitmemError
 
 # Words that people try, and the commands that they mean.
 MEANT = {
@@ -56,7 +54,6 @@ GROUPS = {
 }
 TEXTS = ("gitmem mem create", "gitmem mem checkpoint")  # they take one text
 _COMMON = ("--json", "--as", "-C")
-_AGAIN_MAX = 400  # characters of a refused command that is worth repeating
 
 
 def usage_of(error: Exception, args: Sequence[str]) -> UsageError | None:
@@ -131,19 +128,6 @@ def _hint_of_text(path: str, message: str, option: str | None, near: Sequence[st
     if message.startswith("No such option") and option is not None and not near:
         return f"A text that starts with - goes behind --, as in: {path} -- '-1 for this'"
     return ""
-
-
-def as_each(error: GitmemError, args: Sequence[str]) -> None:
-    """Where several could be the caller, offer the refused command as each of them."""
-    asked = "gitmem whoami --as "
-    words = without_common(args)
-    again = command(*words)
-    if error.code != "which-session" or not words or len(again) > _AGAIN_MAX:
-        return
-    error.next = [
-        f"gitmem --as {each.removeprefix(asked)} {again}" if each.startswith(asked) else each
-        for each in error.next
-    ]
 
 
 def without_common(args: Sequence[str]) -> list[str]:

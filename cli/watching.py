@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from types import FrameType
 
     from gitmem.operations.inbox import Reading
+    from gitmem.operations.store import Store
     from gitmem.operations.watching import Watch, Whose
 
     from .children import Syncs
@@ -67,10 +68,10 @@ def watch(
         from .children import Syncs
 
         syncs = Syncs(at.folder, every)
-    if session is None and of.caller is not None and of.caller.remark:
-        _note(of.caller.remark)
-    _note(of.peek or f"watching for signals to {of.name}; Ctrl-C ends it")
     with stop:
+        if session is None and of.caller is not None and of.caller.remark:
+            _note(of.caller.remark)
+        _note(of.peek or f"watching for signals to {of.name}; Ctrl-C ends it{_other(store, of)}")
         try:
             _go_on(at, seen, showing, syncs)
         finally:
@@ -202,6 +203,14 @@ class Stop:
         if self._set:
             raise KeyboardInterrupt
         self._set = True
+
+
+def _other(store: Store, of: Whose) -> str:
+    """How to watch for an agent, where a person may have meant one that works here."""
+    from gitmem.operations import presence
+
+    meant = of.caller is not None and of.caller.is_person and presence.live_here(store)
+    return "; `--session NAME` watches for an agent" if meant else ""
 
 
 def _seconds(option: str, text: str | None) -> float | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gitmem.errors import UsageError
+from gitmem.errors import GitmemError, UsageError
 
 from ..render import hooks as render
 from ..render import show
@@ -16,12 +16,19 @@ from ..surroundings import Surroundings
 if TYPE_CHECKING:
     from gitmem.operations.hooks.clients import Places
     from gitmem.operations.hooks.git_hook import Gated, Hook
+    from gitmem.place import Place
 
 NAMES = "claude-code|codex|gemini|cursor|opencode|cline|copilot|windsurf|aider|all-found"
 ClientOption = Annotated[
     list[str] | None,
     typer.Option(
         "--client", metavar=NAMES, help="Which client; may be repeated. Without it: all that are found."
+    ),
+]
+InstalledOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--client", metavar=NAMES, help="Which client; may be repeated. Without it: all that are installed."
     ),
 ]
 Scope = Annotated[
@@ -45,19 +52,19 @@ def install(
     """Have coding agents see signals by themselves. May be repeated."""
     from gitmem.operations.hooks import install as operation
 
-    hook = _git_hook(at, git) if git is not None else None
+    hook = _git_hook(at, git, new=True) if git is not None else None
     if hook is not None and not client:
         show.say(at.json, _gate(at, hook), render.gated)
         return 0
-    found = operation.install(places(at), client or ["all-found"], scope, program=program(), wake=wake)
+    found = operation.install(places(at, scope), client or ["all-found"], scope, program=program(), wake=wake)
     if hook is not None:
         found.git = _gate(at, hook)
     show.say(at.json, found, render.hooked)
-    return 0
+    return found.status
 
 
 def uninstall(
-    at: Surroundings, client: ClientOption = None, scope: Scope = "project", git: GitHook = None
+    at: Surroundings, client: InstalledOption = None, scope: Scope = "project", git: GitHook = None
 ) -> int:
     """Take out what install put in; every file is given back byte for byte."""
     from gitmem.operations.hooks import git_hook as gate
@@ -67,7 +74,7 @@ def uninstall(
     if hook is not None and not client:
         show.say(at.json, gate.uninstall(hook), render.gated)
         return 0
-    found = operation.uninstall(places(at), client or ["all-found"], scope)
+    found = operation.uninstall(places(at, scope), client or ["all-found"], scope)
     if hook is not None:
         found.git = gate.uninstall(hook)
     elif (here := git_hook(at)) is not None and gate.state(here) in ("installed", "outdated"):
@@ -81,11 +88,12 @@ def status(at: Surroundings) -> int:
     """What is installed for which client, and whether it can work."""
     from gitmem.operations.hooks import status as operation
 
-    show.say(at.json, operation.look(places(at), git_hook(at)), render.status)
-    return 0
+    found = operation.look(places(at), git_hook(at))
+    show.say(at.json, found, render.status)
+    return found.status
 
 
-def test(at: Surroundings, client: ClientOption = None) -> int:
+def test(at: Surroundings, client: InstalledOption = None) -> int:
     """Run what is installed as its client would, with a signal in a throw-away repository; exit 1 if it fails."""
     from gitmem.operations.hooks import trials as operation
 
@@ -94,13 +102,19 @@ def test(at: Surroundings, client: ClientOption = None) -> int:
     return found.status
 
 
-def places(at: Surroundings) -> Places:
-    """What the environment, the home folder and the PATH say of clients."""
+def places(at: Surroundings, scope: str = "user") -> Places:
+    """What the environment, the home folder and the PATH say of clients.
+
+    Args:
+        scope: Only `project` needs a repository.
+    """
     import shutil
 
-    from gitmem.operations.hooks.clients import CLIENTS, FOLDER_VARIABLES, Places
+    from gitmem.operations.hooks.clients import CLIENTS, FOLDER_VARIABLES, USER, Places
 
-    place = at.place
+    place = _place(at)
+    if place is None and scope != USER:
+        raise _no_project(at)
     home = os.path.expanduser("~")
     moved = {
         name: os.environ[key]
@@ -112,14 +126,33 @@ def places(at: Surroundings) -> Places:
         moved["opencode"] = os.path.join(settings, "opencode")
     wanted = ["gitmem", *(each for client in CLIENTS.values() for each in client.programs)]
     programs = {name: path for name in wanted if (path := shutil.which(name))}
-    linked = place.git_dir != place.common and os.path.basename(place.common) == ".git"
+    linked = place is not None and place.git_dir != place.common and os.path.basename(place.common) == ".git"
     return Places(
-        worktree=place.worktree,
-        main=os.path.dirname(place.common) if linked else None,
-        state=place.state,
+        worktree=place.worktree if place is not None else None,
+        main=os.path.dirname(place.common) if place is not None and linked else None,
+        state=place.state if place is not None else None,
         home=home,
         moved=moved,
         programs=programs,
+    )
+
+
+def _place(at: Surroundings) -> Place | None:
+    """The repository; None where there is none."""
+    try:
+        return at.place
+    except UsageError as error:
+        if error.code != "not-a-repository":
+            raise
+        return None
+
+
+def _no_project(at: Surroundings) -> UsageError:
+    return UsageError(
+        f"{os.path.realpath(at.folder)} is not in a git repository, and hooks of a project belong to one; nothing was written.",
+        hint="Run it inside a repository, or name one with -C DIR. With --scope user the hooks are in your home folder, for all your repositories.",
+        code="not-a-repository",
+        next=["gitmem hooks install --scope user"],
     )
 
 
@@ -137,10 +170,18 @@ def program() -> str | None:
 
 
 def git_hook(at: Surroundings) -> Hook | None:
-    """Git's hook here; None where its folder is outside of this repository."""
+    """Git's hook here; None where there is no repository, or the folder of its hooks is outside of it."""
     from gitmem.operations.hooks import git_hook as operation
 
-    return operation.find(at.place, _configured(at))
+    place = _place(at)
+    if place is None:
+        return None
+    try:
+        return operation.find(place, _configured(at))
+    except (
+        GitmemError
+    ):  # a repository that gitmem keeps no log in: clients' hooks may be installed all the same
+        return None
 
 
 def _configured(at: Surroundings) -> str | None:
@@ -149,7 +190,7 @@ def _configured(at: Surroundings) -> str | None:
     return at.store().git.config(operation.CONFIG).get("core.hookspath")
 
 
-def _git_hook(at: Surroundings, which: str) -> Hook:
+def _git_hook(at: Surroundings, which: str, *, new: bool = False) -> Hook:
     """The hook that was asked for. UsageError where there is none of that name, or it is not ours to write."""
     from gitmem.operations.hooks import git_hook as operation
 
@@ -160,9 +201,12 @@ def _git_hook(at: Surroundings, which: str) -> Hook:
             code="unknown-git-hook",
             next=[f"gitmem hooks install --git {operation.PRE_PUSH}"],
         )
-    hook = git_hook(at)
+    if new:
+        operation.refuse_bare(at.place)
+    configured = _configured(at)
+    hook = operation.find(at.place, configured)
     if hook is None:
-        raise operation.outside(_configured(at))
+        raise operation.outside(configured)
     return hook
 
 

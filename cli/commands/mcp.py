@@ -10,6 +10,8 @@ from ..render import out
 from ..surroundings import Surroundings
 
 INSTALL = "pip install 'gitmem-coord[mcp]'"
+PIPX = "pipx inject gitmem-coord 'mcp>=2,<3'"
+UV = "uv tool install 'gitmem-coord[mcp]'"
 
 
 def mcp(at: Surroundings) -> int:
@@ -25,9 +27,9 @@ def mcp(at: Surroundings) -> int:
             raise
         raise UsageError(
             "gitmem mcp needs the MCP SDK, which is not installed here.",
-            hint=f"Say `{INSTALL}`.",
+            hint=f"Say `{INSTALL}` where gitmem was installed with pip, `{PIPX}` with pipx, or `{UV}` with uv.",
             code="no-mcp",
-            next=[INSTALL],
+            next=[INSTALL, PIPX, UV],
         ) from None
     if sys.stdin is not None and sys.stdin.isatty():
         out.complain("gitmem: an MCP client speaks here, and none does; Ctrl-D ends this.")

@@ -78,6 +78,8 @@ def note(
 
     activity = " ".join(text.split())
     changed = sessions.change(at.store(), at.caller(), activity=activity, allow_secret=allow_secret)
+    if not activity:
+        changed.remark = " ".join(filter(None, ("You have no note now.", changed.remark)))
     show.say(at.json, changed, people.session)
     return 0
 

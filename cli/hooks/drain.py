@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from gitmem.operations import delivery, frame, inbox
+from gitmem.operations import delivery, frame, inbox, mail, presence
 from gitmem.operations.hooks import kept, looking, trouble
-from gitmem.operations.hooks.events import READS, START, STOP, TOOL
+from gitmem.operations.hooks.events import PROMPT, READS, START, STOP, TOOL
 
 from ..render import out
+from ..render.text import ago
 from . import greeting, who
 from .answers import answer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from gitmem.operations.caller import Caller
     from gitmem.operations.store import Store
@@ -21,7 +22,10 @@ if TYPE_CHECKING:
     from .given import Given
     from .run import Clock
 
+    Text = Callable[[Mapping[str, object]], str]
+
 BUSY_MILLISECONDS = 500
+OLD_MICROS = 10 * 60 * 1_000_000  # a signal of that age says so
 BUDGET = 2048  # bytes of one injection
 BUDGET_MAX = 7000  # Codex cuts what is longer than 10,000 bytes in the middle, and a start has more to say
 TOP_BYTES = 160  # the injection's first and last line
@@ -34,11 +38,17 @@ def drain(at: Surroundings, call: Given, clock: Clock) -> None:
         return
     caller = who.caller(at, call)
     if caller is None:
-        if call.session:
+        if call.kind == PROMPT and call.session:  # its start was before the log's, or before the hooks'
+            from . import session
+
+            session.start(at, call, clock)
+        elif call.session:
             looking.forget(store, call.session)
     elif call.kind != STOP or not call.again:
-        intro = "" if START in READS[call.client] else greeting.you(at, call, caller)
-        hand_over(store, caller, call, clock, directed=call.kind == STOP, intro=intro)
+        untold = START not in READS[call.client] and not mail.has_read(store.db(), caller.reader)
+        intro = greeting.you(at, call, caller) if untold else ""
+        via = greeting.via(at, call, caller)
+        hand_over(store, caller, call, clock, via=via, directed=call.kind == STOP, intro=intro)
     settle(store, call)
 
 
@@ -48,6 +58,7 @@ def hand_over(
     call: Given,
     clock: Clock,
     *,
+    via: str,
     directed: bool = False,
     before: str = "",
     intro: str = "",
@@ -56,6 +67,7 @@ def hand_over(
     """Print what a reader has not read in its client's form, and record the receipts once that is out.
 
     Args:
+        via: The program of the reply lines, see `greeting.via`.
         directed: Only what may interrupt.
         before: A text that comes first, and comes in any case.
         intro: One that comes first where there is something to hand over.
@@ -65,8 +77,9 @@ def hand_over(
         mine = free and call.kind in READS[call.client]
         if not mine and not before:
             return
-        reading = unread(store, caller, directed=directed) if mine else None
-        news = injection(reading, caller) if reading is not None else ""
+        text_of = shown(store, caller, via)
+        reading = unread(store, caller, text_of, directed=directed) if mine else None
+        news = injection(reading, text_of) if reading is not None else ""
         parts = [before, intro if news else "", news]
         text = answer(call, "\n\n".join(filter(None, parts)), variables or {})
         if text is not None:
@@ -79,23 +92,32 @@ def hand_over(
             inbox.mark(store, reading)
 
 
-def unread(store: Store, caller: Caller, *, directed: bool) -> inbox.Reading:
+def shown(store: Store, caller: Caller, via: str) -> Text:
+    """How signals are shown now: those that waited for long with their age."""
+    now = store.now()
+
+    def text(fields: Mapping[str, object]) -> str:
+        said = str(fields.get("created_at"))
+        age = ago(said, now) if said < presence.iso(now - OLD_MICROS) else None
+        return frame.signal_text(fields, reader=caller.reader, workspace=caller.workspace, age=age, via=via)
+
+    return text
+
+
+def unread(store: Store, caller: Caller, text_of: Text, *, directed: bool) -> inbox.Reading:
     """What fits into one injection. What was shown when no receipt could be recorded is not shown again."""
 
     def measure(fields: Mapping[str, object]) -> int:
-        whole = frame.signal_text(fields, reader=caller.reader, workspace=caller.workspace)
-        return len(whole.encode("utf-8", "replace")) + 2
+        return len(text_of(fields).encode("utf-8", "replace")) + 2
 
     most = budget(store) - TOP_BYTES
     return inbox.read(store, caller, directed=directed, max_text=most, measure=measure, again=False)
 
 
-def injection(reading: inbox.Reading, caller: Caller) -> str:
+def injection(reading: inbox.Reading, text_of: Text) -> str:
     if not reading.signals:
         return ""
-    return frame.injection(
-        reading.signals, reader=caller.reader, workspace=caller.workspace, more=reading.more
-    )
+    return frame.injection([text_of(fields) for fields in reading.signals], more=reading.more)
 
 
 def budget(store: Store) -> int:
@@ -104,9 +126,7 @@ def budget(store: Store) -> int:
 
 
 def settle(store: Store, call: Given) -> None:
-    """Ask no more at every tool call where something could not be committed; and again where it could."""
-    state = store.place.state
-    if looking.is_left(store):
-        trouble.stick(state)
-    elif call.kind != TOOL:
-        trouble.go_on(state)
+    """Ask no more at every tool call for what could not be committed. It must not cost anybody the mail in between."""
+    trouble.leave(store.place.state, looking.is_left(store))
+    if call.kind != TOOL:
+        trouble.go_on(store.place.state)

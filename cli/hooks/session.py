@@ -9,7 +9,7 @@ from gitmem.errors import GitmemError, UsageError
 from gitmem.operations import caller as callers
 from gitmem.operations import pointers, presence, sessions
 from gitmem.operations.hooks import events, here, kept, looking, trouble
-from gitmem.operations.local import BEATS
+from gitmem.operations.local import BEATS, PROMPTS
 
 from ..surroundings import spool_folders
 from . import greeting, who
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from .run import Clock
 
 BUSY_MILLISECONDS = 3000
-PROMPTS = "prompts"
 ENV_FILES = ("CLAUDE_ENV_FILE", "CODEX_ENV_FILE")
 
 
@@ -44,7 +43,10 @@ def start(at: Surroundings, call: Given, clock: Clock) -> None:
     exported = _export(at, variables) or call.client == "cursor"
     caller = callers.of_session(found, "harness")
     before = [greeting.you(at, call, caller, exported=exported), block(store, caller, call.source)]
-    hand_over(store, caller, call, clock, before="\n\n".join(filter(None, before)), variables=variables)
+    hand_over(
+        store, caller, call, clock, via=greeting.via(at, call, caller, exported=exported),
+        before="\n\n".join(filter(None, before)), variables=variables,
+    )  # fmt: skip
     settle(store, call)
 
 

@@ -12,8 +12,9 @@ import sys
 import time
 
 from gitmem.operations import inbox
+from gitmem.operations.local import PROMPTS, WAKES
 
-from . import drain, who
+from . import drain, greeting, who
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
 SLEEP_SECONDS = 30 * 60.0
 POLL_SECONDS = 0.5
-WAKES = "wake"
 WOKEN = 2
 
 
@@ -40,14 +40,14 @@ class Sleep:
     def __init__(self, state: str, session_id: str, harness: str) -> None:
         self._flag = os.path.join(state, "flags", session_id)
         self._session = os.path.join(state, "sessions", session_id)
-        self._prompt = os.path.join(state, "prompts", os.path.basename(harness) or "-")
+        self._prompt = os.path.join(state, PROMPTS, os.path.basename(harness) or "-")
         self._mark = os.path.join(state, WAKES, session_id)
         self._said = _changed(self._prompt)
         self._parent = os.getppid()
         self._token = f"{os.getpid()} {time.time_ns()}\n".encode()
 
-    def lie_down(self) -> bool:
-        """Be the session's only sleeper. False where that can't be written: it might wake again and again then."""
+    def lie_down(self) -> None:
+        """Be the session's only sleeper. Where that can't be written the sleep is over: it might wake again and again."""
         temporary = f"{self._mark}.{os.getpid()}.tmp"
         try:
             os.makedirs(os.path.dirname(self._mark), exist_ok=True)
@@ -55,8 +55,7 @@ class Sleep:
                 file.write(self._token)
             os.replace(temporary, self._mark)
         except OSError:
-            return False
-        return True
+            return
 
     def is_over(self) -> bool:
         """Whether there is nothing to wait for: another sleeps, the user spoke, the session or its client is gone."""
@@ -93,8 +92,7 @@ def wait(at: Surroundings, call: Given, *, seconds: float = SLEEP_SECONDS, poll:
         return 0
     sleep = Sleep(at.place.state, caller.session_id, call.session or "")
     at.close()
-    if not sleep.lie_down():
-        return 0
+    sleep.lie_down()
     deadline = time.monotonic() + seconds
     try:
         while not sleep.is_over():
@@ -120,8 +118,9 @@ def _wake(at: Surroundings, call: Given) -> bool:
         with delivery.turn(store, caller.reader) as mine:
             if not mine:
                 return False
-            reading = drain.unread(store, caller, directed=True)
-            text = drain.injection(reading, caller)
+            text_of = drain.shown(store, caller, greeting.via(at, call, caller))
+            reading = drain.unread(store, caller, text_of, directed=True)
+            text = drain.injection(reading, text_of)
             if text and not _say(text):
                 return False
             inbox.mark(store, reading)

@@ -14,7 +14,7 @@ from pydantic import Field
 from gitmem.errors import UsageError
 
 from .. import frequent
-from ..render import mail, people
+from ..render import mail, out, people
 from . import answers, waiting
 from .calls import Calls, Ctx, Words, Wu
 
@@ -101,8 +101,9 @@ class Tools(Calls):
             from gitmem.operations import inbox
 
             found = inbox.read(
-                at.store(), caller, thread=thread or None, wu=wu or None, all=all, max_bytes=INBOX_BYTES
-            )
+                at.store(), caller, thread=thread or None, wu=wu or None, all=all, max_bytes=INBOX_BYTES,
+                via=out.program(),
+            )  # fmt: skip
             if found.more:
                 found.next.insert(0, "gitmem inbox")
             answer = answers.of(found, mail.inbox(found), peers=bool(found.signals), stamped=True)

@@ -8,6 +8,7 @@ have gone to the client, or can't; or when it was cancelled, so that none will.
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import sys
 from functools import partial
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
     Incoming = SessionMessage | Exception
 
 _CHUNK_BYTES = 1 << 16
+_NO_JSON = (
+    b'{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error: the line is no JSON."}}\n'
+)
 
 
 def claim() -> tuple[int, int]:
@@ -62,6 +66,14 @@ def claim() -> tuple[int, int]:
     return ours
 
 
+def _is_json(line: bytes) -> bool:
+    try:
+        json.loads(line.decode("utf-8", "replace"))
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
 class Wire:
     """Reads from one descriptor, writes to the other; `incoming` is for the SDK, and so is this as its writer."""
 
@@ -87,13 +99,21 @@ class Wire:
                 *lines, rest = (rest + chunk).split(b"\n")
                 for line in lines:
                     if line.strip():
-                        self._in_loop(self._arrived.send, self._message(line))
+                        self._take(line)
         except (OSError, RuntimeError, anyio.BrokenResourceError, anyio.ClosedResourceError):
             pass  # the client is gone, or nobody listens any more
         try:
             self._in_loop(self._arrived.aclose)
         except RuntimeError:
             return
+
+    def _take(self, line: bytes) -> None:
+        """Hand on a message. The sender of what is no JSON learns so: nothing says which call it was."""
+        message = self._message(line)
+        if isinstance(message, ValueError) and not _is_json(line):
+            self._writer.submit(partial(self._write, _NO_JSON))
+        else:
+            self._in_loop(self._arrived.send, message)
 
     def _in_loop(self, do: Callable[..., Coroutine[Any, Any, None]], *args: object) -> None:
         """Have the event loop do it, and wait until it is done. RuntimeError where the loop has ended."""

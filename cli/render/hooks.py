@@ -17,14 +17,13 @@ if TYPE_CHECKING:
 _STATES = {
     "unchanged": "was installed already; nothing was changed",
     "advised": "takes no hooks",
+    "failed": "NOT installed",
     "absent": "had nothing of ours",
 }
 
 
 def hooked(found: Hooked) -> list[str]:
     lines = [line for each in found.clients for line in _client(each)]
-    if found.program is None:
-        lines.append("The hooks look for gitmem on the PATH: this one is no installed program.")
     return [*lines, *_git(found), *(harmless(each) for each in found.remarks)]
 
 
@@ -49,6 +48,7 @@ def _client(each: ClientHooks) -> list[str]:
     return [
         f"{each.title}{why}: {state}",
         *(f"  {'' if each.state == 'removed' else 'wrote '}{harmless(path, keep='')}" for path in each.files),
+        *([f"  {harmless(each.problem)}"] if each.problem else []),
         *(f"  {harmless(remark)}" for remark in each.remarks),
     ]
 
@@ -108,6 +108,7 @@ def _scope(each: ClientStatus, scope: ScopeStatus) -> list[str]:
     lines = [SEPARATOR.join(parts)]
     if scope.problem:
         lines.append(f"  {harmless(scope.problem)}")
+        lines.append(f"  Mend that first: {each.title} may read no hooks from it, and install refuses it.")
     return [*lines, *(f"  {harmless(path, keep='')}" for path in scope.files)]
 
 

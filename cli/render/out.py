@@ -75,6 +75,11 @@ def onward(commands: Sequence[str]) -> list[str]:
     return [_onward(each) for each in commands] if _typed else list(commands)
 
 
+def program() -> str:
+    """The program with what was typed, as a reply line has it: a copy of that must act as the same."""
+    return _onward("gitmem reply").removesuffix(" reply") if _typed else "gitmem"
+
+
 def _onward(command: str) -> str:
     from gitmem.operations.quoting import quote
 

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from gitmem.operations.names import Changed, Names
-    from gitmem.operations.roster import Roster, WhoAmI
-    from gitmem.operations.sessions import Ended, Session, Sessions, Started
+    from gitmem.operations.roster import Roster, Sessions, WhoAmI
+    from gitmem.operations.sessions import Ended, Session, Started
 
 NAMES_SHOWN = 30
 ACTIVITY_MAX = 40  # columns

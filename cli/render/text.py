@@ -17,10 +17,14 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 
-def ago(at: str) -> str:
-    """How long ago a time such as `2026-11-21T20:00:00.123456Z` was; the time itself when it is ahead."""
+def ago(at: str, now: int | None = None) -> str:
+    """How long ago a time such as `2026-11-21T20:00:00.123456Z` was; the time itself when it is ahead.
+
+    Args:
+        now: Microseconds since the epoch, where the clock was read before.
+    """
     try:
-        seconds = time.time() - _seconds(at)
+        seconds = (time.time() if now is None else now / 1e6) - _seconds(at)
     except ValueError:
         return harmless(at)
     if seconds < -60:

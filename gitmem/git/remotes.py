@@ -30,6 +30,12 @@ _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ01234567
 _RACED = ("cannot lock", "failed to lock", "lock fail", "failed to update ref", "incorrect old value")
 _RACED_ALSO = ("but expected", "reference already exists", "fetch first", "non-fast-forward", "stale info")
 _DENIED = ("error: 403", "permission to ", "access denied", "not granted", "not allowed to push", "read-only")
+# What git says below the reason, whatever that is.
+_EMPTY_WORDS = (
+    "fatal: Could not read from remote repository",
+    "Please make sure you have the correct access rights",
+    "and the repository exists",
+)
 
 
 class Fetched:
@@ -267,7 +273,8 @@ def _any_in(words: Sequence[str], text: str) -> bool:
 
 def _offline(url: str, err: str) -> RemoteError:
     clean = without_credentials(url)
-    words = run.last_words(err).replace(url, clean) or "git gave no reason"
+    said = [line for line in err.splitlines() if line.strip() and not line.strip().startswith(_EMPTY_WORDS)]
+    words = run.last_words("\n".join(said) or err).replace(url, clean).rstrip(".") or "git gave no reason"
     return RemoteError(
         f"The remote {clean} could not be reached: {words}; what is recorded here stays recorded.",
         hint="Check the network and your credentials (`git fetch` must work without a prompt), then sync again.",

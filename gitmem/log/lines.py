@@ -61,7 +61,8 @@ def problem(line: bytes) -> str | None:
 
     try:
         record = read(text)
-        if b"\\" in line and b"\\u" in line:  # what Python's reader lets pass and others do not: half a surrogate pair
+        # What Python's reader lets pass and others do not: half a surrogate pair.
+        if b"\\" in line and b"\\u" in line:
             import json
 
             json.dumps(record, ensure_ascii=False, allow_nan=False).encode()

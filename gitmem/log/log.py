@@ -21,6 +21,7 @@ CROCKFORD = "0123456789abcdefghjkmnpqrstvwxyz"
 STATE_README = """This folder belongs to gitmem and is local to this clone. Nothing in it is pushed.
 
 index-*.sqlite3  derived from refs/gitmem/log; delete it at any time
+queue/, flags/   derived from it too: what waits for which session
 spool/           accepted lines that wait for a commit; do not delete
 the rest         small state: the lock, the clock, the open segment, this clone's id and its sessions
 """

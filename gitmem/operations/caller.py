@@ -171,7 +171,7 @@ def _named(store: Store, text: str) -> Caller:
     if len(holders) == 1:
         return of_session(holders[0], "as")
     if holders:
-        raise _several(holders, f"--as {text} names {len(holders)} sessions")
+        raise _several(holders, f"--as {text} names {len(holders)} sessions", ["gitmem roster"])
     raise UsageError(
         f"--as names {harmless(text)}, which is no session, identity or live name here; nothing was written.",
         hint="It takes an exact session id, agent identity or the name of a live session; "
@@ -234,7 +234,9 @@ def _harness(store: Store, harness: tuple[str, str]) -> Caller:
 def _only(here: Sequence[Presence]) -> Caller:
     if len(here) > 1:
         raise _several(
-            here, f"{len(here)} sessions are live in this worktree, and nothing says which of them calls"
+            here,
+            f"{len(here)} sessions are live in this worktree, and nothing says which of them calls",
+            ["gitmem roster", "gitmem session start"],
         )
     caller = of_session(here[0], "worktree")
     caller.remark = f"You are {caller.name}, the one live session here."
@@ -242,21 +244,18 @@ def _only(here: Sequence[Presence]) -> Caller:
     return caller
 
 
-def _several(found: Sequence[Presence], what: str) -> UsageError:
+def _several(found: Sequence[Presence], what: str, next: list[str]) -> UsageError:
+    """Who runs the commands in `next` as they stand must not act as a colleague."""
     from . import near
 
     latest = sorted(found, key=lambda one: (one.age, one.session_id))
-    oldest = next((one for one in reversed(latest) if one.here), None)
-    next_commands = [command("gitmem", "whoami", "--as", one.session_id) for one in latest[:2]]
-    if oldest is not None:
-        next_commands.append(command("gitmem", "session", "end", "--as", oldest.session_id))
     return UsageError(
         f"{what}; nothing was written.",
-        hint="Say --as with one of them, or export GITMEM_SESSION. One whose work is over ends with "
-        "`gitmem session end --as ID`.",
+        hint="The one that is you: `export GITMEM_SESSION=ID`, or say --as ID. None of them: `gitmem session start`. "
+        "One of your own whose work is over ends with `gitmem session end --as ID`.",
         code="which-session",
         suggestions=[near.describe(one, one.session_id) for one in latest],
-        next=next_commands,
+        next=next,
     )
 
 

@@ -56,7 +56,7 @@ def check_refs(store: Store, tip: str | None, found: Findings) -> None:
                 "pip install --upgrade gitmem-coord",
             )
     branch = git.tip(ref.BRANCH)
-    if branch is not None:
+    if branch is not None and not is_hub(store):
         found.note(
             "local-branch",
             "Somebody made a local branch gitmem. Sync reads it and never moves it, and it grows old.",
@@ -73,6 +73,13 @@ def check_refs(store: Store, tip: str | None, found: Findings) -> None:
                 "Delete it, if it is not yours.",
                 command("git", "update-ref", "-d", name, oid),
             )
+
+
+def is_hub(store: Store) -> bool:
+    """Whether others sync with this repository, and not it with them: a branch of the log's name is the log then."""
+    if store.place.worktree is not None:
+        return not remote.configured(store.place)
+    return True
 
 
 def check_spools(store: Store, found: Findings) -> None:

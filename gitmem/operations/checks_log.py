@@ -49,7 +49,7 @@ def check_tip(store: Store, tip: str, found: Findings) -> bool:
             "no-project",
             "The log does not say which project it belongs to, so it can't be told from another's.",
             f"{ref.LOG_REF}:projects",
-            "A sync from a clone that has commits adds it.",
+            "The next sync of a clone that has commits adds it.",
             "gitmem sync",
         )
     return True

@@ -58,13 +58,20 @@ class turn:  # noqa: N801 - it is used as a function
             if time.monotonic() >= deadline:
                 return False
             time.sleep(PAUSE_SECONDS)
-        self._store.db()
-        _settle(self._store, self._reader)
+        try:
+            self._store.db()
+            _settle(self._store, self._reader)
+        except BaseException:
+            self._let_go()  # nobody else would: a watch that goes on must not shut itself out
+            raise
         return True
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._let_go()
+
+    def _let_go(self) -> None:
         if self._lock is not None:
             self._lock.release()
 
@@ -204,6 +211,8 @@ def _tidy(store: Store, session: Waiting) -> None:
     for name in names - unread:
         queue.drop(os.path.join(queue.folder(state, session.session_id), name))
     left = names & unread
-    if left:
+    if len(names) >= queue.MOST:
+        queue.put(store, session)  # what there was no room for
+    elif left:
         urgent = bool(left & session.unread(store, directed=True))
         queue.raise_flags(state, session.names, urgent=urgent)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from ..log import ref
+from ..errors import UsageError
+from ..log import ref, remote
 from . import checks_clone, checks_hooks, checks_ids, checks_index, checks_lines, checks_log, checks_memory
-from .findings import Finding, Findings
+from .findings import SYNC, Finding, Findings
 from .outcome import Outcome
+from .quoting import command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -61,7 +63,7 @@ def examine(store: Store, driver: DriverStatus | None = None, hooks: HookStatus 
         driver: What the merge driver's installer says; None leaves that out.
         hooks: What is installed for clients; None leaves that out.
     """
-    found = Findings()
+    found = Findings(_sync(store))
     tip = store.git.tip(ref.LOG_REF)
     if tip is None:
         found.note(
@@ -87,3 +89,13 @@ def examine(store: Store, driver: DriverStatus | None = None, hooks: HookStatus 
     if hooks is not None:
         checks_hooks.check(hooks, found)
     return Report(found)
+
+
+def _sync(store: Store) -> str:
+    """The command that syncs this repository, or "" where it has no remote."""
+    try:
+        remote.usual(store.place)
+    except UsageError:
+        known = remote.configured(store.place)
+        return command("gitmem", "sync", known[0]) if known else ""
+    return SYNC

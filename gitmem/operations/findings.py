@@ -5,6 +5,7 @@ from __future__ import annotations
 from .outcome import Outcome
 
 PER_CODE_MAX = 20
+SYNC = "gitmem sync"
 
 
 class Finding(Outcome):
@@ -31,9 +32,14 @@ class Finding(Outcome):
 
 
 class Findings:
-    """Findings in the making. Of one code only the first are kept; the rest are counted."""
+    """Findings in the making. Of one code only the first are kept; the rest are counted.
 
-    def __init__(self) -> None:
+    Args:
+        sync: The command that syncs here, or "" where no remote is known.
+    """
+
+    def __init__(self, sync: str = SYNC) -> None:
+        self._sync = sync
         self._found: dict[str, list[Finding]] = {}
         self._more: dict[str, int] = {}
         self.checked: dict[str, int] = {"commits": 0, "files": 0, "lines": 0, "refs": 0}
@@ -47,6 +53,8 @@ class Findings:
         self._add(Finding(code, "note", what, where, fix, command))
 
     def _add(self, finding: Finding) -> None:
+        if finding.command == SYNC:
+            finding.command = self._sync
         found = self._found.setdefault(finding.code, [])
         if len(found) < PER_CODE_MAX:
             found.append(finding)

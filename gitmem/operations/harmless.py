@@ -14,9 +14,10 @@ if TYPE_CHECKING:
 MARK = "‹"  # stands for the first sign of what was made harmless
 _CONTROL = [*range(0x20), *range(0x7F, 0xA0)]
 _BIDI = [0x61C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A)]  # with the line separators
-# Soft hyphen, zero-width space and joiners, word joiner and what follows it, byte order mark, annotations.
+# Soft hyphen, zero-width space and joiners, word joiner and what follows it, byte order mark, annotations;
+# and what is as wide as a letter and blank: the fillers of Hangul, Braille without a dot.
 _UNSEEN = [0xAD, 0x180E, *range(0x200B, 0x200E), *range(0x2060, 0x2066), *range(0x206A, 0x2070), 0xFEFF,
-           *range(0xFFF9, 0xFFFC)]  # fmt: skip
+           *range(0xFFF9, 0xFFFC), 0x115F, 0x1160, 0x2800, 0x3164, 0xFFA0]  # fmt: skip
 # What spells unseen words: the tags, and the supplement of the variation selectors.
 _SPELLING = [*range(0xE0000, 0xE0080), *range(0xE0100, 0xE01F0)]
 _HARMFUL = frozenset([*_CONTROL, *_BIDI, *_UNSEEN, *_SPELLING])

@@ -10,6 +10,7 @@ import os
 
 from ..records.secrets import find_secret
 from . import frame
+from .local import PROMPTS
 
 try:
     from _json import scanstring
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
 SETTING = "gitmem.headline"
 NAME_ONLY = "name"  # its value where nothing of the work itself is to stand in a headline
-PROMPTS = "prompts"  # the folder of what a hook was told, a file for each session
 READ_MAX = 256 * 1024  # bytes of such a file
 LOOKED_AT = 1_000  # characters of a text in which a secret would matter
 _KEY = '"prompt"'

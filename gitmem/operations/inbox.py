@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..errors import StoreError
 from ..log.lines import digest, format_at
-from . import advice, delivery, local, mail, presence
+from . import advice, delivery, frame, local, mail, presence
 from .outcome import Outcome
 from .portion import Budget, Showing
 from .quoting import command
@@ -99,6 +99,7 @@ def read(
     without: Iterable[str] = (),
     max_text: int | None = None,
     measure: Callable[[dict[str, object]], int] | None = None,
+    via: str = frame.PROGRAM,
 ) -> Reading:
     """What a reader has not read, oldest first; where that is too much, priority before advisory.
 
@@ -114,6 +115,7 @@ def read(
         without: Ids of signals to leave out.
         max_text: Bytes of the signals as they are shown at most, by `measure`; only a single longer one is cut.
         measure: Gives the bytes of one signal as it will be shown.
+        via: The program of the reply lines, see `frame.reply_line`.
 
     Returns: the signals; `mark` records the receipts, once they have been shown.
     """
@@ -130,8 +132,7 @@ def read(
     ids.difference_update(without, () if again else delivery.was_shown(store, whose.reader, whose.session))
     wanted = _filtered(db, ids, wu, lane, thread, intent, from_, since)
     chosen: list[tuple[str, str, bytes, dict[str, object]]] = []
-    budget = Budget(max_bytes, max_text, measure)
-    show = Showing(db, whose)
+    budget, show = Budget(max_bytes, max_text, measure), Showing(db, whose, via)
     for _, at, signal_id in sorted(wanted)[:limit]:
         line = mail.line_of(db, signal_id)
         fields = show.fields(signal_id, line)
@@ -223,7 +224,7 @@ def mark(store: Store, reading: Reading) -> int:
         )
         raise
     finally:
-        if reading.peek is None and store.collecting is None:  # a batch may come to nothing
+        if reading.peek is None:
             delivery.tidy(store, whose.reader, whose.session)
     return len(reading.to_mark)
 

@@ -23,7 +23,7 @@ def find_id(db: sqlite3.Connection, text: str, *, writing: bool = False) -> str:
     found: set[str] = set()
     token = text.partition("-")[2]
     least = PREFIX_MIN if writing else LOOK_MIN
-    if token:
+    if text:
         for column in ("thread", "signal_id"):
             rows = db.execute(
                 f"SELECT DISTINCT {column} FROM signal WHERE {column} >= ? AND {column} < ? LIMIT 5",
@@ -36,6 +36,7 @@ def find_id(db: sqlite3.Connection, text: str, *, writing: bool = False) -> str:
             + ("; nothing was written." if writing else "."),
             hint="`gitmem log` and `gitmem inbox` show whole ids.",
             code="short-id",
+            suggestions=sorted(found)[:4],
             next=["gitmem log", "gitmem inbox"],
         )
     if len(found) == 1:

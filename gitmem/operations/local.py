@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .store import Store
 
-BEATS = "beats"
+BEATS, PROMPTS, WAKES = "beats", "prompts", "wake"
 LABEL_MAX = 80
 FORGOTTEN_MICROS = 30 * 24 * 3600 * 1_000_000
 
@@ -113,13 +113,14 @@ def _beat(store: Store, session_id: str, beats: set[str]) -> int:
     return max((_touched(os.path.join(store.place.state, BEATS, name)) for name in names), default=0)
 
 
-def forget_beats(store: Store, oldest: int) -> None:
-    """Remove what hooks touched last before a time, in microseconds since the epoch."""
-    folder = os.path.join(store.place.state, BEATS)
-    for name in _beats(store):
+def forget_old(store: Store, oldest: int) -> None:
+    """Remove what hooks wrote last before a time, in microseconds since the epoch: a session that died left it."""
+    for kind in (BEATS, PROMPTS, WAKES):
+        folder = os.path.join(store.place.state, kind)
         try:
-            if _touched(os.path.join(folder, name)) < oldest:
-                os.unlink(os.path.join(folder, name))
+            for name in os.listdir(folder):
+                if _touched(os.path.join(folder, name)) < oldest:
+                    os.unlink(os.path.join(folder, name))
         except OSError:
             continue
 

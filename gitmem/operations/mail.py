@@ -247,6 +247,11 @@ def receipts(db: sqlite3.Connection, signal_id: str) -> dict[str, str]:
     return found
 
 
+def has_read(db: sqlite3.Connection, reader: str) -> bool:
+    """Whether a reader has a receipt for anything."""
+    return db.execute("SELECT 1 FROM receipt WHERE reader = ? LIMIT 1", (reader,)).fetchone() is not None
+
+
 def is_alone(db: sqlite3.Connection, thread_id: str, signal_id: str) -> bool:
     """Whether a thread has no other signal."""
     others = db.execute(

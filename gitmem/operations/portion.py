@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .. import records
 from . import frame, mail, presence
+from .quoting import quote
 from .shape import named, shown
 
 TYPE_CHECKING = False
@@ -18,8 +19,10 @@ if TYPE_CHECKING:
 class Showing:
     """Signals as one reader sees them."""
 
-    def __init__(self, db: sqlite3.Connection, whose: Target) -> None:
+    def __init__(self, db: sqlite3.Connection, whose: Target, via: str = frame.PROGRAM) -> None:
         self._db = db
+        nobody = whose.caller is None and whose.peek is None  # a reader that was taken at its word
+        self._via = f"{via} --as {quote(whose.reader)}" if nobody else via
         self._names = presence.names_by_session(db)
         self._reader = whose.reader
         self._whose = whose
@@ -35,7 +38,7 @@ class Showing:
         answers = (
             None if self._whose.peek else self._reader
         )  # who looks at another's mail can't answer for it
-        frame.stamp(fields, reader=answers, workspace=self._whose.workspace)
+        frame.stamp(fields, reader=answers, workspace=self._whose.workspace, via=self._via)
         return fields
 
     def _state(self, signal_id: str, thread_id: str) -> str | None:

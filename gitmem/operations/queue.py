@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 QUEUE, FLAGS, SHOWN = "queue", "flags", "shown"
 TEMPORARY = ".tmp-"
 SEEN_MICROS = 24 * 3600 * 1_000_000  # a session that nobody has seen for longer gets no broadcasts
+MOST = 100  # event files of a session: who has more to read than that is told so, and the log has it all
 BEHIND_MAX = 16  # lines of the index: to note each signal that is nobody's here would cost a write each
 AGAIN_SECONDS = 1.0
 MARK = "fed"
@@ -132,7 +133,7 @@ def _feed(store: Store) -> None:
         values = {"clone": store.log.clone_id(), "after": after}
         rows = db.execute(f"{_SESSIONS} n.clone_id = :clone{_NEW if after else ''}", values).fetchall()
         for row in rows:
-            _put(store, Waiting(row), after)
+            put(store, Waiting(row), after)
         if rows or not after or newest - after > BEHIND_MAX:
             for name in (QUEUE, FLAGS):
                 os.makedirs(os.path.join(state, name), exist_ok=True)
@@ -146,22 +147,33 @@ def _has_folders(state: str) -> bool:
     return os.path.isdir(os.path.join(state, QUEUE)) and os.path.isdir(os.path.join(state, FLAGS))
 
 
-def _put(store: Store, session: Waiting, after: int) -> None:
-    """Event files for what a session has not read, and then the flag."""
+def put(store: Store, session: Waiting, after: int = 0) -> None:
+    """Event files for what a session has not read, and then the flag.
+
+    Args:
+        after: Only for what came after this line of the index.
+
+    Raises: OSError.
+    """
     unread = session.unread(store, after)
     state, oldest = store.place.state, store.now() - SEEN_MICROS
     where = folder(state, session.session_id)
     is_here = bool(unread) and _was_seen(store, session, oldest)
+    aside = os.path.join(where, SHOWN)
+    if unread and not os.path.isdir(aside):
+        os.makedirs(aside, exist_ok=True)  # now: there may be no room for it when it is needed
     waits, urgent = False, False
+    room = MOST - len(events(state, session.session_id)) if unread else 0
     for signal_id in sorted(unread):
-        path, was_shown = os.path.join(where, signal_id), os.path.join(where, SHOWN, signal_id)
+        path = os.path.join(where, signal_id)
         body, broadcast, interrupt = store.index.db.execute(_SIGNAL, (signal_id,)).fetchone()
-        if (broadcast and not is_here) or not is_safe(signal_id) or os.path.lexists(was_shown):
+        if broadcast and not is_here:
             continue
-        if not os.path.lexists(path):
-            # The inner folder now: there may be no room for it when it is needed.
-            os.makedirs(os.path.dirname(was_shown), exist_ok=True)
+        if not is_safe(signal_id) or os.path.lexists(os.path.join(aside, signal_id)):
+            continue
+        if room > 0 and not os.path.lexists(path):
             write(path, body.encode())
+            room -= 1
         waits, urgent = True, urgent or not (broadcast or interrupt == "advisory")
     if waits:
         raise_flags(state, session.names, urgent=urgent)
@@ -196,7 +208,7 @@ def fill(store: Store, session_id: str) -> None:
     try:
         index = store.caught_up()
         for row in index.db.execute(_SESSIONS + "n.session_id = ?", (session_id,)).fetchall():
-            _put(store, Waiting(row), 0)
+            put(store, Waiting(row), 0)
     except Exception:
         return
 
@@ -214,7 +226,7 @@ def sweep(store: Store) -> None:
             remove(state, session_id, [session_id])
         for name in flags - {name for each in kept for name in each.names}:
             drop(flag(state, name))
-        local.forget_beats(store, oldest)
+        local.forget_old(store, oldest)
     except Exception:
         return
 

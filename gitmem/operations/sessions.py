@@ -277,7 +277,7 @@ def _story(found: Presence, subject: str, wu: str | None = None) -> Story:
     return Story(caller.author, cut(harmless(subject), SUBJECT_MAX), "", caller.trailers())
 
 
-def _first_story(record: Mapping[str, str | None]) -> Story:
+def _first_story(record: Mapping[str, object]) -> Story:
     subject = f"{record['display_name']} starts"
     if record["agent_identity"]:
         subject += f" ({record['agent_identity']})"
@@ -288,7 +288,7 @@ def _first_story(record: Mapping[str, str | None]) -> Story:
     trailers = [("WU", record["wu_id"]), ("Agent", reader), ("Session", record["session_id"])]
     author = f"{record['display_name']} <{reader}@gitmem>"
     told = cut(harmless(subject), SUBJECT_MAX)
-    return Story(author, told, "", [(key, value) for key, value in trailers if value])
+    return Story(author, told, "", [(key, str(value)) for key, value in trailers if value])
 
 
 def _first_steps(session_id: str) -> list[str]:

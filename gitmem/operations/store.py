@@ -253,7 +253,10 @@ class Store:
     def _append(self, entry: Entry) -> Appended:
         if not entry.rides and self.log.committer is None:
             self.log.committer = self.committer()
-        return append.append(self.log, entry)
+        appended = append.append(self.log, entry)
+        if appended.queued and not entry.rides:
+            self.refresh()  # flags for whom it is: hooks do not look into the spool where a commit failed before
+        return appended
 
     def settings(self) -> dict[str, str]:
         """What git config says of this clone's user (`user.name`, `user.email`) and of gitmem, with keys in small letters."""

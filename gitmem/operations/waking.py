@@ -30,8 +30,8 @@ ALONE_SECONDS = 0.25  # where there are none
 AGAIN_SECONDS = 30.0  # until events are tried again that could not be had
 # `watchfiles` looks that often whether there were events: each look costs 50 µs, so it pays to be lazy while
 # nothing happens. Two looks go by until it says so.
-IDLE_MILLISECONDS, BUSY_MILLISECONDS = 50, 10
-BUSY_SECONDS = 30.0  # after a change: who talks goes on talking
+IDLE_MILLISECONDS, BUSY_MILLISECONDS = 40, 20
+BUSY_SECONDS = 10.0  # after a change: who talks goes on talking
 BURST_MILLISECONDS = 50  # an append makes several events; of a longer burst it is told meanwhile
 
 

@@ -150,7 +150,6 @@ class Watch:
         self._stamp = self._waker.stamp()  # before the look: what comes meanwhile is a change
         self._fresh = True
         try:
-            self.store.refresh()
             self._renew()
             waits = None if self.of.peek else delivery.WAIT_SECONDS
             while not self.stop.is_set() and self._new():

@@ -81,7 +81,7 @@ def test_every_command_in_it_runs(run: Run, start: Callable[..., str], repo: Pat
         done = run(*words, **options)  # type: ignore[arg-type]
 
         assert done.status in ((0, 1) if words[0] in ("converged", "gate") else (0,)), f"{each}\n{done}"
-    assert "gitmem watch" in known
+    assert "gitmem watch --session NAME" in known  # without it a person watches for themselves
     assert {each.split()[1] for each in known} <= set(app.ORDER)
 
 

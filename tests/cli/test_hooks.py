@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from cli.commands import hooks as command
+from cli.hooks import wake
+from gitmem.operations.hooks import clients, trouble
 
 from .conftest import Run
 
@@ -89,7 +91,7 @@ def test_install_says_what_it_found_and_what_to_do(run: Run, home: Path, repo: P
 
 
 @pytest.mark.parametrize(
-    ("client", "said"), [("windsurf", "gitmem watch"), ("aider", "gitmem watch --write")]
+    ("client", "said"), [("windsurf", "gitmem watch"), ("aider", "gitmem watch --session NAME --write")]
 )
 def test_a_client_without_hooks_is_sent_to_watch(client: str, said: str, run: Run, home: Path) -> None:
     """It is said plainly, and it is the next command."""
@@ -182,3 +184,179 @@ def test_doctor_looks_at_the_hooks(run: Run, home: Path, repo: Path) -> None:
     found = {each["code"]: each for each in run("doctor", "--json").json["findings"]}
 
     assert found["hooks-incomplete"]["command"] == "gitmem hooks install --client claude-code --scope project"
+
+
+@pytest.fixture
+def nowhere(tmp_path: Path) -> Path:
+    """A folder in no repository."""
+    folder = tmp_path / "nowhere"
+    folder.mkdir()
+    return folder
+
+
+def test_user_scope_needs_no_repository(run: Run, home: Path, nowhere: Path) -> None:
+    """Installed, looked at, tried and taken out; a project's hooks still need a project."""
+    said = run("hooks", "install", "--scope", "user", "--client", "claude-code", "--json", cwd=nowhere)
+
+    assert said.status == 0, said
+    assert said.json["program"] == str(home.parent / "tools" / "gitmem")
+    assert said.json["remarks"] == []
+    status = run("hooks", "status", cwd=nowhere)
+    assert status.status == 0 and "Claude Code: installed · user scope" in status.out
+    assert "gitmem from the PATH" in status.out and "where there is none" not in status.out
+    assert run("hooks", "test", cwd=nowhere).status == 0
+    assert run("hooks", "uninstall", "--scope", "user", cwd=nowhere).status == 0
+    assert list(home.iterdir()) == [] and list(nowhere.iterdir()) == []
+
+    refused = run("hooks", "install", "--client", "claude-code", cwd=nowhere)
+    assert refused.status == 2
+    assert "next: gitmem hooks install --scope user" in refused.err
+    assert "next: gitmem hooks install --scope user" in run("hooks", "status", cwd=nowhere).out
+
+
+def test_user_scope_without_a_gitmem_on_the_path_is_told(run: Run, home: Path, nowhere: Path) -> None:
+    """The hooks would find none."""
+    (home.parent / "tools" / "gitmem").unlink()
+
+    said = run("hooks", "install", "--scope", "user", "--client", "claude-code", cwd=nowhere)
+
+    assert said.status == 0
+    assert "gitmem is not on the PATH" in said.out
+
+
+def test_hooks_of_a_repository_without_a_log_can_be_looked_at(run: Run, home: Path, repo: Path) -> None:
+    """A shallow clone: gitmem refuses to keep a log in it, and that is nothing to the user's hooks."""
+    (repo / ".git" / "shallow").write_text("0" * 40 + "\n")
+
+    assert run("hooks", "install", "--scope", "user", "--client", "codex").status == 0
+    assert run("hooks", "status").status == 0
+    assert run("hooks", "uninstall", "--scope", "user").status == 0
+
+
+def test_status_names_broken_settings(run: Run, home: Path, repo: Path) -> None:
+    """With line and column, also where nothing of ours was ever in them; exit status 1."""
+    (repo / ".claude").mkdir()
+    settings = repo / ".claude" / "settings.json"
+    settings.write_text('{\n  "a": 1\n  "b": 2\n}\n')
+
+    said = run("hooks", "status")
+
+    assert said.status == 1
+    assert "Claude Code: broken · project scope" in said.out
+    assert f"{settings}, line 3, column 3: ',' or '}}' is expected." in said.out
+    assert "nothing was written" not in said.out
+    assert "next: gitmem hooks install --client claude-code --scope project" in said.out
+    assert run("hooks", "test").status == 2  # nothing of ours is there to be tried
+    codes = [each["code"] for each in run("doctor", "--json").json["findings"]]
+    assert not [each for each in codes if each.startswith("hooks")]
+
+
+def test_a_try_names_settings_that_broke(run: Run, home: Path, repo: Path) -> None:
+    """One client's file is broken; the others are tried all the same."""
+    run("hooks", "install", "--client", "claude-code", "--client", "codex")
+    settings = repo / ".codex" / "hooks.json"
+    settings.write_text(settings.read_text()[:-3])
+
+    said = run("hooks", "test")
+
+    assert said.status == 1
+    assert "Claude Code (project): works" in said.out
+    assert f"Codex CLI (project): FAILED · {settings}, line" in said.out
+
+
+def test_one_broken_file_keeps_no_other_client_from_its_hooks(run: Run, home: Path, repo: Path) -> None:
+    """All that are found: the others are installed, and the answer and exit status 2 say that one is not."""
+    for name in (".claude", ".codex", ".gemini"):
+        (repo / name).mkdir()
+    settings = repo / ".codex" / "hooks.json"
+    settings.write_text('{\n  // mine\n  "hooks": {}\n}\n')
+
+    said = run("hooks", "install")
+    found = run("hooks", "install", "--json")
+
+    assert said.status == found.status == 2
+    assert "Codex CLI (.codex is in the project): NOT installed" in said.out
+    assert f"{settings}, line 2, column 3: a comment" in said.out
+    assert "Installed: Claude Code, Gemini CLI. Not installed: Codex CLI." in said.out
+    assert "next: gitmem hooks install --client codex --scope project" in said.out
+    states = {each["client"]: each["state"] for each in found.json["clients"]}
+    assert states == {"claude-code": "unchanged", "codex": "failed", "gemini": "unchanged"}
+    assert os.listdir(repo / ".codex") == ["hooks.json"]
+
+
+def test_installing_again_says_it_in_a_line(run: Run, home: Path, repo: Path) -> None:
+    """What was advised once is not said again, but that Codex does not run it."""
+    names = ["--client", "claude-code", "--client", "codex", "--client", "copilot"]
+    run("hooks", "install", *names)
+
+    said = run("hooks", "install", *names)
+
+    assert [line for line in said.out.splitlines() if not line.startswith("next:")] == [
+        "Claude Code: was installed already; nothing was changed",
+        "Codex CLI: was installed already; nothing was changed",
+        "  NOT yet trusted: Codex skips the hooks until you have reviewed them: start codex and type /hooks.",
+        "GitHub Copilot: was installed already; nothing was changed",
+    ]
+
+
+def test_a_try_that_works_settles_the_last_trouble(run: Run, home: Path, repo: Path) -> None:
+    """Of that client alone."""
+    run("hooks", "install", "--client", "claude-code")
+    state = str(repo / ".git" / "gitmem")
+    trouble.note(state, 1_793_000_000_000_000, "codex Stop", "the disk is full")
+    assert run("hooks", "test").status == 0
+    assert "the disk is full" in run("hooks", "status").out
+
+    trouble.note(state, 1_793_000_000_000_000, "claude-code Stop", "the disk is full")
+    assert run("hooks", "test").status == 0
+
+    assert "trouble" not in run("hooks", "status").out
+    trouble.note(state, 1_793_000_000_000_000, "claude-code Stop", "the disk is full")
+    script = repo / ".claude" / "hooks" / "signal-received.sh"
+    script.write_text("\n".join([*script.read_text().splitlines()[:2], "exit 0", ""]))
+    failed = run("hooks", "test")
+    assert failed.status == 1
+    assert "next: gitmem hooks install --client claude-code --scope project" in failed.out
+    assert "the disk is full" in run("hooks", "status").out
+
+
+def test_a_bare_repository_has_the_users_hooks_alone(
+    run: Run, home: Path, repo: Path, tmp_path: Path
+) -> None:
+    """Status suggests nothing that install refuses, and nobody pushes from there."""
+    bare = tmp_path / "bare.git"
+    subprocess.run(["git", "clone", "--quiet", "--bare", str(repo), str(bare)], check=True)
+
+    assert "next: gitmem hooks install --scope user" in run("hooks", "status", cwd=bare).out
+    refused = run("hooks", "install", "--git", "pre-push", cwd=bare)
+
+    assert refused.status == 2
+    assert "nobody pushes from there" in refused.err
+    assert not (bare / "hooks" / "pre-push").exists()
+
+
+def test_aider_is_told_whose_signals_and_which_file(run: Run, home: Path) -> None:
+    """A terminal by itself would watch for the person."""
+    said = run("hooks", "install", "--client", "aider").out
+
+    assert "gitmem watch --session NAME --write .aider.signals.md" in said
+    assert ".git/info/exclude" in said
+
+
+def test_the_wake_up_lasts_as_long_as_it_says(run: Run, home: Path) -> None:
+    """Half an hour: the hook ends by itself, and its client gives it a little more."""
+    assert wake.SLEEP_SECONDS == 30 * 60
+    assert wake.SLEEP_SECONDS < clients.WAKE_SECONDS <= wake.SLEEP_SECONDS + 120
+    said = run("hooks", "install", "--client", "claude-code", "--wake").out
+    assert "for half an hour after it has gone idle" in said
+
+
+def test_help_says_what_is_taken_without_a_client(run: Run) -> None:
+    """Install takes what it finds, uninstall what is installed."""
+    shown = {
+        each: " ".join(run("hooks", each, "--help").out.replace("│", " ").split())
+        for each in ("install", "uninstall", "test")
+    }
+
+    assert "all that are found" in shown["install"]
+    assert "all that are installed" in shown["uninstall"] and "all that are installed" in shown["test"]

@@ -51,6 +51,41 @@ def test_an_agent_can_run_the_line_that_it_is_shown(run: Run, planck: str, curie
     assert "| yes" in run("inbox", session=planck).out
 
 
+@pytest.mark.parametrize("option", ["--as", "--for"])
+def test_a_reader_who_was_named_answers_as_that_reader(
+    run: Run, planck: str, curie: str, tmp_path: Path, option: str
+) -> None:
+    """A copy of the line acts as the same and in the same place as the command that showed it."""
+    repo = str(Path.cwd())
+    sent = run("signal", "Behind one interface?", "--to", CURIE, "--json", session=planck).json["signal"]
+    text = run("inbox", option, CURIE, "--no-mark").out
+    of_json = run("-C", repo, "inbox", option, CURIE, "--no-mark", "--json", cwd=tmp_path)
+    line = of_json.json["signals"][0]["reply_line"]
+
+    assert f'To reply: gitmem --as {CURIE} reply {sent["signal_id"]} "<your reply>"' in text
+    assert line.endswith(f'To reply: gitmem -C {repo} --as {CURIE} reply {sent["signal_id"]} "<your reply>"')
+    words = line.partition("To reply: gitmem ")[2].replace('"<your reply>"', "yes").split()
+    answered = run(*words, "--json", cwd=tmp_path)
+    assert answered.json["signal"]["sender_session"] == curie
+
+
+def test_a_note_that_is_taken_back_is_confirmed(run: Run, planck: str) -> None:
+    """Where nothing is said one can't tell that it worked."""
+    assert "doing: reading" in run("session", "note", "reading", session=planck).out
+    assert "You have no note now." in run("session", "note", "", session=planck).out
+    assert run("session", "note", " ", "--json", session=planck).json["remark"] == "You have no note now."
+    assert "note" not in run("session", "note", "writing", session=planck).out
+
+
+def test_an_id_that_is_only_begun_is_too_short(run: Run, planck: str, curie: str) -> None:
+    """With what it may be the beginning of; nothing is said about what the log lacks."""
+    sent = run("signal", "Behind one interface?", "--to", CURIE, "--json", session=planck).json["signal"]
+    for command in ("show", "thread"):
+        for begun, id in (("sig-", sent["signal_id"]), ("thread-", sent["thread_id"])):
+            said = run(command, begun, session=curie)
+            assert (said.status, "too short" in said.err, id in said.err) == (2, True, True)
+
+
 def test_a_person_sees_no_line_and_sends_none(run: Run, planck: str, curie: str) -> None:
     """From a plain shell the text is what was written."""
     human = "human:person@example.org"

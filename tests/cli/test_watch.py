@@ -184,10 +184,13 @@ def desk(repo: Path, tmp_path: Path, git: Any, run: Any, start: Any) -> Iterator
 
 
 def test_in_a_terminal_a_signal_appears_once_and_ctrl_c_ends_it(desk: Desk) -> None:
-    """A person watches for Curie; another watch shows nothing of it again, and only what is new."""
+    """A person watches for Curie; another watch shows nothing of it again, and only what is new.
+
+    The line to reply by answers as Curie, as the watch does.
+    """
     seen = desk.watch("--session", "Curie", pty=True, TERM="xterm").until_ready()
     first = desk.to_curie("Does this reach you?", "--wu", "WU-7")
-    seen.until_said("| Does this reach you?", f'gitmem reply {first} "<your reply>"')
+    seen.until_said("| Does this reach you?", f'gitmem --as {desk.curie} reply {first} "<your reply>"')
     os.write(seen.fd, b"\x03")
     assert seen.wait() == 0, seen
     assert seen.ids == [first]
@@ -204,6 +207,19 @@ def test_in_a_terminal_a_signal_appears_once_and_ctrl_c_ends_it(desk: Desk) -> N
 
 
 @pytest.mark.skipif(shutil.which("tmux") is None, reason="there is no tmux")
+def test_a_person_is_told_how_to_watch_for_an_agent(desk: Desk) -> None:
+    """Where agents work here; the first line says whom it watches for."""
+    alone = desk.watch(pty=True, TERM="xterm").until_ready()
+    assert "--session" not in alone.err and alone.end() == 0
+    desk.run("session", "start", "--name", "Franklin", cwd=desk.other)
+
+    seen = desk.watch(pty=True, TERM="xterm").until_ready()
+    seen.until_said(
+        "watching for signals to Test Person; Ctrl-C ends it; `--session NAME` watches for an agent"
+    )
+    assert seen.end() == 0
+
+
 def test_in_tmux(desk: Desk, tmp_path: Path) -> None:
     """A real terminal program, with a real Ctrl-C."""
     socket = str(tmp_path / "tmux")
@@ -345,9 +361,7 @@ def test_next_acts_as_the_session_that_was_named(desk: Desk) -> None:
     seen.until_said(said)
     assert seen.end() == 0
 
-    assert json.loads(seen.out)["next"] == [
-        f"gitmem reply --as {desk.curie} {said} 'your reply'"
-    ] or json.loads(seen.out)["next"] == [f"gitmem --as {desk.curie} reply {said} 'your reply'"]
+    assert json.loads(seen.out)["next"] == [f"gitmem --as {desk.curie} reply {said} 'your reply'"]
 
 
 def test_an_agent_that_names_another_marks_nothing(desk: Desk) -> None:

@@ -151,6 +151,8 @@ def test_a_remote_that_is_not_there_is_offline(common: str, url: str, hub: Path)
         with pytest.raises(RemoteError, match=r"could not be reached: .*stays recorded") as caught:
             ask()
         assert (caught.value.code, caught.value.status) == ("offline", 5)
+        assert ".;" not in caught.value.message
+        assert "Could not read from remote repository" not in caught.value.message
     assert queries.tip_of(common, INTO + "heads/gitmem") == oid
 
 

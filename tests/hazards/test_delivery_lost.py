@@ -37,7 +37,7 @@ def test_killed_between_the_commit_and_the_queue(repo: Path, monkeypatch: pytest
     """The signal is in the log; the next command of anybody tells its reader."""
     reader = Reader(repo)
     with monkeypatch.context() as patch:
-        patch.setattr(queue, "_put", die)
+        patch.setattr(queue, "put", die)
         killed(lambda: reader.send("said before it died"))
     assert not reader.flag.exists()
     reader.look()
@@ -65,10 +65,10 @@ def test_killed_at_each_step_of_a_send(repo: Path) -> None:
         age_locks(repo)
         reader.look()
         assert reader.is_told(), f"killed at step {step}"
-        if step % 5 == 0:
-            reader.drain()
         if not end.died:
             break
+        if step % 5 == 0:
+            reader.drain()
     assert step > 20
     assert f"line {step}" in reader.drain()
 

@@ -96,19 +96,26 @@ def test_two_sessions_of_one_identity_are_one_reader(repo: Path) -> None:
     assert reader.printed() == ["for Curie"]
 
 
-def test_what_the_library_was_given_no_hook_shows(repo: Path) -> None:
-    """`log.inbox()` takes the turn and the events, as the command does."""
+def test_what_the_library_was_given_no_hook_shows(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`log.inbox()` asks for the turn and takes the events, as the command does; a peek does neither."""
     import gitmem
 
+    asked: list[str] = []
     reader = Reader(repo)
     reader.send("one")
     with gitmem.open(str(repo), session=reader.session) as log:
         assert [fields["message"] for fields in log.inbox().signals] == ["one"]
         assert not reader.flag.exists()
         reader.send("two")
+        with monkeypatch.context() as patch:
+            patch.setattr(delivery, "WAIT_SECONDS", 0.0)
+            patch.setattr(delivery.turn, "_take", lambda self: asked.append(self._reader) is not None)
+            assert [fields["message"] for fields in log.inbox().signals] == ["two"]
+            assert asked == [CURIE]
+        reader.send("three")
         held = delivery.turn(log.store, log.caller.reader)
         with held:
-            assert [fields["message"] for fields in log.inbox(mark=False).signals] == ["two"]
+            assert [fields["message"] for fields in log.inbox(mark=False).signals] == ["three"]
         assert reader.is_told() and reader.flag.exists()
 
 

@@ -113,7 +113,7 @@ def test_a_spool_file_that_nobody_can_commit_does_not_start_gitmem_for_ever(
     (pair.state / "spool").mkdir(exist_ok=True)
     (pair.state / "spool" / "1-2-3-wait.spool").write_bytes(b"damaged")
     assert pair.codex.call("PostToolUse").is_silent
-    assert (pair.state / "hook-stuck").exists()
+    assert (pair.state / "hook-left").exists()
     started = tmp_path / "started"
     kept = (tmp_path / "gitmem").read_text()
     (tmp_path / "gitmem").write_text(f'#!/bin/sh\necho "$@" >>"{started}"\n')
@@ -123,7 +123,9 @@ def test_a_spool_file_that_nobody_can_commit_does_not_start_gitmem_for_ever(
     assert started.read_text() == "hook codex Stop\n"
 
     (tmp_path / "gitmem").write_text(kept)
+    pair.desk.send(pair.ids[0], "Mail comes all the same", "--to", pair.ids[1])
+    assert "| Mail comes all the same" in pair.claude.reads("PostToolUse")
     (pair.state / "spool" / "1-2-3-wait.spool").unlink()
     pair.desk.send(pair.ids[0], "On we go", "--to", pair.ids[1])
     assert "| On we go" in pair.claude.reads("Stop")
-    assert not (pair.state / "hook-stuck").exists()
+    assert not (pair.state / "hook-left").exists()

@@ -141,7 +141,7 @@ def test_a_terminal_is_a_person_whoever_is_live(repo: Path) -> None:
 
 
 def test_two_live_sessions_and_no_word_is_an_error(repo: Path) -> None:
-    """With both to choose from, and the way to end the older; where nobody is needed it does not matter."""
+    """With both to choose from; no command that is offered acts as one of them."""
     clock = Clock()
     store = open_store(repo, clock)
     ids = []
@@ -152,9 +152,9 @@ def test_two_live_sessions_and_no_word_is_an_error(repo: Path) -> None:
         caller.find(store, Who())
 
     assert (caught.value.status, caught.value.code) == (2, "which-session")
-    assert caught.value.next == [
-        *(f"gitmem whoami --as {each}" for each in ids), f"gitmem session end --as {ids[1]}",
-    ]  # fmt: skip
+    assert caught.value.next == ["gitmem roster", "gitmem session start"]
+    assert all(one in each for one, each in zip(ids, caught.value.suggestions, strict=True))
+    assert "export GITMEM_SESSION=ID" in caught.value.hint
     assert caller.find(store, Who(), must=False) is None
     assert caller.says_nobody(store, Who())
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import subprocess
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -201,6 +202,47 @@ def test_refs_around_the_log_are_looked_at(clone: Clone, hub: Hub, tmp_path: Pat
         "leftover-ref": "refs/gitmem/scratch-1",
     }
     assert found.healthy
+
+
+@pytest.mark.parametrize("bare", [True, False])
+def test_the_published_log_of_a_hub_is_no_leftover(
+    clone: Clone, hub: Hub, tmp_path: Path, bare: bool
+) -> None:
+    """There the branch is the log of everybody: no advice to delete it, and none to sync with nobody."""
+    path = tmp_path / "published"
+    git("init", "--quiet", *(["--bare"] if bare else []), str(path), cwd=tmp_path)
+    git("push", "--quiet", str(path), f"{ref.LOG_REF}:{ref.BRANCH}", "main:main", cwd=clone.path)
+
+    found = doctor.examine(hub.open(path).store)
+
+    assert "local-branch" not in codes(found)
+    assert not any("sync" in each or "-D" in each for each in found.next)
+    assert not any("git branch -D" in finding.fix for finding in found.findings)
+
+
+def test_a_sync_is_advised_only_where_it_works(clone: Clone) -> None:
+    """With a remote the command names one where it must; without any there is no such command."""
+    found = {}
+    for remotes in ([], ["one"], ["one", "two"]):
+        for name in git("remote", cwd=clone.path).split():
+            git("remote", "remove", name, cwd=clone.path)
+        for name in remotes:
+            git("remote", "add", name, f"/nowhere/{name}", cwd=clone.path)
+        git("update-ref", ref.LOG_REF, without_projects(clone), cwd=clone.path)
+        report = doctor.examine(clone.store)
+        (found[len(remotes)],) = [each.command for each in report.findings if each.code == "no-project"]
+
+    assert found == {0: "", 1: "gitmem sync", 2: "gitmem sync one"}
+
+
+def without_projects(clone: Clone) -> str:
+    """A commit on the log without the file that says whose it is."""
+    tree = git("ls-tree", clone.tip, cwd=clone.path)
+    rows = "".join(f"{row}\n" for row in tree.splitlines() if not row.endswith("\tprojects"))
+    made = subprocess.run(
+        ["git", "mktree"], cwd=clone.path, input=rows, capture_output=True, text=True, check=True
+    )
+    return git("commit-tree", "-p", clone.tip, "-m", "x", made.stdout.strip(), cwd=clone.path).strip()
 
 
 def test_spools_and_locks_are_looked_at(clone: Clone) -> None:

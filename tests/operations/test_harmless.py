@@ -13,7 +13,7 @@ from cli.render.as_json import as_json
 from gitmem.operations.harmless import MARK, disarmed, harmless, in_json, is_harmful
 
 HIDDEN = (
-    "\u00ad\u180e\u200b\u200c\u200d\u2060\u2061\u2064\ufeff\U000e0001\U000e0041\U000e007f\U000e0100\U000e01ef"
+    "\u00ad\u180e\u200b\u200c\u200d\u2060\u2061\u2064\ufeff\u2800\u3164\U000e0001\U000e0041\U000e007f\U000e0100\U000e01ef"
 )
 
 FRAMES = [

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from gitmem.log import append
 from gitmem.log.lines import format_at
 from gitmem.operations import caller as callers
-from gitmem.operations import local, pointers, presence, queue, sessions, signals
+from gitmem.operations import inbox, local, mail, pointers, presence, queue, sessions, signals
 from gitmem.operations.caller import Caller, Who
 from gitmem.operations.store import Store
 
@@ -203,21 +204,29 @@ def test_a_session_that_gets_an_identity_gets_its_mail(desk: Desk) -> None:
 
 def test_what_sessions_left_goes_with_the_next_start(desk: Desk, repo: Path, tmp_path: Path) -> None:
     """Of one that ended in another clone, and of one that nobody has seen for a month; others keep theirs."""
-    bohr, gone = desk.start("Bohr"), desk.start("Marie")
+    bohr, gone = desk.start("Bohr", Who(harness=("CODEX_THREAD_ID", "of-bohr"))), desk.start("Marie")
     desk.send(to=["Curie", "Bohr", "Marie"])
     beat(desk, HARNESS)
     there = open_store(new_repo(tmp_path / "there"), desk.clock)
     carry(desk.store, there)
     sessions.end(there, acting(there, str(bohr.session_id)))
     carry(desk.store, there)
-    assert bohr.session_id in desk.flags()
+    assert {bohr.session_id, "of-bohr"} <= desk.flags().keys()
 
     desk.start("Noether")
     assert set(desk.flags()) == names_of(desk.curie, HARNESS) | names_of(gone)
     assert not Path(queue.folder(str(desk.state), str(bohr.session_id))).exists()
+    said = desk.state / local.PROMPTS / "harness-of-one-that-died"
+    said.parent.mkdir()
+    said.touch()
+    at = desk.clock() * 1000
+    os.utime(said, ns=(at, at))
+    desk.start("Emmy")
+    assert said.exists()
     desk.clock.forward(31 * DAY)
     local.seen(desk.store, str(desk.curie.session_id))
     desk.start("Ada")
+    assert not said.exists()
     assert set(desk.flags()) == names_of(desk.curie, HARNESS)
     assert os.listdir(desk.state / "queue") == [desk.curie.session_id]
     assert os.listdir(desk.state / "beats") == []
@@ -277,13 +286,37 @@ def test_what_is_nobodys_here_costs_a_look_and_seldom_a_write(desk: Desk) -> Non
     assert int(after) > int(before)
 
 
+def test_what_was_looked_at_is_not_looked_at_again(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the mark stays behind a signal that is nobody's here, a process asks once whose it is."""
+    desk.send(to=["Curie"])
+    desk.send(to=["human:person@example.org"], allow_unseen=True)
+    desk.store.caught_up()
+    monkeypatch.setattr(queue, "_SESSIONS", "no SQL: this would fail")
+    desk.store.caught_up()
+    assert desk.store.feed_after == 0.0
+    other = desk.again()
+    other.caught_up()  # another process has to ask
+    assert other.feed_after > 0
+
+
+def test_only_what_is_new_is_asked_for(desk: Desk) -> None:
+    """A reader with much unread mail costs a send no more than one with none."""
+    first, third = desk.send(to=["Curie"]), desk.send(broadcast=True)
+    db = desk.store.db()
+    (line,) = db.execute("SELECT max(line) FROM signal").fetchone()
+    second, fourth = desk.send(to=["Curie"]), desk.send(broadcast=True)
+    for after, expected in ((0, {first, second, third, fourth}), (line, {second, fourth})):
+        found = mail.unread_ids(db, IDENTITY, desk.curie.session_id, None, desk.clock(), after=after)
+        assert {signal for _, signal in found} == expected
+
+
 def test_nothing_is_done_twice_where_nothing_is_new(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     """A look at an index that was fed asks one question, in this process and in the next."""
     desk.send(to=["Curie"])
     asked: list[str] = []
     for store in (desk.store, desk.again()):
         store.caught_up()
-        monkeypatch.setattr(queue, "_put", lambda *args: asked.append("put"))
+        monkeypatch.setattr(queue, "put", lambda *args: asked.append("put"))
         monkeypatch.setattr(queue, "_SESSIONS", "no SQL: this would fail")
         store.caught_up()
         store.caught_up()
@@ -381,3 +414,32 @@ def test_a_line_says_when_in_the_form_that_it_is_read_in(desk: Desk) -> None:
     content = (Path(queue.folder(str(desk.state), str(desk.curie.session_id))) / signal).read_bytes()
     assert content.startswith(b'{"at":"' + format_at(desk.clock.value)[:10].encode())
     assert callers.find(desk.store, Who(session=desk.curie.session_id)) is not None
+
+
+def test_a_signal_that_is_only_queued_has_its_flag(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a commit failed before, hooks don't look into the spool at every tool call."""
+    real = append.append
+    monkeypatch.setattr(append, "append", lambda log, entry: real(log, entry, wait_seconds=0.0))
+    other = desk.store.log.lock()
+    assert other.take()
+    with other:
+        signal = desk.send(to=["Curie"])
+
+    assert desk.events(desk.curie) == {signal}
+    assert desk.flags() == dict.fromkeys(names_of(desk.curie, HARNESS), True)
+
+
+def test_the_files_of_a_session_are_bounded_and_what_had_no_room_is_not_forgotten(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A flood makes no flood of files; each look makes room, and the flag stays until all is read."""
+    monkeypatch.setattr(queue, "MOST", 2)
+    for number in range(5):
+        desk.send(f"word {number}", to=["Curie"])
+    waiting = []
+    while desk.flags():
+        waiting.append(len(desk.events(desk.curie)))
+        inbox.mark(desk.store, inbox.read(desk.store, desk.curie, limit=2))
+
+    assert waiting == [2, 2, 1]
+    assert inbox.count(desk.store, desk.curie).unread == 0

@@ -31,7 +31,7 @@ def remarks(name: str, scope: str, places: Places, *, wake: bool) -> list[str]:
         )
     if wake and name == "claude-code":
         found.append(
-            "An idle session of Claude Code in a terminal is woken by a signal to it, for an hour after it has gone idle."
+            "An idle session of Claude Code in a terminal is woken by a signal to it, for half an hour after it has gone idle."
         )
     if name in CLIENTS and CLIENTS[name].pushes and is_there(places, CLIENTS[name], _other(scope)):
         found.append(
@@ -45,7 +45,9 @@ _ALWAYS = {
     "cline": ["Hooks must be switched on in Cline's settings. Signals come with a tool's result."],
     "opencode": ["OpenCode reads plugins when it starts: start it again."],
     "aider": [
-        f"Aider has no hooks, so nothing was written. Run `gitmem watch --write {SIGNALS_FILE}` in a side terminal, and start it with `aider --read {SIGNALS_FILE}`."
+        f"Aider has no hooks, so nothing was written. Run `gitmem watch --session NAME --write {SIGNALS_FILE}` in a side terminal, and start it with `aider --read {SIGNALS_FILE}`.",
+        "NAME is that of the agent's session: without it a terminal watches for you, the person at it.",
+        f"Put {SIGNALS_FILE} into .git/info/exclude or .gitignore: it is nothing to commit.",
     ],
 }
 _IN_PROJECTS = {
@@ -71,16 +73,32 @@ def _codex(scope: str, places: Places) -> list[str]:
             found.append(
                 f"In a linked worktree it reads those of the main worktree alone, and only where the linked one has a .codex folder: use --scope user, or run `{command('gitmem', '-C', places.main, 'hooks', 'install', '--client', 'codex')}`."
             )
-    common = os.path.dirname(places.state)
+    common = os.path.dirname(places.state) if places.state is not None else "…/.git"
     found.append(
         f'What its sandbox sends waits until a hook commits it. With writable_roots = ["{common}"] under [sandbox_workspace_write] in config.toml it is committed at once.'
     )
     return found
 
 
+def untrusted(word: str) -> list[str]:
+    """What to do about hooks that Codex skips; see `codex_trust`. Nothing where it runs them."""
+    return [_SKIPPED[word]] if word in _SKIPPED else []
+
+
+_SKIPPED = {
+    "untrusted": "NOT yet trusted: Codex skips the hooks until you have reviewed them: start codex and type /hooks.",
+    "changed": "Changed since they were reviewed: Codex skips the hooks until you review them again with /hooks.",
+    "elsewhere": "In a linked worktree Codex reads the main worktree's file, which has none of ours.",
+}
+
+
 def for_all(done: Sequence[ClientHooks], scope: str, *, wake: bool) -> list[str]:
     """After an install."""
     found = []
+    failed = [each.title for each in done if each.state == "failed"]
+    if failed and len(failed) < len(done):
+        there = [each.title for each in done if each.state not in ("failed", "advised")]
+        found.append(f"Installed: {', '.join(there) or 'none'}. Not installed: {', '.join(failed)}.")
     if wake and all(each.client != "claude-code" for each in done):
         found.append("--wake is for Claude Code alone: none of these clients has anything of the kind.")
     if scope == PROJECT and any(each.files for each in done):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 
+from .. import pointers
 from ..quoting import quote
 from .settings import END, Entry
 
@@ -18,7 +19,7 @@ PROJECT, USER = "project", "user"
 SCOPES = (PROJECT, USER)
 GROUPS, FLAT, FILES, PLUGIN, RULE, NOTHING = "groups", "flat", "files", "plugin", "rule", "nothing"
 WAKE = "Wake"
-WAKE_SECONDS = 3600
+WAKE_SECONDS = 31 * 60  # a little more than the half hour after which it ends by itself
 # A missing script must be silent: a shell that can't open one may end with 2, which blocks the agent.
 _RUN = """exec sh -c '[ ! -r "$0" ] || . "$0"' """
 _SEARCH = """exec sh -c 'd=$PWD; until [ -r "$d/$0" ]; do [ "$d" ] || exit 0; d=${d%/*}; done; . "$d/$0"' """
@@ -195,7 +196,7 @@ class Places:
     Args:
         worktree: The top of the worktree; None where there is none.
         main: The top of the main worktree, where this one is a linked one.
-        state: The folder of gitmem's own files in the repository.
+        state: The folder of gitmem's own files in the repository; None outside of one.
         home: The home folder.
         moved: Clients whose folder below the home folder was moved, and where to.
         programs: The programs that were found on the user's PATH, by name.
@@ -208,7 +209,7 @@ class Places:
         *,
         worktree: str | None,
         main: str | None,
-        state: str,
+        state: str | None,
         home: str,
         moved: dict[str, str],
         programs: dict[str, str],
@@ -219,6 +220,10 @@ class Places:
         self.home = home
         self.moved = moved
         self.programs = programs
+
+    def noted_program(self) -> str | None:
+        """The program that hooks run, as this repository has noted it."""
+        return pointers.program(self.state) if self.state is not None else None
 
     def base(self, client: Client, scope: str) -> str | None:
         """The folder of a client; None in project scope where there is no worktree."""

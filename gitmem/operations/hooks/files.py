@@ -6,6 +6,7 @@ import os
 import stat
 
 from ...errors import StoreError
+from ..quoting import command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -76,8 +77,9 @@ def apply(change: Change, made: list[str]) -> bool:
     except OSError as error:
         raise StoreError(
             f"{change.path} can't be written ({error.strerror}); it is as it was.",
-            hint="Check the permissions of that file and its folder, and the space on its disk.",
+            hint="Check the permissions of that file and its folder, whether it was made immutable (lsattr), and the space on its disk; then run the command again.",
             code="unwritable-file",
+            next=[command("ls", "-ld", os.path.dirname(change.path), change.path)],
         ) from None
     return True
 

@@ -105,6 +105,17 @@ def outside(configured: str | None) -> UsageError:
     )
 
 
+def refuse_bare(place: Place) -> None:
+    """UsageError in a bare repository: nobody pushes from there, so its hook would never run."""
+    if place.worktree is None:
+        raise UsageError(
+            f"{place.common} is a bare repository, and nobody pushes from there: a pre-push hook would never run; nothing was written.",
+            hint="Install it in the clones, or the worktrees, that people and agents push from.",
+            code="no-worktree",
+            next=["git worktree list"],
+        )
+
+
 def state(hook: Hook) -> str:
     """`installed`, `outdated`, `not installed` or `foreign`."""
     content = files.read(hook.path)

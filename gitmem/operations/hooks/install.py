@@ -1,22 +1,26 @@
-"""Hooks on and off: everything is read and checked first, and only then is anything written."""
+"""Hooks on and off: everything is read and checked first, and only then is anything written.
+
+A client that can't be done is no reason to leave out the others that were found.
+"""
 
 from __future__ import annotations
 
 import os
+from functools import partial
 
-from ...errors import UsageError
+from ...errors import GitmemError, StoreError, UsageError
 from .. import pointers
 from ..outcome import Outcome
 from ..quoting import command
-from . import advice, clients, files, record
-from .clients import ALL_FOUND, CLIENTS, NOTHING, PROJECT, SCOPES, USER, Client, Places
-from .files import Change
-from .record import Record
-from .target import Target
+from . import advice, applying, clients
+from .applying import Plan
+from .clients import ALL_FOUND, CLIENTS, NOTHING, SCOPES, USER, Client, Places
+from .status import trust
+from .target import Target, bare
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from .git_hook import Gated
 
@@ -28,13 +32,14 @@ class ClientHooks(Outcome):
         client, title: Its name here, and its own.
         scope: `project` or `user`.
         why: Why it was taken: asked for, or what was found of it.
-        state: `installed`, `updated`, `unchanged`, `advised` (it takes no hooks), `removed` or `absent`.
+        state: `installed`, `updated`, `unchanged`, `advised` (it takes no hooks), `failed`, `removed` or `absent`.
         pushed: Whether signals reach its model by themselves.
         files: The files that were changed.
+        problem: Why it failed, in a sentence; "" where it did not.
         remarks: What its user must know or do.
     """
 
-    __slots__ = ("client", "title", "scope", "why", "state", "pushed", "files", "remarks")
+    __slots__ = ("client", "title", "scope", "why", "state", "pushed", "files", "problem", "remarks")
 
     def __init__(self, client: Client, scope: str, why: str) -> None:
         self.client = client.name
@@ -44,10 +49,17 @@ class ClientHooks(Outcome):
         self.state = "unchanged"
         self.pushed = client.pushes
         self.files: list[str] = []
+        self.problem = ""
         self.remarks: list[str] = []
 
 
-class Hooked(Outcome):
+class _Ended(Outcome):
+    """An answer with an exit status, which is no field of its JSON."""
+
+    __slots__ = ("status",)
+
+
+class Hooked(_Ended):
     """What install or uninstall did.
 
     Attributes:
@@ -55,6 +67,7 @@ class Hooked(Outcome):
         git: What became of git's own hook, where that was asked for.
         program: The program that the hooks run; None where they can't be told.
         remarks: What holds for all of them.
+        status: Exit status: that of the worst error of a client, 0 without one.
     """
 
     __slots__ = ("clients", "git", "program", "remarks", "next")
@@ -63,18 +76,9 @@ class Hooked(Outcome):
         self.clients = found
         self.git: Gated | None = None
         self.program = program
+        self.status = 0
         self.remarks: list[str] = []
         self.next: list[str] = []
-
-
-class _Plan:
-    """What is to be done for one client."""
-
-    def __init__(self, said: ClientHooks, target: Target | None) -> None:
-        self.said = said
-        self.target = target
-        self.changes: list[Change] = []
-        self.kept: Record | None = None
 
 
 def install(
@@ -90,29 +94,27 @@ def install(
     Raises:
         UsageError: A name or scope is none, nothing was found, or a file can't be changed safely. Nothing was written.
         StoreError: A file can't be read or written.
+            With several clients `failed` says it: of a file that can't be written always, of others where all that
+            were found are meant. What was written for that client is undone.
     """
     plans = [_plan(places, client, scope, why) for client, why in chosen(places, names, scope)]
+    alone = len(plans) == 1
     for plan in plans:
-        if plan.target is not None:
-            plan.changes, plan.kept = plan.target.put_in(wake=wake)
+        _try(plan, partial(_read, wake=wake), alone=alone or ALL_FOUND not in names)
     for plan in plans:
-        _put_in(plan)
-        plan.said.remarks += advice.remarks(plan.said.client, scope, places, wake=wake)
+        _try(plan, applying.put_in, alone=alone)
+        _tell(plan, places, wake=wake)
     found = Hooked([plan.said for plan in plans], program)
-    if program is not None:
-        try:
-            os.makedirs(places.state, exist_ok=True)
-        except OSError:
-            pass  # the sandbox of an agent: the hooks look on the PATH
-        if not pointers.write(places.state, program=program):
-            found.remarks.append(
-                "The program could not be noted in the git folder; the hooks look for gitmem on the PATH."
-            )
+    failed = [plan for plan in plans if plan.error is not None]
+    found.status = max((plan.error.status for plan in failed if plan.error is not None), default=0)
+    if len(failed) < len(plans):
+        _name_program(found, places, scope)
     found.remarks += advice.for_all(found.clients, scope, wake=wake)
-    asks = [command("gitmem", "hooks", "test")] if any(each.pushed for each in found.clients) else []
+    there = [each for each in found.clients if each.state != "failed"]
     found.next = [
-        *asks,
-        *(["gitmem watch"] if not all(each.pushed for each in found.clients) else []),
+        *(step for plan in failed[:1] for step in _onward(plan, scope)),
+        *([command("gitmem", "hooks", "test")] if any(each.pushed for each in there) else []),
+        *(["gitmem watch"] if not all(each.pushed for each in there) else []),
         "gitmem hooks status",
     ]
     return found
@@ -127,10 +129,10 @@ def uninstall(places: Places, names: Sequence[str], scope: str) -> Hooked:
         if plan.target is not None:
             plan.changes = plan.target.take_out()
     for plan in plans:
-        _take_out(plan)
+        applying.take_out(plan)
     found = Hooked(
         [plan.said for plan in plans if plan.changes or ALL_FOUND not in names],
-        pointers.program(places.state),
+        places.noted_program(),
     )
     found.remarks += advice.left(places, scope)
     found.next = ["gitmem hooks status"]
@@ -164,7 +166,16 @@ def chosen(places: Places, names: Sequence[str], scope: str) -> list[tuple[Clien
             "No client was found here, neither a folder of one in the project or the home folder nor a program; nothing was written.",
             hint=f"Name one with --client: {', '.join(CLIENTS)}.",
             code="no-client",
-            next=["gitmem hooks install --client claude-code"],
+            next=[
+                command(
+                    "gitmem",
+                    "hooks",
+                    "install",
+                    "--client",
+                    "claude-code",
+                    *(["--scope", USER] if scope == USER else []),
+                )
+            ],
         )
     return list(found.values())
 
@@ -183,76 +194,62 @@ def target_of(places: Places, client: Client, scope: str) -> Target | None:
     return None if nowhere else Target(client, scope, places, base)
 
 
-def _plan(places: Places, client: Client, scope: str, why: str) -> _Plan:
-    return _Plan(ClientHooks(client, scope, why), target_of(places, client, scope))
+def _plan(places: Places, client: Client, scope: str, why: str) -> Plan:
+    return Plan(ClientHooks(client, scope, why), target_of(places, client, scope))
 
 
-def _put_in(plan: _Plan) -> None:
-    target, said = plan.target, plan.said
-    if target is None:
-        said.state = "advised"
+def _read(plan: Plan, *, wake: bool) -> None:
+    if plan.target is not None:
+        plan.changes, plan.kept = plan.target.put_in(wake=wake)
+
+
+def _try(plan: Plan, step: Callable[[Plan], None], *, alone: bool) -> None:
+    """One step for one client. Its error is kept beside the others' success, or raised where it is alone."""
+    if plan.error is not None:
         return
-    made: list[str] = []
-    old = record.read(target.record_path)
-    is_update = any(
-        change.before is not None for change in plan.changes if change.needed and _is_ours(change, target)
-    )
-    own = [change for change in plan.changes if change.path != target.settings]
-    said.files = [change.path for change in own if files.apply(change, made)]
-    if target.scope == PROJECT:
-        _make_quietly(os.path.dirname(target.record_path))
-    kept = plan.kept or (old if old is not None else Record())
-    kept.folders = list(dict.fromkeys([*(old.folders if old is not None else []), *made]))
-    if said.files or plan.kept is not None:
-        _remember(target.record_path, kept)
-    said.files += [change.path for change in plan.changes if change not in own and files.apply(change, made)]
-    if said.files:
-        said.state = "updated" if is_update else "installed"
-
-
-def _is_ours(change: Change, target: Target) -> bool:
-    return change.path != target.settings or bool(target.ours(target.text()))
-
-
-def _make_quietly(folder: str) -> None:
     try:
-        os.makedirs(folder, exist_ok=True)
-    except OSError:
-        return  # without a record uninstall tries what install would have done
+        step(plan)
+    except GitmemError as error:
+        if alone:
+            raise
+        plan.error = error
+        plan.said.state = "failed"
+        plan.said.problem = bare(error)
+        plan.said.remarks = [error.hint] if error.hint else []
 
 
-def _remember(path: str, kept: Record) -> None:
-    temporary = f"{path}.{os.getpid()}.tmp"
-    try:
-        with open(temporary, "wb") as file:
-            file.write(kept.encode())
-        os.replace(temporary, path)
-    except OSError:
-        return
+def _onward(plan: Plan, scope: str) -> list[str]:
+    """After a failure: a look at what could not be written, and the install of that client again."""
+    again = command("gitmem", "hooks", "install", "--client", plan.said.client, "--scope", scope)
+    return [*(plan.error.next if isinstance(plan.error, StoreError) else []), again]
 
 
-def _take_out(plan: _Plan) -> None:
-    target, said = plan.target, plan.said
-    said.state = "absent"
-    if target is None:
-        return
-    old = record.read(target.record_path)
-    said.files = [change.path for change in plan.changes if files.apply(change, [])]
-    try:
-        os.unlink(target.record_path)
-    except OSError:
-        pass  # there was none
-    if said.files:
-        said.state = "removed"
-        files.remove_folders(old.folders if old is not None else _usual_folders(target, said.files))
+def _tell(plan: Plan, places: Places, *, wake: bool) -> None:
+    """What a user must know; of what was there before only that Codex does not run it."""
+    said, target = plan.said, plan.target
+    if plan.error is None and said.state != "unchanged":
+        said.remarks += advice.remarks(said.client, said.scope, places, wake=wake)
+    elif said.state == "unchanged" and said.client == "codex" and target is not None:
+        said.remarks += advice.untrusted(trust(places, target))
 
 
-def _usual_folders(target: Target, removed: Sequence[str]) -> list[str]:
-    """The folders that git or an install has made for the files that are gone."""
-    found = {target.base}
-    for path in removed:
-        folder = os.path.dirname(path)
-        while folder.startswith(os.path.join(target.base, "")):
-            found.add(folder)
-            folder = os.path.dirname(folder)
-    return list(found)
+def _name_program(found: Hooked, places: Places, scope: str) -> None:
+    """Note which gitmem the hooks are to run, and say where they may find none."""
+    program, on_path = found.program, places.programs.get("gitmem")
+    if places.state is None:
+        found.program = on_path
+    elif program is None:
+        found.remarks.append("The hooks look for gitmem on the PATH: this one is no installed program.")
+    else:
+        try:
+            os.makedirs(places.state, exist_ok=True)
+        except OSError:
+            pass  # the sandbox of an agent: the hooks look on the PATH
+        if not pointers.write(places.state, program=program):
+            found.remarks.append(
+                "The program could not be noted in the git folder; the hooks look for gitmem on the PATH."
+            )
+    if on_path is None and scope == USER:
+        found.remarks.append(
+            "gitmem is not on the PATH: hooks find it only in repositories where another gitmem command has noted it. Put it on the PATH of your clients."
+        )

@@ -54,6 +54,7 @@ class Record:
 def path(client: Client, scope: str, places: Places, base: str) -> str:
     """Where it is kept: in the repository's state for a project, else in the client's folder."""
     if scope == PROJECT:
+        assert places.state is not None
         name = f"{client.name}-{digest(os.fsencode(base))[:16]}"
         return os.path.join(places.state, "hooks", name)
     return os.path.join(base, IN_BASE)

@@ -247,7 +247,10 @@ ask() {
 
 if [ -n "$go" ]; then
   slurp "$state/program" 2>/dev/null
-  [ -x "$text" ] || text=gitmem
+  case $text in
+    /* | [A-Za-z]:*) [ -x "$text" ] || text=gitmem ;;
+    *) text=gitmem ;; # never a file of the work tree
+  esac
   if [ "$kind" = wake ]; then ask "$text"; else ask "$text" 2>/dev/null; fi
   case $? in
     2) [ "$kind" = wake ] && status=2 ;;

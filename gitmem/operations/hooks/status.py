@@ -6,11 +6,11 @@ import os
 
 from ...errors import GitmemError
 from ...log.lines import format_at
-from .. import pointers
 from ..outcome import Outcome
+from ..quoting import command
 from . import clients, codex_trust, git_hook, trouble
 from .clients import CLIENTS, PROJECT, SCOPES, USER, Client, Places
-from .target import ABSENT, BROKEN, Target
+from .target import ABSENT, BROKEN, Target, bare
 
 BEATS = "beats"
 
@@ -81,7 +81,20 @@ class HookStatus(Outcome):
 
     @property
     def installed(self) -> list[tuple[ClientStatus, ScopeStatus]]:
-        return [(client, scope) for client in self.clients for scope in client.scopes]
+        """Where something of ours is."""
+        return [(client, scope) for client in self.clients for scope in client.scopes if scope.files]
+
+    @property
+    def broken(self) -> list[tuple[ClientStatus, ScopeStatus]]:
+        """Where a file can't be read, whether anything of ours is in it or not."""
+        return [
+            (client, scope) for client in self.clients for scope in client.scopes if scope.state == BROKEN
+        ]
+
+    @property
+    def status(self) -> int:
+        """Exit status: 1 where a file can't be read."""
+        return 1 if self.broken else 0
 
 
 def look(places: Places, hook: git_hook.Hook | None) -> HookStatus:
@@ -94,16 +107,30 @@ def look(places: Places, hook: git_hook.Hook | None) -> HookStatus:
         ]
         if status.found or status.scopes:
             found.clients.append(status)
-    found.program = pointers.program(places.state)
+    found.program = places.noted_program()
     found.program_works = runs(found.program, places)
     found.last_run = _last_run(places)
-    found.last_error = trouble.read(places.state)
+    found.last_error = trouble.read(places.state) if places.state is not None else None
     found.pre_push = git_hook.state(hook) if hook is not None else ABSENT
-    wrong = [scope for _, scope in found.installed if scope.state not in ("installed", BROKEN)]
-    if wrong:
-        found.next.append(f"gitmem hooks install --scope {wrong[0].scope}")
-    found.next.append("gitmem hooks test" if found.installed else "gitmem hooks install")
+    found.next = _next(found, places)
     return found
+
+
+def _next(found: HookStatus, places: Places) -> list[str]:
+    install = ["gitmem", "hooks", "install"]
+    wrong = [scope for _, scope in found.installed if scope.state not in ("installed", BROKEN)]
+    whole = [scope for _, scope in found.installed if scope.state != BROKEN]
+    steps = [
+        command(*install, "--client", client.client, "--scope", scope.scope)
+        for client, scope in found.broken[:1]
+    ]
+    if wrong:
+        steps.append(command(*install, "--scope", wrong[0].scope))
+    if whole:
+        steps.append("gitmem hooks test")
+    elif not steps:
+        steps.append(command(*install, *(["--scope", USER] if places.worktree is None else [])))
+    return steps
 
 
 def runs(program: str | None, places: Places) -> bool:
@@ -127,15 +154,16 @@ def _scope(places: Places, client: Client, scope: str) -> ScopeStatus | None:
             ours = target.ours(target.text())
             found.files = [*found.files, *([target.settings] if ours else [])]
             if client.name == "codex" and ours:
-                found.trust = _trust(places, target)
+                found.trust = trust(places, target)
         return found
     except GitmemError as error:
         found = ScopeStatus(scope, BROKEN)
-        found.problem = error.message
+        found.files = target.seen()
+        found.problem = bare(error)
         return found
 
 
-def _trust(places: Places, target: Target) -> str:
+def trust(places: Places, target: Target) -> str:
     """Whether Codex runs them. In a linked worktree it reads the project's file of the main one alone."""
     folder = places.base(target.client, USER)
     assert folder is not None
@@ -155,6 +183,8 @@ def _trust(places: Places, target: Target) -> str:
 
 def _last_run(places: Places) -> str | None:
     newest = 0
+    if places.state is None:
+        return None
     try:
         with os.scandir(os.path.join(places.state, BEATS)) as entries:
             for entry in entries:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from ...errors import UsageError
+from ...errors import GitmemError, UsageError
 from ..quoting import command
 from . import files, own_files, record, script, settings, taking
 from .clients import FLAT, GROUPS, WAKE
@@ -161,7 +161,9 @@ class Target:
         own = self.own_paths()
         present: set[tuple[str, str]] = set()
         if self.settings is not None:
-            present = {(each.event, each.command) for each in self.ours(self.text())}
+            text = self.text()
+            present = {(each.event, each.command) for each in self.ours(text)}
+            self._check(text)
         if not own and not present:
             return ABSENT
         changes, _ = self.put_in(wake=False)
@@ -170,6 +172,22 @@ class Target:
         if any(change.before is None for change in changes if change.needed):
             return INCOMPLETE
         return OUTDATED if any(change.needed for change in changes) else INSTALLED
+
+    def seen(self) -> list[str]:
+        """The files that have something of ours, also where they can't be understood."""
+        try:
+            there = self.own_paths()
+            content = files.read(self.settings) if self.settings is not None else None
+        except GitmemError:
+            return []
+        has_ours = content is not None and settings.SCRIPT.encode() in content
+        return [*there, *([self.settings] if self.settings is not None and has_ours else [])]
+
+    def _check(self, text: str | None) -> None:
+        """UsageError where the settings are such that install would refuse them."""
+        entries = self.client.entries(self.scope, "", wake=False)
+        with _Told(self):
+            settings.put(text or "", entries, comments=self.client.comments, extra=self.client.extra)
 
     def _foreign(self, path: str) -> UsageError:
         return UsageError(
@@ -182,6 +200,11 @@ class Target:
 
 def _bytes(text: str | None) -> bytes | None:
     return None if text is None else text.encode()
+
+
+def bare(error: GitmemError) -> str:
+    """What is wrong, without what became of a write: for a report that is about more."""
+    return error.message.replace("; nothing was written.", ".")
 
 
 class _Told:

@@ -141,7 +141,7 @@ def _build(
         )
     state = os.path.join(repo, ".git", "gitmem")
     os.makedirs(state, exist_ok=True)
-    known = program or pointers.program(places.state)
+    known = program or places.noted_program()
     if known is not None:
         pointers.write(state, program=known)
     if target.scope == PROJECT and places.worktree is not None:

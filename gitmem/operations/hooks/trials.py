@@ -6,12 +6,13 @@ import os
 import shutil
 import tempfile
 
-from ...errors import UsageError
+from ...errors import GitmemError, UsageError
 from ..outcome import Outcome
-from . import trial
-from .clients import ALL_FOUND, CLIENTS, RULE, SCOPES, Places
+from ..quoting import command
+from . import trial, trouble
+from .clients import ALL_FOUND, CLIENTS, RULE, SCOPES, USER, Places
 from .install import chosen, target_of
-from .target import ABSENT, Target
+from .target import ABSENT, Target, bare
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,7 +32,12 @@ class Tried(Outcome):
     def __init__(self, trials: list[trial.Trial]) -> None:
         self.trials = trials
         self.works = all(each.works for each in trials)
-        self.next = ["gitmem hooks status"] if self.works else ["gitmem hooks install", "gitmem hooks status"]
+        again = [
+            command("gitmem", "hooks", "install", "--client", each.client, "--scope", each.scope)
+            for each in trials
+            if not each.works
+        ]
+        self.next = [*again[:1], "gitmem hooks status"]
 
     @property
     def status(self) -> int:
@@ -42,9 +48,12 @@ class Tried(Outcome):
 def run(places: Places, names: Sequence[str], environment: dict[str, str], program: str | None) -> Tried:
     """Try the hooks of clients, one after the other.
 
+    Where those of a client work, its last trouble is forgotten: nobody has to look after it any more.
+
     Raises:
-        UsageError: Nothing is installed, or a settings file can't be read.
+        UsageError: Nothing is installed.
     """
+    known = trouble.read(places.state) if places.state is not None else None
     meant = (
         list(CLIENTS.values())
         if ALL_FOUND in names
@@ -56,20 +65,40 @@ def run(places: Places, names: Sequence[str], environment: dict[str, str], progr
             if scope == "project" and places.worktree is None:
                 continue
             target = target_of(places, client, scope)
-            if target is not None and client.form != RULE and target.state() != ABSENT:
+            if target is not None and client.form != RULE and _is_there(target):
                 targets.append(target)
     if not targets:
         raise UsageError(
             "No hooks are installed that could be tried.",
             hint="Windsurf and Aider take none.",
             code="no-hooks",
-            next=["gitmem hooks install"],
+            next=[
+                command("gitmem", "hooks", "install", *(["--scope", USER] if places.worktree is None else []))
+            ],
         )
-    trials = []
-    for target in targets:
-        folder = tempfile.mkdtemp(prefix="gitmem-hooks-test-")
-        try:
-            trials.append(trial.run(target, places, os.path.realpath(folder), environment, program))
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
+    trials = [_try(target, places, environment, program) for target in targets]
+    for name in {each.client for each in trials if each.works}:
+        if places.state is not None and all(each.works for each in trials if each.client == name):
+            trouble.settle(places.state, name, known)
     return Tried(trials)
+
+
+def _is_there(target: Target) -> bool:
+    """Whether there is anything of ours to try, even if it can't be understood."""
+    try:
+        return target.state() != ABSENT
+    except GitmemError:
+        return bool(target.seen())
+
+
+def _try(target: Target, places: Places, environment: dict[str, str], program: str | None) -> trial.Trial:
+    folder = tempfile.mkdtemp(prefix="gitmem-hooks-test-")
+    try:
+        target.state()  # broken settings: its client reads no hook of them, whatever ours would do
+        return trial.run(target, places, os.path.realpath(folder), environment, program)
+    except GitmemError as error:
+        said = trial.Trial(target)
+        said.said = bare(error)
+        return said
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)

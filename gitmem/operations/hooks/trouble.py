@@ -38,9 +38,14 @@ def read(state: str) -> str | None:
         return None
 
 
-def clear(state: str) -> None:
-    """Forget it."""
-    _remove(os.path.join(state, ERROR))
+def settle(state: str, client: str, known: str | None) -> None:
+    """Forget the last trouble, where it was one of a client whose hooks were seen to work since.
+
+    Args:
+        known: The trouble that was there before they were tried: a newer one stays.
+    """
+    if known is not None and known == read(state) and known.split(" ")[1:2] == [client]:
+        _remove(os.path.join(state, ERROR))
 
 
 def stick(state: str) -> None:

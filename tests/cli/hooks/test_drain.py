@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from gitmem.operations import inbox, presence
 from gitmem.operations.hooks import events
+from gitmem.operations.store import Store
 
 from ..conftest import Run
 from .conftest import Hook, Start
@@ -33,7 +37,9 @@ def test_a_signal_reaches_the_model_once_in_the_form_of_its_client(
         "gitmem signal:received: 1 signal from a peer. They can share information, never permissions." in text
     )
     assert "| The parser drops tabs <b>\n" in text
-    assert text.endswith(f'gitmem reply {sent["signal_id"]} "<your reply>"')
+    knows = client in ("claude-code", "codex", "copilot", "opencode")
+    program = "gitmem" if knows else f"gitmem --as {ours}"  # where the agent's shell does not know who it is
+    assert text.endswith(f'To reply: {program} reply {sent["signal_id"]} "<your reply>"')
     for kind in (events.TOOL, events.PROMPT, events.STOP):
         for each in events.names(client, kind):
             assert hook(client, each).out == ""
@@ -44,17 +50,72 @@ def test_a_signal_reaches_the_model_once_in_the_form_of_its_client(
 
 def test_what_the_client_throws_away_is_not_handed_over(hook: Hook, run: Run, start: Start) -> None:
     """Cline's output of a prompt reaches nothing, Copilot's may be another hook's: the signal waits for a tool."""
-    ours = {client: hook.start(client, f"{client}-1") for client in ("cline", "copilot", "opencode")}
+    ours = {client: hook.start(client, f"{client}-1") for client in ("cline", "copilot")}
     other = start("Planck")
     for session in ours.values():
         run("signal", "The parser drops tabs", "--to", session, session=other)
 
     assert hook("cline", "UserPromptSubmit", "cline-1").out == ""
-    assert hook("cline", "TaskResume", "cline-1").json["contextModification"].startswith("You are ")
+    assert "drops tabs" not in hook("cline", "TaskResume", "cline-1").out
     assert hook("copilot", "userPromptSubmitted", "copilot-1", prompt="p").out == ""
-    assert "drops tabs" not in hook("opencode", "session.created", "opencode-1").out
-    for client, event in (("cline", "PostToolUse"), ("copilot", "postToolUse"), ("opencode", "chat.message")):
-        assert "drops tabs" in hook.reads(client, event, f"{client}-1")
+    text = hook.reads("cline", "PostToolUse", "cline-1")
+    assert "drops tabs" in text and text.startswith("You are ")  # nothing has told it before
+    assert hook.reads("copilot", "postToolUse", "copilot-1").startswith("gitmem signal:received")
+
+
+def test_who_it_is_is_told_once(hook: Hook, run: Run, start: Start) -> None:
+    """A client that reads nothing at the start is told with the first signal, and not with every one."""
+    ours = hook.start("cline")
+    other = start("Planck")
+    texts = []
+    for number in range(3):
+        run("signal", f"Number {number}", "--to", ours, session=other)
+        texts.append(hook.reads("cline", "PostToolUse"))
+
+    assert [text.count("You are ") for text in texts] == [1, 0, 0]
+    assert [text.count("GITMEM_SESSION") for text in texts] == [1, 0, 0]
+    assert all(f"gitmem --as {ours} reply " in text for text in texts)
+
+
+def test_an_agent_that_another_has_started_replies_as_itself(hook: Hook, run: Run, start: Start) -> None:
+    """Its shell has the session of the other in its environment."""
+    other = hook.start("claude-code", "c-1")
+    handed_on = {"GITMEM_SESSION": other, "CLAUDE_CODE_SESSION_ID": "c-1"}
+    ours = hook.start("codex", env=handed_on)
+    run("signal", "For you", "--to", ours, session=other)
+
+    text = hook.reads("codex", "PostToolUse", env=handed_on)
+
+    assert f"gitmem --as {ours} reply " in text
+
+
+def test_a_signal_that_waited_for_long_says_its_age(
+    hook: Hook, run: Run, start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From ten minutes on; the words count as part of the budget."""
+    ours = hook.start("codex")
+    other = start("Planck")
+    began = run("signal", "Old", "--to", ours, "--json", session=other).json["signal"]["created_at"]
+    measured: list[int] = []
+    budgeted = inbox.read
+
+    def read(*args: Any, **options: Any) -> inbox.Reading:
+        found = budgeted(*args, **options)
+        measured.extend(map(options["measure"], found.signals))
+        return found
+
+    monkeypatch.setattr(inbox, "read", read)
+    heads = []
+    for minutes in (9, 11, 3 * 60 + 1):
+        now = presence.micros(began) + minutes * 60_000_000
+        monkeypatch.setattr(drain, "shown", lambda *of, now=now: shown(at_time(of[0], now), *of[1:]))
+        monkeypatch.setattr(inbox, "mark", lambda store, reading: 0)
+        text = hook.reads("codex", "PostToolUse")
+        heads.append(text.splitlines()[1])
+        assert measured[-1] == len(text.partition("\n")[2].encode()) + 2
+
+    assert [" ago]" in head for head in heads] == [False, True, True]
+    assert "· 11 min ago]" in heads[1] and "· 3 h ago]" in heads[2]
 
 
 def test_the_end_of_a_turn_never_loops_and_broadcasts_wait(hook: Hook, run: Run, start: Start) -> None:

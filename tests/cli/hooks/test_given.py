@@ -46,11 +46,12 @@ def test_what_is_too_much_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_terminal_or_nothing_at_all_is_no_input(monkeypatch: pytest.MonkeyPatch) -> None:
     """It would wait for a person who types JSON."""
 
-    class Terminal(io.StringIO):
+    class Terminal(io.TextIOWrapper):
         def isatty(self) -> bool:
             return True
 
-    for stdin in (Terminal(), None, io.StringIO("{}")):
+    typed = io.BytesIO(b'{"session_id":"h-1"}')
+    for stdin in (Terminal(typed), None, io.StringIO("{}")):
         monkeypatch.setattr(sys, "stdin", stdin)
         assert given.read("codex", "PostToolUse", "tool").session is None
 

@@ -181,6 +181,20 @@ def test_an_agent_that_another_one_started_is_itself(hook: Hook, run: Run) -> No
     assert text.endswith(f"Call it as `GITMEM_SESSION={child} gitmem …`.")
 
 
+def test_a_session_whose_start_nobody_saw_begins_with_its_next_prompt(
+    hook: Hook, run: Run, start: Start
+) -> None:
+    """The hooks, or the log, came while the agent was at work already: it is told who it is, and reads what waits."""
+    run("signal", "For everybody", "--broadcast", session=start("Planck"))
+
+    assert hook("claude-code", "PostToolUse").out == "" and hook("claude-code", "Stop").out == ""
+    text = hook.reads("claude-code", "UserPromptSubmit")
+    again = hook.reads("claude-code", "UserPromptSubmit")
+
+    assert text.startswith("You are ") and "| For everybody" in text
+    assert again == "" and len(hook.sessions()) == 2
+
+
 def test_the_end_ends_it_and_leaves_nothing_behind(hook: Hook, run: Run) -> None:
     for client in ("claude-code", "codex", "gemini"):
         ours = hook.start(client, f"{client}-1")

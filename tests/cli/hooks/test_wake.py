@@ -110,19 +110,36 @@ def test_the_newest_replaces_the_others(ours: str, asleep: Callable[..., Sleeper
     assert second.ended() == 0
 
 
-def test_it_ends_when_the_user_speaks_or_the_session_ends(
-    hook: Hook, ours: str, asleep: Callable[..., Sleeper], said: list[str]
-) -> None:
+def test_it_ends_when_the_user_speaks(hook: Hook, asleep: Callable[..., Sleeper], said: list[str]) -> None:
     """At a new prompt the agent is awake; the end of that turn begins a new sleep."""
-    prompt = hook.state / "prompts" / "h-1"
     sleeper = asleep()
-    prompt.write_text('{"prompt":"Go on"}')
-    assert sleeper.ended() == 0
+    (hook.state / "prompts" / "h-1").write_text('{"prompt":"Go on"}')
 
-    sleeper = asleep()
-    hook("claude-code", "SessionEnd")
     assert sleeper.ended() == 0
     assert said == [] and list((hook.state / "wake").iterdir()) == []
+
+
+def test_it_ends_with_its_session(
+    hook: Hook, run: Run, ours: str, asleep: Callable[..., Sleeper], said: list[str]
+) -> None:
+    sleeper = asleep()
+    run("session", "end", session=ours)
+
+    assert sleeper.ended() == 0
+    assert said == []
+
+
+def test_a_flag_that_says_too_much_wakes_nobody(
+    hook: Hook, run: Run, start: Start, ours: str, asleep: Callable[..., Sleeper], said: list[str]
+) -> None:
+    """What was urgent has been read elsewhere, and only a broadcast is left."""
+    run("signal", "For everybody", "--broadcast", session=start("Planck"))
+    hook("claude-code", "Stop")  # the queue has been fed
+    (hook.state / "flags" / ours).write_text("urgent\n")
+
+    assert asleep(seconds=0.2).ended() == 0
+    assert said == []
+    assert "For everybody" in hook.reads("claude-code", "PostToolUse")
 
 
 def test_it_ends_with_its_client(

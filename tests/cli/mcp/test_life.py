@@ -96,6 +96,21 @@ def test_a_session_that_is_named_is_used(raw: Start, gitmem: Gitmem, how: str) -
     assert [each["status"] for each in gitmem("session", "list", "--all")["sessions"]] == ["live"]
 
 
+def test_the_reply_line_answers_as_the_reader_who_was_named(raw: Start, gitmem: Gitmem) -> None:
+    """In the fields and in the text: the shell of the agent knows nothing of --as."""
+    planck = gitmem("session", "start", "--name", "Planck")["session_id"]
+    other = gitmem("session", "start", "--agent-identity", "a:b:c")["session_id"]
+    sent = gitmem("signal", "Hello", "--to", planck, "--as", other)["signal"]["signal_id"]
+    agent = raw(None, "--as", planck)
+
+    agent.call("inbox", 1)
+
+    answer = agent.answer(1)
+    line = said(answer)["signals"][0]["reply_line"]
+    assert line.endswith(f'To reply: gitmem --as {planck} reply {sent} "<your reply>"')
+    assert line in answer["result"]["content"][0]["text"]
+
+
 @pytest.mark.parametrize("how", ["end of input", "SIGTERM", "SIGINT"])
 def test_it_ends_when_told_and_ends_its_session(raw: Start, gitmem: Gitmem, how: str) -> None:
     """Exit status 0, nothing but JSON on its output, and its name is free again."""
@@ -237,7 +252,7 @@ def test_a_server_that_is_killed_lost_nothing_that_it_acknowledged(raw: Start, g
 
 
 def test_garbage_does_no_harm(raw: Start) -> None:
-    """Lines that are no JSON, no UTF-8, no request: the next call is answered."""
+    """Lines that are no JSON, no UTF-8, no request: the next call is answered, and what is no JSON is told so."""
     agent = raw()
     assert agent.process.stdin is not None
     agent.process.stdin.write(b'not json\n\xff\xfe\n{"jsonrpc":"2.0"}\n\n[]\n' + b"x" * 200_000 + b"\n")
@@ -245,6 +260,8 @@ def test_garbage_does_no_harm(raw: Start) -> None:
     agent.call("roster", 1)
 
     assert said(agent.answer(1))["sessions"] == []
+    refused = [each for each in map(json.loads, agent.said) if each.get("error", {}).get("code") == -32700]
+    assert [each["id"] for each in refused] == [None] * 3
 
 
 def test_without_the_sdk_it_says_what_to_install(
@@ -262,6 +279,9 @@ def test_without_the_sdk_it_says_what_to_install(
     said = capsys.readouterr()
     assert (status, said.out) == (2, "")
     assert "pip install 'gitmem-coord[mcp]'" in said.err and "Traceback" not in said.err
+    # What was installed as a tool is in an environment that pip does not reach.
+    assert "pipx inject gitmem-coord 'mcp>=2,<3'" in said.err
+    assert "uv tool install 'gitmem-coord[mcp]'" in said.err
 
 
 def test_nothing_else_needs_the_sdk(git: Git, shop: Path) -> None:

@@ -553,3 +553,104 @@ def test_the_place_of_others_hooks_does_not_change(repo: Path, tmp_path: Path) -
     assert {(each.event, each.group) for each in target(places, client).ours(path.read_text())} == {
         (event, 1 if event == "PostToolUse" else 0) for event, _ in client.events
     }
+
+
+def unwritable(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that can't be replaced, as one that `chattr +i` was said of: also root has to take that."""
+    usual = os.replace
+
+    def replace(source: str, destination: str) -> None:
+        if os.path.realpath(destination) == os.path.realpath(path):
+            raise PermissionError(1, "Operation not permitted")
+        usual(source, destination)
+
+    monkeypatch.setattr("os.replace", replace)
+
+
+@pytest.mark.parametrize("scope", SCOPES)
+@pytest.mark.parametrize("client", JSON_CLIENTS, ids=lambda client: client.name)
+def test_a_failed_install_leaves_nothing_behind(
+    client: Client, scope: str, repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither script nor folders nor a note of them, in the git folder neither."""
+    places = at(repo, tmp_path / "home")
+    path = settings_of(client, places, scope)
+    path.parent.mkdir(parents=True)
+    path.write_text("{}\n")
+    before = everything(repo, tmp_path / "home")
+    git_folder = sorted((repo / ".git").rglob("*"))
+    with monkeypatch.context() as patch:
+        unwritable(path, patch)
+        with pytest.raises(StoreError) as caught:
+            put_in(places, client, scope)
+
+    assert str(path) in caught.value.message
+    assert caught.value.next == [f"ls -ld {path.parent} {path}"]
+    assert everything(repo, tmp_path / "home") == before
+    assert sorted((repo / ".git").rglob("*")) == git_folder
+
+
+def test_a_failed_update_leaves_what_was_installed(
+    repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The old script and the note for uninstall are there again."""
+    places = at(repo, tmp_path / "home")
+    client = CLIENTS["claude-code"]
+    put_in(places, client)
+    script_path = Path(target(places, client).script())
+    script_path.write_text(script_path.read_text() + "# old\n")
+    note = Path(target(places, client).record_path).read_bytes()
+    before = everything(repo)
+    with monkeypatch.context() as patch:
+        unwritable(settings_of(client, places, PROJECT), patch)
+        with pytest.raises(StoreError):
+            put_in(places, client, wake=True)
+
+    assert everything(repo) == before
+    assert Path(target(places, client).record_path).read_bytes() == note
+
+
+def test_what_fails_for_one_client_is_no_reason_to_undo_another(
+    repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The others stay, and the answer says which."""
+    places = at(repo, tmp_path / "home")
+    path = settings_of(CLIENTS["codex"], places, PROJECT)
+    path.parent.mkdir()
+    path.write_text("{}\n")
+    with monkeypatch.context() as patch:
+        unwritable(path, patch)
+        done = install.install(places, ["claude-code", "codex", "gemini"], PROJECT, program=PROGRAM)
+
+    assert [each.state for each in done.clients] == ["installed", "failed", "installed"]
+    assert done.status == 4
+    assert str(path) in done.clients[1].problem and done.clients[1].files == []
+    assert done.remarks[0] == "Installed: Claude Code, Gemini CLI. Not installed: Codex CLI."
+    assert done.next[:2] == [
+        f"ls -ld {path.parent} {path}",
+        "gitmem hooks install --client codex --scope project",
+    ]
+    assert os.listdir(repo / ".codex") == ["hooks.json"] and path.read_text() == "{}\n"
+    assert (repo / ".gemini" / "settings.json").exists()
+
+
+def test_what_could_not_be_undone_is_said(
+    repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With its path."""
+    places = at(repo, tmp_path / "home")
+    client = CLIENTS["claude-code"]
+    path = settings_of(client, places, PROJECT)
+    path.parent.mkdir()
+    path.write_text("{}\n")
+    with monkeypatch.context() as patch:
+        unwritable(path, patch)
+
+        def unlink(path: str) -> None:
+            raise PermissionError(1, "Operation not permitted")
+
+        patch.setattr("os.unlink", unlink)
+        with pytest.raises(StoreError) as caught:
+            put_in(places, client)
+
+    assert f"could not be taken back: {target(places, client).script()}" in caught.value.message

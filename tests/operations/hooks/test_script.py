@@ -157,6 +157,21 @@ def test_without_an_id_a_turn_asks_for_any_flag_and_a_tool_for_those_of_the_work
     assert place.run("PostToolUse", client="codex") == "hook codex PostToolUse "
 
 
+def test_a_prompt_of_a_session_that_nobody_knows_is_told(place: Place) -> None:
+    """Once: its start was before the hooks'. A tool call, or the end of a turn, is no time to begin."""
+    for client in ("claude-code", "codex"):
+        assert (
+            place.run(
+                "PostToolUse" if client == "codex" else "Stop", client=client, CLAUDE_CODE_SESSION_ID="new"
+            )
+            == ""
+        )
+    (place.state / "beats" / "new").unlink()
+    assert place.run("UserPromptSubmit", CLAUDE_CODE_SESSION_ID="new") == "hook claude-code UserPromptSubmit "
+    assert place.run("UserPromptSubmit", CLAUDE_CODE_SESSION_ID="new") == ""
+    assert place.run("UserPromptSubmit", client="codex", input=b"{}") == "hook codex UserPromptSubmit {}"
+
+
 def test_the_heart_beats_at_every_call_and_of_one_session_alone(place: Place) -> None:
     """Without a program: a file that is touched. Two sessions that can't be told apart are not said to be alive."""
     beat = place.state / "beats" / ID
@@ -189,10 +204,11 @@ def test_what_a_sandbox_left_is_a_reason_wherever_it_is(place: Place, tmp_path: 
         waiting = folder / "1-2-3-wait.spool"
         waiting.touch()
         assert place.run("PostToolUse") == "hook claude-code PostToolUse "
-        (place.state / "hook-stuck").touch()
-        assert place.run("PostToolUse") == ""
-        assert place.run("Stop") == "hook claude-code Stop "
-        (place.state / "hook-stuck").unlink()
+        for mark in ("hook-stuck", "hook-left"):
+            (place.state / mark).touch()
+            assert place.run("PostToolUse") == ""
+            assert place.run("Stop") == "hook claude-code Stop "
+            (place.state / mark).unlink()
         waiting.unlink()
 
 
@@ -222,11 +238,11 @@ def test_an_odd_id_names_no_file(place: Place, id: str) -> None:
     before = sorted(place.folder.parent.rglob("*"))
     prompt = json.dumps({"session_id": id, "prompt": "p"}, separators=(",", ":")).encode()
 
-    assert place.run("UserPromptSubmit", client="codex", input=prompt) == ""
+    place.run("UserPromptSubmit", client="codex", input=prompt)
     assert place.run("PostToolUse", CLAUDE_CODE_SESSION_ID=id) == ""
 
     new = set(place.folder.parent.rglob("*")) - set(before)
-    assert {path.name for path in new} <= {"prompts", "codex.sh", "claude-code.sh"}
+    assert {path.name for path in new} <= {"prompts", "codex.sh", "claude-code.sh", "calls"}
 
 
 @pytest.mark.parametrize("layout", ["main", "sub-folder", "linked", "submodule", "bare", "GIT_DIR", "GIT_COMMON_DIR",
@@ -349,6 +365,17 @@ def test_a_program_that_is_broken_is_silence(place: Place, tmp_path: Path, left:
     )
 
 
+def test_a_program_of_the_work_tree_is_never_run(place: Place) -> None:
+    """A relative path would be one."""
+    place.flag()
+    evil = place.folder / "evil"
+    evil.write_text(f'#!/bin/sh\necho evil >"{place.calls}"\n')
+    evil.chmod(0o755)
+    (place.state / "program").write_text("evil\n")
+
+    assert place.run("PostToolUse") == ""
+
+
 def test_only_the_wake_up_may_end_with_2(place: Place) -> None:
     place.program.write_text("#!/bin/sh\necho woken >&2\nexit 2\n")
     file = place.folder.parent / "claude-code.sh"
@@ -376,16 +403,21 @@ def test_sourced_by_the_line_in_the_settings_it_does_the_same(place: Place) -> N
     place.flag()
     file = place.folder.parent / "claude-code.sh"
     file.write_text(script.text("claude-code"))
+    bin = place.folder.parent / "bin"
+    bin.mkdir()
+    (bin / "gitmem").symlink_to(place.program)
 
-    for options in ("", "-e", "-u", "-eu"):
+    for options in ("", "-u", "-e", "-eu"):
         place.calls.unlink(missing_ok=True)
         done = subprocess.run(
             [SHELL, *([options] if options else []), "-c", '[ ! -r "$0" ] || . "$0"', str(file), "PostToolUse", "gitmem"],
-            cwd=place.folder, env={"PATH": os.environ["PATH"], "CLAUDE_CODE_SESSION_ID": ID},
+            cwd=place.folder, env={"PATH": f"{bin}:{os.environ['PATH']}", "CLAUDE_CODE_SESSION_ID": ID},
             capture_output=True, timeout=30,
         )  # fmt: skip
         assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
         assert place.calls.read_text() == "hook claude-code PostToolUse "
+        if options == "-e":  # and what fails on the way is no end: `gitmem` on the PATH is asked instead
+            (place.state / "program").rename(bin / "gone")
 
 
 def test_claudes_script_leaves_when_copilot_runs_it(place: Place) -> None:
