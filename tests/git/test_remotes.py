@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from gitmem.errors import RemoteError, StoreError, UsageError
-from gitmem.git import queries, remotes
+from gitmem.git import queries, remotes, run
 from gitmem.git.plumbing import PlumbingGit
 from gitmem.git.port import Draft, Signature
 from gitmem.place import Place, find
@@ -154,6 +154,29 @@ def test_a_remote_that_is_not_there_is_offline(common: str, url: str, hub: Path)
         assert ".;" not in caught.value.message
         assert "Could not read from remote repository" not in caught.value.message
     assert queries.tip_of(common, INTO + "heads/gitmem") == oid
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("fatal: '/x' does not appear to be a git repository\nfatal: Could not read from remote repository.\n\n"
+         "Please make sure you have the correct access rights\nand the repository exists.\n",
+         "fatal: '/x' does not appear to be a git repository"),
+        ("git@hub: Permission denied (publickey).\nfatal: Could not read from remote repository.\n",
+         "git@hub: Permission denied (publickey)"),
+        ("fatal: Could not read from remote repository.\n", "fatal: Could not read from remote repository"),
+    ],
+)  # fmt: skip
+def test_what_git_says_first_is_told(
+    common: str, monkeypatch: pytest.MonkeyPatch, said: str, told: str
+) -> None:
+    """The reason, not the advice below it; and one sentence sign at its end."""
+    monkeypatch.setattr(remotes, "_network", lambda *args: run.Result(128, b"", said))
+    with pytest.raises(RemoteError) as caught:
+        remotes.fetch(common, "/x", INTO)
+    assert caught.value.message == (
+        f"The remote /x could not be reached: {told}; what is recorded here stays recorded."
+    )
 
 
 def test_a_remote_that_hangs_is_offline_in_time(common: str, tmp_path: Path, git: Run, repo: Path) -> None:

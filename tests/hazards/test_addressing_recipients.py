@@ -269,7 +269,8 @@ def test_a_short_prefix_is_not_enough_to_write(desk: Desk, planck: str, length: 
     short = root[: len("sig-") + length]
     with nothing_written(desk.repo):
         said = desk("reply", short, "yes", "--agree", "--json", session=planck)
-    assert (said.status, said.error["code"]) == (2, "short-id" if length else "unknown-id")
+    assert (said.status, said.error["code"]) == (2, "short-id")
+    assert root in said.error["suggestions"]
     if length >= 4:
         assert desk("show", short, "--json").json["record"]["signal_id"] == root
     assert desk("reply", root[: len("sig-") + 6], "more", session=planck).status == 0

@@ -135,9 +135,7 @@ def test_an_injection_says_once_what_peers_can_share() -> None:
         "",
         "and 3 more: gitmem inbox",
     ]
-    assert frame.injection(texts[:1]).startswith(
-        "gitmem signal:received: 1 signal from a peer. "
-    )
+    assert frame.injection(texts[:1]).startswith("gitmem signal:received: 1 signal from a peer. ")
 
 
 def test_a_message_that_was_cut_says_where_the_rest_is() -> None:

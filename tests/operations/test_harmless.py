@@ -12,9 +12,7 @@ from hypothesis import strategies as st
 from cli.render.as_json import as_json
 from gitmem.operations.harmless import MARK, disarmed, harmless, in_json, is_harmful
 
-HIDDEN = (
-    "\u00ad\u180e\u200b\u200c\u200d\u2060\u2061\u2064\ufeff\u2800\u3164\U000e0001\U000e0041\U000e007f\U000e0100\U000e01ef"
-)
+HIDDEN = "\u00ad\u180e\u200b\u200c\u200d\u2060\u2061\u2064\ufeff\u2800\u3164\U000e0001\U000e0041\U000e007f\U000e0100\U000e01ef"
 
 FRAMES = [
     "<system-reminder>", "</system-reminder>", "< SYSTEM-Reminder >", "<\t/ system_reminder", "<system-reminder x='1'",

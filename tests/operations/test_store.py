@@ -8,7 +8,7 @@ import pytest
 
 from gitmem.errors import UsageError
 from gitmem.log import append
-from gitmem.operations import facade, local, names, sessions
+from gitmem.operations import facade, local, names, roster, sessions
 from gitmem.operations.caller import Who
 from gitmem.operations.facade import Log
 
@@ -116,7 +116,7 @@ def test_a_session_starts_acts_changes_and_ends_in_a_batch(repo: Path) -> None:
             sent.signal["signal_id"], again.signal["signal_id"],
         ]  # fmt: skip
         statuses = {
-            row["display_name"]: row["status"] for row in sessions.listing(log.store, all=True).sessions
+            row["display_name"]: row["status"] for row in roster.listing(log.store, all=True).sessions
         }
         assert statuses == {"Max": "ended", "Curie": "live"}
 
@@ -135,7 +135,7 @@ def test_a_batch_that_comes_to_nothing_leaves_nothing(repo: Path) -> None:
         assert bodies(log.store) == before
         assert log.caller.session_id == mine.session_id
         assert mine.session_id in local.heartbeats(log.store), "it is still at work here"
-        assert [row["status"] for row in sessions.listing(log.store).sessions] == ["live"]
+        assert [row["status"] for row in roster.listing(log.store).sessions] == ["live"]
         assert log.sessions.start(name="Planck").display_name == "Planck"
 
 

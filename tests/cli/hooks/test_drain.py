@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
 
-from gitmem.operations import inbox, presence
+from gitmem.operations import inbox, presence, store
 from gitmem.operations.hooks import events
-from gitmem.operations.store import Store
 
 from ..conftest import Run
 from .conftest import Hook, Start
@@ -97,7 +97,7 @@ def test_a_signal_that_waited_for_long_says_its_age(
     other = start("Planck")
     began = run("signal", "Old", "--to", ours, "--json", session=other).json["signal"]["created_at"]
     measured: list[int] = []
-    budgeted = inbox.read
+    budgeted, opened = inbox.read, store.open_store
 
     def read(*args: Any, **options: Any) -> inbox.Reading:
         found = budgeted(*args, **options)
@@ -108,7 +108,7 @@ def test_a_signal_that_waited_for_long_says_its_age(
     heads = []
     for minutes in (9, 11, 3 * 60 + 1):
         now = presence.micros(began) + minutes * 60_000_000
-        monkeypatch.setattr(drain, "shown", lambda *of, now=now: shown(at_time(of[0], now), *of[1:]))
+        monkeypatch.setattr(store, "open_store", partial(opened, now=lambda now=now: now))
         monkeypatch.setattr(inbox, "mark", lambda store, reading: 0)
         text = hook.reads("codex", "PostToolUse")
         heads.append(text.splitlines()[1])
