@@ -29,7 +29,9 @@ def say(text: str) -> bool:
     _state["said"] = True
     try:
         out.flush()
-        out.buffer.write((text + "\n").encode("utf-8", "backslashreplace"))
+        left = memoryview((text + "\n").encode("utf-8", "backslashreplace"))
+        while left:  # unbuffered (PYTHONUNBUFFERED), a write that a signal interrupts takes a part
+            left = left[out.buffer.write(left) or 0 :]
         out.flush()
     except BrokenPipeError:
         _let_go()

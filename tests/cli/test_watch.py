@@ -619,9 +619,13 @@ def test_without_events_it_looks_at_the_files(desk: Desk, how: str) -> None:
     assert seen.ids == [said]
 
 
-def test_a_second_ctrl_c_ends_what_takes_too_long(desk: Desk) -> None:
-    """A pipe that nobody empties: asked once it waits, asked twice it goes, and nothing of it is marked."""
-    seen = desk.watch().until_ready()
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_second_ctrl_c_ends_what_takes_too_long(desk: Desk, unbuffered: str) -> None:
+    """A pipe that nobody empties: asked once it waits, asked twice it goes, and nothing of it is marked.
+
+    Unbuffered, a write that a signal interrupts takes a part of the text, and is no error.
+    """
+    seen = desk.watch(PYTHONUNBUFFERED=unbuffered, GITMEM_SESSION=desk.curie).until_ready()
     ids = [desk.to_curie(f"{number} " + "x" * 60_000) for number in range(4)]
     until(lambda: waiting_in(seen.fd) > 60_000, "a full pipe")
 
