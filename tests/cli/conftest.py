@@ -56,6 +56,14 @@ def run(repo: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.Capture
     return command
 
 
+@pytest.fixture(autouse=True)
+def _names_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The pool from its beginning: a session without a name of its own must not get one that a test asks for later."""
+    from gitmem.operations import names
+
+    monkeypatch.setattr(names, "_first_place", lambda store: 0)
+
+
 @pytest.fixture
 def start(run: Run) -> Callable[..., str]:
     """`start("Planck")`: a new session of that name; its id."""
