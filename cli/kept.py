@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from gitmem import aside
 from gitmem.errors import UsageError
 
 TYPE_CHECKING = False
@@ -44,17 +45,7 @@ class Kept:
                 del self._signals[: at + 1]
                 break
         content = RULE.join([self.head, *self._signals]) + "\n"
-        temporary = f"{self.path}.{os.getpid()}.tmp"
-        try:
-            with open(temporary, "w", encoding="utf-8", errors="backslashreplace") as file:
-                file.write(content)
-            os.replace(temporary, self.path)
-        except OSError:
-            try:
-                os.unlink(temporary)
-            except OSError:
-                pass
-            raise
+        aside.replace(os.path.realpath(self.path), content.encode("utf-8", "backslashreplace"))
 
 
 def _read(path: str) -> str:

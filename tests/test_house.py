@@ -29,7 +29,7 @@ ARROWS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("gitmem.records", ("gitmem.records",)),
     ("gitmem", ("gitmem.errors", "gitmem.place", "gitmem.operations.facade")),
 )
-FOR_ALL = ("gitmem.errors", "gitmem.place", "gitmem.sha256", "gitmem.strict_json")
+FOR_ALL = ("gitmem.aside", "gitmem.errors", "gitmem.place", "gitmem.sha256", "gitmem.strict_json")
 # What starting up may import beside ourselves: built in, or a millisecond at most.
 LIGHT = {
     "__future__",

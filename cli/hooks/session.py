@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
+from gitmem import aside
 from gitmem.errors import GitmemError, UsageError
 from gitmem.operations import caller as callers
 from gitmem.operations import pointers, presence, sessions
@@ -58,7 +59,7 @@ def end(at: Surroundings, call: Given, clock: Clock) -> None:
         return
     here.remove(store, call.client, found.session_id)
     for name in (call.session or "", found.session_id):
-        _drop(os.path.join(store.place.state, PROMPTS, os.path.basename(name) or "-"))
+        aside.drop(os.path.join(store.place.state, PROMPTS, os.path.basename(name) or "-"))
     sessions.end(store, callers.of_session(found, "harness"))
 
 
@@ -141,10 +142,3 @@ def _export(at: Surroundings, variables: dict[str, str]) -> bool:
         except (OSError, ValueError):
             continue
     return done
-
-
-def _drop(path: str) -> None:
-    try:
-        os.unlink(path)
-    except OSError:
-        return

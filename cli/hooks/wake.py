@@ -11,9 +11,11 @@ import os
 import sys
 import time
 
+from gitmem import aside
 from gitmem.operations import inbox
 from gitmem.operations.local import PROMPTS, WAKES
 
+from ..render import out
 from . import drain, greeting, who
 
 TYPE_CHECKING = False
@@ -48,12 +50,9 @@ class Sleep:
 
     def lie_down(self) -> None:
         """Be the session's only sleeper. Where that can't be written the sleep is over: it might wake again and again."""
-        temporary = f"{self._mark}.{os.getpid()}.tmp"
         try:
             os.makedirs(os.path.dirname(self._mark), exist_ok=True)
-            with open(temporary, "wb") as file:
-                file.write(self._token)
-            os.replace(temporary, self._mark)
+            aside.replace(self._mark, self._token)
         except OSError:
             return
 
@@ -133,7 +132,7 @@ def _say(text: str) -> bool:
     """Write to standard error, and be sure that it is out."""
     err = sys.stderr
     try:
-        err.buffer.write((text + "\n").encode("utf-8", "replace"))
+        out.write_whole(err.buffer, (text + "\n").encode("utf-8", "replace"))
         err.flush()
     except (OSError, ValueError, AttributeError):
         return False

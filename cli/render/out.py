@@ -8,6 +8,7 @@ import sys
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import BinaryIO
 
 NEXT_MAX = 3
 NOTHING_NEXT = ["gitmem roster"]
@@ -29,9 +30,7 @@ def say(text: str) -> bool:
     _state["said"] = True
     try:
         out.flush()
-        left = memoryview((text + "\n").encode("utf-8", "backslashreplace"))
-        while left:  # unbuffered (PYTHONUNBUFFERED), a write that a signal interrupts takes a part
-            left = left[out.buffer.write(left) or 0 :]
+        write_whole(out.buffer, (text + "\n").encode("utf-8", "backslashreplace"))
         out.flush()
     except BrokenPipeError:
         _let_go()
@@ -42,6 +41,13 @@ def say(text: str) -> bool:
         _let_go()  # or the interpreter would complain once more at its end
         raise
     return True
+
+
+def write_whole(stream: BinaryIO, content: bytes) -> None:
+    """Write all of it: unbuffered (PYTHONUNBUFFERED), a write that a signal interrupts takes a part."""
+    left = memoryview(content)
+    while left:
+        left = left[stream.write(left) or 0 :]
 
 
 def is_read() -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from .. import aside
 from ..errors import StoreError
 from .clock import Clock
 from .lock import Lock
@@ -129,13 +130,7 @@ def read_word(path: str) -> str | None:
 
 def write_word(path: str, word: str) -> None:
     """Replace a small state file. An unwritable folder is no error: the word is then of this process only."""
-    temporary = f"{path}.{os.getpid()}.tmp"
     try:
-        with open(temporary, "w", encoding="utf-8") as file:
-            file.write(word)
-        os.replace(temporary, path)
+        aside.replace(path, word.encode())
     except OSError:
-        try:
-            os.unlink(temporary)
-        except OSError:
-            pass
+        return

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import os
 
-from ..errors import StoreError, UsageError
+from ..errors import UsageError
+from . import user_files
 from .outcome import Outcome
 from .quoting import command
+from .user_files import Change
 
 FILE = "AGENTS.md"
 BEGIN, END = b"<!-- gitmem:begin", b"<!-- gitmem:end -->"
@@ -99,18 +101,18 @@ def write(path: str, named: str, *, typed: bool = True) -> Block:
 
     Raises: UsageError `markers`, `no-such-folder`, `not-text`; StoreError. The file is as it was then.
     """
-    old = _read(path)
+    old = user_files.read(path)
     text = old or b""
     found = _find(text, named)
     if found is None:
         done = Block(path, "created" if old is None else "added")
-        _replace(path, _appended(text, new=old is None))
+        _put(path, old, _appended(text, new=old is None))
     else:
         begin, end = found
         body = _body(_eol(text[:begin]))
         done = Block(path, "unchanged" if _lines(text[begin:end]) == _lines(body) else "updated")
         if done.state == "updated":
-            _replace(path, text[:begin] + body + text[end:])
+            _put(path, old, text[:begin] + body + text[end:])
     done.remarks = _imports(path)
     done.next = ["gitmem hooks status"] if done.state == "unchanged" else [command("git", "add", named)]
     return done
@@ -118,7 +120,7 @@ def write(path: str, named: str, *, typed: bool = True) -> Block:
 
 def check(path: str, named: str, *, typed: bool = True) -> Block:
     """Whether the lines are there, as this version has them. Writes nothing."""
-    text = _read(path) or b""
+    text = user_files.read(path) or b""
     found = _find(text, named)
     if found is None:
         done = Block(path, "missing")
@@ -135,7 +137,8 @@ def remove(path: str, named: str, *, typed: bool = True) -> Block:
 
     Raises: UsageError `markers`; StoreError. The file is as it was then.
     """
-    text = _read(path) or b""
+    old = user_files.read(path)
+    text = old or b""
     found = _find(text, named)
     done = Block(path, "missing" if found is None else "removed")
     done.next = [_again(named, typed)]
@@ -151,12 +154,9 @@ def remove(path: str, named: str, *, typed: bool = True) -> Block:
         before = before[: -len(eol)]
     if NEW_FILE in marker and not before + after:
         done.state = "deleted"
-        try:
-            os.unlink(os.path.realpath(path))
-        except OSError as error:
-            raise _unwritable(path, error) from error
+        _put(path, old, None)
     else:
-        _replace(path, before + after)
+        _put(path, old, before + after)
     return done
 
 
@@ -255,46 +255,9 @@ def _imports(path: str) -> list[str]:
     return [f"Claude Code reads {seen} alone, which does not import this file: add the line @{name} to it."]
 
 
-def _read(path: str) -> bytes | None:
-    """The content of a file, None where there is none."""
-    try:
-        with open(path, "rb") as file:
-            return file.read()
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise StoreError(
-            f"{path} can't be read ({error.strerror}); nothing was written.", code="disk"
-        ) from error
-
-
-def _replace(path: str, content: bytes) -> None:
-    """Write a file in one step: what it has is always the old text or the new one. A link stays a link."""
-    target = os.path.realpath(path)
-    beside = f"{target}.gitmem-{os.getpid()}"
-    if not os.path.isdir(os.path.dirname(target)):
+def _put(path: str, old: bytes | None, new: bytes | None) -> None:
+    """Give the file its new content, if its folder is there: a name that was mistyped makes no folders."""
+    folder = os.path.dirname(os.path.realpath(path))
+    if not os.path.isdir(folder):
         raise UsageError(f"The folder of {path} does not exist; nothing was written.", code="no-such-folder")
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-    try:
-        descriptor = os.open(beside, flags, 0o666)
-        try:
-            with open(descriptor, "wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            if os.path.exists(target):
-                os.chmod(beside, os.stat(target).st_mode & 0o7777)
-            os.replace(beside, target)
-        except BaseException:
-            os.unlink(beside)
-            raise
-    except OSError as error:
-        raise _unwritable(path, error) from error
-
-
-def _unwritable(path: str, error: OSError) -> StoreError:
-    return StoreError(
-        f"{path} can't be written ({error.strerror}); it is as it was.",
-        hint="Check the permissions of that file and its folder, and the space on its disk.",
-        code="disk",
-    )
+    user_files.apply(Change(path, old, new), [])

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import time
 
+from .. import aside
 from ..errors import GitmemError, StoreError
 from ..log.lines import digest
 from ..log.lock import Lock
@@ -121,7 +122,7 @@ def _settle(store: Store, reader: str) -> None:
         except (GitmemError, OSError):
             continue
         for id in ids:
-            queue.drop(os.path.join(queue.folder(store.place.state, session.session_id), queue.SHOWN, id))
+            aside.drop(os.path.join(queue.folder(store.place.state, session.session_id), queue.SHOWN, id))
 
 
 def _record_shown(store: Store, session: Waiting, ids: Collection[str]) -> None:
@@ -202,14 +203,14 @@ def _tidy(store: Store, session: Waiting) -> None:
     if not queue.events(state, session.session_id) and not any(map(os.path.lexists, flags)):
         return
     for path in flags:
-        queue.drop(path)
+        aside.drop(path)
     # Only now: what comes after this sets its flag itself. And what is unread is asked for after that, for an
     # event that is here is in the index, or will be at the next look.
     names = queue.events(state, session.session_id)
     store.db()
     unread = session.unread(store) if names else set()
     for name in names - unread:
-        queue.drop(os.path.join(queue.folder(state, session.session_id), name))
+        aside.drop(os.path.join(queue.folder(state, session.session_id), name))
     left = names & unread
     if len(names) >= queue.MOST:
         queue.put(store, session)  # what there was no room for

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 
+from .. import aside
 from ..records.ids import is_id
 
 TYPE_CHECKING = False
@@ -41,12 +42,9 @@ def start(store: Store, session_id: str, harness: tuple[str, str] | None) -> Non
     content = (
         os.fsencode(worktree(store)) + b"\0" + (harness[1] if harness else "").encode("utf-8", "replace")
     )
-    temporary = os.path.join(folder, f"tmp-{session_id}")
     try:
         os.makedirs(folder, exist_ok=True)
-        with open(temporary, "wb") as file:
-            file.write(content)
-        os.replace(temporary, os.path.join(folder, session_id))
+        aside.replace(os.path.join(folder, session_id), content)
     except OSError:
         return
     seen(store, session_id)

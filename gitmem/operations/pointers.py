@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import os
 
+from .. import aside
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,16 +54,9 @@ def _keep(path: str, lines: Sequence[str]) -> bool:
                 return True
     except OSError:
         pass  # not there yet
-    temporary = f"{path}.{os.getpid()}.tmp"
     try:
-        with open(temporary, "wb") as file:
-            file.write(content)
-        os.replace(temporary, path)
+        aside.replace(path, content)
     except OSError:
-        try:
-            os.unlink(temporary)
-        except OSError:
-            pass
         return False
     return True
 

@@ -18,6 +18,7 @@ from __future__ import annotations
 import os
 import time
 
+from .. import aside
 from . import local, mail
 from .tenure import HOLD_MICROS
 
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from .store import Store
 
 QUEUE, FLAGS, SHOWN = "queue", "flags", "shown"
-TEMPORARY = ".tmp-"
 SEEN_MICROS = 24 * 3600 * 1_000_000  # a session that nobody has seen for longer gets no broadcasts
 MOST = 100  # event files of a session: who has more to read than that is told so, and the log has it all
 BEHIND_MAX = 16  # lines of the index: to note each signal that is nobody's here would cost a write each
@@ -159,9 +159,9 @@ def put(store: Store, session: Waiting, after: int = 0) -> None:
     state, oldest = store.place.state, store.now() - SEEN_MICROS
     where = folder(state, session.session_id)
     is_here = bool(unread) and _was_seen(store, session, oldest)
-    aside = os.path.join(where, SHOWN)
-    if unread and not os.path.isdir(aside):
-        os.makedirs(aside, exist_ok=True)  # now: there may be no room for it when it is needed
+    shown = os.path.join(where, SHOWN)
+    if unread and not os.path.isdir(shown):
+        os.makedirs(shown, exist_ok=True)  # now: there may be no room for it when it is needed
     waits, urgent = False, False
     room = MOST - len(events(state, session.session_id)) if unread else 0
     for signal_id in sorted(unread):
@@ -169,10 +169,10 @@ def put(store: Store, session: Waiting, after: int = 0) -> None:
         body, broadcast, interrupt = store.index.db.execute(_SIGNAL, (signal_id,)).fetchone()
         if broadcast and not is_here:
             continue
-        if not is_safe(signal_id) or os.path.lexists(os.path.join(aside, signal_id)):
+        if not is_safe(signal_id) or os.path.lexists(os.path.join(shown, signal_id)):
             continue
         if room > 0 and not os.path.lexists(path):
-            write(path, body.encode())
+            aside.replace(path, body.encode())
             room -= 1
         waits, urgent = True, urgent or not (broadcast or interrupt == "advisory")
     if waits:
@@ -198,7 +198,7 @@ def raise_flags(state: str, names: Iterable[str], *, urgent: bool) -> None:
         except OSError:
             os.makedirs(os.path.dirname(path), exist_ok=True)
         if urgent:
-            write(path, b"urgent\n")
+            aside.replace(path, b"urgent\n")
         else:
             os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o666))
 
@@ -225,7 +225,7 @@ def sweep(store: Store) -> None:
         for session_id in queues - {each.session_id for each in kept}:
             remove(state, session_id, [session_id])
         for name in flags - {name for each in kept for name in each.names}:
-            drop(flag(state, name))
+            aside.drop(flag(state, name))
         local.forget_old(store, oldest)
     except Exception:
         return
@@ -247,43 +247,22 @@ def of_reader(store: Store, reader: str, session_id: str | None = None) -> list[
 def remove(state: str, session_id: str, names: Iterable[str]) -> None:
     """Take away the queue of a session that ended, its flags and its beats."""
     for name in names:
-        drop(flag(state, name))
-        drop(os.path.join(state, local.BEATS, name))
+        aside.drop(flag(state, name))
+        aside.drop(os.path.join(state, local.BEATS, name))
     if not is_safe(session_id):
         return  # a harness's own id could be any path
     where = folder(state, session_id)
     for inside in (os.path.join(where, SHOWN), where):
-        for name in _names(inside):
-            drop(os.path.join(inside, name))
+        for name in _names(inside, hidden=True):  # with what a killed process left
+            aside.drop(os.path.join(inside, name))
         try:
             os.rmdir(inside)
         except OSError:
             continue
 
 
-def write(path: str, content: bytes) -> None:
-    """Write a file so that nobody sees a part of it. Raises: OSError."""
-    where, name = os.path.split(path)
-    temporary = os.path.join(where, f"{TEMPORARY}{name}-{os.getpid()}")
+def _names(where: str, *, hidden: bool = False) -> set[str]:
     try:
-        with open(temporary, "wb") as file:
-            file.write(content)
-        os.replace(temporary, path)
-    except OSError:
-        drop(temporary)
-        raise
-
-
-def drop(path: str) -> None:
-    """Remove a file that may be gone, or may stay."""
-    try:
-        os.unlink(path)
-    except OSError:
-        return
-
-
-def _names(where: str) -> set[str]:
-    try:
-        return {name for name in os.listdir(where) if not name.startswith(".")}
+        return {name for name in os.listdir(where) if hidden or not name.startswith(".")}
     except OSError:
         return set()

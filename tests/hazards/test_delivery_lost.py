@@ -8,9 +8,11 @@ import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
+from gitmem import aside
 from gitmem.index import schema
 from gitmem.operations import delivery, inbox, queue, sessions
 from gitmem.operations.caller import Who
@@ -45,12 +47,14 @@ def test_killed_between_the_commit_and_the_queue(repo: Path, monkeypatch: pytest
     assert reader.drain() == ["said before it died"]
 
 
-@pytest.mark.parametrize("broken", ["write", "raise_flags"])
-def test_killed_while_the_queue_is_made(repo: Path, monkeypatch: pytest.MonkeyPatch, broken: str) -> None:
+@pytest.mark.parametrize(("room", "broken"), [(aside, "replace"), (queue, "raise_flags")])
+def test_killed_while_the_queue_is_made(
+    repo: Path, monkeypatch: pytest.MonkeyPatch, room: ModuleType, broken: str
+) -> None:
     """Before the event, and between it and its flag."""
     reader = Reader(repo)
     with monkeypatch.context() as patch:
-        patch.setattr(queue, broken, die)
+        patch.setattr(room, broken, die)
         killed(lambda: reader.send("said before it died"))
     assert not reader.flag.exists()
     reader.look()
@@ -206,7 +210,7 @@ def test_an_event_that_comes_between_the_flag_and_the_list_has_its_flag(
     reader = Reader(repo)
     reader.send("first")
     store = open_store(repo)
-    real = queue.drop
+    real = aside.drop
     came: list[str] = []
 
     def drop(path: str) -> None:
@@ -214,7 +218,7 @@ def test_an_event_that_comes_between_the_flag_and_the_list_has_its_flag(
         if os.path.dirname(path).endswith("flags") and not came:
             came.append(child(lambda: reader.send("second")).answer)
 
-    monkeypatch.setattr(queue, "drop", drop)
+    monkeypatch.setattr(aside, "drop", drop)
     assert reader.drain(store) == ["first"]
     monkeypatch.undo()
     assert came and reader.events == set(came)

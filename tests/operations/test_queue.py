@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
+from gitmem import aside
 from gitmem.log import append
 from gitmem.log.lines import format_at
 from gitmem.operations import caller as callers
@@ -341,11 +343,11 @@ def test_an_error_in_the_queue_is_tried_again_after_a_while(
     """One answer looks many times; a full disk is not asked each time."""
     calls: list[int] = []
 
-    def full(path: str, content: bytes) -> None:
+    def full(state: str, names: Iterable[str], *, urgent: bool) -> None:
         calls.append(1)
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(queue, "write", full)
+    monkeypatch.setattr(queue, "raise_flags", full)
     desk.send(to=["Curie"])
     for _ in range(5):
         desk.store.db()
@@ -369,7 +371,7 @@ def test_no_part_of_a_file_is_ever_seen(tmp_path: Path, monkeypatch: pytest.Monk
         replace(source, target)
 
     monkeypatch.setattr(os, "replace", spy)
-    queue.write(str(path), b"whole")
+    aside.replace(str(path), b"whole")
     assert path.read_bytes() == b"whole" and "event" not in seen[0] and seen[0][0].startswith(".")
 
     def fail(source: str, target: str) -> None:
@@ -377,7 +379,7 @@ def test_no_part_of_a_file_is_ever_seen(tmp_path: Path, monkeypatch: pytest.Monk
 
     monkeypatch.setattr(os, "replace", fail)
     with pytest.raises(OSError, match="No space"):
-        queue.write(str(folder / "other"), b"never")
+        aside.replace(str(folder / "other"), b"never")
     assert os.listdir(folder) == ["event"]
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 
+from ... import aside
 from ...errors import GitmemError
-from . import files, record
+from .. import user_files
+from ..user_files import Change
+from . import record
 from .clients import PROJECT
-from .files import Change
 from .record import Record
 
 TYPE_CHECKING = False
@@ -48,7 +50,7 @@ class _Done:
         self.note = Change(record_path, _read(record_path), None)
 
     def apply(self, change: Change) -> bool:
-        if not files.apply(change, self.folders):
+        if not user_files.apply(change, self.folders):
             return False
         self.changes.append(change)
         return True
@@ -59,10 +61,10 @@ class _Done:
         back = [Change(each.path, each.after, each.before) for each in reversed(self.changes)]
         for each in [*back, Change(self.note.path, _read(self.note.path), self.note.before)]:
             try:
-                files.apply(each, [])
+                user_files.apply(each, [])
             except GitmemError:
                 left.append(each.path)
-        files.remove_folders(self.folders)
+        user_files.remove_folders(self.folders)
         return left
 
 
@@ -113,14 +115,14 @@ def take_out(plan: Plan) -> None:
     if target is None:
         return
     old = record.read(target.record_path)
-    said.files = [change.path for change in plan.changes if files.apply(change, [])]
+    said.files = [change.path for change in plan.changes if user_files.apply(change, [])]
     try:
         os.unlink(target.record_path)
     except OSError:
         pass  # there was none
     if said.files:
         said.state = "removed"
-        files.remove_folders(old.folders if old is not None else _usual_folders(target, said.files))
+        user_files.remove_folders(old.folders if old is not None else _usual_folders(target, said.files))
 
 
 def _is_ours(change: Change, target: Target) -> bool:
@@ -129,24 +131,21 @@ def _is_ours(change: Change, target: Target) -> bool:
 
 def _make_quietly(folder: str, made: list[str]) -> None:
     try:
-        files.make_folders(folder, made)
+        user_files.make_folders(folder, made)
     except OSError:
         return  # without a record uninstall tries what install would have done
 
 
 def _read(path: str) -> bytes | None:
     try:
-        return files.read(path)
+        return user_files.read(path)
     except GitmemError:
         return None
 
 
 def _remember(path: str, kept: Record) -> None:
-    temporary = f"{path}.{os.getpid()}.tmp"
     try:
-        with open(temporary, "wb") as file:
-            file.write(kept.encode())
-        os.replace(temporary, path)
+        aside.replace(path, kept.encode())
     except OSError:
         return
 

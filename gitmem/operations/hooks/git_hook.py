@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 
 from ...errors import UsageError
+from .. import user_files
 from ..outcome import Outcome
 from ..quoting import command
-from . import files, own_files
-from .files import Change
+from ..user_files import Change
+from . import own_files
 from .target import ABSENT, INSTALLED, OUTDATED
 
 TYPE_CHECKING = False
@@ -118,7 +119,7 @@ def refuse_bare(place: Place) -> None:
 
 def state(hook: Hook) -> str:
     """`installed`, `outdated`, `not installed` or `foreign`."""
-    content = files.read(hook.path)
+    content = user_files.read(hook.path)
     if own_files.is_marked(content):
         return INSTALLED if content == TEXT.encode() else OUTDATED
     return ABSENT if content is None and not os.path.lexists(hook.path) else FOREIGN
@@ -142,7 +143,7 @@ def install(hook: Hook) -> Gated:
         os.rename(hook.path, hook.kept)
         said.files.append(hook.kept)
     try:
-        files.apply(Change(hook.path, files.read(hook.path), TEXT.encode(), True), made)
+        user_files.apply(Change(hook.path, user_files.read(hook.path), TEXT.encode(), True), made)
     except BaseException:
         if was == FOREIGN:
             os.rename(hook.kept, hook.path)
@@ -167,7 +168,7 @@ def uninstall(hook: Hook) -> Gated:
             os.replace(hook.kept, hook.path)
             said.kept = None
         else:
-            files.apply(Change(hook.path, files.read(hook.path), None), [])
+            user_files.apply(Change(hook.path, user_files.read(hook.path), None), [])
         said.files = [hook.path]
         said.state = "removed"
     elif said.kept is not None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 
+from ... import aside
 from .. import local
 
 TYPE_CHECKING = False
@@ -47,11 +48,8 @@ def _at_work(store: Store, client: str) -> list[str]:
 
 def _keep(store: Store, client: str, ids: list[str]) -> None:
     where = path(store, client)
-    temporary = f"{where}.{os.getpid()}.tmp"
     try:
         os.makedirs(os.path.dirname(where), exist_ok=True)
-        with open(temporary, "wb") as file:
-            file.write("".join(f"{each}\n" for each in ids).encode())
-        os.replace(temporary, where)
+        aside.replace(where, "".join(f"{each}\n" for each in ids).encode())
     except OSError:
         return

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+from ... import aside
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..store import Store
@@ -29,8 +31,7 @@ def keep(store: Store) -> None:
         if found is None:
             os.unlink(path)
         elif found != budget(store):
-            with open(path, "wb") as file:
-                file.write(b"%d\n" % found)
+            aside.replace(path, b"%d\n" % found)
     except OSError:
         return
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ... import aside
 from ...errors import GitmemError
 from ...index import catch_up
 from ...index.engine import sqlite3
@@ -42,4 +43,4 @@ def is_left(store: Store) -> bool:
 def forget(store: Store, harness: str) -> None:
     """Take away the flag of a harness's session that has none of ours: nobody would ever read what it says."""
     if queue.is_safe(harness):
-        queue.drop(queue.flag(store.place.state, harness))
+        aside.drop(queue.flag(store.place.state, harness))

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 
 from ...errors import GitmemError, UsageError
+from .. import user_files
 from ..quoting import command
-from . import files, own_files, record, script, settings, taking
+from ..user_files import Change
+from . import own_files, record, script, settings, taking
 from .clients import FLAT, GROUPS, WAKE
-from .files import Change
 from .json_text import BrokenError
 from .record import Record
 
@@ -51,7 +52,7 @@ class Target:
         """Where our script is or is to be. UsageError where somebody else's file has both names."""
         paths = own_files.scripts(self.client, self.base)
         for path in paths:
-            content = files.read(path)
+            content = user_files.read(path)
             if content is None or own_files.is_marked(content):
                 return path
         raise self._foreign(paths[-1])
@@ -70,7 +71,7 @@ class Target:
     def text(self) -> str | None:
         """The settings as text, None where there are none. UsageError where they are no UTF-8."""
         assert self.settings is not None
-        content = files.read(self.settings)
+        content = user_files.read(self.settings)
         try:
             return None if content is None else content.decode()
         except UnicodeDecodeError as error:
@@ -112,7 +113,7 @@ class Target:
             wanted.insert(0, own_files.OwnFile(self.script(), script.text(self.client.name), True))
         changes = []
         for each in wanted:
-            content = files.read(each.path)
+            content = user_files.read(each.path)
             if content is not None and not own_files.is_marked(content):
                 raise self._foreign(each.path)
             changes.append(Change(each.path, content, each.content, each.runs))
@@ -126,13 +127,13 @@ class Target:
             if self.ours(text):
                 before = self.before(text)
                 changes.append(Change(self.settings, _bytes(text), _bytes(before)))
-        return [*changes, *(Change(path, files.read(path), None) for path in self.own_paths())]
+        return [*changes, *(Change(path, user_files.read(path), None) for path in self.own_paths())]
 
     def own_paths(self) -> list[str]:
         """Our whole files that are there."""
         paths = own_files.scripts(self.client, self.base) if self.client.has_script else []
         paths += [each.path for each in own_files.others(self.client, self.base)]
-        return [path for path in paths if own_files.is_marked(files.read(path))]
+        return [path for path in paths if own_files.is_marked(user_files.read(path))]
 
     def before(self, text: str | None) -> str | None:
         """The settings without us; None for no file."""
@@ -177,7 +178,7 @@ class Target:
         """The files that have something of ours, also where they can't be understood."""
         try:
             there = self.own_paths()
-            content = files.read(self.settings) if self.settings is not None else None
+            content = user_files.read(self.settings) if self.settings is not None else None
         except GitmemError:
             return []
         has_ours = content is not None and settings.SCRIPT.encode() in content

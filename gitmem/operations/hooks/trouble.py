@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 
+from ... import aside
 from ...log.lines import format_at
 from ..harmless import harmless
 
@@ -45,7 +46,7 @@ def settle(state: str, client: str, known: str | None) -> None:
         known: The trouble that was there before they were tried: a newer one stays.
     """
     if known is not None and known == read(state) and known.split(" ")[1:2] == [client]:
-        _remove(os.path.join(state, ERROR))
+        aside.drop(os.path.join(state, ERROR))
 
 
 def stick(state: str) -> None:
@@ -55,7 +56,7 @@ def stick(state: str) -> None:
 
 def go_on(state: str) -> None:
     """Have the script ask at every tool call again."""
-    _remove(os.path.join(state, STUCK))
+    aside.drop(os.path.join(state, STUCK))
 
 
 def leave(state: str, is_left: bool) -> None:
@@ -64,21 +65,11 @@ def leave(state: str, is_left: bool) -> None:
     if is_left:
         _write(path, "")
     else:
-        _remove(path)
+        aside.drop(path)
 
 
 def _write(path: str, text: str) -> None:
-    temporary = f"{path}.{os.getpid()}.tmp"
     try:
-        with open(temporary, "wb") as file:
-            file.write(text.encode("utf-8", "backslashreplace"))
-        os.replace(temporary, path)
-    except OSError:
-        _remove(temporary)
-
-
-def _remove(path: str) -> None:
-    try:
-        os.unlink(path)
+        aside.replace(path, text.encode("utf-8", "backslashreplace"))
     except OSError:
         return

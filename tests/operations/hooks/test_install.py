@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 
 from gitmem.errors import GitmemError, StoreError, UsageError
-from gitmem.operations import pointers
-from gitmem.operations.hooks import events, files, install, own_files, script
+from gitmem.operations import pointers, user_files
+from gitmem.operations.hooks import events, install, own_files, script
 from gitmem.operations.hooks.clients import CLIENTS, PROJECT, SCOPES, USER, Client, Places
 from gitmem.operations.hooks.settings import is_ours
 from gitmem.operations.hooks.target import INSTALLED, OUTDATED, Target
@@ -529,11 +529,11 @@ def test_a_file_that_somebody_changes_meanwhile_is_left(repo: Path, tmp_path: Pa
     """Between our look at it and our write."""
     path = tmp_path / "settings.json"
     path.write_text("{}")
-    change = files.Change(str(path), b"{}", b"ours")
+    change = user_files.Change(str(path), b"{}", b"ours")
     path.write_text('{"theirs": 1}')
 
     with pytest.raises(StoreError) as caught:
-        files.apply(change, [])
+        user_files.apply(change, [])
 
     assert caught.value.code == "changed-meanwhile"
     assert path.read_text() == '{"theirs": 1}'

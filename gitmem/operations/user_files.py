@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import stat
 
-from ...errors import StoreError
-from ..quoting import command
+from ..errors import StoreError
+from .quoting import command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
