@@ -14,7 +14,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 # Only a config with one of these words can belong to a repository that is refused.
-_SUSPICIOUS = (b"extensions", b"mirror", b"promisor", b"partialclone", b":refs/*", b":refs/g", b":*", b":r*")
+_SUSPICIOUS = (b"extensions", b"mirror", b":refs/*", b":refs/g", b":*", b":r*")
+# What may stand in `extensions`, and with which values where not with any.
+_EXTENSIONS = {
+    "noop": (), "noop-v1": (), "partialclone": (), "preciousobjects": (), "relativeworktrees": (),
+    "submodulepathconfig": (), "worktreeconfig": (),
+    "objectformat": ("sha1", "sha256"), "refstorage": ("files", "reftable"),
+}  # fmt: skip
 _ESCAPES = {"n": "\n", "t": "\t", "b": "\b", '"': '"', "\\": "\\"}
 
 
@@ -84,20 +90,12 @@ def find(
 
 
 def refuse_odd(place: Place) -> None:
-    """Refuse the kinds of repository that gitmem can't yet keep a log in.
+    """Refuse the kinds of repository in which the log would not be safe, or that gitmem does not know.
 
     Raises:
         StoreError: `unsupported-repository`, with a sentence that names the kind.
     """
-    common = place.common
-    if _has_bytes(os.path.join(common, "shallow")):
-        raise _odd("a shallow clone", "Make it a full clone with `git fetch --unshallow`.")
-    if _has_bytes(os.path.join(common, "objects", "info", "alternates")):
-        raise _odd(
-            "a clone that borrows objects from another repository (alternates)",
-            "Copy them with `git repack -ad`, then remove objects/info/alternates.",
-        )
-    config = _read(os.path.join(common, "config"))
+    config = _read(os.path.join(place.common, "config"))
     lowered = config.lower()
     if any(word in lowered for word in _SUSPICIOUS):
         _refuse_odd_config(config)
@@ -107,16 +105,10 @@ def _refuse_odd_config(config: bytes) -> None:
     for key, value in read_config(config):
         section, _, last = key.rpartition(".")
         on = value.lower() not in ("", "false", "no", "off", "0")
-        if key == "extensions.refstorage" and value.lower() != "files":
-            raise _odd(
-                "a repository with reftable", "`git refs migrate --ref-format=files` makes it a usual one."
-            )
-        if key == "extensions.objectformat" and value.lower() != "sha1":
-            raise _odd("a repository with sha256 objects", "Use a repository with sha1 objects.")
-        if key == "extensions.partialclone" or (
-            section.startswith("remote.") and (last == "partialclonefilter" or (last == "promisor" and on))
-        ):
-            raise _odd("a partial clone", "Clone it again without `--filter`.")
+        if section == "extensions":
+            known = _EXTENSIONS.get(last)
+            if known is None or (known and value.lower() not in known):
+                raise _odd(f"a repository with {key} = {value}", "Use a repository without it.")
         if not section.startswith("remote."):
             continue
         if (last == "mirror" and on) or (last == "fetch" and _covers_ours(value)):
@@ -277,10 +269,6 @@ def _read(path: str) -> bytes:
         return b""
 
 
-def _has_bytes(path: str) -> bool:
-    return bool(_read(path))
-
-
 def _no_repository(what: str) -> UsageError:
     return UsageError(
         f"{what}; nothing was read or written.",
@@ -292,7 +280,7 @@ def _no_repository(what: str) -> UsageError:
 
 def _odd(kind: str, hint: str) -> StoreError:
     return StoreError(
-        f"This is {kind}, which gitmem can't keep a log in yet; nothing was written.",
+        f"This is {kind}, which gitmem can't keep a log in; nothing was written.",
         hint=hint,
         code="unsupported-repository",
     )

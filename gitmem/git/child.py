@@ -78,9 +78,9 @@ class Child:
             time.sleep(0.002)
 
     def end_group(self) -> None:
-        """The signal alone."""
+        """The signal alone. None to a process that was waited for: its id may be somebody else's by now."""
         try:
-            if sys.platform != "win32":
+            if sys.platform != "win32" and self._status is None:
                 os.killpg(self.pid, _SIGKILL)
         except OSError:
             pass

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import errno
 import os
 
+from .. import aside
 from ..errors import StoreError
+
+FOLDERS_MAX = 10  # times that somebody may remove a folder as we make it
+_NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EXDEV, errno.EMLINK)
 
 
 def fsync_dir(path: str) -> None:
     """Make the names in a folder durable. A folder that is missing or can't be synced is left."""
     try:
         handle = os.open(path, os.O_RDONLY)
-    except OSError:  # Windows opens no folders; a reftable has no folder for a ref
+    except OSError:  # Windows opens no folders
         return
     try:
         os.fsync(handle)
@@ -23,6 +28,10 @@ def fsync_dir(path: str) -> None:
 
 def fsync_ref_dir(common: str, ref: str, *, created: bool) -> None:
     """Make a moved ref's name durable; a new ref's folder may itself be new."""
+    tables = os.path.join(common, "reftable")
+    if os.path.isdir(tables):
+        fsync_dir(tables)
+        return
     folder = os.path.dirname(os.path.join(common, ref))
     fsync_dir(folder)
     if created:
@@ -46,14 +55,66 @@ def make_folder(path: str) -> bool:
     return True
 
 
+def add_name(path: str, name: str) -> None:
+    """Give a file that is fsynced another name; a copy, where the file system has no hard links.
+
+    A folder that is missing is made: git removes those of its objects that are empty.
+
+    Raises: FileExistsError, where the name is taken; FileNotFoundError, where there is no such file; OSError.
+    """
+    folder, made = os.path.dirname(name), False
+    for _ in range(FOLDERS_MAX):
+        try:
+            os.link(path, name)
+            if made:
+                fsync_dir(folder)
+            return
+        except FileNotFoundError:
+            if not os.path.exists(path):
+                raise
+            try:
+                made = make_folder(folder)
+                if made:
+                    fsync_dir(os.path.dirname(folder))
+            except FileNotFoundError:
+                continue  # it went while it was made
+        except OSError as error:
+            if error.errno not in _NO_LINKS:
+                raise
+            _copy(path, name)
+            return
+    raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), folder)
+
+
+def _copy(path: str, name: str) -> None:
+    if os.path.exists(name):
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), name)
+    make_folder(os.path.dirname(name))
+    temporary = f"{name}.{os.getpid()}"
+    try:
+        with open(path, "rb") as source, open(temporary, "wb") as file:
+            while chunk := source.read(1 << 20):
+                file.write(chunk)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, os.stat(path).st_mode & 0o7777)
+        os.replace(temporary, name)
+    except OSError:
+        aside.drop(temporary)
+        raise
+
+
 def break_stale_lock(common: str, ref: str, age_seconds: float) -> bool:
     """Remove the ref's `.lock` file if it was last written longer ago than that, or as far in the future.
+
+    In a reftable all refs have one lock; git holds it as briefly as that of a file.
 
     A clock that was set back must not keep a lock of the dead for as long as it was ahead.
     """
     import time
 
-    path = os.path.join(common, ref) + ".lock"
+    tables = os.path.join(common, "reftable", "tables.list")
+    path = (tables if os.path.exists(tables) else os.path.join(common, ref)) + ".lock"
     try:
         if abs(time.time() - os.stat(path).st_mtime) <= age_seconds:
             return False

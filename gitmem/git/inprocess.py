@@ -9,19 +9,13 @@ import os
 import zlib
 
 from dulwich.errors import ApplyDeltaError, ChecksumMismatch, FileFormatException
+from dulwich.object_format import get_object_format
 from dulwich.object_store import DiskObjectStore
 from dulwich.objects import ObjectID
 
 from ..errors import StoreError
-from . import durable, loose, loose_ref, queries
-from .objects import (
-    EMPTY_TREE,
-    format_commit,
-    format_tree,
-    parse_tree,
-    path_parts,
-    plain_mode,
-)
+from . import alternates, durable, formats, held, loose, loose_ref, queries
+from .objects import EMPTY_TREES, format_commit, format_tree, is_empty_tree, is_oid, path_parts, plain_mode
 from .port import FILE_MODE, TREE_MODE, Entry
 from .repository import Repository
 
@@ -29,12 +23,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from .port import Draft
+    from .port import Commit, Draft
 
     Folder = dict[str, "Entry | Folder"]
 
-TREES_KEPT_MAX = 256
-STEPS_BY_HAND_MAX = 32  # a git that starts costs as much as reading that many commits
+TREES_KEPT_MAX = 1_024
+COMMITS_KEPT_MAX = 4_096
+STEPS_BY_HAND_MAX = 128  # a git that starts costs as much as reading that many commits
 DRAFTS_BY_HAND_MAX = 64  # beyond that one pack by fast-import, rather than five fsyncs a commit
 _KINDS = {1: b"commit", 2: b"tree", 3: b"blob", 4: b"tag"}
 _DAMAGED = (
@@ -54,16 +49,34 @@ class DulwichGit(Repository):
     def __init__(self, common: str) -> None:
         super().__init__(common)
         self._objects = os.path.join(common, "objects")
-        self._packs = DiskObjectStore(self._objects)
+        self._algorithm = formats.ALGORITHMS[self.id_length]
+        self._packs: dict[str, DiskObjectStore] = {}
         self._trees: dict[str, dict[str, Entry]] = {}
+        self._commits: dict[str, Commit] = {}
 
     def tip(self, ref: str) -> str | None:
         """The commit that a ref names now, or None."""
         return loose_ref.tip_of(self.common, ref)
 
+    def refs(self, prefix: str) -> dict[str, str]:
+        """Every ref whose full name starts with `prefix` (which ends in `/`), with its target."""
+        found = loose_ref.refs_below(self.common, prefix)
+        return super().refs(prefix) if found is None else found
+
     def tree(self, oid: str) -> dict[str, Entry]:
         """One level of a tree. KeyError where the object is missing."""
         return dict(self._tree(oid))
+
+    def commit(self, oid: str) -> Commit:
+        """What was read once is kept: a sync asks for the same few hundred again and again."""
+        found = self._commits.get(oid)
+        if found is None:
+            found = super().commit(oid)
+            if len(self._commits) >= COMMITS_KEPT_MAX:
+                del self._commits[next(iter(self._commits))]
+            if found.parents:  # else a shallow clone may be cut there, for now
+                self._commits[oid] = found
+        return found
 
     def history(self, tip: str, without: Iterable[str] = ()) -> list[str]:
         """Commits that `tip` reaches and none of `without` does, parents before children.
@@ -88,18 +101,18 @@ class DulwichGit(Repository):
 
     def write(self, drafts: Sequence[Draft], onto: str | None) -> list[str]:
         """Write a chain of commits, the first on `onto` (None: a root). No ref moves."""
-        if len(drafts) > DRAFTS_BY_HAND_MAX:
+        if len(drafts) > DRAFTS_BY_HAND_MAX or held.gc_runs(self._objects):
             from .plumbing import PlumbingGit
 
             return PlumbingGit(self.common).write(drafts, onto)
         oids: list[str] = []
         try:
-            tree = EMPTY_TREE if onto is None else self.commit(onto).tree
+            tree = EMPTY_TREES[self.id_length] if onto is None else self.commit(onto).tree
             for draft in drafts:
                 tree = self._write_tree(draft, tree)
                 parents = [] if onto is None else [onto]
                 data = format_commit(tree, parents, draft.author, draft.committer, draft.message)
-                onto = loose.write(self._objects, b"commit", data)
+                onto = self._put(b"commit", data)
                 oids.append(onto)
         except KeyError as error:
             raise StoreError(
@@ -113,46 +126,80 @@ class DulwichGit(Repository):
         """Move a ref from `old` (None: it must not exist) to `new`, and say `why` in its reflog."""
         if not self._exists(new):
             raise StoreError(f"{ref} can't be moved to {new}, which is missing.", code="missing-object")
-        return loose_ref.swap(self.common, ref, old, new, why)
+        moved = loose_ref.swap(self.common, ref, old, new, why)
+        held.look_after(self._objects)
+        return moved
 
     def advance(self, ref: str, old: str, draft: Draft, why: str) -> str | None:
         """Write one commit onto `old` and move the ref to it: its oid, or None where the race was lost."""
         if self.tip(ref) != old:
             return None
-        (new,) = self.write([draft], old)
-        return new if self.swap(ref, old, new, why) else None
+        if not held.gc_runs(self._objects):
+            (new,) = self.write([draft], old)
+            if not held.gc_runs(self._objects):
+                return new if self.swap(ref, old, new, why) else None
+        from .plumbing import PlumbingGit
+
+        return PlumbingGit(self.common).advance(ref, old, draft, why)
 
     def close(self) -> None:
         """Close the packs. A later read opens them again."""
-        self._packs.close()
-        self._packs = DiskObjectStore(self._objects)
+        for store in self._packs.values():
+            store.close()
+        self._packs = {}
 
     def _object(self, oid: str) -> tuple[bytes, bytes]:
-        if len(oid) != 40 or not oid.isalnum():
+        if len(oid) != self.id_length or not is_oid(oid):
             raise KeyError(oid)
         try:
-            found = loose.read(self._objects, oid)
-            if found is not None:
-                return found
-            number, content = self._packs.get_raw(ObjectID(oid.encode("ascii")))
+            found = self._read(self._objects, oid)
+            for folder in alternates.folders(self._objects) if found is None else ():
+                found = found or self._read(folder, oid)
+            if found is None and held.give_back(self._objects, oid):
+                found = self._read(self._objects, oid)
         except _DAMAGED:
-            raise KeyError(oid) from None
-        except KeyError:
-            raise KeyError(oid) from None
+            found = None
         except OSError as error:
             raise durable.failed(f"The object {oid} could not be read", error) from error
+        if found is None:
+            raise KeyError(oid)
+        return found
+
+    def _read(self, folder: str, oid: str) -> tuple[bytes, bytes] | None:
+        """An object of one object folder, or None where it is not there. What it raises means damage."""
+        found = loose.read(folder, oid)
+        if found is not None:
+            return found
+        try:
+            number, content = self._packs_in(folder).get_raw(ObjectID(oid.encode("ascii")))
+        except KeyError:
+            return None
         return _KINDS[number], content
 
+    def _packs_in(self, folder: str) -> DiskObjectStore:
+        store = self._packs.get(folder)
+        if store is None:
+            store = DiskObjectStore(folder, object_format=get_object_format(self._algorithm))
+            self._packs[folder] = store
+        return store
+
     def _exists(self, oid: str) -> bool:
-        if os.path.isfile(os.path.join(self._objects, oid[:2], oid[2:])):
-            return True
-        return self._packs.contains_packed(ObjectID(oid.encode("ascii")))
+        """Whether the object is here, perhaps damaged."""
+        name = ObjectID(oid.encode("ascii"))
+        return any(
+            os.path.isfile(os.path.join(folder, oid[:2], oid[2:]))
+            or self._packs_in(folder).contains_packed(name)
+            for folder in (self._objects, *alternates.folders(self._objects))
+        ) or held.give_back(self._objects, oid)
+
+    def _put(self, kind: bytes, content: bytes) -> str:
+        return loose.write(self._objects, kind, content, self._algorithm)
 
     def _tree(self, oid: str) -> dict[str, Entry]:
         """As `tree`, but shared: an append touches the same few trees as the one before."""
         entries = self._trees.get(oid)
         if entries is None:
-            entries = {} if oid == EMPTY_TREE else parse_tree(self._typed(oid, b"tree"))
+            entries = {} if is_empty_tree(oid) else self._parsed_tree(oid)
             self._keep(oid, entries)
         return entries
 
@@ -186,11 +233,12 @@ class DulwichGit(Repository):
         for path, change in draft.changes.items():
             names = path_parts(path)
             if isinstance(change, bytes):
-                change = Entry(FILE_MODE, loose.write(self._objects, b"blob", change))
-            elif change is not None and change.oid == EMPTY_TREE:
+                change = Entry(FILE_MODE, self._put(b"blob", change))
+            elif change is not None and is_empty_tree(change.oid):
                 change = None  # git keeps no empty folders
             elif change is not None:
-                if not self._exists(change.oid):
+                # A submodule's commit is in another repository.
+                if change.mode != "160000" and not self._exists(change.oid):
                     raise KeyError(change.oid)
                 change = Entry(plain_mode(change), change.oid)
             self._change(root, names, change)
@@ -219,8 +267,8 @@ class DulwichGit(Repository):
                 entries[name] = inner
             else:
                 oid = self._write_folder(inner)
-                if oid != EMPTY_TREE:
+                if not is_empty_tree(oid):
                     entries[name] = Entry(TREE_MODE, oid)
-        oid = loose.write(self._objects, b"tree", format_tree(entries))
+        oid = self._put(b"tree", format_tree(entries))
         self._keep(oid, entries)
         return oid

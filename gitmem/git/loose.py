@@ -6,11 +6,15 @@ blocks that content for ever, and does not fsync one that exists.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import zlib
 
-from .durable import fsync_dir, make_folder
+from . import held
+from .durable import add_name, make_folder
+
+TRIES_MAX = 10
 
 
 def read(objects: str, oid: str) -> tuple[bytes, bytes] | None:
@@ -29,29 +33,30 @@ def read(objects: str, oid: str) -> tuple[bytes, bytes] | None:
     return kind, content
 
 
-def write(objects: str, kind: bytes, content: bytes) -> str:
-    """Write an object into the folder `objects`, fsynced, and return its id.
+def write(objects: str, kind: bytes, content: bytes, algorithm: str = "sha1") -> str:
+    """Write an object into the folder `objects`, fsynced, and return its id by that hash algorithm.
 
-    An object that is in a pack is written again: the next gc removes one of
-    them, and to look would cost more than to write.
+    An object that is in a pack is written again: to look would cost more than to write. The temporary file
+    becomes its second name (`held`), and lies where a gc does not take it for a leftover.
     """
     data = b"%s %d\0%s" % (kind, len(content), content)
-    oid = hashlib.sha1(data, usedforsecurity=False).hexdigest()
-    folder = os.path.join(objects, oid[:2])
-    path = os.path.join(folder, oid[2:])
-    temporary = os.path.join(objects, "tmp_obj_" + os.urandom(8).hex())  # gc removes leftovers of this name
+    oid = hashlib.new(algorithm, data, usedforsecurity=False).hexdigest()
+    second = held.folder(objects)
+    temporary = os.path.join(second, held.TEMPORARY + os.urandom(8).hex())
     try:
-        with open(temporary, "xb") as file:
+        try:
+            file = open(temporary, "xb")  # noqa: SIM115
+        except FileNotFoundError:
+            os.stat(objects)
+            make_folder(second)
+            file = open(temporary, "xb")  # noqa: SIM115
+        with file:
             file.write(zlib.compress(data, 1))
             file.flush()
             os.fsync(file.fileno())
         os.chmod(temporary, 0o444 & os.stat(objects).st_mode)
-        if make_folder(folder):
-            _put(temporary, path, (kind, content), objects, oid)
-            fsync_dir(folder)
-            fsync_dir(objects)
-        else:
-            _put(temporary, path, (kind, content), objects, oid)
+        _put(temporary, objects, oid, (kind, content))
+        os.replace(temporary, os.path.join(second, oid))
     finally:
         try:
             os.unlink(temporary)
@@ -60,22 +65,27 @@ def write(objects: str, kind: bytes, content: bytes) -> str:
     return oid
 
 
-def _put(temporary: str, path: str, expected: tuple[bytes, bytes], objects: str, oid: str) -> None:
-    """Give the finished file its name; what stands there already is kept if it is whole."""
-    try:
-        os.link(temporary, path)
-        return
-    except FileExistsError:
-        pass
-    except OSError:  # a file system without hard links
-        os.replace(temporary, path)
-        return
-    try:
-        if read(objects, oid) == expected:
-            with open(path, "rb") as file:
-                os.fsync(file.fileno())
-            os.utime(path)  # as git does: a prune takes what is old and not yet reached
+def _put(temporary: str, objects: str, oid: str, expected: tuple[bytes, bytes]) -> None:
+    """Give the finished file its name too; what stands there already is kept if it is whole."""
+    path, another = os.path.join(objects, oid[:2], oid[2:]), temporary + "-"
+    for _ in range(TRIES_MAX):
+        try:
+            add_name(temporary, path)
             return
-    except (KeyError, OSError):
-        pass
-    os.replace(temporary, path)  # a power loss left it empty or torn
+        except FileExistsError:
+            pass
+        try:
+            found = read(objects, oid)
+            if found == expected:
+                with open(path, "rb") as file:
+                    os.fsync(file.fileno())
+                os.utime(path)  # as git does: a prune takes what is old and not yet reached
+                return
+        except KeyError:  # a power loss left it empty or torn
+            add_name(temporary, another)
+            os.replace(another, path)
+            return
+        except FileNotFoundError:
+            pass
+        # It is gone again: a gc took it.
+    raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)

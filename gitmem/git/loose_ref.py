@@ -11,26 +11,69 @@ import os
 import time
 
 from . import durable, queries
-from .objects import ZERO
-from .tip import loose_tip, packed_tip
+from .objects import zero
+from .tip import loose_tip, packed_tip, tables
 
 
 def tip_of(common: str, ref: str) -> str | None:
     """The commit that a ref names now, or None. Git is asked only about an odd file."""
+    if tables(common) is not None:
+        return queries.tip_of(common, ref)
     oid = loose_tip(common, ref) or packed_tip(common, ref)
     if oid is None and os.path.isfile(os.path.join(common, ref)):
         return queries.tip_of(common, ref)  # symbolic, or damaged
     return oid
 
 
+def refs_below(common: str, prefix: str) -> dict[str, str] | None:
+    """Every ref whose full name starts with `prefix` (which ends in `/`); None where its files don't plainly say it."""
+    if tables(common) is not None:
+        return None
+    found: dict[str, str] = {}
+    try:
+        with open(os.path.join(common, "packed-refs"), "rb") as file:
+            data = file.read()
+    except OSError:
+        data = b""
+    start = b" " + os.fsencode(prefix)
+    for line in data.split(b"\n") if start in data else ():
+        packed, _, full = line.partition(b" ")
+        if full.startswith(start[1:]):
+            found[os.fsdecode(full)] = packed.decode("ascii", "replace")
+    for folder, _, files in os.walk(os.path.join(common, prefix)):
+        below = os.path.relpath(folder, common).replace(os.sep, "/")
+        for name in files:
+            if name.endswith(".lock"):
+                continue
+            oid = loose_tip(common, f"{below}/{name}")
+            if oid is None:
+                oid = _target(common, f"{below}/{name}")
+            if oid is None:
+                return None  # damaged, deleted just now, or odd
+            found[f"{below}/{name}"] = oid
+    return found
+
+
+def _target(common: str, ref: str) -> str | None:
+    """What a symbolic ref leads to, in one step."""
+    try:
+        with open(os.path.join(common, ref), "rb") as file:
+            word, _, name = os.fsdecode(file.read(1000)).rstrip("\n").partition(": ")
+    except OSError:
+        return None
+    return loose_tip(common, name) or packed_tip(common, name) if word == "ref" else None
+
+
 def swap(common: str, ref: str, old: str | None, new: str, why: str) -> bool:
     """Move a ref from `old` (None: it must not exist) to `new`, durably. False where the race was lost."""
+    if tables(common) is not None:
+        return queries.update_ref(common, ref, old, new, why)
     path = os.path.join(common, ref)
     lock = path + ".lock"
     try:
         durable.make_folder(os.path.dirname(path))
         handle = os.open(lock, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
-    except FileExistsError:
+    except (FileExistsError, FileNotFoundError):  # git removes folders of refs that are empty
         return False
     except OSError as error:
         raise durable.failed(f"{ref} could not be locked", error) from error
@@ -43,7 +86,7 @@ def swap(common: str, ref: str, old: str | None, new: str, why: str) -> bool:
             os.fsync(handle)
         finally:
             os.close(handle)
-        _log(common, ref, old or ZERO, new, why)
+        _log(common, ref, old or zero(new), new, why)
         os.replace(lock, path)
         held = False
     except OSError as error:

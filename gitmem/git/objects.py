@@ -9,18 +9,33 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
-ZERO = "0" * 40
+# The empty tree of each object format, by the length of its ids.
+EMPTY_TREES = {40: EMPTY_TREE, 64: "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321"}
 _CRUD = str.maketrans(dict.fromkeys("<>\n\0"))
 _HEX = frozenset("0123456789abcdef")
 
 
 def is_oid(text: str) -> bool:
     """Whether a text is a whole object id, and no name or option."""
-    return len(text) == 40 and _HEX.issuperset(text)
+    return len(text) in EMPTY_TREES and _HEX.issuperset(text)
 
 
-def parse_tree(data: bytes) -> dict[str, Entry]:
-    """One level of a tree by name. Names that are no UTF-8 keep their bytes as lone surrogates."""
+def is_empty_tree(oid: str) -> bool:
+    return EMPTY_TREES.get(len(oid)) == oid
+
+
+def zero(oid: str) -> str:
+    """What stands for "no object" in the format that another id is of."""
+    return "0" * len(oid)
+
+
+def parse_tree(data: bytes, id_length: int = 40) -> dict[str, Entry]:
+    """One level of a tree by name. Names that are no UTF-8 keep their bytes as lone surrogates.
+
+    Args:
+        id_length: Of an object id as text, in the repository that the tree is from.
+    """
+    id_bytes = id_length // 2
     entries: dict[str, Entry] = {}
     at = 0
     while at < len(data):
@@ -28,7 +43,7 @@ def parse_tree(data: bytes) -> dict[str, Entry]:
         end = data.index(b"\0", space)
         mode = data[at:space].decode("ascii").lstrip("0")
         name = data[space + 1 : end].decode("utf-8", "surrogateescape")
-        at = end + 21
+        at = end + 1 + id_bytes
         entries[name] = Entry(mode, data[end + 1 : at].hex())
     return entries
 
@@ -59,7 +74,7 @@ def parse_commit(data: bytes) -> Commit:
             parents.append(value.decode("ascii"))
         elif key in (b"author", b"committer") and key not in people:
             people[key] = parse_signature(value)
-    if len(tree) != 40 or len(people) != 2:
+    if len(tree) not in EMPTY_TREES or len(people) != 2:
         raise ValueError("no commit")
     return Commit(tree, parents, people[b"author"], people[b"committer"], message.decode("utf-8", "replace"))
 

@@ -6,9 +6,11 @@ an append is one `git fast-import`.
 
 from __future__ import annotations
 
+import os
+
 from ..errors import StoreError
-from . import durable, queries, run
-from .objects import ZERO, parse_tree
+from . import durable, formats, held, loose_ref, queries, run
+from .objects import is_empty_tree, is_oid
 from .repository import Repository
 
 TYPE_CHECKING = False
@@ -18,12 +20,16 @@ if TYPE_CHECKING:
     from .child import Child
     from .port import Draft, Entry
 
+WRITES_MAX = 5
+_PACKED = ("-c", "fastimport.unpackLimit=0")
+
 
 class PlumbingGit(Repository):
     """One repository through git's own commands. Not for several threads at once."""
 
     def __init__(self, common: str) -> None:
         super().__init__(common)
+        self._objects = os.path.join(common, "objects")
         self._reader: Child | None = None
 
     def tip(self, ref: str) -> str | None:
@@ -32,7 +38,7 @@ class PlumbingGit(Repository):
 
     def tree(self, oid: str) -> dict[str, Entry]:
         """One level of a tree. KeyError where the object is missing."""
-        return parse_tree(self._typed(oid, b"tree"))
+        return self._parsed_tree(oid)
 
     def history(self, tip: str, without: Iterable[str] = ()) -> list[str]:
         """Commits that `tip` reaches and none of `without` does, parents before children.
@@ -49,51 +55,87 @@ class PlumbingGit(Repository):
         """Write a chain of commits, the first on `onto` (None: a root). No ref moves."""
         if not drafts:
             return []
-        import os
-
-        from .fast_import import stream
+        from .fast_import import UNPACK_LIMIT, feed, stream, touched, written
 
         # Fast-import needs a ref to write on; the final reset takes it back before it would be made.
         scratch = "refs/gitmem/scratch-" + os.urandom(8).hex()
-        done = self._import([*stream(scratch, drafts, onto), f"reset {scratch}\nfrom {ZERO}\n\n".encode()])
-        if done.code != 0:
-            raise run.failure(["fast-import"], done)
-        oids = done.out.decode("ascii").split()
-        if len(oids) != len(drafts):
-            raise StoreError(
-                f"git fast-import named {len(oids)} of {len(drafts)} commits.", code="git-failed"
-            )
-        return oids
+        forget = f"reset {scratch}\nfrom {'0' * self.id_length}\n\n".encode()
+        packed = _PACKED if held.gc_runs(self._objects) else ()
+        many = bool(packed) or sum(1 + len(touched(draft)) for draft in drafts) >= UNPACK_LIMIT
+        for _ in range(WRITES_MAX):
+            with held.Edges(self._objects, many) as edges:
+                chunks = [*stream(scratch, drafts, onto), forget]
+                config = [*packed, *queries.DURABLE]
+                done = feed(self.common, config, chunks, queries.REFLOG_IDENTITY, edges.options)
+                packs = edges.packs()
+            if done.code != 0:
+                if held.put_right(self._objects, done.err):
+                    continue
+                break
+            oids, others = written(done.out)
+            if len(oids) != len(drafts):
+                raise StoreError(
+                    f"git fast-import named {len(oids)} of {len(drafts)} commits.", code="git-failed"
+                )
+            if held.hold_packs(self._objects, packs) if packs else self._hold([*others, *oids]):
+                return oids
+        raise run.failure(["fast-import"], done)
 
     def advance(self, ref: str, old: str, draft: Draft, why: str) -> str | None:
-        """Write one commit onto `old` and move the ref to it: its oid, or None where the race was lost.
-
-        The reflog says `fast-import` rather than `why`.
-        """
-        from .fast_import import stream
-
+        """Write one commit onto `old` and move the ref to it: its oid, or None where the race was lost."""
         if self.tip(ref) != old:
             return None
-        try:
-            done = self._import(stream(ref, [draft], old))
-        except StoreError:
-            if self.tip(ref) != old:
-                return None  # it was stopped after it had moved the ref: the next look finds the lines
-            raise
+        if not held.gc_runs(self._objects):
+            (new,) = self.write([draft], old)
+            if not held.gc_runs(self._objects):
+                moved = loose_ref.swap(self.common, ref, old, new, why)
+                held.look_after(self._objects)
+                return new if moved else None
+        return self._advance_during_gc(ref, old, draft)
+
+    def _advance_during_gc(self, ref: str, old: str, draft: Draft) -> str | None:
+        """The same in one run of fast-import: a gc leaves its pack alone until the ref is there."""
+        from .fast_import import feed, stream, written
+
+        with held.Edges(self._objects, True) as edges:
+            config, chunks = [*_PACKED, *queries.DURABLE], stream(ref, [draft], old)
+            try:
+                done = feed(self.common, config, chunks, queries.REFLOG_IDENTITY, edges.options)
+            except StoreError:
+                if self.tip(ref) != old:
+                    return None  # it was stopped after it had moved the ref: the next look finds the lines
+                raise
+            held.hold_packs(self._objects, edges.packs())
         if done.code != 0:
-            if queries.lost_race(done.err) or self.tip(ref) != old:
-                return None
-            raise run.failure(["fast-import"], done)
+            known = held.put_right(self._objects, done.err) or queries.lost_race(done.err)
+            if not known and self.tip(ref) == old:
+                raise run.failure(["fast-import"], done)
         durable.fsync_ref_dir(self.common, ref, created=False)
-        oid = done.out.decode("ascii").strip()
         now = self.tip(ref)
-        if now != oid and (now is None or not self.contains(now, oid)):
-            return None  # somebody took the commit off again: to write it once more is safe
-        return oid
+        for oid in written(done.out)[0] if done.code == 0 else ():
+            if now == oid or (now is not None and self.contains(now, oid)):
+                return oid
+        return None  # lost, or somebody took the commit off again: to write it once more is safe
 
     def swap(self, ref: str, old: str | None, new: str, why: str) -> bool:
         """Move a ref from `old` (None: it must not exist) to `new`, and say `why` in its reflog."""
-        return queries.update_ref(self.common, ref, old, new, why)
+        moved = queries.update_ref(self.common, ref, old, new, why)
+        held.look_after(self._objects)
+        return moved
+
+    def _hold(self, oids: Sequence[str]) -> bool:
+        """Give what was just written its second names. False where something of it is gone already."""
+        for oid in oids:
+            if held.hold(self._objects, oid) or is_empty_tree(oid):
+                continue
+            from . import loose
+
+            try:  # it was in a pack, which may go
+                kind, content = self._object(oid)
+            except KeyError:
+                return False
+            loose.write(self._objects, kind, content, formats.ALGORITHMS[self.id_length])
+        return True
 
     def close(self) -> None:
         """End the reading child. A later read starts another."""
@@ -102,14 +144,9 @@ class PlumbingGit(Repository):
             child.close_pipes()
             child.wait()
 
-    def _import(self, chunks: Iterable[bytes]) -> run.Result:
-        from .fast_import import feed
-
-        return feed(self.common, queries.DURABLE, chunks, queries.REFLOG_IDENTITY)
-
     def _object(self, oid: str) -> tuple[bytes, bytes]:
         """Kind and content of an object, from the child; from a new one where it died."""
-        if len(oid) != 40 or not oid.isalnum():
+        if not is_oid(oid):
             raise KeyError(oid)  # never a name that git would look up, such as HEAD
         for _ in range(2):
             try:
@@ -119,7 +156,7 @@ class PlumbingGit(Repository):
         run.run(self.common, ["rev-parse", "--git-dir"])  # raises where git can't work here at all
         raise KeyError(oid)  # git dies of a damaged object
 
-    def _ask(self, oid: str) -> tuple[bytes, bytes]:
+    def _ask(self, oid: str, *, again: bool = True) -> tuple[bytes, bytes]:
         """OSError where the child died."""
         child = self._reader
         if child is None:
@@ -130,6 +167,8 @@ class PlumbingGit(Repository):
             child.stdin.flush()
             head = child.stdout.readline().split()
             if len(head) == 2 and head[1] == b"missing":
+                if again and held.give_back(self._objects, oid):
+                    return self._ask(oid, again=False)
                 raise KeyError(oid)
             if len(head) != 3:
                 raise OSError("git cat-file ended")

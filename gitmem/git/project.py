@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-from . import run
-from .objects import EMPTY_TREE, is_oid
+from . import formats, run
+from .objects import EMPTY_TREES, is_oid
 from .port import WorkTree
 from .tip import loose_tip, packed_tip
 
@@ -33,16 +33,23 @@ def head(common: str, git_dir: str) -> tuple[str | None, str | None]:
     if not text.startswith("ref: "):
         return loose_tip(git_dir, "HEAD"), None
     ref = text.removeprefix("ref: ")
-    oid = loose_tip(common, ref) or packed_tip(common, ref)
+    in_tables = branch_of(text) == REFTABLE
+    oid = None if in_tables else loose_tip(common, ref) or packed_tip(common, ref)
     if oid is None:  # of no commit yet, or in a reftable
         args = [f"--git-dir={git_dir}", "rev-parse", "--verify", "--quiet", "HEAD^{commit}"]
         oid = run.run(common, args, check=False).out.decode("ascii", "replace").strip() or None
-    return oid, branch_of(text)
+    return oid, _branch_in_tables(git_dir) if in_tables else branch_of(text)
 
 
 def branch(git_dir: str) -> str | None:
-    """The branch of a worktree alone, from one small file; None where there is none, or where it is not told."""
+    """The branch of a worktree alone, from one small file; None where there is none. Only of a reftable git is asked."""
     found = branch_of(_head_file(git_dir) or "")
+    return _branch_in_tables(git_dir) if found == REFTABLE else found
+
+
+def _branch_in_tables(git_dir: str) -> str | None:
+    done = run.run(git_dir, ["symbolic-ref", "--quiet", "HEAD"], check=False)
+    found = branch_of("ref: " + done.out.decode("utf-8", "surrogateescape").rstrip("\n"))
     return None if found == REFTABLE else found
 
 
@@ -114,7 +121,7 @@ def work_tree(common: str, git_dir: str, folder: str) -> WorkTree:
     changed, untracked = _status(out)
     if not changed:
         return WorkTree("", 0, untracked)
-    tree = head(common, git_dir)[0] or EMPTY_TREE
+    tree = head(common, git_dir)[0] or EMPTY_TREES[formats.id_length(common)]
     named = changed if sum(map(len, changed)) <= ARGUMENT_BYTES else []
     args = [
         *place,

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 
+from .. import aside
 from ..errors import StoreError
 from . import durable, run
-from .objects import ZERO
-from .tip import loose_tip, packed_tip
+from .objects import zero
+from .tip import REMEMBERED, loose_tip, packed_tip, remembered, tables
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,28 +24,48 @@ _LOST_RACE = (
     "unable to resolve reference",
     "reference is missing",
     "Not updating refs/",
+    "cannot lock references",  # the lock of a reftable
 )
+OURS = "refs/gitmem/"
 
 
 def tip_of(common: str, ref: str) -> str | None:
     """The commit that a ref names now, or None: from its files where it plainly stands there, else from git."""
-    oid = loose_tip(common, ref) or packed_tip(common, ref)
+    listed = tables(common)
+    if listed is not None and ref.startswith(OURS):
+        return (remembered(common, listed) or _ask_tables(common, listed)).get(ref)
+    oid = (loose_tip(common, ref) or packed_tip(common, ref)) if listed is None else None
     if oid is not None:
         return oid
     done = run.run(common, ["rev-parse", "--verify", "--quiet", ref], check=False)
     if done.code == 1:
-        oid = loose_tip(common, ref)  # made in the meantime?
-        if oid is None and os.path.isfile(os.path.join(common, ref)):
+        oid = loose_tip(common, ref) if listed is None else None  # made in the meantime?
+        if oid is None and listed is None and os.path.isfile(os.path.join(common, ref)):
             raise StoreError(
                 f"The file of {ref} is damaged, perhaps by a power loss; nothing was written.",
-                hint=f"Its last value stands in the last line of {os.path.join(common, 'logs', ref)}: "
-                f"remove the file and `git update-ref {ref} <that id>`.",
+                hint=f"Its last value stands in the last line of {os.path.join(common, 'logs', ref)}; "
+                "`gitmem doctor --fix` goes on from there.",
                 code="damaged-ref",
+                next=["gitmem doctor --fix"],
             )
         return oid
     if done.code != 0:
         raise run.failure(["rev-parse"], done)
     return done.out.decode("ascii").strip()
+
+
+def _ask_tables(common: str, listed: bytes) -> dict[str, str]:
+    """Every ref of ours in a reftable, from git; remembered, so that the next one need not start git.
+
+    Where refs move meanwhile, what is remembered is of a list that never comes again.
+    """
+    found = refs_below(common, OURS)
+    rows = "".join(f"{oid} {ref}\n" for ref, oid in found.items())
+    try:
+        aside.replace(os.path.join(common, REMEMBERED), listed.strip() + b"\n\n" + os.fsencode(rows))
+    except OSError:
+        pass  # no log yet, or it can't be written: git is asked each time
+    return found
 
 
 def refs_below(common: str, prefix: str) -> dict[str, str]:
@@ -56,7 +77,7 @@ def refs_below(common: str, prefix: str) -> dict[str, str]:
 
 def update_ref(common: str, ref: str, old: str | None, new: str, why: str) -> bool:
     """Move a ref from `old` (None: it must not exist) to `new`, durably. False where the race was lost."""
-    moved = _update_ref(common, ["--create-reflog", "-m", why, ref, new, old or ZERO])
+    moved = _update_ref(common, ["--create-reflog", "-m", why, ref, new, old or zero(new)])
     if moved:
         durable.fsync_ref_dir(common, ref, created=old is None)
     return moved

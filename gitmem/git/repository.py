@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from . import durable, queries
-from .objects import parse_commit
+import time
+
+from . import durable, formats, queries
+from .objects import parse_commit, parse_tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from .port import Behind, Commit, WorkTree
+    from .port import Behind, Commit, Entry, WorkTree
+
+CUT_SECONDS = 1.0
 
 
 class Repository:
@@ -17,6 +21,16 @@ class Repository:
 
     def __init__(self, common: str) -> None:
         self.common = common
+        self._id_length = 0
+        self._cut: frozenset[str] = frozenset()
+        self._cut_until = 0.0
+
+    @property
+    def id_length(self) -> int:
+        """How many hex digits an object id has here: 40 with sha1, 64 with sha256."""
+        if not self._id_length:
+            self._id_length = formats.id_length(self.common)
+        return self._id_length
 
     def refs(self, prefix: str) -> dict[str, str]:
         """Every ref whose full name starts with `prefix` (which ends in `/`), with its target."""
@@ -35,11 +49,14 @@ class Repository:
         return self._typed(oid, b"blob")
 
     def commit(self, oid: str) -> Commit:
-        """KeyError where the object is missing or is no commit."""
+        """KeyError where the object is missing or is no commit. Where a shallow clone is cut it has no parents."""
         try:
-            return parse_commit(self._typed(oid, b"commit"))
+            found = parse_commit(self._typed(oid, b"commit"))
         except ValueError:
             raise KeyError(oid) from None
+        if found.parents and self._is_cut(oid):
+            found.parents = []
+        return found
 
     def config(self, pattern: str) -> dict[str, str]:
         """The last value of every config key that matches the extended regular expression."""
@@ -100,6 +117,17 @@ class Repository:
     def break_stale_lock(self, ref: str, age_seconds: float) -> bool:
         """Remove the ref's `.lock` if it is older than that. Only the holder of our own lock may ask."""
         return durable.break_stale_lock(self.common, ref, age_seconds)
+
+    def _parsed_tree(self, oid: str) -> dict[str, Entry]:
+        return parse_tree(self._typed(oid, b"tree"), self.id_length)
+
+    def _is_cut(self, oid: str) -> bool:
+        """Whether a shallow clone ends at this commit. Only the user's own fetch changes that: it is looked at now and then."""
+        now = time.monotonic()
+        if now >= self._cut_until:
+            self._cut = formats.cut_commits(self.common)
+            self._cut_until = now + CUT_SECONDS
+        return oid in self._cut
 
     def _typed(self, oid: str, kind: bytes) -> bytes:
         found, data = self._object(oid)

@@ -54,9 +54,11 @@ _OURS = {
     "LC_ALL": "C",
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_NO_REPLACE_OBJECTS": "1",
-    "GIT_NO_LAZY_FETCH": "1",  # recording never waits for the network
     "GIT_TERMINAL_PROMPT": "0",
 }
+# Recording never waits for the network: git would ask a remote for an object that a partial clone lacks.
+# The second is for a git before 2.45, which does not know the first.
+_OFFLINE = {"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "none"}
 
 
 class Result:
@@ -76,14 +78,20 @@ class GitTimeoutError(StoreError):
     code = "git-timeout"
 
 
-def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
-    """A copy of the environment for git, without what is local to another repository or command."""
+def environment(extra: Mapping[str, str] | None = None, *, online: bool = False) -> dict[str, str]:
+    """A copy of the environment for git, without what is local to another repository or command.
+
+    Args:
+        online: Whether git may use the network.
+    """
     kept = {
         name: value
         for name, value in os.environ.items()
         if name not in _LOCAL and not name.startswith("GIT_PUSH_OPTION_")
     }
     kept.update(_OURS)
+    if not online:
+        kept.update(_OFFLINE)
     if extra:
         kept.update(extra)
     return kept
@@ -96,7 +104,7 @@ def variable(name: str) -> str | None:
 
 def spawn(common: str, args: Sequence[str], *, env_extra: Mapping[str, str] | None = None) -> Child:
     """Start a git that stays; its standard input and output are pipes, its errors are dropped."""
-    return _start(common, args, env_extra, None, input=True, errors=False)
+    return _start(common, args, environment(env_extra), None, input=True, errors=False)
 
 
 def run(
@@ -108,23 +116,53 @@ def run(
     timeout: float | None = None,
     check: bool = True,
     cwd: str | None = None,
+    online: bool = False,
 ) -> Result:
     """Run git on the repository whose common folder is `common`, and wait for it.
 
+    Where it stumbles over what a gc has just taken, that is given back and git runs once more.
+
     Args:
+        common: Empty where git is to find the repository that `cwd` lies in, as it would for the user.
         args: Subcommand and arguments; `-c key=value` may stand before it.
         input: Standard input; git has none at all where it is empty.
         env_extra: Variables to set on top of the scrubbed environment.
         timeout: Seconds until git and its children are killed; None for `TIMEOUT_SECONDS`.
         check: Raise on an exit status other than 0.
         cwd: Where git runs; the common folder if None.
+        online: Whether git may use the network.
 
     Raises:
         StoreError: Git is missing or, with `check`, failed; with git's last words.
         GitTimeoutError: It was killed.
     """
+    result = once(common, args, input=input, env_extra=env_extra, timeout=timeout, cwd=cwd, online=online)
+    if result.code != 0 and common:
+        from . import held
+
+        if held.put_right(os.path.join(common, "objects"), result.err):
+            result = once(
+                common, args, input=input, env_extra=env_extra, timeout=timeout, cwd=cwd, online=online
+            )
+    if check and result.code != 0:
+        raise failure(args, result)
+    return result
+
+
+def once(
+    common: str,
+    args: Sequence[str],
+    *,
+    input: bytes = b"",
+    env_extra: Mapping[str, str] | None = None,
+    timeout: float | None = None,
+    cwd: str | None = None,
+    online: bool = False,
+) -> Result:
+    """The same, one time only and whatever the exit status."""
     limit = TIMEOUT_SECONDS if timeout is None else timeout
-    child = _start(common, args, env_extra, cwd, input=bool(input), errors=True)
+    variables = environment(env_extra, online=online)
+    child = _start(common, args, variables, cwd, input=bool(input), errors=True)
     try:
         code, out, err = child.communicate(input, limit)
     except TimeoutError:
@@ -142,14 +180,18 @@ def run(
             hint="Start it from a program that leaves SIGCHLD at its default.",
             code="git-failed",
         )
-    result = Result(code, out, err.decode("utf-8", "replace"))
-    if check and result.code != 0:
-        raise failure(args, result)
-    return result
+    return Result(code, out, err.decode("utf-8", "replace"))
 
 
 def failure(args: Sequence[str], result: Result) -> StoreError:
     """The error for a git that failed, with its own last words."""
+    if "unknown repository extension" in result.err:
+        what = " ".join(result.err.rpartition("extension")[2].split()).lstrip("s found:")
+        return StoreError(
+            f"The git on PATH does not know this kind of repository ({what}); nothing was done.",
+            hint="Put a newer git on PATH; the one that made this repository is new enough.",
+            code="old-git",
+        )
     words = last_words(result.err) or f"exit status {result.code}"
     return StoreError(
         f"git {_name(args)} failed: {words}",
@@ -169,7 +211,7 @@ def last_words(err: str) -> str:
 def _start(
     common: str,
     args: Sequence[str],
-    env_extra: Mapping[str, str] | None,
+    variables: dict[str, str],
     cwd: str | None,
     *,
     input: bool,
@@ -177,12 +219,12 @@ def _start(
 ) -> Child:
     # The user's hooks never fire; only where the user's config is asked for, ours stays out of the answer.
     no_hooks = () if args[0] == "config" else ("-c", f"core.hooksPath={os.devnull}")
-    command = ["git", f"--git-dir={common}", *no_hooks, *args]
+    command = ["git", *([f"--git-dir={common}"] if common else []), *no_hooks, *args]
     folder = cwd or common
     if not os.path.isdir(folder):
         raise StoreError(f"Nothing was done: the folder {folder} is missing.", code="folder-missing")
     try:
-        return start(command, environment(env_extra), folder, input=input, errors=errors)
+        return start(command, variables, folder, input=input, errors=errors)
     except OSError as error:
         what = f"the program git could not be started ({error.strerror})"
         if isinstance(error, FileNotFoundError):

@@ -1,17 +1,49 @@
-"""A ref's value straight from its files, in microseconds and without git."""
+"""A ref's value straight from the repository's files, in microseconds and without git."""
 
 from __future__ import annotations
 
 import os
 
 _HEX = b"0123456789abcdef"
+# What git has last said of the refs below `refs/gitmem/` of a reftable, beside the state of the tables then.
+REMEMBERED = os.path.join("gitmem", "tables")
+
+
+def plain_tip(common: str, ref: str) -> str | None:
+    """The object id of a ref below `refs/gitmem/`, where it is to be had without git; None says only: not so."""
+    listed = tables(common)
+    return loose_tip(common, ref) if listed is None else (remembered(common, listed) or {}).get(ref)
+
+
+def tables(common: str) -> bytes | None:
+    """The list of a reftable's files, None where each ref is a file.
+
+    They never change and no name comes twice, so one list means one state of all refs.
+    """
+    try:
+        with open(os.path.join(common, "reftable", "tables.list"), "rb") as file:
+            return file.read()
+    except OSError:
+        return None
+
+
+def remembered(common: str, listed: bytes) -> dict[str, str] | None:
+    """Every ref below `refs/gitmem/` with its object id, where they were asked for in this state of the tables."""
+    try:
+        with open(os.path.join(common, REMEMBERED), "rb") as file:
+            then, mark, rows = file.read().partition(b"\n\n")
+    except OSError:
+        return None
+    if then != listed.strip() or not mark or not rows.endswith(b"\n"):
+        return None  # the refs have moved, or the file is torn
+    return {ref: oid for oid, _, ref in (row.partition(" ") for row in os.fsdecode(rows).split("\n")[:-1])}
 
 
 def loose_tip(common: str, ref: str) -> str | None:
     """The object id in the ref's loose file under the common git folder.
 
     None says only that it does not plainly stand there: the ref may be packed,
-    symbolic, in a reftable, or missing.
+    symbolic, or missing. In a reftable's repository such a file means nothing.
     """
     try:
         handle = os.open(os.path.join(common, ref), os.O_RDONLY)

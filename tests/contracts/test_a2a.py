@@ -1,4 +1,4 @@
-"""The A2A.V1 contract, case by case, over the library: visibility, routing, receipt, convergence."""
+"""What gitmem promises beside the A2A.V1 contract, whose cases are in gitmem/conformance/."""
 
 from __future__ import annotations
 
@@ -46,170 +46,6 @@ def messages(log: gitmem.Log, **filters: object) -> list[str]:
     return [str(signal["message"]) for signal in log.inbox(**filters).signals]
 
 
-# Visibility
-
-
-def test_a_broadcast_shows_in_every_inbox_but_the_senders(world: World) -> None:
-    """Every session's inbox shows it, the sender's own does not."""
-    a, b, c = world.agent(A), world.agent(B), world.agent()
-    a.signals.send("to all")
-
-    assert [messages(log) for log in (a, b, c)] == [[], ["to all"], ["to all"]]
-
-
-def test_a_directed_signal_shows_to_its_recipient_alone(world: World) -> None:
-    """A's inbox shows it, B's does not; A's also shows broadcasts."""
-    a, b, c = world.agent(A), world.agent(B), world.agent(C)
-    c.signals.send("to a", to=[A])
-    c.signals.send("to all")
-
-    assert (messages(a), messages(b)) == (["to a", "to all"], ["to all"])
-
-
-def test_one_signal_for_two(world: World) -> None:
-    """`--to A,B` is one signal with two recipients; C does not see it."""
-    a, b, c = world.agent(A), world.agent(B), world.agent(C)
-    d = world.agent("cursor:editor:four")
-    sent = d.signals.send("to both", to=[f"{A},{B}"])
-
-    assert sent.signal["recipients"] == [A, B]
-    assert sent.signal["target_agent"] == A
-    assert (messages(a), messages(b), messages(c)) == (["to both"], ["to both"], [])
-
-
-def test_a_record_with_only_the_old_alias_is_routed(world: World) -> None:
-    """`target_agent` is treated as `recipients: [target_agent]`."""
-    a, b = world.agent(A), world.agent(B)
-    stream, line = b.store.line(
-        "signal",
-        {"schema_version": "A2A.V1", "signal_id": "sig-aaaa1111", "sender_identity": B, "target_agent": A,
-         "recipients": [A], "message": "old style"},
-    )  # fmt: skip
-    b.store.record(
-        [(stream, line.replace(b'"recipients":["claude:planner:one"],', b""))], Story("x <x>", "x")
-    )
-
-    assert messages(a) == ["old style"]
-
-
-def test_sessions_that_share_an_identity_share_receipts(world: World) -> None:
-    """The first reads, the second sees it as read."""
-    first, second, b = world.agent(A), world.agent(A), world.agent(B)
-    b.signals.send("once", to=[A])
-
-    assert (messages(first), messages(second)) == (["once"], [])
-
-
-def test_sessions_without_identity_have_their_own_receipts(world: World) -> None:
-    """What one has read, the other has not."""
-    first, second, b = world.agent(), world.agent(), world.agent(B)
-    b.signals.send("to all")
-
-    assert (messages(first), messages(second)) == (["to all"], ["to all"])
-
-
-def test_a_look_leaves_it_unread(world: World) -> None:
-    """Without marking it is there again."""
-    a, b = world.agent(A), world.agent(B)
-    b.signals.send("still there", to=[A])
-
-    assert (messages(a, mark=False), messages(a), messages(a)) == (["still there"], ["still there"], [])
-
-
-def test_an_inbox_shows_its_own_workspace_and_signals_without_one(world: World) -> None:
-    """A tenant's broadcasts stay with the tenant."""
-    a = world.agent(A, workspace="red")
-    b = world.agent(B, workspace="blue")
-    c = world.agent(C)
-    a.signals.send("red")
-    c.signals.send("plain")
-
-    assert (messages(b), messages(world.agent("x:y:z", workspace="red"))) == (["plain"], ["red", "plain"])
-
-
-# Routing
-
-
-def test_a_session_with_identity_is_addressed_by_it(world: World) -> None:
-    """`--to` a display name or session id: `recipients` holds the identity."""
-    a, b = world.agent(A, name="Planck"), world.agent(B)
-    session = a.caller.session_id
-    assert session
-
-    assert b.signals.send("x", to=["Planck"]).signal["recipients"] == [A]
-    assert b.signals.send("x", to=[session]).signal["recipients"] == [A]
-
-
-def test_a_session_without_identity_is_addressed_by_its_id(world: World) -> None:
-    """`recipients` holds the session id."""
-    a, b = world.agent(name="Planck"), world.agent(B)
-
-    assert b.signals.send("x", to=["Planck"]).signal["recipients"] == [a.caller.session_id]
-
-
-def test_an_identity_must_have_been_seen_or_be_allowed(world: World) -> None:
-    """A misspelt identity is no letter box."""
-    b = world.agent(B)
-    with pytest.raises(UsageError):
-        b.signals.send("x", to=["claude:planner:onee"])
-
-    assert b.signals.send("x", to=["new:agent:here"], allow_unseen=True).signal["recipients"] == [
-        "new:agent:here"
-    ]
-
-
-def test_roots_get_a_thread_or_none(world: World) -> None:
-    """Directed: a thread id and priority; broadcast: advisory."""
-    world.agent(A)
-    b = world.agent(B)
-    directed, broadcast = b.signals.send("x", to=[A]).signal, b.signals.send("y").signal
-
-    assert str(directed["thread_id"]).startswith("thread-")
-    assert (directed["interrupt_class"], broadcast["interrupt_class"]) == ("priority", "advisory")
-    assert "thread_id" not in broadcast
-
-
-def test_a_reply_inherits_the_thread_and_goes_to_the_sender(world: World) -> None:
-    """Unless `--thread` is given."""
-    a, b = world.agent(A), world.agent(B)
-    root = b.signals.send("x", to=[A])
-    reply = a.signals.reply(str(root.signal["signal_id"]), "y")
-    other = a.signals.reply(str(root.signal["signal_id"]), "z", thread="thread-other")
-
-    assert reply.signal["thread_id"] == root.signal["thread_id"]
-    assert (reply.signal["recipients"], reply.signal["reply_to"]) == ([B], root.signal["signal_id"])
-    assert other.signal["thread_id"] == "thread-other"
-
-
-def test_a_broadcasts_id_names_the_thread_of_its_replies(world: World) -> None:
-    """A root without thread."""
-    a, b = world.agent(A), world.agent(B)
-    root = b.signals.send("x").signal["signal_id"]
-
-    assert a.signals.reply(str(root), "y").signal["thread_id"] == root
-    assert a.thread(str(root)).root == root
-
-
-def test_a_word_in_a_thread_goes_to_its_members(world: World) -> None:
-    """To the root's sender and recipients except oneself; `broadcast` says otherwise."""
-    a, b = world.agent(A), world.agent(B)
-    world.agent(C)
-    thread = str(b.signals.send("x", to=[A, C]).signal["thread_id"])
-
-    assert a.signals.send("y", thread=thread).signal["recipients"] == [B, C]
-    assert "recipients" not in a.signals.send("z", thread=thread, broadcast=True).signal
-
-
-def test_an_inbox_by_thread_and_intent(world: World) -> None:
-    """`--thread T --intent PROPOSE,AGREE` shows only those."""
-    a, b = world.agent(A), world.agent(B)
-    thread = str(b.signals.send("p", to=[A], intent="PROPOSE").signal["thread_id"])
-    b.signals.send("i", to=[A], thread=thread)
-    b.signals.send("other", to=[A], intent="PROPOSE")
-
-    assert messages(a, thread=thread, intent=["PROPOSE,AGREE"]) == ["p"]
-
-
 def test_an_unknown_intent_is_refused(world: World) -> None:
     """Nothing is written."""
     b = world.agent(B)
@@ -253,9 +89,6 @@ def test_an_idempotency_key_is_one_signal_also_from_two_clones(world: World, tmp
     assert a.converged(str(first.signal["signal_id"])).converged
 
 
-# Receipt
-
-
 def test_a_receipt_is_recorded_once(world: World) -> None:
     """However often it is read."""
     a, b = world.agent(A), world.agent(B)
@@ -269,81 +102,9 @@ def test_a_receipt_is_recorded_once(world: World) -> None:
     assert b.thread(root).recipients[0].delivery_state == "delivered"
 
 
-@pytest.mark.parametrize(
-    ("intent", "state"),
-    [("AGREE", "acked"), ("REJECT", "rejected"), ("COUNTER", "delivered"), ("INFO", "delivered")],
-)
-def test_an_answer_promotes_the_receipt(world: World, intent: str, state: str) -> None:
-    """AGREE to acked, REJECT to rejected; COUNTER and INFO leave it."""
-    a, b = world.agent(A), world.agent(B)
-    root = str(b.signals.send("x", to=[A]).signal["signal_id"])
-    a.signals.reply(root, "y", intent=intent)
-
-    assert b.thread(root).recipients[0].delivery_state == state
-
-
-def test_an_agreement_elsewhere_or_by_somebody_else_promotes_nothing(world: World) -> None:
-    """Another thread, and a non-recipient."""
-    a, b, c = world.agent(A), world.agent(B), world.agent(C)
-    root = str(b.signals.send("x", to=[A]).signal["signal_id"])
-    other = str(b.signals.send("y", to=[A]).signal["signal_id"])
-    a.signals.reply(other, "z", intent="AGREE")
-    c.signals.reply(root, "me too", intent="AGREE")
-
-    assert b.thread(root).recipients[0].delivery_state is None
-
-
-# Convergence
-
-
 def _proposal(world: World) -> tuple[gitmem.Log, gitmem.Log, gitmem.Log, str]:
     a, b, c = world.agent(A), world.agent(B), world.agent(C)
     return a, b, c, str(a.signals.send("shall we?", to=[B, C], intent="PROPOSE").signal["signal_id"])
-
-
-def test_all_agree(world: World) -> None:
-    """Every recipient of the root at AGREE: converged."""
-    a, b, c, root = _proposal(world)
-    b.signals.reply(root, "y", intent="AGREE")
-    assert not a.converged(root).converged
-    c.signals.reply(root, "y", intent="AGREE")
-
-    assert (a.converged(root).converged, a.converged(root).agreed) == (True, [B, C])
-
-
-@pytest.mark.parametrize(
-    ("intent", "listed"),
-    [(None, "pending"), ("REJECT", "rejected"), ("COUNTER", "countered"), ("INFO", "pending")],
-)
-def test_one_who_does_not_agree_is_listed_apart(world: World, intent: str | None, listed: str) -> None:
-    """Missing, REJECT or COUNTER: not converged."""
-    a, b, c, root = _proposal(world)
-    b.signals.reply(root, "y", intent="AGREE")
-    if intent:
-        c.signals.reply(root, "n", intent=intent)
-    found = a.converged(root)
-
-    assert (found.converged, getattr(found, listed)) == (False, [C])
-
-
-def test_agreement_of_somebody_who_was_not_asked_changes_nothing(world: World) -> None:
-    """The root's recipients decide."""
-    a, b, _c, root = _proposal(world)
-    b.signals.reply(root, "y", intent="AGREE")
-    world.agent("x:y:z").signals.reply(root, "y", intent="AGREE")
-
-    assert not a.converged(root).converged
-
-
-@pytest.mark.parametrize(("first", "last"), [("REJECT", "AGREE"), ("AGREE", "REJECT")])
-def test_the_latest_decision_counts(world: World, first: str, last: str) -> None:
-    """REJECT then AGREE is an AGREE, and the other way round."""
-    a, b, c, root = _proposal(world)
-    c.signals.reply(root, "y", intent="AGREE")
-    b.signals.reply(root, "1", intent=first)
-    b.signals.reply(root, "2", intent=last)
-
-    assert a.converged(root).converged == (last == "AGREE")
 
 
 def test_strict_wants_agreement_after_every_proposal(world: World) -> None:
@@ -355,15 +116,6 @@ def test_strict_wants_agreement_after_every_proposal(world: World) -> None:
 
     assert (a.converged(root).converged, a.converged(root, strict=True).converged) == (True, False)
     assert [each.stale for each in a.converged(root).recipients] == [True, False]
-
-
-def test_unknown_threads_and_broadcasts_cannot_converge(world: World) -> None:
-    """Exit 2."""
-    a = world.agent(A)
-    root = str(a.signals.send("x").signal["signal_id"])
-    for id in ("thread-nowhere", root):
-        with pytest.raises(UsageError):
-            a.converged(id)
 
 
 def test_a_session_that_was_addressed_and_then_gets_an_identity_still_answers(world: World) -> None:
@@ -380,45 +132,6 @@ def test_a_session_that_was_addressed_and_then_gets_an_identity_still_answers(wo
     assert a.converged(root).converged
 
 
-def test_swapped_text_makes_the_thread_ambiguous(world: World) -> None:
-    """An id with two contents: nobody can say what was agreed to."""
-    a, b, c, root = _proposal(world)
-    for log in (b, c):
-        log.signals.reply(root, "y", intent="AGREE")
-    assert a.converged(root).converged
-    stream, line = a.store.line(
-        "signal",
-        {"schema_version": "A2A.V1", "signal_id": root, "sender_identity": A, "recipients": [B, C],
-         "thread_id": a.thread(root).thread_id, "intent": "PROPOSE", "message": "something else"},
-    )  # fmt: skip
-    a.store.record([(stream, line)], Story("x <x>", "x"))
-
-    assert (a.converged(root).converged, a.converged(root).ambiguous) == (False, [root])
-
-
-@pytest.mark.parametrize("first", ["here", "there"])
-def test_decisions_on_two_clones_give_one_answer(world: World, tmp_path: Path, first: str) -> None:
-    """Synced in either order."""
-    _, other = _hub(world.repo, tmp_path)
-    a, b, c, root = _proposal(world)
-    a.sync()
-    there = World(other)
-    there.micros = world.micros
-    b2 = there.agent(B)
-    b2.sync()
-    c.signals.reply(root, "y", intent="AGREE")
-    b.signals.reply(root, "no", intent="REJECT")
-    b2.signals.reply(root, "yes", intent="AGREE")
-    for log in (a, b2, a) if first == "here" else (b2, a, b2):
-        log.sync()
-    answers = [log.converged(root).as_json() for log in (a, b2)]
-    b2.close()
-    for answer in answers:
-        answer.pop("commit")
-
-    assert answers[0] == answers[1]
-
-
 def _hub(repo: Path, tmp_path: Path) -> tuple[Path, Path]:
     hub, other = tmp_path / "hub.git", tmp_path / "other"
     for args in (
@@ -428,13 +141,6 @@ def _hub(repo: Path, tmp_path: Path) -> tuple[Path, Path]:
     ):
         subprocess.run(["git", *args], check=True)
     return hub, other
-
-
-def test_a_thread_that_is_not_known_is_no_broadcast(world: World) -> None:
-    """A misspelt thread has no members: nothing is written, rather than told to everybody."""
-    b = world.agent(B)
-    with pytest.raises(UsageError, match="thread-typo"):
-        b.signals.send("x", thread="thread-typo")
 
 
 def test_a_word_in_a_thread_answers_its_root(world: World) -> None:

@@ -119,3 +119,14 @@ def test_git_gets_the_default_signals(repo: Path) -> None:
 
     assert code == 0
     assert not ignored & (1 << (signal.SIGPIPE - 1))
+
+
+def test_who_was_waited_for_is_not_signalled(way: str, repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The system may have given its id to a stranger."""
+    process = shell("true", repo)
+    process.communicate(b"", 30)
+    killed: list[int] = []
+    monkeypatch.setattr(os, "killpg", lambda group, number: killed.append(group))
+
+    process.kill()
+    assert killed == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -63,7 +64,7 @@ def test_without_hard_links(objects: str, monkeypatch: pytest.MonkeyPatch) -> No
     """Some file systems have none; then it is renamed into place."""
 
     def refuse(*_: object) -> None:
-        raise PermissionError("no hard links here")
+        raise PermissionError(errno.EPERM, "no hard links here")
 
     monkeypatch.setattr(os, "link", refuse)
     oid = loose.write(objects, b"blob", b"renamed")

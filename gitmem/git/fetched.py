@@ -1,0 +1,30 @@
+"""The network for a sync whose first fetch has been made, before it was known that there is anything to sync."""
+
+from __future__ import annotations
+
+from ..errors import RemoteError
+from .network import GitNetwork
+
+
+class Fetched(GitNetwork):
+    """Fetches at once; who asks for the same again gets what became of that, once.
+
+    Attributes:
+        error: Why it failed, or None.
+    """
+
+    def __init__(self, common: str, url: str, into_prefix: str, timeout: float) -> None:
+        super().__init__(common)
+        self._made: tuple[str, str] | None = (url, into_prefix)
+        self.error: RemoteError | None = None
+        try:
+            super().fetch(url, into_prefix, timeout)
+        except RemoteError as error:
+            self.error = error
+
+    def fetch(self, url: str, into_prefix: str, timeout: float = 60.0) -> None:
+        made, self._made = self._made, None
+        if made != (url, into_prefix):
+            super().fetch(url, into_prefix, timeout)
+        elif self.error is not None:
+            raise self.error

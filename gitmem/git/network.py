@@ -1,0 +1,237 @@
+"""The network: what an exchange asks of a remote, and how the git program answers it.
+
+The user's credentials, proxies and ssh, but no prompts and no hooks. Urls are handed to git as the
+config has them, so that `url.*.insteadOf` applies, once.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+from ..errors import RemoteError, StoreError
+from . import held, partial, queries, run
+from .remotes import without_credentials
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Literal, Protocol
+else:
+    Protocol = object
+
+TIMEOUT_SECONDS = 60.0
+SSH_KEPT_SECONDS = 10.0  # as long as an exchange: what the user sets up later counts for the next one
+_QUIET_CONFIG = [
+    *("-c", "gc.auto=0"),
+    *("-c", "maintenance.auto=false"),
+    *("-c", "fetch.writeCommitGraph=false"),
+    *("-c", "push.pushOption="),  # empties the user's list: not every server takes options
+]
+# A server that lost a race for its own ref lock says it in these words.
+_RACED = ("cannot lock", "failed to lock", "lock fail", "failed to update ref", "incorrect old value")
+_RACED_ALSO = ("but expected", "reference already exists", "fetch first", "non-fast-forward", "stale info")
+_DENIED = ("error: 403", "permission to ", "access denied", "not granted", "not allowed to push", "read-only")
+# What git says below the reason, whatever that is.
+_EMPTY_WORDS = (
+    "fatal: Could not read from remote repository",
+    "fatal: the remote end hung up unexpectedly",
+    "Please make sure you have the correct access rights",
+    "and the repository exists",
+)
+
+
+class Network(Protocol):
+    """Remotes by their urls. Every timeout is in seconds; every method raises RemoteError.
+
+    Its code is `offline` where the remote is not reached, does not answer in time or knows no
+    credentials of ours, and `refused` where it does not want it (a hook, a protection, missing permission).
+    """
+
+    def fetch(self, url: str, into_prefix: str, timeout: float) -> None:
+        """Bring every ref of a remote that may hold a log below `into_prefix` (which ends in `/`).
+
+        `refs/heads/gitmem*` goes below `<into_prefix>heads/`, `refs/gitmem/*` below `<into_prefix>gitmem/`;
+        what the remote no longer has is removed there. Offline, the refs are as they were.
+        """
+
+    def push(
+        self, url: str, new: str, ref: str, expected: str | None, timeout: float
+    ) -> Literal["pushed", "rejected"]:
+        """Move a remote's ref from `expected` (None: it must not exist) to `new`, which contains it.
+
+        "rejected" where the ref is elsewhere or the remote's lock on it was busy: fetch, unite, and push again.
+
+        Raises:
+            StoreError: `not-fast-forward`, where `new` does not contain `expected`.
+        """
+
+    def delete(self, url: str, refs: Mapping[str, str], timeout: float) -> None:
+        """Remove refs that still are where the mapping says. Those that moved or are gone already stay as they are."""
+
+    def has_branches(self, url: str, timeout: float) -> bool:
+        """Whether the remote has any branch: a forge makes the first one that arrives its default."""
+
+
+class GitNetwork:
+    """The git program's, as the user has set it up in the repository whose common folder is `common`."""
+
+    def __init__(self, common: str) -> None:
+        self.common = common
+        self._ssh: dict[str, str] = {}
+        self._ssh_asked = -SSH_KEPT_SECONDS
+
+    def fetch(self, url: str, into_prefix: str, timeout: float = TIMEOUT_SECONDS) -> None:
+        """Objects are fsynced. A gc that runs would take loose ones; a pack is kept until the refs are there."""
+        packed = ["-c", "fetch.unpackLimit=1"] if held.gc_runs(os.path.join(self.common, "objects")) else []
+        args = [
+            *(
+                *_QUIET_CONFIG,
+                *packed,
+                *queries.DURABLE,
+                "fetch",
+                "--quiet",
+                "--prune",
+                "--no-tags",
+                "--refmap=",
+            ),
+            *("--no-write-fetch-head", "--no-auto-maintenance"),
+            *("--no-recurse-submodules", "--no-show-forced-updates"),
+            "--negotiation-tip=refs/gitmem/*",  # the log shares nothing with the user's branches
+            *("--", url),
+            f"+refs/heads/gitmem*:{into_prefix}heads/gitmem*",
+            f"+refs/gitmem/*:{into_prefix}gitmem/*",
+            "^refs/gitmem/remotes/*",
+        ]
+        for attempt in range(3):
+            done = self._run(args, url, timeout)
+            if done.code == 0:
+                break
+            if "packed-refs.lock" in done.err and "--prune" in args and attempt < 2:
+                args.remove("--prune")  # only forgetting needs that lock, and the user's git may have left it
+                continue
+            if attempt == 2 or "cannot lock ref" not in done.err:  # another sync of this clone fetches, too
+                raise _offline(url, done.err)
+
+        def online(name: str, asked: list[str], given: bytes) -> None:
+            done = self._run([*_QUIET_CONFIG, *asked], name, timeout, given)
+            if done.code != 0:
+                raise _offline(name, done.err)
+
+        partial.bring(self.common, into_prefix, online)
+
+    def push(
+        self, url: str, new: str, ref: str, expected: str | None, timeout: float = TIMEOUT_SECONDS
+    ) -> Literal["pushed", "rejected"]:
+        if expected is not None and not queries.is_ancestor(self.common, expected, new):
+            raise StoreError(f"{new} does not contain {expected}; nothing was sent.", code="not-fast-forward")
+        # Exact, where a plain push would make a branch anew that somebody deleted. No force: see above.
+        done = self._push([f"--force-with-lease={ref}:{expected or ''}"], [f"{new}:{ref}"], url, timeout)
+        for flag, there, summary in _reported(done):
+            if there != ref:
+                continue
+            if flag in (" ", "*", "+", "=") and done.code == 0:
+                return "pushed"
+            if _is_race(summary):
+                return "rejected"
+            raise _refused(url, done.err, summary)
+        raise _failed(url, done.err)
+
+    def delete(self, url: str, refs: Mapping[str, str], timeout: float = TIMEOUT_SECONDS) -> None:
+        leases = [f"--force-with-lease={ref}:{oid}" for ref, oid in refs.items()]
+        done = self._push(leases, [f":{ref}" for ref in refs], url, timeout)
+        if done.code == 0:
+            return
+        told = [summary for flag, ref, summary in _reported(done) if ref in refs and flag == "!"]
+        if not told:
+            raise _failed(url, done.err)
+        for summary in told:
+            if not _is_race(summary):
+                raise _refused(url, done.err, summary)
+
+    def has_branches(self, url: str, timeout: float = TIMEOUT_SECONDS) -> bool:
+        done = self._run([*_QUIET_CONFIG, "ls-remote", "--quiet", "--heads", "--", url], url, timeout)
+        if done.code != 0:
+            raise _offline(url, done.err)
+        return bool(done.out.strip())
+
+    def _push(self, leases: Sequence[str], refspecs: Sequence[str], url: str, timeout: float) -> run.Result:
+        args = [
+            *(*_QUIET_CONFIG, "push", "--porcelain", "--no-verify", "--no-follow-tags"),
+            *("--no-recurse-submodules", "--no-signed", *leases, "--", url, *refspecs),
+        ]
+        return self._run(args, url, timeout)
+
+    def _run(self, args: Sequence[str], url: str, timeout: float, input: bytes = b"") -> run.Result:
+        if time.monotonic() - self._ssh_asked >= SSH_KEPT_SECONDS:
+            self._ssh, self._ssh_asked = _ssh_without_prompts(self.common), time.monotonic()
+        extra = {"GCM_INTERACTIVE": "never", **self._ssh}
+        try:
+            return run.run(
+                self.common, args, input=input, env_extra=extra, timeout=timeout, check=False, online=True
+            )
+        except run.GitTimeoutError:
+            raise _offline(url, f"no answer within {timeout:g} seconds") from None
+
+
+def _reported(done: run.Result) -> list[tuple[str, str, str]]:
+    """What a push did to each ref: git's flag for it, the remote's ref, and a summary."""
+    rows = []
+    for line in done.out.decode("utf-8", "replace").splitlines():
+        flag, _, rest = line.partition("\t")
+        refs, tab, summary = rest.partition("\t")
+        if tab:
+            rows.append((flag, refs.rpartition(":")[2], summary))
+    return rows
+
+
+def _is_race(summary: str) -> bool:
+    if "does not support deleting" in summary:
+        return False
+    return summary.startswith("[rejected]") or _any_in((*_RACED, *_RACED_ALSO), summary)
+
+
+def _failed(url: str, err: str) -> RemoteError:
+    return _refused(url, err, "") if _any_in(_DENIED, err) else _offline(url, err)
+
+
+def _ssh_without_prompts(common: str) -> dict[str, str]:
+    """BatchMode for the plain `ssh`; what the user has set up otherwise is theirs."""
+    if run.variable("GIT_SSH_COMMAND") or run.variable("GIT_SSH") or run.variable("GIT_SSH_VARIANT"):
+        return {}
+    if queries.read_config(common, "^(core\\.sshcommand|ssh\\.variant)$"):
+        return {}
+    return {"GIT_SSH_COMMAND": "ssh -oBatchMode=yes"}
+
+
+def _any_in(words: Sequence[str], text: str) -> bool:
+    lowered = text.lower()
+    return any(word in lowered for word in words)
+
+
+def _offline(url: str, err: str) -> RemoteError:
+    clean = without_credentials(url)
+    said = [line for line in err.splitlines() if line.strip() and not line.strip().startswith(_EMPTY_WORDS)]
+    words = run.last_words("\n".join(said) or err).replace(url, clean).rstrip(".") or "git gave no reason"
+    return RemoteError(
+        f"The remote {clean} could not be reached: {words}; what is recorded here stays recorded.",
+        hint="Check the network and your credentials (`git fetch` must work without a prompt), then sync again.",
+        code="offline",
+        next=["gitmem sync"],
+    )
+
+
+def _refused(url: str, err: str, summary: str) -> RemoteError:
+    clean = without_credentials(url)
+    remote = [line for line in err.splitlines() if line.startswith("remote:") and line[7:].strip()]
+    said = [line for line in remote if "hook declined" not in line]
+    words = run.last_words("\n".join(part for part in [*said[-1:], summary] if part) or err)
+    if said and summary:
+        words = f"{run.last_words(summary)} ({run.last_words(said[-1])})"
+    return RemoteError(
+        f"The remote {clean} refused the push: {words.replace(url, clean)}; "
+        "what is recorded here stays recorded.",
+        hint="Ask whoever runs the remote to allow this ref, or publish elsewhere.",
+        code="refused",
+        next=["gitmem doctor"],
+    )

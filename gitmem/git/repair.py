@@ -1,0 +1,120 @@
+"""What mending needs beyond the port: a ref's reflog, files that are damaged or in the way, and their removal."""
+
+from __future__ import annotations
+
+import os
+
+from . import held, queries, run
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_HEX = frozenset("0123456789abcdef")
+
+
+class Move:
+    """A line of a reflog: from `old` (None: the ref was made) to `new`, and `why`."""
+
+    __slots__ = ("new", "old", "why")
+
+    def __init__(self, old: str | None, new: str, why: str) -> None:
+        self.old = old
+        self.new = new
+        self.why = why
+
+
+def reflog(common: str, ref: str) -> list[Move]:
+    """Where a ref has been, oldest first; what is torn is left out. A ref that was deleted has no reflog."""
+    if os.path.isdir(os.path.join(common, "reftable")):
+        return _asked(common, ref)
+    try:
+        with open(os.path.join(common, "logs", ref), "rb") as file:
+            rows = file.read().decode("utf-8", "replace").split("\n")
+    except OSError:
+        return []
+    found = []
+    for row in rows:
+        head, _, why = row.partition("\t")
+        old, new = [*head.split(" ")[:2], "", ""][:2]
+        if _is_oid(old) and _is_oid(new) and new.strip("0"):
+            found.append(Move(old if old.strip("0") else None, new, why))
+    return found
+
+
+def _asked(common: str, ref: str) -> list[Move]:
+    args = ["log", "--walk-reflogs", "--format=%H%x09%gs", "--end-of-options", ref, "--"]
+    done = run.run(common, args, check=False)
+    found: list[Move] = []
+    for row in reversed(done.out.decode("utf-8", "replace").splitlines() if done.code == 0 else []):
+        new, _, why = row.partition("\t")
+        found.append(Move(found[-1].new if found else None, new, why))
+    return found
+
+
+def _is_oid(text: str) -> bool:
+    return len(text) in (40, 64) and _HEX.issuperset(text)
+
+
+def forget_broken(common: str, ref: str) -> bool:
+    """Drop the reflog's entries whose objects are not whole: git's gc stops at them."""
+    args = ["reflog", "expire", "--stale-fix", "--expire=never", "--expire-unreachable=never", ref]
+    return run.run(common, args, check=False).code == 0
+
+
+def damaged(common: str, prefix: str) -> Iterator[str]:
+    """The names of refs below `prefix` (without a slash at its end) whose loose files are no refs."""
+    for path in _files(os.path.join(common, prefix)):
+        if path.endswith(".lock"):
+            continue
+        try:
+            with open(path, "rb") as file:
+                text = file.read(1000).decode("ascii", "replace")
+        except OSError:
+            continue
+        if not _is_oid(text.rstrip("\r\n")) and not text.startswith("ref: "):
+            yield os.path.relpath(path, common).replace(os.sep, "/")
+
+
+def _files(path: str) -> Iterator[str]:
+    if os.path.isfile(path):
+        yield path
+    for folder, _, names in os.walk(path):
+        for name in sorted(names):
+            yield os.path.join(folder, name)
+
+
+def delete(common: str, ref: str, oid: str) -> bool:
+    """Delete a ref that is still there. False where it is elsewhere by now, or locked."""
+    done = run.run(common, [*queries.DURABLE, "update-ref", "--no-deref", "-d", ref, oid], check=False)
+    return done.code == 0
+
+
+def rename(common: str, ref: str, oid: str, to: str) -> bool:
+    """Give a ref that stands in the way another name. False where that could not be done; it has one of them then."""
+    made = queries.update_ref(common, to, None, oid, "out of the way") or queries.tip_of(common, to) == oid
+    return made and delete(common, ref, oid)
+
+
+def written(common: str) -> list[str]:
+    """The objects that were written here lately, whether anything leads to them or not."""
+    return [name for name in held.names(os.path.join(common, "objects")) if _is_oid(name)]
+
+
+def put_away(common: str, oid: str, folder: str) -> str | None:
+    """Move the file of a damaged loose object to a folder; where it is then, or None where there is none.
+
+    Git takes a file of that name for the object: it would not write what a fetch brings, and read no pack.
+
+    Raises: OSError.
+    """
+    objects = os.path.join(common, "objects")
+    path, to = os.path.join(objects, oid[:2], oid[2:]), os.path.join(folder, oid)
+    second = os.path.join(held.folder(objects), oid)
+    if not os.path.exists(path):
+        return None
+    if os.path.exists(second) and os.path.samefile(path, second):
+        held.let_go(objects, [oid])  # another file may be whole: the next look at the object takes it up
+    os.makedirs(folder, exist_ok=True)
+    os.replace(path, to)
+    return to

@@ -1,0 +1,67 @@
+"""Asking a repository on this machine for its refs, without a fetch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gitmem.git import asking
+
+from ..clones import git
+
+PREFIXES = ("refs/heads/gitmem", "refs/gitmem/")
+
+
+def refs_at(common: str, path: Path | str) -> dict[str, str] | None:
+    asked = asking.ask(common, str(path), PREFIXES)
+    return asked.refs(30) if asked is not None else None
+
+
+def test_it_says_what_a_fetch_would_bring(repo: Path, tmp_path: Path) -> None:
+    """Also of packed refs, of a work tree's repository, and of no such ref at all."""
+    hub = tmp_path / "a hub"
+    git("clone", "--quiet", "--bare", str(repo), str(hub), cwd=tmp_path)
+    common = str(repo / ".git")
+    assert refs_at(common, hub) == {}
+
+    oid = git("rev-parse", "HEAD", cwd=repo).strip()
+    for name in ("refs/heads/gitmem", "refs/heads/gitmem-outbox-1", "refs/gitmem/outbox/1", "refs/heads/git"):
+        git("update-ref", name, oid, cwd=hub)
+    expected = dict.fromkeys(("refs/heads/gitmem", "refs/heads/gitmem-outbox-1", "refs/gitmem/outbox/1"), oid)
+    assert refs_at(common, hub) == expected
+    git("pack-refs", "--all", cwd=hub)
+    assert refs_at(common, hub) == expected
+    git("update-ref", "refs/heads/gitmem", oid, cwd=repo)
+    assert refs_at(common, repo) == {"refs/heads/gitmem": oid}
+
+
+@pytest.mark.parametrize("path", ["nowhere", "/nowhere", ".", "https://example.org/x.git"])
+def test_what_is_no_repository_here_is_left_to_a_fetch(repo: Path, tmp_path: Path, path: str) -> None:
+    where = str(tmp_path) if path == "." else path
+
+    assert refs_at(str(repo / ".git"), where) is None
+
+
+@pytest.mark.parametrize(
+    "out",
+    [
+        b"",
+        b"003f" + b"1" * 40 + b" refs/heads/gitmem\n0000",  # an old server's first answer
+        b"000eversion 2\n0000",
+        b"000eversion 2\n00000009nop\n0000",
+        b"000eversion 2\n0000003f" + b"1" * 40 + b" refs/heads/gitmem\n",
+        b"nonsense",
+    ],
+)
+def test_an_answer_of_another_form_is_none(out: bytes) -> None:
+    assert asking._parse(out) is None
+
+
+def test_what_is_dropped_or_does_not_answer_in_time_is_ended(repo: Path) -> None:
+    for end in (lambda asked: asked.drop(), lambda asked: asked.refs(-1)):
+        asked = asking.ask(str(repo / ".git"), str(repo), PREFIXES)
+        assert asked is not None
+
+        assert end(asked) is None
+        assert asked._child.poll() is not None

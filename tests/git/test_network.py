@@ -1,0 +1,323 @@
+"""The network: what is fetched, pushed and deleted, and what every kind of refusal is called."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from gitmem.errors import RemoteError, StoreError
+from gitmem.git import queries, remotes, run
+from gitmem.git.network import GitNetwork
+from gitmem.git.plumbing import PlumbingGit
+from gitmem.git.port import Draft, Signature
+
+Run = Callable[..., str]
+REF = "refs/gitmem/log"
+BRANCH = "refs/heads/gitmem"
+INTO = "refs/gitmem/remotes/origin/"
+AGENT = Signature("Planck", "planck@gitmem", 1_795_000_000)
+
+
+@pytest.fixture
+def hub(tmp_path: Path, repo: Path, git: Run) -> Path:
+    """A bare remote of `repo`, with its branch `main`."""
+    path = tmp_path / "hub.git"
+    git("clone", "--quiet", "--bare", str(repo), str(path))
+    git("remote", "add", "origin", str(path), cwd=repo)
+    return path
+
+
+@pytest.fixture
+def common(repo: Path) -> str:
+    return str(repo / ".git")
+
+
+def chain(common: str, count: int, name: str = "a", onto: str | None = None) -> list[str]:
+    """A few commits in a repository, without a ref."""
+    port = PlumbingGit(common)
+    return port.write([Draft({f"{name}{n}": b"x"}, AGENT, AGENT, f"{name}{n}\n") for n in range(count)], onto)
+
+
+def fetched(common: str, url: str | Path) -> dict[str, str]:
+    """What a fetch brings, by the names that it has on the remote."""
+    GitNetwork(common).fetch(str(url), INTO)
+    return {"refs/" + ref.removeprefix(INTO): oid for ref, oid in queries.refs_below(common, INTO).items()}
+
+
+def test_push_and_fetch(common: str, hub: Path, repo: Path, tmp_path: Path, git: Run) -> None:
+    """What one clone pushes another finds, under the names that it has on the remote."""
+    first, second = chain(common, 2)
+    assert GitNetwork(common).push(str(hub), first, BRANCH, None) == "pushed"
+    assert GitNetwork(common).push(str(hub), second, BRANCH, first) == "pushed"
+    assert GitNetwork(common).push(str(hub), second, BRANCH, second) == "pushed"
+    assert GitNetwork(common).push(str(hub), first, REF, None) == "pushed"
+
+    git("clone", "--quiet", str(hub), "other")
+    other = str(tmp_path / "other" / ".git")
+    GitNetwork(other).fetch(str(hub), INTO)
+    assert queries.refs_below(other, "refs/gitmem/") == {
+        INTO + "heads/gitmem": second,
+        INTO + "gitmem/log": first,
+    }
+    assert not (tmp_path / "other/.git/FETCH_HEAD").exists()
+    assert git("status", "--porcelain", cwd=tmp_path / "other") == ""
+
+
+def test_a_fetch_follows_rewinds_and_deletions_and_takes_nothing_else(
+    common: str, hub: Path, git: Run, repo: Path
+) -> None:
+    """Remote tips are a picture of the remote, without tags, other branches or its own pictures of others."""
+    first, second = chain(common, 2)
+    for ref in (BRANCH, "refs/heads/gitmem-x", "refs/gitmem/remotes/b/heads/gitmem", "refs/gitmem/outbox/1"):
+        git("push", "--quiet", str(hub), f"{second}:{ref}", cwd=repo)
+    git("tag", "v1", second, cwd=hub)
+    git("update-ref", "refs/gitmem/remotes/upstream/heads/gitmem", first, cwd=repo)
+    assert set(fetched(common, hub)) == {
+        BRANCH,
+        "refs/heads/gitmem-x",
+        "refs/gitmem/outbox/1",
+    }
+    assert git("tag", cwd=repo) == ""
+
+    git("update-ref", BRANCH, first, cwd=hub)
+    git("update-ref", "-d", "refs/heads/gitmem-x", cwd=hub)
+    git("update-ref", "-d", "refs/gitmem/outbox/1", cwd=hub)
+    assert fetched(common, hub) == {BRANCH: first}
+    assert queries.tip_of(common, "refs/gitmem/remotes/upstream/heads/gitmem") == first
+
+
+def test_a_remote_that_moved_on_is_rejected(common: str, hub: Path, git: Run, repo: Path) -> None:
+    """Moved, made, rewound or deleted in between: nothing is overwritten, and the caller looks again."""
+    base, ours = chain(common, 2)
+    (theirs,) = chain(common, 1, "b", base)
+    git("push", "--quiet", str(hub), f"{theirs}:{BRANCH}", cwd=repo)
+
+    assert GitNetwork(common).push(str(hub), ours, BRANCH, base) == "rejected"
+    assert GitNetwork(common).push(str(hub), ours, BRANCH, None) == "rejected"
+    assert git("rev-parse", BRANCH, cwd=hub).strip() == theirs
+    git("update-ref", "-d", BRANCH, cwd=hub)
+    assert GitNetwork(common).push(str(hub), ours, BRANCH, base) == "rejected"
+    with pytest.raises(StoreError, match="does not contain"):
+        GitNetwork(common).push(str(hub), ours, BRANCH, theirs)
+    assert git("for-each-ref", "refs/heads/gitmem", cwd=hub) == ""
+
+
+def test_deleting_takes_what_is_still_where_it_was(common: str, hub: Path, git: Run, repo: Path) -> None:
+    """What moved stays, what is gone is gone, and neither is an error."""
+    first, second = chain(common, 2)
+    names = {f"refs/gitmem/outbox/{name}": first for name in ("kept", "moved", "gone", "branch")}
+    names["refs/heads/gitmem-outbox-branch"] = names.pop("refs/gitmem/outbox/branch")
+    for name, oid in names.items():
+        git("push", "--quiet", str(hub), f"{oid}:{name}", cwd=repo)
+    git("push", "--quiet", str(hub), f"{second}:refs/gitmem/outbox/moved", cwd=repo)
+    git("update-ref", "-d", "refs/gitmem/outbox/gone", cwd=hub)
+
+    GitNetwork(common).delete(str(hub), names)
+    left = git("for-each-ref", "--format=%(refname)", "refs/gitmem", "refs/heads/gitmem*", cwd=hub)
+    assert left.split() == ["refs/gitmem/outbox/moved"]
+    GitNetwork(common).delete(str(hub), names)
+
+
+def test_a_remote_that_lets_nothing_be_deleted_refuses(common: str, hub: Path, git: Run, repo: Path) -> None:
+    """By a setting, or as a whole; a lock that somebody holds is no refusal."""
+    (oid,) = chain(common, 1)
+    name = "refs/heads/gitmem-outbox-1"
+    git("push", "--quiet", str(hub), f"{oid}:{name}", cwd=repo)
+    (hub / (name + ".lock")).touch()
+    GitNetwork(common).delete(str(hub), {name: oid})
+    (hub / (name + ".lock")).unlink()
+
+    git("config", "receive.denyDeletes", "true", cwd=hub)
+    with pytest.raises(RemoteError, match="deletion prohibited") as caught:
+        GitNetwork(common).delete(str(hub), {name: oid})
+    assert caught.value.code == "refused"
+    with pytest.raises(RemoteError) as caught:
+        GitNetwork(common).delete("/nowhere/hub.git", {name: oid})
+    assert caught.value.code == "offline"
+    assert git("rev-parse", name, cwd=hub).strip() == oid
+
+
+def test_what_is_there_already_is_pushed(common: str, hub: Path) -> None:
+    """A copied clone, or a reply that was lost: of one name there is one content."""
+    (oid,) = chain(common, 1)
+    for _ in range(2):
+        assert GitNetwork(common).push(str(hub), oid, f"refs/gitmem/outbox/{oid}", None) == "pushed"
+
+
+def test_a_lock_on_the_remote_s_ref_is_rejected(common: str, hub: Path) -> None:
+    """Two clones that push at the same moment: the second tries again."""
+    first, second = chain(common, 2)
+    assert GitNetwork(common).push(str(hub), first, BRANCH, None) == "pushed"
+    (hub / (BRANCH + ".lock")).touch()
+
+    assert GitNetwork(common).push(str(hub), second, BRANCH, first) == "rejected"
+
+
+@pytest.mark.parametrize("hook", ["pre-receive", "update"])
+def test_a_hook_on_the_remote_refuses(common: str, hub: Path, hook: str) -> None:
+    """That is no race: the remote's words are passed on, made harmless."""
+    path = hub / "hooks" / hook
+    path.write_text("#!/bin/sh\nprintf 'GH006: \\033[31mProtected branch\\n' >&2\nexit 1\n")
+    path.chmod(0o755)
+    (oid,) = chain(common, 1)
+
+    with pytest.raises(RemoteError, match=r"hook declined.*GH006: .*Protected branch") as caught:
+        GitNetwork(common).push(str(hub), oid, BRANCH, None)
+    assert (caught.value.code, caught.value.status) == ("refused", 5)
+    assert "\x1b" not in caught.value.message
+
+
+def test_a_hidden_ref_refuses(common: str, hub: Path, git: Run) -> None:
+    """A forge that keeps a namespace for itself."""
+    git("config", "receive.hideRefs", "refs/gitmem", cwd=hub)
+    (oid,) = chain(common, 1)
+
+    with pytest.raises(RemoteError, match="hidden ref") as caught:
+        GitNetwork(common).push(str(hub), oid, REF, None)
+    assert caught.value.code == "refused"
+
+
+@pytest.mark.parametrize(
+    "url", ["/nowhere/hub.git", "file:///nowhere", "http://127.0.0.1:9/x", "ssh://127.0.0.1:9/x"]
+)
+def test_a_remote_that_is_not_there_is_offline(common: str, url: str, hub: Path) -> None:
+    """Every way to ask says so with git's reason, and the refs are as they were."""
+    (oid,) = chain(common, 1)
+    GitNetwork(common).push(str(hub), oid, BRANCH, None)
+    GitNetwork(common).fetch(str(hub), INTO)
+    asks: list[Callable[[], object]] = [
+        lambda: GitNetwork(common).fetch(url, INTO),
+        lambda: GitNetwork(common).push(url, oid, BRANCH, None),
+        lambda: GitNetwork(common).has_branches(url),
+    ]
+    for ask in asks:
+        with pytest.raises(RemoteError, match=r"could not be reached: .*stays recorded") as caught:
+            ask()
+        assert (caught.value.code, caught.value.status) == ("offline", 5)
+        assert ".;" not in caught.value.message
+        assert "Could not read from remote repository" not in caught.value.message
+    assert queries.tip_of(common, INTO + "heads/gitmem") == oid
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("fatal: '/x' does not appear to be a git repository\nfatal: Could not read from remote repository.\n\n"
+         "Please make sure you have the correct access rights\nand the repository exists.\n",
+         "fatal: '/x' does not appear to be a git repository"),
+        ("git@hub: Permission denied (publickey).\nfatal: Could not read from remote repository.\n",
+         "git@hub: Permission denied (publickey)"),
+        ("fatal: Could not read from remote repository.\n", "fatal: Could not read from remote repository"),
+    ],
+)  # fmt: skip
+def test_what_git_says_first_is_told(
+    common: str, monkeypatch: pytest.MonkeyPatch, said: str, told: str
+) -> None:
+    """The reason, not the advice below it; and one sentence sign at its end."""
+    monkeypatch.setattr(GitNetwork, "_run", lambda *args: run.Result(128, b"", said))
+    with pytest.raises(RemoteError) as caught:
+        GitNetwork(common).fetch("/x", INTO)
+    assert caught.value.message == (
+        f"The remote /x could not be reached: {told}; what is recorded here stays recorded."
+    )
+
+
+def test_a_remote_that_hangs_is_offline_in_time(common: str, tmp_path: Path, git: Run, repo: Path) -> None:
+    """The limit holds for the whole group of processes."""
+    script = tmp_path / "ssh"
+    script.write_text("#!/bin/sh\nsleep 30\n")
+    script.chmod(0o755)
+    git("config", "core.sshCommand", str(script), cwd=repo)
+    begun = time.monotonic()
+
+    with pytest.raises(RemoteError, match=r"no answer within 0\.4 seconds") as caught:
+        GitNetwork(common).fetch("ssh://host/x", INTO, timeout=0.4)
+    assert caught.value.code == "offline"
+    assert time.monotonic() - begun < 5
+
+
+def test_the_user_s_settings_and_hooks_do_not_disturb(common: str, hub: Path, repo: Path, git: Run) -> None:
+    """Only the one ref moves, whatever push and fetch do by default here."""
+    (repo / ".git/hooks").mkdir(exist_ok=True)
+    for hook in ("pre-push", "reference-transaction"):
+        path = repo / ".git/hooks" / hook
+        path.write_text("#!/bin/sh\ntouch fired\nexit 1\n")
+        path.chmod(0o755)
+    (oid,) = chain(common, 1)
+    git("-c", "core.hooksPath=/dev/null", "tag", "-a", "-m", "x", "v1", oid, cwd=repo)
+    for key, value in {
+        "push.default": "matching",
+        "push.followTags": "true",
+        "push.gpgSign": "true",
+        "push.pushOption": "ci.skip",
+        "push.recurseSubmodules": "on-demand",
+        "push.useForceIfIncludes": "true",
+        "fetch.prune": "true",
+        "fetch.recurseSubmodules": "true",
+        "remote.origin.tagOpt": "--tags",
+        "remote.origin.push": "refs/heads/*:refs/heads/x-*",
+        "gc.auto": "1",
+        "color.ui": "always",
+        "core.askPass": "/bin/false",
+    }.items():
+        git("config", key, value, cwd=repo)
+
+    assert GitNetwork(common).push(str(hub), oid, BRANCH, None) == "pushed"
+    assert fetched(common, hub) == {BRANCH: oid}
+    assert git("for-each-ref", "--format=%(refname)", cwd=hub).split() == [BRANCH, "refs/heads/main"]
+    assert not list(repo.rglob("fired"))
+    assert not list((repo / ".git/objects/pack").glob("*.pack"))
+
+
+def test_instead_of_applies(common: str, hub: Path, repo: Path, git: Run) -> None:
+    """Short forms and rewritten hosts work, once."""
+    git("config", f"url.{hub.parent}/.insteadOf", "work:", cwd=repo)
+    git("config", "remote.origin.url", "work:hub.git", cwd=repo)
+    (oid,) = chain(common, 1)
+
+    url = remotes.push_url(common, "origin")
+    assert GitNetwork(common).push(url, oid, BRANCH, None) == "pushed"
+    assert fetched(common, url) == {BRANCH: oid}
+
+
+def test_an_empty_remote_has_no_branches(common: str, hub: Path, git: Run, tmp_path: Path) -> None:
+    """Its first branch would become the default one."""
+    git("init", "--quiet", "--bare", "empty.git")
+
+    assert GitNetwork(common).has_branches(str(hub))
+    assert not GitNetwork(common).has_branches(str(tmp_path / "empty.git"))
+    assert fetched(common, tmp_path / "empty.git") == {}
+
+
+def test_secrets_in_urls_are_not_repeated(common: str) -> None:
+    """Errors are pasted into reports."""
+    with pytest.raises(RemoteError) as caught:
+        GitNetwork(common).has_branches("http://me:s3cret@127.0.0.1:9/x")
+    assert "s3cret" not in caught.value.message
+    assert "http://127.0.0.1:9/x" in caught.value.message
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a shell script stands for ssh")
+@pytest.mark.parametrize("own", [False, True])
+def test_ssh_never_prompts(common: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own: bool) -> None:
+    """BatchMode for the plain ssh; a command of the user's own stays as it is."""
+    script = tmp_path / "bin" / "ssh"
+    script.parent.mkdir()
+    script.write_text(
+        f'#!/bin/sh\necho "$@" > {tmp_path}/args\necho "$GIT_TERMINAL_PROMPT" >> {tmp_path}/args\nexit 1\n'
+    )
+    script.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{script.parent}{os.pathsep}{os.environ['PATH']}")
+    if own:
+        monkeypatch.setenv("GIT_SSH_COMMAND", "ssh -v")
+
+    with pytest.raises(RemoteError):
+        GitNetwork(common).has_branches("ssh://git@host/x")
+    args, prompt = (tmp_path / "args").read_text().splitlines()
+    assert ("BatchMode=yes" in args) is not own
+    assert args.startswith("-v") is own
+    assert prompt == "0"
