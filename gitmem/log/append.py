@@ -16,7 +16,7 @@ import os
 import time
 
 from ..errors import StoreError
-from . import ref
+from . import ledger, ref
 from .union import union
 
 TYPE_CHECKING = False
@@ -59,9 +59,11 @@ def append(log: Log, entry: Entry, *, wait_seconds: float = WAIT_SECONDS) -> App
     entry.token = entry.token or log.token()
     if not writable:
         spool, _ = _spool(log, entry, log.elsewhere)
+        ledger.note(log, [entry])
         return Appended(None, spool.folder)
     if entry.rides:
         _spool(log, entry, [log.spool])
+        ledger.note(log, [entry])
         return Appended(None)
     lock = log.lock()
     if lock.take():  # 1
@@ -81,12 +83,16 @@ def append(log: Log, entry: Entry, *, wait_seconds: float = WAIT_SECONDS) -> App
         lock = log.lock()
         if _taken(lock):
             with lock:
-                _drain_or_withdraw(log, name)
-            return Appended(log.spool.take_done(name))
+                _drain_or_withdraw(log, entry, name)
+            commit = log.spool.take_done(name)
+            break
         if time.monotonic() >= deadline:
-            return Appended(None)  # 3
+            break
         time.sleep(pause * (0.5 + log.random(1)[0] / 256))
         pause = min(pause * 1.5, 0.02)
+    if commit is None:  # 3
+        ledger.note(log, [entry])
+    return Appended(commit)
 
 
 def _taken(lock: Lock) -> bool:
@@ -97,16 +103,27 @@ def _taken(lock: Lock) -> bool:
         return False
 
 
-def _drain_or_withdraw(log: Log, name: str) -> None:
+def _drain_or_withdraw(log: Log, entry: Entry, name: str) -> None:
     """Lead. What fails is reported as failed, so our own entry must not come back later."""
     try:
         drain_locked(log)
     except StoreError:
+        if _is_committed(log, entry):
+            return  # by a leader who was killed, or had no room, before it could tell us
         try:
             os.unlink(os.path.join(log.spool.folder, name))
         except FileNotFoundError:
             return  # it went into a commit before the failure
         raise
+
+
+def _is_committed(log: Log, entry: Entry) -> bool:
+    """Whether the log has every line of an entry, as far as it can be read."""
+    try:
+        tip = log.git.tip(ref.LOG_REF)
+        return tip is not None and not _changes(log, tip, [entry])[0]
+    except (StoreError, KeyError, OSError):
+        return False
 
 
 def waits(log: Log) -> bool:
@@ -169,7 +186,7 @@ def _spool(log: Log, entry: Entry, spools: Sequence[Spool]) -> tuple[Spool, str]
     )
     for spool in spools:
         try:
-            name = spool.put(entry, log.now(), log.lock)
+            name = spool.put(entry, log.now(), log.lock, lambda: _is_committed(log, entry))
         except StoreError as error:
             failure = error
             continue
@@ -203,11 +220,13 @@ def commit_entries(log: Log, entries: Sequence[Entry], *, swaps: int | None = No
     try:
         for attempt in range(swaps or SWAPS_MAX):
             tip = git.tip(ref.LOG_REF) or start.start(log)
-            changes, full = _changes(log, tip, entries)
+            changes, full, epoch = _changes(log, tip, entries)
             if not changes:
+                ledger.note(log, entries, tip, epoch)
                 return tip
             commit = git.advance(ref.LOG_REF, tip, draft(log, entries, changes), _why(entries))
             if commit is not None:
+                ledger.note(log, entries, commit, epoch)
                 moved(log, full=full)
                 return commit
             git.break_stale_lock(ref.LOG_REF, ref.STALE_LOCK_SECONDS)
@@ -245,8 +264,8 @@ def moved(log: Log, *, full: bool = False) -> None:
 
 def _changes(
     log: Log, tip: str, entries: Sequence[Entry]
-) -> tuple[dict[str, bytes | TreeEntry | None], bool]:
-    """What the entries change in the tip's tree, and whether the open segment is full now."""
+) -> tuple[dict[str, bytes | TreeEntry | None], bool, int]:
+    """What the entries change in the tip's tree, whether the open segment is full now, and the log's epoch."""
     git = log.git
     tree = git.commit(tip).tree
     form = ref.read_format(git, git.tree(tree))
@@ -271,7 +290,7 @@ def _changes(
         if content != old:
             changes[path] = content
             full = full or len(content) >= ref.SEGMENT_MAX_BYTES
-    return changes, full
+    return changes, full, form.epoch
 
 
 def _why(entries: Sequence[Entry]) -> str:

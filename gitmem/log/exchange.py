@@ -5,9 +5,8 @@ from __future__ import annotations
 import time
 
 from ..errors import RemoteError, UsageError
-from ..git import remotes
 from ..git.port import Draft, Signature
-from . import places, ref, settle, trees
+from . import outbox, places, ref, sending, settle, trees
 from .remote import Remote, is_related, projects, trusted
 
 TYPE_CHECKING = False
@@ -30,6 +29,7 @@ def exchange(
     push: bool = True,
     leads: bool = True,
     allow_foreign: bool = False,
+    forgiving: bool = False,
     pause: Callable[[float], None] = time.sleep,
 ) -> list[Remote]:
     """Exchange lines with remotes, in this order; their troubles are in their states.
@@ -39,6 +39,8 @@ def exchange(
         push: Whether to send; else lines are only brought.
         leads: Whether history follows the first remote. The others get a commit of the union on their own tip.
         allow_foreign: Whether to unite with the log of another project. That can't be undone.
+        forgiving: Whether a remote that history does not follow may refuse what we send: it is only read then,
+            this time and the next times.
         pause: Waits so many seconds.
 
     Raises:
@@ -47,9 +49,12 @@ def exchange(
         StoreError: Our own log can't be read or moved; it is as it was.
     """
     found = [Remote(log, name) for name in names]
-    settle.drain(log)
+    drained = settle.drain(log)
     tip = log.git.tip(ref.LOG_REF)
-    before = [settle.own_tip(log, tip).tree] if tip is not None else []
+    before = settle.own_tip(log, tip).tree if tip is not None else None
+    first = found[0] if found and push and leads else None
+    if first is not None and tip is not None and first.host.crowd:
+        sending.send_early(log, first, tip, timeout, allow_foreign=allow_foreign)
     for remote in found:
         remote.read(timeout, allow_foreign=allow_foreign)
     if not push and len(found) == 1 and found[0].is_foreign:
@@ -61,88 +66,65 @@ def exchange(
     for remote in found:
         follow = leads and remote is found[0]
         began = time.monotonic()
-        while not _settle_and_push(log, remote, found, push=push, follow=follow, timeout=timeout):
+        remote.forgiven = forgiving and not follow
+        send = push and not (remote.forgiven and remote.host.read_only)
+        while not _attempt(log, remote, found, push=send, follow=follow, timeout=timeout):
             if remote.attempts >= ATTEMPTS_MAX or time.monotonic() - began > timeout:
-                # The seam for the outbox: here the lines would go to a ref that nobody else writes.
-                remote.end(
-                    "rejected", f"Others pushed first, {remote.attempts} times; nothing is lost, sync again."
-                )
                 break
             pause(PAUSE_SECONDS * 2 ** (remote.attempts - 1) * log.random(1)[0] / 255)
             remote.read(timeout, allow_foreign=allow_foreign)
-        remote.received = _received(log, remote, before)
-        if not remote.state:
-            remote.state = "synced" if remote.received or remote.sent else "up-to-date"
+        if push and not send and not remote.state:
+            remote.end("read-only")
+        _end(log, remote, before, push=send)
+        if not drained:
+            remote.safe = False
+            remote.say("Records that wait for a commit were not sent: another process holds the log's lock.")
     return found
 
 
-def _settle_and_push(
+def _attempt(
     log: Log, remote: Remote, found: Sequence[Remote], *, push: bool, follow: bool, timeout: float
 ) -> bool:
-    """One attempt. False where the remote has moved meanwhile."""
+    """One round on what the last fetch brought. False where another one may do better."""
+    tips = _known_tips(log, remote, found)
+    boxes = [box for other in found for box in other.waiting]
+    if push and follow:
+        return sending.attempt(log, remote, tips, boxes, timeout)
     shared = remote.shared()
-    tip = settle.settle(log, shared if follow else None, _known_tips(log, remote, found))
+    tip = settle.settle(log, shared if follow else None, tips, boxes, fold=False)
     publish = settle.own_tip(log, tip).format.publish
-    there = remote.tip = remote.at(publish)
+    remote.tip = remote.at(publish)
     if not push or remote.state:
         return True
-    new = tip if follow else _for_other(log, tip, shared)
-    if new == there:
-        return True
+    new = _for_other(log, tip, shared)
+    remote.safe = new == remote.tip
     try:
-        if not _may_push(log, remote, publish, shared, new, timeout):
-            return True
-        if remotes.push(log.place.common, remote.url, new, publish, there, timeout) != "pushed":
-            return False
+        done = remote.safe or sending.push_shared(log, remote, publish, shared, new, timeout)
     except RemoteError as error:
-        remote.fail(error)
+        if remote.forgiven and error.code == "refused":
+            remote.learn_read_only(error)
+        else:
+            remote.fail(error)
         return True
-    if there is None and not remote.tips:
-        _say_what_was_made(remote, publish)
-    _pushed(log, remote, publish, new, follow=follow)
-    return True
+    remote.host.read_only = remote.host.read_only and not remote.sent
+    return done or bool(remote.state)
 
 
-def _pushed(log: Log, remote: Remote, publish: str, new: str, *, follow: bool) -> None:
-    git = log.git
-    remote.sent = trees.new_lines(git, git.commit(new).tree, [tip.tree for tip in remote.tips])
-    remote.state = "synced"
-    git.swap(remote.copy_of(publish), remote.tip, new, "push")
-    remote.tip = new
-    if follow:
-        settle.publish(log, new, new)
-
-
-def _may_push(log: Log, remote: Remote, publish: str, shared: Tip | None, new: str, timeout: float) -> bool:
-    """Whether the place that we publish to may be moved; says why where it may not."""
-    there = remote.at(publish)
-    if there is None:
-        if remotes.has_branches(log.place.common, remote.url, timeout):
-            return True
+def _end(log: Log, remote: Remote, before: str | None, *, push: bool) -> None:
+    """What became of it all."""
+    remote.received = _received(log, remote, before)
+    if not remote.state and push and not remote.safe:
         remote.end(
-            "empty",
-            f"{remote.name} has no branch yet and would make the log its default branch, so nothing was sent. "
-            f"Push a branch of yours first: git push {remote.name} HEAD",
+            "rejected", f"Others pushed first, {remote.rejections} times; nothing is lost, sync again."
         )
-        return False
-    if there not in [tip.oid for tip in remote.tips] and not log.git.contains(new, there):
-        remote.end("refused", f"{publish} of {remote.name} is no gitmem log; nothing was sent.")
-        return False
-    if shared is not None and shared.format.epoch < settle.own_tip(log, new).format.epoch:
-        remote.end(
-            "refused",
-            f"{remote.name} has the log's epoch {shared.format.epoch}, which this clone has left; nothing was sent.",
+    elif not remote.state:
+        remote.state = "synced" if remote.received or remote.sent else "up-to-date"
+    if remote.outbox is not None and remote.waiting:
+        remote.say(
+            f"What was sent waits in an outbox on {remote.name}: every sync reads it, and one of the next folds it in."
         )
-        return False
-    return True
-
-
-def _say_what_was_made(remote: Remote, publish: str) -> None:
-    what = "the branch gitmem" if publish == ref.BRANCH else f"the ref {publish}"
-    remote.say(
-        f"Made {what} on {remote.name}: everybody who can read that repository can read the log, "
-        "now and what comes."
-    )
+    if remote.state in ("synced", "up-to-date", "rejected", "read-only"):
+        remote.host.save()
 
 
 def _for_other(log: Log, tip: str, shared: Tip | None) -> str:
@@ -157,24 +139,33 @@ def _for_other(log: Log, tip: str, shared: Tip | None) -> str:
     return git.write([Draft(changes, who, who, "Bring the log of another remote\n")], shared.oid)[0]
 
 
-def _received(log: Log, remote: Remote, before: Sequence[str]) -> int:
+def _received(log: Log, remote: Remote, before: str | None) -> int:
     """How many lines the remote had that were not here; of a log of an older epoch nothing is taken in."""
-    local = log.git.tip(ref.LOG_REF)
+    git = log.git
+    local = git.tip(ref.LOG_REF)
     epoch = settle.own_tip(log, local).format.epoch if local is not None else 0
     count = 0
-    seen = list(before)
+    seen = [before] if before is not None else []
     for tip in remote.tips:
         if tip.format.epoch < epoch:
             continue
-        count += trees.new_lines(log.git, tip.tree, seen)
+        count += trees.new_lines(git, tip.tree, seen)
         seen.append(tip.tree)
+    for path, lines in outbox.united(remote.boxes).items():
+        count += len(lines.difference(*(outbox.lines_at(git, tree, path) for tree in seen)))
     return count
 
 
 def _known_tips(log: Log, remote: Remote, found: Sequence[Remote]) -> list[Tip]:
     """Every log that may be united: of these remotes, and under the other names that this clone has."""
     tips = {tip.oid: tip for other in found for tip in other.tips}
-    rest = {name: oid for name, oid in places.known(log).items() if oid not in tips}
+    # Outboxes of other remotes were taken in when they were fetched.
+    looked = {name for other in found for name in other.refs}
+    rest = {
+        name: oid
+        for name, oid in places.known(log).items()
+        if oid not in tips and name not in looked and not places.is_outbox(name)
+    }
     others, _ = places.logs(log, rest, [*tips, *trusted(log)])
     ours = projects(log).union(*(tip.projects for tip in tips.values()))
     for tip in others:

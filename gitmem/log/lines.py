@@ -65,7 +65,7 @@ def problem(line: bytes) -> str | None:
         if b"\\" in line and b"\\u" in line:
             import json
 
-            json.dumps(record, ensure_ascii=False, allow_nan=False).encode()
+            json.dumps(record, ensure_ascii=False).encode()
     except (ValueError, RecursionError):
         return "is not JSON"
     if record["at"] != text[7:34]:

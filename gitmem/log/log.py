@@ -14,8 +14,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from ..git.network import Network
     from ..git.port import Git
     from ..place import Place
+    from .outbox import Outbox
     from .spool import Entry
 
 CROCKFORD = "0123456789abcdefghjkmnpqrstvwxyz"
@@ -24,6 +26,8 @@ STATE_README = """This folder belongs to gitmem and is local to this clone. Noth
 index-*.sqlite3  derived from refs/gitmem/log; delete it at any time
 queue/, flags/   derived from it too: what waits for which session
 spool/           accepted lines that wait for a commit; do not delete
+ledger           digests of what was accepted here, so that `gitmem doctor` can tell when it is gone
+aside/           what `gitmem doctor --fix` has moved out of the way; look at it, then delete it
 the rest         small state: the lock, the clock, the open segment, this clone's id and its sessions
 """
 
@@ -40,6 +44,7 @@ class Log:
         spool_elsewhere: Spool folders for when the git folder cannot be written; the first that takes an
             entry has it, all are read.
         spools_read: Spool folders that are only read: other processes may write to them.
+        network: How remotes are reached; None for the git program.
     """
 
     def __init__(
@@ -52,6 +57,7 @@ class Log:
         committer: tuple[str, str] | None = None,
         spool_elsewhere: Sequence[str] = (),
         spools_read: Sequence[str] = (),
+        network: Network | None = None,
     ) -> None:
         self.place = place
         self.git = git
@@ -62,11 +68,25 @@ class Log:
         self.spool = Spool(os.path.join(place.state, "spool"), random)
         self.elsewhere = [Spool(folder, random, check_owner=True) for folder in spool_elsewhere]
         self.others = [Spool(folder, random, check_owner=True) for folder in spools_read]
+        self._network = network
+        self.boxes: dict[str, Outbox] = {}  # what was read of them lasts longer than an exchange
         # Called under the lock after the ref has moved and before spool files go: the index catches up here,
         # so that a writer that finds its file gone finds its line.
         self.committed: Callable[[], None] = lambda: None
         # Called with the entries that were just spooled.
         self.spooled: Callable[[Sequence[Entry]], None] = lambda entries: None
+
+    @property
+    def network(self) -> Network:
+        if self._network is None:
+            from ..git.network import GitNetwork
+
+            self._network = GitNetwork(self.place.common)
+        return self._network
+
+    @network.setter
+    def network(self, network: Network) -> None:
+        self._network = network
 
     @property
     def spools(self) -> list[Spool]:
@@ -83,10 +103,11 @@ class Log:
     def make_state(self) -> bool:
         """Make the state folder where it is missing. False where this process may not write it."""
         state = self.place.state
-        if not os.path.isdir(state):
+        readme = os.path.join(state, "README")
+        if not os.path.exists(readme):
             try:
                 os.makedirs(state, exist_ok=True)
-                with open(os.path.join(state, "README"), "w") as file:
+                with open(readme, "w") as file:
                     file.write(STATE_README)
             except PermissionError:
                 return False

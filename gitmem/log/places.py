@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from ..errors import StoreError
+from ..git import partial
+from ..git.formats import cut_commits
 from . import ref
+from .trunk import Trunk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from ..git.port import Git
     from .log import Log
 
 
@@ -58,9 +62,23 @@ def _is_ours(log: Log, oid: str, known: Iterable[str]) -> bool:
     """Whether a history starts with the first commit; near a known log only what lies between is walked."""
     git = log.git
     starts = [start for start in known if git.has(start)]
-    if oid in starts or any(git.contains(oid, start) or git.contains(start, oid) for start in starts):
+    if oid in starts or any(_meet(git, start, oid) for start in starts):
         return True
-    return git.has(ref.GENESIS) and git.contains(oid, ref.GENESIS)
+    if any(git.contains(oid, start) or git.contains(start, oid) for start in starts):
+        return True
+    genesis = ref.genesis(oid)
+    if git.has(genesis) and git.contains(oid, genesis):
+        return True
+    # A shallow clone does not have the first commits of a branch that it was made with: its tree must do.
+    return any(git.contains(oid, cut) for cut in cut_commits(log.place.common) if git.has(cut))
+
+
+def _meet(git: Git, start: str, oid: str) -> bool:
+    """Whether two histories plainly meet near their ends: then they have their first commit in common."""
+    try:
+        return Trunk(git, start).above(oid) is not None
+    except KeyError:
+        return False
 
 
 def known(log: Log) -> dict[str, str]:
@@ -78,7 +96,12 @@ def known(log: Log) -> dict[str, str]:
 
 def is_place(name: str) -> bool:
     """Whether a ref of a remote, or our copy of one, is read by sync."""
-    return name.endswith(("/heads/gitmem", "/gitmem/log")) or "/gitmem/outbox/" in name
+    return name.endswith(("/heads/gitmem", "/gitmem/log")) or is_outbox(name)
+
+
+def is_outbox(name: str) -> bool:
+    """Whether it is one of the refs that hold what waits for the shared one."""
+    return "/gitmem/outbox/" in name or "/heads/gitmem-outbox-" in name
 
 
 def logs(log: Log, refs: Mapping[str, str], trusted: Iterable[str] = ()) -> tuple[list[Tip], dict[str, str]]:
@@ -89,11 +112,19 @@ def logs(log: Log, refs: Mapping[str, str], trusted: Iterable[str] = ()) -> tupl
     for name, oid in refs.items():
         if oid in tips:
             continue
+        if partial.lacks(log.place.common, oid):
+            others[name] = "this partial clone does not have its files; `gitmem sync` brings them"
+            continue
         try:
             tips[oid] = read(log, name, oid, starts)
         except NotALog as why:
             others[name] = str(why)
     return list(tips.values()), others
+
+
+def left_behind(log: Log, oid: str) -> set[str]:
+    """Objects of a commit's history that this partial clone has left with a remote: older files, mostly."""
+    return partial.promised(log.place.common, oid)
 
 
 def related(ours: set[str], theirs: set[str]) -> bool:
@@ -105,4 +136,4 @@ def own_projects(log: Log) -> set[str]:
     """The root commits of this repository; none in a clone without commits, or a shallow one."""
     from ..git.roots import root_commits
 
-    return root_commits(log.place) - {ref.GENESIS}  # of who merged the log into a branch by hand
+    return root_commits(log.place) - set(ref.GENESES.values())  # of who merged the log into a branch by hand

@@ -24,6 +24,8 @@ STALE_LOCK_SECONDS = 10.0  # git holds the lock of a ref for milliseconds; an ol
 # An empty tree by `gitmem <gitmem@localhost> 0 +0000`, message `gitmem log`: the same commit in every
 # clone, so that logs that were started apart are related.
 GENESIS = "45788d4cd5abb587813b901f8cf28b8f29c15c6f"
+# The same by the length of an object id: with sha1, and with sha256.
+GENESES = {40: GENESIS, 64: "c55dee08abe6393e438ed03e098a5a2627ef804c2f24a2dff5ca3a24ee13f119"}
 NOBODY = ("gitmem", "gitmem@localhost")
 
 README = b"""# gitmem
@@ -36,8 +38,13 @@ Nothing here is source code. Do not merge it into other branches. `git log` on i
 ATTRIBUTES = b"gm-*.jsonl -text merge=union\n"
 
 
+def genesis(oid: str) -> str:
+    """The first commit of every log, in a repository with ids such as this one."""
+    return GENESES[len(oid)]
+
+
 def genesis_draft() -> Draft:
-    """The constant first commit; written on no parent its oid is `GENESIS`."""
+    """The constant first commit; written on no parent its oid is one of `GENESES`."""
     nobody = Signature(*NOBODY, 0)
     return Draft({}, nobody, nobody, "gitmem log\n")
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from ..errors import RemoteError, StoreError
 from ..git import remotes
-from . import places, ref, settle
+from . import outbox, places, ref, settle
+from .host import Host
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..place import Place
     from .log import Log
+    from .outbox import Outbox
     from .places import Tip
 
 
@@ -30,13 +32,21 @@ class Remote:
     """A remote and what became of the exchange with it.
 
     Attributes:
-        state: synced, up-to-date, offline, rejected, refused or empty; "" until that is known.
+        state: synced, up-to-date, offline, rejected, refused, read-only or empty; "" until that is known.
         received: Lines that came from there and were not here.
         sent: Lines that it did not have.
+        forgiven: Whether it may refuse what we send, and that is no trouble.
+        safe: Whether everything of ours that we knew of is there now.
+        outbox: The ref there that this exchange made for lines of ours; None where there was no need.
         attempts: How often it was asked.
+        rejections: How often others were faster with a push.
         tip: The commit that it has where the log is published, as far as known.
         message: What there is to say about it; empty where all is as usual.
         tips: The logs that it has and that may be united with ours.
+        boxes: Its outboxes.
+        waiting: Those that its shared log does not have yet.
+        crowd: How many of those were new at the last look and not ours.
+        most: The greatest crowd of this exchange.
         is_foreign: Whether it was refused as the log of another project.
 
     Raises: UsageError: `unknown-remote`.
@@ -47,14 +57,23 @@ class Remote:
         self.name = name
         self.url = remotes.push_url(log.place.common, name, log.place.worktree)
         self.prefix = f"{ref.REMOTES_PREFIX}{remotes.encode(name)}/"
+        self.host = Host(log.place.state, remotes.encode(name), remotes.without_credentials(self.url))
         self.state = ""
         self.received = 0
         self.sent = 0
+        self.forgiven = False
+        self.safe = False
+        self.outbox: str | None = None
         self.attempts = 0
+        self.rejections = 0
         self.tip: str | None = None
         self.message = ""
         self.refs: dict[str, str] = {}
         self.tips: list[Tip] = []
+        self.boxes: list[Outbox] = []
+        self.waiting: list[Outbox] = []
+        self.crowd = 0
+        self.most = 0
         self.is_foreign = False
 
     @property
@@ -83,28 +102,89 @@ class Remote:
 
     def read(self, timeout: float, *, allow_foreign: bool = False) -> None:
         """Fetch its refs and find the logs among them; where it is offline, those of the last time."""
-        log = self.log
         self.attempts += 1
         try:
-            self._fetch(timeout)
+            if self.state != "offline":
+                self._fetch(timeout)
         except RemoteError as error:
             self.fail(error)
+        known = {box.oid for box in self.boxes}  # of the last look, and what this exchange made
+        known |= self.host.seen
+        self.look(allow_foreign=allow_foreign)
+        self.crowd = sum(box.oid not in known for box in self.boxes)
+        if self.state != "offline":
+            self.host.seen = {box.oid for box in self.boxes}
+            self.host.crowd = self.crowd
+
+    def look(self, *, allow_foreign: bool = False) -> None:
+        """Find the logs among the refs that the last fetch brought."""
+        log = self.log
         refs = log.git.refs(self.prefix)
         self.refs = {name: oid for name, oid in refs.items() if places.is_place(name)}
-        self.tips, others = places.logs(log, self.refs, trusted(log))
-        for name, why in others.items():
+        boxes = {name: oid for name, oid in self.refs.items() if places.is_outbox(name)}
+        shared = {name: oid for name, oid in self.refs.items() if name not in boxes}
+        self.tips, others = places.logs(log, shared, trusted(log))
+        self.boxes = []
+        top = self.shared()
+        if top is not None:
+            self.boxes, boxes = outbox.read(log, boxes, top)
+        more, others_too = places.logs(log, boxes, trusted(log))
+        self.tips += more
+        for name, why in {**others, **others_too}.items():
             self.say(f"{name.replace(self.prefix, 'refs/')} of {self.name} was not read: {why}.")
         self._refuse_newer()
         if not allow_foreign:
             self._refuse_foreign()
+        if not self.tips:
+            self.boxes = []
+        for tip in more if self.tips else []:
+            if top is None or tip.format.epoch == top.format.epoch:
+                names = [name for name, oid in boxes.items() if oid == tip.oid]
+                self.boxes.append(outbox.whole(log.git, tip, names, top))
+        self.waiting = [box for box in self.boxes if top is None or not box.is_in(log.git, top.tree)]
+
+    def draw(self) -> bool:
+        """Whether it is our turn to fold its outboxes, or to delete what is left of them."""
+        self.most = max(self.most, self.crowd)
+        return not self.crowd or int.from_bytes(self.log.random(4), "big") * self.most < 2**32
+
+    def learn_refused(self, prefix: str) -> None:
+        self.host.refused.append(prefix)
+        left = self.host.prefixes
+        self.say(
+            f"{self.name} takes no {prefix}*: "
+            + (
+                f"what waits there for its turn goes to {left[0]}*."
+                if left
+                else "where others push at the same time, a sync may have to be repeated."
+            )
+        )
+
+    def learn_keeps_refs(self) -> None:
+        self.host.keeps_refs = True
+        self.say(
+            f"{self.name} lets no ref be deleted: it gets no more outboxes, and those that are there stay."
+        )
+
+    def learn_read_only(self, error: RemoteError) -> None:
+        self.host.read_only = True
+        self.end(
+            "read-only",
+            f"{error.message} Its lines are brought, and `sync --all` sends it nothing from now on; "
+            f"`gitmem sync {self.shown_name}` tries again.",
+        )
+
+    def name_of(self, copy: str) -> str:
+        """The name there of our copy of one of its refs."""
+        return "refs/" + copy.removeprefix(self.prefix)
 
     def _fetch(self, timeout: float) -> None:
         try:
-            remotes.fetch(self.log.place.common, self.url, self.prefix, timeout)
+            self.log.network.fetch(self.url, self.prefix, timeout)
         except RemoteError:
             if not settle.break_stale_locks(self.log):  # a fetch that was killed leaves them on our copies
                 raise
-            remotes.fetch(self.log.place.common, self.url, self.prefix, timeout)
+            self.log.network.fetch(self.url, self.prefix, timeout)
 
     def _refuse_newer(self) -> None:
         newest = max(self.tips, key=lambda tip: tip.format.format, default=None)

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from ..git.port import Draft, Entry, Signature
+from ..git.port import Commit, Draft, Entry, Signature
 from . import ref, trees
-from .union import union
+from .union import canon, union
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-    from ..git.port import Commit, Git
+    from ..git.port import Git
     from .trees import Changes
 
 SINGLY_MAX = 1_000  # more commits than this become one
+FEW_MAX = 200  # so many are looked at one by one
 
 
 def replay(git: Git, commits: Sequence[str], onto: str, *, singly_max: int = SINGLY_MAX) -> str:
@@ -49,20 +50,32 @@ def as_one(git: Git, commits: Sequence[str], onto: str) -> str:
     top = Top(git, git.commit(onto).tree)
     changes: Changes = {}
     replayed = []
-    for oid in commits:
-        commit = git.commit(oid)
+    told = [git.commit(oid) for oid in commits]
+    if len(commits) > FEW_MAX and all(
+        commit.parents == [before] for commit, before in zip(told[1:], commits, strict=False)
+    ):
+        # A line of many: what it comes to is in its last tree. What it took away again is gone from the log's tip, too.
+        while told and not (changes := top.add(told[0])):
+            told.pop(0)
+        if not told:
+            return onto
+        rest = Commit(told[-1].tree, told[0].parents, told[0].author, told[0].committer, "")
+        return write_one(git, {**changes, **top.add(rest)}, told, onto)
+    for commit in told:
         added = top.add(commit)
         if added:
             changes.update(added)
             replayed.append(commit)
-    if not replayed:
-        return onto
-    if len(replayed) == 1:
-        only = replayed[0]
-        return git.write([Draft(changes, only.author, only.committer, only.message)], onto)[0]
-    first, last = replayed[0], replayed[-1]
+    return write_one(git, changes, replayed, onto) if replayed else onto
+
+
+def write_one(git: Git, changes: Changes, commits: Sequence[Commit], onto: str) -> str:
+    """Write one commit with what these added."""
+    first, last = commits[0], commits[-1]
+    if len(commits) == 1:
+        return git.write([Draft(changes, first.author, first.committer, first.message)], onto)[0]
     author = Signature(first.author.name, first.author.mail, last.author.seconds, last.author.offset)
-    return git.write([Draft(changes, author, last.committer, _told(replayed))], onto)[0]
+    return git.write([Draft(changes, author, last.committer, _told(commits))], onto)[0]
 
 
 def _told(commits: Sequence[Commit]) -> str:
@@ -93,12 +106,18 @@ def _is_odd(entry: Entry, segment: bool) -> bool:
 
 
 class Top:
-    """The tree on top of a replay, with changes that are not written yet."""
+    """The tree on top of a replay, with changes that are not written yet.
 
-    def __init__(self, git: Git, tree: str) -> None:
+    Args:
+        known: Lines by segment that count as there.
+    """
+
+    def __init__(self, git: Git, tree: str, known: Mapping[str, set[bytes]] | None = None) -> None:
         self.git = git
         self.tree = tree
+        self.known = known or {}
         self.changes: Changes = {}
+        self._last: dict[str, tuple[str, bytes, set[bytes]]] = {}
 
     def add(self, commit: Commit) -> Changes:
         """What changes here when the commit's own additions come on top."""
@@ -127,19 +146,34 @@ class Top:
         segment = trees.is_segment(path) and entry.mode.startswith("100")
         if here == entry or (isinstance(here, Entry) and (here.is_tree or _is_odd(here, segment))):
             return None  # what can't be put beside what is here is left to the union
-        if here is None and (not before or not segment):
+        if here is None and (not before or not segment) and path not in self.known:
             return entry
         if not segment:
             best = trees.greatest(git, [here, entry]) if isinstance(here, Entry) else here
             return None if best == here else best
-        added = set(trees.lines_of(git.blob(entry.oid)))
-        for old in before:
-            if old.mode.startswith("100"):
-                added.difference_update(trees.lines_of(git.blob(old.oid)))
+        old = [self._lines(path, each)[1] for each in before if each.mode.startswith("100")]
+        content, lines = self._lines(path, entry)
+        if (
+            before == [here]
+            and path not in self.known
+            and lines.issuperset(old[0])
+            and canon(content) == content
+        ):
+            return entry  # as ever where one clone writes a segment: it stands here as it did there
+        added = lines.difference(self.known.get(path, ()), *old)
         content = git.blob(here.oid) if isinstance(here, Entry) else here or b""
         if added.issubset(trees.lines_of(content)):
             return None
         return union(content, *added)
+
+    def _lines(self, path: str, entry: Entry) -> tuple[bytes, set[bytes]]:
+        """A segment and its lines. The next commit asks for them again."""
+        oid, content, lines = self._last.get(path, ("", b"", set()))
+        if oid != entry.oid:
+            content = self.git.blob(entry.oid)
+            lines = set(trees.lines_of(content))
+            self._last[path] = (entry.oid, content, lines)
+        return content, lines
 
     def _fixed(self, tree: str) -> Changes:
         here = {name: entry for name in trees.FIXED if isinstance(entry := self._get(name), Entry)}

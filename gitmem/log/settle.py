@@ -10,9 +10,11 @@ import os
 import time
 
 from ..errors import StoreError
+from ..git.own import make_own
 from ..git.port import Draft, Entry, Signature
-from . import append, places, ref, replay, trees
+from . import append, outbox, places, ref, replay, trees
 from .start import start
+from .trunk import above
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from ..git.port import Git
     from .lock import Lock
     from .log import Log
+    from .outbox import Outbox
     from .places import Tip
     from .trees import Changes
 
@@ -29,20 +32,26 @@ FEW = 20  # commits that are replayed while others wait for the lock
 LOCK_SECONDS = 3.0
 
 
-def settle(log: Log, shared: Tip | None, tips: Sequence[Tip]) -> str:
-    """Bring the log's ref to the union of itself and `tips`: the new tip.
+def settle(
+    log: Log, shared: Tip | None, tips: Sequence[Tip], boxes: Sequence[Outbox] = (), *, fold: bool = True
+) -> str:
+    """Bring the log's ref to the union of itself, `tips` and `boxes`: the new tip.
 
     Args:
         shared: The tip that history follows, one of `tips`; None where a remote has none.
         tips: Logs that may be united with ours.
+        boxes: Outboxes that the shared tip lacks.
+        fold: Whether the new tip is to be pushed to the shared ref: then the commits of outboxes stand on it one
+            by one. Else they are one commit, that the next settling leaves out.
 
     Raises: StoreError; then the ref is as it was.
     """
     git = log.git
     try:
         local = git.tip(ref.LOG_REF) or start_alone(log)
-        new = assemble(log, local, shared, tips)
+        new = assemble(log, local, shared, tips, boxes, fold)
         for attempt in range(ROUNDS_MAX):
+            make_own(log.place.common, new)
             lock = take_lock(log)
             try:
                 late = _since(log, local)
@@ -60,7 +69,7 @@ def settle(log: Log, shared: Tip | None, tips: Sequence[Tip]) -> str:
                 new, local = replay.replay(git, late, new), late[-1]
             elif late is None:
                 local = git.tip(ref.LOG_REF) or start_alone(log)
-                new = assemble(log, local, shared, tips)
+                new = assemble(log, local, shared, tips, boxes, fold)
             time.sleep(min(0.002 * 1.5**attempt, 0.2) * log.random(1)[0] / 255)
         else:
             raise StoreError(
@@ -98,8 +107,15 @@ def _since(log: Log, local: str) -> list[str] | None:
     return log.git.history(now, [local])
 
 
-def assemble(log: Log, local: str, shared: Tip | None, tips: Sequence[Tip]) -> str:
-    """The commit that the log should be at: the shared tip, own commits on it, then at most one repair.
+def assemble(
+    log: Log,
+    local: str,
+    shared: Tip | None,
+    tips: Sequence[Tip],
+    boxes: Sequence[Outbox] = (),
+    fold: bool = True,
+) -> str:
+    """The commit that the log should be at: the shared tip, commits of outboxes, own ones, then at most one repair.
 
     Only logs of the highest epoch count. A log of an older epoch is left behind, ours too: only its
     unpublished lines come along, in one commit.
@@ -112,11 +128,11 @@ def assemble(log: Log, local: str, shared: Tip | None, tips: Sequence[Tip]) -> s
         shared = None
     if own.format.epoch == epoch:
         base = _base(log, local, shared)
-        top = replay.replay(git, git.history(local, [base]), base)
+        top = _on(log, local, base, boxes, fold=fold)
         current.append(own)
     else:
         published = git.tip(ref.PUBLISHED_REF)
-        left = [tip.oid for tip in tips if tip.format.epoch < epoch]
+        left = [tip.oid for tip in tips if tip.format.epoch < epoch and not places.is_outbox(tip.name)]
         unpublished = git.history(local, [*left, *([published] if published else [])])
         top = replay.as_one(git, unpublished, (shared or current[0]).oid)
     tree = git.commit(top).tree
@@ -124,6 +140,18 @@ def assemble(log: Log, local: str, shared: Tip | None, tips: Sequence[Tip]) -> s
     if not any(tip.projects for tip in current):
         changes.update({f"projects/{oid}": b"" for oid in places.own_projects(log)})
     return _repaired(log, top, tree, changes) if changes else top
+
+
+def _on(log: Log, local: str, base: str, boxes: Sequence[Outbox], *, fold: bool) -> str:
+    """What outboxes have and the log's own commits, on top of `base`."""
+    git = log.git
+    own = above(git, local, base)
+    waiting = outbox.commits_of(git, boxes)
+    if fold or not waiting:
+        return replay.replay(git, own, replay.replay(git, waiting, base))
+    if not git.contains(local, base):
+        own = outbox.unsent(git, own, git.commit(base).tree, boxes)
+    return outbox.bring(git, boxes, replay.replay(git, own, base))
 
 
 def own_tip(log: Log, oid: str) -> Tip:
@@ -149,10 +177,10 @@ def _base(log: Log, local: str, shared: Tip | None) -> str:
         published is not None
         and git.has(published)
         and git.contains(local, published)
-        and (shared is None or git.contains(published, shared.oid))
+        and (shared is None or _is_older(git, shared.oid, published))
     ):
         return published
-    return shared.oid if shared is not None else ref.GENESIS
+    return shared.oid if shared is not None else ref.genesis(local)
 
 
 def _repaired(log: Log, top: str, tree: str, changes: Changes) -> str:
@@ -184,18 +212,29 @@ def publish(log: Log, tip: str, oid: str) -> None:
         old = git.tip(ref.PUBLISHED_REF)
         if old == oid:
             return
-        if old is not None and git.has(old) and git.contains(old, oid) and git.contains(tip, old):
+        if old is not None and git.has(old) and _is_older(git, oid, old) and git.contains(tip, old):
             return  # more has been published before: a remote was rewound
         if git.swap(ref.PUBLISHED_REF, old, oid, "sync"):
             return
         break_stale_locks(log)
 
 
-def drain(log: Log) -> None:
-    """Commit what waits in the spool, riding entries too; what another process commits now is waited for."""
+def _is_older(git: Git, oid: str, than: str) -> bool:
+    """Whether a commit is `than` or an ancestor of it. The opposite, which is the usual case, is soon seen."""
+    return oid == than or (not git.contains(oid, than) and git.contains(than, oid))
+
+
+def drain(log: Log) -> bool:
+    """Commit what waits in the spool, riding entries too; what another process commits now is waited for.
+
+    False where something still waits then.
+    """
     deadline = time.monotonic() + LOCK_SECONDS
-    while not append.drain_all(log) and time.monotonic() < deadline and log.make_state():
+    while not append.drain_all(log):
+        if time.monotonic() >= deadline or not log.make_state():
+            return False
         time.sleep(0.005 + 0.01 * log.random(1)[0] / 255)
+    return True
 
 
 def take_lock(log: Log) -> Lock | None:
@@ -220,8 +259,9 @@ def break_stale_locks(log: Log) -> bool:
     lock = take_lock(log)
     if lock is None:
         return False
-    broken = False
     with lock:
+        # In a reftable it is the lock of all refs, and there are no files below.
+        broken = log.git.break_stale_lock(ref.LOG_REF, ref.STALE_LOCK_SECONDS)
         for folder, _, names in os.walk(os.path.join(log.place.common, "refs", "gitmem")):
             for name in names:
                 if name.endswith(".lock"):

@@ -116,11 +116,18 @@ class Spool:
         self.random = random
         self.check_owner = check_owner
 
-    def put(self, entry: Entry, at: int, lock: Callable[[], Lock] | None = None) -> str:
+    def put(
+        self,
+        entry: Entry,
+        at: int,
+        lock: Callable[[], Lock] | None = None,
+        is_committed: Callable[[], bool] = bool,
+    ) -> str:
         """Write an entry so that it survives a crash; its file name.
 
         Args:
             lock: Gives the lock of whoever commits: what a leader may have read by now is withdrawn under it alone.
+            is_committed: Whether a leader has committed it: then it is not withdrawn. Asked under the lock.
 
         Raises: StoreError where it can't be written; then nothing of it is left.
         """
@@ -143,7 +150,7 @@ class Spool:
             seen = True
             fsync_folder(self.folder)
         except OSError as error:
-            if seen and not _withdraw(path, lock):
+            if seen and not _withdraw(path, lock, is_committed):
                 return name
             if not seen:
                 remove(temporary)
@@ -235,7 +242,7 @@ class Spool:
                     continue
 
 
-def _withdraw(path: str, lock: Callable[[], Lock] | None) -> bool:
+def _withdraw(path: str, lock: Callable[[], Lock] | None, is_committed: Callable[[], bool]) -> bool:
     """Take an entry back that others may have seen. False where that is not plainly so: then it is recorded."""
     try:
         held = lock() if lock is not None else None
@@ -244,7 +251,7 @@ def _withdraw(path: str, lock: Callable[[], Lock] | None) -> bool:
     except (OSError, StoreError):
         return False  # whoever may lead is out of our sight
     try:
-        return remove(path)  # what is gone by now is in a commit
+        return not is_committed() and remove(path)  # what is gone by now is in a commit
     finally:
         if held is not None:
             held.release()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..errors import StoreError
+from ..git.own import make_own
 from ..git.port import Draft, Signature
 from . import places, ref
 from .trees import union_changes
@@ -33,8 +34,10 @@ def start(log: Log) -> str:
         files = ref.fixed_files(ref.Format.make().content, places.own_projects(log))
         drafts = [ref.genesis_draft(), Draft(files, nobody, nobody, "Start the log of this repository\n")]
         genesis, tip = git.write(drafts, None)
-        if genesis != ref.GENESIS:
-            raise StoreError(f"git wrote the first commit as {genesis}, not {ref.GENESIS}", code="genesis")
+        if genesis != ref.genesis(genesis):
+            raise StoreError(
+                f"git wrote the first commit as {genesis}, not {ref.genesis(genesis)}", code="genesis"
+            )
         if _make(log, tip, "start the log"):
             return tip
     found = git.tip(ref.LOG_REF)  # lost the race: somebody else has started it
@@ -65,6 +68,7 @@ def adopt(log: Log) -> None:
 def _make(log: Log, tip: str, why: str) -> bool:
     """Make the ref, for a caller who holds our lock: what the dead left locked is broken. False where it is there."""
     git = log.git
+    make_own(log.place.common, tip)
     if git.swap(ref.LOG_REF, None, tip, why):
         return True
     stale = git.tip(ref.LOG_REF) is None and git.break_stale_lock(ref.LOG_REF, ref.STALE_LOCK_SECONDS)

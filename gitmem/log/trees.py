@@ -13,7 +13,7 @@ from .union import canon, union
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from ..git.port import Git
 
@@ -110,7 +110,7 @@ def _unite_files(git: Git, path: str, files: Sequence[Entry]) -> bytes | Entry:
     if not is_segment(path) or not plain:
         return greatest(git, files)
     contents = {entry.oid: git.blob(entry.oid) for entry in plain}
-    united = union(*contents.values()) if len(contents) > 1 else next(iter(contents.values()))
+    united = union(*contents.values())
     for oid, content in contents.items():
         if content == united:
             return Entry(FILE_MODE, oid)
@@ -145,13 +145,14 @@ def lines_of(content: bytes) -> list[bytes]:
     return canon(content).split(b"\n")[:-1]
 
 
-def new_lines(git: Git, tree: str, olds: Sequence[str]) -> int:
-    """How many lines the segments of `tree` have that the same segments of `olds` do not have."""
+def new_lines(git: Git, tree: str, olds: Sequence[str], known: Mapping[str, set[bytes]] | None = None) -> int:
+    """How many lines the segments of `tree` have that the same segments of `olds` do not have, nor `known`."""
     count = 0
     for path, entry, there in differing(git, tree, olds):
         if not is_segment(path) or not entry.mode.startswith("100"):
             continue
         fresh = set(lines_of(git.blob(entry.oid)))
+        fresh -= (known or {}).get(path, set())
         for old in there:
             if fresh and old.mode.startswith("100"):
                 fresh.difference_update(lines_of(git.blob(old.oid)))

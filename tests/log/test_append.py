@@ -182,8 +182,31 @@ def test_what_fails_in_the_spool_is_withdrawn(repo: Path) -> None:
     name = log.spool.put(waiting, log.now())
 
     with pytest.raises(StoreError):
-        append._drain_or_withdraw(log, name)
+        append._drain_or_withdraw(log, waiting, name)
 
+    assert log.spool.names() == []
+
+
+def test_what_a_dead_leader_committed_does_not_fail(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A leader put it into a commit and died before it said so; whoever then fails with others' lines keeps it."""
+    log = open_log(repo)
+    waiting, later = entry(log, "hello"), entry(log, "world")
+    waiting.token = later.token = log.token()
+    log.make_state()
+    name = log.spool.put(waiting, log.now())
+    append.commit_entries(log, [waiting])
+    log.spool.put(later, log.now())
+
+    def full(*_: object) -> None:
+        raise StoreError("the disk is full", code="store-files")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(log.git, "advance", full)
+        append._drain_or_withdraw(log, waiting, name)
+    assert name in log.spool.names()
+    append.drain_all(log)
+
+    assert len(all_lines(log)) == 2
     assert log.spool.names() == []
 
 

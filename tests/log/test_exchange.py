@@ -9,6 +9,7 @@ import pytest
 
 from gitmem.errors import UsageError
 from gitmem.git.inprocess import DulwichGit
+from gitmem.git.network import GitNetwork
 from gitmem.git.plumbing import PlumbingGit
 from gitmem.log import ref
 from tests.clones import Hub, git, hub_at
@@ -111,12 +112,10 @@ def test_a_push_that_lost_the_race_is_tried_again(hub: Hub) -> None:
 
 def test_who_always_loses_is_told_so_and_keeps_everything(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
     """At most four attempts with growing pauses; then the state says so."""
-    from gitmem.git import remotes
-
     a = hub.clone("a")
     a.add("one")
     pauses: list[float] = []
-    monkeypatch.setattr(remotes, "push", lambda *args, **more: "rejected")
+    monkeypatch.setattr(GitNetwork, "push", lambda *args, **more: "rejected")
     found = a.exchange(pause=pauses.append)
     assert (found.state, found.attempts) == ("rejected", 4)
     assert len(pauses) == 3 and all(0 <= pause <= 0.2 * 2**at for at, pause in enumerate(pauses))

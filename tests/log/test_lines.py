@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from gitmem.log.lines import HEAD_BYTES, LINE_MAX_BYTES, day, digest, format_at, parse_at, problem
 
 AT = "2026-11-21T20:00:00.123456Z"
+HEAD = b'{"at":"' + AT.encode() + b'",'
 LAST_MICROS = 253_402_300_800 * 1_000_000 - 1
 micros = st.integers(0, LAST_MICROS)
 
@@ -42,7 +43,9 @@ def test_byte_order_is_order_of_time(a: int, b: int) -> None:
     [
         (0, "1970-01-01T00:00:00.000000Z"),
         (1, "1970-01-01T00:00:00.000001Z"),
+        (951_868_800_000_000, "2000-03-01T00:00:00.000000Z"),
         (1_709_164_800_000_000, "2024-02-29T00:00:00.000000Z"),
+        (13_574_563_200_000_000, "2400-02-29T00:00:00.000000Z"),
         (LAST_MICROS, "9999-12-31T23:59:59.999999Z"),
     ],
 )
@@ -67,7 +70,7 @@ def test_times_outside_the_fixed_width_are_refused(moment: int) -> None:
         "20261121T200000.00123456789Z", "2026-W47-6T20:00:00.123456Z", "2026-11-21T20:00.00:123456Z",
         "2026-02-29T20:00:00.123456Z", "2026-13-21T20:00:00.123456Z", "2026-11-00T20:00:00.123456Z",
         "2026-11-21T24:00:00.000000Z", "2026-11-21T23:59:60.000000Z", "2026-11-21T23:60:00.000000Z",
-        "1969-12-31T23:59:59.999999Z", "0001-01-01T00:00:00.000000Z", "0000-01-01T00:00:00.000000Z",
+        "9999-12-31T24:00:00.000000Z", "1969-12-31T23:59:59.999999Z", "0001-01-01T00:00:00.000000Z", "0000-01-01T00:00:00.000000Z",
         "٢٠٢٦-11-21T20:00:00.123456Z", "2026-11-21T20:00:00.12345٦Z", " 026-11-21T20:00:00.123456Z",
         "+026-11-21T20:00:00.123456Z", "2026-11-21T20:00:00.12345 Z", "2026-11-21T20:00:00.123456Z\n",
     ],
@@ -98,15 +101,14 @@ def test_parse_is_the_inverse_or_refuses(text: str) -> None:
         line(message="NaN and Infinity, \\u and \\ud800 as text"),
         b'{"at":"' + AT.encode() + b'","kind":"signal","message":"\\ud83d\\ude00 \\u00e9"}',
         line(kind="a kind of next year"),
+        HEAD + b'"kind":"signal","n":1e999}',
+        HEAD + b'"kind":"signal","n":1e999,"message":"\\u00e9"}',  # an escape makes nothing else wrong
         line(message="x" * (LINE_MAX_BYTES - len(line(message="")))),
     ],
 )
 def test_lines_without_a_problem(good: bytes) -> None:
     """What the log writes, and what a later version or another program may write."""
     assert problem(good) is None
-
-
-HEAD = b'{"at":"' + AT.encode() + b'",'
 
 
 @pytest.mark.parametrize(

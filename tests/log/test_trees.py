@@ -92,6 +92,15 @@ def test_between_equal_formats_the_greater_readme_is_kept(port: Port) -> None:
     assert united(port, a, b, c) == united(port, c, b, a) == b
 
 
+def test_a_tree_that_has_everything_has_nothing_to_change(port: Port) -> None:
+    """Also of the fixed files: else every sync would write a commit that changes nothing."""
+    form = {"format": format_of(), "README.md": b"a", ".gitattributes": b"a"}
+    a, b = tree_of(port, {**form, "s/gm-a.jsonl": b"1\n"}), tree_of(port, form)
+
+    assert trees.union_changes(port, a, [b]) == {}
+    assert list(trees.union_changes(port, b, [a])) == ["s"]
+
+
 def test_a_damaged_format_loses_against_any_other(port: Port) -> None:
     """What can't be read has no rank."""
     a, b = tree_of(port, {"format": b"{torn"}), tree_of(port, {"format": format_of()})
@@ -190,3 +199,37 @@ def test_a_log_without_a_readable_format_has_no_rank(dulwich: DulwichGit) -> Non
     a = tree_of(dulwich, {"README.md": b"zzz"})
     b = tree_of(dulwich, {"README.md": b"aaa", "format": ref.Format.make().content})
     assert united(dulwich, a, b) == b
+
+
+def test_of_any_other_file_the_greater_bytes_are_kept(port: Port) -> None:
+    """Not the greater object id: what is kept can be told by looking at the files."""
+    for pair in ((b"a", b"b"), (b"c", b"d"), (b"e", b"f"), (b"g", b"h")):  # ids in both orders
+        a, b = (tree_of(port, {"other": content}) for content in pair)
+        assert united(port, a, b) == united(port, b, a) == b
+
+
+def test_a_file_of_another_repository_is_compared_by_its_name(port: Port) -> None:
+    """A submodule's commit is nothing that could be read here; beside lines of ours it is left alone."""
+    module = Entry("160000", "f" * 40)
+    (commit,) = port.write([Draft({"s/gm-a.jsonl": module, "other": module}, NOBODY, NOBODY, "x")], None)
+    a, b = port.commit(commit).tree, tree_of(port, {"s/gm-a.jsonl": b"1\n", "other": b"1"})
+
+    assert united(port, a, b) == united(port, b, a)
+    assert trees.new_lines(port, b, [a]) == 1
+    assert trees.new_lines(port, a, [b]) == 0
+
+
+def test_only_segments_have_new_lines_and_each_of_them_is_looked_at(dulwich: DulwichGit) -> None:
+    """A fixed file before them, or a file that is no segment, neither counts nor ends the count."""
+    new = tree_of(
+        dulwich, {"README.md": b"1\n2\n", "a": b"3\n", "s/gm-a.jsonl": b"4\n", "t/gm-b.jsonl": b"5\n"}
+    )
+
+    assert trees.new_lines(dulwich, new, []) == 2
+
+
+def test_lines_that_are_known_from_elsewhere_are_not_new(dulwich: DulwichGit) -> None:
+    """Each in its own segment: a segment's lines are not those of another."""
+    new = tree_of(dulwich, {"s/gm-a.jsonl": b"1\n2\n", "s/gm-b.jsonl": b"3\n"})
+
+    assert trees.new_lines(dulwich, new, [], {"s/gm-a.jsonl": {b"1", b"3"}, "elsewhere": {b"2"}}) == 2

@@ -93,3 +93,8 @@ def test_what_git_leaves_in_a_conflict_becomes_the_union_of_the_records() -> Non
     conflict = b"a\n<<<<<<< HEAD\nb\nc\n=======\nc\nd\n>>>>>>> side\n"
 
     assert [line for line in canon(conflict).split() if len(line) == 1] == [b"a", b"b", b"c", b"d"]
+
+
+def test_only_the_crs_at_its_end_are_taken_off_a_line() -> None:
+    """Whatever letter stands before them."""
+    assert canon(b"endX\r\r\nX\r\n\rX\n") == b"\rX\nX\nendX\n"

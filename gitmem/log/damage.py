@@ -1,0 +1,113 @@
+"""Damage: refs, copies and objects of ours that can't be read or are in the way, and how they are put away."""
+
+from __future__ import annotations
+
+import os
+
+from ..git import repair
+from . import places, recovery, ref
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from .log import Log
+
+ASIDE = "refs/gitmem-aside/"
+
+
+def is_scratch(name: str) -> bool:
+    """Whether a ref is one that a process of ours makes to write objects, and takes back at once."""
+    prefix, _, end = name.rpartition("-")
+    return prefix == "refs/gitmem/scratch" and len(end) == 16 and not end.strip("0123456789abcdef")
+
+
+def damaged_copies(log: Log) -> list[str]:
+    """Our copies of what remotes have, and the mark of what was published, that can't be read."""
+    sound = recovery.Sound(log)
+    found = []
+    for name, oid in log.git.refs("refs/gitmem/").items():
+        copied = name == ref.PUBLISHED_REF or (name.startswith(ref.REMOTES_PREFIX) and places.is_place(name))
+        if copied and sound.end(oid) != recovery.OTHER and not sound.commit(oid):
+            found.append(name)
+    return found
+
+
+def damaged_refs(log: Log) -> list[str]:
+    """Refs of ours whose files are damaged."""
+    return list(repair.damaged(log.place.common, "refs/gitmem"))
+
+
+def in_the_way(log: Log) -> dict[str, str]:
+    """Refs whose names can't stand beside those of ours, with their tips; a folder without refs ends in `/` and has none."""
+    own = (ref.LOG_REF, ref.PUBLISHED_REF)
+    inside = tuple(f"{name}/" for name in own)
+    found = {name: oid for name, oid in log.git.refs("refs/gitmem/").items() if name.startswith(inside)}
+    if os.path.isfile(os.path.join(log.place.common, "refs", "gitmem")):
+        oid = log.git.tip("refs/gitmem")
+        if oid is not None:
+            found["refs/gitmem"] = oid
+    for folder in inside:
+        if os.path.isdir(os.path.join(log.place.common, folder)) and not any(
+            name.startswith(folder) for name in found
+        ):
+            found[folder] = ""
+    return found
+
+
+def move_out_of_the_way(log: Log, name: str, oid: str) -> str | None:
+    """Give such a ref another name: that, or None where it can't be done. An empty folder is removed ("")."""
+    if not oid:
+        for folder, _, _ in os.walk(os.path.join(log.place.common, name), topdown=False):
+            os.rmdir(folder)
+        return ""
+    to = ASIDE + name.removeprefix("refs/").replace("/", "-")
+    return to if repair.rename(log.place.common, name, oid, to) else None
+
+
+def damaged_objects(log: Log) -> list[str]:
+    """What can't be read of all that the log's ref was at, of what a remote had, and of what was written lately."""
+    git, seen, damaged = log.git, set[str](), list[str]()
+
+    def new(oids: Iterable[str]) -> list[str]:
+        found = [oid for oid in dict.fromkeys(oids) if oid not in seen]
+        seen.update(found)
+        return found
+
+    commits = new([*recovery.been_at(log), *git.refs("refs/gitmem/").values()])
+    trees_left: list[str] = []
+    while commits:
+        oid = commits.pop()
+        try:
+            commit = git.commit(oid)
+        except KeyError:
+            damaged.append(oid)
+            continue
+        commits += new(commit.parents)
+        trees_left += new([commit.tree])
+    while trees_left:
+        oid = trees_left.pop()
+        try:
+            entries = git.tree(oid).values()
+        except KeyError:
+            damaged.append(oid)
+            continue
+        trees_left += new(entry.oid for entry in entries if entry.is_tree)
+        files = new(entry.oid for entry in entries if entry.mode.startswith("1") and entry.mode != "160000")
+        damaged += [oid for oid in files if not git.has(oid)]
+    return damaged + [oid for oid in new(repair.written(log.place.common)) if not git.has(oid)]
+
+
+def put_away(log: Log, oid: str) -> str | None:
+    """Move the file of a damaged object aside: where it is then, or None where there is none. Raises: OSError."""
+    return repair.put_away(log.place.common, oid, os.path.join(log.place.state, "aside", "objects"))
+
+
+def forget(log: Log, name: str, oid: str) -> bool:
+    """Delete a ref of ours that the next sync makes anew, or that nobody needs."""
+    return repair.delete(log.place.common, name, oid)
+
+
+def forget_broken(log: Log) -> bool:
+    """Take out of the log's reflog what is not whole."""
+    return repair.forget_broken(log.place.common, ref.LOG_REF)

@@ -1,0 +1,117 @@
+"""The ledger: what this clone has acknowledged, so that `doctor` can tell when it is gone.
+
+A record for each acknowledgement, in one unsynced write to the end of a file:
+
+    LF <epoch> SP <commit> { SP <digest of a line> } LF
+
+Epoch and commit are `-` for what only the spool has so far; whoever commits it makes a record of its own. A record
+begins with an LF so that one which a crash has torn costs nothing but itself. The ledger is a witness and not a
+store: where it can't be written, what was recorded is recorded all the same.
+"""
+
+from __future__ import annotations
+
+import os
+
+from ..sha256 import sha256
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from .log import Log
+    from .spool import Entry
+
+NAME = "ledger"
+OLDER = "ledger.old"
+BYTES_MAX = 512 * 1024  # then it becomes the older one of two
+LINES_MAX = 5_000  # of one record: of a commit with more of them, the commit alone is noted
+_HEX = frozenset("0123456789abcdef")
+
+
+class Record:
+    """An acknowledgement: the log's epoch and the commit (None while it waited in a spool), and digests of lines."""
+
+    __slots__ = ("commit", "digests", "epoch")
+
+    def __init__(self, epoch: int | None, commit: str | None, digests: list[str]) -> None:
+        self.epoch = epoch
+        self.commit = commit
+        self.digests = digests
+
+
+def digest(line: bytes) -> str:
+    """What the ledger has of a line: the first half of its SHA-256, as the index has it for a key."""
+    return sha256(line).hexdigest()[:32]
+
+
+def note(log: Log, entries: Iterable[Entry], commit: str | None = None, epoch: int | None = None) -> None:
+    """Note entries that are acknowledged from now on. Never an error.
+
+    Args:
+        commit: The commit that they are in, for who holds the lock; None while they wait in a spool.
+        epoch: The epoch of the log there.
+    """
+    digests = [digest(line) for entry in entries for _, line in entry.lines]
+    if commit is not None and len(digests) > LINES_MAX:
+        digests = []
+    words = ["-" if epoch is None else str(epoch), commit or "-", *digests]
+    path = os.path.join(log.place.state, NAME)
+    flags = (
+        os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
+    )
+    try:
+        fd = os.open(path, flags | getattr(os, "O_BINARY", 0), 0o666)
+        try:
+            os.write(fd, f"\n{' '.join(words)}\n".encode())
+            full = commit is not None and os.fstat(fd).st_size > BYTES_MAX
+        finally:
+            os.close(fd)
+        if full:  # only under the lock: of two who did it at once, one would drop what the other has put away
+            os.replace(path, os.path.join(log.place.state, OLDER))
+    except OSError:
+        return
+
+
+def read(log: Log) -> Iterator[Record]:
+    """The records, oldest first. What is torn or none of ours is left out."""
+    for name in (OLDER, NAME):
+        try:
+            with open(os.path.join(log.place.state, name), "rb") as file:
+                content = file.read()
+        except OSError:
+            continue
+        for row in content.decode("ascii", "replace").split("\n"):
+            record = _parsed(row)
+            if record is not None:
+                yield record
+
+
+def _parsed(row: str) -> Record | None:
+    words = row.split(" ")
+    if len(words) < 2 or not (words[0] == "-" or words[0].isdecimal()):
+        return None
+    epoch = None if words[0] == "-" else int(words[0])
+    commit = words[1] if len(words[1]) in (40, 64) and _HEX.issuperset(words[1]) else None
+    if commit is None and words[1] != "-":
+        return None
+    # The last one of a torn record is shorter.
+    return Record(epoch, commit, [word for word in words[2:] if len(word) == 32 and _HEX.issuperset(word)])
+
+
+def acknowledged(log: Log, epoch: int) -> tuple[set[str], list[str]]:
+    """Digests of the lines that this clone has acknowledged, and the commits that they were in, newest first.
+
+    Args:
+        epoch: The log's epoch now. What was acknowledged in an older one may have been redacted since: it is left out.
+    """
+    last: dict[str, int | None] = {}
+    commits: dict[str, None] = {}
+    for record in read(log):
+        for each in record.digests:
+            if record.epoch is not None or each not in last:
+                last[each] = record.epoch
+        if record.commit is not None and record.epoch is not None and record.epoch >= epoch:
+            commits.pop(record.commit, None)
+            commits[record.commit] = None
+    return {each for each, of in last.items() if of is None or of >= epoch}, list(commits)[::-1]

@@ -1,0 +1,130 @@
+"""Mending: what the log's ref should be at, made of commits that are whole and of lines that are known."""
+
+from __future__ import annotations
+
+from ..errors import StoreError
+from ..git.port import Draft, Entry, Signature
+from . import damage, places, recovery, ref, replay, settle, trees
+from .union import canon
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from .log import Log
+
+    Changes = dict[str, bytes | Entry | None]
+
+
+def base(log: Log, tip: str | None) -> str:
+    """What the log is to stand on: its tip, else the newest commit that can be, else a new beginning.
+
+    Raises: StoreError where the log is of a newer format.
+    """
+    sound = recovery.Sound(log)
+    found = tip
+    if tip is None or not sound.commit(tip) or not recovery.is_log(log, tip):
+        found = recovery.last_sound(log, sound, tip)
+    if found is not None:
+        settle.own_tip(log, found).format.refuse_newer()
+        if found != tip:
+            log.git.write(
+                [ref.genesis_draft()], None
+            )  # its empty tree is known to git, and yet missed where a gc took it
+        return _of_last_epoch(log, sound, found)
+    nobody = _nobody(log)
+    files = ref.fixed_files(ref.Format.make().content, places.own_projects(log))
+    drafts = [ref.genesis_draft(), Draft(files, nobody, nobody, "Start the log of this repository\n")]
+    return log.git.write(drafts, None)[-1]
+
+
+def _of_last_epoch(log: Log, sound: recovery.Sound, tip: str) -> str:
+    """The same, with its unpublished lines, on a tip of a higher epoch where the ref was at one before."""
+    of = recovery.epoch_of(log, tip) or 0
+    for oid in recovery.heads(log, tip, of + 1):
+        if (recovery.epoch_of(log, oid) or 0) > of and sound.commit(oid) and recovery.is_log(log, oid):
+            return settle.assemble(log, tip, None, [places.read(log, ref.LOG_REF, oid)])
+    return tip
+
+
+def put_back(log: Log, oid: str, top: str) -> str:
+    """The commits of a former tip on top of another: the new tip. Where one of them is damaged, none."""
+    try:
+        return replay.replay(log.git, log.git.history(oid, [top]), top)
+    except (KeyError, StoreError):
+        return top
+
+
+def segments(log: Log, commit: str) -> dict[str, bytes]:
+    """Every file of lines in a commit that is whole."""
+    found: dict[str, bytes] = {}
+    todo = [("", log.git.commit(commit).tree)]
+    while todo:
+        path, oid = todo.pop()
+        for name, entry in log.git.tree(oid).items():
+            if entry.is_tree:
+                todo.append((f"{path}{name}/", entry.oid))
+            elif trees.is_segment(name) and entry.mode.startswith("100"):
+                found[path + name] = log.git.blob(entry.oid)
+    return found
+
+
+def repair(log: Log, top: str, contents: Mapping[str, bytes], lines: Mapping[str, Sequence[bytes]]) -> str:
+    """One commit with lines that are missing at `top`, and the form that its files should have: the new tip.
+
+    Args:
+        contents: Its segments.
+        lines: What is missing, by path.
+    """
+    changes: Changes = {path: canon(old) for path, old in contents.items() if old != canon(old)}
+    for path, added in lines.items():
+        changes[path] = canon(b"\n".join([contents.get(path, b""), *added]))
+    changes.update(_fixed(log, top))
+    if not changes:
+        return top
+    nobody, count = _nobody(log), sum(map(len, lines.values()))
+    message = "Repair: the form of the log's files\n"
+    if count:
+        message = f"Repair: {f'{count} lines that were' if count > 1 else '1 line that was'} missing\n"
+    return log.git.write([Draft(changes, nobody, nobody, message)], top)[0]
+
+
+def _fixed(log: Log, top: str) -> Changes:
+    """The fixed files that are missing."""
+    root = log.git.tree(log.git.commit(top).tree)
+    wanted = ref.fixed_files(b"", ())
+    found = {name: wanted[name] for name in trees.FIXED[1:] if name not in root}
+    if not ref.project_ids(log.git, root):
+        found.update({f"projects/{oid}": b"" for oid in places.own_projects(log)})
+    return found
+
+
+def _nobody(log: Log) -> Signature:
+    return Signature(*(log.committer or ref.NOBODY), log.now() // 1_000_000)
+
+
+def move(log: Log, tip: str | None, new: str) -> bool:
+    """Swap the log's ref. False where it has moved meanwhile, or is locked."""
+    lock = settle.take_lock(log)
+    try:
+        if log.git.swap(ref.LOG_REF, tip, new, "doctor"):
+            return True
+        if lock is not None:
+            log.git.break_stale_lock(ref.LOG_REF, ref.STALE_LOCK_SECONDS)
+        return False
+    finally:
+        if lock is not None:
+            lock.release()
+
+
+def forget_damaged(log: Log, tip: str | None) -> list[str]:
+    """Delete our copies of what is damaged, which the next sync brings anew, and what git's gc would stumble over.
+
+    Args:
+        tip: Where the log was, if that can't be read.
+    """
+    every = log.git.refs("refs/gitmem/")
+    found = [name for name in damage.damaged_copies(log) if damage.forget(log, name, every[name])]
+    if tip is not None and not recovery.Sound(log).commit(tip):
+        damage.forget_broken(log)
+    return found

@@ -1,0 +1,219 @@
+"""Recovery: where the log's ref has been, which of these commits are whole, and what of their lines the log lacks."""
+
+from __future__ import annotations
+
+from ..errors import StoreError
+from ..git import repair
+from ..git.formats import cut_commits
+from . import ledger, places, ref, trees
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ..git.port import Git
+    from .log import Log
+
+HEADS_MAX = 1_000
+# What the two ports and git write into the reflog where a commit is put on the one before.
+_APPENDS = ("append", "fast-import")
+
+
+OURS, BROKEN, OTHER = "ours", "broken", "other"
+
+
+class Sound:
+    """Which commits the log can stand on: their trees are whole, and commits lead down to the first one of every log."""
+
+    def __init__(self, log: Log) -> None:
+        self.git = log.git
+        self._cut = cut_commits(log.place.common)
+        self._trees: dict[str, bool] = {}
+        self._ends: dict[str, str] = {}
+
+    def commit(self, oid: str) -> bool:
+        return self.end(oid) == OURS and self._tree(self.git.commit(oid).tree)
+
+    def end(self, oid: str) -> str:
+        """Whether commits lead to the first one of every log, to a damaged one, or to another's first one."""
+        todo = [oid]
+        while todo:
+            at = todo[-1]
+            if at in self._ends:
+                todo.pop()
+                continue
+            try:
+                parents = self.git.commit(at).parents
+            except KeyError:
+                self._ends[at] = BROKEN
+                continue
+            unknown = [parent for parent in parents if parent not in self._ends]
+            todo += unknown
+            if not unknown:
+                ends = {self._ends[parent] for parent in parents}
+                if not parents:
+                    ends = {OURS if at == ref.genesis(at) or at in self._cut else OTHER}
+                self._ends[at] = next(end for end in (BROKEN, OURS, OTHER) if end in ends)
+        return self._ends[oid]
+
+    def _tree(self, oid: str) -> bool:
+        if oid not in self._trees:
+            try:
+                self._trees[oid] = all(
+                    entry.mode == "160000"
+                    or (self._tree(entry.oid) if entry.is_tree else self._blob(entry.oid))
+                    for entry in self.git.tree(oid).values()
+                )
+            except KeyError:
+                self._trees[oid] = False
+        return self._trees[oid]
+
+    def _blob(self, oid: str) -> bool:
+        if oid not in self._trees:
+            try:
+                self.git.blob(oid)
+                self._trees[oid] = True
+            except KeyError:
+                self._trees[oid] = False
+        return self._trees[oid]
+
+
+class Lines:
+    """The lines of trees, each file once: as much of them as can be read."""
+
+    def __init__(self, git: Git) -> None:
+        self.git = git
+        self._seen: set[str] = set()
+
+    def of(self, tree: str, path: str = "") -> Iterator[tuple[str, bytes]]:
+        """Path and line, of files that no tree before had."""
+        if tree in self._seen:
+            return
+        self._seen.add(tree)
+        try:
+            entries = self.git.tree(tree)
+        except KeyError:
+            return
+        for name, entry in entries.items():
+            if entry.is_tree:
+                yield from self.of(entry.oid, f"{path}{name}/")
+            elif trees.is_segment(name) and entry.mode.startswith("100") and entry.oid not in self._seen:
+                self._seen.add(entry.oid)
+                try:
+                    content = self.git.blob(entry.oid)
+                except KeyError:
+                    continue
+                for line in trees.lines_of(content):
+                    yield path + name, line
+
+    def of_commit(self, oid: str) -> Iterator[tuple[str, bytes]]:
+        try:
+            tree = self.git.commit(oid).tree
+        except KeyError:
+            return
+        yield from self.of(tree)
+
+
+def heads(log: Log, tip: str | None, epoch: int = 0) -> list[str]:
+    """Commits that the log's ref was at, newest first: ends of what it had, not those that others stood on.
+
+    Args:
+        tip: Where it is now, as far as it is anywhere.
+        epoch: That of the log. Commits that the ledger has of an older one are left out.
+    """
+    moves = repair.reflog(log.place.common, ref.LOG_REF)
+    found = [moves[-1].new] if moves else []
+    for at in range(len(moves) - 1, -1, -1):
+        move = moves[at]
+        if at and move.old != moves[at - 1].new:
+            found.append(moves[at - 1].new)
+        if move.old is not None and not move.why.startswith(_APPENDS):
+            found.append(move.old)
+    _, commits = ledger.acknowledged(log, epoch)
+    found += commits[:1]
+    return [oid for oid in dict.fromkeys(found) if oid != tip][:HEADS_MAX]
+
+
+def been_at(log: Log) -> Iterator[str]:
+    """Every commit that the log's ref is known to have been at, newest first, and then what a remote had."""
+    for move in reversed(repair.reflog(log.place.common, ref.LOG_REF)):
+        yield move.new
+    yield from ledger.acknowledged(log, 0)[1]
+    published = log.git.refs("refs/gitmem/").get(ref.PUBLISHED_REF)
+    if published is not None:
+        yield published
+    yield from (oid for name, oid in log.git.refs(ref.REMOTES_PREFIX).items() if places.is_place(name))
+
+
+def last_sound(log: Log, sound: Sound, tip: str | None) -> str | None:
+    """The newest commit that the log can go on from: what stands below a damaged tip, else where the ref has been."""
+    seen: set[str] = set()
+    for found in (_below(log, tip), been_at(log)):
+        for oid in found:
+            if oid not in seen and sound.commit(oid) and is_log(log, oid):
+                return oid
+            seen.add(oid)
+    return None
+
+
+def _below(log: Log, tip: str | None) -> Iterator[str]:
+    """A commit and what it stands on, as far as commits can be read."""
+    while tip is not None:
+        yield tip
+        try:
+            tip = next(iter(log.git.commit(tip).parents), None)
+        except KeyError:
+            return
+
+
+def is_log(log: Log, oid: str) -> bool:
+    """Whether a commit that is whole ends the history of a log, of this project as far as that can be told."""
+    try:
+        tip = places.read(log, ref.LOG_REF, oid)
+    except places.NotALog:
+        return False
+    return places.related(places.own_projects(log), tip.projects)
+
+
+def belongs(log: Log, sound: Sound, oid: str, ours: set[str]) -> bool:
+    """Whether a commit is of a log that may be united with ours, whether it is whole or not.
+
+    Args:
+        ours: The projects of our log.
+    """
+    try:
+        root = log.git.tree(log.git.commit(oid).tree)
+        if "format" not in root or sound.end(oid) == OTHER:
+            return False
+        theirs = ref.project_ids(log.git, root)
+    except KeyError:
+        return True  # as far as it can be read, which is not far
+    return places.related(ours, theirs)
+
+
+def is_of_project(log: Log, oid: str | None) -> bool:
+    """Whether a commit is no log of another project, as far as that can be told."""
+    try:
+        root = log.git.tree(log.git.commit(oid).tree) if oid is not None else {}
+        theirs = ref.project_ids(log.git, root)
+    except KeyError:
+        return True
+    return not theirs or places.related(places.own_projects(log), theirs)
+
+
+def projects(log: Log, tip: str | None) -> set[str]:
+    """The projects of the log at a commit, else those of this repository."""
+    try:
+        found = ref.project_ids(log.git, log.git.tree(log.git.commit(tip).tree)) if tip is not None else set()
+    except KeyError:
+        found = set()
+    return found or places.own_projects(log)
+
+
+def epoch_of(log: Log, oid: str | None) -> int | None:
+    """The epoch of the log at a commit, or None where it has none that can be read."""
+    try:
+        form = ref.read_format(log.git, log.git.tree(log.git.commit(oid).tree)) if oid is not None else None
+    except (KeyError, StoreError):
+        return None
+    return form.epoch if form is not None else None

@@ -1,0 +1,179 @@
+"""Sending to the remote that history follows: to its shared ref, or to an outbox where others are at that.
+
+1. No outbox waits there: the shared ref is tried, once a round. It is the cheapest while one clone writes at a time.
+2. It was moved in between, or outboxes wait: what is nowhere there yet goes to an outbox, which can't be beaten.
+3. Outboxes wait and it is our turn: they are folded into the shared ref, and deleted when that has them.
+
+A turn is drawn: one in as many as came since the last look, so that somebody folds and not everybody. Where
+none came, everybody else is gone. Killed in between, a sync leaves outboxes that wait or that the shared
+ref has already: the next one that looks folds or deletes them.
+"""
+
+from __future__ import annotations
+
+from ..errors import RemoteError
+from . import outbox, ref, replay, settle, trees
+from .trunk import above
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .log import Log
+    from .outbox import Outbox
+    from .places import Tip
+    from .remote import Remote
+
+DELETES_MAX = 200  # in one push: a command line has an end
+
+
+def send_early(log: Log, remote: Remote, tip: str, timeout: float, *, allow_foreign: bool = False) -> None:
+    """Put what is new here into an outbox, by what the last fetch brought: others pushed then, and will now."""
+    remote.look(allow_foreign=allow_foreign)
+    shared = remote.shared()
+    if remote.state or shared is None or shared.format.epoch != settle.own_tip(log, tip).format.epoch:
+        remote.state = remote.message = ""  # the fetch that follows tells how it is now
+        return
+    try:
+        remote.safe = _put(log, remote, shared, tip, timeout)
+    except RemoteError as error:
+        remote.fail(error)
+
+
+def attempt(log: Log, remote: Remote, tips: Sequence[Tip], boxes: Sequence[Outbox], timeout: float) -> bool:
+    """One round on what the last fetch brought. False where another one may do better."""
+    shared = remote.shared()
+    turn = remote.draw()
+    fold = not remote.state and (turn or not remote.waiting or _must_fold(log, remote, shared))
+    tip = settle.settle(log, shared, tips, boxes, fold=fold)
+    publish = settle.own_tip(log, tip).format.publish
+    remote.tip = remote.at(publish)
+    if remote.state:
+        return True
+    try:
+        if fold and tip == remote.tip:
+            remote.safe = True
+            if turn:
+                _sweep(log, remote, tip, timeout)
+            return turn or not remote.boxes or remote.attempts > 1
+        if fold:
+            if push_shared(log, remote, publish, shared, tip, timeout):
+                settle.publish(log, tip, tip)
+                _sweep(log, remote, tip, timeout)
+                return True
+            if remote.state:
+                return True
+        remote.safe = _put(log, remote, shared, tip, timeout)
+    except RemoteError as error:
+        remote.fail(error)
+        return True
+    # Who has nothing to send has the time to see whether somebody else folds.
+    return not fold and remote.safe and (remote.outbox is not None or remote.attempts > 1)
+
+
+def _must_fold(log: Log, remote: Remote, shared: Tip | None) -> bool:
+    """Whether what is ours has no other way there."""
+    local = log.git.tip(ref.LOG_REF)
+    if shared is None or local is None or remote.host.prefixes:
+        return shared is None
+    return bool(_unsent(log, remote, shared, local))
+
+
+def _unsent(log: Log, remote: Remote, shared: Tip, tip: str) -> list[str]:
+    return outbox.unsent(log.git, above(log.git, tip, shared.oid), shared.tree, remote.waiting)
+
+
+def _put(log: Log, remote: Remote, shared: Tip | None, tip: str, timeout: float) -> bool:
+    """Put what is ours and nowhere there into an outbox of its own. Whether everything of ours is there now."""
+    if shared is None:
+        return False
+    commits = _unsent(log, remote, shared, tip)
+    oid = replay.replay(log.git, commits, shared.oid)
+    if oid == shared.oid:
+        return True
+    for prefix in remote.host.prefixes:
+        try:
+            done = log.network.push(remote.url, oid, prefix + oid, None, timeout)
+        except RemoteError as error:
+            if error.code != "refused":
+                raise
+            remote.learn_refused(prefix)
+            continue
+        if done == "rejected":  # a lock of the remote's own; of this name there is no other content
+            remote.rejections += 1
+            return False
+        remote.outbox = prefix + oid
+        made = outbox.made(log.git, oid, [remote.copy_of(remote.outbox)], shared)
+        remote.boxes.append(made)
+        remote.waiting.append(made)
+        remote.sent += trees.new_lines(log.git, made.tree, [shared.tree])
+        return True
+    return False
+
+
+def push_shared(log: Log, remote: Remote, publish: str, shared: Tip | None, new: str, timeout: float) -> bool:
+    """Move the ref that the log is published at. False where that lost a race, or may not be: the state says so then.
+
+    Raises: RemoteError.
+    """
+    git = log.git
+    there = remote.at(publish)
+    if not _may_push(log, remote, publish, shared, new, timeout):
+        return False
+    if log.network.push(remote.url, new, publish, there, timeout) != "pushed":
+        remote.rejections += 1
+        return False
+    if there is None and not remote.tips:
+        what = "the branch gitmem" if publish == ref.BRANCH else f"the ref {publish}"
+        remote.say(
+            f"Made {what} on {remote.name}: everybody who can read that repository can read the log, "
+            "now and what comes."
+        )
+    known = [tip.tree for tip in remote.tips]
+    remote.sent += trees.new_lines(git, git.commit(new).tree, known, outbox.united(remote.boxes))
+    remote.safe = True
+    remote.waiting = []
+    remote.state = "synced"
+    git.swap(remote.copy_of(publish), there, new, "push")
+    remote.tip = new
+    return True
+
+
+def _may_push(log: Log, remote: Remote, publish: str, shared: Tip | None, new: str, timeout: float) -> bool:
+    """Whether the place that we publish to may be moved; says why where it may not."""
+    there = remote.at(publish)
+    if there is None:
+        if log.network.has_branches(remote.url, timeout):
+            return True
+        remote.end(
+            "empty",
+            f"{remote.name} has no branch yet and would make the log its default branch, so nothing was sent. "
+            f"Push a branch of yours first: git push {remote.name} HEAD",
+        )
+        return False
+    if there not in [tip.oid for tip in remote.tips] and not log.git.contains(new, there):
+        remote.end("refused", f"{publish} of {remote.name} is no gitmem log; nothing was sent.")
+        return False
+    if shared is not None and shared.format.epoch < settle.own_tip(log, new).format.epoch:
+        remote.end(
+            "refused",
+            f"{remote.name} has the log's epoch {shared.format.epoch}, which this clone has left; nothing was sent.",
+        )
+        return False
+    return True
+
+
+def _sweep(log: Log, remote: Remote, tip: str, timeout: float) -> None:
+    """Delete the outboxes whose lines the shared ref has: `tip` is there."""
+    if remote.host.keeps_refs:
+        return
+    tree = log.git.commit(tip).tree
+    done = [box for box in remote.boxes if box.is_in(log.git, tree)]
+    gone = {remote.name_of(name): box.oid for box in done for name in box.names}
+    try:
+        if gone:
+            log.network.delete(remote.url, dict(list(gone.items())[:DELETES_MAX]), timeout)
+    except RemoteError as error:
+        if error.code == "refused":
+            remote.learn_keeps_refs()
+        # Else some other sync deletes them: the lines are where they belong.

@@ -1,0 +1,219 @@
+"""What a good sync left behind: while all of it is as it was, here and on the remote, the next one has nothing to do.
+
+`<state>/settled` has the refs of that time, where the remote is, and what the repository's config looked like. It
+spares a sync with nothing new all that it would look at. Whatever is not plainly as it was is for the sync itself.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+from .. import aside
+from ..git.tip import loose_tip, tables
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from ..git.network import Network
+    from ..place import Place
+    from .remote import Remote
+
+NAME = "settled"
+AGE_SECONDS_MAX = 3600.0  # what git's config says outside of the repository may have changed unseen
+_WORD = b"gitmem"
+
+
+class Settled:
+    """The remote of the last good sync, and every ref that a sync looks at as it was then.
+
+    Where nothing is new it is what became of the exchange, too: see `log.remote.Remote`.
+    """
+
+    __slots__ = ("prefix", "refs", "shown_name", "tip", "url")
+    state, message, attempts = "up-to-date", "", 1
+    received = sent = rejections = 0
+    safe, outbox = True, None
+
+    def __init__(self, name: str, url: str, prefix: str, tip: str, refs: Mapping[str, str]) -> None:
+        self.shown_name = name
+        self.url = url
+        self.prefix = prefix
+        self.tip = tip
+        self.refs = dict(refs)
+
+    @property
+    def copies(self) -> dict[str, str]:
+        """What the remote had, under our names for it."""
+        return {name: oid for name, oid in self.refs.items() if name.startswith(self.prefix)}
+
+
+class Looked:
+    """A look at the remote: whether it has what it had. `network`: what to go on with where it was fetched for that."""
+
+    __slots__ = ("network", "settled", "unchanged")
+
+    def __init__(self, settled: Settled, unchanged: bool, network: Network | None = None) -> None:
+        self.settled = settled
+        self.unchanged = unchanged
+        self.network = network
+
+
+def refs_of(common: str) -> dict[str, str] | None:
+    """Every ref that a sync looks at, from the repository's files. None where they don't plainly say it."""
+    if tables(common) is not None:
+        return None
+    found = _packed(common)
+    names = ["refs/heads/gitmem", *_fetched(common)]
+    for folder, _, files in os.walk(os.path.join(common, "refs", "gitmem")):
+        below = os.path.relpath(folder, common).replace(os.sep, "/")
+        names += [f"{below}/{name}" for name in files]
+    for name in names:
+        oid = loose_tip(common, name)
+        if oid is not None:
+            found[name] = oid
+        elif os.path.lexists(os.path.join(common, name)):
+            return None  # a lock, a symbolic ref, or a damaged one
+    return found
+
+
+def _packed(common: str) -> dict[str, str]:
+    try:
+        with open(os.path.join(common, "packed-refs"), "rb") as file:
+            data = file.read()
+    except OSError:
+        return {}
+    if _WORD not in data:
+        return {}
+    rows = [line.partition(b" ") for line in data.split(b"\n") if _WORD in line]
+    found = {os.fsdecode(name): oid.decode("ascii", "replace") for oid, _, name in rows}
+    return {name: oid for name, oid in found.items() if _is_looked_at(name)}
+
+
+def _is_looked_at(name: str) -> bool:
+    fetched = name.startswith("refs/remotes/") and name.endswith("/gitmem")
+    return fetched or name == "refs/heads/gitmem" or name.startswith("refs/gitmem/")
+
+
+def _fetched(common: str) -> list[str]:
+    """Where a fetch of the user's may have put the branch, but for remotes with a slash in their names."""
+    try:
+        return [f"refs/remotes/{name}/gitmem" for name in os.listdir(os.path.join(common, "refs", "remotes"))]
+    except OSError:
+        return []
+
+
+def note(remote: Remote, before: Mapping[str, str] | None) -> None:
+    """Keep what a sync with one remote has left, where the next one would have nothing to do or to tell; else forget it.
+
+    Args:
+        before: `refs_of` when the sync began.
+    """
+    place = remote.log.place
+    path = os.path.join(place.state, NAME)
+    now = refs_of(place.common)
+    if before is None or now is None or not _is_at_rest(remote, before, now):
+        aside.drop(path)
+        return
+    head = [_stamp(place), remote.name, remote.url, remote.prefix, str(remote.tip)]
+    rows = [f"{oid} {name}" for name, oid in sorted(now.items())]
+    try:
+        aside.replace(path, os.fsencode("\n".join([*head, *rows]) + "\n"))
+    except OSError:
+        return
+
+
+def _is_at_rest(remote: Remote, before: Mapping[str, str], now: Mapping[str, str]) -> bool:
+    """Whether a sync was good, both sides have one tip, and nothing else has moved meanwhile that it may not have seen."""
+    from ..git.remotes import without_credentials
+    from . import places, ref
+
+    if remote.state not in ("synced", "up-to-date") or remote.message or any(map(places.is_outbox, now)):
+        return False
+
+    copies = {remote.copy_of(name) for name in ref.PUBLISH_PLACES} & now.keys()
+    ours = {ref.LOG_REF, ref.PUBLISHED_REF, *copies}
+    if len(copies) != 1 or any(now.get(name) != remote.tip for name in ours):
+        return False
+    if any(before.get(name) != oid for name, oid in now.items() if name not in ours):
+        return False
+    plain = remote.url == without_credentials(remote.url) and remote.name == remote.shown_name
+    return plain and "\n" not in remote.name + remote.url and not _has_slash(remote.log.place)
+
+
+def _has_slash(place: Place) -> bool:
+    """Whether a remote's name has a slash: where its branch lies then is not plain."""
+    from ..place import read_config
+
+    keys = [key for key, _ in read_config(_read(os.path.join(place.common, "config")))]
+    return any("/" in key for key in keys if key.startswith("remote."))
+
+
+def look(place: Place, spools: Callable[[], Iterable[str]], timeout: float) -> Looked | None:
+    """Ask the remote of the last good sync, where everything here is as that left it. None: sync the usual way.
+
+    Args:
+        spools: The folders of all of the clone's spools; what waits there is to be sent. It runs while the remote answers.
+        timeout: Seconds.
+    """
+    known = _known(place)
+    if known is None:
+        return None
+    from ..git.asking import ask
+
+    asked = ask(place.common, known.url, ("refs/heads/gitmem", "refs/gitmem/"))
+    if any(map(_has_files, spools())) or refs_of(place.common) != known.refs:
+        if asked is not None:
+            asked.drop()
+        return None
+    there = asked.refs(timeout) if asked is not None else None
+    if there is not None:
+        copies = {known.prefix + name.removeprefix("refs/"): oid for name, oid in there.items()}
+        theirs = f"{known.prefix}gitmem/remotes/"  # its own copies, which no fetch brings
+        copies = {name: oid for name, oid in copies.items() if not name.startswith(theirs)}
+        return Looked(known, copies == known.copies)
+    from ..git.fetched import Fetched
+
+    network = Fetched(place.common, known.url, known.prefix, timeout)
+    return Looked(known, network.error is None and refs_of(place.common) == known.refs, network)
+
+
+def _known(place: Place) -> Settled | None:
+    path = os.path.join(place.state, NAME)
+    try:
+        age = time.time() - os.stat(path).st_mtime
+    except OSError:
+        return None
+    head, _, rest = os.fsdecode(_read(path)).partition("\n")
+    words = rest.split("\n")
+    if not 0 <= age <= AGE_SECONDS_MAX or head != _stamp(place) or len(words) < 5 or words[-1]:
+        return None
+    name, url, prefix, tip, *rows = words[:-1]
+    refs = (row.partition(" ") for row in rows)
+    return Settled(name, url, prefix, tip, {ref: oid for oid, _, ref in refs})
+
+
+def _has_files(spool: str) -> bool:
+    try:
+        return any(name.endswith(".spool") for name in os.listdir(spool))
+    except OSError:
+        return False
+
+
+def _stamp(place: Place) -> str:
+    """What says that the config, and which remote it means here, is the same."""
+    try:
+        found = os.stat(os.path.join(place.common, "config"))
+    except OSError:
+        return ""
+    head = os.fsdecode(_read(os.path.join(place.git_dir, "HEAD"))).strip()
+    return f"{found.st_mtime_ns} {found.st_size} {found.st_ino} {head}"
+
+
+def _read(path: str) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError:
+        return b""

@@ -1,0 +1,53 @@
+"""Where one history leaves another, without asking git: they are lines, and near each other."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..git.port import Git
+
+STEPS_MAX = 256  # beyond that git is quicker
+
+
+class Trunk:
+    """The history of a commit, walked no further back than is asked for."""
+
+    def __init__(self, git: Git, tip: str) -> None:
+        self.git = git
+        self._reached: set[str] = set()
+        self._ends = [tip]
+
+    def above(self, oid: str) -> list[str] | None:
+        """The commits from the trunk up to `oid`, parents first; None where there is no plain line of them.
+
+        Raises: KeyError where an object is missing.
+        """
+        steps = 32
+        while steps <= STEPS_MAX:
+            self._walk(steps)
+            line: list[str] = []
+            at = oid
+            while at not in self._reached and len(line) < steps:
+                parents = self.git.commit(at).parents
+                if len(parents) > 1:
+                    return None
+                line.append(at)
+                if not parents:
+                    break  # the trunk may be longer than was walked
+                at = parents[0]
+            if at in self._reached:
+                return line[::-1]
+            steps *= 8
+        return None
+
+    def _walk(self, steps: int) -> None:
+        while self._ends and len(self._reached) < steps:
+            ends = [oid for oid in self._ends if oid not in self._reached]
+            self._reached.update(ends)
+            self._ends = [parent for oid in ends for parent in self.git.commit(oid).parents]
+
+
+def above(git: Git, tip: str, base: str) -> list[str]:
+    """The commits that `tip` has and `base` has not, parents before children."""
+    line = Trunk(git, base).above(tip)
+    return git.history(tip, [base]) if line is None else line

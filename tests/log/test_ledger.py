@@ -1,0 +1,245 @@
+"""The ledger: what was acknowledged is in it, whatever way it went, and nothing ever fails over it."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from gitmem.errors import StoreError
+from gitmem.log import append, ledger
+from gitmem.log.log import Log
+from gitmem.log.spool import Entry, Spool
+from tests.log.logs import entry, open_log
+
+
+def digests(log: Log) -> set[str]:
+    return {each for record in ledger.read(log) for each in record.digests}
+
+
+def digest_of(one: Entry) -> str:
+    return ledger.digest(one.lines[0][1])
+
+
+def path_of(log: Log) -> Path:
+    return Path(log.place.state, ledger.NAME)
+
+
+def test_what_is_committed_is_noted_with_its_commit_and_epoch(repo: Path) -> None:
+    log = open_log(repo)
+    one = entry(log, "one")
+    commit = append.append(log, one).commit
+
+    (record,) = ledger.read(log)
+    assert (record.commit, record.epoch, record.digests) == (commit, 0, [digest_of(one)])
+
+
+def test_what_rides_or_waits_is_noted_at_once_and_again_with_its_commit(repo: Path) -> None:
+    """A receipt; and a line whose writer did not get the lock in time."""
+    log = open_log(repo)
+    rides, waits = entry(log, "rides", rides=True), entry(log, "waits")
+    append.append(log, rides)
+    held = log.lock()
+    assert held.take()
+    assert append.append(log, waits, wait_seconds=0).queued
+    held.release()
+    assert [(record.commit, record.digests) for record in ledger.read(log)] == [
+        (None, [digest_of(rides)]),
+        (None, [digest_of(waits)]),
+    ]
+
+    append.drain_all(log)
+
+    *_, last = ledger.read(log)
+    assert last.commit is not None and set(last.digests) == {digest_of(rides), digest_of(waits)}
+
+
+def test_what_another_process_committed_is_noted_by_it(repo: Path) -> None:
+    """Its writer only waits for the news."""
+    log, leader = open_log(repo), open_log(repo)
+    assert log.make_state()
+    mine = entry(log, "mine")
+    held = leader.lock()
+    assert held.take()
+    taken = log.lock
+
+    def busy() -> object:
+        if log.spool.names():
+            append.drain_locked(leader)
+        return taken()
+
+    log.lock = busy  # type: ignore[assignment,method-assign]  # as if the leader drained between two looks
+    assert append.append(log, mine).commit is not None
+    held.release()
+    (record,) = ledger.read(log)
+    assert record.commit is not None and record.digests == [digest_of(mine)]
+
+
+def test_what_failed_is_not_noted(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether the commit failed, or the spool, or the drain of one's own entry."""
+    log = open_log(repo)
+    append.append(log, entry(log, "first"))
+    before = path_of(log).read_bytes()
+
+    def full(*args: object, **options: object) -> None:
+        raise StoreError("Full; nothing was recorded.", code="disk")
+
+    monkeypatch.setattr(log.git, "advance", full)
+    with pytest.raises(StoreError):
+        append.append(log, entry(log, "not committed"))
+    takes = iter([False, True])
+    lock = log.lock()
+    monkeypatch.setattr(type(lock), "take", lambda self: next(takes))
+    with pytest.raises(StoreError):
+        append.append(log, entry(log, "not drained"))
+    monkeypatch.setattr(Spool, "put", full)
+    with pytest.raises(StoreError):
+        append.append(log, entry(log, "not spooled", rides=True))
+
+    assert path_of(log).read_bytes() == before
+    assert not log.spool.names()
+
+
+@pytest.mark.parametrize("obstacle", ["folder", "link", "no permission"])
+def test_a_ledger_that_cannot_be_written_fails_nothing(repo: Path, obstacle: str, tmp_path: Path) -> None:
+    """The answer is the commit, as ever."""
+    log = open_log(repo)
+    append.append(log, entry(log, "first"))
+    path = path_of(log)
+    path.unlink()
+    if obstacle == "folder":
+        path.mkdir()
+    elif obstacle == "link":
+        path.symlink_to(tmp_path / "elsewhere")
+    else:
+        path.touch(0o400)
+    assert append.append(log, entry(log, "second")).commit is not None
+    append.append(log, entry(log, "third", rides=True))
+    list(ledger.read(log))
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_where_the_git_folder_cannot_be_written_the_line_is_accepted_elsewhere(
+    repo: Path, tmp_path: Path
+) -> None:
+    log = open_log(repo)
+    log.elsewhere = [Spool(str(tmp_path / "spools" / "here"), os.urandom, check_owner=True)]
+    log.make_state = lambda: False  # type: ignore[method-assign]
+    os.chmod(tmp_path, 0o700)
+    assert append.append(log, entry(log, "one")).queued
+    assert len(log.elsewhere[0].names()) == 1
+
+
+def test_a_torn_record_costs_nothing_but_itself(repo: Path) -> None:
+    """Wherever a crash or a full disk cut it, also in the middle of what comes after."""
+    log = open_log(repo)
+    entries = [entry(log, f"number {number}") for number in range(3)]
+    for each in entries:
+        append.append(log, each)
+    content = path_of(log).read_bytes()
+    start = content.rindex(b"\n", 0, len(content) - 1)
+    new = entry(log, "new")
+    for end in range(start, len(content)):
+        path_of(log).write_bytes(content[:end] + (b"\0\0" if end % 3 == 0 else b""))
+        ledger.note(log, [new])
+        found = digests(log)
+        assert {digest_of(entries[0]), digest_of(entries[1]), digest_of(new)} <= found
+        assert found <= {digest_of(each) for each in [*entries, new]}
+
+
+def test_it_is_bounded_and_keeps_the_newest(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two files, of which the older one goes."""
+    monkeypatch.setattr(ledger, "BYTES_MAX", 300)
+    log = open_log(repo)
+    entries = [entry(log, f"number {number}") for number in range(20)]
+    for each in entries:
+        append.append(log, each)
+
+    names = [name for name in os.listdir(log.place.state) if name.startswith("ledger")]
+    size = sum(os.path.getsize(os.path.join(log.place.state, name)) for name in names)
+    assert sorted(names) == ["ledger", "ledger.old"] or names == ["ledger.old"]
+    assert size < 1_000
+    assert {digest_of(each) for each in entries[-3:]} <= digests(log) < {digest_of(each) for each in entries}
+
+
+def test_only_who_holds_the_lock_puts_the_older_one_away(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two who did it at once, one would drop what the other had just put there."""
+    monkeypatch.setattr(ledger, "BYTES_MAX", 10)
+    log = open_log(repo)
+    assert log.make_state()
+    for number in range(5):
+        append.append(log, entry(log, f"rides {number}", rides=True))
+    assert not os.path.exists(os.path.join(log.place.state, ledger.OLDER))
+    assert len(digests(log)) == 5
+
+
+def test_a_commit_of_very_many_lines_is_noted_alone(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its tree says what was in it."""
+    monkeypatch.setattr(ledger, "LINES_MAX", 2)
+    log = open_log(repo)
+    every = [entry(log, f"number {number}") for number in range(3)]
+    one = Entry([line for each in every for line in each.lines], every[0].story)
+    commit = append.append(log, one).commit
+
+    (record,) = ledger.read(log)
+    assert (record.commit, record.digests) == (commit, [])
+
+
+def test_of_an_older_epoch_nothing_counts_as_acknowledged(repo: Path) -> None:
+    """It may have been redacted. What a newer epoch has noted as well, or what only waits, counts."""
+    log = open_log(repo)
+    assert log.make_state()
+    old, both, new, waits = (entry(log, word) for word in ("old", "both", "new", "waits"))
+    ledger.note(log, [waits, old])
+    ledger.note(log, [old, both], "a" * 40, 0)
+    ledger.note(log, [both, new], "b" * 40, 1)
+
+    assert ledger.acknowledged(log, 0) == (set(map(digest_of, (old, both, new, waits))), ["b" * 40, "a" * 40])
+    assert ledger.acknowledged(log, 1) == (set(map(digest_of, (both, new, waits))), ["b" * 40])
+
+
+def test_a_copied_clone_has_a_ledger_of_its_own(repo: Path, tmp_path: Path) -> None:
+    """With what was acknowledged before it was copied."""
+    log = open_log(repo)
+    append.append(log, entry(log, "before"))
+    shutil.copytree(repo, tmp_path / "copy")
+    other = open_log(tmp_path / "copy")
+    append.append(other, entry(other, "there"))
+    append.append(log, entry(log, "here"))
+
+    assert len(digests(log) & digests(other)) == 1
+    assert len(digests(log)) == len(digests(other)) == 2
+
+
+def write(repo: Path, number: int) -> None:
+    log = open_log(repo)
+    for each in range(50):
+        ledger.note(log, [entry(log, f"{number} {each}")])
+
+
+def test_writers_do_not_tear_each_others_records(repo: Path) -> None:
+    """Each is one write to the end of the file."""
+    log = open_log(repo)
+    assert log.make_state()
+    writers = [
+        multiprocessing.get_context("fork").Process(target=write, args=(repo, number)) for number in range(4)
+    ]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+    assert len([record for record in ledger.read(log) if len(record.digests) == 1]) == 200
+
+
+def test_the_page_of_the_format_shows_one(repo: Path) -> None:
+    """A line that was committed, and one that waits."""
+    log = open_log(repo)
+    assert log.make_state()
+    page = (Path(__file__).parents[2] / "docs/format.md").read_text(encoding="utf-8")
+    path_of(log).write_text(page.partition("```text ledger\n")[2].partition("```")[0])
+    committed, waits = ledger.read(log)
+    assert (committed.epoch, len(committed.digests)) == (0, 1) and committed.commit is not None
+    assert (waits.epoch, waits.commit, len(waits.digests)) == (None, None, 1)

@@ -1,0 +1,185 @@
+"""Outboxes as they are read, brought and folded; where histories meet; what is remembered of a host."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gitmem.git import repository
+from gitmem.git.inprocess import DulwichGit
+from gitmem.git.port import Draft, Signature
+from gitmem.log import outbox, places, ref, replay
+from gitmem.log.host import Host
+from gitmem.log.log import Log
+from gitmem.log.places import Tip
+from gitmem.log.start import start
+from gitmem.log.trunk import STEPS_MAX, Trunk, above
+from tests.log.logs import open_log
+
+
+def put(
+    log: Log, onto: str, name: str, *lines: bytes, seconds: int = 1, path: str = "notes/2026-11/21"
+) -> str:
+    """One commit that adds lines to a segment."""
+    full = f"{path}/gm-{name}.jsonl"
+    entry = ref.lookup(log.git, log.git.commit(onto).tree, full)
+    content = (log.git.blob(entry.oid) if entry is not None else b"") + b"".join(
+        line + b"\n" for line in lines
+    )
+    who = Signature(name, f"{name}@agents", seconds)
+    return log.git.write([Draft({full: content}, who, who, f"{name}: {len(lines)}\n\nNote: {name}\n")], onto)[
+        0
+    ]
+
+
+@pytest.fixture
+def log(repo: Path) -> Log:
+    return open_log(repo, seed=1)
+
+
+@pytest.fixture
+def shared(log: Log) -> Tip:
+    return places.read(log, ref.LOG_REF, put(log, start(log), "old", b"0"))
+
+
+def read(log: Log, shared: Tip, **named: str) -> list[outbox.Outbox]:
+    return outbox.read(log, {f"x/gitmem/outbox/{name}": oid for name, oid in named.items()}, shared)[0]
+
+
+def test_an_outbox_is_what_its_commits_added(log: Log, shared: Tip) -> None:
+    """Whatever the shared log has come to since it was made."""
+    one = put(log, shared.oid, "a", b"1", seconds=5)
+    two = put(log, one, "a", b"2", seconds=6)
+    moved = places.read(log, ref.LOG_REF, put(log, put(log, shared.oid, "b", b"3"), "old", b"4"))
+    (box,) = read(log, moved, first=two)
+    assert box.commits == [one, two] and box.base == shared.oid
+    assert box.lines == {"notes/2026-11/21/gm-a.jsonl": {b"1", b"2"}}
+    assert not box.is_in(log.git, moved.tree)
+    assert box.is_in(log.git, log.git.commit(replay.replay(log.git, box.commits, moved.oid)).tree)
+
+
+def test_one_that_the_shared_history_has_is_empty(log: Log, shared: Tip) -> None:
+    """It was folded as it was: nothing of it waits."""
+    one = put(log, shared.oid, "a", b"1")
+    (box,) = read(log, places.read(log, ref.LOG_REF, put(log, one, "b", b"2")), first=one)
+    assert box.commits == [] and box.is_in(log.git, log.git.commit(one).tree)
+
+
+def test_what_does_more_than_add_lines_is_read_as_any_other_log(log: Log, shared: Tip) -> None:
+    """A file that holds no lines, an id of another project: whether they belong here is asked as of a whole log."""
+    who = Signature("a", "a@b", 1)
+    refs = {}
+    for path in ("notes.txt", "projects/" + "a" * 40):
+        (oid,) = log.git.write([Draft({path: b"x\n"}, who, who, "odd\n")], shared.oid)
+        refs[f"x/gitmem/outbox/{oid}"] = oid
+    assert outbox.read(log, {**refs, "x/gitmem/outbox/0": "0" * 40}, shared) == (
+        [],
+        {**refs, "x/gitmem/outbox/0": "0" * 40},
+    )
+
+
+def test_its_lines_are_found_again_by_what_is_kept_of_it(log: Log, shared: Tip) -> None:
+    """And read anew where the shared log was rewound below it."""
+    base = places.read(log, ref.LOG_REF, put(log, shared.oid, "b", b"1"))
+    box_tip = put(log, base.oid, "a", b"2")
+    (first,) = read(log, base, name=box_tip)
+    (again,) = read(log, base, other=box_tip)
+    assert again is first and again.names == ["x/gitmem/outbox/other"]
+    (rewound,) = read(log, shared, name=box_tip)
+    assert rewound.lines is not None and len(rewound.lines) == 2
+
+
+def test_their_commits_come_in_the_order_of_their_dates(log: Log, shared: Tip) -> None:
+    """Each outbox's own in theirs, also where a clock was set back in between."""
+    a1 = put(log, shared.oid, "a", b"a1", seconds=30)
+    a2 = put(log, a1, "a", b"a2", seconds=10)
+    b1 = put(log, shared.oid, "b", b"b1", seconds=20)
+    c1 = put(log, shared.oid, "c", b"c1", seconds=40)
+    for order in ({"a": a2, "b": b1, "c": c1}, {"c": c1, "b": b1, "a": a2}):
+        assert outbox.commits_of(log.git, read(log, shared, **order)) == [b1, a1, a2, c1]
+
+
+def test_unsent_is_what_neither_the_log_nor_an_outbox_has(log: Log, shared: Tip) -> None:
+    """Commit by commit; one that is there in part still goes."""
+    box = read(log, shared, one=put(log, shared.oid, "a", b"1"))
+    own = [put(log, shared.oid, "a", b"1")]
+    own.append(put(log, own[-1], "a", b"2"))
+    own.append(put(log, own[-1], "old", b"0"))
+    own.append(put(log, own[-1], "b", b"3"))
+    assert outbox.unsent(log.git, own, shared.tree, box) == [own[1], own[3]]
+    assert outbox.unsent(log.git, own, shared.tree, []) == [own[0], own[1], own[3]]
+
+
+def test_what_is_brought_is_one_commit_until_it_is_folded(log: Log, shared: Tip) -> None:
+    """With the trailers of all; who brings it again has nothing to bring."""
+    boxes = read(log, shared, a=put(log, shared.oid, "a", b"1"), b=put(log, shared.oid, "b", b"2"))
+    tip = outbox.bring(log.git, boxes, shared.oid)
+    commit = log.git.commit(tip)
+    assert commit.parents == [shared.oid]
+    assert replay.trailers(commit.message) == ["Note: a", "Note: b"] or set(
+        replay.trailers(commit.message)
+    ) == {
+        "Note: a",
+        "Note: b",
+    }
+    assert all(box.is_in(log.git, commit.tree) for box in boxes)
+    assert outbox.bring(log.git, boxes, tip) == tip
+
+
+def test_what_is_brought_stands_beside_what_came_to_the_same_segment(log: Log, shared: Tip) -> None:
+    """Its writer's earlier lines were folded meanwhile, and its later ones wait in another outbox."""
+    one = put(log, shared.oid, "a", b"1")
+    two = put(log, put(log, shared.oid, "a", b"1"), "a", b"2")
+    moved = places.read(log, ref.LOG_REF, put(log, one, "b", b"3"))
+    boxes = read(log, moved, two=two, three=put(log, shared.oid, "a", b"5"))
+    tree = log.git.commit(outbox.bring(log.git, boxes, moved.oid)).tree
+    assert outbox.lines_at(log.git, tree, "notes/2026-11/21/gm-a.jsonl") == {b"1", b"2", b"5"}
+
+
+@pytest.mark.parametrize("length", [1, 40, STEPS_MAX + 50])
+def test_where_two_histories_meet(log: Log, length: int) -> None:
+    """Near it is seen from here; farther off git says it, with the same answer."""
+    root = start(log)
+    who = Signature("a", "a@b", 1)
+    drafts = [Draft({f"t{number}": b"x"}, who, who, "t\n") for number in range(length)]
+    trunk = log.git.write(drafts, root)[-1]
+    branch = put(log, put(log, root, "b", b"1"), "b", b"2")
+    line = Trunk(log.git, trunk).above(branch)
+    assert line is None if length > STEPS_MAX else line == log.git.history(branch, [root])
+    assert above(log.git, branch, trunk) == log.git.history(branch, [root])
+    assert Trunk(log.git, trunk).above(root) == ([] if length < STEPS_MAX else None)
+
+
+def test_what_a_host_refuses_is_kept_for_its_url(tmp_path: Path) -> None:
+    """Nothing is written while there is nothing to remember."""
+    state = str(tmp_path)
+    host = Host(state, "origin", "https://example.org/x")
+    host.save()
+    assert not (tmp_path / "remotes").exists()
+    host.refused.append(outbox.PREFIXES[0])
+    host.crowd, host.seen = 3, {"b", "a"}
+    host.save()
+    again = Host(state, "origin", "https://example.org/x")
+    assert (again.prefixes, again.crowd, again.seen) == ([outbox.PREFIXES[1]], 3, {"a", "b"})
+    again.keeps_refs = True
+    again.save()
+    assert Host(state, "origin", "https://example.org/x").prefixes == []
+    other = Host(state, "origin", "https://example.org/y")
+    assert (other.prefixes, other.crowd, other.seen) == (list(outbox.PREFIXES), 0, set())
+
+
+def test_a_commit_that_was_read_is_kept_but_where_a_shallow_clone_may_be_cut(
+    repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A clone that gets its history later sees it."""
+    monkeypatch.setattr(repository, "CUT_SECONDS", 0.0)
+    log = open_log(repo)
+    tip = put(log, start(log), "a", b"1")
+    shallow = repo / ".git" / "shallow"
+    fresh = DulwichGit(str(repo / ".git"))
+    shallow.write_text(tip + "\n")
+    assert fresh.commit(tip).parents == []
+    shallow.unlink()
+    assert fresh.commit(tip).parents != []
+    fresh.close()
