@@ -27,6 +27,7 @@ from .commands import (
     signal,
     sync,
     thread,
+    upkeep,
     watch,
 )
 from .options import As, Before, Directory, Json, with_common
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 ORDER = (
     "session", "whoami", "roster", "signal", "reply", "inbox", "watch", "thread", "show", "converged", "gate", "mem", "log", "sync",
     "hooks", "agents-md", "mcp",
-    "import", "init", "doctor", "name", "schema", "demo",
+    "import", "init", "doctor", "name", "schema", "demo", "upkeep",
 )  # fmt: skip
 ABOUT = """Agents and people who share a git repository signal each other, agree and remember.
 
@@ -86,8 +87,8 @@ def before(
     return 0
 
 
-def _add(to: typer.Typer, body: Callable[..., int], name: str | None = None) -> None:
-    to.command(name or body.__name__)(with_common(body))
+def _add(to: typer.Typer, body: Callable[..., int], name: str | None = None, *, hidden: bool = False) -> None:
+    to.command(name or body.__name__, hidden=hidden)(with_common(body))
 
 
 def _group(name: str, help: str, *bodies: tuple[str, Callable[..., int]]) -> None:
@@ -144,6 +145,7 @@ _group(
 )
 _add(app, schema.schema)
 _add(app, demo.demo)
+_add(app, upkeep.upkeep, hidden=True)
 
 
 class InOrder(typer.core.TyperGroup):

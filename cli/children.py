@@ -8,6 +8,8 @@ import subprocess
 import sys
 import time
 
+from .background import program
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -126,14 +128,6 @@ def _why(answer: bytes) -> str:
         return "; ".join(words)
     except (ValueError, TypeError, LookupError):
         return "it ended without an answer"
-
-
-def program() -> list[str]:
-    """The program that runs now, also from a checkout."""
-    package = __package__ or "cli"
-    above = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    code = f"import sys; sys.path.insert(0, {above!r}); from {package}.main import main; sys.exit(main())"
-    return [sys.executable, "-P", "-c", code]
 
 
 def _start(

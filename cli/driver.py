@@ -29,6 +29,11 @@ def uninstall(place: Place) -> list[str]:
     return installer.uninstall(place)
 
 
+def set_autosync(place: Place, value: str | None) -> list[str]:
+    """Have gitmem sync by itself every so often, or not (None); the files that were changed."""
+    return installer.set_autosync(place, value)
+
+
 def status(place: Place) -> Status:
     return installer.status(place)
 

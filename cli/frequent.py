@@ -52,6 +52,7 @@ def inbox(
     caller = at.caller() if for_ is None else at.caller_if_any()
     nobody = for_ is not None and says_nobody(store, at.who())
     filtered = bool(wu or lane or thread or intent or from_ or since or all)
+    at.looks = caller is not None and caller.session_id is not None
     if count and not filtered:
         show.say(at.json, operation.count(store, caller, for_=for_, nobody=nobody), mail.count)
         return 0
@@ -105,13 +106,18 @@ def converged(
 
     from gitmem.operations import threads, waking
 
+    from . import autosync
+
     waker = waking.Waker(at.store(), waking.Never(), events=False)
     deadline = time.monotonic() + (duration(wait) if wait is not None else 0.0)
-    sync_at = time.monotonic() if sync else deadline
+    sync_at = time.monotonic() if sync or wait is not None else deadline
     failures: list[str] = []
     while True:
-        if sync and time.monotonic() >= sync_at:
-            failures = _sync(at)
+        if time.monotonic() >= sync_at:
+            if sync:
+                failures, _ = _sync(at)
+            else:
+                autosync.start(at, autosync.LOOK)
             sync_at = time.monotonic() + SYNC_EVERY_SECONDS
         seen = waker.stamp()  # before looking: what comes in between is a change
         found = threads.converged(at.store(), id, strict=strict)
@@ -217,9 +223,8 @@ def _publish(at: Surroundings, sent: Sent) -> None:
     """Sync after a signal. The signal is recorded whatever becomes of it, so that is no failure of the command."""
     from gitmem.operations import history
 
-    failures = _sync(at)
+    failures, sent.pushed = _sync(at)
     sent.warnings += failures
-    sent.pushed = not failures
     sent.next = [command for command in sent.next if command != "gitmem sync"]
     if sent.pushed:
         one = history.show(at.store(), str(sent.signal["signal_id"]))
@@ -228,19 +233,20 @@ def _publish(at: Surroundings, sent: Sent) -> None:
         sent.next.insert(0, "gitmem sync")
 
 
-def _sync(at: Surroundings) -> list[str]:
-    """Sync with the usual remote; what went wrong, as sentences."""
+def _sync(at: Surroundings) -> tuple[list[str], bool]:
+    """Sync with the usual remote; what went wrong, as sentences, and whether our lines are there all the same."""
     from gitmem.errors import GitmemError
     from gitmem.operations import sync
 
     try:
         synced = sync.sync(at.store())
     except GitmemError as error:
-        return [f"Not synced: {error.message}"]
+        return [f"Not synced: {error.message}"], False
     good = ("synced", "up-to-date")
-    return [
+    failures = [
         f"Not synced with {each.name}: {each.message}" for each in synced.remotes if each.state not in good
     ]
+    return failures, all(each.safe for each in synced.remotes)
 
 
 def waiting(at: Surroundings) -> list[str]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .surroundings import Surroundings
+from .syncing import TIMEOUT as TIMEOUT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,7 +45,6 @@ AnyId = Annotated[str, typer.Argument(metavar="ID", help="An id, or a unique pre
 AllowForeign = Annotated[
     bool, typer.Option("--allow-foreign", help="Join a log of another project; that can't be undone.")
 ]
-TIMEOUT = "30s"
 Timeout = Annotated[
     str, typer.Option("--timeout", metavar="30s", help="How long a remote may take each time.")
 ]

@@ -1,7 +1,7 @@
 """What hooks and agents repeat, without typer: exact shapes only, `None` for any other.
 
 `inbox` with nothing new is answered from the index alone. The rest goes the usual
-way through `frequent`, so both ways give the same bytes. Whatever is not plainly
+way through `frequent` or `syncing`, so both ways give the same bytes. Whatever is not plainly
 one of these shapes (an unknown option, one given twice, a value that starts with
 `-`) is left to the app, which also makes the error.
 """
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .surroundings import Surroundings
 
 DAY_MICROS = 24 * 3600 * 1_000_000
+MANY = 100
 # Of each command: how many words it takes, its flags, its options, and those that may be repeated,
 # each with the name that `frequent` has for it. A test holds them to the app.
 _COMMON = {"-C": "directory", "--as": "as_"}
@@ -39,6 +40,13 @@ SHAPES: dict[str, tuple[int, int, dict[str, str], dict[str, str], dict[str, str]
         {},
         {"--session": "session", "--sync": "sync", "--exec": "exec_", "--exec-limit": "exec_limit",
          "--write": "write"},
+        {},
+    ),
+    "sync": (
+        0,
+        MANY,
+        {"--all": "all", "--allow-foreign": "allow_foreign", "--auto": "auto"},
+        {"--timeout": "timeout"},
         {},
     ),
     "converged": (1, 1, {"--strict": "strict", "--sync": "sync"}, {"--wait": "wait"}, {}),
@@ -98,6 +106,10 @@ def answer(args: Sequence[str]) -> int | None:
                 status = _nothing_new(at, opened, count="count" in asked.values)
                 if status is not None:
                     return status
+            if asked.command == "sync":
+                from .syncing import sync
+
+                return sync(at, *asked.words, **asked.values)  # type: ignore[arg-type]  # as SHAPES has them
             from . import frequent
 
             body = getattr(frequent, asked.command)
@@ -185,7 +197,8 @@ def _nothing_new(at: Surroundings, opened: list[sqlite3.Connection], *, count: b
     from gitmem.index import query
     from gitmem.operations import mail, views
 
-    from .surroundings import machine, spools_elsewhere
+    from .spools import spools_elsewhere
+    from .surroundings import machine
 
     place = at.place
     written, read = spools_elsewhere(place)
@@ -202,6 +215,7 @@ def _nothing_new(at: Surroundings, opened: list[sqlite3.Connection], *, count: b
     if mail.unread_ids(db, reader, session_id, workspace, now):
         return None
     _seen(place.state, session_id)
+    at.looks = True
     from .render import out
 
     if count:

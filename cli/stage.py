@@ -7,7 +7,7 @@ import subprocess
 
 from gitmem.errors import GitmemError
 
-from .children import program
+from .background import program
 from .surroundings import HARNESSES
 
 TYPE_CHECKING = False

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from gitmem.errors import UsageError
+from gitmem.errors import GitmemError, UsageError
 from gitmem.place import Place, find
 
 from .render import out
@@ -23,8 +23,6 @@ HARNESSES = (
     "CLAUDE_CODE_SESSION_ID", "CODEX_THREAD_ID", "COPILOT_AGENT_SESSION_ID", "GEMINI_SESSION_ID", "OPENCODE_SESSION_ID",
 )  # fmt: skip
 IDENTITIES = ("GITMEM_AGENT_IDENTITY", "LUMENFLOW_AGENT_IDENTITY")
-# Where temporary files go for whoever has no $TMPDIR: spools there are checked for owner, mode and links.
-SHARED = ("/tmp", "/var/tmp")  # noqa: S108
 PROGRESS_SECONDS = 1.0
 
 
@@ -44,6 +42,7 @@ class Surroundings:
         self._place: Place | None = None
         self._store: Store | None = None
         self._caller: Caller | None = None
+        self.looks = False  # a live session asks for its mail
         out.carry(directory, as_)
         if as_ == "":  # a script's variable that is not set must not make somebody else of the caller
             raise UsageError(
@@ -62,10 +61,22 @@ class Surroundings:
         self.close()
 
     def close(self) -> None:
-        """Close the store; the next use opens it anew."""
-        if self._store is not None:
-            self._store.close()
-        self._store = self._caller = None
+        """Close the store; the next use opens it anew. What was written is synced, where this clone does so by itself."""
+        store, self._store, self._caller = self._store, None, None
+        if store is not None:
+            store.close()
+        if (self.looks or (store is not None and store.wrote)) and self._may_sync():
+            from . import autosync
+
+            autosync.start(self, store.wrote if store is not None else autosync.LOOK)
+
+    def _may_sync(self) -> bool:
+        """Whether the config speaks of autosync at all: for most that is no, and they import nothing for it."""
+        try:
+            with open(os.path.join(self.place.common, "config"), "rb") as file:
+                return b"autosync" in file.read().lower()
+        except (OSError, GitmemError):
+            return False
 
     @property
     def folder(self) -> str:
@@ -174,6 +185,8 @@ class Surroundings:
         if self._store is None:
             from gitmem.operations.store import open_store
 
+            from .spools import spools_elsewhere
+
             written, read = spools_elsewhere(self.place)
             self._store = open_store(
                 self.place,
@@ -183,7 +196,13 @@ class Surroundings:
                 spools_read=read,
                 progress=Progress(),
             )
+            self._store.starts_upkeep = self._start_upkeep
         return self._store
+
+    def _start_upkeep(self) -> None:
+        from . import background
+
+        background.start(["-C", self.place.worktree or self.place.common, "upkeep"])
 
 
 class Progress:
@@ -240,47 +259,3 @@ def machine() -> str:
     import platform
 
     return platform.node()
-
-
-def spools_elsewhere(place: Place) -> tuple[list[str], list[str]]:
-    """Spool folders outside the repository: those to write to, in turn, and those to read.
-
-    A sandbox that can't write the git folder may have a $TMPDIR of its own: the folders where everybody
-    looks are read too. To be read a folder must be there; none is written where the git folder can be.
-    """
-    own, shared = _spool_folders(place)
-    written = [] if _is_writable(place) else own
-    found: dict[tuple[int, int], str] = {}  # a folder that has two names is read once
-    for folder in (*own, *shared):
-        try:
-            status = os.lstat(folder)
-        except OSError:
-            continue
-        found.setdefault((status.st_dev, status.st_ino or len(found)), folder)
-    return written, [folder for folder in found.values() if folder not in written]
-
-
-def spool_folders(place: Place) -> list[str]:
-    """Every folder outside the repository where an agent in a sandbox may leave lines, whether it is there or not."""
-    own, shared = _spool_folders(place)
-    return [*own, *shared]
-
-
-def _spool_folders(place: Place) -> tuple[list[str], list[str]]:
-    """Those that this process would write to, in turn, and those where everybody looks."""
-    user = f"gitmem-{os.getuid() if hasattr(os, 'getuid') else os.environ.get('USERNAME', 'user')}"
-    temporary = os.environ.get("TMPDIR") or os.environ.get("TEMP") or SHARED[0]
-    state = os.environ.get("XDG_STATE_HOME") or ""
-    if not os.path.isabs(state):  # the standard says to ignore such a one
-        state = os.path.expanduser(os.path.join("~", ".local", "state"))
-    from gitmem.sha256 import sha256
-
-    project = sha256(os.fsencode(os.path.realpath(place.common))).hexdigest()[:16]
-    own = [os.path.join(temporary, user, project), os.path.join(state, "gitmem", project)]
-    shared = [os.path.join(folder, user, project) for folder in SHARED]
-    return list(filter(os.path.isabs, own)), list(filter(os.path.isabs, shared))
-
-
-def _is_writable(place: Place) -> bool:
-    state = place.state if os.path.isdir(place.state) else place.common
-    return os.access(state, os.W_OK) and os.access(os.path.join(place.common, "objects"), os.W_OK)

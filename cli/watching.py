@@ -7,10 +7,12 @@ import signal
 
 from gitmem.errors import UsageError
 
+from . import autosync
 from .render import out
 from .render import watch as render
 from .render.text import ago
-from .surroundings import polling, spools_elsewhere
+from .spools import spools_elsewhere
+from .surroundings import polling
 from .values import duration
 
 TYPE_CHECKING = False
@@ -92,8 +94,9 @@ def _go_on(at: Surroundings, seen: Watch, showing: Showing, syncs: Syncs | None)
         if seen.ended:
             _note(f"the session of {seen.of.name} has ended, and so has the watch")
             return
-        said = syncs.tick() if syncs is not None else None
-        if said is not None:
+        if syncs is None:
+            autosync.tick(at)
+        elif (said := syncs.tick()) is not None:
             _note(said)
         seen.store.log.read_also(spools_elsewhere(at.place)[1])
         if not out.is_read():

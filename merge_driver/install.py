@@ -1,4 +1,4 @@
-"""The merge driver in a repository: on, off, and whether it works.
+"""What init writes into git's config: the merge driver, on, off, and whether it works; and autosync.
 
 Two files of the common git folder say that `gm-*.jsonl` are merged by union: `config` names the
 program, `info/attributes` the paths (it outranks the tree and serves linked worktrees). Both are
@@ -13,7 +13,7 @@ import os
 import shlex
 
 from gitmem.errors import StoreError, UsageError
-from gitmem.git.run import run
+from gitmem.git.run import failure, run
 
 from .marked import Block, edit, read
 
@@ -29,6 +29,8 @@ _TAG = b" # gitmem"
 _DRIVER_KEY = b"merge.gitmem.driver\n"
 _RULE = b"gm-*.jsonl merge=gitmem"
 _NEW_FOLDER = b"; new folder"
+_AUTOSYNC = "gitmem.autosync"
+_NOT_SET = 5  # git's exit status for a key that is not there
 # A value that `git config` has changed since has lost its tag, and is the user's.
 _SECTION = Block(
     lambda line: line.startswith((b"\tname = ", b'\tdriver = "')) and line.rstrip().endswith(_TAG),
@@ -109,6 +111,21 @@ def uninstall(place: Place) -> list[str]:
         except OSError:
             pass  # somebody else keeps something there now
     return [path for path in changed if path]
+
+
+def set_autosync(place: Place, value: str | None) -> list[str]:
+    """Write `gitmem.autosync` into the repository's config, or take it out (None); the files that were changed.
+
+    Raises:
+        StoreError: The file is locked or can't be written; it is as it was.
+    """
+    config = _config(place)
+    before = read(config)
+    args = ["--replace-all", _AUTOSYNC, value] if value is not None else ["--unset-all", _AUTOSYNC]
+    done = run(place.common, ["config", "--file", config, *args], check=False)
+    if done.code not in (0, _NOT_SET):
+        raise failure(["config"], done)
+    return [config] if read(config) != before else []
 
 
 def status(place: Place) -> Status:

@@ -2,19 +2,71 @@
 
 from __future__ import annotations
 
+import os
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
 from .. import driver
 from ..render import show, upkeep
 from ..surroundings import Surroundings
-from .hooks import git_hook, places
+from .hooks import git_hook, places, program
+
+if TYPE_CHECKING:
+    from gitmem.operations.doctor import DriverStatus
+    from gitmem.operations.hooks.status import HookStatus
 
 
-def doctor(at: Surroundings) -> int:
+class Installed:
+    """The merge driver and the hooks of clients: how they are, and how they are put right."""
+
+    def __init__(self, at: Surroundings) -> None:
+        self.at = at
+
+    def driver(self) -> DriverStatus:
+        return driver.status(self.at.place)
+
+    def hooks(self) -> HookStatus:
+        from gitmem.operations.hooks import status
+
+        return status.look(places(self.at), git_hook(self.at))
+
+    def install_driver(self) -> list[str]:
+        return driver.install(self.at.place)
+
+    def install_hooks(self, client: str, scope: str) -> list[str]:
+        from gitmem.operations.hooks import install
+
+        found = install.install(places(self.at, scope), [client], scope, program=program())
+        return [path for each in found.clients for path in each.files]
+
+    def install_pre_push(self) -> None:
+        from gitmem.operations import pointers
+        from gitmem.operations.hooks import git_hook as gate
+
+        hook = git_hook(self.at)
+        if hook is not None:
+            gate.install(hook)
+            os.makedirs(self.at.place.state, exist_ok=True)
+            pointers.write(self.at.place.state, program=program())
+
+
+def doctor(
+    at: Surroundings,
+    fix: Annotated[
+        bool,
+        typer.Option(
+            "--fix", help="Put right whatever can be without losing anything; never uses the network."
+        ),
+    ] = False,
+) -> int:
     """Check the log, the index, the spool, the merge driver and the hooks; say what to do about each finding."""
     from gitmem.operations import doctor as operation
-    from gitmem.operations.hooks import status as hooks
 
-    store = at.store(lives_on=True)
-    installed = hooks.look(places(at), git_hook(at))
-    report = operation.examine(store, driver.status(store.place), installed)
+    store, installed = at.store(lives_on=True), Installed(at)
+    if fix:
+        report = operation.mend(store, installed)
+    else:
+        report = operation.examine(store, installed.driver(), installed.hooks())
     show.say(at.json, report, upkeep.doctor)
     return report.status

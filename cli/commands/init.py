@@ -21,6 +21,10 @@ def init(
             "--publish", metavar="branch|hidden", help="Where remotes keep the log, for all clones."
         ),
     ] = None,
+    autosync: Annotated[
+        str | None,
+        typer.Option("--autosync", metavar="30s|off", help="Sync by itself, so often at most; or not."),
+    ] = None,
     uninstall: Annotated[
         bool, typer.Option("--uninstall", help="Take out of git's config what init put in.")
     ] = False,
@@ -28,11 +32,14 @@ def init(
     timeout: Timeout = TIMEOUT,
 ) -> int:
     """Set this repository up: the log, the remote's log, and the merge driver. May be repeated."""
+    from gitmem.operations import autosync as syncs
     from gitmem.operations import init as operation
 
+    every = syncs.spelled(autosync) if autosync is not None else None
     store = at.store(lives_on=True)
     if uninstall:
-        changed = driver.uninstall(store.place)
+        changed = _unique([*driver.set_autosync(store.place, None), *driver.uninstall(store.place)])
+        syncs.switch(store.place, False)
         left = operation.uninstall(store)
         lines = upkeep.uninstalled(left, changed)
         show.say_values(at.json, {**left.as_json(), "changed": changed}, lines, left.next)
@@ -40,6 +47,13 @@ def init(
     program = driver.program()
     found = operation.init(store, publish=publish, allow_foreign=allow_foreign, timeout=duration(timeout))
     changed = driver.install(store.place)
+    if autosync is not None:
+        changed = _unique([*changed, *driver.set_autosync(store.place, every)])
+        operation.switched(store, found, every)
     values = {**found.as_json(), "program": program, "changed": changed}
     show.say_values(at.json, values, upkeep.init(found, program, changed), found.next)
     return 0
+
+
+def _unique(paths: list[str]) -> list[str]:
+    return list(dict.fromkeys(paths))

@@ -6,10 +6,9 @@ from typing import Annotated
 
 import typer
 
+from .. import syncing
 from ..options import TIMEOUT, AllowForeign, Timeout
-from ..render import show, upkeep
 from ..surroundings import Surroundings
-from ..values import duration
 
 
 def sync(
@@ -20,16 +19,9 @@ def sync(
     all: Annotated[bool, typer.Option("--all", help="All remotes.")] = False,
     allow_foreign: AllowForeign = False,
     timeout: Timeout = TIMEOUT,
+    auto: Annotated[bool, typer.Option("--auto", hidden=True)] = False,
 ) -> int:
     """Fetch what other machines wrote, and push what was written here."""
-    from gitmem.operations import sync as operation
-
-    synced = operation.sync(
-        at.store(lives_on=True),
-        remotes or (),
-        all=all,
-        allow_foreign=allow_foreign,
-        timeout=duration(timeout),
+    return syncing.sync(
+        at, *(remotes or ()), all=all, allow_foreign=allow_foreign, timeout=timeout, auto=auto
     )
-    show.say(at.json, synced, upkeep.sync)
-    return int(synced.status)

@@ -37,6 +37,7 @@ def drain(at: Surroundings, call: Given, clock: Clock) -> None:
     if not looking.ready(store, BUSY_MILLISECONDS):
         return
     caller = who.caller(at, call)
+    at.looks = caller is not None
     if caller is None:
         if call.kind == PROMPT and call.session:  # its start was before the log's, or before the hooks'
             from . import session

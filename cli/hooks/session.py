@@ -12,7 +12,7 @@ from gitmem.operations import pointers, presence, sessions
 from gitmem.operations.hooks import events, here, kept, looking, trouble
 from gitmem.operations.local import BEATS, PROMPTS
 
-from ..surroundings import spool_folders
+from ..spools import spool_folders
 from . import greeting, who
 from .drain import hand_over, settle
 from .memory import block

@@ -15,6 +15,7 @@ from gitmem import aside
 from gitmem.operations import inbox
 from gitmem.operations.local import PROMPTS, WAKES
 
+from .. import autosync
 from ..render import out
 from . import drain, greeting, who
 
@@ -95,6 +96,7 @@ def wait(at: Surroundings, call: Given, *, seconds: float = SLEEP_SECONDS, poll:
     deadline = time.monotonic() + seconds
     try:
         while not sleep.is_over():
+            autosync.start(at, autosync.LOOK)  # nothing else happens where this agent waits
             if sleep.is_called() and _wake(at, call):
                 return WOKEN
             if time.monotonic() >= deadline:

@@ -35,6 +35,10 @@ STOP_SECONDS = 5.0
 class Here(Surroundings):
     """The surroundings of one call. Nobody sits at a terminal, whatever the pipes are."""
 
+    def __init__(self, directory: str | None, as_: str | None) -> None:
+        super().__init__(directory, as_, json=True)
+        self.looks = True  # the client has nothing else that would
+
     def __enter__(self) -> Here:
         return self
 
@@ -71,7 +75,7 @@ class Desk:
             return job(at)
 
     def here(self) -> Here:
-        return Here(self.directory, self.as_ or self.own, json=True)
+        return Here(self.directory, self.as_ or self.own)
 
     def known_as(self, name: str) -> None:
         """Remember what the client calls itself."""

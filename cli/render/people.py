@@ -6,6 +6,7 @@ from gitmem.operations.frame import within
 
 from .out import harmless, onward
 from .text import SEPARATOR, ago, table
+from .upkeep import trouble
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,11 +51,12 @@ def ended(found: Ended) -> list[str]:
 
 def roster(found: Roster | Sessions) -> list[str]:
     rows = [_row(each) for each in found.sessions]
+    failed = trouble(getattr(found, "autosync", None))
     if not rows:
-        return [plain(str(getattr(found, "remark", None) or "Nobody is here"))]
+        return [plain(str(getattr(found, "remark", None) or "Nobody is here")), *failed]
     heads = ("NAME", "STATUS", "SEEN", "UNREAD", "IDENTITY", "WORK", "WHERE", "DOES")
     count = len(heads) - (not any(row[-1] for row in rows))  # that column only where somebody said something
-    return table([row[:count] for row in (heads, *rows)])
+    return [*table([row[:count] for row in (heads, *rows)]), *failed]
 
 
 def _row(each: Mapping[str, object]) -> tuple[str, ...]:

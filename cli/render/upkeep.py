@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 from .out import harmless, onward
-from .text import plural
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from gitmem.operations.autosync import Trouble
     from gitmem.operations.doctor import Report
     from gitmem.operations.init import Initialised, Uninstalled
     from gitmem.operations.sync import RemoteState, Synced
 
 
 def sync(found: Synced) -> list[str]:
-    return [_remote(each) for each in found.remotes] or [
+    lines = [_remote(each) for each in found.remotes] or [
         "There is no remote to sync with; the log is here alone"
     ]
+    return [*lines, *trouble(found.autosync)]
+
+
+def trouble(found: Trouble | None) -> list[str]:
+    """What went wrong in the last automatic sync, in a line."""
+    if found is None:
+        return []
+    from .text import ago
+
+    return [f"{found.what}, {ago(found.at)}: {harmless(found.message)}"]
 
 
 def _remote(each: RemoteState) -> str:
@@ -28,6 +38,8 @@ def _remote(each: RemoteState) -> str:
     if each.state == "up-to-date":
         return f"{name}: up to date{said}"
     if each.state == "synced":
+        from .text import plural
+
         return f"{name}: received {plural(each.received, 'line')}, sent {each.sent}{said}"
     return f"{name}: {each.state}{said}"
 
@@ -45,6 +57,8 @@ def init(found: Initialised, program: str, changed: Sequence[str]) -> list[str]:
     ]
     if found.remote is not None:
         lines.append(_remote(found.remote))
+    if found.autosync is not None:
+        lines.append(f"gitmem syncs by itself, every {harmless(found.autosync, keep='')} at most")
     lines.append(f"git merges its files with {harmless(program, keep='')}")
     return [*lines, *_changed(changed), *(harmless(line) for line in found.remarks)]
 
@@ -66,9 +80,13 @@ def doctor(found: Report) -> list[str]:
     lines = []
     for each in found.findings:
         where = f" ({harmless(str(each.where), keep='')})" if each.where else ""
-        lines.append(f"{each.severity}: {harmless(each.what)}{where} [{each.code}]")
-        if each.fix:
+        said = each.severity if each.state in ("found", "left") else each.state
+        lines.append(f"{said}: {harmless(each.what)}{where} [{each.code}]")
+        if each.did:
+            lines.append(f"  {harmless(each.did)}")
+        if each.fix and each.state != "mended":
             lines.append(f"  {harmless(each.fix)}")
         if each.command:
             lines += [f"  do: {harmless(command)}" for command in onward([each.command])]
-    return [*lines, f"{'All is well' if found.healthy else 'Not all is well'}; looked at {looked}"]
+    mended = f", {found.mended} mended" if found.mended else ""
+    return [*lines, f"{'All is well' if found.healthy else 'Not all is well'}{mended}; looked at {looked}"]

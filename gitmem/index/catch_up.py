@@ -11,7 +11,7 @@ from ..log import ref
 from ..log.ref import LOG_REF
 from ..log.union import canon
 from ..sha256 import sha256
-from . import schema
+from . import lost, schema
 from .engine import sqlite3
 from .schema import Index, Row, View
 
@@ -50,8 +50,10 @@ def catch_up(index: Index, log: Log, *, progress: Callable[[int], None] | None =
         try:
             _Reader(index, log, progress).read()
         except _LostLineError:
+            epoch = lost.put_aside(index, log)
             index.reshape()
             _Reader(index, log, progress).read()
+            lost.keep(index, epoch)
         db.execute("COMMIT")
     except BaseException as error:
         if db.in_transaction:

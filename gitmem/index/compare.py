@@ -19,7 +19,7 @@ def differing(ours: Index, theirs: Index, *, but: Sequence[str] = ()) -> list[st
 
 
 def _tables(index: Index) -> list[str]:
-    own = ("meta", "file")  # how the log is read, not what it says
+    own = ("meta", "file", "lost")  # how the log is read, not what it says
     rows = index.db.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name").fetchall()
     return [name for (name,) in rows if name not in own and not name.startswith("sqlite_")]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from ..git.tip import loose_tip
+from ..git.tip import plain_tip
 from . import schema
 from .engine import sqlite3
 from .schema import Index, View
@@ -23,7 +23,7 @@ def fresh(
 ) -> sqlite3.Connection | None:
     """The index, if it plainly has all that the ref and the spools have; None says only: not plainly.
 
-    Git is not started, so a packed ref is not plain. Neither is a spooled line that waits for a
+    Git is not started, so a packed ref is not plain, nor one in a reftable that moved. Neither is a spooled line that waits for a
     commit: the next whole command commits it.
 
     Args:
@@ -34,7 +34,7 @@ def fresh(
     spooled = _spooled(folders)
     if spooled is None:
         return None
-    tip = loose_tip(place.common, LOG_REF)  # after the spool: a file that is gone by now is in this commit
+    tip = plain_tip(place.common, LOG_REF)  # after the spool: a file that is gone by now is in this commit
     if tip is None or not os.path.isfile(where):
         return None
     for opened in (_connect, schema.copy_of):  # a folder that can't be written needs the second

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 BUSY_MILLISECONDS = 60_000
 CORE_VERSION = 1
+KEPT = ("lost", "before", "before_file")  # tables of `lost`, which a new shape leaves alone
 CORE = (
     "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID",
     # A folder's path ends in `/`, the root's is empty. A spool file has a negative id and no object id.
@@ -115,12 +116,15 @@ class Index:
         return bool(self.db.execute("PRAGMA user_version").fetchone()[0] == self.version())
 
     def reshape(self) -> None:
-        """Empty everything, inside the caller's transaction: readers keep the old answers until it commits."""
+        """Empty everything but what `lost` keeps, inside the caller's transaction: readers keep the old answers until
+        it commits.
+        """
         tables = self.db.execute(
             "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
         ).fetchall()
         for (name,) in tables:
-            self.db.execute(f'DROP TABLE IF EXISTS "{name}"')
+            if name not in KEPT:
+                self.db.execute(f'DROP TABLE IF EXISTS "{name}"')
         for statement in CORE:
             self.db.execute(statement)
         for view in self.views:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..log import ref
-from . import presence
+from . import autosync, presence
 from .quoting import command
 
 TYPE_CHECKING = False
@@ -74,7 +74,9 @@ def after(store: Store, signal: Mapping[str, object], resolved: Sequence[Resolve
     """The commands after a signal: have it reach its recipients, wait for their answers, look at the thread."""
     found = []
     thread_id = signal.get("thread_id")
-    if any(each.elsewhere for each in resolved) or (not resolved and is_unpublished(store)):
+    if autosync.interval(store.place) is None and (
+        any(each.elsewhere for each in resolved) or (not resolved and is_unpublished(store))
+    ):
         found.append("gitmem sync")
     if thread_id and signal.get("intent") in ASKS:
         found.append(command("gitmem", "converged", str(thread_id), "--wait", "60s"))

@@ -6,10 +6,12 @@ import os
 import time
 
 from .. import place as places_of_git
+from ..aside import TEMPORARY
 from ..errors import StoreError
-from ..log import places, ref, remote
+from ..log import damage, places, ref, remote
 from ..log.lines import format_at
 from ..log.ref import STALE_LOCK_SECONDS
+from ..log.spool import DONE_KEPT_SECONDS
 from .findings import Findings
 from .quoting import command
 
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from .store import Store
 
 WAITS_SECONDS = 60
+ASIDE = "aside"  # a folder beside what `--fix` has put away
 AHEAD_SECONDS = 60
 OLDEST_GIT = (2, 36)
 OURS = (ref.LOG_REF, ref.PUBLISHED_REF)
@@ -72,6 +75,7 @@ def check_refs(store: Store, tip: str | None, found: Findings) -> None:
                 name,
                 "Delete it, if it is not yours.",
                 command("git", "update-ref", "-d", name, oid),
+                mends=damage.is_scratch(name),
             )
 
 
@@ -109,7 +113,7 @@ def check_spools(store: Store, found: Findings) -> None:
         for name in names:
             path = os.path.join(spool.folder, name)
             age = now - _modified(path, now)
-            if name == "done" or (name.startswith("tmp-") and age < WAITS_SECONDS):
+            if name in ("done", ASIDE) or (name.startswith("tmp-") and age < DONE_KEPT_SECONDS):
                 continue
             try:
                 entry = spool.read(name)
@@ -119,7 +123,8 @@ def check_spools(store: Store, found: Findings) -> None:
                         "spool-file",
                         f"The file is none that gitmem could commit: {error}.",
                         path,
-                        "Read it: if it holds a line that the log lacks, record that again; then remove the file.",
+                        "It is moved aside, and whole lines in it that were acknowledged go into the log.",
+                        mends=True,
                     )
                 continue
             if not entry.rides and (stuck or age > WAITS_SECONDS):
@@ -128,7 +133,7 @@ def check_spools(store: Store, found: Findings) -> None:
                     f"{len(entry.lines)} accepted lines have waited {age:.0f} seconds for a commit.",
                     path,
                     "Nothing is lost; the next command that may write here commits them.",
-                    "" if stuck else "gitmem sync",
+                    mends=not stuck,
                 )
 
 
@@ -146,33 +151,52 @@ def _modified(path: str, otherwise: float) -> float:
         return otherwise
 
 
-def check_files(store: Store, found: Findings) -> None:
-    """Locks of git's that nobody holds, a file that hides the log from git, and a clock that runs ahead."""
+def locks(store: Store) -> list[tuple[str, bool]]:
+    """Locks of git's that nobody seems to hold, and whether `--fix` removes them: those on what is ours, and objects'."""
     common, now = store.place.common, time.time()
-    locks = [os.path.join(common, "packed-refs.lock")]
+    found = [(os.path.join(common, "packed-refs.lock"), False)]
+    found.append((os.path.join(common, "reftable", "tables.list.lock"), True))
     for folder, _, names in os.walk(os.path.join(common, "refs", "gitmem")):
-        locks += [os.path.join(folder, name) for name in names if name.endswith(".lock")]
+        found += [(os.path.join(folder, name), True) for name in names if name.endswith(".lock")]
     for number in range(256):
         folder = os.path.join(common, "objects", f"{number:02x}")
         if os.path.isdir(folder):
-            locks += [os.path.join(folder, name) for name in os.listdir(folder) if name.endswith(".lock")]
-    for path in locks:
-        age = now - _modified(path, now)
-        if age > STALE_LOCK_SECONDS:
-            found.problem(
-                "stale-lock",
-                f"This lock of git's is {age:.0f} seconds old: whoever made it was killed, or hangs.",
-                path,
-                "Where no git runs here, remove the file. The one of the log's own ref is removed by the next write.",
-                command("rm", path),
-            )
+            found += [
+                (os.path.join(folder, name), True) for name in os.listdir(folder) if name.endswith(".lock")
+            ]
+    return [(path, ours) for path, ours in found if now - _modified(path, now) > STALE_LOCK_SECONDS]
+
+
+def check_files(store: Store, found: Findings) -> None:
+    """Locks of git's that nobody holds, what the killed left, a file that hides the log, and a clock that runs ahead."""
+    now = time.time()
+    for path, ours in locks(store):
+        found.problem(
+            "stale-lock",
+            f"This lock of git's is {now - _modified(path, now):.0f} seconds old: whoever made it was killed, or hangs.",
+            path,
+            "It is removed, as the next write does with the one of the log's own ref."
+            if ours
+            else "Where no git runs here, remove the file.",
+            command("rm", path),
+            mends=ours,
+        )
+    for path in leftovers(store):
+        found.note(
+            "leftover-file",
+            "A temporary file of gitmem's, left by a process that was killed. Nothing reads it.",
+            path,
+            "It is removed.",
+            mends=True,
+        )
     hiding = os.path.join(store.place.state, "log")
     if os.path.lexists(hiding):
         found.problem(
             "hidden-log",
             "A file of this name hides the log from git: `git log gitmem/log` would read it as a ref.",
             hiding,
-            "Move it elsewhere; gitmem never makes it.",
+            "It is moved aside; gitmem never makes it.",
+            mends=True,
         )
     clock = os.path.join(store.place.state, "clock")
     ahead = _modified(clock, 0) - store.now() / 1e6
@@ -182,7 +206,19 @@ def check_files(store: Store, found: Findings) -> None:
             f"The last line of this clone was written at {format_at(int(_modified(clock, 0) * 1e6))}, in the future.",
             clock,
             "The clock was wrong then, or is now. New lines take the time that it has now.",
+            mends=True,
         )
+
+
+def leftovers(store: Store) -> list[str]:
+    """Temporary files in the folder of our small files that nobody will rename any more."""
+    found, now = [], time.time()
+    for folder, _, names in os.walk(store.place.state):
+        for name in names:
+            path = os.path.join(folder, name)
+            if name.startswith(TEMPORARY) and now - _modified(path, now) > DONE_KEPT_SECONDS:
+                found.append(path)
+    return sorted(found)
 
 
 def check_config(store: Store, found: Findings) -> None:
@@ -209,8 +245,8 @@ def check_driver(driver: DriverStatus, found: Findings) -> None:
             "driver-missing",
             "The attributes name the merge driver, but no config says what it is: a merge by hand leaves conflict markers.",
             "merge.gitmem.driver",
-            "Install it again.",
-            "gitmem init",
+            "It is installed again.",
+            mends=True,
         )
     elif driver.driver is None:
         found.note(
@@ -232,14 +268,14 @@ def check_driver(driver: DriverStatus, found: Findings) -> None:
             "driver-program",
             f"The merge driver's program {driver.program} is missing or can't be run: git's own union is used.",
             "merge.gitmem.driver",
-            "Install it again, from the gitmem that you use now.",
-            "gitmem init",
+            "It is installed again, from the gitmem that you use now.",
+            mends=True,
         )
     elif not driver.attributes:
         found.note(
             "driver-unused",
             "The merge driver is installed, but the attributes do not use it for the log's files.",
             os.path.join("info", "attributes"),
-            "`gitmem init` puts the attribute back.",
-            "gitmem init",
+            "The attribute is put back.",
+            mends=True,
         )

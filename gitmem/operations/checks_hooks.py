@@ -26,16 +26,16 @@ def check(hooks: HookStatus, found: Findings) -> None:
             "hooks-program",
             "The hooks find no gitmem to run: signals reach no agent by themselves.",
             hooks.program or "gitmem",
-            "Install the hooks again, from the gitmem that you use now.",
-            "gitmem hooks install",
+            "They are installed again, from the gitmem that you use now.",
+            mends=True,
         )
     if hooks.pre_push == "outdated":
         found.note(
             "hooks-old",
             "The hook in front of a push is that of another gitmem.",
             "pre-push",
-            "Install it again.",
-            "gitmem hooks install --git pre-push",
+            "It is installed again.",
+            mends=True,
         )
     if hooks.last_error is not None:
         found.note(
@@ -62,16 +62,16 @@ def _check_scope(title: str, scope: ScopeStatus, again: str, found: Findings) ->
             "hooks-incomplete",
             f"The hooks of {title} are there in part only: its script or its settings lack something.",
             where,
-            "Install them again.",
-            again,
+            "They are installed again.",
+            mends=True,
         )
     elif scope.state == "outdated":
         found.note(
             "hooks-old",
             f"The hooks of {title} are those of another gitmem.",
             where,
-            "Install them again.",
-            again,
+            "They are installed again.",
+            mends=True,
         )
     if scope.trust in _UNREVIEWED:
         found.note(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
+
 from .. import records
 from ..errors import StoreError
 from ..index import catch_up, compare, schema
 from ..index.engine import sqlite3
-from . import mail, views
-from .quoting import command
+from . import mail, queue, views
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,8 +41,8 @@ def check_index(store: Store, found: Findings) -> None:
             "index",
             f"The index can't be read or built: {error}.",
             where,
-            "Mend what is said of objects first; then delete the file, and the next command builds it again.",
-            command("rm", "-f", where),
+            "It is built again once what is said of objects is mended.",
+            mends=True,
         )
         return
     finally:
@@ -54,8 +55,8 @@ def check_index(store: Store, found: Findings) -> None:
             "index",
             what,
             where,
-            "Delete the file; the next command builds it again.",
-            command("rm", "-f", where),
+            "It is derived from the log, and built again.",
+            mends=True,
         )
     if skipped:
         found.problem(
@@ -65,6 +66,22 @@ def check_index(store: Store, found: Findings) -> None:
             where,
             "A newer gitmem may read them; report it with `gitmem doctor --json` where it does not.",
             "pip install --upgrade gitmem-coord",
+        )
+
+
+def check_queue(store: Store, found: Findings) -> None:
+    """Sessions whose hooks would not hear of what they have not read."""
+    try:
+        silent = queue.silent(store)
+    except (sqlite3.Error, StoreError):  # told of the index
+        return
+    for session_id, count in silent.items():
+        found.problem(
+            "queue",
+            f"{count} signal{'s wait' if count > 1 else ' waits'} for a session, and no flag tells its hooks.",
+            os.path.join(store.place.state, queue.FLAGS, session_id),
+            "The queue is derived from the log, and filled again.",
+            mends=True,
         )
 
 

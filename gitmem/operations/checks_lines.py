@@ -62,6 +62,7 @@ def _check_form(content: bytes, where: str, found: Findings) -> None:
             "The file has CRs: an editor or a work tree changed its line ends.",
             where,
             f"{KEPT} The next union of this file takes them out.",
+            mends=True,
         )
     elif content != canon(content):
         found.note(
@@ -69,6 +70,7 @@ def _check_form(content: bytes, where: str, found: Findings) -> None:
             "The file's lines are not sorted, each once, with a newline after every one.",
             where,
             f"{KEPT} The next union of this file puts it right.",
+            mends=True,
         )
 
 

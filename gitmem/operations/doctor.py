@@ -1,19 +1,32 @@
-"""Doctor: look at everything, change nothing, and say for each finding what to do."""
+"""Doctor: look at everything and say for each finding what to do; with `mend`, do what loses nothing."""
 
 from __future__ import annotations
 
-from ..errors import UsageError
+from ..errors import StoreError, UsageError
 from ..log import ref, remote
-from . import checks_clone, checks_hooks, checks_ids, checks_index, checks_lines, checks_log, checks_memory
-from .findings import SYNC, Finding, Findings
+from . import (
+    checks_autosync,
+    checks_clone,
+    checks_hooks,
+    checks_ids,
+    checks_index,
+    checks_lines,
+    checks_log,
+    checks_memory,
+    checks_packs,
+    checks_refs,
+)
+from .findings import LEFT, MENDED, NEEDS_YOU, SYNC, Finding, Findings
 from .outcome import Outcome
 from .quoting import command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Protocol
 
     from .hooks.status import HookStatus
+    from .mending.done import Done
     from .store import Store
 
     class DriverStatus(Protocol):
@@ -30,23 +43,34 @@ if TYPE_CHECKING:
         @property
         def runnable(self) -> bool: ...
 
+    class Installed(Protocol):
+        """What is installed outside the log, which only the command line can look at and put right."""
+
+        def driver(self) -> DriverStatus: ...
+        def hooks(self) -> HookStatus: ...
+        def install_driver(self) -> list[str]: ...
+        def install_hooks(self, client: str, scope: str) -> list[str]: ...
+        def install_pre_push(self) -> None: ...
+
 
 class Report(Outcome):
     """What doctor found.
 
     Attributes:
-        findings: Problems first, then notes.
-        healthy: Whether there are only notes.
+        findings: Problems first, then notes; what was mended comes last.
+        healthy: Whether there are only notes, and what was mended.
         checked: How many commits, files, lines and refs were looked at.
+        mended: How many findings were mended.
     """
 
-    __slots__ = ("findings", "healthy", "checked", "next")
+    __slots__ = ("findings", "healthy", "checked", "mended", "next")
 
-    def __init__(self, findings: Findings) -> None:
+    def __init__(self, findings: Findings, mended: list[Finding] | None = None) -> None:
         found = findings.listed()
-        self.findings: list[Finding] = found
+        self.findings: list[Finding] = [*found, *(mended or ())]
         self.healthy = not any(finding.severity == "problem" for finding in found)
         self.checked = findings.checked
+        self.mended = len(mended or ())
         commands = [finding.command for finding in found if finding.command]
         self.next = list(dict.fromkeys(commands))[:3] or ["gitmem log"]
 
@@ -63,8 +87,81 @@ def examine(store: Store, driver: DriverStatus | None = None, hooks: HookStatus 
         driver: What the merge driver's installer says; None leaves that out.
         hooks: What is installed for clients; None leaves that out.
     """
-    found = Findings(_sync(store))
-    tip = store.git.tip(ref.LOG_REF)
+    return Report(_look(store, driver, hooks))
+
+
+def mend(store: Store, installed: Installed | None = None) -> Report:
+    """Examine, put right whatever can be without losing anything, and examine again. May be repeated, and killed.
+
+    Only the log, our refs and our own files are changed; the network is not used.
+
+    Args:
+        installed: The merge driver and the hooks; None leaves them out.
+    """
+    from .mending import steps
+
+    def look() -> Findings:
+        if installed is None:
+            return _look(store, None, None)
+        return _look(store, installed.driver(), installed.hooks())
+
+    before = look()
+    if not before.damaged and not any(finding.mends for finding in before.listed()):
+        return Report(_told(before, None))
+    done = steps.mend(store, before, installed)
+    after = _told(look(), done)
+    still = {(finding.code, finding.where) for finding in after.listed()}
+    mended = []
+    for finding in before.listed():
+        mends = finding.mends or finding.code == "missing-object"  # an older one may be in a pack as well
+        if mends and (finding.code, finding.where) not in still:
+            finding.state, finding.command = MENDED, ""
+            finding.did = done.about(finding.code, finding.where)
+            mended.append(finding)
+    return Report(after, mended)
+
+
+def _told(found: Findings, done: Done | None) -> Findings:
+    """The findings that are left, with what becomes of them."""
+    for finding in found.listed():
+        finding.state = NEEDS_YOU if finding.severity == "problem" else LEFT
+        if finding.mends and done is not None:
+            finding.did = done.why_not(finding.code)
+    return found
+
+
+def _look(store: Store, driver: DriverStatus | None, hooks: HookStatus | None) -> Findings:
+    found = Findings(*_network(store))
+
+    def check(look: Callable[[], None]) -> None:
+        """One look; that it can't be taken is a finding, too."""
+        try:
+            look()
+        except (StoreError, OSError, KeyError) as error:
+            what = error.message if isinstance(error, StoreError) else f"{type(error).__name__}: {error}"
+            hint = error.hint if isinstance(error, StoreError) else "Mend what else is said here first."
+            found.problem("not-checked", f"Not everything could be looked at: {what}", "", hint)
+
+    check(lambda: checks_refs.check_names(store, found))
+    tip, readable = checks_refs.tip_of(store)
+    if readable:
+        check(lambda: _look_at_log(store, tip, found))
+    check(lambda: checks_clone.check_refs(store, tip, found))
+    check(lambda: checks_refs.check_copies(store, found))
+    check(lambda: checks_refs.check_outboxes(store, found))
+    check(lambda: checks_clone.check_spools(store, found))
+    check(lambda: checks_clone.check_files(store, found))
+    check(lambda: checks_clone.check_config(store, found))
+    check(lambda: checks_packs.check(store, found))
+    check(lambda: checks_autosync.check(store, found))
+    if driver is not None:
+        checks_clone.check_driver(driver, found)
+    if hooks is not None:
+        checks_hooks.check(hooks, found)
+    return found
+
+
+def _look_at_log(store: Store, tip: str | None, found: Findings) -> None:
     if tip is None:
         found.note(
             "no-log",
@@ -73,29 +170,27 @@ def examine(store: Store, driver: DriverStatus | None = None, hooks: HookStatus 
             "The first record starts it; `gitmem init` brings the remote's.",
             "gitmem init",
         )
+        checks_refs.check_losses(store, None, (), found)
     elif checks_log.check_tip(store, tip, found):
         files = checks_log.read_files(store, tip, found)
         lines = checks_lines.check(store, files, found)
         checks_ids.check(lines, found)
         checks_memory.check(lines, found)
-        checks_log.check_history(store, tip, {each.line for each in lines}, found)
+        told = checks_log.check_history(store, tip, {each.line for each in lines}, found)
+        checks_refs.check_losses(store, tip, told, found)
         checks_index.check_index(store, found)
-    checks_clone.check_refs(store, tip, found)
-    checks_clone.check_spools(store, found)
-    checks_clone.check_files(store, found)
-    checks_clone.check_config(store, found)
-    if driver is not None:
-        checks_clone.check_driver(driver, found)
-    if hooks is not None:
-        checks_hooks.check(hooks, found)
-    return Report(found)
+        checks_index.check_queue(store, found)
 
 
-def _sync(store: Store) -> str:
-    """The command that syncs this repository, or "" where it has no remote."""
+def _network(store: Store) -> tuple[str, str]:
+    """The commands that sync this repository, and that fetch its log's objects anew; "" where it has no remote."""
+    known = remote.configured(store.place)
     try:
-        remote.usual(store.place)
+        usual = remote.usual(store.place)
+        sync = SYNC
     except UsageError:
-        known = remote.configured(store.place)
-        return command("gitmem", "sync", known[0]) if known else ""
-    return SYNC
+        usual = known[0] if known else ""
+        sync = command("gitmem", "sync", usual) if usual else ""
+    if not usual:
+        return "", ""
+    return sync, command("git", "fetch", "--refetch", "--no-write-fetch-head", usual, ref.BRANCH)

@@ -6,6 +6,8 @@ from .outcome import Outcome
 
 PER_CODE_MAX = 20
 SYNC = "gitmem sync"
+FIX = "gitmem doctor --fix"
+FOUND, MENDED, LEFT, NEEDS_YOU = "found", "mended", "left", "needs-you"
 
 
 class Finding(Outcome):
@@ -18,17 +20,25 @@ class Finding(Outcome):
         where: A file, a ref, or `<commit or ref>:<path>:<line number>`.
         fix: What to do, in a sentence.
         command: The command that does it, or "".
+        mends: Whether `--fix` mends it.
+        state: `found`; after `--fix` `mended`, `left` (good to know, and nothing is wrong) or `needs-you`.
+        did: What `--fix` did about it, or what was in its way; "" where that is nothing.
     """
 
-    __slots__ = ("code", "severity", "what", "where", "fix", "command")
+    __slots__ = ("code", "severity", "what", "where", "fix", "command", "mends", "state", "did")
 
-    def __init__(self, code: str, severity: str, what: str, where: str, fix: str, command: str = "") -> None:
+    def __init__(
+        self, code: str, severity: str, what: str, where: str, fix: str, command: str, *, mends: bool
+    ) -> None:
         self.code = code
         self.severity = severity
         self.what = what
         self.where = where
         self.fix = fix
         self.command = command
+        self.mends = mends
+        self.state = FOUND
+        self.did = ""
 
 
 class Findings:
@@ -36,23 +46,32 @@ class Findings:
 
     Args:
         sync: The command that syncs here, or "" where no remote is known.
+        refetch: The command that brings every object of the log anew, or "".
     """
 
-    def __init__(self, sync: str = SYNC) -> None:
+    def __init__(self, sync: str = SYNC, refetch: str = "") -> None:
         self._sync = sync
+        self.refetch = refetch
+        self.damaged: set[str] = set()
         self._found: dict[str, list[Finding]] = {}
         self._more: dict[str, int] = {}
         self.checked: dict[str, int] = {"commits": 0, "files": 0, "lines": 0, "refs": 0}
 
-    def problem(self, code: str, what: str, where: str, fix: str, command: str = "") -> None:
-        """Something is lost, ambiguous, or will fail."""
-        self._add(Finding(code, "problem", what, where, fix, command))
+    def problem(
+        self, code: str, what: str, where: str, fix: str, command: str = "", *, mends: bool = False
+    ) -> None:
+        """Something is lost, ambiguous, or will fail. With `mends`, `doctor --fix` puts it right: that is the command."""
+        self._add(Finding(code, "problem", what, where, fix, command, mends=mends))
 
-    def note(self, code: str, what: str, where: str, fix: str, command: str = "") -> None:
+    def note(
+        self, code: str, what: str, where: str, fix: str, command: str = "", *, mends: bool = False
+    ) -> None:
         """Good to know; nothing is lost and all works."""
-        self._add(Finding(code, "note", what, where, fix, command))
+        self._add(Finding(code, "note", what, where, fix, command, mends=mends))
 
     def _add(self, finding: Finding) -> None:
+        if finding.mends:
+            finding.command = FIX
         if finding.command == SYNC:
             finding.command = self._sync
         found = self._found.setdefault(finding.code, [])

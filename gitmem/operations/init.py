@@ -6,6 +6,7 @@ import os
 
 from ..errors import UsageError
 from ..log import exchange, publication, ref, settle
+from . import autosync
 from .outcome import Outcome
 from .quoting import command, quote
 from .sync import RemoteState, chosen
@@ -26,10 +27,11 @@ class Initialised(Outcome):
         publish: Where remotes keep it: `branch` or `hidden`.
         tip: The log's last commit.
         remote: What the remote's log brought; None without a remote.
+        autosync: How often gitmem syncs by itself, such as `30s`; None where it does not.
         remarks: What else there is to know.
     """
 
-    __slots__ = ("log", "state", "publish", "tip", "remote", "remarks", "next")
+    __slots__ = ("log", "state", "publish", "tip", "remote", "autosync", "remarks", "next")
 
     def __init__(self, state: str, publish: str, tip: str, remote: RemoteState | None) -> None:
         self.log = ref.LOG_REF
@@ -37,6 +39,7 @@ class Initialised(Outcome):
         self.publish = publish
         self.tip = tip
         self.remote = remote
+        self.autosync: str | None = None
         self.remarks: list[str] = []
         self.next: list[str] = []
 
@@ -98,12 +101,21 @@ def init(
             f"The old place stays on remotes until somebody deletes it there."
         )
     store.refresh()
+    outcome.autosync = autosync.setting(store.place)
     outcome.next = ["gitmem session start"]
     if remote is not None:
         outcome.next.append(
             "gitmem sync" if remote.state != "empty" else command("git", "push", remote.name, "HEAD")
         )
     return outcome
+
+
+def switched(store: Store, outcome: Initialised, every: str | None) -> None:
+    """Tell of autosync, which the config has by now, and let it begin anew, or leave nothing of it (None)."""
+    autosync.switch(store.place, every is not None)
+    outcome.autosync = every
+    if every is not None and outcome.remote is None:
+        outcome.remarks.append("Automatic syncs begin when there is a remote to sync with.")
 
 
 def _bring(store: Store, allow_foreign: bool, timeout: float) -> tuple[RemoteState | None, str]:

@@ -203,6 +203,27 @@ def raise_flags(state: str, names: Iterable[str], *, urgent: bool) -> None:
             os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o666))
 
 
+def silent(store: Store) -> dict[str, int]:
+    """Sessions of this clone that have unread signals of their own and no flag that says so, with how many.
+
+    The index must have caught up.
+    """
+    state, oldest = store.place.state, store.now() - SEEN_MICROS
+    rows = store.index.db.execute(_SESSIONS + "n.clone_id = ?", (store.log.clone_id(),)).fetchall()
+    found = {}
+    for each in map(Waiting, rows):
+        if all(os.path.lexists(flag(state, name)) for name in each.names) or not _was_seen(
+            store, each, oldest
+        ):
+            continue
+        unread = each.unread(store) - shown(state, each.session_id)
+        of = [store.index.db.execute(_SIGNAL, (signal_id,)).fetchone() for signal_id in unread]
+        count = sum(not broadcast for _, broadcast, _ in of)
+        if count:
+            found[each.session_id] = count
+    return found
+
+
 def fill(store: Store, session_id: str) -> None:
     """Queue all that a session of this clone has not read, as at its start. Never an error, see `feed`."""
     try:

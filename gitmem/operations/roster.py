@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import mail, near, presence
+from . import autosync, mail, near, presence
 from .outcome import Outcome
 from .presence import Presence
 from .quoting import command
@@ -20,14 +20,15 @@ if TYPE_CHECKING:
 class Roster(Outcome):
     """Sessions, each with its name, whereabouts, `status`, `last_seen` and how much is `unread`.
 
-    `remark` says why there are none.
+    `remark` says why there are none, `autosync` what went wrong in the last automatic sync (None: nothing).
     """
 
-    __slots__ = ("sessions", "remark", "next")  # the order of the JSON shape
+    __slots__ = ("sessions", "remark", "autosync", "next")  # the order of the JSON shape
 
     def __init__(self, sessions: Sequence[dict[str, object]], next: Sequence[str]) -> None:
         self.sessions = list(sessions)
         self.remark: str | None = None
+        self.autosync: autosync.Trouble | None = None
         self.next = list(next)
 
 
@@ -88,6 +89,9 @@ def roster(
     db, now = store.db(), store.now()
     rows = [{**row(one), "unread": _unread(db, one, now)} for one in found]
     outcome = Roster(rows, _next(found, query, all, caller))
+    outcome.autosync = autosync.trouble(store.place)
+    if outcome.autosync is not None:
+        outcome.next = ["gitmem sync", *outcome.next]
     if query and not found:
         live = sum(one.status == "live" for one in presence.shown(store).values())
         outcome.remark = (

@@ -16,7 +16,7 @@ from ..log.log import Log
 from ..log.port import Git, open_port
 from ..log.spool import Entry
 from ..place import Place, refuse_odd
-from . import queue, views
+from . import autosync, queue, views
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 DRAIN_AGAIN_SECONDS = (
     1.0  # one answer looks at the index many times: what can't be committed now is left for a while
 )
+
+# One commit in 64 looks whether there is enough to pack: the last byte of its id is as good as a die.
+LOOKS = ("00", "01", "02", "03")
 
 
 def wall_clock() -> int:
@@ -109,6 +112,9 @@ class Store:
         self.fed: object = None
         self.feed_after = 0.0
         self._settings: dict[str, str] | None = None
+        # Starts a process that calls `keep_up`; None where this one lives on and does it itself.
+        self.starts_upkeep: Callable[[], object] | None = None
+        self.wrote = 0  # how soon what was committed or queued here is to be sent, as `autosync` has it
 
     @property
     def index(self) -> Index:
@@ -180,7 +186,9 @@ class Store:
         self._draining = True
         try:
             self.log.committer = self.log.committer or self.committer()
+            lines = [line for _, _, entry in append.collect(self.log) for line in entry.lines]
             if append.drain(self.log, swaps=append.SWAPS_OF_A_READER):
+                self.wrote = max(self.wrote, autosync.soon(lines))
                 return
         except (GitmemError, OSError):
             pass  # whoever may write will say what is wrong
@@ -195,12 +203,13 @@ class Store:
         """
         try:
             if self._homeless and os.path.isdir(self.place.state):
-                self._leave_index()
+                self.leave_index()
             self.db()
         except Exception:
-            self._leave_index()
+            self.leave_index()
 
-    def _leave_index(self) -> None:
+    def leave_index(self) -> None:
+        """Open the index anew at the next look."""
         if self._index is not None:
             self._left.append(self._index)  # not closed: whoever writes may still read from it
         self._index = None
@@ -254,9 +263,19 @@ class Store:
         if not entry.rides and self.log.committer is None:
             self.log.committer = self.committer()
         appended = append.append(self.log, entry)
+        if not entry.rides:
+            self.wrote = max(self.wrote, autosync.soon(entry.lines))
         if appended.queued and not entry.rides:
             self.refresh()  # flags for whom it is: hooks do not look into the spool where a commit failed before
+        if appended.commit is not None and appended.commit.endswith(LOOKS):
+            self.keep_up()
         return appended
+
+    def keep_up(self) -> None:
+        """Have the log's loose objects packed, where they are many."""
+        from ..log import upkeep
+
+        upkeep.keep_up(self.log, self.starts_upkeep)
 
     def settings(self) -> dict[str, str]:
         """What git config says of this clone's user (`user.name`, `user.email`) and of gitmem, with keys in small letters."""

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import os
+
 from ..errors import UsageError
-from ..log import exchange
-from ..log.remote import configured, usual
+from . import autosync
 from .outcome import Outcome
 from .quoting import command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from ..log.remote import Remote
+    from ..log.settled import Looked, Settled
+    from ..place import Place
     from .store import Store
 
 FAILED = ("offline", "rejected", "refused")
@@ -23,33 +26,54 @@ class RemoteState(Outcome):
 
     Attributes:
         state: `synced`, `up-to-date`, `offline`, `rejected` (others pushed first, several times),
-            `refused`, or `empty` (it has no branch yet, and a log must not become its default one).
+            `refused`, `read-only` (one of several that takes nothing from us; only read), or `empty` (it has no
+            branch yet, and a log must not become its default one).
         received: Lines that came from there; they count even where sending failed.
         sent: Lines that it did not have.
+        safe: Whether every line of ours that the sync found is there now, in the log or in an outbox.
+        outbox: The ref there that holds what was sent, where others pushed to the log at that time; else None.
         attempts: How often it was asked.
+        rejections: How often others pushed first.
         tip: The commit of the log there, as far as known.
         message: What there is to say about it, or "".
     """
 
-    __slots__ = ("name", "state", "received", "sent", "attempts", "tip", "message")
+    __slots__ = (
+        "name",
+        "state",
+        "received",
+        "sent",
+        "safe",
+        "outbox",
+        "attempts",
+        "rejections",
+        "tip",
+        "message",
+    )
 
-    def __init__(self, remote: Remote) -> None:
+    def __init__(self, remote: Remote | Settled) -> None:
         self.name = remote.shown_name
         self.state = remote.state
         self.received = remote.received
         self.sent = remote.sent
+        self.safe = remote.safe
+        self.outbox = remote.outbox
         self.attempts = remote.attempts
+        self.rejections = remote.rejections
         self.tip = remote.tip
         self.message = remote.message
 
 
 class Synced(Outcome):
-    """What became of each remote."""
+    """What became of each remote. `autosync`: what went wrong in the last automatic sync before this one, or None."""
 
-    __slots__ = ("remotes", "next")
+    __slots__ = ("remotes", "autosync", "next")
 
-    def __init__(self, remotes: Sequence[RemoteState], next: Sequence[str]) -> None:
+    def __init__(
+        self, remotes: Sequence[RemoteState], next: Sequence[str], trouble: autosync.Trouble | None = None
+    ) -> None:
         self.remotes = list(remotes)
+        self.autosync = trouble
         self.next = list(next)
 
     @property
@@ -65,6 +89,7 @@ def sync(
     all: bool = False,
     allow_foreign: bool = False,
     timeout: float = 30.0,
+    looked: Looked | None = None,
 ) -> Synced:
     """Bring what remotes have, and send them what they lack.
 
@@ -74,21 +99,71 @@ def sync(
         all: Every configured remote.
         allow_foreign: Unite with the log of another project too. That can't be undone.
         timeout: Seconds that a remote may keep us waiting each time.
+        looked: What `look` found, for the usual remote.
 
     Raises:
         UsageError: `no-remote`, `which-remote`, `unknown-remote`; nothing was sent.
         StoreError: Our own log can't be read or written; it is as it was.
     """
+    from ..log import exchange, settled
+
     names, leads = chosen(store, remotes, all=all)
     store.log.committer = store.log.committer or store.committer()
-    found = exchange.exchange(store.log, names, timeout=timeout, leads=leads, allow_foreign=allow_foreign)
+    trouble = autosync.trouble(store.place)
+    if leads:
+        autosync.begin(store.place, store.now() / 1e6)
+    if looked is not None and looked.network is not None:
+        store.log.network = looked.network
+    before = settled.refs_of(store.place.common)
+    found = exchange.exchange(
+        store.log,
+        names,
+        timeout=timeout,
+        leads=leads,
+        allow_foreign=allow_foreign,
+        forgiving=all,
+    )
+    store.wrote = 0
     store.refresh()
+    store.keep_up()
     states = [RemoteState(remote) for remote in found]
-    return Synced(states, _next(states))
+    synced = Synced(states, _next(states), trouble)
+    if leads:
+        settled.note(found[0], before)
+        if synced.status == 0:
+            rejections = max(each.rejections for each in states)
+            autosync.end(store.place, store.now() / 1e6, rejections, store.random(1)[0] / 255)
+    return synced
+
+
+def look(place: Place, spools_elsewhere: Callable[[], Iterable[str]], timeout: float = 30.0) -> Looked | None:
+    """Ask the usual remote whether there is anything new, where there is nothing new here; None where that isn't plain.
+
+    It needs no store and hardly any import. Where something is new, hand what was found to `sync`.
+
+    Args:
+        spools_elsewhere: Gives the spool folders outside of the repository. It runs while the remote answers.
+        timeout: Seconds.
+    """
+    from ..log import settled
+
+    spools = os.path.join(place.state, "spool")
+    return settled.look(place, lambda: [spools, *spools_elsewhere()], timeout)
+
+
+def unchanged(place: Place, looked: Looked, now: float, dice: float) -> Synced:
+    """The answer of a sync that had nothing to do. `now`: seconds since the epoch; `dice`: between 0 and 1."""
+    trouble = autosync.trouble(place)
+    autosync.begin(place, now)
+    autosync.end(place, now, 0, dice)
+    states = [RemoteState(looked.settled)]
+    return Synced(states, _next(states), trouble)
 
 
 def chosen(store: Store, remotes: Sequence[str], *, all: bool) -> tuple[list[str], bool]:
     """The remotes to sync with, and whether history follows the first of them."""
+    from ..log.remote import configured, usual
+
     place = store.place
     try:
         primary: str | None = usual(place)

@@ -234,7 +234,10 @@ def test_sync_says_what_became_of_each_remote(
         "state",
         "received",
         "sent",
+        "safe",
+        "outbox",
         "attempts",
+        "rejections",
         "tip",
         "message",
     ]

@@ -225,8 +225,9 @@ def test_user_scope_without_a_gitmem_on_the_path_is_told(run: Run, home: Path, n
 
 
 def test_hooks_of_a_repository_without_a_log_can_be_looked_at(run: Run, home: Path, repo: Path) -> None:
-    """A shallow clone: gitmem refuses to keep a log in it, and that is nothing to the user's hooks."""
-    (repo / ".git" / "shallow").write_text("0" * 40 + "\n")
+    """A mirror clone: gitmem refuses to keep a log in it, and that is nothing to the user's hooks."""
+    with (repo / ".git" / "config").open("a") as config:
+        config.write('[remote "origin"]\n\turl = /nowhere\n\tmirror = true\n')
 
     assert run("hooks", "install", "--scope", "user", "--client", "codex").status == 0
     assert run("hooks", "status").status == 0

@@ -575,6 +575,25 @@ def test_sync_runs_beside_and_a_failing_remote_holds_up_nobody(desk: Desk, tmp_p
     assert seen.err.count("sync works again") == 1
 
 
+def test_in_a_clone_that_is_to_sync_by_itself_it_sees_to_that(desk: Desk, tmp_path: Path, git: Any) -> None:
+    """Nobody says sync here, and nothing is written."""
+    hub, far = tmp_path / "hub.git", tmp_path / "far"
+    git("init", "--quiet", "--bare", "--initial-branch=main", str(hub), cwd=tmp_path)
+    git("remote", "add", "origin", str(hub), cwd=desk.repo)
+    git("push", "--quiet", "origin", "main", cwd=desk.repo)
+    desk.run("sync")
+    desk.run("init", "--autosync", "1s")
+    seen = desk.watch().until_ready()
+    git("clone", "--quiet", str(hub), str(far), cwd=tmp_path)
+    desk.run("sync", cwd=far)
+    faraday = desk.run("session", "start", "--json", cwd=far).json["session_id"]
+    said = desk.run("signal", "from far", "--to", "test:worker:curie", "--sync", cwd=far, session=faraday)
+    assert said.status == 0, said
+
+    seen.until_said("| from far")
+    assert seen.end() == 0
+
+
 def test_a_sync_that_hangs_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With all that it started; the next one has its turn."""
     pids = tmp_path / "pids"

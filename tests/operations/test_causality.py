@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,9 +20,10 @@ def said(
     at: int = 0,
     after: tuple[str, ...] = (),
     reply_to: str = "",
+    session: str | None = None,
 ) -> Said:
     record = {"at": f"2026-11-21T20:00:00.{at:06d}Z", "signal_id": id, "sender_identity": by, "intent": intent,
-              "after": list(after), "reply_to": reply_to}  # fmt: skip
+              "after": list(after), "reply_to": reply_to, "sender_session": session}  # fmt: skip
     return Said(record, [json.dumps(record, separators=(",", ":")).encode()])
 
 
@@ -54,6 +56,38 @@ def test_an_information_is_no_decision() -> None:
     assert _decision("b", said("hm", "b", "INFO")) is None
 
 
+def test_a_decision_is_its_writers_alone() -> None:
+    """By identity, or as the session that was addressed; what another decided later counts for nobody else."""
+    session = said("as a session", "c", "REJECT", at=7, session="sess-1")
+
+    assert (
+        _decision("b", said("own", "b", "AGREE", at=1), said("another's", "c", "REJECT", at=9), session)
+        == "own"
+    )
+    assert _decision("sess-1", said("own", "b", "AGREE", at=9), session) == "as a session"
+
+
+def test_a_field_that_is_missing_or_of_another_form_says_nothing() -> None:
+    """Lines of others: an answer to "None" would be a reply."""
+    odd = Said({"signal_id": "x", "reply_to": "", "after": "sig-1", "recipients": None}, [b"x"])
+
+    assert [odd.text("reply_to"), odd.text("thread_id"), odd.names("after"), odd.names("recipients")] == [
+        None,
+        None,
+        [],
+        [],
+    ]
+    assert (odd.named, odd.intent) == ([], "INFO")
+
+
+def test_a_thread_without_a_cycle_is_not_searched_for_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The search looks from each signal at all before it: in a long thread that is what reading it would cost."""
+    found = thread(*(said(f"s{number}", after=(f"s{number - 1}", f"s{number - 2}")) for number in range(50)))
+    monkeypatch.setattr(causality, "reach", None)
+
+    assert len(causality.earlier(found)) == 50
+
+
 def test_an_unknown_id_is_no_edge() -> None:
     """A signal that this clone lacks orders nothing."""
     found = thread(said("yes", "b", "AGREE", at=9), said("no", "b", "REJECT", at=1, after=("elsewhere",)))
@@ -80,6 +114,13 @@ def test_a_reply_is_shown_after_what_it_answers() -> None:
     ]
 
 
+def test_what_an_answer_knew_is_shown_before_it_in_the_order_of_its_times() -> None:
+    """Whatever the ids are."""
+    found = thread(said("z", at=5), said("a", at=7), said("answer", at=1, after=("a", "z")))
+
+    assert [each.id for each in causality.in_order(found, causality.earlier(found))] == ["z", "a", "answer"]
+
+
 def test_the_root_answers_nothing_of_its_thread() -> None:
     """Of several, as when two clones opened one thread id apart, the lowest line."""
     late, early = said("late", at=5), said("early", at=3, reply_to="sig-of-another-thread")
@@ -98,6 +139,19 @@ def test_a_new_signal_names_what_its_writer_had_seen() -> None:
 
     assert causality.seen_before("b", found, {"root", "read"}, None) == ["mine", "read"]
     assert causality.seen_before("b", found, {"root"}, "unread") == ["mine", "unread"]
+
+
+def test_a_new_signal_names_ones_own_last_decision_beside_ones_own_last_word() -> None:
+    """Also where the last word knew the decision: who reads one line learns where its writer stands."""
+    found = thread(
+        said("root", "a"),
+        said("z-no", "b", "REJECT", at=9, reply_to="root"),
+        said("y-yes", "b", "AGREE", at=2, after=("z-no",)),
+        said("x-word", "b", at=3, after=("y-yes",)),
+        said("w-unseen", "c", "REJECT", at=9, reply_to="root"),
+    )
+
+    assert causality.seen_before("b", found, set(), None) == ["y-yes", "x-word"]
 
 
 _ids = st.sampled_from("uvwxyz")

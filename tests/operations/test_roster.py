@@ -30,7 +30,7 @@ def test_the_roster_has_every_field_of_its_shape(repo: Path) -> None:
                 "status": "idle", "last_seen": presence.iso(START + 1), "unread": 1,
             }
         ],
-        "remark": None,
+        "remark": None, "autosync": None,
         "next": ["gitmem signal 'your message' --to Planck", "gitmem inbox"],
     }  # fmt: skip
 
@@ -101,7 +101,7 @@ def test_other_clones_see_the_time_of_the_last_record(tmp_path: Path, repo: Path
 def test_an_empty_roster_says_what_to_do(repo: Path) -> None:
     """A new clone."""
     assert roster.roster(open_store(repo, Clock())).as_json() == {
-        "sessions": [], "remark": None, "next": ["gitmem session start", "gitmem roster --all"],
+        "sessions": [], "remark": None, "autosync": None, "next": ["gitmem session start", "gitmem roster --all"],
     }  # fmt: skip
 
 

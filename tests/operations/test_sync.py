@@ -28,8 +28,19 @@ def test_the_answer_has_the_fields_of_its_shape(hub: Hub) -> None:
     a.add("one")
     found = sync.sync(a.store)
     (remote,) = found.remotes
-    assert list(found.as_json()) == ["remotes", "next"]
-    assert list(remote.as_json()) == ["name", "state", "received", "sent", "attempts", "tip", "message"]
+    assert list(found.as_json()) == ["remotes", "autosync", "next"]
+    assert list(remote.as_json()) == [
+        "name",
+        "state",
+        "received",
+        "sent",
+        "safe",
+        "outbox",
+        "attempts",
+        "rejections",
+        "tip",
+        "message",
+    ]
     assert (remote.name, remote.state, remote.sent, remote.attempts, remote.tip) == (
         "origin",
         "synced",

@@ -25,6 +25,7 @@ def text(client: str) -> str:
         _WANTED,
         _ASKED,
         _SPOOLS,
+        _DUE,
     ]
     if events.names(client, events.PROMPT):
         parts.append(_PROMPT_BY_VARIABLE if client in events.SESSION_VARIABLES else _PROMPT_BY_KEY)
@@ -197,6 +198,15 @@ is_waiting() {
 }
 """
 
+# No shell can tell the time without a fork, but it can write a file and compare.
+_DUE = r"""# Whether a sync is due, in a clone that is to sync by itself: what others wrote must come without our writing.
+is_due() {
+  [ -e "$state/autosync/next" ] || return 1
+  true >"$state/autosync/look" || return 1
+  [ "$state/autosync/look" -nt "$state/autosync/next" ]
+}
+"""
+
 _NO_PROMPT = r"""keep_prompt() { :; }
 """
 
@@ -226,7 +236,7 @@ keep_prompt() {
 }
 """
 
-_RUN = r"""input='' go=''
+_RUN = r"""input='' go='' due=''
 {
   if repository; then
     case $kind in
@@ -236,6 +246,7 @@ _RUN = r"""input='' go=''
         [ "$kind" = prompt ] && keep_prompt
         case $kind in @READS@) is_asked && go=1 ;; esac
         [ -n "$go" ] || { is_waiting && go=1; }
+        [ -n "$go" ] || { is_due && due=1; } # gitmem sees to it itself
         ;;
     esac
   fi
@@ -245,12 +256,16 @@ ask() {
   if [ -n "$input" ]; then "$1" hook @CLIENT@ "$event" <"$input"; else "$1" hook @CLIENT@ "$event"; fi
 }
 
-if [ -n "$go" ]; then
+if [ -n "$go$due" ]; then
   slurp "$state/program" 2>/dev/null
   case $text in
     /* | [A-Za-z]:*) [ -x "$text" ] || text=gitmem ;;
     *) text=gitmem ;; # never a file of the work tree
   esac
+fi
+if [ -n "$due" ]; then
+  { "$text" sync --auto </dev/null >/dev/null 2>&1 & } 2>/dev/null
+elif [ -n "$go" ]; then
   if [ "$kind" = wake ]; then ask "$text"; else ask "$text" 2>/dev/null; fi
   case $? in
     2) [ "$kind" = wake ] && status=2 ;;

@@ -143,7 +143,7 @@ def at(store: Store, text: str | int) -> Then:
             code="bad-as-of",
         )
     commit = git.last_at(tip, moment // SECOND)
-    if commit is None or commit == ref.GENESIS:
+    if commit is None or commit in ref.GENESES.values():
         raise _before(store, tip, moment)
     return Then(store, commit, moment, head, all_of_it=False)
 
@@ -160,7 +160,7 @@ def _is_of_the_log(store: Store, commit: str, tip: str) -> bool:
 
 
 def _of_the_log(store: Store, commit: str) -> Then:
-    if commit == ref.GENESIS:
+    if commit in ref.GENESES.values():
         raise _before(store, str(store.git.tip(ref.LOG_REF)), 0)
     return Then(store, commit, _ends(store, commit), None, all_of_it=True)
 

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -170,6 +171,35 @@ def test_a_prompt_of_a_session_that_nobody_knows_is_told(place: Place) -> None:
     assert place.run("UserPromptSubmit", CLAUDE_CODE_SESSION_ID="new") == "hook claude-code UserPromptSubmit "
     assert place.run("UserPromptSubmit", CLAUDE_CODE_SESSION_ID="new") == ""
     assert place.run("UserPromptSubmit", client="codex", input=b"{}") == "hook codex UserPromptSubmit {}"
+
+
+@pytest.mark.parametrize("shell", SHELLS, ids=" ".join)
+def test_it_has_a_clone_synced_that_is_to_sync_by_itself_when_that_is_due(
+    place: Place, shell: tuple[str, ...]
+) -> None:
+    """So what others wrote comes to an agent that writes nothing; news of this agent come first, and gitmem sees to both."""
+
+    def due(seconds: float) -> None:
+        at = time.time() + seconds
+        os.utime(place.state / "autosync" / "next", (at, at))
+
+    assert place.run("PostToolUse", shell=shell) == ""  # where it is off
+    assert not (place.state / "autosync").exists()
+
+    (place.state / "autosync").mkdir()  # switched off again
+    assert place.run("PostToolUse", shell=shell) == ""
+    assert [*(place.state / "autosync").iterdir()] == []
+    (place.state / "autosync" / "next").touch()
+    due(+60)
+    assert place.run("PostToolUse", shell=shell) == ""
+    due(-60)
+    place.run("PostToolUse", shell=shell)
+    deadline = time.monotonic() + 30
+    while not place.calls.exists() or place.calls.read_text() != "sync --auto ":
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    place.flag()
+    assert place.run("PostToolUse", shell=shell) == "hook claude-code PostToolUse "
 
 
 def test_the_heart_beats_at_every_call_and_of_one_session_alone(place: Place) -> None:

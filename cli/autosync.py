@@ -1,0 +1,92 @@
+"""Autosync: start the process that syncs by itself, and be that process (`gitmem sync --auto`)."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from gitmem.operations import autosync
+from gitmem.operations.autosync import LOOK as LOOK
+
+from . import background
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitmem.operations.sync import Synced
+
+    from .surroundings import Surroundings
+
+LIMIT_SECONDS = 300  # of one sync, however many runs of git it has; each of them has its own
+GIT_SECONDS = 30.0
+
+
+def start(at: Surroundings, how: int) -> None:
+    """Have this clone synced in the background, where it is to sync by itself and that is due.
+
+    Whoever calls has done its work: this takes no time, and nothing that goes wrong here is its failure.
+
+    Args:
+        how: `LOOK`, `LATER` or `NOW`, see `operations.autosync`.
+    """
+    try:
+        if autosync.wants(at.place, how, time.time()):
+            background.start([*(["-C", at.directory] if at.directory else []), "sync", "--auto"])
+    except Exception:
+        return
+
+
+def tick(at: Surroundings) -> None:
+    """The same, again and again, for a process that lives long and keeps its store open."""
+    store = at.store()
+    how, store.wrote = store.wrote, LOOK
+    start(at, how)
+
+
+def run(at: Surroundings) -> int:
+    """Be the process: sync once when it is due, and say nothing. The exit status is 0 in any case."""
+    from gitmem.operations import autosyncing
+
+    place = at.place
+    again = ["-C", place.worktree or place.common, "sync", "--auto"]
+    _let_go()
+    if autosyncing.run(place, lambda: _sync(at)):
+        background.start(again)
+    return 0
+
+
+def _let_go() -> None:
+    """Belong to nobody: not to whoever started us, be it a shell, and to no folder that may be removed."""
+    try:
+        os.chdir(os.sep)
+        os.setsid()
+    except (OSError, AttributeError):  # apart already, or another system
+        return
+
+
+def _sync(at: Surroundings) -> Synced:
+    """Raises: TimeoutError after `LIMIT_SECONDS`, with all that runs of git ended."""
+    import signal
+
+    from . import syncing
+
+    def stop(number: int, frame: object) -> None:
+        raise _TooLong if number != signal.SIGTERM else SystemExit(0)
+
+    timed = hasattr(signal, "setitimer")
+    numbers = [signal.SIGTERM, *([signal.SIGALRM] if timed else [])]
+    before = [(number, signal.signal(number, stop)) for number in numbers]
+    try:
+        if timed:
+            signal.setitimer(signal.ITIMER_REAL, LIMIT_SECONDS)
+        return syncing.usual(at, GIT_SECONDS)
+    except _TooLong:
+        raise TimeoutError from None
+    finally:
+        if timed:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+        for number, handler in before:
+            signal.signal(number, handler)
+
+
+class _TooLong(BaseException):
+    """No error, which somebody on the way might take for one of a disk."""

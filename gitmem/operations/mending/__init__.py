@@ -1,0 +1,1 @@
+"""Mending: what doctor finds and what can be put right without losing anything."""

@@ -1,0 +1,38 @@
+"""What was done about findings."""
+
+from __future__ import annotations
+
+from ...errors import GitmemError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class Done:
+    """Sentences, by the code of the finding and where it was; what could not be done is kept by the code alone."""
+
+    def __init__(self) -> None:
+        self._did: dict[tuple[str, str], str] = {}
+        self._failed: dict[str, str] = {}
+
+    def say(self, code: str, where: str, what: str) -> None:
+        self._did[code, where] = what
+
+    def fail(self, code: str, why: str) -> None:
+        self._failed[code] = why
+
+    def about(self, code: str, where: str) -> str:
+        return self._did.get((code, where)) or self._did.get((code, "")) or ""
+
+    def why_not(self, code: str) -> str:
+        return self._failed.get(code) or self._failed.get("") or ""
+
+    def attempt(self, step: Callable[[], None], *codes: str) -> None:
+        """Run a step. What is in its way is said of these findings, and stops no other step."""
+        try:
+            step()
+        except (GitmemError, OSError, KeyError) as error:
+            why = error.message if isinstance(error, GitmemError) else str(error)
+            for code in codes:
+                self.fail(code, why)

@@ -1,0 +1,49 @@
+"""Hooks have a clone synced that is to sync by itself: a session gets its mail whether it writes or not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cli import background
+from cli.hooks import given, wake
+from cli.surroundings import Surroundings
+
+from ...clones import git
+from .conftest import Hook
+
+
+@pytest.fixture
+def started(hook: Hook, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """What would have been started, in a clone that syncs by itself where a session has begun."""
+    found: list[list[str]] = []
+    hook.start("claude-code")
+    git("config", "gitmem.autosync", "30s", cwd=hook.repo)
+    monkeypatch.setattr(background, "start", lambda args: found.append([*args]))
+    return found
+
+
+def test_a_hook_that_hands_mail_over_does(hook: Hook, started: list[list[str]]) -> None:
+    hook("claude-code", "PostToolUse")
+
+    assert started == [["sync", "--auto"]]
+
+
+def test_so_does_one_that_sleeps_until_there_is_mail(hook: Hook, started: list[list[str]]) -> None:
+    call = given.Given("claude-code", "Wake", "wake", {"session_id": "h-1"})
+    with Surroundings(str(hook.repo)) as at:
+        wake.wait(at, call, seconds=0.0)
+
+    assert started == [["-C", str(hook.repo), "sync", "--auto"]]
+
+
+def test_who_has_no_session_here_does_not(hook: Hook, started: list[list[str]], tmp_path: Path) -> None:
+    """A hook of the whole user runs in every repository."""
+    other = tmp_path / "other"
+    git("init", "--quiet", str(other), cwd=tmp_path)
+    git("config", "gitmem.autosync", "30s", cwd=other)
+    hook("claude-code", "PostToolUse", "h-2", cwd=other)
+
+    assert started == []
+    assert not (other / ".git" / "gitmem").exists()

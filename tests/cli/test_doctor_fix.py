@@ -1,0 +1,52 @@
+"""`gitmem doctor --fix` as a command: what it says, and with which exit status."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+from .conftest import Run
+
+
+def test_what_was_mended_is_said_and_the_rest_is_left(
+    run: Run, start: Callable[..., str], repo: Path
+) -> None:
+    """The merge driver that nobody installed is a note; the log that was moved back is whole again."""
+    planck = start("Planck")
+    assert run("signal", "--", "hello", session=planck).status == 0
+    subprocess.run(["git", "update-ref", "refs/gitmem/log", "refs/gitmem/log~1"], cwd=repo, check=True)
+    looked = run("doctor")
+    assert looked.status == 1 and "next: gitmem doctor --fix" in looked.out
+
+    found = run("doctor", "--fix", "--json")
+
+    assert found.status == 0 and found.json["mended"] == 1, found
+    states = {each["code"]: each["state"] for each in found.json["findings"]}
+    assert states == {"lost-lines": "mended", "driver-missing": "left"}
+    assert "hello" in run("log").out
+    again = run("doctor", "--fix")
+    assert again.status == 0 and "mended" not in again.out and "All is well" in again.out
+
+
+def test_it_is_told_in_text(run: Run, start: Callable[..., str], repo: Path) -> None:
+    """A finding, what was done, and no advice to do it."""
+    start("Planck")
+    (repo / ".git/gitmem/log").touch()
+    lines = run("doctor", "--fix").out.splitlines()
+    (at,) = (number for number, line in enumerate(lines) if line.startswith("mended: "))
+    assert lines[at].endswith("[hidden-log]") and "/gitmem/aside/" in lines[at + 1]
+    assert "All is well, 1 mended; looked at" in "\n".join(lines)
+
+
+def test_the_driver_is_installed_again_where_it_was(run: Run, start: Callable[..., str], repo: Path) -> None:
+    """Half of it is worse than none."""
+    start("Planck")
+    assert run("init").status == 0
+    attributes = repo / ".git/info/attributes"
+    attributes.write_bytes(b"")
+
+    found = run("doctor", "--fix", "--json")
+
+    assert [each["code"] for each in found.json["findings"] if each["state"] == "mended"] == ["driver-unused"]
+    assert b"gm-*.jsonl merge=gitmem\n" in attributes.read_bytes()
