@@ -1,0 +1,115 @@
+"""The program `gitmem`, tried by what it prints with --json. `--adapter gitmem.conformance.command_line:make`."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Unpack
+
+from .adapter import Convergence, Options, Receipt, Refused, Session, Signal
+from .clones import another, connect, new_repository, surroundings
+from .library import RECORDS_MAX, Library, as_convergence, as_receipts, as_signal
+
+USAGE = 2  # the exit status of what was asked wrongly
+FLAGS = {"broadcast": "--broadcast", "requires_ack": "--requires-ack", "allow_unseen": "--allow-unseen"}
+NAMES = {"intent": "--intent", "reply_to": "--reply-to", "thread_id": "--thread", "interrupt_class": "--interrupt",
+         "idempotency_key": "--idempotency-key", "wu_id": "--wu", "initiative_id": "--initiative", "lane": "--lane",
+         "artifact_path": "--artifact"}  # fmt: skip
+
+# Runs gitmem with arguments: its exit status and what it printed.
+Run = Callable[[Sequence[str]], tuple[int, str]]
+
+
+def program(args: Sequence[str]) -> tuple[int, str]:
+    """The program that is installed beside this Python, in a process of its own."""
+    name = "gitmem.exe" if os.name == "nt" else "gitmem"
+    command = [os.path.join(os.path.dirname(sys.executable), name), *args]
+    done = subprocess.run(command, env=surroundings(), capture_output=True, check=False)
+    return done.returncode, done.stdout.decode()
+
+
+class CommandLine:
+    """One clone, in which commands are run."""
+
+    lacks: Mapping[str, str] = {
+        "watch": "a watch is a program that goes on, and what is asked here is one answer"
+    }
+
+    def __init__(self, folder: Path, run: Run) -> None:
+        self.folder = folder
+        self.run = run
+
+    def ask(self, *args: str, session: str | None = None, ok: Sequence[int] = (0,)) -> Any:
+        """Run a command as a session; what it printed. Raises: Refused where that was asked wrongly."""
+        who = ["--as", session] if session else []
+        status, out = self.run(["-C", str(self.folder), *who, "--json", *args])
+        if status == USAGE:
+            raise Refused(out)
+        assert status in ok, f"gitmem {' '.join(args)} ended with {status}: {out}"
+        return json.loads(out)
+
+    def start(
+        self, *, identity: str | None = None, name: str | None = None, workspace: str | None = None
+    ) -> Session:
+        given = {"--agent-identity": identity, "--name": name, "--workspace": workspace}
+        words = [word for option, value in given.items() if value for word in (option, value)]
+        found = self.ask("session", "start", *words)
+        return {
+            "session_id": found["session_id"],
+            "display_name": found["display_name"],
+            "agent_identity": identity,
+        }
+
+    def end(self, session: str) -> None:
+        self.ask("session", "end", session=session)
+
+    def send(self, session: str, message: str, **options: Unpack[Options]) -> Signal:
+        words = [word for each in options.get("to", ()) for word in ("--to", each)]
+        for name, value in options.items():
+            if name in FLAGS:
+                words += [FLAGS[name]] if value else []
+            elif name in NAMES:
+                words += [NAMES[name], str(value)]
+        return as_signal(self.ask("signal", *words, "--", message, session=session)["signal"])
+
+    def inbox(
+        self, session: str, *, mark: bool = True, thread: str | None = None, intents: Sequence[str] = ()
+    ) -> list[Signal]:
+        words = [*([] if mark else ["--no-mark"]), *(["--thread", thread] if thread else []),
+                 *(["--intent", ",".join(intents)] if intents else [])]  # fmt: skip
+        return [as_signal(each) for each in self.ask("inbox", *words, session=session)["signals"]]
+
+    def count(self, session: str) -> int:
+        return int(self.ask("inbox", "--count", session=session)["unread"])
+
+    def receipts(self, signal_id: str) -> list[Receipt]:
+        story = self.ask("log", "--receipts", "--thread", signal_id, "-n", str(RECORDS_MAX))["entries"]
+        return as_receipts(signal_id, story, self.ask("thread", signal_id)["signals"])
+
+    def converged(self, thread: str) -> Convergence:
+        return as_convergence(self.ask("converged", thread, ok=(0, 1)))
+
+    def take(self, record: Mapping[str, Any]) -> None:
+        """By the library: no command writes a record as it is given."""
+        writer = Library(self.folder)
+        writer.take(record)
+        writer.close()
+
+    def second(self) -> CommandLine:
+        return CommandLine(another(self.folder), self.run)
+
+    def exchange(self) -> None:
+        connect(self.folder)
+        self.ask("sync")
+
+    def close(self) -> None:
+        return
+
+
+def make(folder: Path, run: Run = program) -> CommandLine:
+    """A new repository, and the program."""
+    return CommandLine(new_repository(folder), run)

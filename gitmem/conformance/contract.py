@@ -1,0 +1,71 @@
+"""The sentences of the contract: each case quotes the one that it holds, at the beginning of its docstring."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterator, Sequence
+from importlib import import_module
+from typing import TypeVar
+
+# Group → what it is about, and the module with its cases.
+GROUPS = {
+    "visibility": ("who sees which signal", "gitmem.conformance.test_visibility"),
+    "routing": ("to whom a signal goes, and in which thread", "gitmem.conformance.test_routing"),
+    "receipt": ("who has read what, and what became of it", "gitmem.conformance.test_receipt"),
+    "convergence": ("whether all who were asked agree", "gitmem.conformance.test_convergence"),
+}
+# A2A.V1: published; gitmem: what gitmem decided where A2A.V1 is silent.
+SOURCES = ("A2A.V1", "gitmem")
+_QUOTE = re.compile(rf"({'|'.join(map(re.escape, SOURCES))}): “(.+?)”", re.DOTALL)
+
+
+F = TypeVar("F", bound=Callable[..., object])
+
+
+def needs(*optional: str) -> Callable[[F], F]:
+    """Says of a case what it needs beyond the methods that every bus has."""
+
+    def note(case: F) -> F:
+        vars(case)["needs"] = optional
+        return case
+
+    return note
+
+
+def needed(case: Callable[..., object]) -> Sequence[str]:
+    """What a case needs of `adapter.OPTIONAL`."""
+    found: Sequence[str] = vars(case).get("needs", ())
+    return found
+
+
+class Case:
+    """One case: its group, its name, where its sentence comes from, and the sentence."""
+
+    def __init__(self, group: str, name: str, function: Callable[..., object]) -> None:
+        found = _QUOTE.match(inspect.getdoc(function) or "")
+        if found is None:
+            raise ValueError(f"{name} quotes no sentence of the contract")
+        self.group = group
+        self.name = name
+        self.source = found[1]
+        self.sentence = " ".join(found[2].split())
+
+
+def cases() -> Iterator[Case]:
+    """Every case, in the order of the sources."""
+    for group, (_, module) in GROUPS.items():
+        for name, value in vars(import_module(module)).items():
+            if name.startswith("test_"):
+                yield Case(group, name.removeprefix("test_"), value)
+
+
+def lines() -> Iterator[str]:
+    """The contract as text: Markdown, for the terminal and for docs/conformance.md alike."""
+    for group, (about, _) in GROUPS.items():
+        yield f"### {group}: {about}"
+        yield ""
+        yield from (
+            f"- `{case.name}` ({case.source}): {case.sentence}" for case in cases() if case.group == group
+        )
+        yield ""

@@ -1,0 +1,74 @@
+"""What the words of the contract mean, a function each: thread, root, earlier, decision, content."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from .adapter import Signal
+
+DECISIONS = ("AGREE", "REJECT", "COUNTER")
+# Where two senders of one key may have been apart: what must be the same for the signals to be the same.
+KEYED = ("message", "recipients", "intent", "reply_to", "wu_id", "initiative_id", "lane", "artifact_path")
+
+
+def keyed(sender: str, key: str) -> str:
+    """Twelve characters that are the same wherever the same sender uses the same key."""
+    return base64.b32hexencode(hashlib.sha256(f"{sender}\n{key}".encode()).digest()).decode().lower()[:12]
+
+
+def text(record: Mapping[str, Any] | Signal) -> str:
+    return json.dumps(record, sort_keys=True)
+
+
+def age(signal: Signal) -> tuple[str, str]:
+    return signal["created_at"], text(signal)
+
+
+def content(signal: Signal) -> str:
+    """What a signal says, whenever it was said."""
+    whole: Any = signal
+    fields = KEYED if signal.get("idempotency_key") else [name for name in whole if name != "created_at"]
+    said = {name: whole.get(name) for name in fields}
+    return hashlib.sha256(text(said).encode()).hexdigest()
+
+
+def thread_of(signal: Signal) -> str:
+    """The root's id names the thread of a broadcast."""
+    return signal.get("thread_id") or signal["signal_id"]
+
+
+def root_of(said: Mapping[str, Signal]) -> Signal:
+    """The oldest that answers nothing of the thread."""
+    tops = [each for each in said.values() if each.get("reply_to") not in said]
+    return min(tops or said.values(), key=age)
+
+
+def is_by(signal: Signal, reader: str) -> bool:
+    return reader in (signal["sender_identity"], signal.get("sender_session"))
+
+
+def named_by(signal: Signal) -> list[str]:
+    """What its writer says it had seen."""
+    return [*signal.get("after", []), *filter(None, [signal.get("reply_to")])]
+
+
+def before(start: str, said: Mapping[str, Signal]) -> set[str]:
+    """What is known to be earlier than a signal; what leads back to it is not."""
+    found: set[str] = set()
+    todo = [start]
+    while todo:
+        new = {id for id in named_by(said[todo.pop()]) if id in said} - found
+        found |= new
+        todo += new
+    return found
+
+
+def decision_of(reader: str, said: Mapping[str, Signal]) -> Signal | None:
+    """A reader's decision that is earlier than no other of them; of several, the youngest."""
+    own = {id for id, each in said.items() if each["intent"] in DECISIONS and is_by(each, reader)}
+    earlier = {id for each in own for id in before(each, said) if each not in before(id, said)}
+    return max((said[id] for id in own - earlier), key=age, default=None)

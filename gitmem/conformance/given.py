@@ -1,0 +1,101 @@
+"""What the cases begin with: agents, a proposal, records as another program wrote them."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from .adapter import Bus, Signal
+
+A, B, C, D = "claude:planner:one", "codex:builder:two", "gemini:tester:three", "cursor:editor:four"
+
+
+def session(bus: Bus, identity: str | None = None, name: str | None = None) -> str:
+    """A new session's id."""
+    return bus.start(identity=identity, name=name)["session_id"]
+
+
+def sessions(bus: Bus, *identities: str) -> list[str]:
+    return [session(bus, identity) for identity in identities]
+
+
+def messages(signals: Iterable[Signal]) -> list[str]:
+    return [signal["message"] for signal in signals]
+
+
+def read(bus: Bus, *whose: str) -> list[list[str]]:
+    """What each of these sessions is shown, marked as read."""
+    return [messages(bus.inbox(each)) for each in whose]
+
+
+def states(bus: Bus, signal_id: str) -> dict[str, str]:
+    """Reader → delivery state. A second receipt of one reader fails the case."""
+    receipts = bus.receipts(signal_id)
+    found = {each["reader_identity"]: each["delivery_state"] for each in receipts}
+    assert len(found) == len(receipts), f"more than one receipt of a reader: {receipts}"
+    return found
+
+
+def before(signal: Signal, known: dict[str, Signal]) -> set[str]:
+    """The ids that a signal names as seen before it, and what these name."""
+    found: set[str] = set()
+    todo = [signal]
+    while todo:
+        each = todo.pop()
+        named = {*each.get("after", []), each.get("reply_to") or ""} - found
+        found |= named
+        todo += [known[id] for id in named if id in known]
+    return found
+
+
+class Proposal:
+    """A asks B and C; `say` answers the root."""
+
+    def __init__(self, bus: Bus) -> None:
+        self.bus = bus
+        self.a, self.b, self.c = sessions(bus, A, B, C)
+        self.root = bus.send(self.a, "shall we?", to=[B, C], intent="PROPOSE")
+        self.id = self.root["signal_id"]
+        self.thread = self.root.get("thread_id") or ""
+
+    def say(self, session: str, intent: str, message: str = "an answer") -> Signal:
+        return self.bus.send(session, message, reply_to=self.id, intent=intent)
+
+
+def moment(hours: float) -> str:
+    """A time so many hours from now, as the contract writes it."""
+    at = datetime.datetime.now(datetime.UTC) + datetime.timedelta(hours=hours)
+    return at.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def written(
+    signal_id: str, sender: str, to: Sequence[str], message: str, *, hours: float = 0.0, **fields: Any
+) -> dict[str, Any]:
+    """A signal as another program wrote it, in another place or long ago."""
+    thread = fields.pop("thread_id", None) or (f"thread-{signal_id[4:]}" if to else None)
+    record = {
+        "kind": "signal",
+        "schema_version": "A2A.V1",
+        "signal_id": signal_id,
+        "created_at": moment(hours),
+        "sender_identity": sender,
+        "recipients": list(to),
+        "thread_id": thread,
+        "intent": "INFO",
+        "interrupt_class": "priority" if to else "advisory",
+        "requires_ack": False,
+        "message": message,
+        "origin": "local",
+        **fields,
+    }
+    return {name: value for name, value in record.items() if value is not None}
+
+
+def decided(root: Signal, signal_id: str, sender: str, intent: str, **fields: Any) -> dict[str, Any]:
+    """A decision on a proposal, by another program; `after` is what its writer had seen, the root if nothing is said."""
+    given: dict[str, Any] = {"after": [root["signal_id"]], **fields}
+    return written(
+        signal_id, sender, [root["sender_identity"]], f"{intent} by {sender}", intent=intent,
+        thread_id=root.get("thread_id"), reply_to=root["signal_id"], **given,
+    )  # fmt: skip

@@ -1,0 +1,155 @@
+"""gitmem as a library, tried in a repository of its own. `--adapter gitmem.conformance.library:make`."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Unpack
+
+from ..errors import UsageError
+from ..log.lines import digest
+from ..log.spool import Story
+from ..operations import facade, history, mail
+from .adapter import Convergence, Options, Receipt, Refused, Session, Signal
+from .clones import another, connect, new_repository
+
+# The options whose names in gitmem are not those of the contract.
+NAMES = {"thread_id": "thread", "interrupt_class": "interrupt", "wu_id": "wu", "initiative_id": "initiative",
+         "artifact_path": "artifact"}  # fmt: skip
+DEFAULTS: dict[str, Any] = {"recipients": [], "requires_ack": False}
+RECORDS_MAX = 1_000  # of a case: it has a dozen
+LISTS = ("agreed", "rejected", "countered", "pending", "ambiguous")
+
+
+class Library:
+    """One clone.
+
+    Args:
+        folder: Where its work tree is; other clones, and what they share, are made beside it.
+    """
+
+    lacks: Mapping[str, str] = {}
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._logs: dict[str, facade.Log] = {}
+        self._own: facade.Log | None = None
+
+    def start(
+        self, *, identity: str | None = None, name: str | None = None, workspace: str | None = None
+    ) -> Session:
+        log = facade.open(str(self.folder), identity=identity)
+        started = log.sessions.start(name=name, workspace=workspace)
+        self._logs[started.session_id] = log
+        return {
+            "session_id": started.session_id,
+            "display_name": started.display_name,
+            "agent_identity": identity,
+        }
+
+    def end(self, session: str) -> None:
+        self._logs[session].sessions.end()
+
+    def send(self, session: str, message: str, **options: Unpack[Options]) -> Signal:
+        named = {NAMES.get(name, name): value for name, value in options.items()}
+        try:
+            return as_signal(self._logs[session].signals.send(message, **named).signal)
+        except UsageError as error:
+            raise Refused(str(error)) from error
+
+    def inbox(
+        self, session: str, *, mark: bool = True, thread: str | None = None, intents: Sequence[str] = ()
+    ) -> list[Signal]:
+        found = self._logs[session].inbox(mark=mark, thread=thread, intent=intents)
+        return [as_signal(each) for each in found.signals]
+
+    def count(self, session: str) -> int:
+        from ..operations import inbox
+
+        log = self._logs[session]
+        return inbox.count(log.store, log.caller).unread
+
+    def watch(self, session: str) -> list[Signal]:
+        stop = threading.Event()
+        batches = self._logs[session].watch(stop=stop, events=False)
+        given = [as_signal(each) for each in next(batches).signals]
+        stop.set()  # the next batch is asked for, which marks this one, and never waited for
+        next(batches, None)
+        return given
+
+    def receipts(self, signal_id: str) -> list[Receipt]:
+        log = self.log()
+        story = history.log(log.store, n=RECORDS_MAX, thread=signal_id, receipts=True).entries
+        return as_receipts(signal_id, story, log.thread(signal_id).signals)
+
+    def converged(self, thread: str) -> Convergence:
+        try:
+            return as_convergence(self.log().converged(thread).as_json())
+        except UsageError as error:
+            raise Refused(str(error)) from error
+
+    def take(self, record: Mapping[str, Any]) -> None:
+        """Write the record's line as it is: what somebody else's gitmem wrote, or no gitmem at all."""
+        fields = dict(record)
+        head = {"at": fields.pop("created_at", None) or fields.pop("read_at"), "kind": fields.pop("kind")}
+        store = self.log().store
+        if head["kind"] == "receipt":
+            fields.setdefault("answers_digest", digest(mail.line_of(store.db(), fields["signal_id"])))
+        line = json.dumps({**head, **fields}, ensure_ascii=False, separators=(",", ":")).encode()
+        store.record(
+            [(f"{head['kind']}s", line)], Story("elsewhere <elsewhere@gitmem>", "a record from elsewhere")
+        )
+
+    def second(self) -> Library:
+        return Library(another(self.folder))
+
+    def exchange(self) -> None:
+        connect(self.folder)
+        for remote in self.log().sync().remotes:
+            assert remote.state in ("synced", "up-to-date"), remote
+
+    def log(self) -> facade.Log:
+        """The log as nobody in particular reads it."""
+        if self._own is None:
+            self._own = facade.open(str(self.folder))
+        return self._own
+
+    def close(self) -> None:
+        for log in (*self._logs.values(), *([self._own] if self._own else [])):
+            log.close()
+
+
+def make(folder: Path) -> Library:
+    """A new repository, and gitmem as a library."""
+    return Library(new_repository(folder))
+
+
+def as_signal(shown: Mapping[str, Any]) -> Signal:
+    """A signal as gitmem shows it: it leaves out what is empty."""
+    whole: Any = {**DEFAULTS, **shown}
+    return whole  # type: ignore[no-any-return]
+
+
+def as_receipts(
+    signal_id: str, story: Iterable[Mapping[str, Any]], thread: Iterable[Mapping[str, Any]]
+) -> list[Receipt]:
+    """The recorded receipts of a signal, and where its recipients stand by now."""
+    found = {
+        each["reader_identity"]: each["delivery_state"]
+        for each in story
+        if (each["kind"], each.get("signal_id")) == ("receipt", signal_id)
+    }
+    for each in thread:
+        if each["signal_id"] == signal_id:
+            found.update(each["delivery"])
+    return [
+        {"signal_id": signal_id, "reader_identity": reader, "delivery_state": state}
+        for reader, state in found.items()
+    ]
+
+
+def as_convergence(found: Mapping[str, Any]) -> Convergence:
+    kept: Any = {"converged": found["converged"], **{name: found[name] for name in LISTS}}
+    return kept  # type: ignore[no-any-return]

@@ -1,0 +1,117 @@
+"""The pytest side: `--adapter`, a fresh bus for each case, and what does not apply to a bus, said by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+from _pytest.config import create_terminal_writer
+
+from . import contract
+from .adapter import OPTIONAL, Able, Factory
+
+SAYS = "--adapter module:factory names what to try: a function that makes a bus of an empty folder, as in docs/conformance.md"
+NOT_APPLICABLE = "not applicable"
+_FACTORY = pytest.StashKey[Factory]()
+_WHY = f"{NOT_APPLICABLE}: "
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("gitmem.conformance")
+    group.addoption(
+        "--adapter", metavar="MODULE:FACTORY", help="The bus to try, by a function that makes one."
+    )
+    group.addoption(
+        "--contract", action="store_true", help="Print the sentences that the cases hold, and end."
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "decided: holds what gitmem decided where A2A.V1 is silent.")
+    if not config.option.contract:
+        config.stash[_FACTORY] = _factory(config.option.adapter)
+
+
+def pytest_cmdline_main(config: pytest.Config) -> int | None:
+    if not config.option.contract:
+        return None
+    create_terminal_writer(config).line("\n".join(contract.lines()))
+    return 0
+
+
+def _factory(named: str | None) -> Factory:
+    module, _, name = (named or "").partition(":")
+    if not (module and name):
+        raise pytest.UsageError(f"{SAYS}.")
+    try:
+        found = getattr(import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        raise pytest.UsageError(f"--adapter {named} can't be had: {error}. {SAYS}.") from error
+    if not callable(found):
+        raise pytest.UsageError(f"--adapter {named} is no function. {SAYS}.")
+    return found  # type: ignore[no-any-return]  # what it makes is looked at case by case
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Before `-m` looks: a bus that keeps only what is published runs `-m "not decided"`."""
+    for item in items:
+        if not (isinstance(item, pytest.Function) and item.module.__name__.startswith(__package__ or "")):
+            continue
+        if contract.Case("", item.name, item.function).source != "A2A.V1":
+            item.add_marker("decided")
+
+
+@pytest.fixture
+def new_bus(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[], Able]]:
+    """Makes a bus with nothing in it."""
+    made: list[Able] = []
+
+    def make() -> Able:
+        folder = tmp_path / f"bus-{len(made)}"
+        folder.mkdir()
+        bus = request.config.stash[_FACTORY](folder)
+        made.append(bus)  # type: ignore[arg-type]  # `bus` sees to it that it has what the case needs
+        return made[-1]
+
+    yield make
+    for bus in made:
+        bus.close()
+
+
+@pytest.fixture
+def bus(request: pytest.FixtureRequest, new_bus: Callable[[], Able]) -> Able:
+    """The bus that a case tries. Where it says that it lacks what the case needs, the case does not apply."""
+    found = new_bus()
+    for name in contract.needed(request.function):
+        why = found.lacks.get(name)
+        if why:
+            pytest.skip(f"{_WHY}the adapter has no {name} ({OPTIONAL[name]}): {why}")
+        if not hasattr(found, name):
+            pytest.fail(f"The adapter has neither the method {name} nor an entry for it in its `lacks`.")
+    return found
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_report_teststatus(report: pytest.TestReport) -> tuple[str, str, str] | None:
+    """Neither passed nor skipped: a result of its own, counted in the last line."""
+    if report.skipped and _reason(report).startswith(_WHY):
+        return NOT_APPLICABLE, "n", NOT_APPLICABLE.upper()
+    return None
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Which cases a bus did not have to hold, and why."""
+    reports = terminalreporter.stats.get(NOT_APPLICABLE, [])
+    if reports:
+        terminalreporter.section(NOT_APPLICABLE)
+    for report in sorted(reports, key=lambda each: str(each.nodeid)):
+        name = str(report.nodeid).rpartition("test_")[2]
+        terminalreporter.line(f"{name}: {_reason(report).removeprefix(_WHY)}")
+
+
+def _reason(report: pytest.TestReport) -> str:
+    where = report.longrepr
+    return where[2].removeprefix("Skipped: ") if isinstance(where, tuple) else ""

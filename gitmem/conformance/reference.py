@@ -1,0 +1,287 @@
+"""The contract as a program: a bus in memory, as plain as can be. `--adapter gitmem.conformance.reference:Reference`.
+
+What is said is kept as it is; whatever is asked is computed from all of it. So two places are made one
+by putting together what they have, and order plays no part.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Unpack
+
+from .adapter import Convergence, Options, Receipt, Refused, Session, Signal
+from .definitions import age, content, decision_of, is_by, keyed, named_by, root_of, text, thread_of
+
+INTENTS = ("INFO", "PROPOSE", "COUNTER", "AGREE", "REJECT")
+MESSAGE_BYTES_MAX = 64 * 1024
+
+
+class Kept:
+    """All that a place knows: records, none of which ever changes."""
+
+    def __init__(self) -> None:
+        self.signals: dict[str, Signal] = {}  # by their own text, so that the same record is kept once
+        self.receipts: dict[str, Mapping[str, Any]] = {}
+        self.sessions: dict[str, Mapping[str, Any]] = {}
+        self.ended: set[str] = set()
+
+    def add(self, other: Kept) -> None:
+        self.signals.update(other.signals)
+        self.receipts.update(other.receipts)
+        self.sessions.update(other.sessions)
+        self.ended.update(other.ended)
+
+
+class Reference:
+    """One place of the bus.
+
+    Args:
+        folder: Nothing is kept there.
+        hub: What the places exchange; a new one for a new bus.
+    """
+
+    lacks: Mapping[str, str] = {}
+
+    def __init__(self, folder: Path, hub: Kept | None = None) -> None:
+        self.folder = folder
+        self.hub = hub or Kept()
+        self.kept = Kept()
+        self._last = 0
+
+    # Sessions and addresses
+
+    def start(
+        self, *, identity: str | None = None, name: str | None = None, workspace: str | None = None
+    ) -> Session:
+        id = f"sess-{self._new()}"
+        self.kept.sessions[id] = {"id": id, "identity": identity, "name": name or id, "workspace": workspace}
+        return {"session_id": id, "display_name": name or id, "agent_identity": identity}
+
+    def end(self, session: str) -> None:
+        self.kept.ended.add(session)
+
+    def reader(self, session: str) -> str:
+        """Receipts belong to the agent identity; where there is none, to the session."""
+        return self.kept.sessions[session]["identity"] or session
+
+    def address(self, text: str, allow_unseen: bool) -> str:
+        seen = {self.reader(id) for id in self.kept.sessions}
+        seen.update(each["sender_identity"] for each in self.signals().values())
+        if text in self.kept.sessions:
+            return self.reader(text)
+        if text in seen:
+            return text
+        for id, session in self.kept.sessions.items():
+            if session["name"] == text and id not in self.kept.ended:
+                return self.reader(id)
+        if allow_unseen and text.count(":") == 2:
+            return text
+        raise Refused(f"{text} is nobody that was seen here.")
+
+    # Saying something
+
+    def send(self, session: str, message: str, **options: Unpack[Options]) -> Signal:
+        if not 0 < len(message.encode()) <= MESSAGE_BYTES_MAX:
+            raise Refused("A message is 1 byte to 64 KiB long.")
+        if options.get("intent", "INFO") not in INTENTS:
+            raise Refused(f"{options.get('intent')} is no intent.")
+        answered = self.signals().get(options.get("reply_to", ""))
+        if answered is None and options.get("reply_to"):
+            raise Refused("What is answered is not here.")
+        thread = options.get("thread_id") or (thread_of(answered) if answered else None)
+        said = self.thread(thread)
+        recipients = self.recipients(session, options, answered, said)
+        if answered is None and said:
+            answered = root_of(said)
+        sender, key = self.reader(session), options.get("idempotency_key")
+        id = keyed(sender, key) if key else self._new()
+        if thread is None and recipients:
+            thread = f"thread-{id}"
+        signal: Signal = {
+            "schema_version": "A2A.V1",
+            "signal_id": f"sig-{id}",
+            "created_at": self._now(),
+            "sender_identity": sender,
+            "sender_session": session,
+            "recipients": recipients,
+            "target_agent": recipients[0] if recipients else None,
+            "workspace_id": self.kept.sessions[session]["workspace"],
+            "thread_id": thread,
+            "reply_to": answered["signal_id"] if answered else None,
+            "after": self.seen(sender, said, answered),
+            "intent": options.get("intent", "INFO"),
+            "interrupt_class": options.get("interrupt_class", "priority" if recipients else "advisory"),
+            "requires_ack": options.get("requires_ack", False),
+            "message": message,
+            "idempotency_key": key,
+            "origin": "local",
+            "wu_id": options.get("wu_id"),
+            "initiative_id": options.get("initiative_id"),
+            "lane": options.get("lane"),
+            "artifact_path": options.get("artifact_path"),
+        }
+        before = self.signals().get(signal["signal_id"])
+        if before is None:
+            self.kept.signals[text(signal)] = signal
+        elif content(before) != content(signal):
+            raise Refused("The key was used for other content.")
+        return before or signal
+
+    def recipients(
+        self, session: str, options: Options, answered: Signal | None, said: Mapping[str, Signal]
+    ) -> list[str]:
+        """Who is named; else the sender of what is answered; else who is in the thread; else everybody: none."""
+        named = [part for each in options.get("to", ()) for part in each.split(",")]
+        if options.get("broadcast"):
+            return []
+        if named:
+            unseen = options.get("allow_unseen", False)
+            return list(dict.fromkeys(self.address(each, unseen) for each in named))
+        if answered is not None:
+            members = [answered["sender_identity"]]
+        elif said:
+            members = [root_of(said)["sender_identity"], *root_of(said)["recipients"]]
+        elif options.get("thread_id"):
+            raise Refused("Nobody is in a thread that is not here.")
+        else:
+            return []
+        return [each for each in members if each not in (self.reader(session), session)]
+
+    def seen(self, reader: str, said: Mapping[str, Signal], answered: Signal | None) -> list[str]:
+        """The `after` of a new signal: what its writer knows of the thread, without what that implies."""
+        ids = {
+            id
+            for id, each in said.items()
+            if is_by(each, reader)
+            or self.has_read([reader], id)
+            or (answered and id == answered["signal_id"])
+        }
+        return sorted(ids - {id for each in ids for id in named_by(said[each])})
+
+    def take(self, record: Mapping[str, Any]) -> None:
+        if record["kind"] == "receipt":
+            self.kept.receipts[text(record)] = dict(record)
+            return
+        signal: Any = {name: value for name, value in record.items() if name != "kind"}
+        alias = signal.get("target_agent")
+        signal.setdefault("recipients", [alias] if alias else [])
+        self.kept.signals[text(signal)] = signal
+
+    # Reading
+
+    def signals(self) -> dict[str, Signal]:
+        """Every signal by its id; of an id with several records the oldest is shown."""
+        found: dict[str, Signal] = {}
+        for each in sorted(self.kept.signals.values(), key=age):
+            if each["schema_version"] == "A2A.V1":
+                found.setdefault(each["signal_id"], each)
+        return found
+
+    def inbox(
+        self, session: str, *, mark: bool = True, thread: str | None = None, intents: Sequence[str] = ()
+    ) -> list[Signal]:
+        unread = [
+            each
+            for id, each in self.signals().items()
+            if self.is_for(session, each) and not self.has_read([self.reader(session), session], id)
+        ]
+        shown = [
+            each
+            for each in unread
+            if (thread is None or thread_of(each) == thread) and (not intents or each["intent"] in intents)
+        ]
+        for each in shown if mark else ():
+            self.take({"kind": "receipt", "signal_id": each["signal_id"], "read_at": self._now(),
+                       "reader_identity": self.reader(session), "delivery_state": "delivered"})  # fmt: skip
+        return shown
+
+    def is_for(self, session: str, signal: Signal) -> bool:
+        workspace = self.kept.sessions[session]["workspace"]
+        if workspace and signal.get("workspace_id") not in (None, workspace):
+            return False
+        own = (self.reader(session), session)
+        if signal["recipients"]:
+            return any(each in own for each in signal["recipients"])
+        return signal["sender_identity"] not in own and signal.get("sender_session") not in own
+
+    def has_read(self, readers: Sequence[str], signal_id: str) -> bool:
+        """A receipt says so, or a reply."""
+        return any(
+            each["signal_id"] == signal_id and each["reader_identity"] in readers
+            for each in self.kept.receipts.values()
+        ) or any(
+            each.get("reply_to") == signal_id and is_by(each, reader)
+            for each in self.signals().values()
+            for reader in readers
+        )
+
+    def count(self, session: str) -> int:
+        return len(self.inbox(session, mark=False))
+
+    def watch(self, session: str) -> list[Signal]:
+        return self.inbox(session)
+
+    def receipts(self, signal_id: str) -> list[Receipt]:
+        signal = self.signals()[signal_id]
+        recorded = sorted(self.kept.receipts.values(), key=lambda each: str(each["read_at"]))
+        found = {str(each["reader_identity"]): str(each["delivery_state"])
+                 for each in recorded if each["signal_id"] == signal_id}  # fmt: skip
+        for reader in signal["recipients"]:
+            if self.has_read([reader], signal_id):
+                found.setdefault(reader, "delivered")
+            decision = self.decision(reader, self.thread(thread_of(signal)))
+            if decision is not None:
+                found[reader] = {"AGREE": "acked", "REJECT": "rejected"}.get(decision["intent"], "delivered")
+        return [{"signal_id": signal_id, "reader_identity": reader, "delivery_state": state}
+                for reader, state in found.items()]  # fmt: skip
+
+    def thread(self, thread: str | None) -> dict[str, Signal]:
+        return {id: each for id, each in self.signals().items() if thread and thread_of(each) == thread}
+
+    def converged(self, thread: str) -> Convergence:
+        said = self.thread(thread)
+        if not said or not root_of(said)["recipients"]:
+            raise Refused("Nobody was asked in this thread.")
+        found: Convergence = {"converged": False, "agreed": [], "rejected": [], "countered": [], "pending": [],
+                              "ambiguous": self.ambiguous(said)}  # fmt: skip
+        lists = {"AGREE": found["agreed"], "REJECT": found["rejected"], "COUNTER": found["countered"]}
+        for reader in root_of(said)["recipients"]:
+            decision = self.decision(reader, said)
+            (lists[decision["intent"]] if decision else found["pending"]).append(reader)
+        found["converged"] = found["agreed"] == root_of(said)["recipients"] and not found["ambiguous"]
+        return found
+
+    def decision(self, reader: str, said: Mapping[str, Signal]) -> Signal | None:
+        return decision_of(reader, said)
+
+    def ambiguous(self, said: Mapping[str, Signal]) -> list[str]:
+        """Ids with two contents, or that somebody answered with a content that they don't have."""
+        contents: dict[str, set[str]] = {}
+        for each in self.kept.signals.values():
+            contents.setdefault(each["signal_id"], set()).add(content(each))
+        digests: dict[str, Any] = {str(each.get("reply_to")): each["answers_digest"]  # type: ignore[typeddict-item]
+                                   for each in said.values() if "answers_digest" in each}  # fmt: skip
+        return [id for id in said if len(contents[id]) > 1 or digests.get(id) not in (None, *contents[id])]
+
+    # Places
+
+    def second(self) -> Reference:
+        return type(self)(self.folder, self.hub)
+
+    def exchange(self) -> None:
+        self.hub.add(self.kept)
+        self.kept.add(self.hub)
+
+    def close(self) -> None:
+        return
+
+    def _now(self) -> str:
+        """The time, later than any that this place has given."""
+        self._last = max(time.time_ns() // 1000, self._last + 1)
+        at = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(self._last // 1_000_000))
+        return f"{at}.{self._last % 1_000_000:06}Z"
+
+    def _new(self) -> str:
+        return keyed(str(id(self)), self._now())

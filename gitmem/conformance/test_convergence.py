@@ -1,0 +1,232 @@
+"""Convergence: whether all who were asked agree, and the same answer everywhere."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from .adapter import Able, Convergence, Refused
+from .contract import needs
+from .given import A, B, C, D, Proposal, decided, session, sessions, states, written
+
+
+def test_all_agree(bus: Able) -> None:
+    """A2A.V1: “A thread has converged when every recipient of its root has replied with AGREE, and not before.”"""
+    asked = Proposal(bus)
+    assert not bus.converged(asked.thread)["converged"]
+    asked.say(asked.b, "AGREE")
+    assert not bus.converged(asked.thread)["converged"]
+    asked.say(asked.c, "AGREE")
+    found = bus.converged(asked.thread)
+
+    assert (found["converged"], sorted(found["agreed"])) == (True, [B, C])
+
+
+@pytest.mark.parametrize(
+    ("intent", "listed"),
+    [
+        (None, "pending"),
+        ("REJECT", "rejected"),
+        ("COUNTER", "countered"),
+        ("INFO", "pending"),
+        ("PROPOSE", "pending"),
+    ],
+)
+def test_who_does_not_agree_is_listed_apart(bus: Able, intent: str | None, listed: str) -> None:
+    """A2A.V1: “One who has not answered, rejects or counters keeps a thread from converging, and is listed apart.”"""
+    asked = Proposal(bus)
+    asked.say(asked.b, "AGREE")
+    if intent:
+        asked.say(asked.c, intent)
+    found = bus.converged(asked.thread)
+
+    lists = (found["agreed"], found["rejected"], found["countered"], found["pending"])
+    assert not found["converged"]
+    assert dict(zip(("agreed", "rejected", "countered", "pending"), lists, strict=True))[listed] == [C]
+    assert sorted(itertools.chain.from_iterable(lists)) == [B, C]
+
+
+def test_who_was_not_asked_changes_nothing(bus: Able) -> None:
+    """A2A.V1: “The recipients of the root decide; anybody else's decision changes nothing.”"""
+    asked = Proposal(bus)
+    asked.say(asked.b, "AGREE")
+    asked.say(session(bus, D), "AGREE")
+    asked.say(asked.a, "AGREE")
+    assert not bus.converged(asked.thread)["converged"]
+    asked.say(asked.c, "AGREE")
+    asked.say(session(bus, D), "REJECT")
+
+    assert bus.converged(asked.thread)["converged"]
+
+
+def test_only_the_roots_recipients_are_asked(bus: Able) -> None:
+    """A2A.V1: “Whom a later signal of the thread names is not asked by it.”"""
+    asked = Proposal(bus)
+    session(bus, D)
+    bus.send(asked.a, "you too?", to=[D], thread_id=asked.thread)
+    for each in (asked.b, asked.c):
+        asked.say(each, "AGREE")
+
+    assert bus.converged(asked.thread)["converged"]
+
+
+def test_a_decision_need_not_answer_the_root(bus: Able) -> None:
+    """A2A.V1: “A decision counts for its thread, whichever signal of it was answered, or none.”"""
+    asked = Proposal(bus)
+    first = asked.say(asked.b, "AGREE")
+    bus.send(asked.c, "me too", reply_to=first["signal_id"], intent="AGREE")
+    assert bus.converged(asked.thread)["converged"]
+    bus.send(asked.c, "rather not", thread_id=asked.thread, intent="REJECT")
+
+    assert bus.converged(asked.thread)["rejected"] == [C]
+
+
+def test_a_decision_in_another_thread_changes_nothing(bus: Able) -> None:
+    """A2A.V1: “A decision counts in its own thread alone.”"""
+    asked = Proposal(bus)
+    other = bus.send(asked.a, "and this?", to=[B, C], intent="PROPOSE")
+    for each in (asked.b, asked.c):
+        bus.send(each, "yes", reply_to=other["signal_id"], intent="AGREE")
+
+    assert bus.converged(asked.thread)["pending"] == [B, C]
+    assert bus.converged(other.get("thread_id") or "")["converged"]
+
+
+def test_a_session_without_identity_decides_too(bus: Able) -> None:
+    """A2A.V1: “Where the root was sent to a session id, that session's AGREE counts.”"""
+    a, b = session(bus, A), session(bus)
+    root = bus.send(a, "you?", to=[b], intent="PROPOSE")
+    bus.send(b, "yes", reply_to=root["signal_id"], intent="AGREE")
+
+    assert bus.converged(root.get("thread_id") or "")["agreed"] == [b]
+
+
+@pytest.mark.parametrize(("first", "last"), [("REJECT", "AGREE"), ("AGREE", "REJECT"), ("COUNTER", "AGREE")])
+def test_the_latest_decision_counts(bus: Able, first: str, last: str) -> None:
+    """gitmem: “A later decision of the same recipient counts instead of the earlier one.”"""
+    asked = Proposal(bus)
+    asked.say(asked.c, "AGREE")
+    asked.say(asked.b, first)
+    asked.say(asked.b, last)
+
+    assert bus.converged(asked.thread)["converged"] == (last == "AGREE")
+
+
+@needs("take")
+@pytest.mark.parametrize(("first", "last"), [("REJECT", "AGREE"), ("AGREE", "REJECT")])
+def test_what_is_latest_is_not_decided_by_clocks(bus: Able, first: str, last: str) -> None:
+    """gitmem: “What is latest is decided by what its writer had seen, and not by clocks.”"""
+    asked = Proposal(bus)
+    asked.say(asked.c, "AGREE")
+    bus.take(decided(asked.root, "sig-aaaa1111", B, first, hours=1))
+    asked.say(asked.b, last)
+
+    assert bus.converged(asked.thread)["converged"] == (last == "AGREE")
+
+
+def test_what_nobody_was_asked_cannot_converge(bus: Able) -> None:
+    """gitmem: “An unknown thread, or one whose root is a broadcast, is asked wrongly, which is no answer.”"""
+    root = bus.send(session(bus, A), "to all", intent="PROPOSE")
+    for thread in ("thread-nowhere", root["signal_id"]):
+        with pytest.raises(Refused):
+            bus.converged(thread)
+
+
+@needs("second")
+@pytest.mark.parametrize("first", ["here", "there"])
+def test_decisions_in_two_places_give_one_answer(bus: Able, first: str) -> None:
+    """gitmem: “Decisions that were recorded in two places give the same answer in both, in whatever order these meet.”"""
+    asked = Proposal(bus)
+    bus.exchange()
+    there = bus.second()
+    there.exchange()
+    b = session(there, B)
+    asked.say(asked.c, "AGREE")
+    asked.say(asked.b, "REJECT", "said here")
+    there.send(b, "said there", reply_to=asked.id, intent="AGREE")
+    for place in (bus, there, bus) if first == "here" else (there, bus, there):
+        place.exchange()
+    here, over_there = (_plain(place.converged(asked.thread)) for place in (bus, there))
+
+    assert here == over_there
+    assert here["agreed"] == [B, C]  # neither knew the other, so the later one
+
+
+@needs("take")
+def test_the_order_of_arrival_changes_nothing(bus: Able, new_bus: Callable[[], Able]) -> None:
+    """gitmem: “The same records give the same answers in whatever order they arrive, however often.”"""
+    root: Any = written("sig-root0001", A, [B, C], "shall we?", hours=-3, intent="PROPOSE")
+    first = decided(root, "sig-bbbb0001", B, "REJECT", hours=-1)
+    records = [
+        root,
+        first,
+        decided(root, "sig-bbbb0002", B, "AGREE", hours=-2, after=[first["signal_id"]]),
+        decided(root, "sig-cccc0001", C, "AGREE", hours=-2.5),
+        decided(root, "sig-dddd0001", D, "REJECT", hours=-2.2),
+    ]
+    answers = []
+    for number, order in enumerate((records, records[::-1], records[2:] + records[:2] + records)):
+        place = new_bus() if number else bus
+        a, *_ = sessions(place, A, B, C, D)
+        for record in order:
+            place.take(record)
+        shown = {each["signal_id"] for each in place.inbox(a)}
+        answers.append((_plain(place.converged(root["thread_id"])), states(place, "sig-root0001"), shown))
+
+    assert answers[0] == answers[1] == answers[2]
+    assert answers[0][0]["converged"]
+
+
+def _plain(found: Convergence) -> dict[str, object]:
+    return {name: sorted(value) if isinstance(value, list) else value for name, value in found.items()}
+
+
+@needs("take")
+def test_an_id_that_nobody_has_is_no_hindrance(bus: Able) -> None:
+    """gitmem: “An id in `after` that is not known, or a cycle of such ids, says nothing about what came before what.”"""
+    asked = Proposal(bus)
+    bus.take(decided(asked.root, "sig-bbbb0001", B, "AGREE", after=[asked.id, "sig-nowhere1"]))
+    bus.take(decided(asked.root, "sig-cccc0001", C, "REJECT", hours=-2, after=["sig-cccc0002"]))
+    bus.take(decided(asked.root, "sig-cccc0002", C, "AGREE", hours=-1, after=["sig-cccc0001"]))
+
+    assert bus.converged(asked.thread)["converged"]
+
+
+@needs("take")
+def test_the_root_is_the_oldest_that_answers_nothing(bus: Able) -> None:
+    """gitmem: “If one thread was opened twice, apart, the older root is the root.”"""
+    a, b, _ = sessions(bus, A, B, C)
+    bus.take(written("sig-root0002", D, [C], "and you?", hours=-1, intent="PROPOSE", thread_id="thread-one"))
+    bus.take(written("sig-root0001", A, [B], "shall we?", hours=-2, intent="PROPOSE", thread_id="thread-one"))
+    bus.send(b, "yes", reply_to="sig-root0001", intent="AGREE")
+    bus.send(a, "who is asked?", thread_id="thread-one")
+
+    assert bus.converged("thread-one")["agreed"] == [B]
+    assert bus.converged("thread-one")["converged"]
+
+
+@needs("take")
+def test_text_that_was_swapped_is_agreed_to_by_nobody(bus: Able) -> None:
+    """gitmem: “An id with two contents makes its thread ambiguous: it is listed, and the thread has not converged.”"""
+    asked = Proposal(bus)
+    for each in (asked.b, asked.c):
+        asked.say(each, "AGREE")
+    assert bus.converged(asked.thread)["converged"]
+    bus.take(written(asked.id, A, [B, C], "something else", intent="PROPOSE", thread_id=asked.thread))
+    found = bus.converged(asked.thread)
+
+    assert (found["converged"], found["ambiguous"]) == (False, [asked.id])
+
+
+@needs("take")
+def test_an_answer_to_other_text_is_no_agreement(bus: Able) -> None:
+    """gitmem: “An answer whose `answers_digest` no text of the answered id has makes the thread ambiguous.”"""
+    asked = Proposal(bus)
+    asked.say(asked.b, "AGREE")
+    bus.take(decided(asked.root, "sig-cccc0001", C, "AGREE", answers_digest="0" * 64))
+    found = bus.converged(asked.thread)
+
+    assert (found["converged"], found["ambiguous"]) == (False, [asked.id])

@@ -1,0 +1,187 @@
+"""Receipts: who has read what, and what became of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from .adapter import Able
+from .contract import needs
+from .given import A, B, C, D, Proposal, decided, read, session, sessions, states
+
+
+def test_reading_delivers(bus: Able) -> None:
+    """A2A.V1: “A receipt begins as delivered, when the inbox shows the signal to its reader.”"""
+    a, b = sessions(bus, A, B)
+    sent = bus.send(b, "x", to=[A])["signal_id"]
+    assert states(bus, sent) == {}
+    bus.inbox(a)
+
+    assert states(bus, sent) == {A: "delivered"}
+
+
+def test_a_look_leaves_no_receipt(bus: Able) -> None:
+    """A2A.V1: “What is shown without marking has no receipt.”"""
+    a, b = sessions(bus, A, B)
+    sent = bus.send(b, "x", to=[A])["signal_id"]
+    bus.inbox(a, mark=False)
+
+    assert states(bus, sent) == {}
+
+
+def test_a_receipt_is_one_however_often_it_is_read(bus: Able) -> None:
+    """gitmem: “A signal has one effective receipt for each reader, however many of its sessions read.”"""
+    first, second, b = sessions(bus, A, A, B)
+    sent = bus.send(b, "x", to=[A])["signal_id"]
+    read(bus, first, second, first)
+
+    assert states(bus, sent) == {A: "delivered"}
+
+
+def test_each_recipient_has_a_receipt_of_its_own(bus: Able) -> None:
+    """A2A.V1: “A receipt is one reader's: who has not read has none.”"""
+    a, _, c = sessions(bus, A, B, C)
+    sent = bus.send(c, "x", to=[A, B])["signal_id"]
+    bus.inbox(a)
+
+    assert states(bus, sent) == {A: "delivered"}
+
+
+def test_a_broadcast_has_a_receipt_of_each_reader(bus: Able) -> None:
+    """A2A.V1: “Whoever reads a broadcast leaves a receipt, under the identity or else the session id.”"""
+    a, b = sessions(bus, A, B)
+    nobody = session(bus)
+    sent = bus.send(b, "x")["signal_id"]
+    read(bus, a, nobody)
+
+    assert states(bus, sent) == {A: "delivered", nobody: "delivered"}
+
+
+@pytest.mark.parametrize(("intent", "state"), [("AGREE", "acked"), ("REJECT", "rejected")])
+def test_a_decision_promotes_the_receipt(bus: Able, intent: str, state: str) -> None:
+    """A2A.V1: “A recipient's AGREE in the thread promotes its receipt to acked, its REJECT to rejected.”"""
+    asked = Proposal(bus)
+    bus.inbox(asked.b)
+    asked.say(asked.b, intent)
+
+    assert states(bus, asked.id) == {B: state}
+
+
+def test_any_signal_of_the_thread_may_decide(bus: Able) -> None:
+    """A2A.V1: “What promotes is a decision in the same thread, whichever signal of it the recipient answers.”"""
+    asked = Proposal(bus)
+    question = bus.send(asked.a, "well?", thread_id=asked.thread)
+    bus.inbox(asked.b)
+    bus.send(asked.b, "fine", reply_to=question["signal_id"], intent="AGREE")
+
+    assert states(bus, asked.id) == {B: "acked"}
+
+
+def test_another_session_of_the_identity_may_decide(bus: Able) -> None:
+    """A2A.V1: “Sessions with one agent identity are one reader: what one has read, another may decide.”"""
+    asked = Proposal(bus)
+    bus.inbox(asked.b)
+    asked.say(session(bus, B), "AGREE")
+
+    assert states(bus, asked.id) == {B: "acked"}
+
+
+@pytest.mark.parametrize("intent", ["COUNTER", "INFO", "PROPOSE"])
+def test_other_answers_promote_nothing(bus: Able, intent: str) -> None:
+    """A2A.V1: “Only AGREE and REJECT promote a receipt.”"""
+    asked = Proposal(bus)
+    bus.inbox(asked.b)
+    asked.say(asked.b, intent)
+
+    assert states(bus, asked.id) == {B: "delivered"}
+
+
+def test_a_decision_in_another_thread_promotes_nothing(bus: Able) -> None:
+    """A2A.V1: “A decision counts in its own thread.”"""
+    asked = Proposal(bus)
+    other = bus.send(asked.a, "and this?", to=[B], intent="PROPOSE")
+    bus.inbox(asked.b)
+    bus.send(asked.b, "to the other", reply_to=other["signal_id"], intent="AGREE")
+
+    assert (states(bus, asked.id), states(bus, other["signal_id"])) == ({B: "delivered"}, {B: "acked"})
+
+
+def test_who_was_not_asked_promotes_nothing(bus: Able) -> None:
+    """A2A.V1: “Nobody but the recipient promotes a receipt: neither the recipient's nor one of their own.”"""
+    asked = Proposal(bus)
+    d = session(bus, D)
+    bus.inbox(asked.b)
+    asked.say(d, "AGREE")
+    asked.say(asked.a, "AGREE")
+
+    assert set(states(bus, asked.id).values()) == {"delivered"}
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "state"), [("REJECT", "AGREE", "acked"), ("AGREE", "REJECT", "rejected")]
+)
+def test_the_later_decision_counts(bus: Able, first: str, last: str, state: str) -> None:
+    """gitmem: “Of several decisions of a reader the latest counts.”"""
+    asked = Proposal(bus)
+    bus.inbox(asked.b)
+    asked.say(asked.b, first)
+    asked.say(asked.b, last)
+
+    assert states(bus, asked.id) == {B: state}
+
+
+@needs("take")
+def test_a_decision_overrules_a_receipt_that_came_from_elsewhere(bus: Able) -> None:
+    """gitmem: “An imported receipt that says acked or rejected is read, and a decision overrules it.”"""
+    asked = Proposal(bus)
+    bus.take({"kind": "receipt", "schema_version": "A2A.V1", "signal_id": asked.id, "reader_identity": B,
+              "read_at": asked.root["created_at"], "delivery_state": "acked"})  # fmt: skip
+    assert states(bus, asked.id) == {B: "acked"}
+    asked.say(asked.b, "REJECT")
+
+    assert states(bus, asked.id) == {B: "rejected"}
+
+
+@needs("take")
+def test_what_is_later_is_not_decided_by_clocks(bus: Able) -> None:
+    """gitmem: “The later decision is the one that was written knowing the other, whatever the clocks said.”"""
+    asked = Proposal(bus)
+    bus.take(decided(asked.root, "sig-aaaa1111", B, "REJECT", hours=1))
+    assert states(bus, asked.id).get(B) == "rejected"
+    asked.say(asked.b, "AGREE")
+
+    assert states(bus, asked.id).get(B) == "acked"
+
+
+def test_who_answers_has_read(bus: Able) -> None:
+    """gitmem: “A reply has read what it answers.”"""
+    a, b = sessions(bus, A, B)
+    sent = bus.send(b, "x", to=[A])["signal_id"]
+    bus.send(a, "y", reply_to=sent)
+
+    assert (states(bus, sent), read(bus, a)) == ({A: "delivered"}, [[]])
+
+
+@needs("watch")
+def test_a_watcher_delivers(bus: Able) -> None:
+    """A2A.V1: “What a watcher was given is delivered, and is not given again.”"""
+    a, b = sessions(bus, A, B)
+    sent = bus.send(b, "x", to=[A])["signal_id"]
+    given = bus.watch(a)
+
+    assert [each["signal_id"] for each in given] == [sent]
+    assert (states(bus, sent), read(bus, a)) == ({A: "delivered"}, [[]])
+
+
+@needs("second")
+def test_what_was_read_in_one_place_is_read_in_the_other(bus: Able) -> None:
+    """A2A.V1: “Sessions with one agent identity share receipts, wherever they are.”"""
+    a, b = sessions(bus, A, B)
+    sent = bus.send(b, "x", to=[A])["signal_id"]
+    bus.exchange()
+    there = bus.second()
+    there.exchange()
+    there.inbox(session(there, A))
+    for place in (there, bus):
+        place.exchange()
+
+    assert (states(bus, sent), read(bus, a)) == ({A: "delivered"}, [[]])

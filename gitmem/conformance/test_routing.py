@@ -1,0 +1,300 @@
+"""Routing: to whom a signal goes, in which thread, and with what fields."""
+
+from __future__ import annotations
+
+import datetime
+import re
+
+import pytest
+
+from .adapter import Able, Refused
+from .contract import needs
+from .given import A, B, C, Proposal, before, messages, read, session, sessions, written
+
+
+def test_a_session_with_identity_is_addressed_by_it(bus: Able) -> None:
+    """A2A.V1: “A display name or session id of a live session with an agent identity becomes that identity.”"""
+    a = bus.start(identity=A, name="Planck")
+    b = session(bus, B)
+
+    assert bus.send(b, "by name", to=["Planck"])["recipients"] == [A]
+    assert bus.send(b, "by session", to=[a["session_id"]])["recipients"] == [A]
+    assert read(bus, a["session_id"]) == [["by name", "by session"]]
+
+
+def test_a_session_without_identity_is_addressed_by_its_id(bus: Able) -> None:
+    """A2A.V1: “A session without an agent identity is addressed by its session id.”"""
+    a = bus.start(name="Planck")["session_id"]
+    b = session(bus, B)
+
+    assert bus.send(b, "by name", to=["Planck"])["recipients"] == [a]
+    assert bus.send(b, "by session", to=[a])["recipients"] == [a]
+    assert read(bus, a) == [["by name", "by session"]]
+
+
+def test_an_identity_that_was_seen_is_an_address(bus: Able) -> None:
+    """A2A.V1: “An agent identity is an address as it is, also while none of its sessions lives.”"""
+    a, b = sessions(bus, A, B)
+    assert bus.send(b, "while it lives", to=[A])["recipients"] == [A]
+    bus.end(a)
+
+    assert bus.send(b, "while it is away", to=[A])["recipients"] == [A]
+
+
+def test_an_identity_that_was_never_seen_is_refused(bus: Able) -> None:
+    """gitmem: “An identity that nobody has seen is refused, and nothing is written, unless that is asked for.”"""
+    a, b = sessions(bus, A, B)
+    with pytest.raises(Refused):
+        bus.send(b, "misspelt", to=[f"{A}e"])
+    with pytest.raises(Refused):
+        bus.send(b, "nobody's name", to=["Nobody"])
+
+    assert bus.send(b, "to come", to=["new:agent:here"], allow_unseen=True)["recipients"] == [
+        "new:agent:here"
+    ]
+    assert read(bus, a, session(bus, "new:agent:here")) == [[], ["to come"]]
+
+
+def test_one_unknown_recipient_refuses_all_of_a_list(bus: Able) -> None:
+    """gitmem: “Every part of a list must resolve, or nothing is written.”"""
+    a, b = sessions(bus, A, B)
+    with pytest.raises(Refused):
+        bus.send(b, "half", to=[A, "Nobody"])
+
+    assert read(bus, a) == [[]]
+
+
+def test_a_name_is_given_back_at_the_end(bus: Able) -> None:
+    """A2A.V1: “A display name is that of a live session, and no alias: it goes back when the session ends.”"""
+    first = bus.start(identity=A, name="Planck")["session_id"]
+    b = session(bus, B)
+    bus.end(first)
+    with pytest.raises(Refused):
+        bus.send(b, "to whom?", to=["Planck"])
+    bus.start(identity=C, name="Planck")
+
+    assert bus.send(b, "to the new one", to=["Planck"])["recipients"] == [C]
+
+
+def test_a_recipient_is_named_once(bus: Able) -> None:
+    """gitmem: “Whoever is meant twice is one recipient.”"""
+    bus.start(identity=A, name="Planck")
+
+    assert bus.send(session(bus, B), "once", to=["Planck", A])["recipients"] == [A]
+
+
+def test_a_directed_root_opens_a_thread_and_may_interrupt(bus: Able) -> None:
+    """A2A.V1: “A directed root gets a thread id, and is `priority` where nothing else is said.”"""
+    a, _ = sessions(bus, A, B)
+    first, second = (bus.send(a, text, to=[B]) for text in ("one", "two"))
+    quiet = bus.send(a, "three", to=[B], interrupt_class="advisory")
+
+    assert first.get("thread_id")
+    assert first.get("thread_id") != second.get("thread_id")
+    assert (first["interrupt_class"], quiet["interrupt_class"]) == ("priority", "advisory")
+
+
+def test_a_broadcast_is_advisory(bus: Able) -> None:
+    """A2A.V1: “A broadcast is `advisory` where nothing else is said.”"""
+    a = session(bus, A)
+
+    assert bus.send(a, "one")["interrupt_class"] == "advisory"
+    assert bus.send(a, "two", interrupt_class="priority")["interrupt_class"] == "priority"
+
+
+def test_a_reply_inherits_the_thread(bus: Able) -> None:
+    """A2A.V1: “A reply is in the thread of what it answers, unless another thread is named.”"""
+    a, b = sessions(bus, A, B)
+    root = bus.send(a, "root", to=[B])
+    reply = bus.send(b, "reply", reply_to=root["signal_id"])
+    deeper = bus.send(a, "deeper", reply_to=reply["signal_id"])
+    apart = bus.send(b, "apart", reply_to=root["signal_id"], thread_id="thread-other")
+
+    assert [reply.get("thread_id"), deeper.get("thread_id")] == [root.get("thread_id")] * 2
+    assert apart.get("thread_id") == "thread-other"
+
+
+def test_a_reply_goes_to_whom_it_answers(bus: Able) -> None:
+    """gitmem: “A reply says what it answers, and goes to its sender where no recipients are named.”"""
+    a, b, c = sessions(bus, A, B, C)
+    root = bus.send(a, "root", to=[B, C])
+    reply = bus.send(b, "reply", reply_to=root["signal_id"])
+
+    assert (reply["recipients"], reply.get("reply_to")) == ([A], root["signal_id"])
+    assert read(bus, a, c) == [["reply"], ["root"]]
+
+
+def test_a_broadcasts_id_names_the_thread_of_its_replies(bus: Able) -> None:
+    """gitmem: “A reply to a root without a thread is in the thread that the root's id names.”"""
+    a, b = sessions(bus, A, B)
+    root = bus.send(b, "root")
+
+    assert bus.send(a, "reply", reply_to=root["signal_id"]).get("thread_id") == root["signal_id"]
+
+
+def test_a_word_in_a_thread_goes_to_its_members(bus: Able) -> None:
+    """gitmem: “A signal in a thread goes to its root's sender and recipients but the writer, or to all if it says so.”"""
+    a, b, _ = sessions(bus, A, B, C)
+    thread = bus.send(a, "root", to=[B, C]).get("thread_id") or ""
+    members = bus.send(b, "to the members", thread_id=thread)
+
+    assert set(members["recipients"]) == {A, C}
+    assert bus.send(b, "to all", thread_id=thread, broadcast=True)["recipients"] == []
+
+
+def test_an_unknown_thread_is_no_broadcast(bus: Able) -> None:
+    """gitmem: “In a thread that nobody knows nobody can be meant: it is refused, not told to all.”"""
+    a, b = sessions(bus, A, B)
+    with pytest.raises(Refused):
+        bus.send(a, "to whom?", thread_id="thread-nowhere")
+
+    assert read(bus, b) == [[]]
+
+
+def test_a_signal_says_what_its_writer_had_seen(bus: Able) -> None:
+    """gitmem: “Every signal of a thread but its root names in `after` what its writer had seen of the thread.”"""
+    asked = Proposal(bus)
+    first = asked.say(asked.b, "REJECT")
+    second = asked.say(asked.b, "AGREE")
+    bus.inbox(asked.a)
+    third = bus.send(asked.a, "seen both", thread_id=asked.thread)
+    known = {each["signal_id"]: each for each in (first, second, third)}
+
+    assert asked.root.get("after") in (None, [])
+    assert asked.id in before(first, known)
+    assert first["signal_id"] in before(second, known)
+    assert {first["signal_id"], second["signal_id"]} <= before(third, known)
+
+
+def test_an_inbox_by_thread_and_intent(bus: Able) -> None:
+    """A2A.V1: “An inbox by thread and intents shows only signals of that thread with one of these intents.”"""
+    a, b = sessions(bus, A, B)
+    root = bus.send(b, "proposed", to=[A], intent="PROPOSE")
+    thread = root.get("thread_id") or ""
+    bus.send(b, "told", to=[A], thread_id=thread)
+    bus.send(b, "agreed", to=[A], thread_id=thread, intent="AGREE")
+    bus.send(b, "elsewhere", to=[A], intent="PROPOSE")
+    found = messages(bus.inbox(a, thread=thread, intents=["PROPOSE", "AGREE"]))
+
+    assert (found, read(bus, a)) == (["proposed", "agreed"], [["told", "elsewhere"]])
+
+
+def test_an_unknown_intent_is_refused(bus: Able) -> None:
+    """A2A.V1: “Intents are INFO, PROPOSE, COUNTER, AGREE and REJECT; with any other nothing is written.”"""
+    a, b = sessions(bus, A, B)
+    for intent in ("INFO", "PROPOSE", "COUNTER", "AGREE", "REJECT"):
+        assert bus.send(a, f"with {intent}", to=[B], intent=intent)["intent"] == intent
+    bus.inbox(b)
+    with pytest.raises(Refused):
+        bus.send(a, "with another", to=[B], intent="MAYBE")
+
+    assert read(bus, b) == [[]]
+
+
+def test_the_same_key_is_the_same_signal(bus: Able) -> None:
+    """gitmem: “The same idempotency key of the same sender is the same signal; another sender's is another.”"""
+    a, b, c = sessions(bus, A, B, C)
+    first, again = (bus.send(a, "once", to=[B], idempotency_key="k") for _ in range(2))
+    other = bus.send(c, "once", to=[B], idempotency_key="k")
+
+    assert again["signal_id"] == first["signal_id"] != other["signal_id"]
+    assert read(bus, b) == [["once", "once"]]
+
+
+def test_other_content_under_the_same_key_is_refused(bus: Able) -> None:
+    """gitmem: “Other content under the same idempotency key is an error, and nothing is written.”"""
+    a, b, _ = sessions(bus, A, B, C)
+    bus.send(a, "once", to=[B], idempotency_key="k")
+    with pytest.raises(Refused):
+        bus.send(a, "something else", to=[B], idempotency_key="k")
+    with pytest.raises(Refused):
+        bus.send(a, "once", to=[B, C], idempotency_key="k")
+
+    assert read(bus, b) == [["once"]]
+
+
+@needs("second")
+def test_the_same_key_is_the_same_signal_in_two_places(bus: Able) -> None:
+    """gitmem: “The same idempotency key is one signal, also where two places did not know of each other.”"""
+    a, b = sessions(bus, A, B)
+    bus.exchange()
+    there = bus.second()
+    there.exchange()
+    first = bus.send(a, "once", to=[B], idempotency_key="k")
+    second = there.send(session(there, A), "once", to=[B], idempotency_key="k")
+    for place in (there, bus):
+        place.exchange()
+
+    assert first["signal_id"] == second["signal_id"]
+    assert read(bus, b) == [["once"]]
+
+
+@needs("take")
+def test_another_interrupt_class_is_read(bus: Able) -> None:
+    """gitmem: “An `interrupt_class` that is not known is accepted on read.”"""
+    a, _ = sessions(bus, A, B)
+    bus.take(written("sig-aaaa1111", B, [A], "urgent", interrupt_class="page-somebody"))
+
+    assert [each["interrupt_class"] for each in bus.inbox(a)] == ["page-somebody"]
+
+
+def test_a_signal_has_the_fields_of_the_contract(bus: Able) -> None:
+    """A2A.V1: “A signal carries version, id, time, sender, recipients, intent, class, the wish for an answer and origin.”"""
+    a, b = sessions(bus, A, B)
+    sent = bus.send(a, "as it is", to=[B])
+    (got,) = bus.inbox(b)
+    at = datetime.datetime.fromisoformat(sent["created_at"])
+
+    assert at.utcoffset() == datetime.timedelta(0)
+    assert (sent["schema_version"], sent["sender_identity"], sent["origin"]) == ("A2A.V1", A, "local")
+    assert (sent["intent"], sent["requires_ack"], sent["message"]) == ("INFO", False, "as it is")
+    for field in ("signal_id", "created_at", "sender_identity", "recipients", "thread_id", "message"):
+        assert got.get(field) == sent.get(field), field
+
+
+def test_a_signals_id_is_its_own(bus: Able) -> None:
+    """gitmem: “A signal's id is `sig-` and 4 to 32 characters of a-z and 0-9, and is no other signal's.”"""
+    a = session(bus, A)
+    found = [bus.send(a, "the same words")["signal_id"] for _ in range(3)]
+
+    assert all(re.fullmatch(r"sig-[a-z0-9]{4,32}", each) for each in found)
+    assert len(set(found)) == 3
+
+
+def test_a_sender_without_identity_is_its_session(bus: Able) -> None:
+    """A2A.V1: “Who has no agent identity signs with the session id.”"""
+    a = session(bus)
+
+    assert bus.send(a, "signed")["sender_identity"] == a
+
+
+def test_what_a_signal_is_about_travels_with_it(bus: Able) -> None:
+    """A2A.V1: “A signal carries work unit, initiative, lane and the wish for an answer as they were given.”"""
+    a, b = sessions(bus, A, B)
+    bus.send(a, "x", to=[B], wu_id="WU-123", initiative_id="INIT-7", lane="Core", artifact_path="docs/a.md",
+             requires_ack=True)  # fmt: skip
+    (got,) = bus.inbox(b)
+
+    assert (got.get("wu_id"), got.get("initiative_id"), got.get("lane")) == ("WU-123", "INIT-7", "Core")
+    assert (got.get("artifact_path"), got["requires_ack"]) == ("docs/a.md", True)
+
+
+def test_a_message_stays_as_it_was_written(bus: Able) -> None:
+    """gitmem: “A message is kept as it was written.”"""
+    a, b = sessions(bus, A, B)
+    text = '  two\n\nlines, a tab\t"quotes", \\n, ünïcode \N{SNOWMAN} and trailing space \n'
+    sent = bus.send(a, text, to=[B])
+
+    assert (sent["message"], read(bus, b)) == (text, [[text]])
+
+
+def test_a_message_has_a_size(bus: Able) -> None:
+    """gitmem: “A message is 1 byte to 64 KiB long; what is not, is refused.”"""
+    a, b = sessions(bus, A, B)
+    most = 64 * 1024
+    for text in ("", "m" * (most + 1), "ü" * (most // 2 + 1)):
+        with pytest.raises(Refused):
+            bus.send(a, text, to=[B])
+    assert bus.inbox(b) == []
+
+    assert len(bus.send(a, "ü" * (most // 2), to=[B])["message"]) == most // 2

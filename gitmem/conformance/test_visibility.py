@@ -1,0 +1,161 @@
+"""Visibility: who sees which signal, and for how long."""
+
+from __future__ import annotations
+
+from .adapter import Able
+from .contract import needs
+from .given import A, B, C, D, messages, read, session, sessions, written
+
+
+def test_a_broadcast_shows_in_every_inbox(bus: Able) -> None:
+    """A2A.V1: “A signal without recipients is a broadcast: every session's inbox shows it.”"""
+    a, b = sessions(bus, A, B)
+    c = session(bus)
+    bus.send(a, "to all")
+
+    assert read(bus, b, c) == [["to all"], ["to all"]]
+
+
+def test_a_broadcast_does_not_show_to_its_sender(bus: Able) -> None:
+    """gitmem: “The sender's own inbox does not show a broadcast.”"""
+    a, b = sessions(bus, A, B)
+    nobody = session(bus)
+    bus.send(a, "said by a")
+    bus.send(nobody, "said by nobody in particular")
+
+    assert read(bus, a, nobody) == [["said by nobody in particular"], ["said by a"]]
+    assert len(bus.inbox(b)) == 2
+
+
+def test_a_directed_signal_shows_to_its_recipient_alone(bus: Able) -> None:
+    """A2A.V1: “What is directed to A shows in A's inbox and not in B's.”"""
+    a, b, c = sessions(bus, A, B, C)
+    bus.send(c, "to a", to=[A])
+
+    assert read(bus, a, b, c) == [["to a"], [], []]
+
+
+def test_an_inbox_shows_directed_signals_and_broadcasts(bus: Able) -> None:
+    """A2A.V1: “A's inbox shows what is directed to A, and broadcasts too.”"""
+    a, b = sessions(bus, A, B)
+    bus.send(b, "to a", to=[A])
+    bus.send(b, "to all")
+
+    assert read(bus, a) == [["to a", "to all"]]
+
+
+def test_one_signal_has_several_recipients(bus: Able) -> None:
+    """A2A.V1: “A comma list of recipients is one signal to each of them; a third agent does not see it.”"""
+    a, b, c, d = sessions(bus, A, B, C, D)
+    sent = bus.send(d, "to both", to=[f"{A},{B}"])
+
+    assert sent["recipients"] == [A, B]
+    assert [each["signal_id"] for each in bus.inbox(a)] == [sent["signal_id"]]
+    assert [each["signal_id"] for each in bus.inbox(b)] == [sent["signal_id"]]
+    assert bus.inbox(c) == []
+
+
+@needs("take")
+def test_the_old_alias_alone_routes_a_record(bus: Able) -> None:
+    """A2A.V1: “Where `recipients` is missing, `target_agent` is its only entry.”"""
+    a, b, c = sessions(bus, A, B, C)
+    record = written("sig-aaaa1111", C, [A], "old style", target_agent=A)
+    del record["recipients"]
+    bus.take(record)
+
+    assert [each["recipients"] for each in bus.inbox(a)] == [[A]]
+    assert read(bus, b, c) == [[], []]
+
+
+def test_the_old_alias_is_still_written(bus: Able) -> None:
+    """A2A.V1: “`target_agent` stays as an alias of the first recipient; a broadcast has none.”"""
+    a, _, _ = sessions(bus, A, B, C)
+
+    assert bus.send(a, "to two", to=[B, C]).get("target_agent") == B
+    assert bus.send(a, "to all").get("target_agent") is None
+
+
+def test_sessions_with_one_identity_share_what_was_read(bus: Able) -> None:
+    """A2A.V1: “Of two sessions with one agent identity, the second sees as read what the first has read.”"""
+    first, second, b = sessions(bus, A, A, B)
+    bus.send(b, "once", to=[A])
+    bus.send(b, "once for all")
+
+    assert read(bus, first, second) == [["once", "once for all"], []]
+
+
+def test_what_was_read_stays_read_after_a_restart(bus: Able) -> None:
+    """A2A.V1: “An agent identity keeps its receipts over restarts.”"""
+    first, b = sessions(bus, A, B)
+    bus.send(b, "read before", to=[A])
+    bus.inbox(first)
+    bus.end(first)
+    bus.send(b, "while it was away", to=[A])
+
+    assert read(bus, session(bus, A)) == [["while it was away"]]
+
+
+def test_sessions_without_identity_have_receipts_of_their_own(bus: Able) -> None:
+    """A2A.V1: “Without an agent identity receipts belong to the session: what one has read, the other has not.”"""
+    first, second = session(bus), session(bus)
+    bus.send(session(bus, B), "to all")
+
+    assert read(bus, first, second, first) == [["to all"], ["to all"], []]
+
+
+def test_a_look_leaves_it_unread(bus: Able) -> None:
+    """A2A.V1: “What is shown without marking is unread afterwards.”"""
+    a, b = sessions(bus, A, B)
+    bus.send(b, "still there", to=[A])
+    looked = [messages(bus.inbox(a, mark=False)) for _ in range(2)]
+
+    assert (looked, read(bus, a, a)) == ([["still there"]] * 2, [["still there"], []])
+
+
+@needs("count")
+def test_counting_leaves_it_unread(bus: Able) -> None:
+    """gitmem: “What is only counted is unread afterwards.”"""
+    a, b = sessions(bus, A, B)
+    bus.send(b, "to a", to=[A])
+    bus.send(b, "to all")
+
+    assert [bus.count(a), bus.count(a), bus.count(b)] == [2, 2, 0]
+    assert read(bus, a) == [["to a", "to all"]]
+    assert bus.count(a) == 0
+
+
+def test_who_comes_later_sees_the_broadcasts_of_the_day(bus: Able) -> None:
+    """gitmem: “A new reader sees the broadcasts of the day before.”"""
+    bus.send(session(bus, A), "said before")
+
+    assert read(bus, session(bus, B), session(bus)) == [["said before"], ["said before"]]
+
+
+def test_an_inbox_keeps_to_its_workspace(bus: Able) -> None:
+    """gitmem: “An inbox shows signals of its own workspace and those without one.”"""
+    red = bus.start(identity=A, workspace="red")["session_id"]
+    blue = bus.start(identity=B, workspace="blue")["session_id"]
+    also_red = bus.start(identity=C, workspace="red")["session_id"]
+    bus.send(red, "red")
+    bus.send(session(bus, D), "plain")
+
+    assert read(bus, blue, also_red) == [["plain"], ["red", "plain"]]
+
+
+def test_an_inbox_is_read_in_the_order_of_writing(bus: Able) -> None:
+    """gitmem: “An inbox shows the oldest first.”"""
+    a, b = sessions(bus, A, B)
+    for text in ("first", "second", "third"):
+        bus.send(b, text, to=[A])
+
+    assert read(bus, a) == [["first", "second", "third"]]
+
+
+@needs("take")
+def test_a_record_of_another_version_is_not_shown(bus: Able) -> None:
+    """gitmem: “A record of another `schema_version` is kept, and nobody is shown it.”"""
+    a, _ = sessions(bus, A, B)
+    bus.take(written("sig-aaaa1111", B, [A], "from the future", schema_version="A2A.V9"))
+    bus.take(written("sig-aaaa2222", B, [A], "of today"))
+
+    assert read(bus, a) == [["of today"]]

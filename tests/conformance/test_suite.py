@@ -1,0 +1,241 @@
+"""The published suite: who passes it, who fails it and by what, and how it is asked for."""
+
+from __future__ import annotations
+
+import http.server
+import json
+import re
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+
+from gitmem.conformance import contract
+from gitmem.conformance.adapter import OPTIONAL, Refused
+from gitmem.conformance.reference import Reference
+
+from .suite import run
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+PAGE = (ROOT / "docs/conformance.md").read_text(encoding="utf-8")
+WATCH = {"a_watcher_delivers"}
+TWO_PLACES = {
+    "decisions_in_two_places_give_one_answer[here]",
+    "decisions_in_two_places_give_one_answer[there]",
+    "the_same_key_is_the_same_signal_in_two_places",
+    "what_was_read_in_one_place_is_read_in_the_other",
+}
+# Class of `wrong` → the cases that have to catch it.
+CAUGHT = {
+    "ShowsBroadcastsToTheirSender": {"a_broadcast_does_not_show_to_its_sender"},
+    "ShowsEverythingToEverybody": {"a_directed_signal_shows_to_its_recipient_alone", "one_signal_has_several_recipients"},
+    "SharesReadStateWithoutIdentity": {"sessions_without_identity_have_receipts_of_their_own"},
+    "KeepsReadStateBySession": {"sessions_with_one_identity_share_what_was_read"},
+    "MarksWhatWasOnlyLookedAt": {"a_look_leaves_it_unread", "a_look_leaves_no_receipt"},
+    "CountsCounterAsAgree": {"who_does_not_agree_is_listed_apart[COUNTER-countered]"},
+    "WaitsForNobody": {"all_agree", "who_does_not_agree_is_listed_apart[None-pending]"},
+    "TakesTheLatestByItsClock": {"what_is_later_is_not_decided_by_clocks", "the_order_of_arrival_changes_nothing"},
+    "TakesTheLatestByItsArrival": {"the_order_of_arrival_changes_nothing"},
+    "TakesTheFirstDecision": {"the_latest_decision_counts[REJECT-AGREE]", "the_later_decision_counts[REJECT-AGREE-acked]"},
+    "PromotesForAnybody": {"who_was_not_asked_promotes_nothing"},
+    "AcceptsUnknownRecipients": {"an_identity_that_was_never_seen_is_refused"},
+    "SendsToThoseItKnows": {"one_unknown_recipient_refuses_all_of_a_list"},
+    "ForgetsTheThreadInReplies": {"a_reply_inherits_the_thread", "all_agree"},
+    "IgnoresIdempotencyKeys": {"the_same_key_is_the_same_signal", "the_same_key_is_the_same_signal_in_two_places"},
+    "TakesAnyIntent": {"an_unknown_intent_is_refused"},
+    "DoesNotKnowTheOldAlias": {"the_old_alias_alone_routes_a_record"},
+    "TrustsSwappedText": {"text_that_was_swapped_is_agreed_to_by_nobody", "an_answer_to_other_text_is_no_agreement"},
+    "GivesTheNewestPlaceItsWay": {"decisions_in_two_places_give_one_answer[here]"},
+    "ForgetsToSayWhatItLacks": WATCH,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("group", contract.GROUPS)
+@pytest.mark.parametrize(
+    "adapter",
+    ["gitmem.conformance.reference:Reference", "gitmem.conformance.library:make"],
+    ids=["reference", "library"],
+)
+def test_gitmem_keeps_the_contract(adapter: str, group: str, tmp_path: Path) -> None:
+    """The reference in memory, and the library: every case, and all of them apply."""
+    ran = run(adapter, tmp_path, of=[contract.GROUPS[group][1]])
+
+    assert ran.status == 0, ran.said()
+    assert plain(ran.passed) == {case.name for case in contract.cases() if case.group == group}
+    assert ran.not_applicable == set()
+
+
+@pytest.mark.parametrize("group", contract.GROUPS)
+def test_the_program_keeps_what_is_published(group: str, tmp_path: Path) -> None:
+    """By what `--json` prints. The other cases, as slow and of the same operations, are run by hand."""
+    of_group = [case for case in contract.cases() if case.group == group]
+
+    ran = run(
+        "tests.conformance.suite:make_in_process",
+        tmp_path,
+        "-m",
+        "not decided",
+        of=[contract.GROUPS[group][1]],
+    )
+
+    assert ran.status == 0, ran.said()
+    assert plain(ran.passed) | ran.not_applicable == {
+        case.name for case in of_group if case.source == "A2A.V1"
+    }
+    assert ran.not_applicable <= WATCH
+
+
+def plain(names: set[str]) -> set[str]:
+    """Cases without what they were given."""
+    return {name.partition("[")[0] for name in names}
+
+
+@pytest.mark.parametrize("wrong", CAUGHT)
+def test_a_bus_that_breaks_the_contract_is_caught(wrong: str, tmp_path: Path) -> None:
+    """By the cases that are about what it breaks."""
+    ran = run(f"tests.conformance.wrong:{wrong}", tmp_path)
+
+    assert ran.status == 1
+    assert set(ran.failed) >= CAUGHT[wrong]
+
+
+def test_what_a_bus_says_it_lacks_is_reported_and_nothing_else_is_left_out(tmp_path: Path) -> None:
+    """One place only: the cases of two places do not apply, by name; all others hold."""
+    ran = run("tests.conformance.wrong:HasOnePlace", tmp_path)
+
+    assert ran.status == 0, ran.said()
+    assert ran.not_applicable == TWO_PLACES
+
+
+def test_only_what_is_published_can_be_asked_for(tmp_path: Path) -> None:
+    """What gitmem decided where A2A.V1 is silent can be left out, and the report counts it as deselected."""
+    published = {case.name for case in contract.cases() if case.source == "A2A.V1"}
+
+    ran = run("gitmem.conformance.reference:Reference", tmp_path, "-m", "not decided")
+
+    assert plain(ran.passed) == published
+
+
+def _pytest(cwd: Path, *args: str) -> subprocess.CompletedProcess[str]:
+    """As whoever has gitmem installed; `-p` stands for its entry point, which a checkout may not have."""
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-p",
+        "gitmem.conformance.entry",
+        "-p",
+        "no:cacheprovider",
+        *args,
+    ]
+    return subprocess.run(
+        command, cwd=cwd, env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"}, capture_output=True, text=True,
+        timeout=60,
+    )  # fmt: skip
+
+
+def test_the_command_of_the_page_reports_what_did_not_apply(tmp_path: Path) -> None:
+    """In a process of its own, elsewhere: the last line counts it, and a section names it with the reason."""
+    done = _pytest(
+        tmp_path, "--pyargs", "gitmem.conformance", "--adapter", "tests.conformance.wrong:HasOnePlace"
+    )
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.search(r"\d+ passed, 4 not applicable in", done.stdout.splitlines()[-1])
+    assert "the_same_key_is_the_same_signal_in_two_places: the adapter has no second" in done.stdout
+    assert "one place for everybody" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("adapter", "words"),
+    [
+        ([], "--adapter module:factory names what to try"),
+        (["--adapter", "nowhere"], "--adapter module:factory names what to try"),
+        (["--adapter", "no_such_module:make"], "can't be had: No module named 'no_such_module'"),
+        (["--adapter", "gitmem.conformance.reference:nothing"], "can't be had"),
+    ],
+    ids=["missing", "no function", "no module", "no such function"],
+)
+def test_without_an_adapter_the_error_is_a_sentence(tmp_path: Path, adapter: list[str], words: str) -> None:
+    """And no traceback."""
+    done = _pytest(tmp_path, "--pyargs", "gitmem.conformance", *adapter)
+
+    assert done.returncode == 4
+    assert words in done.stderr
+    assert "Traceback" not in done.stdout + done.stderr
+
+
+def test_other_projects_do_not_see_the_options(tmp_path: Path) -> None:
+    """Every pytest beside an installed gitmem loads the entry: `--adapter` may be another plugin's there."""
+    done = _pytest(tmp_path, "--help")
+
+    assert done.returncode == 0
+    assert "--adapter" not in done.stdout
+
+
+def test_the_page_has_every_sentence_of_the_contract(tmp_path: Path) -> None:
+    """As `--contract` prints them."""
+    done = _pytest(tmp_path, "--pyargs", "gitmem.conformance", "--contract")
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.strip() == "\n".join(contract.lines()).strip()
+    assert "\n".join(contract.lines()).strip() in PAGE
+
+
+def test_the_page_names_what_an_adapter_has_and_may_lack() -> None:
+    """Each method of the protocol."""
+    from gitmem.conformance.adapter import Able
+
+    methods = {name for name in dir(Able) if not name.startswith("_")}
+
+    assert {name for name in methods if f"`{name}" not in PAGE} == set()
+    assert set(OPTIONAL) <= methods
+
+
+class _Bus(http.server.BaseHTTPRequestHandler):
+    """A hosted bus: the reference behind HTTP, a new one for each tenant."""
+
+    tenants: ClassVar[dict[str, Reference]] = {}
+
+    def do_POST(self) -> None:
+        _, tenant, what = self.path.split("/")
+        fields = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        bus = self.tenants.setdefault(tenant, Reference(Path()))
+        status = 200
+        try:
+            answer = getattr(bus, what)(**fields)
+        except Refused as error:
+            status, answer = 409, str(error)
+        body = json.dumps(answer).encode()
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        return
+
+
+def test_the_adapter_of_the_page_serves_a_bus_over_http(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As it stands there: every case holds, or does not apply to one place that takes no records."""
+    (example,) = re.findall(r"^```python http_bus.py\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    (tmp_path / "http_bus.py").write_text(example)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Bus)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    monkeypatch.setenv("BUS_URL", f"http://127.0.0.1:{server.server_port}")
+    monkeypatch.setenv("no_proxy", "*")
+    try:
+        ran = run("http_bus:Hosted", tmp_path)
+    finally:
+        server.shutdown()
+        server.server_close()
+
+    assert ran.status == 0, ran.said()
+    assert ran.not_applicable >= TWO_PLACES
+    assert len(ran.passed) > 3 * len(ran.not_applicable)

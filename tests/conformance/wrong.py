@@ -1,0 +1,168 @@
+"""Buses that keep all of the contract but one thing. Each has to fail the suite."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from typing import Any, Unpack
+
+from gitmem.conformance.adapter import Convergence, Options, Receipt, Refused, Signal
+from gitmem.conformance.definitions import DECISIONS, age, is_by
+from gitmem.conformance.reference import Reference
+
+
+class ShowsBroadcastsToTheirSender(Reference):
+    def is_for(self, session: str, signal: Signal) -> bool:
+        return super().is_for(session, signal) or not signal["recipients"]
+
+
+class ShowsEverythingToEverybody(Reference):
+    def is_for(self, session: str, signal: Signal) -> bool:
+        return signal["sender_identity"] != self.reader(session)
+
+
+class SharesReadStateWithoutIdentity(Reference):
+    def has_read(self, readers: Sequence[str], signal_id: str) -> bool:
+        if any(each.startswith("sess-") for each in readers):
+            readers = [*readers, *self.kept.sessions]
+        return super().has_read(readers, signal_id)
+
+
+class KeepsReadStateBySession(Reference):
+    def inbox(
+        self, session: str, *, mark: bool = True, thread: str | None = None, intents: Sequence[str] = ()
+    ) -> list[Signal]:
+        own = self.__dict__.setdefault("shown", {}).setdefault(session, set())
+        everything = [each for each in self.signals().values() if self.is_for(session, each)]
+        super().inbox(session, mark=mark, thread=thread, intents=intents)
+        found = [each for each in everything if each["signal_id"] not in own]
+        own.update(each["signal_id"] for each in found if mark)
+        return found
+
+
+class MarksWhatWasOnlyLookedAt(Reference):
+    def inbox(
+        self, session: str, *, mark: bool = True, thread: str | None = None, intents: Sequence[str] = ()
+    ) -> list[Signal]:
+        return super().inbox(session, thread=thread, intents=intents)
+
+
+class CountsCounterAsAgree(Reference):
+    def converged(self, thread: str) -> Convergence:
+        found = super().converged(thread)
+        agreed = [*found["agreed"], *found["countered"]]
+        return {**found, "agreed": agreed, "countered": [],
+                "converged": not (found["rejected"] or found["pending"])}  # fmt: skip
+
+
+class WaitsForNobody(Reference):
+    def converged(self, thread: str) -> Convergence:
+        found = super().converged(thread)
+        return {**found, "converged": bool(found["agreed"] and not (found["rejected"] or found["countered"]))}
+
+
+class TakesTheLatestByItsClock(Reference):
+    def decision(self, reader: str, said: Mapping[str, Signal]) -> Signal | None:
+        own = [each for each in said.values() if each["intent"] in DECISIONS and is_by(each, reader)]
+        return max(own, key=age, default=None)
+
+
+class TakesTheLatestByItsArrival(Reference):
+    def decision(self, reader: str, said: Mapping[str, Signal]) -> Signal | None:
+        arrived = [each for each in self.kept.signals.values() if each["signal_id"] in said]
+        own = [each for each in arrived if each["intent"] in DECISIONS and is_by(each, reader)]
+        return own[-1] if own else None
+
+
+class TakesTheFirstDecision(Reference):
+    def decision(self, reader: str, said: Mapping[str, Signal]) -> Signal | None:
+        own = [each for each in said.values() if each["intent"] in DECISIONS and is_by(each, reader)]
+        return min(own, key=age, default=None)
+
+
+class PromotesForAnybody(Reference):
+    def receipts(self, signal_id: str) -> list[Receipt]:
+        found = super().receipts(signal_id)
+        signal = self.signals()[signal_id]
+        said = self.thread(signal.get("thread_id"))
+        agreed = any(each["intent"] == "AGREE" for each in said.values())
+        return [{**each, "delivery_state": "acked" if agreed else each["delivery_state"]} for each in found]
+
+
+class AcceptsUnknownRecipients(Reference):
+    def address(self, text: str, allow_unseen: bool) -> str:
+        try:
+            return super().address(text, allow_unseen)
+        except Refused:
+            return text
+
+
+class SendsToThoseItKnows(Reference):
+    def send(self, session: str, message: str, **options: Unpack[Options]) -> Signal:
+        try:
+            return super().send(session, message, **options)
+        except Refused:
+            known = []
+            for each in itertools.chain.from_iterable(to.split(",") for to in options.get("to", ())):
+                try:
+                    known.append(self.address(each, False))
+                except Refused:
+                    continue
+            if known:
+                super().send(session, message, **{**options, "to": known})
+            raise
+
+
+class ForgetsTheThreadInReplies(Reference):
+    def send(self, session: str, message: str, **options: Unpack[Options]) -> Signal:
+        sent = super().send(session, message, **options)
+        if options.get("reply_to") and not options.get("thread_id"):
+            sent["thread_id"] = f"thread-{sent['signal_id'][4:]}"
+        return sent
+
+
+class IgnoresIdempotencyKeys(Reference):
+    def send(self, session: str, message: str, **options: Unpack[Options]) -> Signal:
+        options.pop("idempotency_key", None)
+        return super().send(session, message, **options)
+
+
+class TakesAnyIntent(Reference):
+    def send(self, session: str, message: str, **options: Unpack[Options]) -> Signal:
+        if options.get("intent") == "MAYBE":
+            options["intent"] = "INFO"
+        return super().send(session, message, **options)
+
+
+class DoesNotKnowTheOldAlias(Reference):
+    def take(self, record: Mapping[str, Any]) -> None:
+        super().take(record if record["kind"] == "receipt" else {"recipients": [], **record})
+
+
+class TrustsSwappedText(Reference):
+    def ambiguous(self, said: Mapping[str, Signal]) -> list[str]:
+        return []
+
+
+class GivesTheNewestPlaceItsWay(Reference):
+    """An exchange that overwrites: whoever comes last is the only one that is heard."""
+
+    def exchange(self) -> None:
+        if len(self.kept.signals) < len(self.hub.signals):
+            self.kept.signals = dict(self.hub.signals)
+        self.hub.signals = dict(self.kept.signals)
+        self.hub.receipts = self.kept.receipts = {**self.hub.receipts, **self.kept.receipts}
+        self.hub.sessions = self.kept.sessions = {**self.hub.sessions, **self.kept.sessions}
+
+
+class HasOnePlace(Reference):
+    """Nothing is wrong with this one: it says what it can't do."""
+
+    lacks = {"second": "one place for everybody"}
+
+
+class ForgetsToSayWhatItLacks(Reference):
+    def __getattribute__(self, name: str) -> Any:
+        if name == "watch":
+            raise AttributeError(name)
+        return super().__getattribute__(name)
