@@ -23,7 +23,9 @@ BEGINNING = 1_795_000_000_000_000  # microseconds: in November 2026
 def git(*args: str, cwd: Path, check: bool = True) -> str:
     """Git by hand, as a person would run it."""
     done = subprocess.run(["git", *args], cwd=cwd, capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0 or not check, f"git {' '.join(args)}: {done.stdout}{done.stderr}"
+    assert done.returncode == 0 or not check, (
+        f"git {' '.join(args)}: {done.returncode} {done.stdout}{done.stderr}"
+    )
     return done.stdout
 
 

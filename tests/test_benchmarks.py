@@ -7,13 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import peers
+from benchmarks.mailboxes import Gitmem, GitmemLibrary
 from benchmarks.measure import Figure, table
-from benchmarks.rows import ROWS
+from benchmarks.rows import EVERY
 from benchmarks.stage import Size, Stage
 
 ROOT = Path(__file__).resolve().parent.parent
 TINY = Size(rounds=1, sends=2, writers=2, each=2, many=120, few=100, fresh=10, lines=10, packed=5, nodes=300, few_nodes=100,
-            batch=20, calls=12)  # fmt: skip
+            batch=20, calls=12, crowd=2, large_crowd=3, crowds=1, pace=0.05, bulk=40, most=150)  # fmt: skip
 # What the table says of each row, and how many times its floor it may cost.
 PROMISED = {
     "inbox": ("`gitmem inbox` with nothing new", 2),
@@ -33,6 +35,12 @@ PROMISED = {
     "hook-tokens": ("hooks for ", 2),
     "watch": (" printed by `gitmem watch` in another", 1),
     "watch-idle": ("`gitmem watch` idle for ", 1),
+    "sync-nothing": ("`gitmem sync` with nothing new", 2),
+    "sync-10000": (" lines each way", 3),
+    "contention-20": (" clones × 10 signals", 4),
+    "contention-50": (" clones × 4 signals", 6),
+    "inbox-million": ("`inbox` at ", 1.5),
+    "kept-up": ("objects on the disk, ", 1),
 }
 PROGRAMS = {"gitmem": "cli.main", "gitmem-merge": "merge_driver.main"}
 
@@ -56,7 +64,7 @@ def stage(tmp_path: Path) -> Stage:
 
 def test_every_promised_row_is_measured() -> None:
     """No row goes missing, and none is added without a promise."""
-    assert list(ROWS) == list(PROMISED)
+    assert list(EVERY) == list(PROMISED)
 
 
 @pytest.mark.parametrize("name", PROMISED)
@@ -64,12 +72,22 @@ def test_each_measure_runs(name: str, stage: Stage) -> None:
     """At a tiny size: it gives two positive figures, under the promised name and limit."""
     what, at_most = PROMISED[name]
 
-    figures = ROWS[name](stage)
+    figures = EVERY[name](stage)
 
     limited = [each for each in figures if each.at_most is not None]
     assert limited
     assert all(what in each.what and each.at_most == at_most for each in limited)
     assert all(each.got > 0 and each.base > 0 for each in figures)
+
+
+def test_mailboxes_are_asked_alike(stage: Stage) -> None:
+    """Ours in both forms, as the others: a send, an inbox, writers at once, and what was stored in the end."""
+    found = peers.measure(
+        stage, peers.Size(messages=60, rounds=1, writers=2), (Gitmem, GitmemLibrary)
+    ).splitlines()
+
+    assert [row.count("|") for row in found] == [0, 0, 5, 5, 5, 5, 0, 10, 10, 10, 10]
+    assert all(row.endswith("| 20 | 0 | +0 |") for row in found[-2:])
 
 
 def test_the_table_in_the_readme_has_every_row() -> None:

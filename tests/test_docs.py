@@ -25,7 +25,8 @@ FORMAT = (ROOT / "docs/format.md").read_text(encoding="utf-8")
 HOUSE = (ROOT / "docs/ARCHITECTURE.md").read_text(encoding="utf-8")
 DECISIONS = sorted((ROOT / "docs/decisions").glob("*.md"))
 CHANGELOG = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
-PAGES = [ROOT / "docs/ARCHITECTURE.md", ROOT / "docs/format.md", *DECISIONS, ROOT / "CHANGELOG.md"]
+PAGES = [ROOT / "docs/ARCHITECTURE.md", ROOT / "docs/conformance.md", ROOT / "docs/format.md", ROOT / "docs/mutation.md", *DECISIONS,
+         ROOT / "CHANGELOG.md"]  # fmt: skip
 LINE_KEYS = ("at", "kind", "schema_version")  # every record has them
 
 
@@ -45,14 +46,19 @@ def table(heading: str) -> dict[str, str]:
 LINE = example("line").removesuffix("\n").encode()
 
 
-def object_id(kind: str, content: bytes) -> str:
-    return hashlib.sha1(f"{kind} {len(content)}\0".encode() + content, usedforsecurity=False).hexdigest()
+def object_id(kind: str, content: bytes, algorithm: str = "sha1") -> str:
+    whole = f"{kind} {len(content)}\0".encode() + content
+    return hashlib.new(algorithm, whole, usedforsecurity=False).hexdigest()
 
 
 def test_the_first_commit_has_the_bytes_and_the_id_that_are_written() -> None:
     """Another implementation that starts a log apart is related to ours."""
     assert object_id("commit", example("genesis-bytes").encode()) == ref.GENESIS
     assert f"`{ref.GENESIS}`" in FORMAT
+    of_sha256 = example("genesis-bytes-sha256").encode()
+    assert object_id("commit", of_sha256, "sha256") == ref.GENESES[64]
+    assert f"`{ref.GENESES[64]}`" in FORMAT
+    assert of_sha256.startswith(f"tree {object_id('tree', b'', 'sha256')}\n".encode())
 
 
 def test_the_git_commands_make_the_first_commit(repo: Path) -> None:
@@ -306,7 +312,7 @@ def test_the_paths_that_the_pages_name_exist() -> None:
 def test_the_modules_that_a_room_names_are_in_it() -> None:
     """`append.py` in the paragraph of `log/` is `gitmem/log/append.py`."""
     rooms = re.findall(r"^### (\w+)/\n\n(.*?)(?=^##)", HOUSE, re.MULTILINE | re.DOTALL)
-    assert len(rooms) == 7
+    assert len(rooms) == 8
     for room, text in rooms:
         folder = ROOT / room if (ROOT / room).is_dir() else ROOT / "gitmem" / room
         for name in re.findall(r"`(\w+\.py)`", text):

@@ -65,6 +65,14 @@ def test_the_scripts_exist() -> None:
         assert f"\ndef {function}(" in path.read_text(encoding="utf-8")
 
 
+def test_what_every_pytest_loads_is_named_as_its_module_is() -> None:
+    """So that `-p gitmem.conformance.entry` and the entry point are one plugin, not two."""
+    (name,) = PROJECT["project"]["entry-points"]["pytest11"]
+
+    assert PROJECT["project"]["entry-points"]["pytest11"][name] == name
+    assert (ROOT / f"{name.replace('.', '/')}.py").exists()
+
+
 def test_the_version_is_written_once_more_and_the_same() -> None:
     """`gitmem.__version__` is a constant, because looking it up costs four times an empty Python."""
     assert PROJECT["project"]["version"] == gitmem.__version__

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -28,11 +29,22 @@ def open_folder() -> Iterator[Path]:
     folder.chmod(0o755)
     for name in ("objects", "refs", "gitmem/flags", "gitmem/beats", "gitmem/spool"):
         (folder / ".git" / name).mkdir(parents=True)
+    (folder / ".git" / "gitmem" / "autosync").mkdir()
+    (folder / ".git" / "gitmem" / "autosync").chmod(0o777)
+    in_an_hour(folder)
     (folder / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
     for client in events.EVENTS:
         (folder / f"{client}.sh").write_text(script.text(client))
     yield folder
     shutil.rmtree(folder)
+
+
+def in_an_hour(folder: Path, hours: int = 1) -> None:
+    """When the next automatic sync is due."""
+    path = folder / ".git" / "gitmem" / "autosync" / "next"
+    path.touch()
+    at = time.time() + 3600 * hours
+    os.utime(path, (at, at))
 
 
 def alone() -> None:
@@ -82,6 +94,7 @@ def test_a_system_without_room_for_a_process_is_silence_too(
     open_folder: Path, event: str, shell: tuple[str, ...]
 ) -> None:
     """A shell that can't fork ends with 2, by which Claude Code stops a tool, a prompt, or the end of a turn."""
+    in_an_hour(open_folder, -1)  # a sync is due, too
     assert run(open_folder, "claude-code", event, shell, preexec_fn=alone, input=b"{}") == (0, b"", b"")
 
 

@@ -364,7 +364,7 @@ def test_a_submodule_has_a_log_of_its_own(tmp_path: Path, git: Git, desk: Desk) 
 
 
 def _refused(desk: Desk, where: Path, *words: str) -> None:
-    before = refs(where) if "reftable" not in words else ""
+    before = refs(where)
     for command in (["signal", "hi"], ["session", "start", *IDENTITY], ["inbox", "--for", "x:y:z"], ["init"]):
         said = desk(*command, "--json", cwd=where)
         assert (said.status, said.error["code"]) == (4, "unsupported-repository"), said
@@ -373,55 +373,18 @@ def _refused(desk: Desk, where: Path, *words: str) -> None:
         assert "nothing was written" in said.error["message"]
         assert said.error["hint"]
         check_next(said.json["next"])
-    assert before == (refs(where) if before else "")
+    assert before == refs(where)
     assert not list(where.glob("**/gitmem"))
 
 
-def test_a_reftable_is_refused(tmp_path: Path, git: Git, desk: Desk) -> None:
-    """A repository whose refs are no files is refused before a file among them is made."""
+@pytest.mark.parametrize("linked", [False, True], ids=["bare", "linked worktree"])
+def test_a_mirror_clone_is_refused(tmp_path: Path, git: Git, desk: Desk, linked: bool) -> None:
+    """Its next fetch would delete the log: wherever one stands in it, nothing is begun."""
     where = tmp_path / "odd"
-    made = subprocess.run(["git", "init", "-q", "--ref-format=reftable", str(where)], capture_output=True)
-    if made.returncode:
-        git("init", "--quiet", str(where))
-        with (where / ".git" / "config").open("a") as config:
-            config.write("[core]\n\trepositoryformatversion = 1\n[extensions]\n\trefstorage = reftable\n")
-    _refused(desk, where, "reftable")
-
-
-def test_sha256_is_refused(tmp_path: Path, git: Git, desk: Desk) -> None:
-    """A repository with sha256 objects is refused."""
-    where = tmp_path / "odd"
-    git("init", "--quiet", "--object-format=sha256", str(where))
-    _refused(desk, where, "sha256")
-
-
-@pytest.mark.parametrize(
-    ("how", "word"),
-    [
-        (["--shared"], "borrows"),
-        (["--depth=1"], "shallow"),
-        (["--filter=blob:none"], "partial"),
-        (["--mirror"], "mirror"),
-    ],
-    ids=["alternates", "shallow", "partial", "mirror"],
-)
-def test_other_kinds_of_clone_are_refused(
-    tmp_path: Path, git: Git, desk: Desk, how: list[str], word: str
-) -> None:
-    """Borrowed objects, cut histories and mirrors, which would lose a log, are refused."""
-    git("config", "uploadpack.allowFilter", "true", cwd=desk.repo)
-    where = tmp_path / "odd"
-    source = str(desk.repo) if how == ["--shared"] else f"file://{desk.repo}"
-    git("clone", "--quiet", *how, source, str(where))
-    _refused(desk, where, word)
-
-
-def test_an_odd_repository_is_refused_in_its_worktrees_too(tmp_path: Path, git: Git, desk: Desk) -> None:
-    """The kind is that of the common folder, wherever one stands."""
-    where = tmp_path / "odd"
-    git("clone", "--quiet", "--depth=1", f"file://{desk.repo}", str(where))
-    git("worktree", "add", "--quiet", "-b", "x", str(tmp_path / "linked"), cwd=where)
-    _refused(desk, tmp_path / "linked", "shallow")
+    git("clone", "--quiet", "--mirror", f"file://{desk.repo}", str(where))
+    if linked:
+        git("worktree", "add", "--quiet", "-b", "x", str(tmp_path / "linked"), cwd=where)
+    _refused(desk, tmp_path / "linked" if linked else where, "mirror")
 
 
 def test_odd_file_names_in_the_log_cost_nothing(git: Git, desk: Desk) -> None:

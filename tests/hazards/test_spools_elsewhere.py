@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cli import surroundings
+from cli import spools
 from gitmem.place import find
 
 from .conftest import Desk, powerless, process, waiting
@@ -60,7 +60,7 @@ def test_a_line_from_a_sandbox_is_found_under_another_tmpdir(
     """What was accepted in /tmp, or in the state folder, is answered and committed by who has a $TMPDIR of its own."""
     shared, state = tmp_path / "shared", tmp_path / "state"
     shared.mkdir()
-    monkeypatch.setattr(surroundings, "SHARED", (str(shared), str(tmp_path / "var")))
+    monkeypatch.setattr(spools, "SHARED", (str(shared), str(tmp_path / "var")))
     monkeypatch.setenv("XDG_STATE_HOME", str(state))
     sandbox(desk, sealed, "from the sandbox", TMPDIR=str(shared) if place == "shared" else "/proc")
     (left,) = (shared if place == "shared" else state).rglob("*-wait.spool")
@@ -88,21 +88,21 @@ def test_nothing_elsewhere_costs_a_look_and_a_folder_with_two_names_is_read_once
     shared, link = tmp_path / "shared", tmp_path / "link"
     shared.mkdir()
     link.symlink_to(shared)
-    monkeypatch.setattr(surroundings, "SHARED", (str(shared), str(tmp_path / "var")))
+    monkeypatch.setattr(spools, "SHARED", (str(shared), str(tmp_path / "var")))
     monkeypatch.setenv("TMPDIR", str(link))
     monkeypatch.setenv("XDG_STATE_HOME", "relative")
     place = find(str(repo))
-    assert surroundings.spools_elsewhere(place) == ([], [])
+    assert spools.spools_elsewhere(place) == ([], [])
 
     with monkeypatch.context() as patch:
-        patch.setattr(surroundings, "_is_writable", lambda place: False)
-        written, read = surroundings.spools_elsewhere(place)
+        patch.setattr(spools, "_is_writable", lambda place: False)
+        written, read = spools.spools_elsewhere(place)
         state = os.path.join(os.environ["HOME"], ".local", "state", "gitmem")
         assert [os.path.dirname(each) for each in written] == [f"{link}/gitmem-{os.getuid()}", state]
         assert read == []
         os.makedirs(written[0])
-        assert surroundings.spools_elsewhere(place) == (written, [])
-    assert surroundings.spools_elsewhere(place) == ([], written[:1])
+        assert spools.spools_elsewhere(place) == (written, [])
+    assert spools.spools_elsewhere(place) == ([], written[:1])
 
 
 def test_processes_with_different_folders_do_not_undo_each_others_index(

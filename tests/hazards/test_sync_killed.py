@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 DYING = """
 import os, sys
 from pathlib import Path
-from gitmem.git import remotes
+from gitmem.git.network import GitNetwork
 from gitmem.git.inprocess import DulwichGit
 from gitmem.log import exchange, settle
 from tests.clones import Clone, Ticks
@@ -42,7 +42,7 @@ def dying(holder, name):
         return done
     setattr(holder, name, run)
 
-for holder, name in ((DulwichGit, "write"), (DulwichGit, "swap"), (remotes, "fetch"), (remotes, "push"),
+for holder, name in ((DulwichGit, "write"), (DulwichGit, "swap"), (GitNetwork, "fetch"), (GitNetwork, "push"), (GitNetwork, "delete"),
                      (settle, "drain"), (settle, "publish")):
     dying(holder, name)
 clone = Clone(Path(sys.argv[1]), Ticks(), 1, DulwichGit)

@@ -1,0 +1,685 @@
+"""`doctor --fix`: whatever happened to the ref, the objects, the index or the spool, what was acknowledged comes back."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from gitmem.errors import StoreError
+from gitmem.git.inprocess import DulwichGit
+from gitmem.git.port import Draft, Signature
+from gitmem.log import append, ref
+from gitmem.operations import doctor
+from gitmem.operations.doctor import Report
+from tests import newer_git
+from tests.clones import Clone, Hub, Ticks, git
+from tests.hazards.faults import ALL_STEPS, SystemCall, age_locks, child
+
+WORDS = [f"word {number}" for number in range(6)]
+LATE = ["late one", "late two"]
+WHO = Signature("somebody", "somebody@example.org", 1)
+
+
+@pytest.fixture
+def before(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A hub, a clone whose log has a few lines that its index knows, and a copy of its git folder from before the last.
+
+    Made by the first test that wants it, for all.
+    """
+    root = tmp_path_factory.getbasetemp() / "before-mending"
+    if root.exists():
+        return root
+    root.mkdir()
+    hub = Hub(root)
+    clone = hub.clone("a")
+    for word in WORDS:
+        clone.add(word)
+    clone.store.db()
+    shutil.copytree(clone.path / ".git", root / "backup")
+    for word in LATE:
+        clone.add(word)
+    clone.store.db()
+    hub.close()
+    shutil.rmtree(root / "first")
+    return root
+
+
+@pytest.fixture
+def hub(before: Path, tmp_path: Path) -> Iterator[Hub]:
+    root = tmp_path / "all"
+    shutil.copytree(before, root, symlinks=True)
+    for config in root.rglob("config"):
+        config.write_text(config.read_text().replace(str(before), str(root)))
+    hub = Hub.__new__(Hub)
+    hub.root, hub.path, hub.now, hub.clones = root, root / "hub.git", Ticks(), []
+    hub.now.micros += 1_000_000_000
+    hub.port = DulwichGit
+    yield hub
+    hub.close()
+
+
+@pytest.fixture
+def clone(hub: Hub) -> Clone:
+    return hub.open(hub.root / "a")
+
+
+def anew(hub: Hub, clone: Clone) -> Clone:
+    """The same clone, in another process."""
+    clone.store.close()
+    return hub.open(clone.path)
+
+
+def look(clone: Clone) -> None:
+    """What any hook does: the index follows the ref."""
+    clone.store.db()
+
+
+def move_back(clone: Clone) -> None:
+    git("update-ref", ref.LOG_REF, f"{ref.LOG_REF}~3", cwd=clone.path)
+
+
+def delete(clone: Clone) -> None:
+    git("update-ref", "-d", ref.LOG_REF, cwd=clone.path)
+
+
+def prune(clone: Clone) -> None:
+    shutil.rmtree(clone.path / ".git/gitmem/held", ignore_errors=True)
+    git("reflog", "expire", "--expire=now", "--expire-unreachable=now", "--all", cwd=clone.path)
+    git("gc", "--quiet", "--prune=now", cwd=clone.path)
+
+
+def forget_index(clone: Clone) -> None:
+    for path in (clone.path / ".git/gitmem").glob("index-*"):
+        path.unlink()
+
+
+def pack_and_edit(clone: Clone) -> None:
+    old = git("rev-parse", f"{ref.LOG_REF}~3", cwd=clone.path).strip()
+    git("pack-refs", "--all", cwd=clone.path)
+    path = clone.path / ".git/packed-refs"
+    rows = path.read_text().splitlines()
+    path.write_text(
+        "".join(f"{old} {ref.LOG_REF}\n" if row.endswith(ref.LOG_REF) else row + "\n" for row in rows)
+    )
+
+
+def empty_ref(clone: Clone) -> None:
+    (clone.path / ".git" / ref.LOG_REF).write_bytes(b"")
+
+
+def to_main(clone: Clone) -> None:
+    git("update-ref", ref.LOG_REF, "main", cwd=clone.path)
+
+
+def put_back(folder: str) -> Callable[[Clone], None]:
+    """An old copy of a part of .git is put in place of what there is."""
+
+    def act(clone: Clone) -> None:
+        kept = clone.path.parent / "backup"
+        source = clone.path / ".git" / folder
+        shutil.rmtree(source) if source.is_dir() else source.unlink()
+        (shutil.copytree if source.suffix == "" and (kept / folder).is_dir() else shutil.copy2)(
+            kept / folder, source
+        )
+
+    return act
+
+
+def empty_objects(*revisions: str, but: str = "") -> Callable[[Clone], None]:
+    """A power loss: files of objects are there and empty."""
+
+    def act(clone: Clone) -> None:
+        wanted = [git("rev-parse", f"{ref.LOG_REF}{each}", cwd=clone.path).strip() for each in revisions]
+        if but:
+            listed = git("rev-list", "--objects", ref.LOG_REF, f"^{ref.LOG_REF}{but}", cwd=clone.path)
+            wanted += [row.split(" ")[0] for row in listed.splitlines()]
+        for oid in wanted:
+            path = clone.path / ".git/objects" / oid[:2] / oid[2:]
+            path.chmod(0o644)
+            path.write_bytes(b"")
+
+    return act
+
+
+ACCIDENTS: dict[str, list[Callable[[Clone], None]]] = {
+    "moved back": [move_back],
+    "moved back, and read": [move_back, look],
+    "moved back, index deleted": [forget_index, move_back],
+    "moved back and pruned": [move_back, prune],
+    "deleted": [delete],
+    "deleted, and read": [delete, look],
+    "deleted, index deleted": [delete, forget_index],
+    "deleted and pruned": [delete, prune],
+    "deleted, read and pruned": [delete, look, prune],
+    "packed-refs edited": [pack_and_edit],
+    "ref file empty": [empty_ref],
+    "ref file empty, index deleted": [empty_ref, forget_index],
+    "at a branch": [to_main],
+    "newest commit empty": [empty_objects("")],
+    "newest tree empty": [empty_objects("^{tree}")],
+    "newest segment empty": [empty_objects(but="~1")],
+    "newest commits with all of theirs empty": [empty_objects(but="~3")],
+    "newest commits empty, read": [empty_objects(but="~3"), look],
+    "an old commit empty": [empty_objects("~4")],
+    "everything of the log empty": [empty_objects(but="~8")],
+    "old refs put in place": [put_back("refs")],
+    "old refs and logs put in place": [put_back("refs"), put_back("logs")],
+}
+
+
+@pytest.mark.parametrize("accident", ACCIDENTS)
+def test_what_was_acknowledged_is_found_and_comes_back(hub: Hub, clone: Clone, accident: str) -> None:
+    """Once, on a linear history, and a second run has nothing to do."""
+    for act in ACCIDENTS[accident]:
+        act(clone)
+    clone = anew(hub, clone)
+
+    found = doctor.mend(clone.store)
+
+    assert found.status == 0 and found.mended, found
+    assert any(each.severity == "problem" and each.state == "mended" for each in found.findings)
+    assert clone.texts() == [*WORDS, *LATE]
+    assert clone.merges() == 0
+    clone = check_whole(hub, clone)
+    if "empty" in accident:
+        git("gc", "--quiet", cwd=clone.path)
+        held = (clone.path / ".git/gitmem/held").glob("[0-9a-f]*")
+        assert all(path.stat().st_size for path in held), "a damaged object would get its name back"
+
+
+def check_whole(hub: Hub, clone: Clone) -> Clone:
+    """Nothing is left to mend, git has nothing to complain of, and the log can be written."""
+    tip = clone.tip
+    clone = anew(hub, clone)
+    again = doctor.mend(clone.store)
+    assert (again.status, again.mended, clone.tip) == (0, 0, tip), again
+    git("fsck", "--strict", "--no-dangling", cwd=clone.path)
+    clone.add("afterwards")
+    return clone
+
+
+@pytest.mark.parametrize(
+    "accident", ["deleted and pruned", "newest commits with all of theirs empty", "at a branch"]
+)
+def test_a_log_that_was_mended_can_be_sent(hub: Hub, clone: Clone, accident: str) -> None:
+    """To a remote that has some of it."""
+    git("push", "--quiet", "origin", f"{ref.LOG_REF}~2:{ref.BRANCH}", cwd=clone.path)
+    for act in ACCIDENTS[accident]:
+        act(clone)
+    clone = anew(hub, clone)
+    assert doctor.mend(clone.store).status == 0
+    assert clone.exchange().state == "synced"
+    assert hub.texts() == clone.texts() == [*WORDS, *LATE]
+
+
+def states(found: Report) -> dict[str, str]:
+    """Of the codes that were found; that the lines are of no kind that gitmem knows is as it should be here."""
+    return {each.code: each.state for each in found.findings if each.code != "unknown-kind"}
+
+
+def test_commits_that_were_taken_off_are_put_back_as_they_were(hub: Hub, clone: Clone) -> None:
+    """With their authors, dates and subjects, below or beside what was written since."""
+    story, tip = clone.subjects(), clone.tip
+    move_back(clone)
+    clone = anew(hub, clone)
+
+    doctor.mend(clone.store)
+
+    assert (clone.tip, clone.subjects()) == (tip, story)
+    move_back(clone)
+    clone.add("meanwhile")
+    clone = anew(hub, clone)
+    doctor.mend(clone.store)
+    assert clone.subjects() == [*story[:3], "meanwhile", *story[3:]]
+
+
+def test_a_move_that_no_reflog_tells_is_found_by_its_gap(hub: Hub, clone: Clone) -> None:
+    """Somebody edited packed-refs, and others wrote on; no index is left."""
+    pack_and_edit(clone)
+    forget_index(clone)
+    clone = anew(hub, clone)
+    clone.add("meanwhile")
+
+    doctor.mend(anew(hub, clone).store)
+
+    assert clone.texts() == [*WORDS, *LATE, "meanwhile"]
+
+
+def test_from_the_index_only_exact_bytes_come_back(hub: Hub, clone: Clone) -> None:
+    """It keeps of a line that is no text what can be shown: that is not the line."""
+    odd = {"notes/2026-11/21/gm-odd.jsonl": b"\xff\xfe is no text\n"}
+    assert clone.git.advance(ref.LOG_REF, clone.tip, Draft(odd, WHO, WHO, "By hand\n"), "append")
+    look(clone)
+    delete(clone)
+    prune(clone)
+    clone = anew(hub, clone)
+
+    doctor.mend(clone.store)
+
+    assert clone.texts() == [*WORDS, *LATE]
+
+
+def test_what_others_wrote_comes_back_too(hub: Hub, clone: Clone) -> None:
+    """It was never acknowledged here; the reflog's last line has it."""
+    other = hub.clone("b")
+    for number in range(3):
+        other.add(f"theirs {number}")
+    other.exchange()
+    clone.exchange()
+    pack_and_edit(clone)
+    forget_index(clone)
+    clone = anew(hub, clone)
+
+    assert states(doctor.mend(clone.store)) == {"lost-lines": "mended"}
+
+    assert clone.texts() == [*WORDS, *LATE, *(f"theirs {number}" for number in range(3))]
+
+
+def test_what_a_remote_has_comes_back_by_a_sync(hub: Hub, clone: Clone) -> None:
+    """Here nothing is left of it: not in the reflog, not in the index, no object. That is said, and no more."""
+    clone.exchange()
+    move_back(clone)
+    for name in git("for-each-ref", "--format=%(refname)", "refs/gitmem/remotes", cwd=clone.path).split():
+        git("update-ref", "-d", name, cwd=clone.path)
+    git("update-ref", "-d", "refs/gitmem/published", cwd=clone.path)
+    forget_index(clone)
+    prune(clone)
+    clone = anew(hub, clone)
+
+    found = doctor.mend(clone.store)
+
+    assert states(found)["gone-lines"] == "needs-you" and found.status == 1
+    assert found.next[0] == "gitmem sync"
+    assert clone.exchange().received == 3
+    assert doctor.examine(anew(hub, clone).store).healthy
+
+
+def test_a_remote_that_was_rewound_takes_nothing_back(hub: Hub, clone: Clone) -> None:
+    """Also where this clone's ref was moved back with it."""
+    clone.exchange()
+    git("update-ref", ref.BRANCH, f"{ref.BRANCH}~3", cwd=hub.path)
+    clone.exchange()
+    assert hub.texts() == [*WORDS, *LATE]
+    git("update-ref", ref.BRANCH, f"{ref.BRANCH}~3", cwd=hub.path)
+    move_back(clone)
+    clone = anew(hub, clone)
+
+    assert doctor.mend(clone.store).status == 0
+    clone.exchange()
+
+    assert hub.texts() == clone.texts() == [*WORDS, *LATE]
+
+
+def test_an_old_copy_of_the_whole_git_folder_is_a_clone_of_then(hub: Hub, clone: Clone) -> None:
+    """What it never had is brought by a sync, and lines that are new go beside it."""
+    clone.exchange()
+    clone.store.close()
+    shutil.rmtree(clone.path / ".git")
+    shutil.copytree(hub.root / "backup", clone.path / ".git")
+    clone = anew(hub, clone)
+    assert doctor.mend(clone.store).status == 0
+
+    clone.add("later")
+    clone.exchange()
+
+    assert hub.texts() == clone.texts() == [*WORDS, *LATE, "later"]
+
+
+@pytest.mark.parametrize("reads", [0, 1])
+def test_a_line_comes_back_whose_spool_file_was_deleted(hub: Hub, clone: Clone, reads: int) -> None:
+    """A receipt that waited for the next commit: the index has it, and keeps it when it follows."""
+    clone.add("rides", rides=True)
+    (path,) = (clone.path / ".git/gitmem/spool").glob("*.spool")
+    path.unlink()
+    clone = anew(hub, clone)
+    for _ in range(reads):
+        look(clone)
+
+    assert states(doctor.mend(clone.store)) == {"lost-lines": "mended"}
+
+    assert clone.texts() == [*WORDS, *LATE, "rides"]
+
+
+def test_what_was_withdrawn_does_not_come_back(
+    hub: Hub, clone: Clone, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The append failed and said so; that the index had seen the line does not make it acknowledged."""
+
+    def full(*args: object, **options: object) -> str:
+        look(clone)  # another process catches up, and finds the line in the spool
+        raise StoreError("The disk is full; nothing was recorded.", code="disk")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(clone.git, "advance", full)
+        patch.setattr(append, "collect", lambda log, real=append.collect: real(log))
+        held = clone.log.lock()
+        assert held.take()
+        threading.Timer(0.05, held.release).start()
+        with pytest.raises(StoreError):
+            clone.add("withdrawn")
+    clone = anew(hub, clone)
+    look(clone)
+
+    assert doctor.mend(clone.store).mended == 0
+    assert "withdrawn" not in clone.texts()
+
+
+def test_a_torn_spool_file_is_put_aside_and_its_whole_lines_are_kept(hub: Hub, clone: Clone) -> None:
+    """And a foreign one beside it; neither is deleted."""
+    clone.add("whole", rides=True)
+    spool = clone.path / ".git/gitmem/spool"
+    (path,) = spool.glob("*.spool")
+    path.write_bytes(path.read_bytes() + b'notes\t{"at":"2026-11')
+    (spool / "notes.txt").write_text("mine\n")
+    clone = anew(hub, clone)
+
+    found = doctor.mend(clone.store)
+
+    assert states(found) == {"lost-lines": "mended", "spool-file": "mended", "index": "mended"}
+    assert clone.texts() == [*WORDS, *LATE, "whole"]
+    kept = {each.name.partition("-")[2]: each for each in (clone.path / ".git/gitmem/aside").iterdir()}
+    assert kept["notes.txt"].read_text() == "mine\n" and path.name in kept
+    assert all(
+        str(kept[os.path.basename(each.where)]) in each.did
+        for each in found.findings
+        if each.code == "spool-file"
+    )
+
+
+def test_the_form_of_the_files_is_put_right_in_one_commit(hub: Hub, clone: Clone) -> None:
+    """Line ends, order, repeats, and lines that somebody deleted. What nobody can read stays."""
+    row = git("ls-tree", "-r", ref.LOG_REF, cwd=clone.path).split("gm-")[1]
+    path = next(
+        each
+        for each in git("ls-tree", "-r", "--name-only", ref.LOG_REF, cwd=clone.path).split()
+        if "gm-" in each
+    )
+    assert row
+    content = git("cat-file", "blob", f"{ref.LOG_REF}:{path}", cwd=clone.path).encode()
+    _, second, *rest = content.splitlines(keepends=True)
+    odd = b"".join([*rest, second, b"<<<<<<< HEAD\n", second]).replace(b"\n", b"\r\n")
+    drafts = {path: odd, "README.md": None, "projects": None}
+    assert clone.git.advance(ref.LOG_REF, clone.tip, Draft(drafts, WHO, WHO, "By hand\n"), "append")
+    tip = clone.tip
+    clone = anew(hub, clone)
+
+    found = doctor.mend(clone.store)
+
+    assert found.status == 0 and states(found)["conflict-marker"] == "left", found
+    assert {code for code, state in states(found).items() if state == "mended"} == {
+        "crlf", "dropped-lines", "fixed-file", "no-project",
+    }  # fmt: skip
+    assert clone.git.commit(clone.tip).parents == [tip]
+    assert clone.git.commit(clone.tip).message == "Repair: 1 line that was missing\n"
+    mended = git("cat-file", "blob", f"{ref.LOG_REF}:{path}", cwd=clone.path).encode()
+    assert mended == b"".join(sorted([b"<<<<<<< HEAD\n", *content.splitlines(keepends=True)]))
+    assert doctor.mend(anew(hub, clone).store).mended == 0
+
+
+def test_what_a_later_epoch_left_out_is_not_missing(hub: Hub, clone: Clone) -> None:
+    """A redaction stays one, whatever the ledger, the reflog and the index remember."""
+    clone.exchange()
+    tip = clone.tip
+    root = clone.git.write([ref.genesis_draft()], None)[-1]
+    files = ref.fixed_files(ref.Format.make(epoch=1).content, [])
+    new = clone.git.write([Draft(files, WHO, WHO, "Epoch 1\n")], root)[-1]
+    assert clone.git.swap(ref.LOG_REF, tip, new, "sync")
+    clone.add("of the new epoch")
+    clone = anew(hub, clone)
+    look(clone)
+
+    found = doctor.mend(clone.store)
+
+    assert found.status == 0 and "lost-lines" not in states(found)
+    assert clone.texts() == ["of the new epoch"]
+    assert not clone.store.db().execute("SELECT 1 FROM sqlite_master WHERE name = 'lost'").fetchall()
+    git("update-ref", ref.LOG_REF, tip, cwd=clone.path)
+    clone = anew(hub, clone)
+    doctor.mend(clone.store)
+    assert clone.texts() == ["of the new epoch"]
+
+
+def test_a_log_of_another_project_that_the_ref_was_at_is_not_united(
+    hub: Hub, clone: Clone, tmp_path: Path
+) -> None:
+    """Nor is a branch of the user's, whatever files it has."""
+    other = tmp_path / "other"
+    git("init", "--quiet", "-b", "main", str(other), cwd=tmp_path)
+    (other / "format").write_text("{}")
+    (other / "x.jsonl").write_text('{"at":"2026-11-21T20:00:00.123456Z","kind":"note","text":"theirs"}\n')
+    git("add", ".", cwd=other)
+    git("commit", "--quiet", "-m", "Another first", cwd=other)
+    theirs = hub.open(other)
+    theirs.add("of another project")
+    for name in ("refs/gitmem/log", "main"):
+        git("fetch", "--quiet", str(other), f"{name}:refs/heads/theirs", "--force", cwd=clone.path)
+        git("update-ref", ref.LOG_REF, "theirs", cwd=clone.path)
+        look(clone) if name != "main" else None
+        clone = anew(hub, clone)
+        assert doctor.mend(clone.store).status == 0
+        assert clone.texts() == [*WORDS, *LATE]
+
+
+def test_locks_of_the_dead_and_what_stands_in_the_way_go(hub: Hub, clone: Clone) -> None:
+    """A ref gets another name, files are moved aside, and the user's own lock is left to the user."""
+    common, tip = clone.path / ".git", clone.tip
+    old = time.time() - 3600
+    for name in (
+        "refs/gitmem/log.lock",
+        "objects/aa/b.lock",
+        "gitmem/.tmp-segment-1",
+        "gitmem/log",
+    ):
+        (common / name).parent.mkdir(exist_ok=True)
+        (common / name).touch()
+        os.utime(common / name, (old, old))
+    git("update-ref", "refs/gitmem/scratch-0123456789abcdef", "main", cwd=clone.path)
+    git("update-ref", "refs/gitmem/published/x", "main", cwd=clone.path)
+    clone = anew(hub, clone)
+
+    found = doctor.mend(clone.store)
+
+    assert found.status == 0
+    assert states(found) == {
+        "stale-lock": "mended", "ref-in-the-way": "mended", "leftover-ref": "mended", "leftover-file": "mended",
+        "hidden-log": "mended",
+    }  # fmt: skip
+    assert git("rev-parse", "refs/gitmem-aside/gitmem-published-x", cwd=clone.path) == git(
+        "rev-parse", "main", cwd=clone.path
+    )
+    assert clone.tip == tip
+    check_whole(hub, clone)
+
+
+@pytest.mark.parametrize("name", ["refs/gitmem", "refs/gitmem/log/x", "refs/gitmem/log/empty/"])
+def test_a_name_that_leaves_no_room_for_the_log_is_changed(hub: Hub, clone: Clone, name: str) -> None:
+    """Somebody deleted our refs and made one where they were."""
+    for each in git("for-each-ref", "--format=%(refname)", "refs/gitmem", cwd=clone.path).split():
+        git("update-ref", "-d", each, cwd=clone.path)
+    if name.endswith("/"):
+        (clone.path / ".git" / name).mkdir(parents=True)
+    else:
+        shutil.rmtree(clone.path / ".git/refs/gitmem", ignore_errors=True)
+        git("update-ref", name, "main", cwd=clone.path)
+    clone = anew(hub, clone)
+
+    assert states(doctor.mend(clone.store)) == {"ref-in-the-way": "mended", "lost-lines": "mended"}
+
+    assert clone.texts() == [*WORDS, *LATE]
+    kept = git("for-each-ref", "--format=%(objectname)", "refs/gitmem-aside/", cwd=clone.path)
+    assert kept == ("" if name.endswith("/") else git("rev-parse", "main", cwd=clone.path))
+
+
+def test_a_clone_that_cannot_be_written_says_so(
+    hub: Hub, clone: Clone, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is changed, and each finding says why."""
+    move_back(clone)
+    tip = clone.tip
+    monkeypatch.setattr(clone.log, "make_state", lambda: False)
+
+    found = doctor.mend(clone.store)
+
+    (finding,) = [each for each in found.findings if each.code == "lost-lines"]
+    assert finding.state == "needs-you" and "cannot be written" in finding.did
+    assert found.status == 1 and clone.tip == tip
+
+
+def test_a_lock_that_may_be_the_users_is_left(hub: Hub, clone: Clone) -> None:
+    """With the command that removes it."""
+    lock = clone.path / ".git/packed-refs.lock"
+    lock.touch()
+    os.utime(lock, (1, 1))
+
+    found = doctor.mend(clone.store)
+
+    assert states(found) == {"stale-lock": "needs-you"} and found.status == 1
+    assert found.next[0] == f"rm {lock}" and lock.exists()
+
+
+def test_copies_of_a_remote_that_are_damaged_are_forgotten(hub: Hub, clone: Clone) -> None:
+    """And what is brought anew is whole."""
+    clone.exchange()
+    clone.add("after the sync")
+    git("repack", "-adq", cwd=clone.path)
+    shutil.rmtree(clone.path / ".git/gitmem/held", ignore_errors=True)
+    other = hub.clone("b")
+    other.add("from elsewhere")
+    other.exchange()
+    clone.exchange()
+    empty_objects("")(clone)
+    clone = anew(hub, clone)
+
+    assert doctor.mend(clone.store).status == 0
+    assert clone.exchange().state in ("synced", "up-to-date")
+
+    assert set(clone.texts()) == set(hub.texts()) == {*WORDS, *LATE, "after the sync", "from elsewhere"}
+
+
+def test_a_copy_that_is_damaged_while_the_log_is_not(hub: Hub, clone: Clone) -> None:
+    """What a fetch had brought and no sync had taken in."""
+    clone.exchange()
+    other = hub.clone("b")
+    other.add("from elsewhere")
+    other.exchange()
+    kept = "refs/gitmem/remotes/origin/heads/gitmem"
+    git("fetch", "--quiet", "origin", f"+{ref.BRANCH}:{kept}", cwd=clone.path)
+    oid = git("rev-parse", kept, cwd=clone.path).strip()
+    path = clone.path / ".git/objects" / oid[:2] / oid[2:]
+    path.chmod(0o644)
+    path.write_bytes(b"")
+    clone = anew(hub, clone)
+
+    found = doctor.mend(clone.store)
+
+    assert states(found)["damaged-copy"] == "mended" and found.status == 0, found
+    assert clone.exchange().received == 1
+    assert clone.texts() == hub.texts()
+
+
+def bent(clone: Clone) -> None:
+    """Much at once."""
+    clone.add("rides", rides=True)
+    content = b"".join(
+        b'{"at":"2026-11-21T20:00:00.12345%dZ","kind":"note","text":"%d"}\r\n' % (each, each)
+        for each in (1, 0)
+    )
+    assert clone.git.advance(
+        ref.LOG_REF, clone.tip, Draft({"notes/x.jsonl": content}, WHO, WHO, "By hand\n"), "append"
+    )
+    git("update-ref", ref.LOG_REF, f"{ref.LOG_REF}~1", cwd=clone.path)
+    clone.add("meanwhile")
+    git("update-ref", ref.LOG_REF, f"{ref.LOG_REF}~4", cwd=clone.path)
+    (clone.path / ".git/gitmem/spool/half").touch()
+
+
+def mending(where: Path) -> Callable[[], str]:
+    def act() -> str:
+        hub = Hub.__new__(Hub)
+        hub.now, hub.clones, hub.port = Ticks(), [], DulwichGit
+        return json.dumps(doctor.mend(hub.open(where).store).as_json())
+
+    return act
+
+
+@pytest.mark.parametrize("step", [12, 45, 80, 100, 112, 118, 122, 130])
+def test_killed_at_any_step_the_next_run_ends_it(hub: Hub, clone: Clone, step: int) -> None:
+    """Every line once, the spool's too."""
+    bent(clone)
+    clone.store.close()
+
+    end = child(mending(clone.path), SystemCall(step, ALL_STEPS, kills=True))
+    age_locks(clone.path)
+    again = child(mending(clone.path))
+
+    assert end.died, f"{end.steps} steps"
+    clone = anew(hub, clone)
+    assert json.loads(again.answer)["healthy"], again.answer
+    assert sorted(clone.texts()) == sorted(["0", "1", *WORDS, *LATE, "rides", "meanwhile"])
+    check_whole(hub, clone)
+
+
+def test_writers_go_on_while_it_is_mended(hub: Hub, clone: Clone) -> None:
+    """What they write meanwhile is there once, as is what comes back."""
+    move_back(clone)
+    clone.store.close()
+    said: list[str] = []
+
+    def write(number: int) -> None:
+        mine = hub.open(clone.path)
+        for each in range(5):
+            mine.add(f"writer {number} {each}")
+            said.append(f"writer {number} {each}")
+
+    writers = [threading.Thread(target=write, args=(number,)) for number in range(3)]
+    for writer in writers:
+        writer.start()
+    mender = hub.open(clone.path)
+    while any(writer.is_alive() for writer in writers):
+        doctor.mend(mender.store)
+    for writer in writers:
+        writer.join()
+    clone = hub.open(clone.path)
+
+    assert doctor.mend(clone.store).status == 0
+    assert sorted(clone.texts()) == sorted([*WORDS, *LATE, *said]) and len(said) == 15
+
+
+@pytest.mark.parametrize(
+    ("kind", "accident"),
+    [
+        ("--ref-format=reftable", "moved back"),
+        ("--ref-format=reftable", "deleted"),
+        ("--object-format=sha256", "newest commits empty, read"),
+    ],
+)
+def test_other_kinds_of_repositories_are_mended_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, accident: str
+) -> None:
+    """Where refs are no files, and where ids are longer."""
+    newer_git.put_on_path(tmp_path, monkeypatch)
+    path = tmp_path / "odd"
+    git("init", "--quiet", "-b", "main", kind, str(path), cwd=tmp_path)
+    git("commit", "--quiet", "--allow-empty", "-m", "First", cwd=path)
+    hub = Hub.__new__(Hub)
+    hub.now, hub.clones, hub.port = Ticks(), [], DulwichGit
+    clone = hub.open(path)
+    for word in WORDS:
+        clone.add(word)
+    look(clone)
+    for act in ACCIDENTS[accident]:
+        act(clone)
+    clone = anew(hub, clone)
+
+    found = doctor.mend(clone.store)
+
+    assert found.status == 0 and found.mended, found
+    assert clone.texts() == WORDS
+    hub.close()

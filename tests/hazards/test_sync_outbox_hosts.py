@@ -1,0 +1,171 @@
+"""Hosts that take no outboxes, or never let go of them: served another way, told once, and remembered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gitmem.log import ref
+from tests.clones import Clone, Hub, git, hub_at
+from tests.hazards.test_sync_outbox import GOOD, boxes, clones, crowd, leave
+from tests.wires import BRANCHES, OUTBOX, Wire, once
+
+
+@pytest.fixture
+def hub(tmp_path: Path) -> Iterator[Hub]:
+    yield from hub_at(tmp_path)
+
+
+def only(hub: Hub, pattern: str) -> None:
+    """The remote takes refs of these names alone, as the sandbox of an agent does."""
+    hook = hub.path / "hooks" / "pre-receive"
+    hook.write_text(
+        "#!/bin/sh\nwhile read old new ref; do\n"
+        f'case "$ref" in {pattern}) ;; *) echo "only {pattern}" >&2; exit 1;; esac\ndone\n'
+    )
+    hook.chmod(0o755)
+
+
+def raced(hub: Hub, a: Clone, b: Clone, said: str) -> tuple[list[str], str]:
+    """`b` syncs, and `a` is faster: what was asked of the remote, and the message."""
+    b.add(f"b {said}")
+    wire = Wire(b)
+
+    def race() -> None:
+        a.add(f"a {said}")
+        assert a.exchange().state == "synced"
+
+    wire.before = once(race, f"push {ref.BRANCH}")
+    found = b.exchange()
+    assert (found.state, found.safe) == ("synced", True)
+    assert hub.texts()[-2:] in ([f"a {said}", f"b {said}"], [f"b {said}", f"a {said}"])
+    return wire.calls, found.message
+
+
+def test_where_only_branches_of_a_prefix_are_taken_it_is_a_branch(hub: Hub) -> None:
+    """Tried, told and remembered, also by the next process; everybody reads both."""
+    a, b = clones(hub, "ab")
+    only(hub, "refs/heads/gitmem*")
+    calls, message = raced(hub, a, b, "1")
+    shared = f"push {ref.BRANCH}"
+    assert calls == ["fetch", shared, f"push {OUTBOX}*", f"push {BRANCHES}*", "fetch", shared, "delete 1"]
+    assert "origin takes no refs/gitmem/outbox/*" in message and "refs/heads/gitmem-outbox-*" in message
+    calls, message = raced(hub, a, hub.open(b.path), "2")
+    assert calls == ["fetch", shared, f"push {BRANCHES}*", "fetch", shared, "delete 1"]
+    assert message == ""
+    leave(b, "waits")
+    assert [name.startswith(BRANCHES) for name in boxes(hub)] == [True]
+    assert a.exchange().received == 2
+    assert a.texts()[-1] == hub.texts()[-1] == "waits"
+    assert boxes(hub) == []
+
+
+def test_where_none_are_taken_the_shared_ref_is_tried_again(hub: Hub) -> None:
+    """As often as four times in one sync, and nothing else is tried from then on."""
+    a, b = clones(hub, "ab")
+    only(hub, "refs/heads/gitmem")
+    shared = f"push {ref.BRANCH}"
+    calls, message = raced(hub, a, b, "1")
+    assert calls == ["fetch", shared, f"push {OUTBOX}*", f"push {BRANCHES}*", "fetch", shared]
+    assert "takes no refs/heads/gitmem-outbox-*" in message and "may have to be repeated" in message
+    calls, message = raced(hub, a, hub.open(b.path), "2")
+    assert calls == ["fetch", shared, "fetch", shared]
+    assert message == ""
+
+
+def test_where_none_are_taken_those_of_others_are_folded_with_ours(hub: Hub) -> None:
+    """They were left before, and it need not be our turn: what is ours has no other way."""
+    a, b = clones(hub, "ab")
+    leave(a, "theirs")
+    only(hub, "refs/heads/gitmem")
+    b.add("mine")
+    crowd(b)
+    b.log.random = lambda count: b"\xff" * count
+    found = b.exchange()
+    assert (found.state, found.safe) == ("synced", True)
+    assert hub.texts() == ["theirs", "mine"]
+
+
+def test_hidden_refs_are_refused_too(hub: Hub) -> None:
+    """A forge that keeps the namespace for itself."""
+    a, b = clones(hub, "ab")
+    git("config", "receive.hideRefs", "refs/gitmem", cwd=hub.path)
+    calls, message = raced(hub, a, b, "1")
+    assert f"push {BRANCHES}*" in calls and "takes no refs/gitmem/outbox/*" in message
+    assert boxes(hub) == []
+
+
+def test_where_no_branch_may_be_deleted_outboxes_are_no_branches(hub: Hub) -> None:
+    """`receive.denyDeletes` guards branches alone."""
+    a, b = clones(hub, "ab")
+    git("config", "receive.denyDeletes", "true", cwd=hub.path)
+    calls, message = raced(hub, a, b, "1")
+    assert calls[-1] == "delete 1" and message == ""
+    assert boxes(hub) == []
+
+
+def test_where_nothing_may_be_deleted_there_is_one_outbox_and_no_more(hub: Hub) -> None:
+    """Each clone learns it by the first that it can't delete; what is in the log is left in peace."""
+    a, b = clones(hub, "ab")
+    git("config", "receive.denyDeletes", "true", cwd=hub.path)
+    git("config", "receive.hideRefs", "refs/gitmem", cwd=hub.path)
+    shared = f"push {ref.BRANCH}"
+    calls, message = raced(hub, a, b, "1")
+    assert calls[-2:] == [shared, "delete 1"]
+    assert "lets no ref be deleted" in message
+    assert len(boxes(hub)) == 1
+    b = hub.open(b.path)
+    calls, message = raced(hub, a, b, "2")
+    assert calls == ["fetch", shared, "fetch", shared]
+    assert message == "" and len(boxes(hub)) == 1
+    wire = Wire(b)
+    assert b.exchange().state in GOOD
+    assert wire.calls == ["fetch"]
+
+
+def test_what_was_remembered_is_forgotten_with_the_url(hub: Hub, tmp_path: Path) -> None:
+    """Another host may do what this one did not."""
+    a, b = clones(hub, "ab")
+    only(hub, "refs/heads/gitmem")
+    raced(hub, a, b, "1")
+    other = tmp_path / "other.git"
+    git("clone", "--quiet", "--bare", str(hub.path), str(other), cwd=tmp_path)
+    git("remote", "set-url", "origin", str(other), cwd=b.path)
+    b.exchange()
+    leave(b, "there")
+    assert OUTBOX in git("for-each-ref", cwd=other)
+
+
+def test_a_remote_that_takes_nothing_teaches_nothing(hub: Hub) -> None:
+    """It is refused as a whole: which outboxes it would take is not known."""
+    a, b = clones(hub, "ab")
+    leave(a, "theirs")
+    only(hub, "nothing")
+    b.add("mine")
+    found = b.exchange()
+    assert (found.state, found.safe) == ("refused", False)
+    assert b.texts() == ["theirs", "mine"]
+    (hub.path / "hooks" / "pre-receive").unlink()
+    leave(b, "more")
+    assert all(name.startswith(OUTBOX) for name in boxes(hub))
+
+
+def test_a_state_file_that_is_damaged_is_as_good_as_none(hub: Hub) -> None:
+    """It is learned again, and written anew."""
+    a, b = clones(hub, "ab")
+    only(hub, "refs/heads/gitmem*")
+    raced(hub, a, b, "1")
+    (path,) = (Path(b.log.place.state) / "remotes").iterdir()
+    for content in (
+        b"",
+        b"\xff",
+        b"[1]",
+        b'{"url": 1}',
+        path.read_bytes().replace(b"[", b"{").replace(b"]", b"}"),
+    ):
+        path.write_bytes(content)
+        _, message = raced(hub, a, hub.open(b.path), content.hex()[:4] + str(len(content)))
+        assert "takes no refs/gitmem/outbox/*" in message
+    assert OUTBOX in path.read_text()

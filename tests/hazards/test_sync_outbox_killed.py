@@ -1,0 +1,55 @@
+"""A sync among others that is killed at any step: the next one of anybody makes it good."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.clones import Hub, git, hub_at
+from tests.hazards.test_sync_killed import DYING, ROOT
+from tests.hazards.test_sync_outbox import GOOD, boxes, clones, crowd, leave
+
+
+@pytest.fixture
+def hub(tmp_path: Path) -> Iterator[Hub]:
+    yield from hub_at(tmp_path)
+
+
+def test_a_sync_that_is_killed_while_outboxes_wait_leaves_nothing_to_mend_by_hand(hub: Hub) -> None:
+    """Before, between and after its own outbox, the fold and the deletion: each line is there once, no outbox stays."""
+    a, b, c = clones(hub, "abc")
+    said = []
+    for step in range(60):
+        said += [f"a{step:02d}", f"b{step:02d}"]
+        leave(b, said[-1])
+        a.add(said[-2])
+        crowd(a)
+        done = subprocess.run(
+            [sys.executable, "-c", DYING, str(a.path), str(step)],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            timeout=60,
+        )
+        if done.returncode == 0:
+            break
+        assert done.returncode == -9, done.stderr
+        if step % 4 == 0:
+            assert c.exchange().state in GOOD
+            assert boxes(hub) == []
+            assert set(said) - set(hub.texts()) <= {said[-2]}, "only what never left its clone may be missing"
+    else:
+        pytest.fail("the sync never came to its end")
+    assert step > 16, "it had too few steps to die at"
+    for clone in (a, c, b, a):
+        assert clone.exchange().state in GOOD
+    assert boxes(hub) == []
+    assert sorted(hub.texts()) == sorted(said)
+    assert a.tip == b.tip == c.tip == hub.tip() and a.merges() == 0
+    git("fsck", "--strict", cwd=hub.path)

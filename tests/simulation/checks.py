@@ -1,0 +1,142 @@
+"""What must hold when a run has healed: one log, nothing acknowledged lost, one answer to every question."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from gitmem import records
+from gitmem.git.port import Git
+from gitmem.index import catch_up, schema
+from gitmem.log import ref
+from gitmem.operations import inbox, presence, threads, views
+from gitmem.operations.caller import Caller
+from gitmem.operations.store import Store
+
+from .deeds import agents
+from .weather import segments
+from .world import Clone, World
+
+# Tables of the index that say the same in whatever order the lines came, and their columns.
+TABLES = {
+    "line": "key, at, kind, body",
+    "signal": "signal_id, thread, at, sender, intent, broadcast",
+    "mail": "*",
+    "receipt": "*",
+    "session": "*",
+    "alive": "*",
+    "tenure": "session_id, claimed, until, name, shown, last",
+    "pool_name": "*",
+}
+
+
+def healed(world: World) -> list[str]:
+    """What is wrong, as sentences."""
+    wrong = [*world.wrong, *world.turns.crashes]
+    wrong += _history(world)
+    tips = {clone.name: world.local_tip(clone) for clone in world.clones}
+    shared = world.hub.tip(ref.BRANCH)
+    if shared is None:
+        return [*wrong, "the remote has no log"]
+    wrong += [f"{name} is at {tip}, the remote at {shared}" for name, tip in tips.items() if tip != shared]
+    wrong += _lines(world, world.hub, world.hub.commit(shared).tree)
+    if not world.weather.refuses_deletes:
+        wrong += [f"left on the remote: {name}" for name in world.outboxes()]
+    if not wrong:
+        wrong += _folds(world)
+    for clone in world.clones:
+        left = sorted(clone.root.rglob("[0-9]*.spool"))
+        wrong += [f"left in {clone.name}: {path}" for path in left if path.parent.name != "done"]
+    return wrong
+
+
+def _history(world: World) -> list[str]:
+    """One line of commits from the constant first one."""
+    hub = world.hub
+    at = hub.tip(ref.BRANCH)
+    wrong = []
+    while at is not None:
+        parents = hub.commit(at).parents
+        if len(parents) > 1:
+            wrong.append(f"{at[:12]} is a merge")
+        if not parents and at != ref.GENESIS:
+            wrong.append(f"the history begins with {at}")
+        at = parents[0] if parents else None
+    return wrong
+
+
+def _lines(world: World, git: Git, tree: str) -> list[str]:
+    found: Counter[bytes] = Counter()
+    for _, oid in segments(git, tree):
+        found.update(git.blob(oid).split(b"\n")[:-1])
+    wrong = [
+        f"there {count} times: {line!r}" for line, count in found.items() if count > 1 and line in world.begun
+    ]
+    wrong += [f"acknowledged and lost: {line!r}" for line in world.acknowledged if line not in found]
+    for line in found:
+        if line in world.failed and line not in world.loose:
+            wrong.append(f"reported as failed, and there: {line!r}")
+        elif line not in world.begun and b"<<<" not in line:
+            wrong.append(f"nobody wrote {line!r}")
+    return wrong
+
+
+def _folds(world: World) -> list[str]:
+    """The index of each clone says what one says that is built from nothing; so do the answers made from it."""
+    wrong = []
+    expected: Any = None
+    for clone in world.clones:
+        store = _store(clone)
+        store.db()
+        answers = _answers(world, store)
+        tables = dump(store.index)
+        if expected is None:
+            fresh = schema.in_memory(views.VIEWS, records.read)
+            catch_up.catch_up(fresh, store.log)
+            expected = dump(fresh), answers
+            fresh.close()
+        for table, rows in tables.items():
+            if rows != expected[0][table]:
+                differs = set(rows) ^ set(expected[0][table])
+                wrong.append(f"the table {table} of {clone.name} differs: {sorted(differs, key=repr)[:4]}")
+        if answers != expected[1]:
+            differing = [
+                (mine, other) for mine, other in zip(answers, expected[1], strict=True) if mine != other
+            ]
+            wrong.append(f"{clone.name} answers otherwise: {differing[:2]}")
+        store.close()
+    return wrong
+
+
+def _store(clone: Clone) -> Store:
+    """A store as an onlooker has it, whose clock is right in every clone alike."""
+    world = clone.world
+    latest = max(each.now() for each in world.clones)
+    return Store(clone.place, world.places.port(clone.name), machine="sim", now=lambda: latest)
+
+
+def dump(index: schema.Index) -> dict[str, list[tuple[object, ...]]]:
+    found = {name: index.db.execute(f"SELECT {columns} FROM {name}") for name, columns in TABLES.items()}
+    return {name: sorted(rows.fetchall(), key=repr) for name, rows in found.items()}
+
+
+def _answers(world: World, store: Store) -> list[object]:
+    """What a clone says: who has not read what, what was agreed, and who is called what."""
+    found: list[object] = []
+    for clone in world.clones:
+        for agent in agents(clone):
+            reader = Caller(agent, agent, "as")
+            reader.identity = agent
+            mail = inbox.read(store, reader, limit=10_000, max_bytes=100_000_000)
+            found.append([agent, [(each["signal_id"], each["delivery_state"]) for each in mail.signals]])
+    asked = store.db().execute("SELECT DISTINCT thread FROM signal WHERE intent = 'PROPOSE' ORDER BY thread")
+    for (thread,) in asked.fetchall():
+        state = threads.converged(store, thread)
+        each = [
+            (one.identity, one.decision, one.signal_id, one.stale, one.delivery_state)
+            for one in state.recipients
+        ]
+        found.append([thread, state.converged, state.ambiguous, each])
+    people = presence.shown(store, all=True).values()
+    found.append(sorted((one.session_id, one.name, one.reader, one.ended, one.held) for one in people))
+    return found

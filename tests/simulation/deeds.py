@@ -1,0 +1,161 @@
+"""What agents do in a run: each process is one of them for a while, and its deeds are drawn from the seed."""
+
+from __future__ import annotations
+
+import time
+from random import Random
+
+from gitmem.errors import GitmemError
+from gitmem.log import exchange
+from gitmem.operations import caller, delivery, inbox, sessions, signals
+from gitmem.operations.caller import Caller, Who
+
+from .turns import Process
+from .world import Clone, WatchedStore, World
+
+AGENTS = 2  # of each clone
+SAFE = ("synced", "up-to-date")
+TIMEOUT = 30.0
+WORDS = ("boundary", "module", "tests", "green", "red", "yours", "again")
+
+
+def agents(clone: Clone) -> list[str]:
+    return [f"test:worker:{clone.name}{number}" for number in range(AGENTS)]
+
+
+class Deeds:
+    """One process's life."""
+
+    def __init__(self, world: World, clone: Clone, plan: list[str], gap: float) -> None:
+        self.world = world
+        self.clone = clone
+        self.plan = plan
+        self.gap = gap
+        self.process: Process = None  # type: ignore[assignment]
+        self.agent = ""
+
+    @property
+    def random(self) -> Random:
+        return self.process.random
+
+    def act(self) -> None:
+        self.agent = self.random.choice(agents(self.clone))
+        store = self.world.open(self.clone, self.process)
+        for deed in self.plan:
+            if self.gap:
+                time.sleep(self.gap * self.random.random())
+            try:
+                done = getattr(self, deed)(store)
+            except GitmemError as error:
+                done = f"{error.code}"
+            self.world.outcomes.append(f"{self.process.name} {deed}: {done}")
+            self.world.turns.note(f"{deed}: {done}")
+        store.close()
+
+    def _caller(self, store: WatchedStore) -> Caller:
+        session = self.clone.sessions.get(self.agent)
+        if session is not None:
+            found = caller.find(store, Who(session=session))
+            assert found is not None
+            return found
+        alone = Caller(self.agent, f"{self.agent} <{self.agent}@gitmem>", "as")
+        alone.identity = self.agent
+        return alone
+
+    def begin(self, store: WatchedStore) -> str:
+        started = sessions.start(
+            store, Who(), agent_identity=self.agent, wu=self.random.choice([None, "WU-1", "WU-2"])
+        )
+        self.clone.sessions[self.agent] = started.session_id
+        return f"{started.session_id} {started.display_name}"
+
+    def end(self, store: WatchedStore) -> str:
+        who = self._caller(store)
+        self.clone.sessions.pop(self.agent, None)
+        return sessions.end(store, who).session_id
+
+    def _text(self) -> str:
+        size = self.random.choice([3, 8, 8, 40, 200])
+        return " ".join(self.random.choice(WORDS) for _ in range(size))
+
+    def _others(self) -> list[str]:
+        every = [agent for clone in self.world.clones for agent in agents(clone) if agent != self.agent]
+        return self.random.sample(every, min(len(every), self.random.randrange(1, 4)))
+
+    def say(self, store: WatchedStore) -> str:
+        to = self._others() if self.random.random() < 0.7 else []
+        sent = signals.send(store, self._caller(store), self._text(), to=to, allow_unseen=True)
+        return f"{sent.signal['signal_id']} {sent.commit}"
+
+    def propose(self, store: WatchedStore) -> str:
+        sent = signals.send(
+            store, self._caller(store), self._text(), to=self._others(), intent="PROPOSE", allow_unseen=True
+        )
+        return f"{sent.signal['signal_id']} {sent.commit}"
+
+    def answer(self, store: WatchedStore) -> str:
+        rows = store.db().execute(
+            "SELECT DISTINCT signal_id FROM signal WHERE intent IN ('PROPOSE', 'COUNTER') ORDER BY signal_id"
+        )
+        known = [str(row[0]) for row in rows]
+        if not known:
+            return "nothing to answer"
+        intent = self.random.choice(["AGREE", "AGREE", "REJECT", "COUNTER", "INFO"])
+        sent = signals.send(
+            store, self._caller(store), self._text(), reply_to=self.random.choice(known), intent=intent
+        )
+        return f"{sent.signal['signal_id']} {intent} {sent.commit}"
+
+    def read(self, store: WatchedStore) -> str:
+        who = self._caller(store)
+        with delivery.turn(store, who.reader, wait_seconds=delivery.WAIT_SECONDS):
+            found = inbox.read(store, who)
+            inbox.mark(store, found)
+        return " ".join(str(each["signal_id"]) for each in found.signals)
+
+    def roll(self, store: WatchedStore) -> str:
+        store.log.make_state()
+        return store.log.new_token()
+
+    def look(self, store: WatchedStore) -> str:
+        """What was acknowledged in this clone before is seen in it."""
+        before = list(self.clone.has)
+        rows = store.db().execute("SELECT body FROM line").fetchall()
+        seen = {str(body).encode() for (body,) in rows}
+        for line in before:
+            if line not in seen:
+                self.world.wrong.append(f"{self.process.name} does not see {line[:160]!r}")
+        return str(len(before))
+
+    def sync(self, store: WatchedStore) -> str:
+        """Where it says that all is well, what was committed here before is on the remote."""
+        before, tampered = self.world.committed(self.clone), self.world.tampered
+        (found,) = exchange.exchange(store.log, ["origin"], timeout=TIMEOUT, pause=time.sleep)
+        store.refresh()
+        if found.state in SAFE and self.world.tampered == tampered:
+            there = self.world.on_remote()
+            for line in before:
+                if line in there:
+                    self.world.safe[line] = None
+                else:
+                    self.world.wrong.append(f"{self.process.name} {found.state}, and it lacks {line[:160]!r}")
+        return f"{found.state} {found.received} {found.sent} {found.attempts} {str(found.tip)[:12]}"
+
+
+KINDS: list[tuple[str, int]] = [
+    ("say", 8), ("propose", 3), ("answer", 4), ("read", 4), ("sync", 7), ("begin", 2), ("end", 1), ("roll", 1), ("look", 2),
+]  # fmt: skip
+
+
+def drawn(random: Random, count: int) -> list[str]:
+    names = [name for name, _ in KINDS]
+    return random.choices(names, [weight for _, weight in KINDS], k=count)
+
+
+def process(world: World, clone: Clone, name: str, plan: list[str], gap: float = 0.0) -> Process:
+    """A process of a clone that does these things, with pauses of up to `gap` seconds."""
+    deeds = Deeds(world, clone, plan, gap)
+    made = Process(f"{clone.name}/{name}", clone, Random(f"{world.seed} {clone.name} {name}"), deeds.act)
+    deeds.process = made
+    clone.processes.append(made)
+    return made

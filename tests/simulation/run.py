@@ -1,0 +1,168 @@
+"""One run: a seed, a place, and what came of it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from random import Random
+from typing import Any
+from unittest import mock
+
+from gitmem.log import ref, settle
+
+from . import checks, deeds
+from .disk import Disk
+from .places import InMemory, OnDisk
+from .surroundings import Surroundings
+from .turns import Turns
+from .weather import Hand, Weather
+from .world import SECOND, World
+
+PLACES = {"memory": InMemory, "disk": OnDisk}
+HEALING = 60 * SECOND
+NAMES = "abcd"
+
+
+class Run:
+    """What came of a seed: what is wrong, if anything is, and what happened."""
+
+    def __init__(self, seed: int, world: World) -> None:
+        self.seed = seed
+        self.world = world
+        self.wrong: list[str] = []
+        self.spawned = 0
+
+    @property
+    def trace(self) -> list[str]:
+        return [f"{at / SECOND:.6f} {name} {what}" for at, name, what in self.world.turns.trace]
+
+    @property
+    def outcomes(self) -> list[str]:
+        return self.world.outcomes
+
+
+def simulate(seed: int, root: Path, place: str = "memory") -> Run:
+    """Run a seed below a folder that does not exist yet."""
+    random = Random(seed)
+    root.mkdir(parents=True)
+    turns = Turns(
+        random, switches=random.choice([0.02, 0.1, 0.3, 0.6]), step_micros=random.choice([50, 500, 5_000])
+    )
+    places = PLACES[place](root)
+    world = World(seed, turns, places)
+    world.weather = Weather(random)
+    run = Run(seed, world)
+
+    def disk(path: str) -> Disk | None:
+        return turns.running.where.on_disk(path) if turns.running is not None else None
+
+    around = Surroundings(turns, disk)
+    limits = {
+        "SEGMENT_MAX_BYTES": (ref, random.choice([900, 4_000, ref.SEGMENT_MAX_BYTES])),
+        "FEW": (settle, random.choice([1, settle.FEW])),
+    }
+    with places.entered(), around.exchanged(), _set(limits):
+        try:
+            _live(world, random)
+            _heal(world, random)
+            run.wrong = checks.healed(world)
+        finally:
+            turns.bury()
+            run.spawned = around.spawned
+            world.close()
+    return run
+
+
+@contextmanager
+def _set(limits: Mapping[str, tuple[Any, int]]) -> Iterator[None]:
+    """Smaller limits than those of the product: what is rare there happens in a run of seconds."""
+    with ExitStack() as stack:
+        for name, (module, value) in limits.items():
+            stack.enter_context(mock.patch.object(module, name, value))
+        yield
+
+
+def _live(world: World, random: Random) -> None:
+    hand = Hand(world, random)
+    for name in NAMES[: random.choice([1, 2, 3, 3, 4, 4])]:
+        clone = world.add_clone(name)
+        clone.cannot_lock = world.weather.has_no_locks
+        clone.disk.errors = world.weather.io_errors
+        if random.random() < 0.3:
+            clone.skew = int(random.choice([-86_000, -4_000, -61, -2, 2, 61, 4_000, 86_000]) * SECOND)
+    until = random.choice([3, 12, 60]) * SECOND
+    hand.schedule(until)
+    crowd = Crowd(world, hand, random)
+    for _ in range(random.randrange(4, 18)):
+        crowd.somebody(random.randrange(until))
+    for _ in range(random.choice([0, 1, 2, 3, 4, 6])):
+        crowd.rush(random.randrange(until))
+    world.turns.run()
+
+
+class Crowd:
+    """Who comes when, and what for."""
+
+    def __init__(self, world: World, hand: Hand, random: Random) -> None:
+        self.world = world
+        self.hand = hand
+        self.random = random
+        self.count = 0
+
+    def somebody(self, at: int) -> None:
+        long = self.random.random() < 0.15
+        plan = deeds.drawn(
+            self.random, self.random.randrange(4, 9) if long else self.random.choice([1, 1, 1, 2, 3])
+        )
+        self._comes(at, self.random.random(), plan, self.random.choice([0.5, 5.0, 20.0]) if long else 0.0)
+
+    def rush(self, at: int) -> None:
+        """Many at once: writers in one clone, or syncs of all."""
+        one = self.random.random() if self.random.random() < 0.4 else None
+        plan = self.random.choice(
+            [
+                ["say"],
+                ["say", "sync"],
+                ["sync"],
+                ["sync", "say", "sync"],
+                ["read", "say"],
+                ["say", "sync", "say"],
+            ]
+        )
+        for number in range(self.random.randrange(2, 9)):
+            share = one if one is not None else number / 8
+            self._comes(at + self.random.randrange(20_000), share, plan, 0.0)
+
+    def _comes(self, at: int, share: float, plan: list[str], gap: float) -> None:
+        """A process in the clone that is this far along the list of clones, with those that are copied by then."""
+        self.count += 1
+        name = str(self.count)
+
+        def begin() -> None:
+            clone = self.world.clones[int(share * len(self.world.clones))]
+            process = deeds.process(self.world, clone, name, plan, gap)
+            self.hand.doom(process)
+            self.world.turns.start(process, self.world.turns.now)
+
+        self.world.turns.at(at, begin)
+
+
+def _heal(world: World, random: Random) -> None:
+    """Everything is started again, and each clone syncs twice."""
+    weather = world.weather
+    weather.lost_request = weather.lost_reply = weather.hangs = weather.raced = 0.0
+    world.is_away = False
+    for clone in world.clones:
+        clone.is_offline = clone.disk.is_full = clone.cannot_lock = False
+        clone.disk.errors = 0.0
+        for lock in sorted((clone.root / ".git" / "refs").rglob("*.lock")):
+            os.utime(lock, (0, 0))  # also where a clock that jumped would take it for a young one
+    world.turns.switches = 0.0
+    world.turns.now += HEALING
+    for turn in range(2):
+        for clone in random.sample(world.clones, len(world.clones)):
+            process = deeds.process(world, clone, f"healing{turn}", ["sync"])
+            world.turns.start(process, world.turns.now)
+            world.turns.run()

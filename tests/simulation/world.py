@@ -1,0 +1,215 @@
+"""The world of a run: clones, one remote, what was acknowledged, and who acts in them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+from gitmem import place, records
+from gitmem.errors import GitmemError
+from gitmem.git.port import Git
+from gitmem.index import schema
+from gitmem.log import ref
+from gitmem.log.append import Appended
+from gitmem.log.spool import Story
+from gitmem.operations import views
+from gitmem.operations.store import Store
+
+from .disk import Disk
+from .places import Places
+from .stepping import SteppingGit, SteppingNetwork
+from .turns import Process, Turns
+
+if TYPE_CHECKING:
+    from .weather import Weather
+
+BEGINNING = 1_795_000_000_000_000  # microseconds: in November 2026
+SECOND = 1_000_000
+
+
+class Clone:
+    """One clone. `has` are the lines that were acknowledged in it, and must be seen in it from then on."""
+
+    def __init__(self, world: World, name: str, root: Path) -> None:
+        self.world = world
+        self.name = name
+        self.root = root
+        self.place = place.find(str(root))
+        self.disk = Disk(str(root), Random(f"{world.seed} disk {name}"))
+        self.skew = 0
+        self.is_offline = False
+        self.cannot_lock = False
+        self.has: dict[bytes, None] = {}
+        self.sessions: dict[str, str] = {}  # agent → its session
+        self.processes: list[Process] = []
+
+    def now(self) -> int:
+        """What its clock says: microseconds since the epoch."""
+        return BEGINNING + self.world.turns.now + self.skew
+
+    def owns(self, path: object) -> bool:
+        """Whether a path is in its git folder."""
+        return isinstance(path, str) and path.startswith(self.place.common)
+
+    def on_disk(self, path: str) -> Disk | None:
+        """Its disk, for a file of gitmem's: in the git folder, or in a spool elsewhere."""
+        return self.disk if path.startswith((self.place.state, str(self.root / "tmp"))) else None
+
+    @property
+    def alive(self) -> list[Process]:
+        return [each for each in self.processes if not each.is_dead and not each.has_ended and each.ident]
+
+
+class WatchedStore(Store):
+    """A store that notes what it acknowledged, and what it reported as failed."""
+
+    def __init__(self, clone: Clone, process: Process, git: Git, network: Any) -> None:
+        self.clone = clone
+        elsewhere = [str(clone.root / "tmp" / "gitmem-0" / "project")]
+        random = process.random.randbytes
+        super().__init__(
+            clone.place, git, machine="sim", now=clone.now, random=random, spool_elsewhere=elsewhere
+        )
+        if process.is_confined:
+            self.log.make_state = lambda: False  # type: ignore[method-assign]
+            self._index = schema.beside(clone.place, "sim", views.VIEWS, records.read)
+        self.log._network = network
+        self.log.committer = (clone.name, f"{clone.name}@example.org")
+
+    def record(self, lines: Sequence[tuple[str, bytes]], story: Story, *, rides: bool = False) -> Appended:
+        world, said = self.clone.world, [line for _, line in lines]
+        world.begun.update(dict.fromkeys(said))
+        try:
+            appended = super().record(lines, story, rides=rides)
+        except GitmemError as error:
+            world.failed.update(dict.fromkeys(said))
+            world.turns.note(f"failed: {error.code}")
+            raise
+        world.acknowledged.update(dict.fromkeys(said))
+        self.clone.has.update(dict.fromkeys(said))
+        world.turns.note(f"recorded {appended.commit or 'queued'}")
+        return appended
+
+
+class World:
+    """Clones and a remote.
+
+    Attributes:
+        begun: Every line that somebody began to record.
+        failed: Those that were reported as failed; unless they are in `loose` they may be nowhere.
+        loose: Lines that were on their way when a clone was copied: who withdrew them withdrew them there.
+        safe: Lines of which a sync has said since the last tampering that the remote has them.
+        tampered: How often somebody changed the remote by hand.
+    """
+
+    def __init__(self, seed: int, turns: Turns, places: Places) -> None:
+        self.seed = seed
+        self.turns = turns
+        self.places = places
+        self.hub = places.hub()
+        self.weather: Weather = None  # type: ignore[assignment]
+        self.clones: list[Clone] = []
+        self.begun: dict[bytes, None] = {}
+        self.acknowledged: dict[bytes, None] = {}
+        self.failed: dict[bytes, None] = {}
+        self.loose: dict[bytes, None] = {}
+        self.safe: dict[bytes, None] = {}
+        self.outcomes: list[str] = []
+        self.wrong: list[str] = []
+        self.is_away = False
+        self.tampered = 0
+        self._lines: dict[str, frozenset[bytes]] = {}
+
+    def add_clone(self, name: str) -> Clone:
+        clone = Clone(self, name, self.places.clone(name))
+        self.clones.append(clone)
+        return clone
+
+    def copy_clone(self, source: Clone, name: str) -> Clone:
+        """`cp -r` of a clone with all that is in its git folder, at one instant."""
+        shutil.copytree(source.root, self.places.root / name, symlinks=True)
+        self.places.copied(source.name, name)
+        clone = Clone(self, name, self.places.root / name)
+        clone.skew, clone.cannot_lock = source.skew, source.cannot_lock
+        clone.disk.errors = source.disk.errors
+        clone.has = dict(source.has)
+        clone.sessions = dict(source.sessions)
+        self.loose.update(self.begun)
+        self.clones.append(clone)
+        return clone
+
+    def open(self, clone: Clone, process: Process) -> WatchedStore:
+        """A store as one process of that clone has it."""
+        git: Any = SteppingGit(self.places.port(clone.name), self.turns, clone)
+        network = SteppingNetwork(self.places.network(clone.name), self.turns, clone, self)
+        return WatchedStore(clone, process, git, network)
+
+    def pushed(self, name: str, before: str | None) -> None:
+        """The remote took a push or a deletion: its branch only grew, and it still has all that was safe there."""
+        at = self.hub.tip(name)
+        if before is not None and at is not None and not self.hub.contains(at, before):
+            self.wrong.append(f"a push took {before[:12]} off {name}")
+        there = self.on_remote()
+        for line in [line for line in self.safe if line not in there]:
+            self.wrong.append(f"{self.turns.mine().name} took this off the remote: {line[:160]!r}")
+            del self.safe[line]
+
+    def tamper(self) -> None:
+        """Somebody changes the remote by hand: what was safe there may not be now."""
+        self.tampered += 1
+        self.safe.clear()
+
+    def on_remote(self) -> set[bytes]:
+        """Every line that the remote has, wherever."""
+        tips = {
+            oid
+            for prefix in ("refs/heads/", "refs/gitmem/")
+            for name, oid in self.hub.refs(prefix).items()
+            if "gitmem" in name
+        }
+        found: set[bytes] = set()
+        for oid in tips:
+            found.update(self.lines(self.hub, self.hub.commit(oid).tree))
+        return found
+
+    def lines(self, git: Git, tree: str) -> frozenset[bytes]:
+        """The lines below a tree, each once."""
+        if tree not in self._lines:
+            found: set[bytes] = set()
+            for name, entry in git.tree(tree).items():
+                if entry.is_tree and name != "projects":
+                    found |= self.lines(git, entry.oid)
+                elif name.endswith(".jsonl"):
+                    found.update(git.blob(entry.oid).split(b"\n"))
+            self._lines[tree] = frozenset(found - {b""})
+        return self._lines[tree]
+
+    def outboxes(self) -> dict[str, str]:
+        found = {**self.hub.refs("refs/gitmem/"), **self.hub.refs("refs/heads/")}
+        return {name: oid for name, oid in found.items() if "outbox" in name}
+
+    def local_tip(self, clone: Clone) -> str | None:
+        return self.places.port(clone.name).tip(ref.LOG_REF)
+
+    def committed(self, clone: Clone) -> list[bytes]:
+        """What was acknowledged in a clone and is in its log: the rest waits in a spool."""
+        tip = self.local_tip(clone)
+        if tip is None:
+            return []
+        git = self.places.port(clone.name)
+        there = self.lines(git, git.commit(tip).tree)
+        return [line for line in clone.has if line in there]
+
+    def close(self) -> None:
+        self.places.close()
+        for clone in self.clones:
+            shutil.rmtree(clone.root, ignore_errors=True)
+        shutil.rmtree(self.places.root, ignore_errors=True)
+
+
+def state_of(clone: Clone, *names: str) -> str:
+    return os.path.join(clone.place.state, *names)
