@@ -24,21 +24,24 @@ INSIDE = "GITMEM_BENCHMARKS_INSIDE"
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=rows.__doc__)
     parser.add_argument(
-        "names", nargs="*", metavar="NAME", help=f"of {', '.join(rows.ROWS)}; all of them by default"
+        "names",
+        nargs="*",
+        metavar="NAME",
+        help=f"of {', '.join(rows.EVERY)}; by default all but {', '.join(rows.ON_DEMAND)}",
     )
     parser.add_argument("--quick", action="store_true", help="smaller numbers, for a first look")
     asked = parser.parse_args()
-    unknown = [name for name in asked.names if name not in rows.ROWS]
+    unknown = [name for name in asked.names if name not in rows.EVERY]
     if unknown:
         parser.error(f"there is no {', '.join(unknown)}")
     with tempfile.TemporaryDirectory(prefix="gitmem-benchmarks-") as folder:
         if INSIDE not in os.environ:
-            return _install_and_run(folder, sys.argv[1:])
+            return install_and_run(folder, __package__, sys.argv[1:])
         return _measure(folder, asked.names or list(rows.ROWS), quick=asked.quick)
 
 
-def _install_and_run(folder: str, args: list[str]) -> int:
-    """Run this again in a new environment that has the wheel alone, out of reach of the checkout."""
+def install_and_run(folder: str, module: str, args: list[str]) -> int:
+    """Run a module again in a new environment that has the wheel alone, out of reach of the checkout."""
     tell("building and installing the wheel")
     source, wheels, fresh, helper = (
         os.path.join(folder, name) for name in ("source", "wheels", "environment", "helper")
@@ -60,13 +63,13 @@ def _install_and_run(folder: str, args: list[str]) -> int:
     python = os.path.join(fresh, "bin", "python")
     (wheel,) = os.listdir(wheels)
     _run([*pip, "--python", python, "install", "--compile", os.path.join(wheels, wheel)], clean)
-    if "hook-tokens" in (args or rows.ROWS) or all(each.startswith("-") for each in args):
+    if "hook-tokens" in (args or rows.ROWS) or (
+        module == __package__ and all(each[0] == "-" for each in args)
+    ):
         _run([*pip, "--python", python, "install", "--no-deps", *TOKENIZER], clean)
     inside = os.path.join(folder, "inside")
     shutil.copytree(os.path.dirname(os.path.abspath(__file__)), os.path.join(inside, "benchmarks"))
-    done = subprocess.run(
-        [python, "-m", "benchmarks", *args], cwd=inside, env={**clean, INSIDE: "1"}, check=False
-    )
+    done = subprocess.run([python, "-m", module, *args], cwd=inside, env={**clean, INSIDE: "1"}, check=False)
     return done.returncode
 
 
@@ -81,7 +84,7 @@ def _measure(folder: str, names: list[str], *, quick: bool) -> int:
     figures = []
     for name in names:
         started = time.monotonic()
-        figures += rows.ROWS[name](stage)
+        figures += rows.EVERY[name](stage)
         tell(f"{name}: {time.monotonic() - started:.0f} s")
     git = stage.git(folder, "--version").strip().removeprefix("git version ")
     print(f"{os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}, git {git}\n")

@@ -97,13 +97,14 @@ class Took:
 
 def took_here(body: Callable[[], object]) -> Took:
     """Both of one call in this process."""
-    before, start = _cpu(), time.perf_counter()
+    before, start = cpu(), time.perf_counter()
     body()
     passed = time.perf_counter() - start
-    return Took((_cpu() - before) * 1e3, passed * 1e3)
+    return Took((cpu() - before) * 1e3, passed * 1e3)
 
 
-def _cpu() -> float:
+def cpu() -> float:
+    """CPU seconds of this process and of the children that it waited for."""
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(each.ru_utime + each.ru_stime for each in used)
 

@@ -24,9 +24,18 @@ UNREAD = 5
 
 def growth(stage: Stage) -> list[Figure]:
     """`inbox` in a long log and in a short one."""
+    return _grown(stage, stage.size.many, 1.3)
+
+
+def million(stage: Stage) -> list[Figure]:
+    """`inbox` in a log as nobody has one yet."""
+    return _grown(stage, stage.size.most, 1.5)
+
+
+def _grown(stage: Stage, many: int, at_most: float) -> list[Figure]:
     size = stage.size
-    long, short = (_with_signals(stage, f"inbox-{count}", count) for count in (size.many, size.few))
-    what, floor = f"`inbox` at {size.many:,} signals", f"at {size.few:,}"
+    long, short = (_with_signals(stage, f"inbox-{many}-{count}", count) for count in (many, size.few))
+    what, floor = f"`inbox` at {many:,} signals", f"at {size.few:,}"
     found = []
     for state, number, more in (("nothing new", 1, ()), (f"{UNREAD} unread", 0, ("--no-mark",))):
         environment = {**stage.environment, "GITMEM_SESSION": stages.session_of(number)}
@@ -34,12 +43,12 @@ def growth(stage: Stage) -> list[Figure]:
         got, base = in_turn(
             size.rounds, cpu_of(command, long, environment), cpu_of(command, short, environment), warm=2
         )
-        found.append(Figure(f"{what}, {state}: the command, CPU", floor, got, base, 1.3, "ms"))
+        found.append(Figure(f"{what}, {state}: the command, CPU", floor, got, base, at_most, "ms"))
     logs = [stages.open_log(where, stages.session_of(0)) for where in (long, short)]
     readings = [cpu_here(partial(log.inbox, mark=False)) for log in logs]
     assert [operation.count(log.store, log.caller).unread for log in logs] == [UNREAD, UNREAD]
     got, base = in_turn(5 * size.rounds, *readings, warm=5)
-    found.append(Figure(f"{what}, {UNREAD} unread: in process, CPU", floor, got, base, 1.3, "ms"))
+    found.append(Figure(f"{what}, {UNREAD} unread: in process, CPU", floor, got, base, at_most, "ms"))
     for log in logs:
         log.close()
     return found

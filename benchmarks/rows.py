@@ -40,4 +40,14 @@ ROWS: dict[str, Callable[[Stage], list[Figure]]] = {
     "hook-tokens": _of("hooks", "tokens"),
     "watch": _of("watching", "latency"),
     "watch-idle": _of("watching", "idle"),
+    "sync-nothing": _of("syncing", "nothing"),
+    "sync-10000": _of("syncing", "apart"),
+    "contention-20": _of("contention", "twenty"),
+    "contention-50": _of("contention", "fifty"),
 }
+# Measured where they are named: they take long.
+ON_DEMAND: dict[str, Callable[[Stage], list[Figure]]] = {
+    "inbox-million": _of("reading", "million"),
+    "kept-up": _of("packing", "kept_up"),
+}
+EVERY = {**ROWS, **ON_DEMAND}

@@ -1,4 +1,4 @@
-"""One of many processes that append at once: says `ready`, waits for a word, appends, says `done`."""
+"""One of many processes that append at once: says `ready`, and for each word appends and says `done`."""
 
 from __future__ import annotations
 
@@ -70,10 +70,10 @@ def main() -> None:
         append.append = append_alone
     send = (by_hand if kind == "hand" else by_library)(where, session, to)
     print("ready", flush=True)
-    sys.stdin.readline()
-    for number in range(int(count)):
-        send(number)
-    print("done", flush=True)
+    for _ in sys.stdin:
+        for number in range(int(count)):
+            send(number)
+        print("done", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,155 @@
+"""One of many clones of one remote that write at once: does what it is told on standard input, a word a line.
+
+It says `ready`; on `meet` it syncs; on `go TIME` it sends at its own times from then on, and tells how long
+each signal took to be on the remote; on `heal` it syncs again, without delay.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+import time
+
+from gitmem.log import ref
+
+from . import stage
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Literal
+
+    from gitmem.git.network import Network
+    from gitmem.operations.facade import Log
+
+GIVE_UP_SECONDS = 120.0
+SAFE = ("synced", "up-to-date")
+
+
+class Slow:
+    """A network that has a delay before each command, and remembers what arrived when."""
+
+    def __init__(self, network: Network) -> None:
+        self.network = network
+        self.delay = 0.0
+        self.arrived: list[tuple[float, str]] = []  # when git said so, by the monotonic clock, and the commit
+        self.asked = {"fetch": 0, "push": 0, "rejected": 0, "delete": 0}
+
+    def fetch(self, url: str, into_prefix: str, timeout: float) -> None:
+        self._wait("fetch")
+        self.network.fetch(url, into_prefix, timeout)
+
+    def push(
+        self, url: str, new: str, ref: str, expected: str | None, timeout: float
+    ) -> Literal["pushed", "rejected"]:
+        self._wait("push")
+        found = self.network.push(url, new, ref, expected, timeout)
+        if found == "pushed":
+            self.arrived.append((time.monotonic(), new))
+        else:
+            self.asked["rejected"] += 1
+        return found
+
+    def delete(self, url: str, refs: Mapping[str, str], timeout: float) -> None:
+        self._wait("delete")
+        self.network.delete(url, refs, timeout)
+
+    def has_branches(self, url: str, timeout: float) -> bool:
+        time.sleep(self.delay)
+        return self.network.has_branches(url, timeout)
+
+    def _wait(self, what: str) -> None:
+        self.asked[what] += 1
+        time.sleep(self.delay)
+
+
+class Clone:
+    def __init__(self, log: Log, number: int, delay: float) -> None:
+        self.log = log
+        self.number = number
+        self.delay = delay
+        self.network = Slow(log.store.log.network)
+        log.store.log._network = self.network
+        self.sent: list[
+            tuple[float, float, str]
+        ] = []  # when each signal was due, when it was sent, and its id
+
+    def sync(self) -> bool:
+        """Whether everything that was here is on the remote now."""
+        (remote,) = self.log.sync().remotes
+        return remote.state in SAFE
+
+    def push_own(self) -> bool:
+        """The floor: a bare push to a ref that nobody else writes."""
+        time.sleep(self.delay)
+        tip = self.log.store.git.tip(ref.LOG_REF)
+        own = f"{ref.LOG_REF}:refs/heads/own-{self.number}"
+        subprocess.run(
+            ["git", "push", "--quiet", "origin", own], cwd=self.log.store.place.worktree, check=True
+        )
+        self.network.arrived.append((time.monotonic(), str(tip)))
+        return True
+
+    def run(self, start: float, count: int, gap: float, publish: Callable[[], bool]) -> None:
+        """Send `count` signals, each when it is due or, where the clone still syncs then, right after; sync each."""
+        dice = random.Random(self.number)
+        at = start + gap * dice.random()
+        due = []
+        for _ in range(count):
+            due.append(at)
+            at += gap * dice.uniform(0.5, 1.5)
+        done, safe = 0, True
+        while done < count or not safe:
+            if done < count and due[done] > time.monotonic() and safe:
+                time.sleep(due[done] - time.monotonic())
+            while done < count and due[done] <= time.monotonic():
+                text = f"Clone {self.number} has looked at the parser, part {done} of {count}."
+                began = time.monotonic()
+                signal = self.log.signals.send(text).signal
+                self.sent.append((due[done], began, str(signal["signal_id"])))
+                done += 1
+            safe = publish()
+            if time.monotonic() > due[-1] + GIVE_UP_SECONDS:
+                raise RuntimeError(f"clone {self.number} could not publish its signals")
+
+    def waits(self) -> list[tuple[float, float]]:
+        """Seconds until the first push that brought each signal there: from its send, and from when it was due."""
+        found = []
+        for due, began, signal in self.sent:
+            there = next(
+                at for at, commit in self.network.arrived if at > began and self._has(commit, signal)
+            )
+            found.append((there - began, there - due))
+        return found
+
+    def _has(self, commit: str, signal: str) -> bool:
+        look = ["git", "grep", "--quiet", "-F", signal, commit, "--", "signals"]
+        return subprocess.run(look, cwd=self.log.store.place.worktree, check=False).returncode == 0
+
+
+def main() -> None:
+    kind, where, session, number, count, gap, delay = sys.argv[1:]
+    clone = Clone(stage.open_log(where, session), int(number), float(delay))
+    clone.log.inbox(mark=False)  # the index is open, and everything imported, before the word
+    print("ready", flush=True)
+    for line in sys.stdin:
+        word, *rest = line.split()
+        told: object = None
+        if word == "meet":
+            while not clone.sync():
+                pass
+        elif word == "go":
+            clone.network.delay = clone.delay
+            publish = clone.sync if kind == "shared" else clone.push_own
+            clone.run(float(rest[0]), int(count), float(gap), publish)
+            told = {"waits": clone.waits(), "asked": clone.network.asked}
+        elif word == "heal":
+            clone.network.delay = 0.0
+            clone.sync()
+        print(json.dumps(told), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,160 @@
+"""Many clones of one remote that write at the same time: how long a signal takes to be there."""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+from gitmem.log import ref
+
+from . import stage as stages
+from .measure import Figure, tell
+from .stage import Stage
+
+DELAY_SECONDS = 0.2
+GAP_SECONDS = 2.0
+
+
+class Run:
+    """What became of one run: the seconds that each signal took, and what the remote had at the end."""
+
+    def __init__(self, waits: list[tuple[float, float]], asked: dict[str, int]) -> None:
+        self.from_send = sorted(wait for wait, _ in waits)
+        self.from_due = sorted(wait for _, wait in waits)
+        self.asked = asked
+        self.merges = self.outboxes = self.lines = 0
+
+    def at(self, share: float) -> float:
+        """A percentile of the time from the send, in milliseconds."""
+        return _percentile(self.from_send, share)
+
+    def due_at(self, share: float) -> float:
+        """The same from when the signal was due: with the wait for the clone's own sync before."""
+        return _percentile(self.from_due, share)
+
+
+def _percentile(seconds: list[float], share: float) -> float:
+    return seconds[min(len(seconds) - 1, int(len(seconds) * share))] * 1e3
+
+
+def twenty(stage: Stage) -> list[Figure]:
+    return _clones(stage, stage.size.crowd, 10, 4)
+
+
+def fifty(stage: Stage) -> list[Figure]:
+    return _clones(stage, stage.size.large_crowd, 4, 6)
+
+
+def _clones(stage: Stage, clones: int, signals: int, at_most: float) -> list[Figure]:
+    """p95 of so many clones that send so many signals each, in turn with the floor."""
+    runs: dict[str, list[Run]] = {"shared": [], "own": []}
+    for number in range(stage.size.crowds):
+        for kind, found in runs.items():
+            found.append(_run(stage, f"{kind}-{clones}-{number}", kind, clones, signals))
+    ours, floor = runs["shared"], runs["own"]
+    for each in (*ours, *floor):
+        figures = ", ".join(f"{each.at(share):.0f}" for share in (0.5, 0.95, 1))
+        tell(
+            f"p50, p95, longest {figures} ms; p95 from when it was due {each.due_at(0.95):.0f} ms; {each.asked}"
+        )
+    what = f"{clones} clones × {signals} signals, each every {GAP_SECONDS:g} s, {DELAY_SECONDS:g} s before each push and fetch"
+    base = "each clone pushing a ref of its own"
+    merges, outboxes = max(each.merges for each in ours), max(each.outboxes for each in ours)
+    least = min(each.lines for each in ours)
+    after = f"{merges} merge commits, {outboxes} outboxes left after healing, {least} of {clones * signals} signals there"
+    rows: list[tuple[str, Callable[[Run], float], float | None]] = [
+        (f"p95 ({after})", lambda run: run.at(0.95), at_most),
+        ("p50", lambda run: run.at(0.5), None),
+        ("the longest", lambda run: run.at(1), None),
+        ("p95 from when it was due", lambda run: run.due_at(0.95), None),
+    ]
+    return [
+        Figure(f"{what}: {name}", base, _middle(ours, of), _middle(floor, of), limit, "ms")
+        for name, of, limit in rows
+    ]
+
+
+def _middle(runs: list[Run], of: Callable[[Run], float]) -> float:
+    return statistics.median(of(each) for each in runs)
+
+
+class Process:
+    """A clone, and the process that writes in it."""
+
+    def __init__(self, stage: Stage, kind: str, where: str, number: int, signals: int) -> None:
+        session = stages.start(where, f"Clone{number}")
+        command = [
+            *(sys.executable, "-m", "benchmarks.busy_clone", kind, where, session),
+            *(
+                str(number),
+                str(signals),
+                str(GAP_SECONDS * stage.size.pace),
+                str(DELAY_SECONDS * stage.size.pace),
+            ),
+        ]
+        environment = {**stage.environment, "PYTHONPATH": stages.HERE}
+        self.process = subprocess.Popen(
+            command,
+            cwd=stages.HERE,
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def say(self, word: str) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(word + "\n")
+        self.process.stdin.flush()
+
+    def answer(self) -> Any:
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        assert line, f"a clone ended with {self.process.wait()}"
+        return line if line == "ready\n" else json.loads(line)
+
+
+def _run(stage: Stage, name: str, kind: str, clones: int, signals: int) -> Run:
+    hub = os.path.join(stage.folder, name + ".git")
+    first = stage.repository(name)
+    stage.git(stage.folder, "clone", "--quiet", "--bare", first, hub)
+    processes = []
+    for number in range(clones):
+        where = f"{first}-{number}"
+        stage.git(stage.folder, "clone", "--quiet", hub, where)
+        processes.append(Process(stage, kind, where, number, signals))
+    for each in processes:
+        each.answer()
+    for each in processes:  # one by one: all have one log and nothing to send
+        each.say("meet")
+        each.answer()
+    start = time.monotonic() + 1
+    for each in processes:
+        each.say(f"go {start}")
+    told = [each.answer() for each in processes]
+    run = Run(
+        [(sent, due) for each in told for sent, due in each["waits"]],
+        {what: sum(each["asked"][what] for each in told) for what in told[0]["asked"]},
+    )
+    if kind == "shared":
+        for each in processes:
+            each.say("heal")
+            each.answer()
+        _count(stage, hub, run)
+    for each in processes:
+        each.process.communicate()
+    return run
+
+
+def _count(stage: Stage, hub: str, run: Run) -> None:
+    refs = stage.git(hub, "for-each-ref", "--format=%(refname)").split()
+    run.outboxes = sum("outbox" in each for each in refs)
+    run.merges = len(stage.git(hub, "rev-list", "--merges", ref.BRANCH).split())
+    found = stage.git(hub, "grep", "-hoE", '"signal_id":"[^"]*"', ref.BRANCH, "--", "signals").split()
+    run.lines = len(set(found))

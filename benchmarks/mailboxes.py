@@ -1,0 +1,165 @@
+"""Other programs with which agents write to each other, and ours, all used in one way: as their help says.
+
+Each has a home of its own. The names: `caller` writes, `reader` reads, `others` have the rest of the mail.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+from . import stage as stages
+from .stage import Stage
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+SUBJECT = "The parser"
+TEXT = "Please look at the boundary of the index before the review, and tell me what you would change."
+CALL_SECONDS = 60.0
+
+
+class Mailbox:
+    """One program. `version` is what the package index is asked for; None: not from there.
+
+    Attributes:
+        pid: The process of its server; None where it has none.
+        each: How many messages each of many writers sends.
+    """
+
+    name = ""
+    version: str | None = None
+    note = ""
+    each = 10
+    pid: int | None = None
+
+    def __init__(self, stage: Stage, programs: str) -> None:
+        self.stage = stage
+        self.programs = programs
+        self.home = os.path.join(stage.folder, "home-" + type(self).__name__)
+        os.makedirs(self.home)
+        self.environment = {**stage.environment, "HOME": self.home}
+        self.where = self.home
+
+    def begin(self, writers: int) -> None:
+        """Make whoever writes and reads known."""
+
+    def fill(self, count: int) -> None:
+        """Have so many messages that were read."""
+        raise NotImplementedError
+
+    def command(self, number: int = 0) -> list[str]:
+        """Send to the reader, as one of the writers."""
+        raise NotImplementedError
+
+    def sending(self, number: int) -> Callable[[], None]:
+        """A call that sends one message as that writer; it raises where the program says that it failed."""
+        command = self.command(number)
+
+        def send() -> None:
+            subprocess.run(
+                command, cwd=self.where, env=self.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                check=True, timeout=CALL_SECONDS,
+            )  # fmt: skip
+
+        return send
+
+    def sending_at_once(self, number: int) -> Callable[[], None]:
+        """The same where many do it."""
+        return self.sending(number)
+
+    def read(self) -> str:
+        """What the reader's inbox shows; it is marked as read."""
+        raise NotImplementedError
+
+    def stored(self) -> int:
+        """How many messages there are."""
+        raise NotImplementedError
+
+    def _out(self, *command: str) -> str:
+        done = subprocess.run(
+            command, cwd=self.where, env=self.environment, capture_output=True, text=True, check=True
+        )
+        return done.stdout
+
+    def end(self) -> None:
+        """Stop what still runs."""
+
+
+class Gitmem(Mailbox):
+    name = "gitmem"
+    note = "a process a call"
+
+    def __init__(self, stage: Stage, programs: str) -> None:
+        super().__init__(stage, programs)
+        self.where = stage.repository("mailbox-" + type(self).__name__)
+
+    def begin(self, writers: int) -> None:
+        self.sessions = [stages.start(self.where, f"Writer{number}") for number in range(writers)]
+
+    def fill(self, count: int) -> None:
+        stages.publish(self.where, stages.sessions(stages.START))
+        stages.publish(self.where, stages.history(count), commits=20)
+        with stages.open_log(self.where, stages.session_of(0)) as log:
+            log.inbox()
+
+    def command(self, number: int = 0) -> list[str]:
+        to = stages.identity(stages.NAMES[0])
+        return [self.stage.program("gitmem"), "--as", self.sessions[number], "signal", TEXT, "--to", to]
+
+    def read(self) -> str:
+        return self._out(self.stage.program("gitmem"), "--as", stages.session_of(0), "inbox")
+
+    def stored(self) -> int:
+        with stages.open_log(self.where, stages.session_of(0)) as log:
+            (count,) = log.store.db().execute("SELECT count(*) FROM line WHERE kind = 'signal'").fetchone()
+        return int(count)
+
+
+class GitmemLibrary(Gitmem):
+    name = "gitmem, in a process that lives on"
+    note = "the library, as `gitmem mcp` uses it"
+
+    def fill(self, count: int) -> None:
+        super().fill(count)
+        self.caller = stages.open_log(self.where, self.sessions[0])
+        self.reader = stages.open_log(self.where, stages.session_of(0))
+        self.processes: list[subprocess.Popen[str]] = []
+
+    def sending(self, number: int) -> Callable[[], None]:
+        to = [stages.identity(stages.NAMES[0])]
+
+        def send() -> None:
+            self.caller.signals.send(TEXT, to=to)
+
+        return send
+
+    def sending_at_once(self, number: int) -> Callable[[], None]:
+        to = stages.identity(stages.NAMES[0])
+        words = ["-m", "benchmarks.writer", "spool", self.where, self.sessions[number], to, "1"]
+        process = subprocess.Popen(
+            [sys.executable, *words], cwd=stages.HERE, env={**self.environment, "PYTHONPATH": stages.HERE},
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        self.processes.append(process)
+        asked, said = process.stdin, process.stdout
+        assert asked is not None and said is not None and said.readline() == "ready\n"
+
+        def send() -> None:
+            asked.write("one\n")
+            asked.flush()
+            if said.readline() != "done\n":
+                raise RuntimeError(f"the writer ended with {process.wait()}")
+
+        return send
+
+    def read(self) -> str:
+        return "\n".join(str(each["message"]) for each in self.reader.inbox().signals)
+
+    def end(self) -> None:
+        for process in self.processes:
+            process.communicate()
+        for log in (self.caller, self.reader):
+            log.close()

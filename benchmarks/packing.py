@@ -1,0 +1,74 @@
+"""What the log weighs on the disk when it packs itself as it grows, and what that costs who writes."""
+
+from __future__ import annotations
+
+import time
+
+import gitmem
+from gitmem.git import packing
+from gitmem.log import upkeep
+
+from . import stage as stages
+from .measure import Figure
+from .stage import Stage
+
+GROUP = 4
+MOST_BYTES = 600.0  # a signal's: 60 MB for 100,000
+
+
+def kept_up(stage: Stage) -> list[Figure]:
+    """The objects of the log after many signals, a commit each and several together; nobody ran a gc."""
+    count = stage.size.packed
+    found = []
+    for group, at_most in ((1, None), (GROUP, 1)):
+        size, loose, packs, seconds, share = _grown(stage, f"kept-up-{group}", count, group)
+        how = "a commit each" if group == 1 else f"{group} in a commit, as when many write at once"
+        what = f"objects on the disk, {count:,} signals, {how}; packed by itself"
+        found.append(Figure(what, "600 bytes a signal", size / 1e3, count * MOST_BYTES / 1e3, at_most, "kB"))
+        if group == 1:
+            what = f"the same in packs; before the last, {loose:,} objects were loose at most"
+            found.append(Figure(what, "packs that git's gc waits for", packs, 50, None, "packs"))
+            found.append(
+                Figure("the same in time, for packing", "all the writing", share, seconds, None, "s")
+            )
+    return found
+
+
+def _grown(stage: Stage, name: str, count: int, group: int) -> tuple[float, int, int, float, float]:
+    """Bytes of objects, most loose objects, packs, seconds in all, seconds in packing; signals of the course of a month."""
+    where = stage.repository(name)
+    caller = stages.start(where, "Caller")
+    names = stages.NAMES[1:5]
+    for each in names:
+        stages.start(where, each)
+    begin, dice = stages.now(), stages.dice(8)
+    at, most, spent = begin, 0, 0.0
+    began = time.perf_counter()
+    with gitmem.open(where, session=caller, now=lambda: at) as log:
+
+        def pack(least: int | None = None) -> None:
+            nonlocal most, spent
+            most = max(most, _counted(stage, where)["count"])
+            before = time.perf_counter()
+            upkeep.upkeep(log.store.log, least=least)
+            spent += time.perf_counter() - before
+
+        log.store.starts_upkeep = pack
+        for number in range(0, count, group):
+            at = begin + 30 * stages.DAY * number // count
+            with log.batch():
+                for _ in range(group):
+                    to = stages.identity(dice.choice(names))
+                    log.signals.send(stages.message(dice), to=[to], wu=f"WU-{dice.randint(1, 400)}")
+        took = time.perf_counter() - began
+        pack(1)
+        tip = log.store.git.tip("refs/gitmem/log")
+    assert packing.own_packs(log.store.place.common)[-1].tip == tip
+    stage.git(where, "fsck", "--no-dangling", "--no-progress")
+    after = _counted(stage, where)
+    return (after["size"] + after["size-pack"]) * 1024.0, most, after["packs"], took, spent
+
+
+def _counted(stage: Stage, where: str) -> dict[str, int]:
+    rows = (row.split(": ") for row in stage.git(where, "count-objects", "-v").splitlines())
+    return {key: int(value) for key, value in rows}

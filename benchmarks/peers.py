@@ -1,0 +1,200 @@
+"""`python -m benchmarks.peers [--quick]`: gitmem side by side with other programs for the same purpose.
+
+They come from the package index, each into an environment and a home of its own, and go when it ends.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+from . import __main__ as installed
+from .measure import cpu, tell
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from .mailboxes import Mailbox
+    from .stage import Stage
+
+UNREAD = 5
+WRITERS = 32
+
+
+class Size:
+    def __init__(self, *, messages: int, rounds: int, writers: int) -> None:
+        self.messages = messages
+        self.rounds = rounds
+        self.writers = writers
+
+
+FULL = Size(messages=10_000, rounds=31, writers=WRITERS)
+QUICK = Size(messages=1_000, rounds=5, writers=8)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.peers", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="smaller numbers, for a first look")
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="gitmem-peers-") as folder:
+        if installed.INSIDE not in os.environ:
+            return installed.install_and_run(folder, "benchmarks.peers", sys.argv[1:])
+        from .mailboxes import Gitmem, GitmemLibrary
+        from .other_mailboxes import AgentMailCli, Hcom, McpAgentMail
+        from .stage import QUICK as STAGE_SIZE
+        from .stage import Stage
+
+        stage = Stage(folder, os.path.dirname(sys.executable), STAGE_SIZE)
+        kinds = (Gitmem, GitmemLibrary, AgentMailCli, Hcom, McpAgentMail)
+        print(measure(stage, QUICK if asked.quick else FULL, kinds))
+    return 0
+
+
+def measure(stage: Stage, size: Size, kinds: Sequence[type[Mailbox]]) -> str:
+    """The two tables, in Markdown."""
+    boxes = []
+    try:
+        for kind in kinds:
+            box = kind(stage, _programs(stage, kind.version))
+            boxes.append(box)
+            started = time.monotonic()
+            box.begin(size.writers)
+            box.fill(size.messages)
+            tell(f"{box.name}: {size.messages:,} messages after {time.monotonic() - started:.0f} s")
+        alone = _alone(boxes, size)
+        together = _together(boxes, size)
+    finally:
+        for box in boxes:
+            box.end()
+    versions = ", ".join(str(box.version) for box in boxes if box.version)
+    machine = f"{os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}; {versions}"
+    return f"{machine}\n\n{alone}\n\n{together}"
+
+
+def _programs(stage: Stage, wanted: str | None) -> str:
+    if wanted is None:
+        return stage.programs
+    tell(f"installing {wanted}")
+    where = os.path.join(stage.folder, "peer-" + wanted.partition("=")[0])
+    subprocess.run([sys.executable, "-m", "venv", where], check=True)
+    programs = os.path.join(where, "bin")
+    pip = [os.path.join(programs, "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    subprocess.run([*pip, wanted], check=True, stdout=sys.stderr)
+    return programs
+
+
+class Took:
+    def __init__(self) -> None:
+        self.send: list[float] = []
+        self.send_cpu: list[float] = []
+        self.inbox: list[float] = []
+        self.inbox_cpu: list[float] = []
+        self.bytes = 0
+
+
+def _alone(boxes: list[Mailbox], size: Size) -> str:
+    """One send and one inbox, each program in turn."""
+    took = {box: Took() for box in boxes}
+    for _ in range(size.rounds + 1):
+        for box, each in took.items():
+            send = box.sending(0)
+            each.send.append(_timed(box, send, each.send_cpu))
+            for _ in range(UNREAD - 1):
+                send()
+            shown: list[str] = []
+            each.inbox.append(
+                _timed(box, lambda box=box, shown=shown: shown.append(box.read()), each.inbox_cpu)
+            )  # type: ignore[misc]
+            (text,) = shown
+            assert text.count("boundary of the index") == UNREAD, f"{box.name} showed {text}"
+            each.bytes = len(text.encode())
+    rows = [
+        f"| with {size.messages:,} messages there | one send, ms (CPU, mean) | inbox with {UNREAD} unread, ms (CPU, mean) | what it shows, bytes |",
+        "|---|--:|--:|--:|",
+    ]
+    for box, each in took.items():
+        cells = [_pair(each.send, each.send_cpu), _pair(each.inbox, each.inbox_cpu), f"{each.bytes:,}"]
+        rows.append(f"| {box.name} ({box.note}) | {' | '.join(cells)} |")
+    return "\n".join(rows)
+
+
+def _pair(wall: list[float], used: list[float]) -> str:
+    return f"{statistics.median(wall[1:]):.1f} ({statistics.fmean(used[1:]):.1f})"
+
+
+def _timed(box: Mailbox, body: Callable[[], object], used: list[float]) -> float:
+    """Milliseconds by the clock on the wall; those of CPU go into the list: ours, children's, the server's."""
+    before, start = _cpu(box.pid), time.perf_counter()
+    body()
+    passed = (time.perf_counter() - start) * 1e3
+    used.append((_cpu(box.pid) - before) * 1e3)
+    return passed
+
+
+def _cpu(server: int | None) -> float:
+    """CPU seconds of a server and its children, or else of this process and its children."""
+    if server is None:
+        return cpu()
+    with open(f"/proc/{server}/stat") as file:
+        fields = file.read().rpartition(")")[2].split()
+    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+
+
+def _together(boxes: list[Mailbox], size: Size) -> str:
+    """Many writers at once."""
+    rows = [
+        f"| {size.writers} writers at once | sends of each | sends/s | p50, ms | p95, ms | longest, ms | ok | errors | stored − ok |",
+        "|---|--:|--:|--:|--:|--:|--:|--:|--:|",
+    ]
+    for box in boxes:
+        before = box.stored()
+        ok, errors, took = _race(box, size.writers)
+        more = box.stored() - before - len(ok)
+        ok.sort()
+        at = [ok[min(len(ok) - 1, int(len(ok) * share))] if ok else float("nan") for share in (0.5, 0.95, 1)]
+        cells = [str(box.each), f"{len(ok) / took:.1f}", *(f"{each:,.0f}" for each in at)]
+        rows.append(f"| {box.name} | {' | '.join(cells)} | {len(ok)} | {errors} | {more:+d} |")
+        tell(rows[-1])
+    return "\n".join(rows)
+
+
+def _race(box: Mailbox, writers: int) -> tuple[list[float], int, float]:
+    """Milliseconds of each send that succeeded, how many failed, and the seconds of all of it."""
+    start = threading.Barrier(writers + 1)
+    ok: list[float] = []
+    failed: list[str] = []
+
+    def write(number: int) -> None:
+        send = box.sending_at_once(number)
+        start.wait()
+        for _ in range(box.each):
+            began = time.perf_counter()
+            try:
+                send()
+            except Exception as error:
+                failed.append(str(error))
+            else:
+                ok.append((time.perf_counter() - began) * 1e3)
+
+    threads = [threading.Thread(target=write, args=(number,)) for number in range(writers)]
+    for thread in threads:
+        thread.start()
+    start.wait()
+    began = time.perf_counter()
+    for thread in threads:
+        thread.join()
+    if failed:
+        tell(f"{box.name}: {failed[0]}")
+    return ok, len(failed), time.perf_counter() - began
+
+
+if __name__ == "__main__":
+    sys.exit(main())

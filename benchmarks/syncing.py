@@ -1,0 +1,173 @@
+"""Sync by itself: with nothing new, and after a long time apart."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import statistics
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from itertools import islice
+
+from gitmem.log import ref
+
+from . import stage as stages
+from .measure import Figure, in_turn
+from .stage import Stage
+
+ROUNDS = 5
+REPLAYED = 900  # commits: more than 1,000 go as one
+KEPT = "refs/heads/kept"
+
+
+def nothing(stage: Stage) -> list[Figure]:
+    """`gitmem sync` where both sides have the same, and git's fetch of that branch."""
+    hub, where = _met(
+        stage, "sync-nothing", lambda clone: stages.publish(clone, stages.history(stage.size.few))
+    )
+    environment = stage.environment
+    _run([stage.program("gitmem"), "sync"], where, environment)
+    sync = _wall_of([stage.program("gitmem"), "sync"], where, environment)
+    fetch = _wall_of(["git", "fetch", "--quiet", "origin", "gitmem"], where, environment)
+    got, base = in_turn(stage.size.rounds, sync, fetch, warm=2)
+    assert stage.git(hub, "rev-parse", ref.BRANCH) == stage.git(where, "rev-parse", ref.LOG_REF)
+    return [Figure("`gitmem sync` with nothing new, wall", "`git fetch origin gitmem`", got, base, 2, "ms")]
+
+
+def apart(stage: Stage) -> list[Figure]:
+    """A clone and the remote each have many lines that the other lacks."""
+    lines = stage.size.bulk
+    found = []
+    for commits, how in ((None, "a commit for each signal"), (REPLAYED, f"in {REPLAYED} commits")):
+        got, base = _apart(stage, f"apart-{commits}", lines, commits)
+        what = f"`gitmem sync` with {lines:,} lines each way, {how}, wall"
+        found.append(Figure(what, "`git fetch` + `git push` of the same commits", got, base, 3, "ms"))
+    return found
+
+
+def _apart(stage: Stage, name: str, count: int, commits: int | None) -> tuple[float, float]:
+    hub, where = _met(stage, name, lambda clone: _record(stage, clone, count, commits, seed=1))
+    _record(stage, where, count, commits, seed=2)
+    with stages.open_log(where, "human:person@example.org") as log:
+        log.store.db()  # what is here is in the index already
+    ours, theirs = [], []
+    for number in range(min(ROUNDS, stage.size.rounds)):
+        pair = [os.path.join(stage.folder, f"{name}-{number}-{each}") for each in ("ours", "floor")]
+        for each in pair:
+            shutil.copytree(hub, each + ".git")
+            shutil.copytree(where, each)
+            stage.git(each, "remote", "set-url", "origin", each + ".git")
+        one, other = pair
+        _run([stage.program("gitmem"), "whoami"], one, stage.environment)  # notices that it is a copy
+        ours.append(_wall_of([stage.program("gitmem"), "sync"], one, stage.environment)())
+        fetch = ["git", "fetch", "--quiet", "origin", f"gitmem:{KEPT}"]
+        took = _wall_of(fetch, other, stage.environment)()
+        _copy_objects(one, other)
+        tip = stage.git(one, "rev-parse", ref.LOG_REF).strip()
+        push = ["git", "push", "--quiet", "origin", f"{tip}:{ref.BRANCH}"]
+        theirs.append(took + _wall_of(push, other, stage.environment)())
+        assert stage.git(one + ".git", "rev-parse", ref.BRANCH) == stage.git(
+            other + ".git", "rev-parse", ref.BRANCH
+        )
+        for each in pair:
+            shutil.rmtree(each)
+            shutil.rmtree(each + ".git")
+    return statistics.median(ours), statistics.median(theirs)
+
+
+def _copy_objects(one: str, other: str) -> None:
+    """Give another repository the objects that it lacks, as they lie."""
+    for folder, _, names in os.walk(os.path.join(one, ".git", "objects")):
+        into = os.path.join(other, os.path.relpath(folder, one))
+        os.makedirs(into, exist_ok=True)
+        for name in set(names) - set(os.listdir(into)):
+            shutil.copy(os.path.join(folder, name), into)
+
+
+def _met(stage: Stage, name: str, fill: Callable[[str], object]) -> tuple[str, str]:
+    """A remote that one clone has filled since another met it; the remote and that other one."""
+    first = stage.repository(name + "-first")
+    stages.start(first, stages.NAMES[0])
+    hub = os.path.join(stage.folder, name + ".git")
+    stage.git(stage.folder, "clone", "--quiet", "--bare", first, hub)
+    stage.git(first, "remote", "add", "origin", hub)
+    sync = [stage.program("gitmem"), "sync"]
+    _run(sync, first, stage.environment)
+    where = os.path.join(stage.folder, name)
+    stage.git(stage.folder, "clone", "--quiet", hub, where)
+    stage.git(where, "config", "user.name", "A Person")
+    stage.git(where, "config", "user.email", "person@example.org")
+    stages.start(where, stages.NAMES[1])
+    for each in (where, first):
+        _run(sync, each, stage.environment)
+    fill(first)
+    stage.git(first, "push", "--quiet", "origin", f"{ref.LOG_REF}:{ref.BRANCH}")
+    return hub, where
+
+
+def _record(stage: Stage, where: str, count: int, commits: int | None, seed: int) -> None:
+    """Lines as one clone writes them, at their ends of open segments: a commit a signal, or in so many."""
+    lines = islice(stages.history(count, seed=seed), count)
+    parent = stage.git(where, "rev-parse", ref.LOG_REF).strip()
+    program = b"".join(_stream(_portions(lines, count, commits), parent, stages.dice(seed)))
+    subprocess.run(
+        ["git", "fast-import", "--quiet", "--force"],
+        cwd=where,
+        env=stage.environment,
+        input=program,
+        check=True,
+    )
+
+
+def _portions(
+    lines: Iterator[tuple[str, bytes]], count: int, commits: int | None
+) -> Iterator[list[tuple[str, bytes]]]:
+    """What goes into each commit."""
+    portion: list[tuple[str, bytes]] = []
+    for stream, line in lines:
+        full = stream == "signals" if commits is None else len(portion) >= -(-count // commits)
+        if portion and full:
+            yield portion
+            portion = []
+        portion.append((stream, line))
+    yield portion
+
+
+def _stream(
+    portions: Iterator[list[tuple[str, bytes]]], parent: str, dice: stages.random.Random
+) -> Iterator[bytes]:
+    tokens: dict[str, str] = {}
+    segments: dict[str, list[bytes]] = {}
+    start = f"from {parent}\n".encode()
+    for number, portion in enumerate(portions):
+        at = stages.START // 1_000_000 + number
+        yield f"commit {ref.LOG_REF}\ncommitter A Person <person@example.org> {at} +0000\n".encode()
+        message = f"Planck → Curie: part {number}\n".encode()
+        yield b"data %d\n%s\n" % (len(message), message) + start
+        start = b""
+        for stream, line in portion:
+            folder = ref.segment_path(stream, line, "").rpartition("/")[0]
+            segments.setdefault(folder, []).append(line)
+            tokens.setdefault(folder, stages.id_of("", dice)[1:9])
+        for folder in {ref.segment_path(stream, line, "").rpartition("/")[0] for stream, line in portion}:
+            content = b"".join(each + b"\n" for each in sorted(segments[folder]))
+            yield f"M 100644 inline {folder}/gm-{tokens[folder]}.jsonl\n".encode()
+            yield b"data %d\n%s\n" % (len(content), content)
+            if len(content) >= ref.SEGMENT_MAX_BYTES:
+                del segments[folder], tokens[folder]
+
+
+def _run(command: list[str], where: str, environment: dict[str, str]) -> None:
+    done = subprocess.run(command, cwd=where, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"{command}: {done.stdout}{done.stderr}")
+
+
+def _wall_of(command: list[str], where: str, environment: dict[str, str]) -> Callable[[], float]:
+    def once() -> float:
+        start = time.perf_counter()
+        _run(command, where, environment)
+        return (time.perf_counter() - start) * 1e3
+
+    return once
