@@ -58,7 +58,7 @@ def usual(at: Surroundings, timeout: float) -> Synced:
         written, read = spools_elsewhere(place)
         return [*written, *read]
 
-    looked = operation.look(place, meanwhile, timeout)
+    looked = operation.look(place, meanwhile, time.time(), timeout)
     if looked is not None and looked.unchanged:
         return operation.unchanged(place, looked, time.time(), os.urandom(1)[0] / 255)
     return operation.sync(at.store(lives_on=True), timeout=timeout, looked=looked)

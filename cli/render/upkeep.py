@@ -18,11 +18,16 @@ def sync(found: Synced) -> list[str]:
     lines = [_remote(each) for each in found.remotes] or [
         "There is no remote to sync with; the log is here alone"
     ]
-    return [*lines, *trouble(found.autosync)]
+    before = found.autosync
+    if before is not None and any(
+        " ".join(each.message.split()).startswith(before.message) for each in found.remotes
+    ):
+        return lines  # the same again
+    return [*lines, *trouble(before)]
 
 
 def trouble(found: Trouble | None) -> list[str]:
-    """What went wrong in the last automatic sync, in a line."""
+    """What went wrong in the last sync, in a line."""
     if found is None:
         return []
     from .text import ago

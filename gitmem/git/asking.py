@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .child import Child
 
 _FLUSH, _DELIMITER = b"0000", b"0001"
+_DETOURS = (b"insteadof", b"uploadpack", b"[include")
 _HEX = b"0123456789abcdef"
 
 
@@ -48,10 +49,19 @@ class Asked:
 def ask(common: str, path: str, prefixes: Sequence[str]) -> Asked | None:
     """Ask for the refs below the prefixes of a repository in a folder. None where it is not there: fetch, then.
 
+    None, too, where the repository's config may send git elsewhere, or to another program.
+
     Args:
         common: The asking repository.
     """
     if not os.path.isabs(path) or not os.path.isdir(path):
+        return None
+    try:
+        with open(os.path.join(common, "config"), "rb") as file:
+            config = file.read().lower()
+    except OSError:
+        return None
+    if any(word in config for word in _DETOURS):
         return None
     child = run.spawn(common, ["upload-pack", path], env_extra={"GIT_PROTOCOL": "version=2"})
     wanted = [_packet(b"ref-prefix " + os.fsencode(prefix) + b"\n") for prefix in prefixes]

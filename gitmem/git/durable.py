@@ -90,7 +90,8 @@ def _copy(path: str, name: str) -> None:
     if os.path.exists(name):
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), name)
     make_folder(os.path.dirname(name))
-    temporary = f"{name}.{os.getpid()}"
+    folder, base = os.path.split(name)
+    temporary = os.path.join(folder, f"tmp-{base}.{os.getpid()}")  # `held` passes over such names
     try:
         with open(path, "rb") as source, open(temporary, "wb") as file:
             while chunk := source.read(1 << 20):

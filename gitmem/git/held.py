@@ -12,6 +12,7 @@ import os
 import time
 
 from .. import aside
+from ..errors import GitmemError
 from .durable import add_name, make_folder
 
 TYPE_CHECKING = False
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 
 TEMPORARY = "tmp-"
 GC_SECONDS = 12 * 3600.0  # as git has it: the file of one that runs longer is of the dead
+ELSEWHERE_SECONDS = 600.0  # of one on another machine, whose end nobody here sees
+KEEP_SECONDS = 60.0  # a fast-import that lives needs far less from its `.keep` to its pack
+PAUSE_SECONDS = 0.3
 PACK = "pack-"
 # Git takes it for a leftover of its own: a prune removes it as the last thing it does. So where it is missing, one ended.
 _CANARY = "tmp_gitmem"
@@ -112,8 +116,9 @@ def gc_runs(objects: str) -> bool:
     if age > GC_SECONDS or not pid.isdecimal():
         return False
     try:
-        if host == os.uname().nodename:
-            os.kill(int(pid), 0)
+        if host != os.uname().nodename:
+            return age <= ELSEWHERE_SECONDS
+        os.kill(int(pid), 0)
     except ProcessLookupError:
         return False
     except (OSError, AttributeError, OverflowError):
@@ -122,9 +127,16 @@ def gc_runs(objects: str) -> bool:
 
 
 def look_after(objects: str) -> None:
-    """Called whenever a ref has moved, and when a process begins: a prune may have taken what the ref reaches."""
-    if was_pruned(objects):
+    """Called whenever a ref has moved, and when a process begins: a prune may have taken what the ref reaches.
+
+    Raises nothing: what moved the ref has been done. The next one tries again.
+    """
+    if not was_pruned(objects):
+        return
+    try:
         give_back_all(objects)
+    except (OSError, GitmemError):
+        aside.drop(os.path.join(objects, _CANARY))
 
 
 def was_pruned(objects: str) -> bool:
@@ -157,14 +169,31 @@ def _give_packs_back(objects: str, held: Iterable[str]) -> int:
 def put_right(objects: str, err: str) -> bool:
     """Whether what a git died of may have been taken by a gc, and is mended: it should run once more."""
     if any(words in err for words in _UNFINISHED):
-        drop_keeps(objects)
+        # The same objects make a pack of the same name, so the one that just failed must go: another's gets its pack.
+        left = _left_keeps(objects)
+        if left:
+            time.sleep(PAUSE_SECONDS)
+        for path in left & _left_keeps(objects):
+            aside.drop(path)
         return True
     return any(words in err for words in _TAKEN) and give_back_all(objects) > 0
 
 
 def drop_keeps(objects: str) -> None:
-    """Remove the `.keep` files that a fast-import leaves whose pack was taken before it was finished."""
-    packs = os.path.join(objects, "pack")
+    """Remove the `.keep` files that a fast-import leaves whose pack was taken before it was finished.
+
+    One that has just begun is somebody's who still makes the pack.
+    """
+    for path in _left_keeps(objects):
+        try:
+            if time.time() - os.stat(path).st_mtime > KEEP_SECONDS:
+                os.unlink(path)
+        except OSError:
+            continue
+
+
+def _left_keeps(objects: str) -> set[str]:
+    packs, left = os.path.join(objects, "pack"), set()
     for name in os.listdir(packs):
         path = os.path.join(packs, name)
         if not name.endswith(".keep") or os.path.exists(path[:-5] + ".pack"):
@@ -175,7 +204,8 @@ def drop_keeps(objects: str) -> None:
         except OSError:
             continue
         if ours:
-            aside.drop(path)
+            left.add(path)
+    return left
 
 
 def _is_loose(objects: str, oid: str) -> bool:

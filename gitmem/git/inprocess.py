@@ -23,6 +23,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from .plumbing import PlumbingGit
     from .port import Commit, Draft
 
     Folder = dict[str, "Entry | Folder"]
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 TREES_KEPT_MAX = 1_024
 COMMITS_KEPT_MAX = 4_096
 STEPS_BY_HAND_MAX = 128  # a git that starts costs as much as reading that many commits
+PACKS_OPEN_MAX = 100  # made here: each that is read from keeps files open
 DRAFTS_BY_HAND_MAX = 64  # beyond that one pack by fast-import, rather than five fsyncs a commit
 _KINDS = {1: b"commit", 2: b"tree", 3: b"blob", 4: b"tag"}
 _DAMAGED = (
@@ -51,6 +53,7 @@ class DulwichGit(Repository):
         self._objects = os.path.join(common, "objects")
         self._algorithm = formats.ALGORITHMS[self.id_length]
         self._packs: dict[str, DiskObjectStore] = {}
+        self._made = 0
         self._trees: dict[str, dict[str, Entry]] = {}
         self._commits: dict[str, Commit] = {}
 
@@ -102,9 +105,7 @@ class DulwichGit(Repository):
     def write(self, drafts: Sequence[Draft], onto: str | None) -> list[str]:
         """Write a chain of commits, the first on `onto` (None: a root). No ref moves."""
         if len(drafts) > DRAFTS_BY_HAND_MAX or held.gc_runs(self._objects):
-            from .plumbing import PlumbingGit
-
-            return PlumbingGit(self.common).write(drafts, onto)
+            return self._program().write(drafts, onto)
         oids: list[str] = []
         try:
             tree = EMPTY_TREES[self.id_length] if onto is None else self.commit(onto).tree
@@ -138,15 +139,22 @@ class DulwichGit(Repository):
             (new,) = self.write([draft], old)
             if not held.gc_runs(self._objects):
                 return new if self.swap(ref, old, new, why) else None
-        from .plumbing import PlumbingGit
-
-        return PlumbingGit(self.common).advance(ref, old, draft, why)
+        return self._program().advance(ref, old, draft, why)
 
     def close(self) -> None:
         """Close the packs. A later read opens them again."""
         for store in self._packs.values():
             store.close()
         self._packs = {}
+
+    def _program(self) -> PlumbingGit:
+        """What makes a pack."""
+        from .plumbing import PlumbingGit
+
+        self._made += 1
+        if self._made % PACKS_OPEN_MAX == 0:
+            self.close()
+        return PlumbingGit(self.common)
 
     def _object(self, oid: str) -> tuple[bytes, bytes]:
         if len(oid) != self.id_length or not is_oid(oid):

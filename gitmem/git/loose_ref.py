@@ -30,16 +30,6 @@ def refs_below(common: str, prefix: str) -> dict[str, str] | None:
     if tables(common) is not None:
         return None
     found: dict[str, str] = {}
-    try:
-        with open(os.path.join(common, "packed-refs"), "rb") as file:
-            data = file.read()
-    except OSError:
-        data = b""
-    start = b" " + os.fsencode(prefix)
-    for line in data.split(b"\n") if start in data else ():
-        packed, _, full = line.partition(b" ")
-        if full.startswith(start[1:]):
-            found[os.fsdecode(full)] = packed.decode("ascii", "replace")
     for folder, _, files in os.walk(os.path.join(common, prefix)):
         below = os.path.relpath(folder, common).replace(os.sep, "/")
         for name in files:
@@ -51,7 +41,22 @@ def refs_below(common: str, prefix: str) -> dict[str, str] | None:
             if oid is None:
                 return None  # damaged, deleted just now, or odd
             found[f"{below}/{name}"] = oid
-    return found
+    found = {**_packed_below(common, prefix), **found}  # read last: git may be packing the loose ones
+    if not found and not os.path.isdir(os.path.join(common, "refs")):
+        return None
+    return dict(sorted(found.items()))  # as git gives them: what is folded first must not hang on the disk
+
+
+def _packed_below(common: str, prefix: str) -> dict[str, str]:
+    try:
+        with open(os.path.join(common, "packed-refs"), "rb") as file:
+            data = file.read()
+    except OSError:
+        return {}
+    start = b" " + os.fsencode(prefix)
+    rows = [line.partition(b" ") for line in data.split(b"\n")] if start in data else []
+    below = [(full, oid) for oid, _, full in rows if full.startswith(start[1:])]
+    return {os.fsdecode(full): oid.decode("ascii", "replace") for full, oid in below}
 
 
 def _target(common: str, ref: str) -> str | None:
@@ -86,8 +91,12 @@ def swap(common: str, ref: str, old: str | None, new: str, why: str) -> bool:
             os.fsync(handle)
         finally:
             os.close(handle)
-        _log(common, ref, old or zero(new), new, why)
-        os.replace(lock, path)
+        logged = _log(common, ref, old or zero(new), new, why)
+        try:
+            os.replace(lock, path)
+        except OSError:
+            _unlog(common, ref, logged)
+            raise
         held = False
     except OSError as error:
         raise durable.failed(f"{ref} could not be moved", error) from error
@@ -98,14 +107,24 @@ def swap(common: str, ref: str, old: str | None, new: str, why: str) -> bool:
     return True
 
 
-def _log(common: str, ref: str, old: str, new: str, why: str) -> None:
-    """Add to the ref's reflog; the caller holds the ref's lock."""
+def _log(common: str, ref: str, old: str, new: str, why: str) -> int:
+    """Add to the ref's reflog; the caller holds the ref's lock. How many bytes it had."""
     path = os.path.join(common, "logs", ref)
     line = f"{old} {new} gitmem <gitmem@localhost> {int(time.time())} +0000\t{' '.join(why.split())}\n"
     durable.make_folder(os.path.dirname(path))
     mode = 0o666 & os.stat(os.path.dirname(path)).st_mode
     handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, mode)
     try:
+        size = os.fstat(handle).st_size
         os.write(handle, line.encode("utf-8", "replace"))
     finally:
         os.close(handle)
+    return size
+
+
+def _unlog(common: str, ref: str, size: int) -> None:
+    """Take back what was added: a recovery would take it for a place that the ref has been."""
+    try:
+        os.truncate(os.path.join(common, "logs", ref), size)
+    except OSError:
+        return

@@ -30,8 +30,14 @@ _QUIET_CONFIG = [
 ]
 # A server that lost a race for its own ref lock says it in these words.
 _RACED = ("cannot lock", "failed to lock", "lock fail", "failed to update ref", "incorrect old value")
-_RACED_ALSO = ("but expected", "reference already exists", "fetch first", "non-fast-forward", "stale info")
+_RACED_ALSO = (
+    *("but expected", "reference already exists", "reference does not exist"),
+    *("fetch first", "non-fast-forward", "stale info"),
+)
 _DENIED = ("error: 403", "permission to ", "access denied", "not granted", "not allowed to push", "read-only")
+_BRANCHES = (b"refs/heads/gitmem", b"refs/heads/gitmem-outbox-")  # a log's own
+# Another try changes nothing there.
+_OTHER_HASH = ("mismatched algorithms", "hash algorithm", "does not support algorithm")
 # What git says below the reason, whatever that is.
 _EMPTY_WORDS = (
     "fatal: Could not read from remote repository",
@@ -70,7 +76,7 @@ class Network(Protocol):
         """Remove refs that still are where the mapping says. Those that moved or are gone already stay as they are."""
 
     def has_branches(self, url: str, timeout: float) -> bool:
-        """Whether the remote has any branch: a forge makes the first one that arrives its default."""
+        """Whether the remote has a branch that is not of a log: a forge makes the first one that arrives its default."""
 
 
 class GitNetwork:
@@ -153,7 +159,8 @@ class GitNetwork:
         done = self._run([*_QUIET_CONFIG, "ls-remote", "--quiet", "--heads", "--", url], url, timeout)
         if done.code != 0:
             raise _offline(url, done.err)
-        return bool(done.out.strip())
+        names = [line.rpartition(b"\t")[2] for line in done.out.splitlines()]
+        return not all(name == _BRANCHES[0] or name.startswith(_BRANCHES[1]) for name in names)
 
     def _push(self, leases: Sequence[str], refspecs: Sequence[str], url: str, timeout: float) -> run.Result:
         args = [
@@ -213,6 +220,14 @@ def _offline(url: str, err: str) -> RemoteError:
     clean = without_credentials(url)
     said = [line for line in err.splitlines() if line.strip() and not line.strip().startswith(_EMPTY_WORDS)]
     words = run.last_words("\n".join(said) or err).replace(url, clean).rstrip(".") or "git gave no reason"
+    if _any_in(_OTHER_HASH, err):
+        return RemoteError(
+            f"The remote {clean} names its objects by another hash (sha1, sha256) than this repository: {words}; "
+            "what is recorded here stays recorded.",
+            hint="Sync with a remote that has the object format of this repository.",
+            code="refused",
+            next=["gitmem doctor"],
+        )
     return RemoteError(
         f"The remote {clean} could not be reached: {words}; what is recorded here stays recorded.",
         hint="Check the network and your credentials (`git fetch` must work without a prompt), then sync again.",

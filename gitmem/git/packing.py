@@ -17,7 +17,7 @@ from .objects import is_oid
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
 OBJECTS_MAX = 5_000  # some 830 commits; git's own gc would begin at 6,700 loose objects
 PACKS_MAX = 20  # that were made while a gc ran
@@ -42,14 +42,21 @@ class Own:
 
 
 def is_due(common: str) -> bool:
-    """Whether enough lies about to be packed."""
-    packs = sum(name.startswith(held.PACK) for name in held.names(os.path.join(common, "objects"))) // 2
-    return waiting(common) >= OBJECTS_MAX or packs >= PACKS_MAX
+    """Whether enough lies about to be packed, and no gc runs that would have it wait."""
+    objects = os.path.join(common, "objects")
+    packs = sum(name.startswith(held.PACK) for name in held.names(objects)) // 2
+    return (waiting(common) >= OBJECTS_MAX or packs >= PACKS_MAX) and not held.gc_runs(objects)
 
 
 def waiting(common: str) -> int:
-    """How many loose objects have been written since the last pack."""
-    return sum(not name.startswith(held.PACK) for name in held.names(os.path.join(common, "objects")))
+    """How many loose objects have been written since the last pack, without those that it found no ref to reach."""
+    count = sum(not name.startswith(held.PACK) for name in held.names(os.path.join(common, "objects")))
+    try:
+        with open(_unreached(common), encoding="ascii", errors="replace") as file:
+            text = file.read(20).strip()
+    except OSError:
+        return count
+    return max(0, count - int(text)) if text.isdecimal() else count
 
 
 def own_packs(common: str) -> list[Own]:
@@ -80,10 +87,12 @@ def pack(common: str, tip: str, *, least: int = 1) -> int:
     held.give_back_all(objects)
     sweep(common)
     own = own_packs(common)
+    _finish(common, tip, own)
     reached = _reached(common, tip, own[-1].tip if own else "")
     loose, second = _loose(objects), set(held.names(objects))
     mine = [oid for oid in reached if oid in loose or oid in second]
     made_in_gc = sorted({name.partition(".")[0] for name in second if name.startswith(held.PACK)})
+    _let_old_go(common, set(mine))
     if len(mine) < least and len(made_in_gc) < PACKS_MAX:
         return 0
     united, rest = _to_unite(objects, own, len(mine))
@@ -113,11 +122,27 @@ def pack(common: str, tip: str, *, least: int = 1) -> int:
         if name != new and not os.path.exists(os.path.join(objects, "pack", name + ".keep")):
             for end in _FILES:
                 aside.drop(os.path.join(objects, "pack", name + end))
-    for oid in mine:
-        aside.drop(os.path.join(objects, oid[:2], oid[2:]))
-    held.let_go(objects, [*mine, *(name for name in second if name.partition(".")[0] in made_in_gc)])
-    _let_old_go(objects)
+    _drop(objects, mine)
+    held.let_go(objects, (name for name in second if name.partition(".")[0] in made_in_gc))
     return len(mine)
+
+
+def _finish(common: str, tip: str, own: Sequence[Own]) -> None:
+    """Drop what is in a pack of ours and loose too: one that was killed left it, or somebody wrote it once more."""
+    objects = os.path.join(common, "objects")
+    twice = _loose(objects).union(held.names(objects))
+    packs = [os.path.join(objects, "pack", each.name) for each in own]
+    twice &= {oid for path in packs if os.path.exists(path + ".pack") for oid in _contents(common, path)}
+    if twice:
+        durable.fsync_dir(os.path.join(objects, "pack"))  # it may have been killed before it did
+        # A pack that is all the log's tip reaches no gc takes; of the rest somebody may be about to make use.
+        _drop(objects, twice & _reached(common, tip, "").keys())
+
+
+def _drop(objects: str, oids: Collection[str]) -> None:
+    for oid in oids:
+        aside.drop(os.path.join(objects, oid[:2], oid[2:]))
+    held.let_go(objects, oids)
 
 
 def _reached(common: str, tip: str, base: str) -> dict[str, bytes]:
@@ -211,6 +236,10 @@ def _put(common: str, name: str) -> None:
     durable.fsync_dir(packs)
 
 
+def _unreached(common: str) -> str:
+    return os.path.join(common, "gitmem", "packing-unreached")
+
+
 def _folder(common: str) -> str:
     return os.path.join(common, "gitmem", "packing")
 
@@ -228,15 +257,26 @@ def left_half(common: str) -> list[str]:
     return [os.path.join(packs, name) for name in _listed(packs)]
 
 
-def _let_old_go(objects: str) -> None:
-    """Of what is held still: no ref has reached it, or it is in a pack for long."""
-    now, folder = time.time(), held.folder(objects)
+def _let_old_go(common: str, reached: Collection[str]) -> None:
+    """Of what is held and not reached: it is of a command that failed, or it is in a pack for long.
+
+    What stays is counted: it would make a packing due that can't pack it.
+    """
+    now, folder, left = time.time(), held.folder(os.path.join(common, "objects")), 0
     for name in _listed(folder):
+        if name in reached or name.startswith(held.PACK):
+            continue
         try:
             if now - os.stat(os.path.join(folder, name)).st_mtime > HELD_SECONDS:
                 os.unlink(os.path.join(folder, name))
+                continue
         except OSError:
             continue
+        left += not name.startswith(held.TEMPORARY)
+    try:
+        aside.replace(_unreached(common), b"%d\n" % left)
+    except OSError:
+        return
 
 
 def _listed(folder: str) -> list[str]:

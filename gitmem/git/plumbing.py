@@ -105,7 +105,10 @@ class PlumbingGit(Repository):
                 if self.tip(ref) != old:
                     return None  # it was stopped after it had moved the ref: the next look finds the lines
                 raise
-            held.hold_packs(self._objects, edges.packs())
+            try:
+                held.hold_packs(self._objects, edges.packs())
+            except OSError:
+                pass  # the ref has moved: what is in the log can't have failed
         if done.code != 0:
             known = held.put_right(self._objects, done.err) or queries.lost_race(done.err)
             if not known and self.tip(ref) == old:

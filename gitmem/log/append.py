@@ -17,6 +17,7 @@ import time
 
 from ..errors import StoreError
 from . import ledger, ref
+from .spool import take_back
 from .union import union
 
 TYPE_CHECKING = False
@@ -110,11 +111,9 @@ def _drain_or_withdraw(log: Log, entry: Entry, name: str) -> None:
     except StoreError:
         if _is_committed(log, entry):
             return  # by a leader who was killed, or had no room, before it could tell us
-        try:
-            os.unlink(os.path.join(log.spool.folder, name))
-        except FileNotFoundError:
-            return  # it went into a commit before the failure
-        raise
+        if take_back(os.path.join(log.spool.folder, name)):
+            raise
+        # Else it went into a commit before the failure, or can't be taken back and waits.
 
 
 def _is_committed(log: Log, entry: Entry) -> bool:

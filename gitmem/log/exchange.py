@@ -30,6 +30,7 @@ def exchange(
     leads: bool = True,
     allow_foreign: bool = False,
     forgiving: bool = False,
+    retry: bool = False,
     pause: Callable[[float], None] = time.sleep,
 ) -> list[Remote]:
     """Exchange lines with remotes, in this order; their troubles are in their states.
@@ -41,6 +42,7 @@ def exchange(
         allow_foreign: Whether to unite with the log of another project. That can't be undone.
         forgiving: Whether a remote that history does not follow may refuse what we send: it is only read then,
             this time and the next times.
+        retry: Whether to try again what the remotes were seen to refuse.
         pause: Waits so many seconds.
 
     Raises:
@@ -49,6 +51,8 @@ def exchange(
         StoreError: Our own log can't be read or moved; it is as it was.
     """
     found = [Remote(log, name) for name in names]
+    for remote in found if retry else ():
+        remote.host.retry()
     drained = settle.drain(log)
     tip = log.git.tip(ref.LOG_REF)
     before = settle.own_tip(log, tip).tree if tip is not None else None

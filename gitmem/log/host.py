@@ -54,6 +54,11 @@ class Host:
         """Where it may take an outbox."""
         return [] if self.keeps_refs else [prefix for prefix in PREFIXES if prefix not in self.refused]
 
+    def retry(self) -> None:
+        """Forget what it refuses: what was no more than a trouble of one day must not count for ever."""
+        self.refused = []
+        self.keeps_refs = False
+
     def save(self) -> None:
         """Write the file if there is anything new. One that can't be written is no error."""
         import json

@@ -64,7 +64,7 @@ def note(log: Log, entries: Iterable[Entry], commit: str | None = None, epoch: i
         fd = os.open(path, flags | getattr(os, "O_BINARY", 0), 0o666)
         try:
             os.write(fd, f"\n{' '.join(words)}\n".encode())
-            full = commit is not None and os.fstat(fd).st_size > BYTES_MAX
+            full = bool(digests) and commit is not None and os.fstat(fd).st_size > BYTES_MAX
         finally:
             os.close(fd)
         if full:  # only under the lock: of two who did it at once, one would drop what the other has put away

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..errors import StoreError
 from ..git.port import Draft, Entry, Signature
-from . import damage, places, recovery, ref, replay, settle, trees
+from . import damage, ledger, places, recovery, ref, replay, settle, trees
 from .union import canon
 
 TYPE_CHECKING = False
@@ -108,6 +108,9 @@ def move(log: Log, tip: str | None, new: str) -> bool:
     lock = settle.take_lock(log)
     try:
         if log.git.swap(ref.LOG_REF, tip, new, "doctor"):
+            ledger.note(
+                log, (), new, recovery.epoch_of(log, new)
+            )  # a place to look when the reflog is gone, too
             return True
         if lock is not None:
             log.git.break_stale_lock(ref.LOG_REF, ref.STALE_LOCK_SECONDS)

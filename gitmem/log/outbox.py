@@ -29,26 +29,23 @@ class Outbox:
 
     Attributes:
         oid: Its last commit.
-        names: Our copies of the refs that it is under, there.
         commits: What it has and the shared ref's history has not, parents before children.
         lines: The lines that those add, by segment; None where that doesn't tell all, and its tree counts.
         files: Those segments, and what was there before.
         base: The commit that they stand on.
     """
 
-    __slots__ = ("base", "commits", "files", "lines", "names", "oid", "tree")
+    __slots__ = ("base", "commits", "files", "lines", "oid", "tree")
 
     def __init__(
         self,
         oid: str,
-        names: Sequence[str],
         commits: Sequence[str],
         tree: str,
         lines: Mapping[str, set[bytes]] | None = None,
         base: str | None = None,
     ) -> None:
         self.oid = oid
-        self.names = list(names)
         self.commits = list(commits)
         self.tree = tree
         self.lines = lines
@@ -66,11 +63,8 @@ def read(log: Log, refs: Mapping[str, str], shared: Tip) -> tuple[list[Outbox], 
     """The outboxes that stand on the history of a log, and the refs that do not."""
     git = log.git
     trunk = Trunk(git, shared.oid)
-    named: dict[str, list[str]] = {}
-    for name, oid in refs.items():
-        named.setdefault(oid, []).append(name)
     found = {}
-    for oid, names in named.items():
+    for oid in dict.fromkeys(refs.values()):
         try:
             box = log.boxes.get(oid)
             if box is None or box.base is None or trunk.above(box.base) != []:
@@ -79,32 +73,29 @@ def read(log: Log, refs: Mapping[str, str], shared: Tip) -> tuple[list[Outbox], 
         except KeyError:
             continue  # asked again by who can say what is missing
         if box is not None:
-            box.names = names
             found[oid] = box
     log.boxes = {**(log.boxes if len(log.boxes) < KEPT_MAX else {}), **found}
     return list(found.values()), {name: oid for name, oid in refs.items() if oid not in found}
 
 
-def made(git: Git, oid: str, names: Sequence[str], shared: Tip) -> Outbox:
+def made(git: Git, oid: str, shared: Tip) -> Outbox:
     """The outbox that was just put on the tip `shared`."""
     commits = above(git, oid, shared.oid)
-    box = _plain(git, oid, commits, shared.tree) or Outbox(oid, [], commits, git.commit(oid).tree)
-    box.names = list(names)
-    return box
+    return _plain(git, oid, commits, shared.tree) or Outbox(oid, commits, git.commit(oid).tree)
 
 
-def whole(git: Git, tip: Tip, names: Sequence[str], shared: Tip | None) -> Outbox:
+def whole(git: Git, tip: Tip, shared: Tip | None) -> Outbox:
     """The outbox that is a log of its own, which no plain line of commits connects with the shared one."""
-    return Outbox(tip.oid, names, git.history(tip.oid, [shared.oid] if shared is not None else []), tip.tree)
+    return Outbox(tip.oid, git.history(tip.oid, [shared.oid] if shared is not None else []), tip.tree)
 
 
 def _plain(git: Git, oid: str, commits: Sequence[str], shared: str) -> Outbox | None:
     """The outbox, where all that its commits did is to add lines to segments; else it is read as any other log."""
     tree = git.commit(oid).tree
     if not commits:
-        return Outbox(oid, [], commits, tree, {}, oid)
+        return Outbox(oid, commits, tree, {}, oid)
     base = git.commit(commits[0]).parents[0]
-    box = Outbox(oid, [], commits, tree, lines := {}, base)
+    box = Outbox(oid, commits, tree, lines := {}, base)
     for path, entry, before in trees.differing(git, tree, [git.commit(base).tree]):
         here = ref.lookup(git, shared, path)
         if not trees.is_segment(path) or any(

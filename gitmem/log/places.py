@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..errors import StoreError
 from ..git import partial
 from ..git.formats import cut_commits
+from ..git.objects import is_oid
 from . import ref
 from .trunk import Trunk
 
@@ -100,8 +101,13 @@ def is_place(name: str) -> bool:
 
 
 def is_outbox(name: str) -> bool:
-    """Whether it is one of the refs that hold what waits for the shared one."""
-    return "/gitmem/outbox/" in name or "/heads/gitmem-outbox-" in name
+    """Whether it is named like one of the refs that hold what waits for the shared one: after a commit."""
+    folder, _, last = name.rpartition("/")
+    if folder.endswith("/heads") and last.startswith("gitmem-outbox-"):
+        last = last.removeprefix("gitmem-outbox-")
+    elif not folder.endswith("/gitmem/outbox"):
+        return False
+    return is_oid(last)
 
 
 def logs(log: Log, refs: Mapping[str, str], trusted: Iterable[str] = ()) -> tuple[list[Tip], dict[str, str]]:

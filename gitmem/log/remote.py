@@ -139,8 +139,7 @@ class Remote:
             self.boxes = []
         for tip in more if self.tips else []:
             if top is None or tip.format.epoch == top.format.epoch:
-                names = [name for name, oid in boxes.items() if oid == tip.oid]
-                self.boxes.append(outbox.whole(log.git, tip, names, top))
+                self.boxes.append(outbox.whole(log.git, tip, top))
         self.waiting = [box for box in self.boxes if top is None or not box.is_in(log.git, top.tree)]
 
     def draw(self) -> bool:
@@ -156,14 +155,16 @@ class Remote:
             + (
                 f"what waits there for its turn goes to {left[0]}*."
                 if left
-                else "where others push at the same time, a sync may have to be repeated."
+                else "where others push at the same time, a sync may have to be repeated; "
+                f"`gitmem sync {self.shown_name}` tries outboxes again."
             )
         )
 
     def learn_keeps_refs(self) -> None:
         self.host.keeps_refs = True
         self.say(
-            f"{self.name} lets no ref be deleted: it gets no more outboxes, and those that are there stay."
+            f"{self.name} lets no ref be deleted: it gets no more outboxes, and those that are there stay; "
+            f"`gitmem sync {self.shown_name}` tries again."
         )
 
     def learn_read_only(self, error: RemoteError) -> None:
@@ -173,10 +174,6 @@ class Remote:
             f"{error.message} Its lines are brought, and `sync --all` sends it nothing from now on; "
             f"`gitmem sync {self.shown_name}` tries again.",
         )
-
-    def name_of(self, copy: str) -> str:
-        """The name there of our copy of one of its refs."""
-        return "refs/" + copy.removeprefix(self.prefix)
 
     def _fetch(self, timeout: float) -> None:
         try:

@@ -29,13 +29,17 @@ DELETES_MAX = 200  # in one push: a command line has an end
 
 def send_early(log: Log, remote: Remote, tip: str, timeout: float, *, allow_foreign: bool = False) -> None:
     """Put what is new here into an outbox, by what the last fetch brought: others pushed then, and will now."""
+    # Not a branch: the remote may have none by now, and would make it the default one.
+    prefixes = [prefix for prefix in remote.host.prefixes if not prefix.startswith("refs/heads/")]
+    if not prefixes:
+        return
     remote.look(allow_foreign=allow_foreign)
     shared = remote.shared()
     if remote.state or shared is None or shared.format.epoch != settle.own_tip(log, tip).format.epoch:
         remote.state = remote.message = ""  # the fetch that follows tells how it is now
         return
     try:
-        remote.safe = _put(log, remote, shared, tip, timeout)
+        remote.safe = _put(log, remote, shared, tip, prefixes, timeout)
     except RemoteError as error:
         remote.fail(error)
 
@@ -63,7 +67,7 @@ def attempt(log: Log, remote: Remote, tips: Sequence[Tip], boxes: Sequence[Outbo
                 return True
             if remote.state:
                 return True
-        remote.safe = _put(log, remote, shared, tip, timeout)
+        remote.safe = _put(log, remote, shared, tip, remote.host.prefixes, timeout)
     except RemoteError as error:
         remote.fail(error)
         return True
@@ -83,7 +87,9 @@ def _unsent(log: Log, remote: Remote, shared: Tip, tip: str) -> list[str]:
     return outbox.unsent(log.git, above(log.git, tip, shared.oid), shared.tree, remote.waiting)
 
 
-def _put(log: Log, remote: Remote, shared: Tip | None, tip: str, timeout: float) -> bool:
+def _put(
+    log: Log, remote: Remote, shared: Tip | None, tip: str, prefixes: Sequence[str], timeout: float
+) -> bool:
     """Put what is ours and nowhere there into an outbox of its own. Whether everything of ours is there now."""
     if shared is None:
         return False
@@ -91,7 +97,7 @@ def _put(log: Log, remote: Remote, shared: Tip | None, tip: str, timeout: float)
     oid = replay.replay(log.git, commits, shared.oid)
     if oid == shared.oid:
         return True
-    for prefix in remote.host.prefixes:
+    for prefix in prefixes:
         try:
             done = log.network.push(remote.url, oid, prefix + oid, None, timeout)
         except RemoteError as error:
@@ -103,7 +109,7 @@ def _put(log: Log, remote: Remote, shared: Tip | None, tip: str, timeout: float)
             remote.rejections += 1
             return False
         remote.outbox = prefix + oid
-        made = outbox.made(log.git, oid, [remote.copy_of(remote.outbox)], shared)
+        made = outbox.made(log.git, oid, shared)
         remote.boxes.append(made)
         remote.waiting.append(made)
         remote.sent += trees.new_lines(log.git, made.tree, [shared.tree])
@@ -164,12 +170,13 @@ def _may_push(log: Log, remote: Remote, publish: str, shared: Tip | None, new: s
 
 
 def _sweep(log: Log, remote: Remote, tip: str, timeout: float) -> None:
-    """Delete the outboxes whose lines the shared ref has: `tip` is there."""
+    """Delete the outboxes whose lines the shared ref has: `tip` is there. A ref of another name is somebody's own."""
     if remote.host.keeps_refs:
         return
     tree = log.git.commit(tip).tree
     done = [box for box in remote.boxes if box.is_in(log.git, tree)]
-    gone = {remote.name_of(name): box.oid for box in done for name in box.names}
+    named = {prefix + box.oid: box.oid for box in done for prefix in outbox.PREFIXES}
+    gone = {name: oid for name, oid in named.items() if remote.at(name) == oid}
     try:
         if gone:
             log.network.delete(remote.url, dict(list(gone.items())[:DELETES_MAX]), timeout)

@@ -12,7 +12,7 @@ import time
 from ..errors import StoreError
 from ..git.own import make_own
 from ..git.port import Draft, Entry, Signature
-from . import append, outbox, places, ref, replay, trees
+from . import append, ledger, outbox, places, ref, replay, trees
 from .start import start
 from .trunk import above
 
@@ -81,6 +81,7 @@ def settle(
     except KeyError as error:
         raise ref.missing_object(error, "nothing was changed") from error
     if done != now:
+        ledger.note(log, (), done, own_tip(log, done).format.epoch)
         append.moved(log)
     if shared is not None and git.contains(done, shared.oid):
         publish(log, done, shared.oid)

@@ -64,7 +64,7 @@ def refs_of(common: str) -> dict[str, str] | None:
     """Every ref that a sync looks at, from the repository's files. None where they don't plainly say it."""
     if tables(common) is not None:
         return None
-    found = _packed(common)
+    found: dict[str, str] = {}
     names = ["refs/heads/gitmem", *_fetched(common)]
     for folder, _, files in os.walk(os.path.join(common, "refs", "gitmem")):
         below = os.path.relpath(folder, common).replace(os.sep, "/")
@@ -75,7 +75,7 @@ def refs_of(common: str) -> dict[str, str] | None:
             found[name] = oid
         elif os.path.lexists(os.path.join(common, name)):
             return None  # a lock, a symbolic ref, or a damaged one
-    return found
+    return {**_packed(common), **found}  # read last: git may be packing the loose ones
 
 
 def _packed(common: str) -> dict[str, str]:
@@ -153,6 +153,8 @@ def _has_slash(place: Place) -> bool:
 def look(place: Place, spools: Callable[[], Iterable[str]], timeout: float) -> Looked | None:
     """Ask the remote of the last good sync, where everything here is as that left it. None: sync the usual way.
 
+    Raises StoreError where git would not work in the repository, or gitmem does not know its kind.
+
     Args:
         spools: The folders of all of the clone's spools; what waits there is to be sent. It runs while the remote answers.
         timeout: Seconds.
@@ -161,6 +163,11 @@ def look(place: Place, spools: Callable[[], Iterable[str]], timeout: float) -> L
     if known is None:
         return None
     from ..git.asking import ask
+    from ..git.trust import refuse_foreign
+    from ..place import refuse_odd
+
+    refuse_odd(place)
+    refuse_foreign(place)  # the url is what the owner of the git folder says, and may name a program
 
     asked = ask(place.common, known.url, ("refs/heads/gitmem", "refs/gitmem/"))
     if any(map(_has_files, spools())) or refs_of(place.common) != known.refs:
@@ -172,7 +179,7 @@ def look(place: Place, spools: Callable[[], Iterable[str]], timeout: float) -> L
         copies = {known.prefix + name.removeprefix("refs/"): oid for name, oid in there.items()}
         theirs = f"{known.prefix}gitmem/remotes/"  # its own copies, which no fetch brings
         copies = {name: oid for name, oid in copies.items() if not name.startswith(theirs)}
-        return Looked(known, copies == known.copies)
+        return Looked(known, copies == known.copies and refs_of(place.common) == known.refs)
     from ..git.fetched import Fetched
 
     network = Fetched(place.common, known.url, known.prefix, timeout)

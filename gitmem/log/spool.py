@@ -251,10 +251,21 @@ def _withdraw(path: str, lock: Callable[[], Lock] | None, is_committed: Callable
     except (OSError, StoreError):
         return False  # whoever may lead is out of our sight
     try:
-        return not is_committed() and remove(path)  # what is gone by now is in a commit
+        return not is_committed() and take_back(path)  # what is gone by now is in a commit
     finally:
         if held is not None:
             held.release()
+
+
+def take_back(path: str) -> bool:
+    """Remove an entry that is reported as failed: a power loss must not bring it back. False where it was gone."""
+    if not remove(path):
+        return False
+    try:
+        fsync_folder(os.path.dirname(path))
+    except OSError:
+        pass  # on a disk that fails there is nothing more to be done
+    return True
 
 
 def remove(path: str) -> bool:

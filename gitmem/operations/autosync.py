@@ -5,7 +5,7 @@ It is on where the repository's config has `gitmem.autosync`. What there is to k
 next    its time is when a sync is due, so that a shell can compare it; its text is how far the interval is stretched
 asked   since its time somebody wants to send or to bring something, and a process was started for that
 hurry   the same, and the interval is not to be waited for
-failed  what went wrong in the last sync; a good one removes it
+failed  what went wrong in the last sync, by itself or not, also where it is off; a good one removes it
 lock    held by the one process that waits or syncs
 
 Every write and every look at an inbox comes by here, so where autosync is off this reads one file, and no more.
@@ -46,12 +46,12 @@ _URGENT = (b'"requires_ack":true', b'"intent":"PROPOSE"', b'"intent":"AGREE"', b
 
 
 class Trouble(Outcome):
-    """The last automatic sync failed.
+    """The last sync with the usual remote sent nothing.
 
     Attributes:
         at: When.
         times: How often in a row.
-        code: Machine name of the error, such as `offline`.
+        code: Machine name of the error, such as `offline`; `empty` where the remote has no branch yet.
         message: What went wrong.
     """
 
@@ -66,11 +66,7 @@ class Trouble(Outcome):
     @property
     def what(self) -> str:
         """The beginning of a sentence that tells of it."""
-        return (
-            "The last automatic sync failed"
-            if self.times == 1
-            else f"The last {self.times} automatic syncs failed"
-        )
+        return "The last sync failed" if self.times == 1 else f"The last {self.times} syncs failed"
 
 
 def setting(place: Place) -> str | None:
@@ -211,7 +207,7 @@ def end(place: Place, now: float, rejections: int, dice: float) -> None:
 
 
 def fail(place: Place, now: float, at: str, code: str, message: str, dice: float) -> None:
-    """An automatic sync failed: keep why, and leave more and more time to the next, up to some minutes.
+    """A sync failed: keep why, and leave more and more time to the next automatic one, up to some minutes.
 
     Args:
         now: Seconds since the epoch.
@@ -223,13 +219,16 @@ def fail(place: Place, now: float, at: str, code: str, message: str, dice: float
     before = trouble(place)
     times = before.times + 1 if before else 1
     found = Trouble(at, times, code, " ".join(message.split())[:MESSAGE_MAX])
-    every = interval(place) or LEAST_SECONDS
-    pause = min(every * 2 ** min(times, 16), max(every, BACKOFF_SECONDS_MAX)) * (0.75 + dice / 4)
+    every = interval(place)
     try:
+        if not os.path.isdir(folder):
+            os.mkdir(folder)
         aside.replace(os.path.join(folder, FAILED), dumps(found.as_json()).encode())
     except OSError:
         return
-    _set_due(folder, now + max(pause, every), _stretch(folder))
+    if every is not None:  # where it is off, hooks find nothing that is due
+        pause = min(every * 2 ** min(times, 16), max(every, BACKOFF_SECONDS_MAX)) * (0.75 + dice / 4)
+        _set_due(folder, now + max(pause, every), _stretch(folder))
 
 
 def rest(place: Place, now: float) -> None:
@@ -238,7 +237,7 @@ def rest(place: Place, now: float) -> None:
 
 
 def trouble(place: Place) -> Trouble | None:
-    """What went wrong in the last automatic sync; None where it was good, or gitmem does not sync by itself."""
+    """What went wrong in the last sync with the usual remote; None where it was good."""
     try:
         with open(os.path.join(_folder(place), FAILED), "rb") as file:
             data = file.read(10 * MESSAGE_MAX)

@@ -1,4 +1,4 @@
-"""Doctor's look at autosync: whether it is on at all, and whether it works."""
+"""Doctor's look at syncs: whether gitmem is to make them by itself, and how the last one went."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ if TYPE_CHECKING:
     from .store import Store
 
 OFF = (autosync.OFF, "false", "no", "0", "")
-MAY_PASS = ("offline", "rejected", "timeout")
+MAY_PASS = ("offline", "rejected", "timeout", "empty")
 
 
 def check(store: Store, found: Findings) -> None:
-    """A setting that is none, and what went wrong in the last automatic sync."""
+    """A setting that is none, and what went wrong in the last sync."""
     text = autosync.setting(store.place)
     if text is not None and text.lower() not in OFF and autosync.seconds(text) is None:
         found.note(
@@ -28,10 +28,12 @@ def check(store: Store, found: Findings) -> None:
     if trouble is None:
         return
     tell = found.note if trouble.code in MAY_PASS else found.problem
+    is_on = autosync.interval(store.place) is not None
+    again = " It is tried again by itself, after some minutes at most." if is_on else ""
     tell(
-        "autosync-failed",
+        "sync-failed",
         f"{trouble.what}, at {trouble.at}: {trouble.message}",
-        autosync.KEY,
-        "What was recorded here stays recorded. It is tried again, after some minutes at most; a sync by hand shows more.",
+        "",
+        f"What was recorded here stays recorded. This is told until a sync is good.{again}",
         SYNC,
     )

@@ -66,7 +66,7 @@ def check_outboxes(store: Store, found: Findings) -> None:
     left = []
     for name, oid in git.refs(ref.REMOTES_PREFIX).items():
         try:
-            if "outbox" not in name or not places.is_place(name):
+            if not places.is_outbox(name) or not name.endswith(oid):
                 continue
             if not trees.new_lines(git, git.commit(oid).tree, [git.commit(shared).tree]):
                 left.append(name)

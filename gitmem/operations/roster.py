@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class Roster(Outcome):
     """Sessions, each with its name, whereabouts, `status`, `last_seen` and how much is `unread`.
 
-    `remark` says why there are none, `autosync` what went wrong in the last automatic sync (None: nothing).
+    `remark` says why there are none, `autosync` what went wrong in the last sync (None: nothing).
     """
 
     __slots__ = ("sessions", "remark", "autosync", "next")  # the order of the JSON shape

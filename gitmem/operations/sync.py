@@ -65,15 +65,13 @@ class RemoteState(Outcome):
 
 
 class Synced(Outcome):
-    """What became of each remote. `autosync`: what went wrong in the last automatic sync before this one, or None."""
+    """What became of each remote. `autosync`: why the last sync before this one failed; None where this one is good."""
 
     __slots__ = ("remotes", "autosync", "next")
 
-    def __init__(
-        self, remotes: Sequence[RemoteState], next: Sequence[str], trouble: autosync.Trouble | None = None
-    ) -> None:
+    def __init__(self, remotes: Sequence[RemoteState], next: Sequence[str]) -> None:
         self.remotes = list(remotes)
-        self.autosync = trouble
+        self.autosync: autosync.Trouble | None = None
         self.next = list(next)
 
     @property
@@ -107,7 +105,12 @@ def sync(
     """
     from ..log import exchange, settled
 
-    names, leads = chosen(store, remotes, all=all)
+    try:
+        names, leads = chosen(store, remotes, all=all)
+    except UsageError as error:
+        if error.code == "no-remote":  # what failed with the one that was is over
+            autosync.end(store.place, store.now() / 1e6, 0, 0.0)
+        raise
     store.log.committer = store.log.committer or store.committer()
     trouble = autosync.trouble(store.place)
     if leads:
@@ -122,42 +125,59 @@ def sync(
         leads=leads,
         allow_foreign=allow_foreign,
         forgiving=all,
+        retry=bool(remotes) and not all,
     )
     store.wrote = 0
     store.refresh()
     store.keep_up()
     states = [RemoteState(remote) for remote in found]
-    synced = Synced(states, _next(states), trouble)
+    synced = Synced(states, _next(states))
     if leads:
         settled.note(found[0], before)
-        if synced.status == 0:
-            rejections = max(each.rejections for each in states)
-            autosync.end(store.place, store.now() / 1e6, rejections, store.random(1)[0] / 255)
+        _keep(store, states)
+    if synced.status:
+        synced.autosync = trouble
     return synced
 
 
-def look(place: Place, spools_elsewhere: Callable[[], Iterable[str]], timeout: float = 30.0) -> Looked | None:
+def _keep(store: Store, states: Sequence[RemoteState]) -> None:
+    """Keep why nothing was sent to the usual remote, the first, until a sync is good; whoever has asked for it."""
+    from ..log.lines import format_at
+
+    usual, now, dice = states[0], store.now(), store.random(1)[0] / 255
+    if usual.state in (*FAILED, "empty"):
+        said = usual.message or f"{usual.name}: {usual.state}"
+        autosync.fail(store.place, now / 1e6, format_at(now), usual.state, said, dice)
+    else:
+        autosync.end(store.place, now / 1e6, max(each.rejections for each in states), dice)
+
+
+def look(
+    place: Place, spools_elsewhere: Callable[[], Iterable[str]], now: float, timeout: float = 30.0
+) -> Looked | None:
     """Ask the usual remote whether there is anything new, where there is nothing new here; None where that isn't plain.
 
     It needs no store and hardly any import. Where something is new, hand what was found to `sync`.
 
     Args:
         spools_elsewhere: Gives the spool folders outside of the repository. It runs while the remote answers.
+        now: Seconds since the epoch.
         timeout: Seconds.
     """
     from ..log import settled
 
-    spools = os.path.join(place.state, "spool")
-    return settled.look(place, lambda: [spools, *spools_elsewhere()], timeout)
+    def spools() -> list[str]:
+        autosync.begin(place, now)  # before our refs are looked at: who writes later leaves a mark that stays
+        return [os.path.join(place.state, "spool"), *spools_elsewhere()]
+
+    return settled.look(place, spools, timeout)
 
 
 def unchanged(place: Place, looked: Looked, now: float, dice: float) -> Synced:
     """The answer of a sync that had nothing to do. `now`: seconds since the epoch; `dice`: between 0 and 1."""
-    trouble = autosync.trouble(place)
-    autosync.begin(place, now)
     autosync.end(place, now, 0, dice)
     states = [RemoteState(looked.settled)]
-    return Synced(states, _next(states), trouble)
+    return Synced(states, _next(states))
 
 
 def chosen(store: Store, remotes: Sequence[str], *, all: bool) -> tuple[list[str], bool]:

@@ -183,7 +183,13 @@ def test_doctor_looks_at_the_hooks(run: Run, home: Path, repo: Path) -> None:
 
     found = {each["code"]: each for each in run("doctor", "--json").json["findings"]}
 
-    assert found["hooks-incomplete"]["command"] == "gitmem hooks install --client claude-code --scope project"
+    assert found["hooks-incomplete"]["command"] == "gitmem doctor --fix"
+    assert "mended" in {
+        each["state"]
+        for each in run("doctor", "--fix", "--json").json["findings"]
+        if each["code"] == "hooks-incomplete"
+    }
+    assert (repo / ".claude" / "hooks" / "signal-received.sh").exists()
 
 
 @pytest.fixture

@@ -5,11 +5,13 @@ from __future__ import annotations
 import errno
 import os
 import platform
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from gitmem.errors import StoreError
 from gitmem.git import held, loose, loose_ref
 from gitmem.git.inprocess import DulwichGit
 from gitmem.git.plumbing import PlumbingGit
@@ -123,6 +125,56 @@ def test_the_next_move_of_the_ref_gives_everything_back(
     check(git, repo)
 
 
+@pytest.mark.parametrize(
+    "error", [OSError(errno.ENOSPC, "full"), StoreError("git failed")], ids=["full", "git"]
+)
+@pytest.mark.parametrize("by", ["advance", "swap"])
+def test_a_line_is_recorded_though_what_was_pruned_cannot_be_given_back(
+    port: Port, repo: Path, git: Run, objects: str, monkeypatch: pytest.MonkeyPatch, by: str, error: Exception
+) -> None:
+    """The ref has moved: a failure would tell that nothing was recorded. The next one gives it back."""
+    first = port.advance(REF, started(port), draft(NEW), "append")
+    assert first is not None
+    old = port.commit(first).tree
+    tip = port.advance(REF, first, draft({next(iter(NEW)): b"another\n"}), "append")
+    assert tip is not None
+    git("prune", "--expire=now", cwd=repo)
+    os.unlink(Path(objects, old[:2], old[2:]))
+
+    def fails(*args: object) -> bool:
+        raise error
+
+    with monkeypatch.context() as patch:
+        patch.setattr(held, "give_back", fails)
+        new: str | None
+        if by == "advance":
+            new = port.advance(REF, tip, draft({"more": b"1"}), "append")
+        else:
+            (new,) = port.write([draft({"more": b"1"})], tip)
+            assert port.swap(REF, tip, new, "sync")
+    assert new is not None and port.tip(REF) == new
+    assert held.was_pruned(objects)
+    assert port.advance(REF, new, draft({"late": b"1"}), "append")
+    assert Path(objects, old[:2], old[2:]).exists()
+    check(git, repo)
+
+
+def test_during_a_gc_a_line_is_recorded_though_its_pack_gets_no_second_name(
+    port: Port, repo: Path, git: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Git has moved the ref by then."""
+    tip = started(port)
+    gc_begins(repo, os.getpid())
+
+    def full(*args: object) -> bool:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(held, "hold_packs", full)
+    new = port.advance(REF, tip, draft(NEW), "append")
+    assert new is not None and port.tip(REF) == new
+    check(git, repo)
+
+
 def test_what_lies_in_a_pack_is_not_given_back(port: Port, repo: Path, git: Run, objects: str) -> None:
     """After the user's gc the objects are in its pack; they do not become loose once more."""
     tip = port.advance(REF, started(port), draft(NEW), "append")
@@ -151,13 +203,22 @@ def test_during_a_gc_an_append_makes_a_pack(port: Port, repo: Path, git: Run, ob
 
 
 def test_a_gc_that_died_does_not_count(port: Port, repo: Path, objects: str) -> None:
-    """Its file stays behind: the process is gone, or it is older than git would believe."""
+    """Its file stays behind: the process is gone, or it is older than git would believe.
+
+    Another machine's is believed for minutes: each append makes a pack until then.
+    """
     tip = started(port)
     gc_begins(repo, 2**22 + 1)
     assert not held.gc_runs(objects)
     gc_begins(repo, os.getpid())
     assert held.gc_runs(objects)
     (repo / ".git" / "gc.pid").write_text("1 another-machine.example")
+    assert held.gc_runs(objects)
+    long_ago = time.time() - held.ELSEWHERE_SECONDS - 1
+    os.utime(repo / ".git" / "gc.pid", (long_ago, long_ago))
+    assert not held.gc_runs(objects)
+    gc_begins(repo, os.getpid())
+    os.utime(repo / ".git" / "gc.pid", (long_ago, long_ago))
     assert held.gc_runs(objects)
     os.utime(repo / ".git" / "gc.pid", (0, 0))
     assert not held.gc_runs(objects)
@@ -198,6 +259,26 @@ def test_without_hard_links_there_are_copies(objects: str, monkeypatch: pytest.M
 
     assert held.give_back(objects, oid)
     assert loose.read(objects, oid) == (b"blob", b"x")
+
+
+def test_a_copy_that_was_killed_is_taken_for_no_object(
+    objects: str, repo: Path, git: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where there are no hard links, what is half copied has a name of its own."""
+
+    def link(path: str, name: str) -> None:
+        raise OSError(errno.EPERM, os.strerror(errno.EPERM))
+
+    def killed(path: str, name: str) -> None:
+        raise KeyboardInterrupt
+
+    oid = git("hash-object", "-w", "--stdin", cwd=repo, input="x").strip()
+    monkeypatch.setattr(os, "link", link)
+    monkeypatch.setattr(os, "replace", killed)
+    with pytest.raises(KeyboardInterrupt):
+        held.hold(objects, oid)
+    assert os.listdir(held.folder(objects))
+    assert held.names(objects) == []
 
 
 def test_a_folder_that_git_removes_meanwhile_is_made_again(
@@ -266,6 +347,23 @@ def test_a_keep_without_a_pack_is_swept(objects: str, repo: Path, git: Run) -> N
     (real,) = packs.glob("*.pack")
     for name, text in ((real.stem, "fast-import"), ("pack-0", "fast-import"), ("pack-1", "of the user")):
         (packs / f"{name}.keep").write_text(text)
+        os.utime(packs / f"{name}.keep", (0, 0))
 
     held.drop_keeps(objects)
     assert {path.stem for path in packs.glob("*.keep")} == {real.stem, "pack-1"}
+
+
+def test_a_keep_of_an_import_that_makes_its_pack_stays(
+    objects: str, repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The user's own: it gets its pack at once. The one that ours left goes, so that it can run again."""
+    packs = Path(objects, "pack")
+    packs.mkdir(exist_ok=True)
+    for name in ("pack-0", "pack-1"):
+        (packs / f"{name}.keep").write_text("fast-import")
+    held.drop_keeps(objects)
+    assert {path.stem for path in packs.glob("*.keep")} == {"pack-0", "pack-1"}
+
+    monkeypatch.setattr(time, "sleep", lambda seconds: (packs / "pack-0.pack").touch())
+    assert held.put_right(objects, "fatal: cannot create keep file")
+    assert {path.stem for path in packs.glob("*.keep")} == {"pack-0"}

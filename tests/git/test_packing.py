@@ -31,6 +31,7 @@ class Clone:
         self.objects = path / ".git" / "objects"
         self.port = DulwichGit(self.common)
         self.count = 0
+        self.users = self.loose()
         (self.tip,) = self.port.write([Draft({"format": b"{}"}, WHO, WHO, "start\n")], None)
         assert self.port.swap(REF, None, self.tip, "start")
 
@@ -297,6 +298,77 @@ def test_second_names_of_long_ago_go(clone: Clone) -> None:
     clone.pack()
     assert lost not in held.names(str(clone.objects))
     assert fresh in held.names(str(clone.objects))
+
+
+def test_what_no_ref_reaches_does_not_make_it_due(clone: Clone, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It waits for its day to be over; only as much again as is packed at once makes it due."""
+    monkeypatch.setattr(packing, "OBJECTS_MAX", 20)
+    clone.port.write(
+        [Draft({f"lost-{number}": b"%d" % number for number in range(30)}, WHO, WHO, "m\n")], None
+    )
+    assert packing.is_due(clone.common)
+    clone.pack(least=10)
+    assert not packing.is_due(clone.common)
+    assert packing.waiting(clone.common) == 3
+    clone.add(3)
+    assert packing.is_due(clone.common)
+    assert clone.pack(least=10) == 21
+    assert not packing.waiting(clone.common)
+    assert len(held.names(str(clone.objects))) == 32
+    clone.check()
+
+
+def test_second_names_of_long_ago_go_where_little_is_packed(clone: Clone) -> None:
+    """But not those of what the log reaches: they are waiting for the next pack."""
+    clone.add(1)
+    clone.port.write([Draft({"lost": b"1"}, WHO, WHO, "m\n")], None)
+    folder = clone.objects.parent / "gitmem" / "held"
+    for path in folder.iterdir():
+        os.utime(path, (path.stat().st_mtime - packing.HELD_SECONDS - 1,) * 2)
+    assert clone.pack(least=100) == 0
+    logs = set(clone.git("rev-list", "--objects", "--no-object-names", REF).split())
+    assert set(held.names(str(clone.objects))) == logs
+
+
+def test_what_a_pack_of_ours_has_already_goes(clone: Clone, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A packing that was killed over it left it; what the log reaches no longer stays as it is."""
+    clone.add()
+    first = clone.tip
+    clone.add(1)
+    undone = clone.loose()
+    with monkeypatch.context() as patch:
+        patch.setattr(packing, "_drop", lambda objects, oids: None)
+        clone.pack()
+    clone.git("update-ref", REF, first)
+    clone.tip, clone.count = first, clone.count - 1
+    logs = set(clone.git("rev-list", "--objects", "--no-object-names", REF).split())
+    assert len(undone) > len(undone & logs) == 33
+
+    clone.pack()
+    assert clone.loose() == undone - logs
+    assert set(held.names(str(clone.objects))) == undone - logs - clone.users
+    clone.check()
+
+
+def test_it_is_not_due_while_a_gc_runs(clone: Clone, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process would be started for nothing, at every look."""
+    clone.add()
+    monkeypatch.setattr(packing, "OBJECTS_MAX", 10)
+    assert packing.is_due(clone.common)
+    (clone.path / ".git" / "gc.pid").write_text("4242 another-machine.example")
+    assert not packing.is_due(clone.common)
+
+
+def test_a_process_that_makes_packs_closes_them(clone: Clone, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One an append, while a gc runs: it would be out of files in the end."""
+    monkeypatch.setattr("gitmem.git.inprocess.PACKS_OPEN_MAX", 3)
+    (clone.path / ".git" / "gc.pid").write_text(f"{os.getpid()} {os.uname().nodename}")
+    closed = []
+    close = clone.port.close
+    monkeypatch.setattr(clone.port, "close", lambda: closed.append(close()))
+    clone.add(7)
+    assert len(closed) == 2 and len(clone.packs()) == 7
+    clone.check()
 
 
 def test_ids_of_sha256(tmp_path: Path, git: Run) -> None:

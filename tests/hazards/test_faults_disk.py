@@ -20,7 +20,8 @@ from gitmem.log import append
 from gitmem.log.lock import Lock
 from gitmem.operations.store import Store
 
-from .conftest import Desk
+from ..conftest import Git
+from .conftest import Desk, refs
 from .faults import (
     STEPS_MAX,
     WRITES,
@@ -247,6 +248,25 @@ def test_the_command_says_so_with_status_4(desk: Desk, tmp_path: Path) -> None:
     shown = child(command(desk.repo, "inbox", "--for", "Curie", "--json", "--no-mark")).answer
     messages = [signal["message"] for signal in json.loads(shown["out"])["signals"]]
     assert set(messages) == once | {f"line-{run}"} and not never & set(messages)
+
+
+def test_a_refused_line_is_not_recovered(desk: Desk, git: Git) -> None:
+    """Where the ref could not be moved, its reflog does not say that it was: `doctor --fix` would bring the line."""
+    desk.start("Planck")
+    git("pack-refs", "--all", cwd=desk.repo)
+    before = refs(desk.repo)
+    way = desk.repo / ".git" / "refs" / "gitmem" / "log"
+    way.mkdir(parents=True)
+    assert desk("mem", "create", "a refused secret").status == 4
+    way.rmdir()
+    assert refs(desk.repo) == before
+    reflog = (desk.repo / ".git" / "logs" / "refs" / "gitmem" / "log").read_text().splitlines()
+    assert reflog[-1].split()[1] in before
+
+    assert desk("doctor", "--fix", "--json").status == 0
+    assert "a refused secret" not in git("grep", "--text", "", "refs/gitmem/log", cwd=desk.repo)
+    assert desk("mem", "create", "a kept word").status == 0
+    assert "a kept word" in git("grep", "--text", "", "refs/gitmem/log", cwd=desk.repo)
 
 
 def test_a_full_disk_does_not_stop_readers(desk: Desk) -> None:

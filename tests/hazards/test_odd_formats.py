@@ -69,7 +69,7 @@ def test_a_sha256_clone_and_a_sha1_remote_is_git_s_own_refusal(tmp_path: Path, d
     desk.send(planck, "Alone", cwd=where)
     said = desk("sync", "--json", cwd=where)
     (remote,) = said.json["remotes"]
-    assert (said.status, remote["state"]) == (5, "offline")
+    assert (said.status, remote["state"]) == (5, "refused")
     assert "algorithm" in remote["message"]
     assert "Alone" in desk("log", cwd=where).out
 

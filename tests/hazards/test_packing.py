@@ -148,6 +148,7 @@ def test_packing_that_is_killed_loses_nothing(
     check(repo, {*once, "text-after"}, set())
     fsck(repo)
     assert not os.listdir(repo / ".git" / "gitmem" / "packing" / "pack")
+    assert not [name for name in os.listdir(repo / ".git" / "gitmem" / "held") if not name.startswith("tmp-")]
     packs = {path.stem for path in (repo / ".git" / "objects" / "pack").glob("*.pack")}
     assert {each.name for each in packing.own_packs(str(repo / ".git"))} == packs and len(packs) <= 2
 

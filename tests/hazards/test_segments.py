@@ -224,6 +224,7 @@ def test_an_object_that_is_gone_is_named(desk: Desk) -> None:
     entry = ref.lookup(store.git, store.git.commit(store.git.tip(ref.LOG_REF) or "").tree, path)
     assert entry
     (desk.repo / ".git" / "objects" / entry.oid[:2] / entry.oid[2:]).unlink()
+    (desk.repo / ".git" / "gitmem" / "held" / entry.oid).unlink()  # the second name that it has
     store.close()
     assert messages(desk) == ["first"], "the index has it"
     for index in (desk.repo / ".git" / "gitmem").glob("index-*"):

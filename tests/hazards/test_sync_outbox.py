@@ -12,7 +12,7 @@ from gitmem.git.port import Draft, Signature
 from gitmem.log import ref
 from gitmem.log.remote import Remote
 from tests.clones import Clone, Hub, git, hub_at, texts
-from tests.wires import OUTBOX, Wire, cut, once
+from tests.wires import BRANCHES, OUTBOX, Wire, cut, once
 
 WHO = Signature("somebody", "somebody@example.org", 1)
 GOOD = ("synced", "up-to-date")
@@ -289,7 +289,29 @@ def test_an_outbox_that_is_not_in_the_log_is_never_deleted(hub: Hub) -> None:
     assert a.exchange().state == "synced"
     assert boxes(hub) == [name]
     a.exchange()
-    assert sorted(hub.texts()) == ["by hand", "one"] and boxes(hub) == []
+    assert sorted(hub.texts()) == ["by hand", "one"] and boxes(hub) == [name]
+
+
+@pytest.mark.parametrize("name", ["gitmem-outbox-backup", "gitmem-outbox-" + "a0" * 20])
+def test_a_branch_that_is_named_like_an_outbox_is_left_alone(hub: Hub, name: str) -> None:
+    """Only what is named after the commit that it is at is one of ours to delete."""
+    a, b = clones(hub, "ab")
+    a.add("one")
+    a.exchange()
+    git("push", "--quiet", "origin", f"{ref.LOG_REF}:refs/heads/{name}", cwd=a.path)
+    a.add("two")
+    for clone in (a, b, a):
+        assert clone.exchange().state in GOOD
+    assert boxes(hub) == [f"refs/heads/{name}"] and hub.texts() == b.texts() == ["one", "two"]
+
+
+def test_an_outbox_that_is_seen_under_two_remotes_is_deleted(hub: Hub) -> None:
+    """Two remotes of one repository: whatever the second look has found, the first one's ref goes."""
+    a, b = clones(hub, "ab")
+    leave(b, "one")
+    git("remote", "add", "other", str(hub.path), cwd=a.path)
+    assert {each.state for each in a.exchange_all("origin", "other")} <= set(GOOD)
+    assert boxes(hub) == [] and hub.texts() == ["one"]
 
 
 def test_a_fold_that_loses_the_race_folds_what_is_left(hub: Hub) -> None:
@@ -320,6 +342,22 @@ def test_a_remote_without_a_branch_gets_no_outbox(hub: Hub) -> None:
     a.add("one")
     assert a.exchange().state == "empty"
     assert git("for-each-ref", cwd=empty) == ""
+
+
+def test_a_remote_that_was_emptied_gets_no_branch(hub: Hub) -> None:
+    """What is remembered of it says that outboxes are branches there; a log's own branches make no repository."""
+    (a,) = clones(hub, "a")
+    for name in git("for-each-ref", "--format=%(refname)", cwd=hub.path).split():
+        git("update-ref", "-d", name, cwd=hub.path)
+    a.add("one")
+    crowd(a)
+    remote = Remote(a.log, "origin")
+    remote.host.refused.append(OUTBOX)
+    remote.host.save()
+    assert a.exchange().state == "empty"
+    assert git("for-each-ref", cwd=hub.path) == ""
+    git("push", "--quiet", "origin", f"{ref.LOG_REF}:{BRANCHES}{a.tip}", cwd=a.path)
+    assert not a.log.network.has_branches(str(hub.path), 20.0)
 
 
 def test_a_remote_that_history_does_not_follow_gets_none_but_its_own_are_read(

@@ -7,10 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from gitmem.git import network
 from gitmem.log import ref
+from gitmem.log.remote import Remote
+from gitmem.operations import sync
 from tests.clones import Clone, Hub, git, hub_at
 from tests.hazards.test_sync_outbox import GOOD, boxes, clones, crowd, leave
-from tests.wires import BRANCHES, OUTBOX, Wire, once
+from tests.wires import BRANCHES, OUTBOX, Wire, cut, once
 
 
 @pytest.fixture
@@ -55,10 +58,19 @@ def test_where_only_branches_of_a_prefix_are_taken_it_is_a_branch(hub: Hub) -> N
     calls, message = raced(hub, a, hub.open(b.path), "2")
     assert calls == ["fetch", shared, f"push {BRANCHES}*", "fetch", shared, "delete 1"]
     assert message == ""
-    leave(b, "waits")
+    b.add("waits")
+    wire = Wire(b)
+
+    def race() -> None:
+        a.add("first")
+        a.exchange()
+        wire.before = cut("fetch")
+
+    wire.before = once(race, f"push {ref.BRANCH}")
+    assert b.exchange().outbox is not None
     assert [name.startswith(BRANCHES) for name in boxes(hub)] == [True]
-    assert a.exchange().received == 2
-    assert a.texts()[-1] == hub.texts()[-1] == "waits"
+    assert a.exchange().received == 1
+    assert a.texts() == hub.texts() and {"first", "waits"} <= set(a.texts())
     assert boxes(hub) == []
 
 
@@ -136,6 +148,33 @@ def test_what_was_remembered_is_forgotten_with_the_url(hub: Hub, tmp_path: Path)
     b.exchange()
     leave(b, "there")
     assert OUTBOX in git("for-each-ref", cwd=other)
+
+
+def test_a_refusal_of_one_day_is_tried_again_by_a_sync_that_names_the_remote(hub: Hub) -> None:
+    """It counts for all others."""
+    (b,) = clones(hub, "b")
+    remote = Remote(b.log, "origin")
+    remote.host.refused.append(OUTBOX)
+    remote.host.keeps_refs = True
+    remote.host.save()
+    assert sync.sync(b.store).remotes[0].state in GOOD
+    assert Remote(b.log, "origin").host.prefixes == []
+    assert sync.sync(b.store, ["origin"]).remotes[0].state in GOOD
+    assert Remote(b.log, "origin").host.prefixes == [OUTBOX, BRANCHES]
+
+
+def test_an_outbox_that_somebody_else_deletes_first_is_no_refusal(hub: Hub) -> None:
+    """In between the remote's answer and our wish; its git says it in its own words."""
+    a, b = clones(hub, "ab")
+    leave(b, "one")
+    hook = hub.path / "hooks" / "pre-receive"
+    hook.write_text(
+        '#!/bin/sh\nwhile read old new ref; do case "$new" in *[!0]*) ;; *)\nrm -f "$ref";; esac; done\n'
+    )
+    hook.chmod(0o755)
+    found = a.exchange()
+    assert (found.state, found.host.keeps_refs, boxes(hub)) == ("synced", False, [])
+    assert network._is_race("[remote rejected] (reference does not exist)")
 
 
 def test_a_remote_that_takes_nothing_teaches_nothing(hub: Hub) -> None:

@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from gitmem.git import loose_ref
+from gitmem.log import settled
+
 from ..conftest import Git
 from .conftest import Desk
 
@@ -280,3 +283,31 @@ def test_the_first_push_never_makes_a_default_branch(tmp_path: Path, git: Git, d
     assert (said.status, said.json["remotes"][0]["state"]) == (0, "empty")
     assert said.json["next"] == ["git push origin HEAD"]
     assert git("for-each-ref", cwd=empty) == ""
+
+
+@pytest.mark.parametrize("when", ["as they are listed", "as they are read"])
+@pytest.mark.parametrize("by", ["a look", "the port"])
+def test_refs_that_are_packed_meanwhile_are_seen(
+    desk: Desk, git: Git, monkeypatch: pytest.MonkeyPatch, when: str, by: str
+) -> None:
+    """The user's `git pack-refs` takes a ref out of one file and into another: it is never in neither."""
+    desk.start("Planck")
+    common = str(desk.repo / ".git")
+    module = settled if by == "a look" else loose_ref
+
+    def seen() -> dict[str, str] | None:
+        return settled.refs_of(common) if by == "a look" else loose_ref.refs_below(common, "refs/gitmem/")
+
+    before = seen()
+    assert before
+    holder, name = (os, "walk") if when == "as they are listed" else (module, "loose_tip")
+    real = getattr(holder, name)
+
+    def packing(*args: str) -> object:
+        git("pack-refs", "--all", cwd=desk.repo)
+        return real(*args)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(holder, name, packing)
+        assert seen() in (before, None)
+    assert seen() == before

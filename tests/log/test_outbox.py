@@ -85,7 +85,7 @@ def test_its_lines_are_found_again_by_what_is_kept_of_it(log: Log, shared: Tip) 
     box_tip = put(log, base.oid, "a", b"2")
     (first,) = read(log, base, name=box_tip)
     (again,) = read(log, base, other=box_tip)
-    assert again is first and again.names == ["x/gitmem/outbox/other"]
+    assert again is first
     (rewound,) = read(log, shared, name=box_tip)
     assert rewound.lines is not None and len(rewound.lines) == 2
 
@@ -164,9 +164,23 @@ def test_what_a_host_refuses_is_kept_for_its_url(tmp_path: Path) -> None:
     assert (again.prefixes, again.crowd, again.seen) == ([outbox.PREFIXES[1]], 3, {"a", "b"})
     again.keeps_refs = True
     again.save()
-    assert Host(state, "origin", "https://example.org/x").prefixes == []
+    again = Host(state, "origin", "https://example.org/x")
+    assert again.prefixes == []
+    again.retry()
+    assert again.prefixes == list(outbox.PREFIXES)
     other = Host(state, "origin", "https://example.org/y")
     assert (other.prefixes, other.crowd, other.seen) == (list(outbox.PREFIXES), 0, set())
+
+
+def test_an_outbox_is_named_after_a_commit() -> None:
+    """Whatever else begins in the same way is somebody's own."""
+    for prefix in ("refs/", f"{ref.REMOTES_PREFIX}origin/"):
+        for oid in ("a0" * 20, "b1" * 32):
+            assert places.is_outbox(f"{prefix}gitmem/outbox/{oid}")
+            assert places.is_outbox(f"{prefix}heads/gitmem-outbox-{oid}")
+        for last in ("", "backup", "a0" * 19, "a0" * 20 + "-old", "A0" * 20):
+            assert not places.is_place(f"{prefix}gitmem/outbox/{last}")
+            assert not places.is_place(f"{prefix}heads/gitmem-outbox-{last}")
 
 
 def test_a_commit_that_was_read_is_kept_but_where_a_shallow_clone_may_be_cut(

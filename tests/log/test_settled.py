@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from gitmem.errors import StoreError
+from gitmem.git.asking import Asked
 from gitmem.git.network import GitNetwork
 from gitmem.log import settled
-from gitmem.operations import sync
+from gitmem.operations import autosync, sync
 
 from ..clones import Clone, Hub, git, hub_at
 
@@ -46,7 +48,7 @@ def fetches(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def look(clone: Clone) -> settled.Looked | None:
-    return sync.look(clone.store.place, list)
+    return sync.look(clone.store.place, list, time.time())
 
 
 def test_the_answer_is_the_one_of_the_whole_sync(a: Clone, fetches: list[str]) -> None:
@@ -153,6 +155,58 @@ def test_what_changes_here_is_for_the_whole_sync(
     change(hub, a)
 
     assert look(a) is None
+
+
+def test_a_repository_of_somebody_else_names_no_remote_to_ask(
+    a: Clone, fetches: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A url may name a program that git would run."""
+    monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
+    monkeypatch.setattr(os, "geteuid", lambda: a.path.stat().st_uid + 1)
+    note = a.path / ".git" / "gitmem" / "settled"
+    note.write_bytes(note.read_bytes().replace(b"hub.git", b"no.git"))
+
+    with pytest.raises(StoreError) as refused:
+        look(a)
+    assert refused.value.code == "dubious-ownership"
+    assert fetches == []
+
+
+@pytest.mark.parametrize("key", ["url./srv/.insteadOf", "remote.origin.uploadpack"])
+def test_where_git_would_go_elsewhere_the_folder_is_not_asked(a: Clone, fetches: list[str], key: str) -> None:
+    value = {"url./srv/.insteadOf": "/other/", "remote.origin.uploadpack": "git-upload-pack"}[key]
+    git("config", key, value, cwd=a.path)
+    sync.sync(a.store)
+    fetches.clear()
+
+    looked = look(a)
+    assert looked is not None
+    assert looked.unchanged
+    assert len(fetches) == 1
+
+
+def test_a_proposal_that_is_written_while_the_remote_answers_stays_urgent(
+    a: Clone, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The mark of before is done with; and where the line is there already, it is for the whole sync."""
+    git("config", "gitmem.autosync", "30s", cwd=a.path)
+    sync.sync(a.store)
+    place, now = a.store.place, time.time()
+    assert autosync.wants(place, autosync.NOW, now - 60)
+    real = Asked.refs
+
+    def answer(self: Asked, timeout: float) -> dict[str, str] | None:
+        assert not autosync.is_hurried(place)
+        a.add("two")
+        assert autosync.wants(place, autosync.NOW, now)
+        return real(self, timeout)
+
+    monkeypatch.setattr(Asked, "refs", answer)
+    looked = look(a)
+    assert looked is not None
+    assert not looked.unchanged
+    sync.unchanged(place, looked, now, 0.0)
+    assert autosync.is_hurried(place)
 
 
 def gone(hub: Hub, a: Clone) -> None:

@@ -11,7 +11,7 @@ import pytest
 from gitmem.errors import RemoteError, UsageError
 from gitmem.operations import autosync, autosyncing
 from gitmem.operations.autosync import LATER, LOOK, NOW
-from gitmem.operations.sync import RemoteState, Synced
+from gitmem.operations.sync import Synced
 from gitmem.place import Place
 
 START = 1_795_000_000.0
@@ -260,18 +260,14 @@ def test_a_bug_or_a_remote_that_hangs_is_seen_too(clone: Clone) -> None:
         assert found.code == code
 
 
-def test_a_remote_that_refuses_is_a_failure(clone: Clone) -> None:
-    class Refused:
-        shown_name, state, message, tip = "origin", "refused", "", None
-        received = sent = attempts = rejections = 0
-        safe, outbox = False, None
+def test_a_failure_where_it_is_off_leaves_nothing_that_is_due(clone: Clone) -> None:
+    clone.every(None)
+    autosync.fail(clone.place, clone.now, "2026-11-18T00:00:00.000000Z", "refused", "No", 1.0)
 
-    clone.wants(NOW)
-    autosyncing.run(clone.place, lambda: Synced([RemoteState(Refused())], []), now=lambda: clone.now)  # type: ignore[arg-type]
-
-    found = autosync.trouble(clone.place)
-    assert found is not None
-    assert (found.code, found.message) == ("refused", "origin: refused")
+    assert autosync.trouble(clone.place) is not None
+    assert [path.name for path in (clone.state / "autosync").iterdir()] == ["failed"]
+    autosync.end(clone.place, clone.now, 0, 1.0)
+    assert autosync.trouble(clone.place) is None
 
 
 def test_no_remote_is_nothing_to_tell_and_not_looked_for_all_the_time(clone: Clone) -> None:

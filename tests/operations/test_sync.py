@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gitmem.errors import UsageError
-from gitmem.operations import sync
+from gitmem.operations import autosync, sync
 from tests.clones import Clone, Hub, git, hub_at
 
 
@@ -114,6 +114,51 @@ def test_an_empty_remote_is_no_failure_and_says_what_to_push(hub: Hub, tmp_path:
     git("remote", "set-url", "origin", str(tmp_path / "empty.git"), cwd=a.path)
     found = sync.sync(a.store)
     assert (found.status, found.next) == (0, ["git push origin HEAD"])
+    kept = autosync.trouble(a.store.place)
+    assert kept is not None
+    assert (kept.code, kept.message) == ("empty", found.remotes[0].message)
+
+
+def test_a_refusal_is_kept_until_a_sync_is_good_also_without_autosync(hub: Hub) -> None:
+    """Once a sync, whoever made it. A good one says no more of it, and one with another remote leaves it."""
+    a = hub.clone("a")
+    a.add("one")
+    hook = hub.path / "hooks" / "pre-receive"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text("#!/bin/sh\nexit 1\n")
+    hook.chmod(0o755)
+    git("remote", "add", "away", "/nowhere.git", cwd=a.path)
+    for times in (1, 2):
+        found = sync.sync(a.store)
+        kept = autosync.trouble(a.store.place)
+        assert kept is not None
+        assert (found.remotes[0].state, kept.code, kept.times) == ("refused", "refused", times)
+    assert found.autosync is not None
+    sync.sync(a.store, ["away"])
+    assert autosync.trouble(a.store.place) is not None
+
+    hook.unlink()
+    assert sync.sync(a.store).autosync is None
+    assert autosync.trouble(a.store.place) is None
+
+
+def test_a_remote_with_another_hash_is_not_tried_again(hub: Hub, tmp_path: Path) -> None:
+    """It would be told as offline for ever."""
+    git("init", "--quiet", "--object-format=sha256", "other", cwd=tmp_path)
+    other = tmp_path / "other"
+    git(
+        "-c", "user.name=o", "-c", "user.email=o@example.org", "commit", "--allow-empty", "-m", "x", cwd=other
+    )
+    git("branch", "gitmem", cwd=other)
+    a = hub.clone("a")
+    git("remote", "set-url", "origin", str(other), cwd=a.path)
+    found = sync.sync(a.store)
+    assert (found.remotes[0].state, found.next) == ("refused", ["gitmem doctor"])
+
+    git("remote", "remove", "origin", cwd=a.path)  # and then there is nobody to tell of
+    with pytest.raises(UsageError):
+        sync.sync(a.store)
+    assert autosync.trouble(a.store.place) is None
 
 
 def test_a_password_in_a_url_is_never_shown(hub: Hub) -> None:

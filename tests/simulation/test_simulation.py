@@ -44,10 +44,11 @@ def test_real_git_takes_the_same_steps(disk_seed: int, tmp_path: Path) -> None:
     """On a bare repository, by the product's own port and network: the same steps, commits and answers."""
     memory, disk = checked(disk_seed, tmp_path), checked(disk_seed, tmp_path, "disk")
 
-    for number, (one, other) in enumerate(zip(memory.trace, disk.trace, strict=False)):
-        before = "\n".join(memory.trace[max(0, number - 5) : number])
+    steps, others = memory.trace, disk.trace
+    for number, (one, other) in enumerate(zip(steps, others, strict=False)):
+        before = "\n".join(steps[max(0, number - 5) : number])
         assert one == other, f"seed {disk_seed}, step {number}, after\n{before}"
-    assert len(memory.trace) == len(disk.trace)
+    assert len(steps) == len(others)
     assert memory.outcomes == disk.outcomes
     assert memory.spawned == 0
 
