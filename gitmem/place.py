@@ -95,7 +95,7 @@ def refuse_odd(place: Place) -> None:
     Raises:
         StoreError: `unsupported-repository`, with a sentence that names the kind.
     """
-    config = _read(os.path.join(place.common, "config"))
+    config = read_small(os.path.join(place.common, "config"))
     lowered = config.lower()
     if any(word in lowered for word in _SUSPICIOUS):
         _refuse_odd_config(config)
@@ -212,7 +212,7 @@ def _search(start: str) -> tuple[str, str | None]:
 def _git_dir_at(path: str) -> str | None:
     """The git folder that a path is, or that the `.git` file there names."""
     if os.path.isfile(path):
-        text = _read(path)
+        text = read_small(path)
         if not text.startswith(b"gitdir: "):
             return None
         named = os.fsdecode(text[len(b"gitdir: ") :].rstrip(b"\r\n"))
@@ -230,7 +230,7 @@ def _is_git_dir(path: str) -> bool:
 
 def _common_of(git_dir: str) -> str:
     """The common folder: named by the file `commondir` in a linked worktree's git folder."""
-    named = os.fsdecode(_read(os.path.join(git_dir, "commondir")).rstrip(b"\r\n"))
+    named = os.fsdecode(read_small(os.path.join(git_dir, "commondir")).rstrip(b"\r\n"))
     return os.path.realpath(os.path.join(git_dir, named)) if named else git_dir
 
 
@@ -239,7 +239,7 @@ def _top_of(git_dir: str, start: str | None) -> str | None:
 
     Elsewhere `start`, as git takes the current folder where only GIT_DIR is set.
     """
-    back = os.fsdecode(_read(os.path.join(git_dir, "gitdir")).rstrip(b"\r\n"))
+    back = os.fsdecode(read_small(os.path.join(git_dir, "gitdir")).rstrip(b"\r\n"))
     if back and _common_of(git_dir) != git_dir:
         return os.path.dirname(os.path.realpath(os.path.join(git_dir, back)))
     if os.path.basename(git_dir) == ".git":
@@ -251,16 +251,16 @@ def _top_of(git_dir: str, start: str | None) -> str | None:
 
 def _configured_top(git_dir: str, top: str | None) -> str | None:
     """Heeds core.bare and core.worktree of a git folder that is no linked worktree's."""
-    config = _read(os.path.join(git_dir, "config"))
+    config = read_small(os.path.join(git_dir, "config"))
     if b"worktreeconfig" in config.lower():
-        config += b"\n" + _read(os.path.join(git_dir, "config.worktree"))
+        config += b"\n" + read_small(os.path.join(git_dir, "config.worktree"))
     values = {key: value for key, value in read_config(config) if key.startswith("core.")}
     if "core.worktree" in values:
         return os.path.realpath(os.path.join(git_dir, values["core.worktree"]))
     return None if values.get("core.bare", "false").lower() in ("true", "yes", "on", "1") else top
 
 
-def _read(path: str) -> bytes:
+def read_small(path: str) -> bytes:
     """The content of a small file; empty where there is none that we may read."""
     try:
         with open(path, "rb") as file:

@@ -6,10 +6,13 @@ import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import pytest
 from hypothesis import settings
+
+if TYPE_CHECKING:
+    from tests.clones import Hub
 
 settings.register_profile("quick", max_examples=200, derandomize=True, deadline=None)
 settings.register_profile("deep", max_examples=5_000, deadline=None)
@@ -73,3 +76,11 @@ def repo(tmp_path: Path, git: Git) -> Path:
     git("add", "README", cwd=path)
     git("commit", "--quiet", "-m", "First", cwd=path)
     return path
+
+
+@pytest.fixture
+def hub(tmp_path: Path) -> Iterator[Hub]:
+    """A remote, and clones of it."""
+    from tests.clones import hub_at
+
+    yield from hub_at(tmp_path)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+from ..place import read_small
+
 DEPTH_MAX = 5  # as git's: an alternate may have alternates
 
 
@@ -16,12 +18,7 @@ def folders(objects: str) -> list[str]:
 
 
 def _collect(objects: str, found: dict[str, None], depth: int) -> None:
-    try:
-        with open(os.path.join(objects, "info", "alternates"), "rb") as file:
-            rows = file.read().split(b"\n")
-    except OSError:
-        return
-    for row in rows:
+    for row in read_small(os.path.join(objects, "info", "alternates")).split(b"\n"):
         if not row or row.startswith(b"#"):
             continue
         folder = os.path.realpath(os.path.join(objects, os.fsdecode(_unquoted(row))))

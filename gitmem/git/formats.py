@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 
-from ..place import read_config
+from ..place import read_config, read_small
 
 ALGORITHMS = {40: "sha1", 64: "sha256"}
 
 
 def id_length(common: str) -> int:
     """How many hex digits an object id has: 40 with sha1, 64 with sha256."""
-    config = _read(os.path.join(common, "config"))
+    config = read_small(os.path.join(common, "config"))
     if b"objectformat" in config.lower():
         for key, value in read_config(config):
             if key == "extensions.objectformat" and value.lower() == "sha256":
@@ -21,12 +21,12 @@ def id_length(common: str) -> int:
 
 def cut_commits(common: str) -> frozenset[str]:
     """The commits below which a shallow clone has nothing; git takes them for commits without parents."""
-    return frozenset(_read(os.path.join(common, "shallow")).decode("ascii", "replace").split())
+    return frozenset(read_small(os.path.join(common, "shallow")).decode("ascii", "replace").split())
 
 
 def promisors(common: str) -> list[str]:
     """The remotes that have promised objects which this clone left there (`git clone --filter`)."""
-    config = _read(os.path.join(common, "config"))
+    config = read_small(os.path.join(common, "config"))
     lowered = config.lower()
     if b"promisor" not in lowered and b"partialclone" not in lowered:
         return []
@@ -41,12 +41,3 @@ def promisors(common: str) -> list[str]:
         elif section.startswith("remote.") and last == "partialclonefilter":
             found[section.removeprefix("remote.")] = None
     return list(found)
-
-
-def _read(path: str) -> bytes:
-    """The content of a small file; empty where there is none that we may read."""
-    try:
-        with open(path, "rb") as file:
-            return file.read()
-    except OSError:
-        return b""

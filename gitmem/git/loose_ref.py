@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import time
 
+from ..place import read_small
 from . import durable, queries
 from .objects import zero
 from .tip import loose_tip, packed_tip, tables
@@ -48,11 +49,7 @@ def refs_below(common: str, prefix: str) -> dict[str, str] | None:
 
 
 def _packed_below(common: str, prefix: str) -> dict[str, str]:
-    try:
-        with open(os.path.join(common, "packed-refs"), "rb") as file:
-            data = file.read()
-    except OSError:
-        return {}
+    data = read_small(os.path.join(common, "packed-refs"))
     start = b" " + os.fsencode(prefix)
     rows = [line.partition(b" ") for line in data.split(b"\n")] if start in data else []
     below = [(full, oid) for oid, _, full in rows if full.startswith(start[1:])]

@@ -12,6 +12,7 @@ import time
 
 from .. import aside
 from ..errors import StoreError
+from ..place import read_small
 from . import durable, formats, held, queries, run
 from .objects import is_oid
 
@@ -170,11 +171,7 @@ def _to_unite(objects: str, own: Sequence[Own], count: int) -> tuple[list[Own], 
 
     What somebody told git to keep stays, and what git's index of many packs counts on.
     """
-    try:
-        with open(os.path.join(objects, "pack", "multi-pack-index"), "rb") as file:
-            indexed = file.read()
-    except OSError:
-        indexed = b""
+    indexed = read_small(os.path.join(objects, "pack", "multi-pack-index"))
     at = len(own)
     while at:
         path = os.path.join(objects, "pack", own[at - 1].name)

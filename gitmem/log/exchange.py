@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from ..errors import RemoteError, UsageError
-from ..git.port import Draft, Signature
+from ..git.port import Draft
 from . import outbox, places, ref, sending, settle, trees
 from .remote import Remote, is_related, projects, trusted
 
@@ -139,7 +139,7 @@ def _for_other(log: Log, tip: str, shared: Tip | None) -> str:
     changes = trees.union_changes(git, shared.tree, [git.commit(tip).tree])
     if not changes:
         return shared.oid
-    who = Signature(*(log.committer or ref.NOBODY), log.now() // 1_000_000)
+    who = log.signature()
     return git.write([Draft(changes, who, who, "Bring the log of another remote\n")], shared.oid)[0]
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 
+from ..place import read_small
 from ..sha256 import sha256
 
 TYPE_CHECKING = False
@@ -76,11 +77,7 @@ def note(log: Log, entries: Iterable[Entry], commit: str | None = None, epoch: i
 def read(log: Log) -> Iterator[Record]:
     """The records, oldest first. What is torn or none of ours is left out."""
     for name in (OLDER, NAME):
-        try:
-            with open(os.path.join(log.place.state, name), "rb") as file:
-                content = file.read()
-        except OSError:
-            continue
+        content = read_small(os.path.join(log.place.state, name))
         for row in content.decode("ascii", "replace").split("\n"):
             record = _parsed(row)
             if record is not None:

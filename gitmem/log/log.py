@@ -6,6 +6,8 @@ import os
 
 from .. import aside
 from ..errors import StoreError
+from ..git.port import Signature
+from . import ref
 from .clock import Clock
 from .lock import Lock
 from .spool import Spool
@@ -96,6 +98,10 @@ class Log:
         """From now on read these spool folders of others; one may appear while a process lives."""
         if [spool.folder for spool in self.others] != list(folders):
             self.others = [Spool(folder, self.random, check_owner=True) for folder in folders]
+
+    def signature(self, otherwise: tuple[str, str] = ref.NOBODY) -> Signature:
+        """Who commits now: the person whose clone this is, where there is one."""
+        return Signature(*(self.committer or otherwise), self.now() // 1_000_000)
 
     def lock(self) -> Lock:
         return Lock(os.path.join(self.place.state, "lock"))

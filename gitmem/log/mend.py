@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..errors import StoreError
-from ..git.port import Draft, Entry, Signature
+from ..git.port import Draft, Entry
 from . import damage, ledger, places, recovery, ref, replay, settle, trees
 from .union import canon
 
@@ -32,7 +32,7 @@ def base(log: Log, tip: str | None) -> str:
                 [ref.genesis_draft()], None
             )  # its empty tree is known to git, and yet missed where a gc took it
         return _of_last_epoch(log, sound, found)
-    nobody = _nobody(log)
+    nobody = log.signature()
     files = ref.fixed_files(ref.Format.make().content, places.own_projects(log))
     drafts = [ref.genesis_draft(), Draft(files, nobody, nobody, "Start the log of this repository\n")]
     return log.git.write(drafts, None)[-1]
@@ -82,11 +82,7 @@ def repair(log: Log, top: str, contents: Mapping[str, bytes], lines: Mapping[str
     changes.update(_fixed(log, top))
     if not changes:
         return top
-    nobody, count = _nobody(log), sum(map(len, lines.values()))
-    message = "Repair: the form of the log's files\n"
-    if count:
-        message = f"Repair: {f'{count} lines that were' if count > 1 else '1 line that was'} missing\n"
-    return log.git.write([Draft(changes, nobody, nobody, message)], top)[0]
+    return settle.write_repair(log, top, changes, sum(map(len, lines.values())))
 
 
 def _fixed(log: Log, top: str) -> Changes:
@@ -97,10 +93,6 @@ def _fixed(log: Log, top: str) -> Changes:
     if not ref.project_ids(log.git, root):
         found.update({f"projects/{oid}": b"" for oid in places.own_projects(log)})
     return found
-
-
-def _nobody(log: Log) -> Signature:
-    return Signature(*(log.committer or ref.NOBODY), log.now() // 1_000_000)
 
 
 def move(log: Log, tip: str | None, new: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..errors import StoreError
-from ..git.port import Draft, Signature
+from ..git.port import Draft
 from . import append, ref, settle
 from .start import start
 
@@ -23,7 +23,7 @@ def publish(log: Log, place: str) -> bool:
             if form.publish == place:
                 return False
             new = ref.Format.make(epoch=form.epoch, turn=form.turn + 1, publish=place)
-            who = Signature(*(log.committer or ref.NOBODY), log.now() // 1_000_000)
+            who = log.signature()
             draft = Draft({"format": new.content}, who, who, f"Publish the log at {place}\n")
             if git.advance(ref.LOG_REF, tip, draft, "publish") is not None:
                 return True

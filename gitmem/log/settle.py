@@ -11,7 +11,7 @@ import time
 
 from ..errors import StoreError
 from ..git.own import make_own
-from ..git.port import Draft, Entry, Signature
+from ..git.port import Draft, Entry
 from . import append, ledger, outbox, places, ref, replay, trees
 from .start import start
 from .trunk import above
@@ -140,7 +140,10 @@ def assemble(
     changes = trees.union_changes(git, tree, [tip.tree for tip in current])
     if not any(tip.projects for tip in current):
         changes.update({f"projects/{oid}": b"" for oid in places.own_projects(log)})
-    return _repaired(log, top, tree, changes) if changes else top
+    if not changes:
+        return top
+    count = sum(_lines_in(git, tree, path, change) for path, change in changes.items())
+    return write_repair(log, top, changes, count)
 
 
 def _on(log: Log, local: str, base: str, boxes: Sequence[Outbox], *, fold: bool) -> str:
@@ -184,10 +187,9 @@ def _base(log: Log, local: str, shared: Tip | None) -> str:
     return shared.oid if shared is not None else ref.genesis(local)
 
 
-def _repaired(log: Log, top: str, tree: str, changes: Changes) -> str:
-    """One commit with what the union has and the replayed commits do not bring."""
-    who = Signature(*(log.committer or ref.NOBODY), log.now() // 1_000_000)
-    count = sum(_lines_in(log.git, tree, path, change) for path, change in changes.items())
+def write_repair(log: Log, top: str, changes: Changes, count: int) -> str:
+    """One commit that brings `count` lines which no replayed commit does, or mends the files' form: the new tip."""
+    who = log.signature()
     lines = f"{count} lines that were" if count != 1 else "1 line that was"
     message = f"Repair: {lines} missing\n" if count else "Repair: the form of the log's files\n"
     return log.git.write([Draft(changes, who, who, message)], top)[0]

@@ -11,6 +11,7 @@ import time
 
 from .. import aside
 from ..git.tip import loose_tip, tables
+from ..place import read_config, read_small
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -79,11 +80,7 @@ def refs_of(common: str) -> dict[str, str] | None:
 
 
 def _packed(common: str) -> dict[str, str]:
-    try:
-        with open(os.path.join(common, "packed-refs"), "rb") as file:
-            data = file.read()
-    except OSError:
-        return {}
+    data = read_small(os.path.join(common, "packed-refs"))
     if _WORD not in data:
         return {}
     rows = [line.partition(b" ") for line in data.split(b"\n") if _WORD in line]
@@ -144,9 +141,7 @@ def _is_at_rest(remote: Remote, before: Mapping[str, str], now: Mapping[str, str
 
 def _has_slash(place: Place) -> bool:
     """Whether a remote's name has a slash: where its branch lies then is not plain."""
-    from ..place import read_config
-
-    keys = [key for key, _ in read_config(_read(os.path.join(place.common, "config")))]
+    keys = [key for key, _ in read_config(read_small(os.path.join(place.common, "config")))]
     return any("/" in key for key in keys if key.startswith("remote."))
 
 
@@ -192,7 +187,7 @@ def _known(place: Place) -> Settled | None:
         age = time.time() - os.stat(path).st_mtime
     except OSError:
         return None
-    head, _, rest = os.fsdecode(_read(path)).partition("\n")
+    head, _, rest = os.fsdecode(read_small(path)).partition("\n")
     words = rest.split("\n")
     if not 0 <= age <= AGE_SECONDS_MAX or head != _stamp(place) or len(words) < 5 or words[-1]:
         return None
@@ -214,13 +209,5 @@ def _stamp(place: Place) -> str:
         found = os.stat(os.path.join(place.common, "config"))
     except OSError:
         return ""
-    head = os.fsdecode(_read(os.path.join(place.git_dir, "HEAD"))).strip()
+    head = os.fsdecode(read_small(os.path.join(place.git_dir, "HEAD"))).strip()
     return f"{found.st_mtime_ns} {found.st_size} {found.st_ino} {head}"
-
-
-def _read(path: str) -> bytes:
-    try:
-        with open(path, "rb") as file:
-            return file.read()
-    except OSError:
-        return b""

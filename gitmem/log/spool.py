@@ -259,12 +259,11 @@ def _withdraw(path: str, lock: Callable[[], Lock] | None, is_committed: Callable
 
 def take_back(path: str) -> bool:
     """Remove an entry that is reported as failed: a power loss must not bring it back. False where it was gone."""
+    from ..git.durable import fsync_dir
+
     if not remove(path):
         return False
-    try:
-        fsync_folder(os.path.dirname(path))
-    except OSError:
-        pass  # on a disk that fails there is nothing more to be done
+    fsync_dir(os.path.dirname(path))
     return True
 
 

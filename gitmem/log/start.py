@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..errors import StoreError
 from ..git.own import make_own
-from ..git.port import Draft, Signature
+from ..git.port import Draft
 from . import places, ref
 from .trees import union_changes
 
@@ -30,7 +30,7 @@ def start(log: Log) -> str:
                 git.swap(ref.PUBLISHED_REF, None, base.oid, "adopt")
             return tip
     else:
-        nobody = Signature(*(log.committer or ref.NOBODY), log.now() // 1_000_000)
+        nobody = log.signature()
         files = ref.fixed_files(ref.Format.make().content, places.own_projects(log))
         drafts = [ref.genesis_draft(), Draft(files, nobody, nobody, "Start the log of this repository\n")]
         genesis, tip = git.write(drafts, None)
@@ -99,7 +99,7 @@ def _united(log: Log, tips: list[places.Tip]) -> tuple[places.Tip, str]:
             return tip, tip.oid
     first, *others = tips
     changes = union_changes(log.git, first.tree, [other.tree for other in others])
-    nobody = Signature(*(log.committer or ref.NOBODY), log.now() // 1_000_000)
+    nobody = log.signature()
     message = "Unite the logs that this clone has\n\n" + "".join(f"{tip.name}\n" for tip in tips)
     (commit,) = log.git.write([Draft(changes, nobody, nobody, message)], first.oid)
     return first, commit

@@ -21,7 +21,7 @@ def draft(log: Log, entries: Sequence[Entry], changes: dict[str, bytes | TreeEnt
     name, mail = split_author(story.author)
     at = max((lines.parse_at(line[7:34].decode()) for entry in entries for _, line in entry.lines))
     author = Signature(name, mail, at // 1_000_000)
-    committer = Signature(*(log.committer or (name, mail)), log.now() // 1_000_000)
+    committer = log.signature((name, mail))
     message = story.subject + "\n"
     if story.body:
         message += "\n" + story.body.strip("\n") + "\n"

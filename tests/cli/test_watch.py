@@ -508,16 +508,27 @@ def test_a_file_that_can_not_be_written_leaves_its_signals_unread(desk: Desk, tm
     folder.mkdir()
     seen = desk.watch("--write", str(folder / "signals")).until_ready()
     folder.rename(tmp_path / "away")
-    said = [desk.to_curie("one"), desk.to_curie("two")]
-    seen.until_said("| two", "can't be written")
+    said = []
+    for text in (
+        "one",
+        "two",
+        "three",
+    ):  # that one is shown says that the one before it was tried to be written
+        said.append(desk.to_curie(text))
+        seen.until_said(f"| {text}", "can't be written")
     folder.mkdir()
-    desk.to_curie("three")
-    seen.until_said("| three")
-    until(lambda: desk.unread() == said, "the receipt")
+    desk.to_curie("four")
+    seen.until_said("| four")
+    until(lambda: desk.unread()[:2] == said[:2] and len(desk.unread()) <= 3, "the receipt")
 
     assert seen.end() == 0
     assert seen.err.count("can't be written") == 1
-    assert re.findall(r"^\| (.*)$", (folder / "signals").read_text(), re.MULTILINE) == ["one", "two", "three"]
+    assert re.findall(r"^\| (.*)$", (folder / "signals").read_text(), re.MULTILINE) == [
+        "one",
+        "two",
+        "three",
+        "four",
+    ]
 
 
 def test_a_file_of_somebody_else_is_left_alone(tmp_path: Path) -> None:

@@ -453,6 +453,17 @@ def test_refs_of_a_prefix(port: Git, started: str) -> None:
     assert port.refs("refs/gitmem/nothing/") == {}
 
 
+def test_refs_come_in_the_order_of_their_names(port: Git, started: str, git: Run, repo: Path) -> None:
+    """What is folded first must not hang on the order of a disk, nor on what is packed."""
+    names = [f"refs/gitmem/outbox/{name}" for name in ("c", "a", "e", "b", "d")]
+    for at, name in enumerate(names):
+        assert port.swap(name, None, started, "fetch")
+        if at == 2:
+            git("pack-refs", "--all", cwd=repo)
+
+    assert list(port.refs("refs/gitmem/outbox/")) == sorted(names)
+
+
 def test_history_and_ancestry(port: Git, started: str, git: Run, repo: Path) -> None:
     """Parents come before children, in branched and merged histories and with unknown ids left out."""
     left = port.write([draft({"l": b"%d" % n}) for n in range(40)], started)

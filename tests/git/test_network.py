@@ -22,20 +22,6 @@ INTO = "refs/gitmem/remotes/origin/"
 AGENT = Signature("Planck", "planck@gitmem", 1_795_000_000)
 
 
-@pytest.fixture
-def hub(tmp_path: Path, repo: Path, git: Run) -> Path:
-    """A bare remote of `repo`, with its branch `main`."""
-    path = tmp_path / "hub.git"
-    git("clone", "--quiet", "--bare", str(repo), str(path))
-    git("remote", "add", "origin", str(path), cwd=repo)
-    return path
-
-
-@pytest.fixture
-def common(repo: Path) -> str:
-    return str(repo / ".git")
-
-
 def chain(common: str, count: int, name: str = "a", onto: str | None = None) -> list[str]:
     """A few commits in a repository, without a ref."""
     port = PlumbingGit(common)

@@ -14,20 +14,6 @@ from gitmem.place import Place, find
 Run = Callable[..., str]
 
 
-@pytest.fixture
-def hub(tmp_path: Path, repo: Path, git: Run) -> Path:
-    """A bare remote of `repo`, with its branch `main`."""
-    path = tmp_path / "hub.git"
-    git("clone", "--quiet", "--bare", str(repo), str(path))
-    git("remote", "add", "origin", str(path), cwd=repo)
-    return path
-
-
-@pytest.fixture
-def common(repo: Path) -> str:
-    return str(repo / ".git")
-
-
 def test_push_url(common: str, repo: Path, hub: Path, tmp_path: Path, git: Run) -> None:
     """The push url where there is one, else the first url; relative paths as git sees them."""
     assert remotes.push_url(common, "origin") == str(hub)

@@ -16,11 +16,6 @@ Run = Callable[..., str]
 SLOW = ["-c", "alias.slow=!echo $$ > pid; sleep 30 & echo $! >> pid; wait", "slow"]
 
 
-@pytest.fixture
-def common(repo: Path) -> str:
-    return str(repo / ".git")
-
-
 def test_local_variables_do_not_pass_and_the_user_s_do(monkeypatch: pytest.MonkeyPatch, git: Run) -> None:
     """All that git calls local is dropped, except what the user said with `git -c` or GIT_CONFIG_COUNT."""
     local = set(git("rev-parse", "--local-env-vars").split())

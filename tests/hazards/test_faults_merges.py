@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,17 +11,12 @@ import pytest
 from gitmem.log import ref
 from gitmem.log.union import canon
 from merge_driver.install import install
-from tests.clones import Clone, Hub, git, hub_at
+from tests.clones import Clone, Hub, git
 
 from .conftest import ROOT
 from .faults import fsck
 
 HOW = ["the tree's own attributes", "our driver", "our driver without its program", "no attributes at all"]
-
-
-@pytest.fixture
-def hub(tmp_path: Path) -> Iterator[Hub]:
-    yield from hub_at(tmp_path)
 
 
 def twins(hub: Hub) -> tuple[Clone, Clone]:

@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 from gitmem.log import ref
-from tests.clones import Clone, Hub, git, hub_at
-
-
-@pytest.fixture
-def hub(tmp_path: Path) -> Iterator[Hub]:
-    yield from hub_at(tmp_path)
+from tests.clones import Clone, Hub, git
 
 
 def two_that_shared(hub: Hub) -> tuple[Clone, Clone]:

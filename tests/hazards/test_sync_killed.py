@@ -6,14 +6,13 @@ import os
 import random
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from gitmem.git.port import Draft, Signature
 from gitmem.log import replay
-from tests.clones import Hub, git, hub_at
+from tests.clones import Clone, Hub, git
 
 ROOT = Path(__file__).parents[2]
 # Dies at the n-th of these moments: before and after each write, swap, fetch, push and settling.
@@ -51,9 +50,18 @@ print(found.state, found.message)
 """
 
 
-@pytest.fixture
-def hub(tmp_path: Path) -> Iterator[Hub]:
-    yield from hub_at(tmp_path)
+def exchange_killed_at(clone: Clone, step: int) -> bool:
+    """Have a clone exchange in a process of its own that dies at a step. False where it had no more steps."""
+    done = subprocess.run(
+        [sys.executable, "-c", DYING, str(clone.path), str(step)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        timeout=60,
+    )
+    assert done.returncode in (0, -9), done.stderr
+    return done.returncode != 0
 
 
 def test_a_sync_that_is_killed_at_any_step_is_made_good_by_the_next(hub: Hub) -> None:
@@ -67,17 +75,8 @@ def test_a_sync_that_is_killed_at_any_step_is_made_good_by_the_next(hub: Hub) ->
         said.append(f"r{step:02d}")
         a.add(said[-1], rides=True)
         b.exchange()
-        done = subprocess.run(
-            [sys.executable, "-c", DYING, str(a.path), str(step)],
-            cwd=ROOT,
-            capture_output=True,
-            text=True,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
-            timeout=60,
-        )
-        if done.returncode == 0:
+        if not exchange_killed_at(a, step):
             break
-        assert done.returncode == -9, done.stderr
         if step % 3 == 0:
             assert a.exchange().state in ("synced", "up-to-date")
             b.exchange()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,16 +10,11 @@ import pytest
 from gitmem.git.port import Draft, Signature
 from gitmem.log import ref
 from gitmem.log.remote import Remote
-from tests.clones import Clone, Hub, git, hub_at, texts
+from tests.clones import Clone, Hub, git, texts
 from tests.wires import BRANCHES, OUTBOX, Wire, cut, once
 
 WHO = Signature("somebody", "somebody@example.org", 1)
 GOOD = ("synced", "up-to-date")
-
-
-@pytest.fixture
-def hub(tmp_path: Path) -> Iterator[Hub]:
-    yield from hub_at(tmp_path)
 
 
 def boxes(hub: Hub) -> list[str]:

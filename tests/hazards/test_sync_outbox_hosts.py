@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
-
-import pytest
 
 from gitmem.git import network
 from gitmem.log import ref
 from gitmem.log.remote import Remote
 from gitmem.operations import sync
-from tests.clones import Clone, Hub, git, hub_at
+from tests.clones import Clone, Hub, git
 from tests.hazards.test_sync_outbox import GOOD, boxes, clones, crowd, leave
 from tests.wires import BRANCHES, OUTBOX, Wire, cut, once
-
-
-@pytest.fixture
-def hub(tmp_path: Path) -> Iterator[Hub]:
-    yield from hub_at(tmp_path)
 
 
 def only(hub: Hub, pattern: str) -> None:

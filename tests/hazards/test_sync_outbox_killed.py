@@ -2,22 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
-from tests.clones import Hub, git, hub_at
-from tests.hazards.test_sync_killed import DYING, ROOT
+from tests.clones import Hub, git
+from tests.hazards.test_sync_killed import exchange_killed_at
 from tests.hazards.test_sync_outbox import GOOD, boxes, clones, crowd, leave
-
-
-@pytest.fixture
-def hub(tmp_path: Path) -> Iterator[Hub]:
-    yield from hub_at(tmp_path)
 
 
 def test_a_sync_that_is_killed_while_outboxes_wait_leaves_nothing_to_mend_by_hand(hub: Hub) -> None:
@@ -29,17 +18,8 @@ def test_a_sync_that_is_killed_while_outboxes_wait_leaves_nothing_to_mend_by_han
         leave(b, said[-1])
         a.add(said[-2])
         crowd(a)
-        done = subprocess.run(
-            [sys.executable, "-c", DYING, str(a.path), str(step)],
-            cwd=ROOT,
-            capture_output=True,
-            text=True,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
-            timeout=60,
-        )
-        if done.returncode == 0:
+        if not exchange_killed_at(a, step):
             break
-        assert done.returncode == -9, done.stderr
         if step % 4 == 0:
             assert c.exchange().state in GOOD
             assert boxes(hub) == []

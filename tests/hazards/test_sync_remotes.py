@@ -5,7 +5,6 @@ from __future__ import annotations
 import socket
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,14 +12,9 @@ import pytest
 from gitmem.errors import StoreError, UsageError
 from gitmem.git.port import Draft, Signature
 from gitmem.log import ref
-from tests.clones import Clone, Hub, git, hub_at
+from tests.clones import Clone, Hub, git
 
 WHO = Signature("somebody", "somebody@example.org", 1)
-
-
-@pytest.fixture
-def hub(tmp_path: Path) -> Iterator[Hub]:
-    yield from hub_at(tmp_path)
 
 
 def synced(hub: Hub, *words: str) -> Clone:

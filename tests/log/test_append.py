@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from gitmem.errors import StoreError
-from gitmem.log import append, ref
+from gitmem.log import append, ref, spool
 from gitmem.log.append import drain, drain_all
 from gitmem.log.spool import Spool
 from gitmem.log.telling import tell
@@ -185,6 +185,33 @@ def test_what_fails_in_the_spool_is_withdrawn(repo: Path) -> None:
         append._drain_or_withdraw(log, waiting, name)
 
     assert log.spool.names() == []
+
+
+def test_what_is_withdrawn_is_not_there_again_after_a_power_loss(
+    repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The folder is synced once the file has gone from it."""
+    log = open_log(repo)
+    log.make_state()
+    waiting = entry(log, "hello")
+    waiting.token = log.token()
+    name = log.spool.put(waiting, log.now())
+    steps: list[str] = []
+    sync, unlink = os.fsync, os.unlink
+
+    def synced(handle: int) -> None:
+        steps.append("synced" if os.path.samestat(os.fstat(handle), os.stat(log.spool.folder)) else "other")
+        sync(handle)
+
+    def unlinked(path: str) -> None:
+        steps.append(os.path.basename(path))
+        unlink(path)
+
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(os, "unlink", unlinked)
+
+    assert spool.take_back(os.path.join(log.spool.folder, name))
+    assert steps == [name, "synced"]
 
 
 def test_what_a_dead_leader_committed_does_not_fail(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:

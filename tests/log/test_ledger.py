@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from gitmem.errors import StoreError
-from gitmem.log import append, ledger
+from gitmem.log import append, ledger, mend
 from gitmem.log.log import Log
 from gitmem.log.spool import Entry, Spool
+from tests.clones import Hub
 from tests.log.logs import entry, open_log
 
 
@@ -243,3 +244,26 @@ def test_the_page_of_the_format_shows_one(repo: Path) -> None:
     committed, waits = ledger.read(log)
     assert (committed.epoch, len(committed.digests)) == (0, 1) and committed.commit is not None
     assert (waits.epoch, waits.commit, len(waits.digests)) == (None, None, 1)
+
+
+def test_a_sync_remembers_where_it_moved_the_log(hub: Hub) -> None:
+    """With its reflog gone too, `gitmem doctor --fix` finds what came from others."""
+    a, b = hub.clone("a"), hub.clone("b")
+    b.add("one")
+    a.add("two")
+    a.exchange()
+    b.exchange()
+
+    assert b.texts() == ["one", "two"]
+    assert ledger.acknowledged(b.log, 0)[1][0] == b.tip
+
+
+def test_a_mended_log_is_remembered(repo: Path) -> None:
+    """What mending put together would else be lost with the ref and its reflog."""
+    log = open_log(repo)
+    tip = append.append(log, entry(log, "one")).commit
+    assert tip is not None
+    top = mend.repair(log, tip, {}, {"s/gm-x.jsonl": [b"{}"]})
+
+    assert top != tip and mend.move(log, tip, top)
+    assert ledger.acknowledged(log, 0)[1][0] == top

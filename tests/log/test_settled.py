@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 
@@ -15,12 +14,7 @@ from gitmem.git.network import GitNetwork
 from gitmem.log import settled
 from gitmem.operations import autosync, sync
 
-from ..clones import Clone, Hub, git, hub_at
-
-
-@pytest.fixture
-def hub(tmp_path: Path) -> Iterator[Hub]:
-    yield from hub_at(tmp_path)
+from ..clones import Clone, Hub, git
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -18,7 +18,7 @@ from gitmem.log.spool import Story
 from gitmem.operations import doctor, mail, sessions
 from gitmem.operations.caller import Who
 from gitmem.operations.doctor import Report
-from tests.clones import BEGINNING, Clone, Hub, git, hub_at
+from tests.clones import BEGINNING, Clone, Hub, git
 
 WHO = Signature("somebody", "somebody@example.org", 1)
 FOLDER = "signals/2026-11/21/"
@@ -33,11 +33,6 @@ class Driver:
         self.program: str | None = "/bin/gitmem-merge"
         for name, value in values.items():
             setattr(self, name, value)
-
-
-@pytest.fixture
-def hub(tmp_path: Path) -> Iterator[Hub]:
-    yield from hub_at(tmp_path)
 
 
 @pytest.fixture

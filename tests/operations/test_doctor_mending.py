@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,13 +17,8 @@ from gitmem.operations.caller import Who
 from gitmem.operations.doctor import Report
 from gitmem.operations.findings import Finding
 from gitmem.operations.hooks.status import ClientStatus, HookStatus, ScopeStatus
-from tests.clones import Clone, Hub, git, hub_at
+from tests.clones import Clone, Hub, git
 from tests.operations.test_doctor import Driver, signal
-
-
-@pytest.fixture
-def hub(tmp_path: Path) -> Iterator[Hub]:
-    yield from hub_at(tmp_path)
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,12 +10,7 @@ import pytest
 from gitmem.errors import UsageError
 from gitmem.log import ref
 from gitmem.operations import init, sync
-from tests.clones import Hub, git, hub_at
-
-
-@pytest.fixture
-def hub(tmp_path: Path) -> Iterator[Hub]:
-    yield from hub_at(tmp_path)
+from tests.clones import Hub, git
 
 
 def test_a_repository_without_a_remote_gets_a_log_of_its_own(repo: Path, hub: Hub) -> None:

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from gitmem.errors import UsageError
 from gitmem.operations import autosync, sync
-from tests.clones import Clone, Hub, git, hub_at
-
-
-@pytest.fixture
-def hub(tmp_path: Path) -> Iterator[Hub]:
-    yield from hub_at(tmp_path)
+from tests.clones import Clone, Hub, git
 
 
 def known_lines(clone: Clone) -> int:

@@ -24,14 +24,20 @@ class MemoryNetwork:
             heads = name.startswith("refs/heads/gitmem")
             if heads or (name.startswith("refs/gitmem/") and not name.startswith("refs/gitmem/remotes/")):
                 found[into_prefix + name.removeprefix("refs/")] = oid
-        if any(self.here.refs.get(name) != oid and self.here.is_locked(name) for name, oid in found.items()):
-            raise RemoteError("cannot lock ref", code="offline")
         for oid in found.values():
             self.here.take(there, oid)
         for name in [*self.here.refs]:
-            if name.startswith((into_prefix + "heads/gitmem", into_prefix + "gitmem/")):
+            if name.startswith((into_prefix + "heads/gitmem", into_prefix + "gitmem/")) and name not in found:
                 del self.here.refs[name]
-        self.here.refs.update(found)
+        # As git does it: what is locked stays as it was, the rest is brought, and then it says that it failed.
+        locked = {
+            name
+            for name, oid in found.items()
+            if self.here.refs.get(name) != oid and self.here.is_locked(name)
+        }
+        self.here.refs.update((name, oid) for name, oid in found.items() if name not in locked)
+        if locked:
+            raise RemoteError("cannot lock ref", code="offline")
 
     def push(
         self, url: str, new: str, ref: str, expected: str | None, timeout: float
@@ -53,4 +59,7 @@ class MemoryNetwork:
                 del there.refs[ref]
 
     def has_branches(self, url: str, timeout: float) -> bool:
-        return any(name.startswith("refs/heads/") for name in self.remotes[url].refs)
+        names = [name for name in self.remotes[url].refs if name.startswith("refs/heads/")]
+        return any(
+            name != "refs/heads/gitmem" and not name.startswith("refs/heads/gitmem-outbox-") for name in names
+        )
