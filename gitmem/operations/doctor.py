@@ -137,10 +137,14 @@ def _look(store: Store, driver: DriverStatus | None, hooks: HookStatus | None) -
         """One look; that it can't be taken is a finding, too."""
         try:
             look()
-        except (StoreError, OSError, KeyError) as error:
-            what = error.message if isinstance(error, StoreError) else f"{type(error).__name__}: {error}"
-            hint = error.hint if isinstance(error, StoreError) else "Mend what else is said here first."
-            found.problem("not-checked", f"Not everything could be looked at: {what}", "", hint)
+        except StoreError as error:
+            found.problem(
+                "not-checked", f"Not everything could be looked at: {error.message}", "", error.hint
+            )
+        except (OSError, KeyError) as error:
+            what = f"the object {error.args[0]} can't be read" if isinstance(error, KeyError) else str(error)
+            hint = "Mend what else is said here first."
+            found.problem("not-checked", f"Not everything could be looked at: {what}.", "", hint)
 
     check(lambda: checks_refs.check_names(store, found))
     tip, readable = checks_refs.tip_of(store)
@@ -154,10 +158,10 @@ def _look(store: Store, driver: DriverStatus | None, hooks: HookStatus | None) -
     check(lambda: checks_clone.check_config(store, found))
     check(lambda: checks_packs.check(store, found))
     check(lambda: checks_autosync.check(store, found))
-    if driver is not None:
-        checks_clone.check_driver(driver, found)
     if hooks is not None:
         checks_hooks.check(hooks, found)
+    if driver is not None:  # the last: only who merges by hand needs it
+        checks_clone.check_driver(driver, found)
     return found
 
 

@@ -532,9 +532,10 @@ def test_a_clone_that_cannot_be_written_says_so(
     assert found.status == 1 and clone.tip == tip
 
 
-def test_a_lock_that_may_be_the_users_is_left(hub: Hub, clone: Clone) -> None:
+@pytest.mark.parametrize("name", ["packed-refs", "config", "shallow"])
+def test_a_lock_that_may_be_the_users_is_left(hub: Hub, clone: Clone, name: str) -> None:
     """With the command that removes it."""
-    lock = clone.path / ".git/packed-refs.lock"
+    lock = clone.path / ".git" / f"{name}.lock"
     lock.touch()
     os.utime(lock, (1, 1))
 

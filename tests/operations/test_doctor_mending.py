@@ -261,6 +261,17 @@ def test_a_damaged_branch_of_the_users_does_not_end_the_look(clone: Clone) -> No
     assert states["not-checked"] == "needs-you" and states["hidden-log"] == "mended" and found.status == 1
 
 
+def test_what_could_not_be_read_is_said_in_words(clone: Clone, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An object that is missing where no check expects it is named, without the name of an exception."""
+
+    def missing(*_: object) -> None:
+        raise KeyError("a" * 40)
+
+    monkeypatch.setattr(doctor.checks_packs, "check", missing)
+    (said,) = [each.what for each in doctor.examine(clone.store).findings if each.code == "not-checked"]
+    assert said == f"Not everything could be looked at: the object {'a' * 40} can't be read."
+
+
 def test_a_shallow_history_of_lines_is_no_reason_to_lose_any(clone: Clone) -> None:
     """A log that was replaced by one without history, and with its lines, is as it should be."""
     tree = clone.tree
