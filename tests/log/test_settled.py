@@ -65,6 +65,17 @@ def test_packed_refs_and_a_branch_that_the_user_fetched_change_nothing(a: Clone)
     assert looked.unchanged
 
 
+def test_a_packed_branch_of_the_user_whose_name_ends_in_ours_changes_nothing(a: Clone) -> None:
+    """Only what a fetch has put below `refs/remotes/` is a copy of the log."""
+    for name in ("team/gitmem", "gitmem-notes"):
+        git("update-ref", f"refs/heads/{name}", "refs/heads/main", cwd=a.path)
+    git("pack-refs", "--all", cwd=a.path)
+
+    looked = look(a)
+    assert looked is not None
+    assert looked.unchanged
+
+
 def elsewhere(hub: Hub, a: Clone) -> None:
     b = hub.clone("b")
     b.add("two")
@@ -131,6 +142,11 @@ def by_hand(hub: Hub, a: Clone) -> None:
     git("update-ref", "refs/heads/gitmem", "refs/heads/main", cwd=a.path)
 
 
+def by_hand_and_packed(hub: Hub, a: Clone) -> None:
+    by_hand(hub, a)
+    git("pack-refs", "--all", cwd=a.path)
+
+
 def unpublished(hub: Hub, a: Clone) -> None:
     git("update-ref", "-d", "refs/gitmem/published", cwd=a.path)
 
@@ -140,7 +156,20 @@ def locked(hub: Hub, a: Clone) -> None:
 
 
 @pytest.mark.parametrize(
-    "change", [written, riding, configured, switched, old, ahead, torn, by_hand, unpublished, locked]
+    "change",
+    [
+        written,
+        riding,
+        configured,
+        switched,
+        old,
+        ahead,
+        torn,
+        by_hand,
+        by_hand_and_packed,
+        unpublished,
+        locked,
+    ],
 )
 def test_what_changes_here_is_for_the_whole_sync(
     hub: Hub, a: Clone, change: Callable[[Hub, Clone], None]
@@ -149,6 +178,17 @@ def test_what_changes_here_is_for_the_whole_sync(
     change(hub, a)
 
     assert look(a) is None
+
+
+def test_a_note_that_ends_anywhere_is_none(a: Clone) -> None:
+    """A full disk, or a power loss: it is for the whole sync."""
+    path = a.path / ".git" / "gitmem" / "settled"
+    content = path.read_bytes()
+    for size in range(len(content)):
+        path.write_bytes(content[:size])
+        assert look(a) is None, size
+    path.write_bytes(content)
+    assert look(a) is not None
 
 
 def test_a_repository_of_somebody_else_names_no_remote_to_ask(
