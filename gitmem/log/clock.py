@@ -38,7 +38,7 @@ class Clock:
             os.utime(self.path, ns=(at * 1000, at * 1000))
         except FileNotFoundError:
             try:
-                os.close(os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o666))
+                os.close(os.open(self.path, os.O_WRONLY | os.O_CREAT, 0o666))
                 os.utime(self.path, ns=(at * 1000, at * 1000))
             except OSError:
                 pass  # a folder that cannot be written: the spool elsewhere still takes the line

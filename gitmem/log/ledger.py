@@ -58,9 +58,7 @@ def note(log: Log, entries: Iterable[Entry], commit: str | None = None, epoch: i
         digests = []
     words = ["-" if epoch is None else str(epoch), commit or "-", *digests]
     path = os.path.join(log.place.state, NAME)
-    flags = (
-        os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
-    )
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
     try:
         fd = os.open(path, flags | getattr(os, "O_BINARY", 0), 0o666)
         try:

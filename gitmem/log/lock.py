@@ -25,19 +25,22 @@ class Lock:
         self._portable: object | None = None
 
     def take(self) -> bool:
-        """Take it now, or say False at once. Raises: StoreError where the file cannot be opened."""
+        """Take it now, or say False at once. Raises: StoreError where the file cannot be opened or locked."""
         try:
-            import fcntl
-        except ImportError:  # Windows
-            return self._take_portable()
-        try:
-            fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            return self._take()
         except OSError as error:
             raise StoreError(
                 f"The lock {self.path} cannot be opened ({error.strerror}); nothing was recorded.",
                 hint="Free the disk or mend the permissions of the git folder, then run the command again.",
                 code="lock",
             ) from error
+
+    def _take(self) -> bool:
+        try:
+            import fcntl
+        except ImportError:  # Windows
+            return self._take_portable()
+        fd = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o666)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:

@@ -10,7 +10,7 @@ from ..git.port import Signature
 from . import ref
 from .clock import Clock
 from .lock import Lock
-from .spool import Spool
+from .spool import Spool, is_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -121,7 +121,9 @@ class Log:
                 if error.errno == 30:  # EROFS: a read-only file system
                     return False
                 raise StoreError(
-                    f"{state} cannot be made ({error.strerror}); nothing was recorded.", code="state"
+                    f"{state} cannot be made ({error.strerror}); nothing was recorded.",
+                    hint="Free the disk or mend the permissions of the git folder, then run the command again.",
+                    code="state",
                 ) from error
         return os.access(state, os.W_OK) and os.access(os.path.join(self.place.common, "objects"), os.W_OK)
 
@@ -152,7 +154,7 @@ def read_word(path: str) -> str | None:
             word = file.read(100).strip()
     except (OSError, ValueError):
         return None
-    return word if word.isascii() and word.isalnum() else None
+    return word if is_name(word) else None
 
 
 def write_word(path: str, word: str) -> None:

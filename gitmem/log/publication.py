@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 from ..errors import StoreError
 from ..git.port import Draft
 from . import append, ref, settle
@@ -32,6 +34,7 @@ def publish(log: Log, place: str) -> bool:
         finally:
             if lock is not None:
                 lock.release()
+        time.sleep(0.002 + 0.01 * log.random(1)[0] / 255)
     raise StoreError(
         f"{ref.LOG_REF} could not be moved: git holds a lock on it; nothing was changed.",
         hint="Run the command again; `gitmem doctor` shows a lock that stays.",

@@ -199,7 +199,7 @@ def _lines_in(git: Git, tree: str, path: str, change: bytes | Entry | None) -> i
     """How many lines a change of a tree adds to it."""
     old = ref.lookup(git, tree, path)
     if isinstance(change, Entry) and change.is_tree:
-        return trees.new_lines(git, change.oid, [old.oid] if old is not None and old.is_tree else [])
+        return trees.new_lines(git, change.oid, [])  # a whole folder comes only where there was none
     if change is None or not trees.is_segment(path):
         return 0
     lines = set(trees.lines_of(git.blob(change.oid) if isinstance(change, Entry) else change))

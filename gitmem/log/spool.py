@@ -137,7 +137,7 @@ class Spool:
         seen = False
         try:
             self._make_folder()
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0)
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
             fd = os.open(temporary, flags, 0o600 if self.check_owner else 0o666)
             try:
                 content = entry.encode()
@@ -193,7 +193,7 @@ class Spool:
 
     def read(self, name: str) -> Entry:
         """ValueError where the file is not one of ours, OSError where it is gone."""
-        flags = os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0)
+        flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0)
         fd = os.open(os.path.join(self.folder, name), flags)
         with open(fd, "rb") as file:
             if self.check_owner and hasattr(os, "getuid") and os.fstat(fd).st_uid != os.getuid():
@@ -288,7 +288,7 @@ def fsync_folder(folder: str) -> None:
     """Make renames in a folder survive a power loss, where the system can."""
     if not hasattr(os, "O_DIRECTORY"):
         return  # Windows has no such call
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    fd = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(fd)
     finally:

@@ -200,7 +200,7 @@ def raise_flags(state: str, names: Iterable[str], *, urgent: bool) -> None:
         if urgent:
             aside.replace(path, b"urgent\n")
         else:
-            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o666))
+            os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o666))
 
 
 def silent(store: Store) -> dict[str, int]:

@@ -136,7 +136,7 @@ class Waker:
 
 def _content(path: str) -> bytes:
     try:
-        handle = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+        handle = os.open(path, os.O_RDONLY)
     except OSError:
         return b""
     try:

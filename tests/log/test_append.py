@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import re
 import subprocess
 import time
 from collections.abc import Callable
@@ -14,7 +16,8 @@ import pytest
 from gitmem.errors import StoreError
 from gitmem.log import append, ref, spool
 from gitmem.log.append import drain, drain_all
-from gitmem.log.spool import Spool
+from gitmem.log.lock import Lock
+from gitmem.log.spool import Entry, Spool
 from gitmem.log.telling import tell
 
 from .logs import FakeClock, all_lines, entry, open_log
@@ -110,6 +113,188 @@ def test_a_queued_writer_learns_its_commit_from_the_leader(repo: Path) -> None:
     assert log.spool.take_done(name) is None
 
 
+def test_a_writer_that_waited_and_then_leads_answers_with_its_commit(
+    repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody led when it came, and had gone when it looked again."""
+    log = open_log(repo)
+    takes, real = iter([False]), Lock.take
+    monkeypatch.setattr(Lock, "take", lambda lock: next(takes, True) and real(lock))
+
+    done = append.append(log, entry(log, "hello"))
+
+    assert done.commit is not None and done.commit == log.git.tip(ref.LOG_REF)
+    assert log.spool.names() == [] and log.lock().take()
+
+
+def test_a_lock_that_cannot_be_opened_is_no_failure_of_what_is_spooled(
+    repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody knows who leads: the entry waits, and is there once."""
+    log = open_log(repo)
+    takes = iter([False])
+
+    def take(lock: Lock) -> bool:
+        for taken in takes:
+            return taken
+        raise StoreError("It cannot be opened.", code="lock")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Lock, "take", take)
+        assert append.append(log, entry(log, "hello"), wait_seconds=0).queued
+
+    assert len(log.spool.names()) == 1
+    assert drain(log)
+    assert len(all_lines(log)) == 1
+
+
+def test_a_drain_says_whether_anything_waits_still(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing there, a leader at work, a folder that may not be written; and what nobody can read waits for no commit."""
+    log, other = open_log(repo), open_log(repo)
+    assert drain_all(log)
+    one = entry(log, "hello")
+    one.token = log.token()
+    log.spool.put(one, log.now())
+
+    with monkeypatch.context() as patch:
+        patch.setattr(log, "make_state", lambda: False)
+        assert not drain_all(log)
+    assert log.make_state()
+    held = other.lock()
+    assert held.take()
+    assert not drain_all(log)
+    held.release()
+    assert drain_all(log) and log.spool.names() == []
+
+    (Path(log.spool.folder) / "0-torn-wait.spool").write_bytes(b"to")
+    assert drain_all(log) and log.spool.names() == ["0-torn-wait.spool"]
+
+
+def test_a_damaged_spool_file_costs_itself(repo: Path) -> None:
+    """It comes first, and what was accepted after it is committed all the same."""
+    log = open_log(repo)
+    one = entry(log, "hello")
+    one.token = log.token()
+    log.spool.put(one, log.now())
+    (Path(log.spool.folder) / "0-torn-wait.spool").write_bytes(b"to")
+
+    assert drain(log)
+
+    assert len(all_lines(log)) == 1
+    assert log.spool.names() == ["0-torn-wait.spool"]
+
+
+def test_a_spool_file_that_cannot_be_removed_keeps_none_of_the_others(
+    repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is committed: whoever drains it again adds nothing."""
+    log = open_log(repo)
+    names: list[str] = []
+    for text in ("one", "two"):
+        waiting = entry(log, text)
+        waiting.token = log.token()
+        names.append(log.spool.put(waiting, log.now() + len(names)))
+    finish = Spool.finish
+
+    def fails(spool: Spool, name: str, commit: str, *, tell: bool) -> None:
+        if name == names[0]:
+            raise OSError(1, "Operation not permitted")
+        finish(spool, name, commit, tell=tell)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Spool, "finish", fails)
+        assert drain_all(log)
+
+    assert log.spool.names() == names[:1]
+    assert drain_all(log) and log.spool.names() == []
+    assert len(all_lines(log)) == 2
+
+
+def test_the_index_is_told_once_of_each_step_and_before_a_spool_file_goes(repo: Path) -> None:
+    """So that a writer that finds its file gone finds its line."""
+    log = open_log(repo)
+    told: list[object] = []
+    log.spooled = lambda entries: told.extend(each.story.subject for each in entries)
+    log.committed = lambda: told.append(len(log.spool.names()))
+
+    append.append(log, entry(log, "rides", rides=True))
+    append.append(log, entry(log, "hello"))
+
+    assert told == ["Planck → all: rides", 1]
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "words"),
+    [
+        (
+            OSError(28, "No space left"),
+            "disk",
+            r"log cannot be written \(No space left\); nothing was recorded",
+        ),
+        (OSError("a bare word"), "disk", r"log cannot be written \(a bare word\)"),
+        (KeyError("1234"), "missing-object", "object 1234 .*; nothing was recorded"),
+        (StoreError("fatal: no", code="git-failed"), "git-failed", r"^fatal: no; nothing was recorded\.$"),
+        (StoreError("It is odd.", code="odd"), "odd", r"^It is odd\.$"),
+    ],
+    ids=["full", "no number", "missing", "git", "other"],
+)
+def test_a_commit_that_fails_says_what_became_of_the_line(
+    repo: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, code: str, words: str
+) -> None:
+    """Nothing was recorded, nothing waits, and there is a way out."""
+    log = open_log(repo)
+    append.append(log, entry(log, "first"))
+
+    def fails(*_: object) -> None:
+        raise error
+
+    with monkeypatch.context() as patch:
+        patch.setattr(log.git, "advance", fails)
+        with pytest.raises(StoreError) as failed:
+            append.append(log, entry(log, "second"))
+
+    assert failed.value.code == code
+    assert re.search(words, failed.value.message), failed.value.message
+    assert failed.value.hint or isinstance(error, StoreError)
+    assert log.spool.names() == [] and len(all_lines(log)) == 1
+
+
+def test_a_ref_that_stays_locked_is_no_failure(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a swap that was lost: the entry waits."""
+    log = open_log(repo)
+    append.append(log, entry(log, "first"))
+
+    def locked(*_: object) -> None:
+        raise StoreError("It is locked.", code="locked")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(log.git, "advance", locked)
+        assert append.append(log, entry(log, "second")).queued
+
+    assert drain(log)
+    assert len(all_lines(log)) == 2
+
+
+def test_a_lock_that_breaks_is_no_failure_of_what_is_spooled(
+    repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A disk or a network that fails at the second look: the entry waits, so its writer is not told that it failed."""
+    fcntl = pytest.importorskip("fcntl")
+    log = open_log(repo)
+    append.append(log, entry(log, "first"))
+    numbers = iter([errno.EWOULDBLOCK])
+
+    def flock(*_: object) -> None:
+        raise OSError(next(numbers, errno.EIO), "Input/output error")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(fcntl, "flock", flock)
+        assert append.append(log, entry(log, "second"), wait_seconds=0).queued
+
+    assert drain(log)
+    assert len(all_lines(log)) == 2
+
+
 @pytest.mark.parametrize(
     "error", [KeyError("x"), OSError(28, "full"), ValueError("x"), StoreError("no", code="locked")]
 )
@@ -149,13 +334,22 @@ def test_a_spool_file_of_a_closed_segment_is_not_written_twice(repo: Path) -> No
 
 
 def test_a_segment_closes_at_its_limit(repo: Path) -> None:
-    """Files stay small: the next line after 16 KiB goes to a new one."""
+    """Files stay small: the next line after 16 KiB goes to a new one, and not before."""
     log = open_log(repo)
+    assert log.make_state()
     first = log.token()
 
-    append.append(log, entry(log, "x" * ref.SEGMENT_MAX_BYTES))
+    append.append(log, entry(log, "hello"))
+    append.moved(log)  # as a sync does
+    assert log.token() == first
+    long, short = entry(log, "x" * ref.SEGMENT_MAX_BYTES), entry(log, "y", stream="receipts")
+    append.append(log, Entry([*long.lines, *short.lines], long.story))
 
     assert log.token() != first
+    tree = log.git.commit(log.git.tip(ref.LOG_REF) or "").tree
+    for stream in ("signals", "receipts"):
+        found = ref.lookup(log.git, tree, f"{stream}/2026-10/26/gm-{first}.jsonl")
+        assert found is not None and not found.is_tree
 
 
 def test_a_newer_format_is_read_and_never_written(repo: Path) -> None:
@@ -299,6 +493,38 @@ def test_what_was_committed_while_its_folder_could_not_be_synced_is_recorded(
     assert len(all_lines(log)) == 2
 
 
+def test_what_a_leader_committed_and_could_not_clear_away_is_recorded(
+    repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was killed between the two, and the folder can't be synced: the line is in the log, so it has not failed."""
+    log, other = open_log(repo), open_log(repo)
+    append.append(log, entry(log, "first"))
+    lock = log.lock()
+    assert lock.take()
+
+    def lead() -> None:
+        append.commit_entries(other, [found for _, _, found in append.collect(other)])
+        lock.release()
+
+    with monkeypatch.context() as patch:
+        no_fsync(patch, lead)
+        done = append.append(log, entry(log, "second"))
+
+    assert done.commit == log.git.tip(ref.LOG_REF)
+    assert len(all_lines(log)) == 2 and log.spool.names() == []
+
+
+def test_where_nothing_takes_a_line_it_has_failed_with_a_way_out(repo: Path) -> None:
+    """The git folder can't be written, and there is no spool elsewhere."""
+    log = open_log(repo)
+    log.make_state = lambda: False  # type: ignore[method-assign]
+
+    with pytest.raises(StoreError, match="cannot be written; nothing was recorded") as failed:
+        append.append(log, entry(log, "hello"))
+
+    assert failed.value.code == "read-only" and failed.value.hint
+
+
 def test_where_a_line_waits_outside_the_repository_is_said(repo: Path, tmp_path: Path) -> None:
     """The first folder that takes it is written to, and named; what waits at home has no such name."""
     log = open_log(repo)
@@ -341,9 +567,11 @@ def test_somebody_elses_ref_is_left_alone(repo: Path, git) -> None:  # type: ign
     git("update-ref", ref.LOG_REF, head, cwd=repo)
     log = open_log(repo)
 
-    with pytest.raises(StoreError, match="no gitmem log"):
+    with pytest.raises(StoreError, match=rf"{ref.LOG_REF} is at {head[:12]}.*no gitmem log") as failed:
         append.append(log, entry(log, "hello"))
 
+    assert failed.value.code == "not-a-log" and failed.value.hint
+    assert failed.value.next == [f"git log {ref.LOG_REF} --", "gitmem doctor"]
     assert git("rev-parse", ref.LOG_REF, cwd=repo).strip() == head
 
 

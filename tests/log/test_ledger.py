@@ -58,6 +58,19 @@ def test_what_rides_or_waits_is_noted_at_once_and_again_with_its_commit(repo: Pa
     assert last.commit is not None and set(last.digests) == {digest_of(rides), digest_of(waits)}
 
 
+def test_what_was_there_already_is_noted_with_the_commit_that_has_it(repo: Path) -> None:
+    """A line that is said again adds nothing, and is acknowledged."""
+    log = open_log(repo)
+    one = entry(log, "one")
+    commit = append.append(log, one).commit
+    path_of(log).unlink()
+
+    assert append.append(log, one).commit == commit
+
+    (record,) = ledger.read(log)
+    assert (record.commit, record.epoch, record.digests) == (commit, 0, [digest_of(one)])
+
+
 def test_what_another_process_committed_is_noted_by_it(repo: Path) -> None:
     """Its writer only waits for the news."""
     log, leader = open_log(repo), open_log(repo)

@@ -1,0 +1,128 @@
+"""The lock: one has it at a time, it goes with whoever has it, and nothing else goes with it."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from gitmem.errors import StoreError
+from gitmem.log.lock import Lock
+
+fcntl = pytest.importorskip("fcntl")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    return str(tmp_path / "lock")
+
+
+def check_turns(path: str) -> None:
+    one, other = Lock(path), Lock(path)
+    assert one.take() and not other.take()
+    with one:
+        pass
+    assert other.take() and not one.take()
+    other.release()
+
+
+def test_one_at_a_time(path: str) -> None:
+    """Who does not get it is told at once; who leaves lets the next one in."""
+    check_turns(path)
+    check_turns(path)
+
+
+def test_one_at_a_time_where_locks_are_of_another_kind(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on Windows, by the package that is installed there."""
+    pytest.importorskip("filelock")
+    monkeypatch.setitem(sys.modules, "fcntl", None)
+    check_turns(path)
+
+    lock = Lock(path)
+    assert lock.take()
+    lock.release()
+    lock.release()
+    assert Lock(path).take()
+
+
+def test_what_is_not_held_is_not_released(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second release would close a file of somebody else's that has got the number since."""
+    closed: list[int] = []
+    lock = Lock(path)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "close", closed.append)
+        lock.release()
+    assert closed == []
+
+    assert lock.take()
+    lock.release()
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "close", closed.append)
+        lock.release()
+    assert closed == []
+
+
+def test_a_process_that_was_started_without_standard_input_lets_the_lock_go(path: str) -> None:
+    """The lock is its file number 0 then."""
+    lock = Lock(path)
+    kept = os.dup(0)
+    try:
+        os.close(0)
+        assert lock.take()
+        assert os.path.samestat(os.fstat(0), os.stat(path))
+        lock.release()
+        assert Lock(path).take()
+    finally:
+        os.dup2(kept, 0)
+        os.close(kept)
+
+
+def test_a_lock_that_cannot_be_opened_is_told_with_a_way_out(tmp_path: Path) -> None:
+    """And that nothing was recorded."""
+    with pytest.raises(
+        StoreError, match=r"missing/lock cannot be opened \(No such file.*nothing was recorded"
+    ) as failed:
+        Lock(str(tmp_path / "missing" / "lock")).take()
+
+    assert failed.value.code == "lock" and failed.value.hint
+
+
+@pytest.mark.parametrize("number", [errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS, errno.EINVAL])
+def test_where_the_file_system_cannot_lock_everybody_has_it(
+    path: str, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    """It saves work; what is right is decided by the swap of the ref."""
+
+    def no(*_: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(fcntl, "flock", no)
+
+    assert Lock(path).take() and Lock(path).take()
+
+
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EIO])
+def test_a_lock_that_is_not_got_leaves_no_open_file(
+    path: str, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    """Whether somebody has it, or the disk is broken: who waits looks a hundred times."""
+
+    def no(*_: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(fcntl, "flock", no)
+    before = os.dup(0)
+    os.close(before)
+
+    if number == errno.EACCES:
+        assert not Lock(path).take()
+    else:
+        with pytest.raises((OSError, StoreError)):
+            Lock(path).take()
+
+    after = os.dup(0)
+    os.close(after)
+    assert after == before
