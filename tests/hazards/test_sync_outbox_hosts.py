@@ -80,16 +80,20 @@ def test_where_none_are_taken_the_shared_ref_is_tried_again(hub: Hub) -> None:
 
 
 def test_where_none_are_taken_those_of_others_are_folded_with_ours(hub: Hub) -> None:
-    """They were left before, and it need not be our turn: what is ours has no other way."""
-    a, b = clones(hub, "ab")
-    leave(a, "theirs")
-    only(hub, "refs/heads/gitmem")
+    """Two were left before, so that it is not our turn by itself: what is ours has no other way."""
+    a, b, c = clones(hub, "abc")
+    leave(a, "one")
+    leave(c, "two")
     b.add("mine")
-    crowd(b)
+    host = Remote(b.log, "origin").host
+    host.refused = [OUTBOX, BRANCHES]
+    host.save()
     b.log.random = lambda count: b"\xff" * count
+    wire = Wire(b)
     found = b.exchange()
     assert (found.state, found.safe) == ("synced", True)
-    assert hub.texts() == ["theirs", "mine"]
+    assert wire.calls == ["fetch", f"push {ref.BRANCH}", "delete 2"]
+    assert sorted(hub.texts()) == ["mine", "one", "two"]
 
 
 def test_hidden_refs_are_refused_too(hub: Hub) -> None:
