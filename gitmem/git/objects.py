@@ -87,7 +87,7 @@ def parse_signature(value: bytes) -> Signature:
     seconds, _, offset = when.strip().partition(" ")
     if not (seconds.isdecimal() and seconds.isascii()):
         seconds, offset = "0", "+0000"
-    return Signature(name.strip(), mail.strip(), int(seconds), offset)
+    return Signature(name.strip(), mail.partition(">")[0].strip(), int(seconds), offset)
 
 
 def format_signature(signature: Signature) -> bytes:

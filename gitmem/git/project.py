@@ -96,7 +96,7 @@ def commits_since(common: str, old: str, new: str) -> list[tuple[str, str]]:
     form = "--format=%H %s"
     args = ["-c", "log.showSignature=false", "log", "-z", "--no-color", "--encoding=UTF-8", form,
             f"{_checked(old)}..{_checked(new)}", "--"]  # fmt: skip
-    out = _asked(common, args, old).decode("utf-8", "replace")
+    out = _asked(common, args, old, new).decode("utf-8", "replace")
     rows = (row.strip("\n").partition(" ") for row in out.split("\0") if row.strip("\n"))
     return [(oid, subject) for oid, _, subject in rows]
 
@@ -105,7 +105,7 @@ def files_between(common: str, old: str, new: str) -> list[str]:
     """The files that are not the same in two commits. KeyError if one is missing."""
     args = [*NO_MONITOR, "diff-tree", "-r", "-z", "--name-only", "--no-renames", "--no-ext-diff", "--no-textconv",
             "--ignore-submodules=none", _checked(old), _checked(new), "--"]  # fmt: skip
-    return [os.fsdecode(name) for name in _asked(common, args, old).split(b"\0") if name]
+    return [os.fsdecode(name) for name in _asked(common, args, old, new).split(b"\0") if name]
 
 
 def work_tree(common: str, git_dir: str, folder: str) -> WorkTree:
@@ -159,10 +159,11 @@ def _checked(oid: str) -> str:
     return oid
 
 
-def _asked(common: str, args: list[str], oid: str) -> bytes:
+def _asked(common: str, args: list[str], *oids: str) -> bytes:
     done = run.run(common, args, check=False)
     if done.code == 0:
         return done.out
-    if run.run(common, ["cat-file", "-e", oid + "^{commit}"], check=False).code != 0:
-        raise KeyError(oid)
+    for oid in oids:
+        if run.run(common, ["cat-file", "-e", oid + "^{commit}"], check=False).code != 0:
+            raise KeyError(oid)
     raise run.failure(args, done)

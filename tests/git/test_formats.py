@@ -22,6 +22,8 @@ REF = "refs/gitmem/log"
         ("[extensions]\n\tpartialClone = origin\n", 40, ["origin"]),
         ('[remote "a.b"]\n\tpromisor\n[remote "c"]\n\tpromisor = false\n', 40, ["a.b"]),
         ('[remote "a"]\n\tpromisor = true\n\tpartialclonefilter = tree:0\n', 40, ["a"]),
+        ("".join(f'[remote "{no}"]\n\tpromisor = {no}\n' for no in ("", "No", "off", "0", "FALSE")), 40, []),
+        ('[remote "a"]\n\tpartialCloneFilter = blob:none\n[branch "b"]\n\tpromisor = true\n', 40, ["a"]),
     ],
 )
 def test_the_config_says_of_which_kind_it_is(
@@ -45,6 +47,14 @@ def test_where_nothing_is_said_it_is_a_usual_one(tmp_path: Path) -> None:
     )
     assert alternates.folders(there) == []
     assert tip.tables(there) is None
+
+
+def test_where_a_history_was_cut_is_told(tmp_path: Path) -> None:
+    """As a shallow clone keeps it: a commit a line."""
+    cuts = ["a1" * 20, "b2" * 20]
+    (tmp_path / "shallow").write_text("\n".join(cuts) + "\n")
+
+    assert formats.cut_commits(str(tmp_path)) == set(cuts)
 
 
 def test_object_folders_that_are_borrowed_are_found_as_git_finds_them(tmp_path: Path) -> None:

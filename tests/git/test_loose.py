@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -46,14 +47,14 @@ def test_an_object_that_exists_is_synced_and_kept(objects: str, monkeypatch: pyt
     assert before in synced
 
 
-@pytest.mark.parametrize("torn", [b"", b"\x78\x01", b"garbage"])
+@pytest.mark.parametrize("torn", [b"", b"\x78\x01", b"garbage", zlib.compress(b"blob 100\0x")])
 def test_a_torn_object_is_replaced(objects: str, torn: bytes) -> None:
     """A power loss during somebody else's write must not block that content for ever."""
     oid = loose.write(objects, b"blob", b"x" * 100)
     path = os.path.join(objects, oid[:2], oid[2:])
     os.chmod(path, 0o644)
     Path(path).write_bytes(torn)
-    with pytest.raises(KeyError):
+    with pytest.raises(KeyError, match=oid):
         loose.read(objects, oid)
 
     loose.write(objects, b"blob", b"x" * 100)

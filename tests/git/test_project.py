@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.git import behind, project
+from gitmem.errors import StoreError
+from gitmem.git import behind, project, run
 from gitmem.git.plumbing import PlumbingGit
 from gitmem.place import Place, find
 
@@ -153,6 +154,24 @@ def test_changes_in_the_middle_of_a_merge(port: PlumbingGit, repo: Path, git: Gi
 
     assert found.changed == 1
     assert found.stat.splitlines()[-1].startswith(" 1 file changed")
+
+
+def test_names_with_blanks_are_counted_whole(port: PlumbingGit, repo: Path, git: Git) -> None:
+    """Changed, in conflict, and not known to git."""
+    save(git, repo, "a  b c", "1\n")
+    save(git, repo, "d e ", "1\n")
+    git("checkout", "--quiet", "-b", "side", cwd=repo)
+    save(git, repo, "a  b c", "2\n")
+    git("checkout", "--quiet", "main", cwd=repo)
+    save(git, repo, "a  b c", "3\n")
+    subprocess.run(["git", "merge", "side"], cwd=repo, capture_output=True, check=False)
+    (repo / "d e ").write_text("2\n")
+    (repo / "f  g").write_text("1\n")
+
+    found = port.work_tree(str(repo / ".git"), str(repo))
+
+    assert (found.changed, found.untracked) == (2, 1)
+    assert [line.partition("|")[0].strip() for line in found.stat.split("\n")[:-1]] == ["a  b c", "d e"]
 
 
 def test_a_stat_of_very_many_files_keeps_whole_lines_and_the_last(
@@ -331,3 +350,52 @@ def test_the_branch_is_told_from_head_alone(port: PlumbingGit, repo: Path, tmp_p
 
     assert found == ["main", "topic/one", None, None, None, "unborn", None]
     assert port.branch(there.git_dir) is None
+
+
+def test_where_head_is_takes_no_git_in_a_usual_repository(
+    port: PlumbingGit, repo: Path, tmp_path: Path, git: Git, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A loose branch, a packed one and a detached HEAD; every command asks."""
+    git("commit", "--quiet", "--allow-empty", "-m", "Second", cwd=repo)
+    old, new = git("rev-list", "--reverse", "HEAD", cwd=repo).split()
+    for name, where in (("packed", ["-b", "packed"]), ("detached", ["--detach"])):
+        git("worktree", "add", "--quiet", *where, str(tmp_path / name), old, cwd=repo)
+    git("pack-refs", "--all", cwd=repo)
+    git("update-ref", "refs/heads/main", new, cwd=repo)
+    folders = [find(str(where)).git_dir for where in (repo, tmp_path / "packed", tmp_path / "detached")]
+    monkeypatch.setattr(run, "run", None)
+
+    assert [port.head(folder) for folder in folders] == [(new, "main"), (old, "packed"), (old, None)]
+    assert [port.branch(folder) for folder in folders] == ["main", "packed", None]
+
+
+def test_no_run_over_a_work_tree_waits_longer_than_is_said(
+    port: PlumbingGit, repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A huge one, or a filter that hangs, must not hold a session's end for two minutes."""
+    (repo / "README").write_text("2\n")
+    waits: list[object] = []
+    real: Callable[..., object] = run.run
+
+    def timed(*args: object, **more: object) -> object:
+        waits.append(more.get("timeout"))
+        return real(*args, **more)
+
+    monkeypatch.setattr(run, "run", timed)
+    assert port.work_tree(str(repo / ".git"), str(repo)).changed == 1
+    assert waits == [project.WORK_TREE_SECONDS] * 2
+
+
+def test_an_error_of_git_s_is_no_missing_commit(port: PlumbingGit, repo: Path, git: Git) -> None:
+    """A commit that is not here is said to be missing; a history with a hole is git's failure, and is told."""
+    old = git("rev-parse", "HEAD", cwd=repo).strip()
+    hole = save(git, repo, "a", "1\n")
+    tip = save(git, repo, "a", "2\n")
+    (repo / ".git/objects" / hole[:2] / hole[2:]).unlink()
+
+    for ask in (port.commits_since, port.files_between):
+        for old_one, new_one in (("1" * 40, tip), (old, "1" * 40)):
+            with pytest.raises(KeyError, match="1" * 40):
+                ask(old_one, new_one)
+    with pytest.raises(StoreError, match="git log failed"):
+        port.commits_since(old, tip)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,26 @@ def test_another_projects_remote_is_not_of_the_project(repo: Path, git: Git) -> 
     assert root_commits(find(str(repo))) == {main(git, repo), pages}
 
 
+def test_every_remote_of_the_project_counts(repo: Path, git: Git) -> None:
+    """A fork and the repository that it is of, each with an orphan branch; later commits are no roots."""
+    first = main(git, repo)
+    git("commit", "--quiet", "--allow-empty", "-m", "Second", cwd=repo)
+    pages = [root(git, repo, f"refs/remotes/{name}/pages-of-{name}") for name in ("origin", "upstream")]
+    for name in ("origin", "upstream"):
+        git("update-ref", f"refs/remotes/{name}/main", "main", cwd=repo)
+
+    assert root_commits(find(str(repo))) == {first, *pages}
+
+
+def test_a_detached_head_is_of_the_project(repo: Path, git: Git) -> None:
+    """No branch reaches it, and it is what this worktree has."""
+    alone = root(git, repo, "refs/heads/alone")
+    git("checkout", "--quiet", "--detach", "alone", cwd=repo)
+    git("branch", "--quiet", "-D", "alone", cwd=repo)
+
+    assert root_commits(find(str(repo))) == {main(git, repo), alone}
+
+
 def test_logs_are_no_roots(repo: Path, git: Git) -> None:
     """Whatever branch named gitmem there is, and gitmem's own refs."""
     for name in ("refs/heads/gitmem", "refs/remotes/origin/gitmem", "refs/gitmem/log", "refs/tags/x"):
@@ -82,3 +103,34 @@ def test_a_damaged_branch_costs_that_branch(repo: Path, git: Git) -> None:
     (repo / ".git" / "refs" / "heads" / "bad").write_text("1" * 40 + "\n")
 
     assert root_commits(find(str(repo))) == {main(git, repo)}
+
+
+def test_a_history_with_a_hole_costs_that_branch(repo: Path, git: Git) -> None:
+    """Git gives up on all of them; what HEAD reaches is known nevertheless, and nothing is where HEAD has the hole."""
+    first = root(git, repo, "refs/heads/other")
+    tree = git("mktree", cwd=repo, input="").strip()
+    git(
+        "update-ref",
+        "refs/heads/other",
+        git("commit-tree", "-p", first, "-m", "x", tree, cwd=repo).strip(),
+        cwd=repo,
+    )
+    (repo / ".git/objects" / first[:2] / first[2:]).unlink()
+
+    assert root_commits(find(str(repo))) == {main(git, repo)}
+    git("symbolic-ref", "HEAD", "refs/heads/other", cwd=repo)
+    assert root_commits(find(str(repo))) == set()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="arguments are no bytes")
+def test_names_in_foreign_bytes_are_names(repo: Path, git: Git) -> None:
+    """A branch and a remote of somebody whose letters are not UTF-8."""
+    pages, vendor = (root(git, repo, f"refs/heads/{name}") for name in ("pages", "vendor"))
+    git("update-ref", "-d", "refs/heads/pages", cwd=repo)
+    git("update-ref", "-d", "refs/heads/vendor", cwd=repo)
+    rows = [(main(git, repo), "caf\udce9/main"), (pages, "caf\udce9/p\udce9"), (vendor, "vend\udce9/main")]
+    (repo / ".git/packed-refs").write_bytes(
+        b"".join(f"{oid} refs/remotes/{name}\n".encode("utf-8", "surrogateescape") for oid, name in rows)
+    )
+
+    assert root_commits(find(str(repo))) == {main(git, repo), pages}

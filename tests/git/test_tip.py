@@ -37,6 +37,23 @@ def test_a_packed_ref_is_found_whole(repo: Path, git: Callable[..., str]) -> Non
         assert packed_tip(common, name) is None
 
 
+@pytest.mark.parametrize("oid", ["a1" * 20, "b2" * 32])
+def test_an_id_of_either_length_is_read(tmp_path: Path, oid: str) -> None:
+    """And of no other one, wherever it stands; the first line of a packed file may be a ref."""
+    (tmp_path / "refs").mkdir()
+    for length, name in ((len(oid), "whole"), (len(oid) - 1, "short"), (len(oid) + 1, "long")):
+        (tmp_path / "refs" / name).write_text((oid + "c")[:length] + "\n")
+    rows = [
+        f"{(tmp_path / 'refs' / name).read_text().strip()} refs/p-{name}\n"
+        for name in ("whole", "short", "long")
+    ]
+    (tmp_path / "packed-refs").write_text("".join(rows))
+    common = str(tmp_path)
+
+    assert [loose_tip(common, f"refs/{name}") for name in ("whole", "short", "long")] == [oid, None, None]
+    assert [packed_tip(common, f"refs/p-{name}") for name in ("whole", "short", "long")] == [oid, None, None]
+
+
 @pytest.mark.parametrize(
     "content", ["", "ref: refs/heads/main\n", "0123\n", "Z" * 40 + "\n", "a" * 41, "a" * 40 + " x\n"]
 )

@@ -115,6 +115,26 @@ def test_whoever_comes_next_folds_and_deletes(hub: Hub) -> None:
     assert b.tip == a.tip == hub.tip()
 
 
+def test_who_does_not_fold_has_outboxes_of_others_as_one_commit(
+    hub: Hub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever folds tells their story, once; the commit that stood for it here is gone then."""
+    a, b, c = clones(hub, "abc")
+    leave(a, "one", "two")
+    leave(c, "three")
+    before = b.subjects()
+    with monkeypatch.context() as patch:
+        patch.setattr(Remote, "draw", lambda self: False)
+        b.exchange()
+    assert sorted(b.texts()) == ["one", "three", "two"]
+    assert b.subjects()[1:] == before
+
+    a.exchange()
+    b.exchange()
+    assert b.tip == a.tip == hub.tip()
+    assert sorted(b.subjects()[: -len(before)]) == ["one", "three", "two"]
+
+
 def test_an_outbox_holds_only_what_is_nowhere_else(hub: Hub) -> None:
     """Own commits alone, once each, on the log as it was known: nothing of what other outboxes have."""
     a, b, c = clones(hub, "abc")

@@ -9,7 +9,7 @@ from gitmem.log import ref
 from gitmem.log.remote import Remote
 from gitmem.operations import sync
 from tests.clones import Clone, Hub, git
-from tests.hazards.test_sync_outbox import GOOD, boxes, clones, crowd, leave
+from tests.hazards.test_sync_outbox import GOOD, boxes, clones, leave
 from tests.wires import BRANCHES, OUTBOX, Wire, cut, once
 
 
