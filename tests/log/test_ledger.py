@@ -147,6 +147,17 @@ def test_where_the_git_folder_cannot_be_written_the_line_is_accepted_elsewhere(
     assert len(log.elsewhere[0].names()) == 1
 
 
+def test_what_is_no_record_is_none(repo: Path) -> None:
+    """Rows that others wrote, or that a disk has bent."""
+    log = open_log(repo)
+    log.make_state()
+    digest = "d" * 32
+    path_of(log).write_text(
+        f"\nx - {digest}\n\n-1 - {digest}\n\n0 abc {digest}\n\n0 {'g' * 40} {digest}\n\n0\n\n- {'a' * 40} {digest}\n"
+    )
+    assert [(each.epoch, each.commit) for each in ledger.read(log)] == [(None, "a" * 40)]
+
+
 def test_a_torn_record_costs_nothing_but_itself(repo: Path) -> None:
     """Wherever a crash or a full disk cut it, also in the middle of what comes after."""
     log = open_log(repo)
