@@ -10,7 +10,7 @@ import zlib
 
 from dulwich.errors import ApplyDeltaError, ChecksumMismatch, FileFormatException
 from dulwich.object_format import get_object_format
-from dulwich.object_store import DiskObjectStore
+from dulwich.object_store import BaseObjectStore, DiskObjectStore
 from dulwich.objects import ObjectID
 
 from ..errors import StoreError
@@ -45,6 +45,14 @@ _DAMAGED = (
 )
 
 
+class _Packs(DiskObjectStore):
+    """The packs of one folder. Dulwich takes what it borrows from for sha1, and never ends where two lend each other."""
+
+    @property
+    def alternates(self) -> list[BaseObjectStore]:
+        return []
+
+
 class DulwichGit(Repository):
     """One repository in this process. Not for several threads at once."""
 
@@ -52,7 +60,7 @@ class DulwichGit(Repository):
         super().__init__(common)
         self._objects = os.path.join(common, "objects")
         self._algorithm = formats.ALGORITHMS[self.id_length]
-        self._packs: dict[str, DiskObjectStore] = {}
+        self._packs: dict[str, _Packs] = {}
         self._made = 0
         self._trees: dict[str, dict[str, Entry]] = {}
         self._commits: dict[str, Commit] = {}
@@ -184,10 +192,10 @@ class DulwichGit(Repository):
             return None
         return _KINDS[number], content
 
-    def _packs_in(self, folder: str) -> DiskObjectStore:
+    def _packs_in(self, folder: str) -> _Packs:
         store = self._packs.get(folder)
         if store is None:
-            store = DiskObjectStore(folder, object_format=get_object_format(self._algorithm))
+            store = _Packs(folder, object_format=get_object_format(self._algorithm))
             self._packs[folder] = store
         return store
 

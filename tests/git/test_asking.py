@@ -44,6 +44,24 @@ def test_what_is_no_repository_here_is_left_to_a_fetch(repo: Path, tmp_path: Pat
 
 
 @pytest.mark.parametrize(
+    "lines",
+    [
+        "[url {hub}/]\n\tinsteadOf = work:",
+        "[remote origin]\n\tuploadPack = other-program",
+        "[INCLUDE]\n\tpath = more",
+        "[includeIf gitdir:~/]\n\tpath = more",
+    ],
+)
+def test_a_config_that_may_send_git_elsewhere_is_left_to_a_fetch(repo: Path, lines: str) -> None:
+    """In whatever letters: git takes the names of keys in any."""
+    assert refs_at(str(repo / ".git"), repo) == {}
+    with open(repo / ".git" / "config", "a") as file:
+        file.write(lines + "\n")
+
+    assert refs_at(str(repo / ".git"), repo) is None
+
+
+@pytest.mark.parametrize(
     "out",
     [
         b"",
@@ -51,6 +69,8 @@ def test_what_is_no_repository_here_is_left_to_a_fetch(repo: Path, tmp_path: Pat
         b"000eversion 2\n0000",
         b"000eversion 2\n00000009nop\n0000",
         b"000eversion 2\n0000003f" + b"1" * 40 + b" refs/heads/gitmem\n",
+        b"000eversion 2\n0000003f" + b"g" * 40 + b" refs/heads/gitmem\n0000",
+        b"000eversion 2\n0000003e" + b"1" * 39 + b" refs/heads/gitmem\n0000",
         b"nonsense",
     ],
 )

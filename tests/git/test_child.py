@@ -106,8 +106,9 @@ def test_an_ignored_sigchld_is_an_error_and_no_success(repo: Path) -> None:
     """The system forgets exit statuses then; nobody takes a failure for a success."""
     before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     try:
-        with pytest.raises(StoreError, match="SIGCHLD"):
+        with pytest.raises(StoreError, match="SIGCHLD") as caught:
             run.run(str(repo / ".git"), ["rev-parse", "--git-dir"])
+        assert caught.value.code == "git-failed"
     finally:
         signal.signal(signal.SIGCHLD, before)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -87,8 +88,9 @@ def test_a_remote_that_moved_on_is_rejected(common: str, hub: Path, git: Run, re
     assert git("rev-parse", BRANCH, cwd=hub).strip() == theirs
     git("update-ref", "-d", BRANCH, cwd=hub)
     assert GitNetwork(common).push(str(hub), ours, BRANCH, base) == "rejected"
-    with pytest.raises(StoreError, match="does not contain"):
+    with pytest.raises(StoreError, match="does not contain") as caught:
         GitNetwork(common).push(str(hub), ours, BRANCH, theirs)
+    assert caught.value.code == "not-fast-forward"
     assert git("for-each-ref", "refs/heads/gitmem", cwd=hub) == ""
 
 
@@ -184,6 +186,7 @@ def test_a_remote_that_is_not_there_is_offline(common: str, url: str, hub: Path)
         with pytest.raises(RemoteError, match=r"could not be reached: .*stays recorded") as caught:
             ask()
         assert (caught.value.code, caught.value.status) == ("offline", 5)
+        assert "`git fetch` must work" in caught.value.hint and caught.value.next == ["gitmem sync"]
         assert ".;" not in caught.value.message
         assert "Could not read from remote repository" not in caught.value.message
     assert queries.tip_of(common, INTO + "heads/gitmem") == oid
@@ -210,6 +213,92 @@ def test_what_git_says_first_is_told(
     assert caught.value.message == (
         f"The remote /x could not be reached: {told}; what is recorded here stays recorded."
     )
+
+
+def test_a_remote_of_another_hash_is_no_matter_of_the_network(
+    common: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another try would not help: it is refused, and the sentence says why."""
+    said = "fatal: mismatched algorithms: client sha1; server sha256\n"
+    monkeypatch.setattr(GitNetwork, "_run", lambda *args: run.Result(128, b"", said))
+    with pytest.raises(RemoteError, match=r"^The remote /x names its objects by another hash") as caught:
+        GitNetwork(common).fetch("/x", INTO)
+    assert (caught.value.code, caught.value.next) == ("refused", ["gitmem doctor"])
+    assert "object format" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("row", "outcome"),
+    [
+        ("*\tHERE:THERE\t[new branch]", "pushed"),
+        ("=\tHERE:THERE\t[up to date]", "pushed"),
+        ("!\tHERE:THERE\t[rejected] (needs force)", "rejected"),
+        ("!\tHERE:THERE\t[remote rejected] (failed to update ref)", "rejected"),
+        ("!\tHERE:THERE\t[remote rejected] (a hook declined)", "refused"),
+        ("*\tHERE:THERE\t[new branch]", "refused"),  # as it says, and git ended as a failure
+        ("*\tHERE:elsewhere\t[new branch]", "offline"),
+        ("Done", "offline"),
+    ],
+)
+def test_what_a_push_reports_is_understood(
+    common: str, monkeypatch: pytest.MonkeyPatch, row: str, outcome: str
+) -> None:
+    """It counts as pushed only where git says so of this very ref."""
+    out = f"To /x\n{row.replace('THERE', BRANCH)}\n".encode()
+    code = 0 if outcome == "pushed" else 1
+    monkeypatch.setattr(GitNetwork, "_run", lambda *args: run.Result(code, out, "error: failed to push"))
+    (oid,) = chain(common, 1)
+
+    if outcome in ("pushed", "rejected"):
+        assert GitNetwork(common).push("/x", oid, BRANCH, None) == outcome
+    else:
+        with pytest.raises(RemoteError) as caught:
+            GitNetwork(common).push("/x", oid, BRANCH, None)
+        assert caught.value.code == outcome
+
+
+def test_what_is_not_there_is_asked_for_once(common: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who is offline waits for one answer and not for three."""
+    asked = []
+    ask = GitNetwork._run
+
+    def counted(network: GitNetwork, args: list[str], url: str, timeout: float) -> run.Result:
+        asked.append(url)
+        return ask(network, args, url, timeout)
+
+    monkeypatch.setattr(GitNetwork, "_run", counted)
+    with pytest.raises(RemoteError):
+        GitNetwork(common).fetch("/nowhere", INTO)
+    assert len(asked) == 1
+
+
+def test_a_lock_that_git_left_hinders_no_fetch(common: str, hub: Path, repo: Path, git: Run) -> None:
+    """What is new comes in; what the remote has no more is forgotten another time."""
+    old, new = chain(common, 2)
+    git("push", "--quiet", str(hub), f"{old}:{BRANCH}-outbox-1", cwd=repo)
+    assert fetched(common, hub) == {f"{BRANCH}-outbox-1": old}
+    git("update-ref", "-d", f"{BRANCH}-outbox-1", cwd=hub)
+    git("push", "--quiet", str(hub), f"{new}:{BRANCH}", cwd=repo)
+    git("config", "core.packedRefsTimeout", "0", cwd=repo)
+    lock = repo / ".git" / "packed-refs.lock"
+    lock.touch()
+
+    assert fetched(common, hub) == {f"{BRANCH}-outbox-1": old, BRANCH: new}
+    lock.unlink()
+    assert fetched(common, hub) == {BRANCH: new}
+
+
+def test_what_is_fetched_during_a_gc_comes_as_a_pack(
+    common: str, hub: Path, repo: Path, tmp_path: Path, git: Run
+) -> None:
+    """The gc would take loose objects that no ref reached when it looked."""
+    git("clone", "--quiet", str(hub), "other")
+    (oid,) = chain(str(tmp_path / "other/.git"), 1)
+    git("push", "--quiet", "origin", f"{oid}:{BRANCH}", cwd=tmp_path / "other")
+    (repo / ".git" / "gc.pid").write_text(f"{os.getpid()} {platform.node()}")
+
+    assert fetched(common, hub) == {BRANCH: oid}
+    assert not (repo / ".git" / "objects" / oid[:2] / oid[2:]).exists()
 
 
 def test_a_remote_that_hangs_is_offline_in_time(common: str, tmp_path: Path, git: Run, repo: Path) -> None:
@@ -277,6 +366,19 @@ def test_an_empty_remote_has_no_branches(common: str, hub: Path, git: Run, tmp_p
     assert GitNetwork(common).has_branches(str(hub))
     assert not GitNetwork(common).has_branches(str(tmp_path / "empty.git"))
     assert fetched(common, tmp_path / "empty.git") == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "is_one"), [("gitmem", False), ("gitmem-outbox-1", False), ("gitmem2", True), ("a/gitmem", True)]
+)
+def test_a_log_s_own_branches_are_none(
+    common: str, git: Run, repo: Path, tmp_path: Path, name: str, is_one: bool
+) -> None:
+    """The user's first branch is still to come, and is to become the default one."""
+    git("init", "--quiet", "--bare", "empty.git")
+    git("push", "--quiet", str(tmp_path / "empty.git"), f"main:refs/heads/{name}", cwd=repo)
+
+    assert GitNetwork(common).has_branches(str(tmp_path / "empty.git")) is is_one
 
 
 def test_secrets_in_urls_are_not_repeated(common: str) -> None:

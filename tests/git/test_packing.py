@@ -139,6 +139,18 @@ def test_small_packs_of_ours_become_one(clone: Clone) -> None:
     clone.check()
 
 
+def test_a_pack_that_is_much_larger_than_what_is_new_stays(clone: Clone) -> None:
+    """Each object is packed again only a few times in its life. A commit has six: 12 are twice as many as 6."""
+    counts = []
+    for commits in (20, 2, 1, 1):
+        clone.add(commits)
+        clone.pack()
+        counts.append(len(clone.packs()))
+
+    assert counts == [1, 2, 3, 2]
+    clone.check()
+
+
 def test_packs_that_are_to_be_kept_stay(clone: Clone) -> None:
     """Somebody's `.keep`, and what git's index of many packs counts on."""
     clone.add()
@@ -261,8 +273,9 @@ def test_a_pack_that_lacks_something_removes_nothing(clone: Clone, monkeypatch: 
     before = clone.loose()
     make = packing._make
     monkeypatch.setattr(packing, "_make", lambda common, rows: make(common, list(rows)[:-1]))
-    with pytest.raises(StoreError, match="left something out"):
+    with pytest.raises(StoreError, match="left something out") as caught:
         clone.pack()
+    assert caught.value.code == "git-failed"
     assert clone.loose() == before
 
 
@@ -284,6 +297,21 @@ def test_what_was_written_during_a_gc_is_packed(clone: Clone) -> None:
     pid.unlink()
     clone.pack()
     assert len(clone.packs()) == 1
+    assert not held.names(str(clone.objects))
+    clone.check()
+
+
+def test_what_was_written_during_a_gc_stays_where_git_was_told_to_keep_it(clone: Clone) -> None:
+    """Somebody, or a git that is at work on it, needs that very pack."""
+    pid = clone.path / ".git" / "gc.pid"
+    pid.write_text(f"{os.getpid()} {os.uname().nodename}")
+    clone.add(2)
+    kept = min(clone.packs())
+    (clone.objects / "pack" / f"{kept}.keep").touch()
+    pid.unlink()
+    clone.pack()
+
+    assert kept in clone.packs() and len(clone.packs()) == 2
     assert not held.names(str(clone.objects))
     clone.check()
 

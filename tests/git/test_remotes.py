@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.errors import UsageError
+from gitmem.errors import StoreError, UsageError
 from gitmem.git import remotes
 from gitmem.place import Place, find
 
@@ -22,12 +22,58 @@ def test_push_url(common: str, repo: Path, hub: Path, tmp_path: Path, git: Run) 
     git("remote", "add", "near", "../hub.git", cwd=repo)
     assert remotes.push_url(common, "near") == str(hub)
     assert remotes.push_url(common, "../hub.git", str(repo)) == str(hub)
-    for url in ("https://example.org/x", "host:x/y", str(hub), "work/short"):
+    for url in ("https://example.org/x", "host:x/y", "host:x", str(hub), "work/short"):
         assert remotes.push_url(common, url) == url
     with pytest.raises(UsageError, match="no remote 'orign'") as caught:
         remotes.push_url(common, "orign")
     assert caught.value.code == "unknown-remote"
     assert caught.value.suggestions == ["near", "origin"]
+
+
+def test_a_path_is_told_from_a_host_as_git_does(common: str, tmp_path: Path, repo: Path) -> None:
+    """A colon before the first slash ends a host's name; one behind it is of a folder's name."""
+    for name in ("a/b:c/d", "host:x/y:z/e"):
+        (repo / name).mkdir(parents=True)
+
+    assert remotes.push_url(common, "a/b:c/d", str(repo)) == str(repo / "a/b:c/d")
+    assert remotes.push_url(common, "host:x/y:z/e", str(repo)) == "host:x/y:z/e"
+
+
+def test_a_remote_whose_name_is_no_text(common: str, repo: Path, git: Run) -> None:
+    """A config that was written by hand, in the letters of another time."""
+    with open(repo / ".git/config", "ab") as file:
+        file.write(b'[remote "caf\xe9"]\n\turl = /x\n[branch "main"]\n\tremote = caf\xe9\n')
+
+    assert remotes.remotes(common) == ["caf\udce9"]
+    assert remotes.push_url(common, "caf\udce9") == "/x"
+    assert remotes.upstream_remote(find(str(repo))) == "caf\udce9"
+    git("check-ref-format", f"refs/gitmem/remotes/{remotes.encode(chr(0xE9))}/heads/gitmem")
+
+
+def test_where_no_remote_is_the_way_to_one_is_told(common: str, repo: Path) -> None:
+    """Each of these errors ends with what to do."""
+    with pytest.raises(UsageError) as caught:
+        remotes.push_url(common, "orign")
+    assert (caught.value.code, caught.value.next) == ("unknown-remote", [])
+    assert "git remote add NAME URL" in caught.value.hint
+    with pytest.raises(UsageError) as caught:
+        remotes.upstream_remote(find(str(repo)))
+    assert "git remote add origin URL" in caught.value.hint
+
+
+def test_a_config_that_git_can_not_read_is_git_s_own_error(common: str, repo: Path) -> None:
+    """It is not taken for one without remotes."""
+    with open(repo / ".git/config", "a") as file:
+        file.write("[remote\n")
+
+    asks: list[Callable[[], str]] = [
+        lambda: remotes.push_url(common, "origin"),
+        lambda: remotes.upstream_remote(find(str(repo))),
+    ]
+    for ask in asks:
+        with pytest.raises(StoreError, match=r"^git config failed: fatal: bad config") as caught:
+            ask()
+        assert caught.value.code == "git-failed"
 
 
 def test_the_default_remote(repo: Path, tmp_path: Path, git: Run) -> None:
@@ -43,6 +89,7 @@ def test_the_default_remote(repo: Path, tmp_path: Path, git: Run) -> None:
     with pytest.raises(UsageError, match="fork, hub") as caught:
         remotes.upstream_remote(place)
     assert caught.value.code == "which-remote"
+    assert caught.value.next == ["gitmem sync fork", "gitmem sync hub"]
     git("remote", "add", "origin", "x", cwd=repo)
     assert remotes.upstream_remote(place) == "origin"
     git("config", "branch.main.remote", ".", cwd=repo)
@@ -68,6 +115,9 @@ def test_the_default_remote(repo: Path, tmp_path: Path, git: Run) -> None:
         ("https://ghp_token@example.org/x", "https%3A%2F%2Fexample%2Eorg%2Fx"),
         ("ssh://git:secret@host/x", "ssh%3A%2F%2Fgit%40host%2Fx"),
         ("git@host:x", "git%40host%3Ax"),
+        ("https://me:p@ss@example.org/x", "https%3A%2F%2Fexample%2Eorg%2Fx"),
+        ("https://example.org/a@b/x", "https%3A%2F%2Fexample%2Eorg%2Fa%40b%2Fx"),
+        ("X" * 201, "X" * 150 + "-5d9c2166321b6187"),
     ],
 )
 def test_a_remote_becomes_one_component_of_a_ref(remote: str, encoded: str, git: Run) -> None:

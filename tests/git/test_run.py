@@ -67,10 +67,37 @@ def test_words_of_git_are_harmless_and_telling() -> None:
     assert run.last_words("") == ""
 
 
+def test_words_that_are_no_text_are_told_all_the_same(common: str) -> None:
+    """Git names paths in their own bytes; the error is git's, not one about its letters."""
+    with pytest.raises(StoreError, match=r"^git odd failed: fatal: \ufffd is no file$"):
+        run.run(
+            common, ["-c", "a.b=c", "-c", r"alias.odd=!printf 'fatal: \377 is no file\n' >&2; exit 1", "odd"]
+        )
+
+
+def test_a_second_try_is_the_same_as_the_first(common: str, repo: Path) -> None:
+    """What a gc took is given back, and git runs once more: on the same input, in the same folder, as long."""
+    (repo / "folder").mkdir()
+    script = (
+        "if test -e tried; then printf '%s %s %s ' $OUR_OWN ${GIT_ALLOW_PROTOCOL-any} ${PWD##*/}; cat; exit; fi; "
+        "touch tried; echo 'fatal: pack.idx: No such file or directory' >&2; exit 1"
+    )
+    again = ["-c", f"alias.again=!{script}", "again"]
+    done = run.run(
+        common, again, input=b"input", env_extra={"OUR_OWN": "set"}, cwd=str(repo / "folder"), online=True
+    )
+    assert (done.code, done.out) == (0, b"set any folder input")
+
+    waits = ["-c", f"alias.waits=!{script.replace('cat; exit', 'sleep 9')}", "waits"]
+    with pytest.raises(run.GitTimeoutError, match=r"within 0\.3 seconds"):
+        run.run(common, waits, timeout=0.3)
+
+
 def test_a_missing_git_is_a_sentence(common: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Without the program, and in a folder that went away, nothing was done and it says so."""
-    with pytest.raises(StoreError, match="is missing"):
+    with pytest.raises(StoreError, match="is missing") as caught:
         run.run(str(tmp_path / "gone"), ["version"])
+    assert caught.value.code == "folder-missing"
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(StoreError, match="git was not found on PATH") as caught:
         run.run(common, ["version"])
@@ -81,7 +108,7 @@ def test_a_missing_git_is_a_sentence(common: str, monkeypatch: pytest.MonkeyPatc
 def test_a_hanging_git_is_killed_with_all_it_started(common: str) -> None:
     """The limit is on the group: an ssh that git waits for ends as well."""
     begun = time.monotonic()
-    with pytest.raises(run.GitTimeoutError, match=r"slow|within 0\.5 seconds"):
+    with pytest.raises(run.GitTimeoutError, match=r"^git slow did not end within 0\.5 seconds"):
         run.run(common, SLOW, timeout=0.5)
     assert time.monotonic() - begun < 5
     for pid in (Path(common) / "pid").read_text().split():
