@@ -268,6 +268,18 @@ def test_a_link_that_breaks_at_any_point_is_made_good(hub: Hub, at: str) -> None
     assert a.tip == b.tip == hub.tip()
 
 
+def test_a_remote_that_is_away_is_asked_once(hub: Hub) -> None:
+    """Where the outbox could not be put, no fetch waits for its time limit, too."""
+    (a,) = clones(hub, "a")
+    a.add("mine")
+    crowd(a)
+    hub.path.rename(hub.path.with_name("away"))
+    wire = Wire(a)
+    found = a.exchange()
+    assert (found.state, found.sent, a.texts()) == ("offline", 0, ["mine"])
+    assert wire.calls == [f"push {OUTBOX}*"]
+
+
 def test_a_clone_that_was_copied_needs_no_care(hub: Hub, tmp_path: Path) -> None:
     """Both have the same lines unsent, and make the same outbox."""
     a, b = clones(hub, "ab")

@@ -79,6 +79,26 @@ def test_where_none_are_taken_the_shared_ref_is_tried_again(hub: Hub) -> None:
     assert message == ""
 
 
+def test_every_race_that_was_lost_counts(hub: Hub) -> None:
+    """Who loses all of them is told how many, and autosync waits the longer."""
+    a, b = clones(hub, "ab")
+    host = Remote(b.log, "origin").host
+    host.refused = [OUTBOX, BRANCHES]
+    host.save()
+    b.add("mine")
+    wire = Wire(b)
+
+    def race(call: str) -> None:
+        if call == f"push {ref.BRANCH}":
+            a.add("theirs")
+            a.exchange()
+
+    wire.before = race
+    found = b.exchange()
+    assert (found.state, found.safe, found.attempts, found.rejections) == ("rejected", False, 4, 4)
+    assert "4 times" in found.message
+
+
 def test_where_none_are_taken_those_of_others_are_folded_with_ours(hub: Hub) -> None:
     """Two were left before, so that it is not our turn by itself: what is ours has no other way."""
     a, b, c = clones(hub, "abc")
