@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 import threading
 from collections.abc import Sequence
@@ -16,6 +17,7 @@ from gitmem.index import catch_up, schema
 from gitmem.index.schema import Index, Row, View
 from gitmem.log import append, ref
 from gitmem.log.log import Log
+from gitmem.log.spool import Spool
 
 from ..log.logs import FakeClock, all_lines, entry, open_log
 
@@ -307,3 +309,38 @@ def test_caught_up_is_rebuilt(tmp_path_factory: pytest.TempPathFactory, steps: l
         else:
             assert _caught_up(log) == _rebuilt(log)
     assert _caught_up(log) == _rebuilt(log)
+
+
+def test_a_view_that_means_something_else_is_filled_anew(repo: Path) -> None:
+    """The tables are as before; what stands in them was derived by the rules of before."""
+    log = open_log(repo)
+    append.append(log, entry(log, "a"))
+    assert _caught_up(log) == ["a"]
+
+    def shout(db: sqlite3.Connection, rows: Sequence[Row]) -> None:
+        db.executemany("INSERT INTO note VALUES (?)", [(str(row.record["text"]).upper(),) for row in rows])
+
+    loud = View(["note"], NOTES.ddl, shout, version=NOTES.version + 1)
+    index = schema.open_index(log.place, "test", [loud], _read)
+    catch_up.catch_up(index, log)
+    assert _notes(index) == ["A"]
+    index.close()
+
+
+def test_what_another_process_found_in_its_own_spool_stays_while_it_is_there(
+    repo: Path, tmp_path: Path
+) -> None:
+    """Two processes with another $TMPDIR share an index; gone is only what is gone from the disk."""
+    mine, other = open_log(repo), open_log(repo)
+    append.append(mine, entry(mine, "a"))
+    elsewhere = tmp_path / "spools" / "other"
+    other.elsewhere = [Spool(str(elsewhere), os.urandom, check_owner=True)]
+    waiting = entry(other, "waits")
+    waiting.token = other.token()
+    other.elsewhere[0].put(waiting, other.now())
+
+    assert _caught_up(other) == ["a", "waits"]
+    assert _caught_up(mine) == ["a", "waits"]
+    for file in elsewhere.iterdir():
+        file.unlink()
+    assert _caught_up(mine) == ["a"]
