@@ -193,7 +193,7 @@ class Spool:
 
     def read(self, name: str) -> Entry:
         """ValueError where the file is not one of ours, OSError where it is gone."""
-        flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0)
+        flags = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
         fd = os.open(os.path.join(self.folder, name), flags)
         with open(fd, "rb") as file:
             if self.check_owner and hasattr(os, "getuid") and os.fstat(fd).st_uid != os.getuid():
