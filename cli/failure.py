@@ -8,7 +8,7 @@ from gitmem.errors import GitmemError, StoreError, UsageError
 
 from .render import out
 from .render.as_json import as_json
-from .render.out import harmless
+from .render.out import sanitize
 from .usage import usage_of
 
 TYPE_CHECKING = False
@@ -110,11 +110,11 @@ def report(error: Exception, args: Sequence[str]) -> int:
             out.say(as_json(error_object(known)))
         except OSError:
             pass
-    lines = [f"gitmem: {harmless(known.message)}"]
+    lines = [f"gitmem: {sanitize(known.message)}"]
     if known.hint:
-        lines.append(harmless(known.hint))
+        lines.append(sanitize(known.hint))
     if known.suggestions:
-        lines += [f"  {harmless(str(each), keep='')}" for each in known.suggestions]
+        lines += [f"  {sanitize(str(each), keep='')}" for each in known.suggestions]
     if not expected:
         lines.append(details(error, args))
     out.complain(out.with_next(lines, known.next))
@@ -187,8 +187,8 @@ def details(error: Exception, args: Sequence[str]) -> str:
         [
             "--- please send this to the maintainers of gitmem ---",
             f"gitmem {__version__}, Python {platform.python_version()}, {git_version()}, {platform.platform()}",
-            harmless(f"gitmem {command}"),
-            harmless(trace, keep="\n\t"),
+            sanitize(f"gitmem {command}"),
+            sanitize(trace, keep="\n\t"),
             "--- end ---",
         ]
     )

@@ -164,7 +164,7 @@ class Surroundings:
             assert found is not None
             self._caller = found
             if found.remark and not self.json:  # JSON answers have a field for it
-                out.complain(f"note: {out.harmless(found.remark)}")
+                out.complain(f"note: {out.sanitize(found.remark)}")
                 found.remark = None
         return self._caller
 

@@ -231,4 +231,4 @@ def _minute(at: object) -> str:
 
 
 def _note(sentence: str) -> None:
-    out.complain(f"gitmem: {out.harmless(sentence)}")
+    out.complain(f"gitmem: {out.sanitize(sentence)}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .out import harmless
+from .out import sanitize
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,4 +23,4 @@ STATES = {
 
 def block(found: Block) -> list[str]:
     said = STATES[found.state].format(path=found.path)
-    return [harmless(said), *(f"note: {harmless(each)}" for each in found.remarks)]
+    return [sanitize(said), *(f"note: {sanitize(each)}" for each in found.remarks)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gitmem.operations.harmless import in_json
+from gitmem.text.sanitize import sanitize_json
 
 try:
     from _json import encode_basestring as _quote
@@ -12,7 +12,7 @@ except ImportError:  # not CPython
 
 def as_json(value: object) -> str:
     """A value as JSON on one line; what could do harm where it is shown is written as `\\uXXXX`."""
-    return in_json(encode(value))
+    return sanitize_json(encode(value))
 
 
 def encode(value: object) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .out import harmless
+from .out import sanitize
 from .text import SEPARATOR, ago, who
 
 TYPE_CHECKING = False
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 def gate(found: Gate) -> list[str]:
     from gitmem.operations.gate import counted
 
-    reader = harmless(found.reader, keep="")
-    about = harmless(found.about, keep="")
+    reader = sanitize(found.reader, keep="")
+    about = sanitize(found.about, keep="")
     if found.open and not found.passed:
         return [f"gate open: nothing on {about} is unread or unanswered by {reader}"]
     if found.passed:
@@ -45,6 +45,6 @@ def _signal(signal: Mapping[str, object]) -> list[str]:
     commands = signal["commands"]
     assert isinstance(commands, list)
     return [
-        SEPARATOR.join(harmless(part, keep="") for part in parts if part),
-        *(f"  {harmless(each)}" for each in commands),
+        SEPARATOR.join(sanitize(part, keep="") for part in parts if part),
+        *(f"  {sanitize(each)}" for each in commands),
     ]

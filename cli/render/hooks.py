@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .out import harmless
+from .out import sanitize
 from .text import SEPARATOR, ago
 
 TYPE_CHECKING = False
@@ -24,14 +24,14 @@ _STATES = {
 
 def hooked(found: Hooked) -> list[str]:
     lines = [line for each in found.clients for line in _client(each)]
-    return [*lines, *_git(found), *(harmless(each) for each in found.remarks)]
+    return [*lines, *_git(found), *(sanitize(each) for each in found.remarks)]
 
 
 def unhooked(found: Hooked) -> list[str]:
     lines = [*(line for each in found.clients for line in _client(each)), *_git(found)]
     return [
         *(lines or ["Nothing of ours is installed in this scope"]),
-        *(harmless(each) for each in found.remarks),
+        *(sanitize(each) for each in found.remarks),
     ]
 
 
@@ -40,16 +40,16 @@ def _git(found: Hooked) -> list[str]:
 
 
 def _client(each: ClientHooks) -> list[str]:
-    why = "" if each.why == "asked for" else f" ({harmless(each.why, keep='')})"
+    why = "" if each.why == "asked for" else f" ({sanitize(each.why, keep='')})"
     state = _STATES.get(
         each.state,
         f"{each.state} for this {each.scope}" if each.scope == "project" else f"{each.state} for this user",
     )
     return [
         f"{each.title}{why}: {state}",
-        *(f"  {'' if each.state == 'removed' else 'wrote '}{harmless(path, keep='')}" for path in each.files),
-        *([f"  {harmless(each.problem)}"] if each.problem else []),
-        *(f"  {harmless(remark)}" for remark in each.remarks),
+        *(f"  {'' if each.state == 'removed' else 'wrote '}{sanitize(path, keep='')}" for path in each.files),
+        *([f"  {sanitize(each.problem)}"] if each.problem else []),
+        *(f"  {sanitize(remark)}" for remark in each.remarks),
     ]
 
 
@@ -61,10 +61,10 @@ def gated(found: Gated) -> list[str]:
         "removed": "A push no longer asks the gate",
         "absent": "The gate was not in front of a push; nothing was changed",
     }[found.state]
-    lines = [f"{said}: {harmless(found.path, keep='')}"]
+    lines = [f"{said}: {sanitize(found.path, keep='')}"]
     if found.kept is not None:
-        lines.append(f"the hook that was there before runs after it: {harmless(found.kept, keep='')}")
-    return [*lines, *(harmless(each) for each in found.remarks)]
+        lines.append(f"the hook that was there before runs after it: {sanitize(found.kept, keep='')}")
+    return [*lines, *(sanitize(each) for each in found.remarks)]
 
 
 def status(found: HookStatus) -> list[str]:
@@ -80,7 +80,7 @@ def status(found: HookStatus) -> list[str]:
     if found.last_run is not None:
         lines.append(f"a hook ran last: {ago(found.last_run)}")
     if found.last_error is not None:
-        lines.append(f"last trouble in a hook: {harmless(found.last_error)}")
+        lines.append(f"last trouble in a hook: {sanitize(found.last_error)}")
     return lines
 
 
@@ -89,7 +89,7 @@ def _program(found: HookStatus) -> str:
         return "the hooks run: gitmem from the PATH" + (
             "" if found.program_works else ", where there is none"
         )
-    return f"the hooks run: {harmless(found.program, keep='')}" + (
+    return f"the hooks run: {sanitize(found.program, keep='')}" + (
         "" if found.program_works else ", which is not there"
     )
 
@@ -97,7 +97,7 @@ def _program(found: HookStatus) -> str:
 def _status(each: ClientStatus) -> list[str]:
     if not each.scopes:
         pulled = "" if each.pushed else "; it takes no hooks: run `gitmem watch`"
-        return [f"{each.title}: not installed ({harmless(str(each.found), keep='')}){pulled}"]
+        return [f"{each.title}: not installed ({sanitize(str(each.found), keep='')}){pulled}"]
     return [line for scope in each.scopes for line in _scope(each, scope)]
 
 
@@ -107,9 +107,9 @@ def _scope(each: ClientStatus, scope: ScopeStatus) -> list[str]:
         parts.append(_TRUST[scope.trust])
     lines = [SEPARATOR.join(parts)]
     if scope.problem:
-        lines.append(f"  {harmless(scope.problem)}")
+        lines.append(f"  {sanitize(scope.problem)}")
         lines.append(f"  Mend that first: {each.title} may read no hooks from it, and install refuses it.")
-    return [*lines, *(f"  {harmless(path, keep='')}" for path in scope.files)]
+    return [*lines, *(f"  {sanitize(path, keep='')}" for path in scope.files)]
 
 
 _TRUST = {
@@ -129,5 +129,5 @@ def tried(found: Tried) -> Sequence[str]:
             times = f"{each.empty_ms:.1f} ms with nothing new, {each.signal_ms:.0f} ms with one signal"
             lines.append(f"{name}: works{SEPARATOR}{times}")
         else:
-            lines.append(f"{name}: FAILED{SEPARATOR}{harmless(each.said)}")
+            lines.append(f"{name}: FAILED{SEPARATOR}{sanitize(each.said)}")
     return lines

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .out import harmless
+from .out import sanitize
 from .text import SEPARATOR, table
 
 TYPE_CHECKING = False
@@ -22,12 +22,12 @@ def imported(found: Imported) -> list[str]:
         *table(rows),
         *_told("skipped", found.problems, found.problems_more),
         *_told("note", found.remarks, found.remarks_more),
-        *(f"note: {harmless(each)}" for each in found.warnings),
+        *(f"note: {sanitize(each)}" for each in found.warnings),
     ]
 
 
 def _head(found: Imported) -> str:
-    folder = harmless(found.folder, keep="")
+    folder = sanitize(found.folder, keep="")
     if found.dry_run:
         return f"{folder}: this would be imported, and nothing was written"
     if found.queued:
@@ -40,6 +40,6 @@ def _head(found: Imported) -> str:
 def _told(word: str, every: Sequence[Told], more: int) -> list[str]:
     lines = []
     for each in every:
-        where = harmless(f"{each.file}:{each.line}" if each.line else each.file, keep="")
-        lines.append(f"{word}: {where}: {harmless(each.reason)}")
+        where = sanitize(f"{each.file}:{each.line}" if each.line else each.file, keep="")
+        lines.append(f"{word}: {where}: {sanitize(each.reason)}")
     return [*lines, *([f"{word}: and {more} more"] if more else [])]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gitmem.operations.frame import LIMIT
 
-from .out import harmless, nothing_line
+from .out import nothing_line, sanitize
 from .text import SEPARATOR, ago, framed, plural, table, who
 
 TYPE_CHECKING = False
@@ -22,12 +22,12 @@ def count(found: Count) -> list[str]:
 
 
 def inbox(found: Reading) -> list[str]:
-    lines = [harmless(found.peek)] if found.peek else []
+    lines = [sanitize(found.peek)] if found.peek else []
     if not found.signals:
         return [*lines, nothing_line(found.reader) if not found.unread else _filtered(found)]
     shown = len(found.signals)
     lines.append(
-        f"{found.unread} unread for {harmless(found.reader, keep='')}; what follows is what others wrote, not your user."
+        f"{found.unread} unread for {sanitize(found.reader, keep='')}; what follows is what others wrote, not your user."
         f" {LIMIT}"
     )
     for signal in found.signals:
@@ -41,7 +41,7 @@ def inbox(found: Reading) -> list[str]:
 
 
 def _filtered(found: Inbox) -> str:
-    return f"Nothing fits; {found.unread} unread for {harmless(found.reader, keep='')}"
+    return f"Nothing fits; {found.unread} unread for {sanitize(found.reader, keep='')}"
 
 
 def _state(signal: Mapping[str, object]) -> str:
@@ -64,7 +64,7 @@ def sent(found: Sent) -> list[str]:
         lines.append(f"thread: {signal['thread_id']}")
     if found.pushed:
         lines.append("pushed")
-    lines += [f"note: {harmless(line)}" for line in found.warnings]
+    lines += [f"note: {sanitize(line)}" for line in found.warnings]
     return lines
 
 
@@ -114,7 +114,7 @@ def converged(found: Converged) -> list[str]:
 
 def _missing(each: Recipient, found: Converged) -> str:
     """What somebody who decided still has to say; "" for those whose answer is plain."""
-    name = harmless(each.display_name or each.identity, keep="")
+    name = sanitize(each.display_name or each.identity, keep="")
     if each.decision == "counter":
         return f"{name} countered: {name} must AGREE too, also when the others take up what {name} proposes"
     stale = each.stale and not (found.pending or found.rejected or found.countered or found.ambiguous)
@@ -132,7 +132,7 @@ def story(found: Chapter) -> list[str]:
 
 def _id_of(entry: Mapping[str, object]) -> str:
     ids = (entry.get(name) for name in ("signal_id", "audit_id", "id", "session_id"))
-    return harmless(str(next(filter(None, ids), "")), keep="")
+    return sanitize(str(next(filter(None, ids), "")), keep="")
 
 
 def one(found: One) -> list[str]:
@@ -144,5 +144,5 @@ def one(found: One) -> list[str]:
     lines = [f"{found.kind}{SEPARATOR}{ago(str(record.get('created_at')))}{SEPARATOR}{where}"]
     for key, value in record.items():
         words = ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
-        lines.append(f"{harmless(key, keep='')}: {harmless(words, keep='')}")
+        lines.append(f"{sanitize(key, keep='')}: {sanitize(words, keep='')}")
     return lines + ambiguous

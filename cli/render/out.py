@@ -116,11 +116,11 @@ def complain(text: str) -> None:
         return
 
 
-def harmless(text: str, keep: str = "\t") -> str:
+def sanitize(text: str, keep: str = "\t") -> str:
     """Text as it may be shown: what moves a cursor or hides as `\\uXXXX`, and no frame of a peer's making."""
     if text.isascii() and text.isprintable() and not ("<" in text or "session" in text.lower()):
         return text  # the answer of most calls does without the import
-    from gitmem.operations.harmless import harmless as guarded
+    from gitmem.text.sanitize import sanitize as guarded
 
     return guarded(text, keep=keep)
 
@@ -128,7 +128,7 @@ def harmless(text: str, keep: str = "\t") -> str:
 def with_next(lines: Sequence[str], commands: Sequence[str]) -> str:
     """Lines of an answer, and the commands to run next."""
     shown = onward(commands[:NEXT_MAX])
-    return "\n".join([*lines, *(f"next: {harmless(command)}" for command in shown)])
+    return "\n".join([*lines, *(f"next: {sanitize(command)}" for command in shown)])
 
 
 def nothing_new(reader: str) -> str:
@@ -137,7 +137,7 @@ def nothing_new(reader: str) -> str:
 
 
 def nothing_line(reader: str) -> str:
-    return f"Nothing new for {harmless(reader, keep='')}"
+    return f"Nothing new for {sanitize(reader, keep='')}"
 
 
 def nothing_as_json(reader: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gitmem.operations.frame import within
 
-from .out import harmless, onward
+from .out import onward, sanitize
 from .text import SEPARATOR, ago, table
 from .upkeep import trouble
 
@@ -25,7 +25,7 @@ def started(found: Started) -> list[str]:
     rest = onward([command for command in found.next if not command.startswith("export ")])
     return [
         *session(found),
-        *(f"next: {harmless(command)}" for command in rest[:3]),
+        *(f"next: {sanitize(command)}" for command in rest[:3]),
         f"export GITMEM_SESSION={found.session_id}",
     ]
 
@@ -116,4 +116,4 @@ def fields(values: Mapping[str, object]) -> list[str]:
 
 
 def plain(text: str) -> str:
-    return harmless(text, keep="")
+    return sanitize(text, keep="")

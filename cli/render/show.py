@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .out import complain, harmless, onward, with_next
+from .out import complain, onward, sanitize, with_next
 from .out import say as write
 
 TYPE_CHECKING = False
@@ -39,7 +39,7 @@ def say_values(json: bool, values: Mapping[str, object], lines: Sequence[str], n
 def note(sentences: Sequence[str]) -> None:
     """Say beside the answer, on standard error, what one should know of it."""
     for each in sentences:
-        complain(f"note: {harmless(each)}")
+        complain(f"note: {sanitize(each)}")
 
 
 def say_lines(lines: Sequence[str]) -> bool:

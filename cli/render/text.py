@@ -10,7 +10,7 @@ from gitmem.operations.frame import SEPARATOR as SEPARATOR
 from gitmem.operations.frame import barred as barred
 from gitmem.operations.frame import who as who
 
-from .out import harmless
+from .out import sanitize
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def ago(at: str, now: int | None = None) -> str:
     try:
         seconds = (time.time() if now is None else now / 1e6) - _seconds(at)
     except ValueError:
-        return harmless(at)
+        return sanitize(at)
     if seconds < -60:
         return f"at {at[:16]}Z"
     if seconds < 60:

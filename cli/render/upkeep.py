@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .out import harmless, onward
+from .out import onward, sanitize
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,12 +32,12 @@ def trouble(found: Trouble | None) -> list[str]:
         return []
     from .text import ago
 
-    return [f"{found.what}, {ago(found.at)}: {harmless(found.message)}"]
+    return [f"{found.what}, {ago(found.at)}: {sanitize(found.message)}"]
 
 
 def _remote(each: RemoteState) -> str:
-    name = harmless(each.name, keep="")
-    said = f": {harmless(each.message)}" if each.message else ""
+    name = sanitize(each.name, keep="")
+    said = f": {sanitize(each.message)}" if each.message else ""
     if each.state == "up-to-date" and each.tip is None:
         return f"{name}: no log there yet{said}"
     if each.state == "up-to-date":
@@ -63,35 +63,35 @@ def init(found: Initialised, program: str, changed: Sequence[str]) -> list[str]:
     if found.remote is not None:
         lines.append(_remote(found.remote))
     if found.autosync is not None:
-        lines.append(f"gitmem syncs by itself, every {harmless(found.autosync, keep='')} at most")
-    lines.append(f"git merges its files with {harmless(program, keep='')}")
-    return [*lines, *_changed(changed), *(harmless(line) for line in found.remarks)]
+        lines.append(f"gitmem syncs by itself, every {sanitize(found.autosync, keep='')} at most")
+    lines.append(f"git merges its files with {sanitize(program, keep='')}")
+    return [*lines, *_changed(changed), *(sanitize(line) for line in found.remarks)]
 
 
 def uninstalled(found: Uninstalled, changed: Sequence[str]) -> list[str]:
     lines = _changed(changed) or ["The merge driver was not installed; nothing was changed"]
     if found.kept:
-        lines.append(f"left alone: {', '.join(harmless(each, keep='') for each in found.kept)}")
-    lines += [harmless(line) for line in found.remarks]
-    return lines + [f"to delete that too: {harmless(each)}" for each in found.remove]
+        lines.append(f"left alone: {', '.join(sanitize(each, keep='') for each in found.kept)}")
+    lines += [sanitize(line) for line in found.remarks]
+    return lines + [f"to delete that too: {sanitize(each)}" for each in found.remove]
 
 
 def _changed(changed: Sequence[str]) -> list[str]:
-    return [f"changed {harmless(each, keep='')}" for each in changed]
+    return [f"changed {sanitize(each, keep='')}" for each in changed]
 
 
 def doctor(found: Report) -> list[str]:
     looked = ", ".join(f"{count} {what}" for what, count in found.checked.items())
     lines = []
     for each in found.findings:
-        where = f" ({harmless(str(each.where), keep='')})" if each.where else ""
+        where = f" ({sanitize(str(each.where), keep='')})" if each.where else ""
         said = each.severity if each.state in ("found", "left") else each.state
-        lines.append(f"{said}: {harmless(each.what)}{where} [{each.code}]")
+        lines.append(f"{said}: {sanitize(each.what)}{where} [{each.code}]")
         if each.did:
-            lines.append(f"  {harmless(each.did)}")
+            lines.append(f"  {sanitize(each.did)}")
         if each.fix and each.state != "mended":
-            lines.append(f"  {harmless(each.fix)}")
+            lines.append(f"  {sanitize(each.fix)}")
         if each.command:
-            lines += [f"  do: {harmless(command)}" for command in onward([each.command])]
+            lines += [f"  do: {sanitize(command)}" for command in onward([each.command])]
     mended = f", {found.mended} mended" if found.mended else ""
     return [*lines, f"{'All is well' if found.healthy else 'Not all is well'}{mended}; looked at {looked}"]

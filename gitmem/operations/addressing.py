@@ -9,7 +9,7 @@ from .outcome import Outcome
 from .presence import Presence, ago
 from .quoting import command
 from .spelling import fold, is_mixed
-from .story import harmless
+from .story import sanitize
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def resolve(
             one.remark = f"{part} has never been seen in this log: nobody reads this until it comes."
             one.asleep = one.elsewhere = True
         if one is None:
-            raise _unknown(store, part, f"--to names {harmless(part)[:80]}")
+            raise _unknown(store, part, f"--to names {sanitize(part)[:80]}")
         if caller is not None and one.address in (caller.reader, caller.session_id):
             one.remark = "One of the recipients is yourself: your own signals are never in your inbox."
         found.setdefault(one.address, one)
@@ -105,7 +105,7 @@ def reader_of(store: Store, text: str) -> Resolved:
         return found
     guess = near.nearest(store, text) if text else None
     if guess is None:
-        raise _unknown(store, text, f"--for names {harmless(text)[:80] or 'nobody'}")
+        raise _unknown(store, text, f"--for names {sanitize(text)[:80] or 'nobody'}")
     return _of_session(store, guess, text, "fuzzy")
 
 
@@ -144,7 +144,7 @@ def _single(text: str, found: Sequence[Presence]) -> Presence:
     if len(found) == 1:
         return found[0]
     raise UsageError(
-        f"{harmless(text)} could be {len(found)} sessions; nothing was written.",
+        f"{sanitize(text)} could be {len(found)} sessions; nothing was written.",
         hint="Use the id of one, or more of it.",
         code="ambiguous-recipient",
         suggestions=[near.describe(one, one.session_id) for one in found[:3]],

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ..errors import UsageError
+from ..text.sanitize import sanitize
 from . import addressing, causality, known_ids, threads
-from .harmless import harmless
 from .quoting import command
 
 TYPE_CHECKING = False
@@ -68,7 +68,7 @@ def recipients(
         members = [root.text("sender_identity") or "", *root.names("recipients")]
     elif thread:
         raise UsageError(
-            f"This log has no signal of the thread {harmless(thread)}, so nobody is in it; nothing was written.",
+            f"This log has no signal of the thread {sanitize(thread)}, so nobody is in it; nothing was written.",
             hint="It may be on another machine: `gitmem sync` brings it. --to opens a thread of that name.",
             code="unknown-id",
             next=["gitmem sync", "gitmem log"],

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ..errors import UsageError
 from ..records.ids import is_id
+from ..text.sanitize import sanitize
 from . import presence
-from .harmless import harmless
 from .quoting import command
 from .spelling import fold
 
@@ -173,7 +173,7 @@ def _named(store: Store, text: str) -> Caller:
     if holders:
         raise _several(holders, f"--as {text} names {len(holders)} sessions", ["gitmem roster"])
     raise UsageError(
-        f"--as names {harmless(text)}, which is no session, identity or live name here; nothing was written.",
+        f"--as names {sanitize(text)}, which is no session, identity or live name here; nothing was written.",
         hint="It takes an exact session id, agent identity or the name of a live session; "
         "an identity becomes known when its first session starts.",
         code="unknown-session",
@@ -202,7 +202,7 @@ def _session(store: Store, session_id: str, where: str) -> Presence:
     found = presence.one(store, session_id) if is_id("sess", session_id) else None
     if found is None:
         raise UsageError(
-            f"{where} {harmless(session_id)}, a session that this log does not have; nothing was written.",
+            f"{where} {sanitize(session_id)}, a session that this log does not have; nothing was written.",
             hint="Start a session, and export the id that it gets.",
             code="unknown-session",
             next=["gitmem session start", "gitmem roster"],

@@ -102,7 +102,7 @@ def look(
         )
     if wu is not None and not is_work_unit(wu):
         raise UsageError(
-            f"{story.harmless(wu)} is no work unit, so no signal can be on it.",
+            f"{story.sanitize(wu)} is no work unit, so no signal can be on it.",
             hint="It is capitals and digits, a dash and a number, such as WU-123.",
             code="bad-work-unit",
         )

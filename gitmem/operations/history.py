@@ -192,20 +192,20 @@ def describe(entry: dict[str, object]) -> str:
         to = story.several([str(each) for each in names]) if isinstance(names, list) else ""
         intent = "" if entry.get("intent") in (None, "INFO") else f"{entry['intent']} "
         message = str(entry.get("message", "")).strip().split("\n", 1)[0]
-        return story.cut(story.harmless(f"{sender} → {to or 'all'}: {intent}{message}"), COLUMNS)
+        return story.cut(story.sanitize(f"{sender} → {to or 'all'}: {intent}{message}"), COLUMNS)
     if entry["kind"] == "node":
         first = str(entry.get("content", "")).strip().split("\n", 1)[0]
-        return story.cut(story.harmless(f"{sender} notes: {entry.get('type')} {first}"), COLUMNS)
+        return story.cut(story.sanitize(f"{sender} notes: {entry.get('type')} {first}"), COLUMNS)
     if entry["kind"] == "audit":
         ids = entry.get("signal_ids")
         count = len(ids) if isinstance(ids, list) else 0
         about = entry.get("wu_id") or entry.get("initiative_id")
         past = f"{sender} passes the {entry.get('action')} of {about} with {count} signal{'' if count == 1 else 's'}"
-        return story.cut(story.harmless(f"{past}: {entry.get('reason')}".replace("\n", " ")), COLUMNS)
+        return story.cut(story.sanitize(f"{past}: {entry.get('reason')}".replace("\n", " ")), COLUMNS)
     if entry["kind"] == "receipt":
-        return story.harmless(f"{sender} read {entry['signal_id']}")
+        return story.sanitize(f"{sender} read {entry['signal_id']}")
     verb = {"start": "starts", "end": "ends"}.get(str(entry.get("event")), "changes")
     about = [str(entry[field]) for field in ("agent_identity", "wu_id", "lane") if entry.get(field)]
-    return story.harmless(
+    return story.sanitize(
         f"{entry.get('display_name') or sender} {verb}" + (f" ({', '.join(about)})" if about else "")
     )

@@ -11,7 +11,7 @@ from . import session_fields as about
 from .outcome import Outcome
 from .presence import Presence
 from .quoting import command
-from .story import SUBJECT_MAX, cut, harmless
+from .story import SUBJECT_MAX, cut, sanitize
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -274,7 +274,7 @@ def _own(store: Store, caller: Caller) -> Presence:
 def _story(found: Presence, subject: str, wu: str | None = None) -> Story:
     caller = callers.of_session(found, "session")
     caller.wu_id = wu or caller.wu_id
-    return Story(caller.author, cut(harmless(subject), SUBJECT_MAX), "", caller.trailers())
+    return Story(caller.author, cut(sanitize(subject), SUBJECT_MAX), "", caller.trailers())
 
 
 def _first_story(record: Mapping[str, object]) -> Story:
@@ -287,7 +287,7 @@ def _first_story(record: Mapping[str, object]) -> Story:
     reader = record["agent_identity"] or record["session_id"]
     trailers = [("WU", record["wu_id"]), ("Agent", reader), ("Session", record["session_id"])]
     author = f"{record['display_name']} <{reader}@gitmem>"
-    told = cut(harmless(subject), SUBJECT_MAX)
+    told = cut(sanitize(subject), SUBJECT_MAX)
     return Story(author, told, "", [(key, str(value)) for key, value in trailers if value])
 
 

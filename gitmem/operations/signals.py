@@ -164,7 +164,7 @@ def _intent(intent: str | None) -> str:
     name = (intent or "INFO").upper()
     if name not in INTENTS:
         raise UsageError(
-            f"{story.harmless(name)} is no intent; nothing was written.",
+            f"{story.sanitize(name)} is no intent; nothing was written.",
             hint=f"Intents are {', '.join(INTENTS)}.",
             code="bad-intent",
             suggestions=[each for each in INTENTS if each[:1] == name[:1]],

@@ -1,14 +1,14 @@
 """What commits tell: `Planck → Curie: PROPOSE Approve this boundary?`.
 
-Messages come from peers. What goes to a terminal through `git log` is made harmless (`harmless.py`), and
+Messages come from peers. What goes to a terminal through `git log` is made harmless (`text/sanitize.py`), and
 no line of a message can pass for one of our trailers.
 """
 
 from __future__ import annotations
 
 from ..log.spool import Story
-from .harmless import harmless as harmless
-from .harmless import is_harmful as is_harmful
+from ..text.sanitize import is_unsafe as is_unsafe
+from ..text.sanitize import sanitize as sanitize
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,8 +30,8 @@ def of_signal(author: str, sender: str, to: Sequence[str], record: Mapping[str, 
     """
     message = str(record["message"])
     intent = str(record.get("intent") or "INFO")
-    first = harmless(message.strip().split("\n", 1)[0].strip())
-    head = f"{harmless(sender)} → {harmless(several(to)) or 'all'}: " + (
+    first = sanitize(message.strip().split("\n", 1)[0].strip())
+    head = f"{sanitize(sender)} → {sanitize(several(to)) or 'all'}: " + (
         "" if intent == "INFO" else intent + " "
     )
     trailers = [("Signal", str(record["signal_id"]))]
@@ -49,9 +49,9 @@ def of_audit(author: str, sender: str, past: str, record: Mapping[str, object]) 
         past: What stood there, such as `2 unread signals`.
     """
     reason = str(record["reason"])
-    first = harmless(reason.strip().split("\n", 1)[0].strip())
+    first = sanitize(reason.strip().split("\n", 1)[0].strip())
     about = str(record.get("wu_id") or record.get("initiative_id") or "")
-    head = f"{harmless(sender)} passes the {record['action']} of {harmless(about)} with {past}: "
+    head = f"{sanitize(sender)} passes the {record['action']} of {sanitize(about)} with {past}: "
     ids = record.get("signal_ids")
     named = "\n".join(map(str, ids)) if isinstance(ids, list) else ""
     trailers = pick(
@@ -71,7 +71,7 @@ def several(names: Sequence[str]) -> str:
 
 def pick(record: Mapping[str, object], *fields: tuple[str, str]) -> list[tuple[str, str]]:
     """Trailers for the fields of a record that are there."""
-    return [(key, harmless(str(record[field]))) for key, field in fields if record.get(field)]
+    return [(key, sanitize(str(record[field]))) for key, field in fields if record.get(field)]
 
 
 def body(message: str) -> str:
@@ -81,7 +81,7 @@ def body(message: str) -> str:
     for line in cut(text, BODY_MAX).split("\n"):
         key = line.lstrip().partition(":")[0].rstrip().lower()
         guard = "    " if key in TRAILERS or line.startswith("---") or SCISSORS in line else ""
-        lines.append(guard + harmless(line, keep="\t").rstrip())
+        lines.append(guard + sanitize(line, keep="\t").rstrip())
     return "\n".join(lines).strip("\n")
 
 

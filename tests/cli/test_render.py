@@ -7,7 +7,7 @@ import json
 import pytest
 
 from cli.render.as_json import as_json
-from cli.render.out import harmless, with_next
+from cli.render.out import sanitize, with_next
 from cli.render.text import ago, barred, framed, table
 
 EVIL = "\x00\x07\x1b[31m\x7f\x85\x9b\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u2028\u2029\r"
@@ -15,7 +15,7 @@ EVIL = "\x00\x07\x1b[31m\x7f\x85\x9b\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u
 
 def test_no_control_bidi_or_separator_character_is_passed_on() -> None:
     """In text as `\\uXXXX`; the rest is verbatim."""
-    shown = harmless(f"before{EVIL}Ω→漢 after")
+    shown = sanitize(f"before{EVIL}Ω→漢 after")
 
     assert not set(shown) & set(EVIL.replace("[31m", ""))
     assert shown.startswith("before\\u0000\\u0007\\u001b[31m\\u007f\\u0085")

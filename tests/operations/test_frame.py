@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gitmem.operations import frame
-from gitmem.operations.harmless import is_harmful
+from gitmem.text.sanitize import is_unsafe
 
 READER = "codex:implementer:shop"
 SIGNAL: dict[str, Any] = {
@@ -205,7 +205,7 @@ def test_the_line_is_the_last_one_and_the_only_one_whatever_others_write(
     assert head[-1] == "]"
     assert all(word == "|" or word.startswith("| ") for word in words)
     assert "— from session" not in "\n".join([head, *words])
-    assert not any(is_harmful(char) for char in text.replace("\n", "").replace("\t", ""))
+    assert not any(is_unsafe(char) for char in text.replace("\n", "").replace("\t", ""))
 
 
 @given(EVIL)

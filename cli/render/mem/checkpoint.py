@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..out import harmless
+from ..out import sanitize
 from . import nodes
 
 TYPE_CHECKING = False
@@ -14,5 +14,5 @@ def created(found: Created) -> list[str]:
     """The node, and the last lines of its diff stat, which count all."""
     head, *rest = nodes.created(found)
     stat = str(found.node.metadata.get("gitDiffStat") or "").split("\n")
-    counts = [f"  {harmless(line.strip())}" for line in stat[-2:] if line and "|" not in line]
+    counts = [f"  {sanitize(line.strip())}" for line in stat[-2:] if line and "|" not in line]
     return [head, *counts, *rest]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..out import harmless
+from ..out import sanitize
 from ..text import plural
 
 TYPE_CHECKING = False
@@ -20,12 +20,12 @@ def block(found: Context | Recovered) -> list[str]:
 def profile(found: Profile) -> list[str]:
     if not found.nodes:
         about = (
-            f" has the tag {harmless(found.tag, keep='')}"
+            f" has the tag {sanitize(found.tag, keep='')}"
             if found.tag
             else " is known of the whole project yet"
         )
         return [f"Nothing{about}"]
     more = found.fitting - len(found.nodes)
     lines = [found.block, "", *([f"and {more} more"] if more else [])]
-    tags = ", ".join(f"{harmless(tag, keep='')} {count}" for tag, count in found.by_tag.items())
+    tags = ", ".join(f"{sanitize(tag, keep='')} {count}" for tag, count in found.by_tag.items())
     return [*lines, f"{plural(found.total, 'node')}; tags: {tags or 'none'}"]

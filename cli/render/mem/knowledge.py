@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..as_json import encode
-from ..out import harmless
+from ..out import sanitize
 from ..text import SEPARATOR, barred, plural
 from .listing import line
 from .nodes import about, notes, where
@@ -25,7 +25,7 @@ def promoted(found: Promoted) -> list[str]:
         end = "" if was else _end(found.commit, found.queued)
         lines.append(
             f"{'was promoted to' if was else verb} {about(node)}"
-            f"{SEPARATOR}from {harmless(str(node.metadata.get('promoted_from')), keep='')}{end}"
+            f"{SEPARATOR}from {sanitize(str(node.metadata.get('promoted_from')), keep='')}{end}"
         )
     return [*lines, *notes(found.warnings)]
 
@@ -52,7 +52,7 @@ def triaged(found: Triaged) -> list[str]:
 
 
 def became_unit(found: BecameUnit) -> list[str]:
-    unit = harmless(found.spec.id)
+    unit = sanitize(found.spec.id)
     if not found.recorded:
         head = "# nothing was written: --wu records which work unit it became"
     elif found.commit or found.queued:
@@ -78,7 +78,7 @@ def spec(found: Spec) -> list[str]:
         ),
         "description: |2",
     ]
-    return [*lines, *(f"  {harmless(each)}".rstrip() for each in found.description.splitlines())]
+    return [*lines, *(f"  {sanitize(each)}".rstrip() for each in found.description.splitlines())]
 
 
 def put_away(found: Changed) -> list[str]:
@@ -90,9 +90,9 @@ def put_away(found: Changed) -> list[str]:
 def indexed(found: Indexed) -> list[str]:
     would = "would be " if found.dry_run else ""
     changed = [each for each in found.entries if each.what in ("created", "updated", "archived")]
-    lines = [f"{would}{each.what}: {each.node_id}{SEPARATOR}{harmless(each.path)}" for each in changed]
+    lines = [f"{would}{each.what}: {each.node_id}{SEPARATOR}{sanitize(each.path)}" for each in changed]
     same = found.count("unchanged")
-    away = [f"put away by hand, and left so: {each.node_id}{SEPARATOR}{harmless(each.path)}"
+    away = [f"put away by hand, and left so: {each.node_id}{SEPARATOR}{sanitize(each.path)}"
             for each in found.entries if each.what == "put away"]  # fmt: skip
     head = f"{plural(len(found.sources_scanned), 'source')}{SEPARATOR}{len(changed)} changed{SEPARATOR}{same} as before"
     return [
@@ -105,7 +105,7 @@ def indexed(found: Indexed) -> list[str]:
 
 
 def _quoted(text: str) -> str:
-    return harmless(encode(text), keep="")
+    return sanitize(encode(text), keep="")
 
 
 def _end(commit: str | None, queued: bool) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..as_json import encode
-from ..out import harmless
+from ..out import sanitize
 from ..text import SEPARATOR, ago, barred, plural
 from .nodes import about, where
 
@@ -30,7 +30,7 @@ def line(node: Node, stale: str | None = None) -> str:
     """`mem-… · 2026-10-26 · discovery · P1 · WU-7 · bug · src/parser.py +1 | The parser drops tabs`."""
     id, _, rest = about(node).partition(SEPARATOR)
     lifecycle = "" if node.lifecycle == "wu" else node.lifecycle  # most are
-    facts = [id, _when(node.created_at), rest, lifecycle, _files(node.paths), harmless(stale or "", keep="")]
+    facts = [id, _when(node.created_at), rest, lifecycle, _files(node.paths), sanitize(stale or "", keep="")]
     return f"{SEPARATOR.join(fact for fact in facts if fact)} | {_beginning(node.content)}"
 
 
@@ -42,17 +42,17 @@ def _when(at: str) -> str:
 
 def _files(paths: Sequence[str]) -> str:
     more = f" +{len(paths) - 1}" if len(paths) > 1 else ""
-    return harmless(paths[0], keep="") + more if paths else ""
+    return sanitize(paths[0], keep="") + more if paths else ""
 
 
 def _beginning(content: str) -> str:
-    first = harmless(content.strip().split("\n", 1)[0].strip(), keep="")
+    first = sanitize(content.strip().split("\n", 1)[0].strip(), keep="")
     return first if len(first) <= COLUMNS else first[: COLUMNS - 1].rstrip() + "…"
 
 
 def shown(found: Shown) -> list[str]:
     node = found.node
-    by = harmless(str(node.sender_name or node.sender_identity), keep="")
+    by = sanitize(str(node.sender_name or node.sender_identity), keep="")
     end = found.stale or ""
     lines = [
         f"[{about(node)}{SEPARATOR}{node.lifecycle}{SEPARATOR}{by}{SEPARATOR}{ago(node.created_at)}]",
@@ -68,7 +68,7 @@ def shown(found: Shown) -> list[str]:
         ("summarised in", node.summarized_into),
         ("metadata", ", ".join(f"{key}={_plain(value)}" for key, value in sorted(node.metadata.items()))),
     ]
-    lines += [f"{name}: {harmless(str(value), keep='')}" for name, value in facts if value]
+    lines += [f"{name}: {sanitize(str(value), keep='')}" for name, value in facts if value]
     lines += [_relation(node.id, each) for each in found.relations]
     lines += [_change(each) for each in found.history]
     last = f", last {ago(node.last_accessed_at)}" if node.last_accessed_at else ""
@@ -95,7 +95,7 @@ def _change(each: Change) -> str:
         said.append(name if value is True else f"{word} {_beginning(text)}")
     if "head" in each.fields:
         said.append(_verified(each.fields))
-    return harmless(f"{each.at[:19]}Z {each.sender}: {'; '.join(said)}", keep="")
+    return sanitize(f"{each.at[:19]}Z {each.sender}: {'; '.join(said)}", keep="")
 
 
 def _plain(value: object) -> str:
@@ -113,7 +113,7 @@ def _verified(fields: Mapping[str, object]) -> str:
 def ready(found: Ready) -> list[str]:
     lines = [line(node) for node in found.nodes]
     if not lines:
-        lines.append(f"nothing is ready in {harmless(found.wu_id)}")
+        lines.append(f"nothing is ready in {sanitize(found.wu_id)}")
     lines += [f"waits for {', '.join(each.blocked_by)}: {line(each.node)}" for each in found.blocked]
     return [
         *lines,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..out import harmless
+from ..out import sanitize
 from ..text import SEPARATOR, plural
 
 TYPE_CHECKING = False
@@ -19,7 +19,7 @@ SHOWN = 20  # ids; JSON has all of them
 
 def created(found: Created) -> list[str]:
     node = found.node
-    facts = [about(node), node.lifecycle, harmless(", ".join(node.paths), keep=""), where(found.commit)]
+    facts = [about(node), node.lifecycle, sanitize(", ".join(node.paths), keep=""), where(found.commit)]
     return [SEPARATOR.join(fact for fact in facts if fact), *notes(found.warnings)]
 
 
@@ -46,7 +46,7 @@ def about(node: Node) -> str:
     """What a node is, without what it says: `mem-… · discovery · P1 · WU-7 · bug`."""
     status = "" if node.status == "active" else node.status
     parts = [node.id, node.type, node.priority, node.wu_id, node.lane, ", ".join(node.tags), status]
-    return harmless(SEPARATOR.join(part for part in parts if part), keep="")
+    return sanitize(SEPARATOR.join(part for part in parts if part), keep="")
 
 
 def where(commit: str | None) -> str:
@@ -54,4 +54,4 @@ def where(commit: str | None) -> str:
 
 
 def notes(sentences: Sequence[str]) -> list[str]:
-    return [f"note: {harmless(each)}" for each in sentences]
+    return [f"note: {sanitize(each)}" for each in sentences]

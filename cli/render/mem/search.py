@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..out import harmless
+from ..out import sanitize
 from ..text import BAR, SEPARATOR
 from .nodes import about
 
@@ -26,7 +26,7 @@ def found(answer: Found) -> list[str]:
             lines.append(WIDER[matched])
         lines += _hit(hit)
     if not lines:
-        return [f"nothing found for {harmless(answer.query, keep='')}"]
+        return [f"nothing found for {sanitize(answer.query, keep='')}"]
     return [*lines, *(["more nodes match: --limit N shows more"] if answer.more else [])]
 
 
@@ -37,8 +37,8 @@ def _hit(hit: Hit) -> list[str]:
         id,
         node.created_at[:10],
         rest,
-        harmless(", ".join(node.paths[:3]), keep=""),
-        harmless(hit.stale or "", keep=""),
+        sanitize(", ".join(node.paths[:3]), keep=""),
+        sanitize(hit.stale or "", keep=""),
     ]
     return [SEPARATOR.join(fact for fact in facts if fact), BAR + _marked(hit)]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..out import harmless
+from ..out import sanitize
 from ..text import SEPARATOR, ago, plural
 from .nodes import SHOWN, notes, where
 
@@ -63,7 +63,7 @@ def accessed(found: Accessed) -> list[str]:
     for each in found.accesses:
         last = f", last {ago(each.last_accessed_at)}" if each.last_accessed_at else ""
         lines.append(
-            f"{harmless(each.node_id)}: read {plural(each.count, 'time')}{last}{SEPARATOR}score {each.score:.3g}"
+            f"{sanitize(each.node_id)}: read {plural(each.count, 'time')}{last}{SEPARATOR}score {each.score:.3g}"
         )
     return lines
 

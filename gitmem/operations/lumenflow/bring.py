@@ -9,7 +9,7 @@ from ...errors import UsageError
 from ...index.catch_up import KEY_BYTES
 from ...sha256 import sha256
 from ..memory import writing
-from ..story import harmless
+from ..story import sanitize
 from . import answer, files, nodes, signals
 from .answer import Imported
 
@@ -154,7 +154,7 @@ class _Work:
             if id in self.others:
                 self.found.counts["receipts"]["differs"] += 1
             elif id not in of:
-                self.bad("receipts", number, f"it is for {harmless(id)[:40]}, a signal that is not here")
+                self.bad("receipts", number, f"it is for {sanitize(id)[:40]}, a signal that is not here")
             else:
                 try:
                     made = signals.receipts(given, of[id])

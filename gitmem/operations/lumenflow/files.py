@@ -6,7 +6,7 @@ import os
 
 from ...errors import UsageError
 from ..quoting import command
-from ..story import harmless
+from ..story import sanitize
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def find(folder: str) -> str:
 
     Raises: UsageError where there is none of the files.
     """
-    shown = harmless(folder)[:200]
+    shown = sanitize(folder)[:200]
     if not os.path.isdir(folder):
         what = "is no folder" if os.path.lexists(folder) else "is not there"
         raise UsageError(

@@ -11,7 +11,7 @@ from ...errors import UsageError
 from ...log.lines import format_at
 from ...records import ids
 from ..memory import values
-from ..story import harmless
+from ..story import sanitize
 from . import files
 
 TYPE_CHECKING = False
@@ -137,7 +137,7 @@ def _move(
         if metadata is None and isinstance(given, dict):
             del given[name]
         return
-    remarks.append(f"its {name} {harmless(str(value))[:40]} is not of our form; it stays in the metadata")
+    remarks.append(f"its {name} {sanitize(str(value))[:40]} is not of our form; it stays in the metadata")
     if metadata is not None:
         _keep(metadata, name, value)
 
@@ -168,7 +168,7 @@ def _status(fields: dict[str, object], metadata: dict[str, object], remarks: lis
     status = metadata.get("status")
     if status not in values.STATUSES:
         if status is not None:
-            remarks.append(f"its status {harmless(str(status))[:40]} is unknown; it stays in the metadata")
+            remarks.append(f"its status {sanitize(str(status))[:40]} is unknown; it stays in the metadata")
         return
     del metadata["status"]
     if status == "active":

@@ -6,7 +6,7 @@ from ... import records
 from ...errors import UsageError
 from ...records.secrets import find_secret
 from ..outcome import Outcome
-from ..story import cut, harmless
+from ..story import cut, sanitize
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class Since(Outcome):
     def __init__(
         self, head: str, commits: Sequence[tuple[str, str]] | None, files: Sequence[str] = ()
     ) -> None:
-        shown = [f"{oid[:OID_SHOWN]} {harmless(subject)}" for oid, subject in (commits or ())[:SUBJECTS_MAX]]
+        shown = [f"{oid[:OID_SHOWN]} {sanitize(subject)}" for oid, subject in (commits or ())[:SUBJECTS_MAX]]
         self.head = head
         self.known = commits is not None
         self.commits = len(commits or ())
@@ -62,7 +62,7 @@ def checked(paths: Iterable[str]) -> list[str]:
         parts = [part for part in path.replace("\\", "/").split("/") if part not in ("", ".")]
         if path.startswith("/") or ".." in parts or ":" in path[1:2] or not path.isprintable():
             raise UsageError(
-                f"{harmless(path)[:80]} is no path below the root of the work tree; nothing was written.",
+                f"{sanitize(path)[:80]} is no path below the root of the work tree; nothing was written.",
                 hint="Such as src/parser.py.",
                 code="bad-path",
             )
@@ -90,7 +90,7 @@ def from_root(place: Place, folder: str, typed: str) -> str:
     found = os.path.relpath(os.path.normpath(path), os.path.realpath(place.worktree)).replace(os.sep, "/")
     if found == ".." or found.startswith("../"):
         raise UsageError(
-            f"{harmless(typed)[:80]} lies outside of the work tree; nothing was written.",
+            f"{sanitize(typed)[:80]} lies outside of the work tree; nothing was written.",
             hint="A node is about files of this repository.",
             code="bad-path",
         )
@@ -159,7 +159,7 @@ def _told(behind: dict[str, Behind]) -> str:
 
 
 def _shown(path: str) -> str:
-    return cut(harmless(path), PATH_SHOWN_MAX)
+    return cut(sanitize(path), PATH_SHOWN_MAX)
 
 
 def since(store: Store, node: Node) -> Since | None:

@@ -7,7 +7,7 @@ bar. So none of it can pass for a heading, for the frame or for another piece.
 from __future__ import annotations
 
 from ...errors import UsageError
-from ..story import harmless
+from ..story import sanitize
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def size(line: str) -> int:
 
 def said(head: str, text: str, *, bar: str = BAR) -> list[str]:
     """What somebody said, behind our own words: `head` on the first line, a bar on those that follow."""
-    lines = [harmless(line, keep="\t").rstrip() for line in text.replace("\r\n", "\n").split("\n")]
+    lines = [sanitize(line, keep="\t").rstrip() for line in text.replace("\r\n", "\n").split("\n")]
     while lines and not lines[-1]:
         lines.pop()
     while lines and not lines[0]:

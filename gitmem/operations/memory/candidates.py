@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ...log.lines import format_at
 from ..quoting import command
-from ..story import cut, harmless
+from ..story import cut, sanitize
 from . import anchors, decay, stored
 from .block import Piece, said
 from .view import HIDDEN, covered
@@ -194,9 +194,9 @@ _NO_BRACKETS = str.maketrans("()[]", "    ")  # no name ends what we say of it
 
 def head(node: Node, stale: str | None = None) -> str:
     """What stands before the content of a node. The day is the one on which it was last said, in UTC."""
-    who = cut(harmless(node.sender_name or node.sender_identity).translate(_NO_BRACKETS), NAME_MAX)
-    about = [format_at(node.touched)[:10], who, node.priority, *map(harmless, node.tags[:TAGS_MAX])]
-    about += [harmless(stale)] if stale else []
+    who = cut(sanitize(node.sender_name or node.sender_identity).translate(_NO_BRACKETS), NAME_MAX)
+    about = [format_at(node.touched)[:10], who, node.priority, *map(sanitize, node.tags[:TAGS_MAX])]
+    about += [sanitize(stale)] if stale else []
     return f"- [{node.id}] ({', '.join(part for part in about if part)}):"
 
 

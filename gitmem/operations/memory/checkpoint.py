@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...errors import StoreError, UsageError
 from ...records.secrets import find_secret
 from ..quoting import command
-from ..story import harmless
+from ..story import sanitize
 from . import nodes
 
 TYPE_CHECKING = False
@@ -89,4 +89,4 @@ def _changes(store: Store) -> tuple[str | None, str | None]:
     lines = found.stat.split("\n") if found.stat else []
     if found.untracked:
         lines.append(f" {found.untracked} untracked file{'' if found.untracked == 1 else 's'}")
-    return "\n".join(harmless(line) for line in lines), None
+    return "\n".join(sanitize(line) for line in lines), None

@@ -6,7 +6,7 @@ from ...errors import UsageError
 from .. import presence
 from ..outcome import Outcome
 from ..quoting import command
-from ..story import harmless
+from ..story import sanitize
 from . import archive, retention, writing
 from .archive import Archived, count, typed
 from .decay import HALF_LIFE_MICROS, THRESHOLD, checked
@@ -132,7 +132,7 @@ def _session(db: sqlite3.Connection, text: str | None) -> str | None:
     found = presence.find_session(db, text)
     if found is None and not db.execute("SELECT 1 FROM node WHERE session_id = ?", (text,)).fetchone():
         raise UsageError(
-            f"No session {harmless(text)[:80] or 'without a name'} is in this log, and no node belongs to such a one; "
+            f"No session {sanitize(text)[:80] or 'without a name'} is in this log, and no node belongs to such a one; "
             "nothing was written.",
             hint="`gitmem session list --all` shows all of them.",
             code="unknown-session",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..outcome import Outcome, plain
-from ..story import harmless
+from ..story import sanitize
 from . import stored, values
 from .listing import UNLINKED, Filter, chosen
 
@@ -75,7 +75,7 @@ def export(
 def _json(value: object) -> str:
     import json
 
-    return harmless(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
+    return sanitize(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
 
 
 def _markdown(found: Exported) -> Iterator[str]:
@@ -133,9 +133,9 @@ def _one(node: Node) -> Iterator[str]:
     yield _text(" · ".join(fact for fact in facts if fact))
     yield ""
     for line in node.content.replace("\r\n", "\n").split("\n"):
-        yield f"    {harmless(line, keep=TAB)}".rstrip()
+        yield f"    {sanitize(line, keep=TAB)}".rstrip()
 
 
 def _text(text: str) -> str:
     """One line of plain text in markdown."""
-    return "".join(f"\\{char}" if char in _MARKUP else char for char in harmless(text))
+    return "".join(f"\\{char}" if char in _MARKUP else char for char in sanitize(text))

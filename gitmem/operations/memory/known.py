@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...errors import UsageError
 from ...records.ids import is_id
 from ..known_ids import LOOK_MIN, PREFIX_MIN
-from ..story import harmless
+from ..story import sanitize
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def find(db: sqlite3.Connection, text: str, *, writing: bool = False) -> str:
     nothing = "; nothing was written." if writing else "."
     if found and len(token) < least:
         raise UsageError(
-            f"{harmless(text)} is too short for the beginning of an id: that takes at least {least} characters "
+            f"{sanitize(text)} is too short for the beginning of an id: that takes at least {least} characters "
             f"after the dash{nothing}",
             hint="`gitmem mem list` shows whole ids.",
             code="short-id",
@@ -41,13 +41,13 @@ def find(db: sqlite3.Connection, text: str, *, writing: bool = False) -> str:
         return str(found[0])
     if found:
         raise UsageError(
-            f"{harmless(text)} fits more than one node: {', '.join(found[:4])}{nothing}",
+            f"{sanitize(text)} fits more than one node: {', '.join(found[:4])}{nothing}",
             hint="Give more characters of it.",
             code="ambiguous-id",
             suggestions=found[:4],
         )
     raise UsageError(
-        f"No node {harmless(text)[:80] or 'without a name'} is in this log{nothing}",
+        f"No node {sanitize(text)[:80] or 'without a name'} is in this log{nothing}",
         hint="It may be on another machine: `gitmem sync` brings it; `gitmem mem list` shows what is here.",
         code="unknown-id",
         next=["gitmem sync", "gitmem mem list --include-archived"],

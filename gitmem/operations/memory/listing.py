@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...errors import UsageError
 from ..outcome import Outcome
 from ..quoting import command
-from ..story import harmless
+from ..story import sanitize
 from . import anchors, stored, values
 from .view import HIDDEN
 
@@ -210,4 +210,4 @@ def by_wu(store: Store, wu: str, *, include_archived: bool = False) -> list[Node
 
 def first_line(node: Node) -> str:
     """The beginning of what a node says, harmless on a terminal."""
-    return harmless(node.content.strip().split("\n", 1)[0].strip())
+    return sanitize(node.content.strip().split("\n", 1)[0].strip())

@@ -6,7 +6,7 @@ from ...errors import UsageError
 from ...records import ids
 from ..outcome import Outcome
 from ..quoting import command
-from ..story import cut, harmless
+from ..story import cut, sanitize
 from . import anchors, fold, known, relations, stored, values, writing
 
 TYPE_CHECKING = False
@@ -143,7 +143,7 @@ def _fields(given: Mapping[str, object], caller: Caller) -> dict[str, object]:
     unknown = [key for key in given if key not in ("content", *OPTIONS)]
     if unknown:
         raise UsageError(
-            f"{harmless(str(unknown[0]))[:60]} is no option of a node; nothing was written.",
+            f"{sanitize(str(unknown[0]))[:60]} is no option of a node; nothing was written.",
             hint=f"A node has content, {', '.join(OPTIONS)}.",
             code="bad-option",
         )
@@ -287,7 +287,7 @@ def _changes(options: Mapping[str, object]) -> dict[str, object]:
             fields[name] = value
         else:
             raise UsageError(
-                f"{harmless(name)[:60]} is no field that can change; nothing was written.", code="bad-option"
+                f"{sanitize(name)[:60]} is no field that can change; nothing was written.", code="bad-option"
             )
     return fields
 

@@ -12,7 +12,7 @@ from .. import caller as callers
 from .. import presence
 from ..outcome import Outcome
 from ..quoting import command
-from ..story import cut, harmless
+from ..story import cut, sanitize
 from . import anchors, candidates, stored, waiting
 from .block import BAR, Piece, pack, said
 from .context import LIMIT_PART, MAX_SIZE, ROSTER, SECTIONS, around, following, own_lane, told, work_unit
@@ -142,7 +142,7 @@ def _session(store: Store, text: str) -> presence.Presence:
     found = presence.one(store, session_id) if session_id else None
     if found is None:
         raise UsageError(
-            f"{cut(harmless(text), 80) or 'Nothing'} is no session of this log.",
+            f"{cut(sanitize(text), 80) or 'Nothing'} is no session of this log.",
             hint="`gitmem session list --all` shows them; `gitmem sync` brings those of other machines.",
             code="unknown-session",
             next=["gitmem session list --all"],
@@ -180,7 +180,7 @@ def _identity(store: Store, reader: Caller | None) -> list[str]:
     found = presence.one(store, reader.session_id) if reader is not None and reader.session_id else None
     if found is None or found.ended is not None:
         return []
-    name = cut(harmless(found.name), candidates.NAME_MAX)
+    name = cut(sanitize(found.name), candidates.NAME_MAX)
     return [f"You are {name} ({found.reader}): {command('export', f'GITMEM_SESSION={found.session_id}')}"]
 
 

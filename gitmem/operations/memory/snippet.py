@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..harmless import disarmed, harmless
+from ...text.sanitize import defuse_tags, sanitize
 from . import words
 
 TYPE_CHECKING = False
@@ -28,18 +28,18 @@ def snippet(text: str, question: Question) -> tuple[str, Marks]:
     line = " ".join(text[:READ_MAX].split())
     hits = list(words.hits(line, question.marks, question.starts))
     start, end = _piece(line, hits)
-    line = disarmed(line)  # as a whole: what the hits divide could come together again
+    line = defuse_tags(line)  # as a whole: what the hits divide could come together again
     shown = "…" if start else ""
     marks: Marks = []
     at = start
     for first, last, _ in hits:
         if first >= at and last <= end:
-            shown += harmless(line[at:first])
+            shown += sanitize(line[at:first])
             begin = len(shown)
-            shown += harmless(line[first:last])
+            shown += sanitize(line[first:last])
             marks.append((begin, len(shown)))
             at = last
-    shown += harmless(line[at:end])
+    shown += sanitize(line[at:end])
     goes_on = end < len(line) or len(text) > READ_MAX
     return shown + ("…" if goes_on else ""), marks
 

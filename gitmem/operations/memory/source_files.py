@@ -22,7 +22,7 @@ import stat
 from ...errors import UsageError
 from ...sha256 import sha256
 from ..outcome import Outcome
-from ..story import cut, harmless
+from ..story import cut, sanitize
 from . import anchors, manifests, values
 
 TYPE_CHECKING = False
@@ -95,7 +95,7 @@ def parsed(text: str) -> Source:
     path, equals, words = text.strip().rpartition("=")
     if not equals or not path.strip():
         raise UsageError(
-            f"{harmless(text)[:80] or 'Nothing'} is no source; nothing was written.",
+            f"{sanitize(text)[:80] or 'Nothing'} is no source; nothing was written.",
             hint=f"Such as docs/RULES.md=index:conventions; the tags are {', '.join(TAGS)}.",
             code="bad-source",
         )
@@ -170,7 +170,7 @@ def _take(found: Found, text: str) -> None:
     try:
         facts = manifests.facts(path.rpartition("/")[2], text)
     except ValueError as error:
-        raise ValueError(f"it can't be parsed ({cut(harmless(' '.join(str(error).split())), 120)})") from None
+        raise ValueError(f"it can't be parsed ({cut(sanitize(' '.join(str(error).split())), 120)})") from None
     lines = list(useful(text)) if facts is None else facts
     if not any(line.strip() for line in lines):
         raise ValueError("it is empty")

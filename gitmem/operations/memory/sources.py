@@ -13,7 +13,7 @@ from ...records import SecretError
 from ...records.ids import keyed_id
 from ..outcome import Outcome, plain
 from ..quoting import command
-from ..story import harmless
+from ..story import sanitize
 from . import anchors, source_files, stored, writing
 from .source_files import Found, Source
 from .source_files import default_sources as default_sources
@@ -190,7 +190,7 @@ class _Indexing:
                 continue  # nobody asks for it now
             same = seen.setdefault(each.real, path) if each.content is not None else path
             if same != path:
-                self.found.warnings.append(f"{harmless(path)} is {harmless(same)} by another name.")
+                self.found.warnings.append(f"{sanitize(path)} is {sanitize(same)} by another name.")
                 continue
             if each.gone and path in asked:
                 self._problem(path, "it is not there")
@@ -255,7 +255,7 @@ class _Indexing:
         if source_files.is_committed(self.store, self.head["head"], path):
             # Only this work tree lacks it, perhaps because it is sparse.
             return self._done(path, UNCHANGED, [])
-        fields = {"archived": True, "reason": f"{harmless(path)[:800]} is gone", "metadata": {GONE: True}}
+        fields = {"archived": True, "reason": f"{sanitize(path)[:800]} is gone", "metadata": {GONE: True}}
         return self._done(path, ARCHIVED, self._patch(node, fields, []))
 
     def _patch(self, node: Node, fields: Mapping[str, object], clear: Sequence[str]) -> Lines:
@@ -266,7 +266,7 @@ class _Indexing:
         return lines
 
     def _problem(self, path: str, why: str) -> None:
-        self.found.problems.append(f"{harmless(path)} was left out: {why}.")
+        self.found.problems.append(f"{sanitize(path)} was left out: {why}.")
 
 
 def _write(store: Store, caller: Caller, lines: Lines, found: Indexed) -> None:

@@ -11,7 +11,7 @@ from ...errors import UsageError
 from ...records.ids import keyed_id
 from ..outcome import Outcome, plain
 from ..quoting import command
-from ..story import cut, harmless
+from ..story import cut, sanitize
 from . import anchors, known, stored, values, writing
 from .archive import count
 from .view import HIDDEN, covered
@@ -206,9 +206,9 @@ def _text(wu: str, sources: Sequence[Node], left: int) -> str:
 def _line(node: Node) -> str:
     """A node in one line that nothing in it can break."""
     first, _, rest = node.content.strip().partition("\n")
-    text = harmless(" ".join(first.split()))
+    text = sanitize(" ".join(first.split()))
     if rest.strip():
         text += " …"
     about = [node.priority, *node.tags[:3], "" if node.status == "active" else node.status]
-    marks = harmless(", ".join(part for part in about if part))
+    marks = sanitize(", ".join(part for part in about if part))
     return f"- [{node.id}]{f' ({marks})' if marks else ''} {cut(text, LINE_MAX)}"

@@ -14,7 +14,7 @@ from ...log.lines import format_at
 from .. import views
 from ..quoting import command
 from ..store import Store
-from ..story import cut, harmless
+from ..story import cut, sanitize
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ def at(store: Store, text: str | int) -> Then:
         raise _unknown(text)
     if moment > store.now() and head is None:
         raise UsageError(
-            f"{harmless(str(text))[:80]} is yet to come.",
+            f"{sanitize(str(text))[:80]} is yet to come.",
             hint="Such as 2d for two days ago.",
             code="bad-as-of",
         )
@@ -201,7 +201,7 @@ def _time(text: str, now: int, *, sure: bool) -> int | None:
 
 def _unknown(text: str | int) -> UsageError:
     return UsageError(
-        f"{cut(harmless(str(text)), 80) or 'Nothing'} is neither a commit of this repository nor a time.",
+        f"{cut(sanitize(str(text)), 80) or 'Nothing'} is neither a commit of this repository nor a time.",
         hint="Such as 2d, 2026-11-21, 2026-11-21T20:00:00Z, HEAD~3 or a commit of the log.",
         code="bad-as-of",
         next=["git log -10 --format='%h %cI %s' " + ref.LOG_REF + " --"],

@@ -11,7 +11,7 @@ from ... import records
 from ...errors import UsageError
 from ..outcome import Outcome, plain
 from ..quoting import command
-from ..story import cut, harmless
+from ..story import cut, sanitize
 from . import anchors, known, nodes, stored, values, writing
 from .view import covered
 
@@ -209,7 +209,7 @@ def promote(
     before = before if isinstance(before, str) and records.fits("node", "wu_id", before) else None
     if unit is not None and before not in (None, unit):
         raise UsageError(
-            f"{source.id} became {harmless(str(before))[:80]} before; nothing was written.",
+            f"{source.id} became {sanitize(str(before))[:80]} before; nothing was written.",
             hint="Open it again if that was wrong.",
             code="already-promoted",
             next=[command("gitmem", "mem", "update", source.id, "--status", "active")],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ... import records
 from ...errors import UsageError
-from ..story import harmless
+from ..story import sanitize
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def one_of(what: str, text: str, known: Sequence[str]) -> str:
 
 def refused(what: str, text: str) -> str:
     """What is wrong with a text: that it is something else, or nothing."""
-    shown = harmless(text)[:60]
+    shown = sanitize(text)[:60]
     return f"{shown} is no {what}" if shown.strip() else f"No {what} is given"
 
 
@@ -113,7 +113,7 @@ def tag(text: str) -> str:
     """A tag: one line of at most 100 characters without commas."""
     if not records.fits("node", "tags", [text]):
         raise UsageError(
-            f"{refused('tag', repr(harmless(text)) if text.strip() else '')}; nothing was written.",
+            f"{refused('tag', repr(sanitize(text)) if text.strip() else '')}; nothing was written.",
             hint="One line of at most 100 characters, without commas and without white space at its ends.",
             code="bad-tag",
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ... import records
 from .. import advice, causality, mail, threads
 from ..shape import sender_name
-from ..story import cut, harmless
+from ..story import cut, sanitize
 from .block import Piece, said
 from .candidates import NAME_MAX, THREADS
 
@@ -88,7 +88,7 @@ def _waiting(store: Store, thread_id: str, signal_id: str) -> Waiting | None:
         return None
     intent = str(record.get("intent") or "INFO")
     what = intent if intent in advice.ASKS else "asks for AGREE or REJECT"
-    sender = cut(harmless(sender_name(store, record) or str(record["sender_identity"])), NAME_MAX)
+    sender = cut(sanitize(sender_name(store, record) or str(record["sender_identity"])), NAME_MAX)
     lines = str(record["message"]).strip().replace("\r", "\n").split("\n")
     return Waiting(str(record["at"]), signal_id, thread_id, sender, what, lines[0].rstrip())
 
@@ -111,7 +111,7 @@ def pieces(store: Store, reader: Caller, *, live: bool) -> list[Piece]:
     for place, one in enumerate(find(store, reader)):
         agree = advice.decide(one.signal_id)[0]
         head = f"- [{one.thread_id}] ({one.at[:10]}, {one.sender}, {one.what}; answer: {agree}, or --reject):"
-        text = harmless(one.message)
+        text = sanitize(one.message)
         if len(text.encode()) > MESSAGE_MAX:
             text = f"(long; gitmem show {one.signal_id})"
         found.append(Piece(SECTION, (THREADS, place, one.thread_id), one.thread_id, said(head, text)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...log.spool import Story
 from ...records import ids
 from .. import causality, sessions
-from ..story import SUBJECT_MAX, body, cut, harmless
+from ..story import SUBJECT_MAX, body, cut, sanitize
 from . import stored
 from .fold import Change
 
@@ -52,7 +52,7 @@ def record(
     who = [(key, value) for key, value in caller.trailers() if key != "WU"]
     story = Story(
         caller.author,
-        cut(harmless(f"{caller.name or caller.reader}: {what}"), SUBJECT_MAX),
+        cut(sanitize(f"{caller.name or caller.reader}: {what}"), SUBJECT_MAX),
         body(text),
         [*trailers, *([("WU", wu)] if wu else []), *who],
     )

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from gitmem import records
 from gitmem.errors import UsageError
 from gitmem.operations.memory import export
-from gitmem.operations.story import is_harmful
+from gitmem.operations.story import is_unsafe
 
 from ..desks import DAY, START, Clock, carry, new_repo
 from .desk import Desk, Lines
@@ -92,7 +92,7 @@ def test_property_no_text_leaves_its_place(text: str) -> None:
     _, _, body = rest.partition("\n\n")
     assert head.startswith("# Memory\n")
     assert all(not line or line.startswith("    ") for line in body.split("\n"))
-    assert not any(is_harmful(char) for char in body if char not in TAB_AND_LINE)
+    assert not any(is_unsafe(char) for char in body if char not in TAB_AND_LINE)
 
 
 def test_json_has_count_filters_and_nodes(desk: Desk) -> None:

@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cli.render.as_json import as_json
-from gitmem.operations.harmless import MARK, disarmed, harmless, in_json, is_harmful
+from gitmem.text.sanitize import MARK, defuse_tags, is_unsafe, sanitize, sanitize_json
 
 HIDDEN = "\u00ad\u180e\u200b\u200c\u200d\u2060\u2061\u2064\ufeff\u2800\u3164\U000e0001\U000e0041\U000e007f\U000e0100\U000e01ef"
 
@@ -36,17 +36,17 @@ CODE = [
 @pytest.mark.parametrize("char", HIDDEN)
 def test_what_nobody_sees_is_shown_as_its_number(char: str) -> None:
     """In the form that Python and C write it in: four digits, or eight beyond the first plane."""
-    shown = harmless(f"a{char}b", keep="\t")
+    shown = sanitize(f"a{char}b", keep="\t")
     number = f"\\u{ord(char):04x}" if ord(char) < 0x10000 else f"\\U{ord(char):08x}"
 
-    assert is_harmful(char)
+    assert is_unsafe(char)
     assert shown == f"a{number}b"
 
 
 def test_every_invisible_format_character_of_unicode_is_harmful_or_belongs_to_a_script() -> None:
     """Those that are left alone are signs that people of some scripts write and see."""
     formats = {chr(code) for code in range(0x110000) if unicodedata.category(chr(code)) == "Cf"}
-    left = {char for char in formats if not is_harmful(char)}
+    left = {char for char in formats if not is_unsafe(char)}
 
     assert all("NUMBER" in unicodedata.name(char, "") or "ARABIC" in unicodedata.name(char, "")
                or any(word in unicodedata.name(char, "") for word in
@@ -56,7 +56,7 @@ def test_every_invisible_format_character_of_unicode_is_harmful_or_belongs_to_a_
 @pytest.mark.parametrize("frame", FRAMES)
 def test_a_false_tag_loses_the_sign_that_it_begins_with(frame: str) -> None:
     """Whatever its case, its spaces and its signs."""
-    shown = harmless(f"see {frame} there", keep="\t")
+    shown = sanitize(f"see {frame} there", keep="\t")
 
     assert MARK in shown
     assert len(shown) == len(f"see {frame} there")
@@ -65,7 +65,7 @@ def test_a_false_tag_loses_the_sign_that_it_begins_with(frame: str) -> None:
 @pytest.mark.parametrize("line", LINES)
 def test_a_false_reply_line_loses_its_dash(line: str) -> None:
     """Ours is the only one that begins with a dash."""
-    shown = harmless(line, keep="\t")
+    shown = sanitize(line, keep="\t")
 
     assert MARK in shown
     assert "from" in shown.lower()
@@ -74,14 +74,14 @@ def test_a_false_reply_line_loses_its_dash(line: str) -> None:
 @pytest.mark.parametrize("code", CODE)
 def test_code_and_prose_stay_as_they_are(code: str) -> None:
     """What can't be taken for a frame is not touched."""
-    assert harmless(code) == code
-    assert in_json(json.dumps(code)) == json.dumps(code)
+    assert sanitize(code) == code
+    assert sanitize_json(json.dumps(code)) == json.dumps(code)
 
 
 def test_a_tag_that_is_broken_by_hidden_characters_is_broken() -> None:
     """Nothing is left out of what is shown, so its pieces don't come together."""
-    assert "<system-reminder>" not in harmless("<sys\u200btem-reminder>")
-    assert "\\u200b" in harmless("<sys\u200btem-reminder>")
+    assert "<system-reminder>" not in sanitize("<sys\u200btem-reminder>")
+    assert "\\u200b" in sanitize("<sys\u200btem-reminder>")
 
 
 @pytest.mark.parametrize("text", [*FRAMES, *LINES, *CODE, HIDDEN])
@@ -90,7 +90,7 @@ def test_json_gives_every_text_back_and_shows_no_tag(text: str) -> None:
     shown = as_json({"message": text, "list": [text]})
 
     assert json.loads(shown) == {"message": text, "list": [text]}
-    assert not any(is_harmful(char) for char in shown)
+    assert not any(is_unsafe(char) for char in shown)
     assert "<system-reminder" not in shown.lower()
     assert "</" not in shown or "</div" in shown
 
@@ -112,12 +112,12 @@ HOSTILE = st.lists(st.one_of(SPICE, st.text(max_size=8)), max_size=8).map("".joi
 @example('"<user>"\n<user>')
 def test_whatever_is_written_nothing_harmful_is_shown(text: str) -> None:
     """And showing it once more changes nothing."""
-    shown = harmless(text)
+    shown = sanitize(text)
 
-    assert not any(is_harmful(char) for char in shown)
-    assert harmless(shown) == shown
-    assert disarmed(shown) == shown
-    assert len(disarmed(text)) == len(text)
+    assert not any(is_unsafe(char) for char in shown)
+    assert sanitize(shown) == shown
+    assert defuse_tags(shown) == shown
+    assert len(defuse_tags(text)) == len(text)
 
 
 @given(HOSTILE)

@@ -46,9 +46,9 @@ _in_json: dict[int, str] = {}
 _SMALL = {ord(large): ord(large) + 32 for large in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}
 
 
-def harmless(text: str, keep: str = "") -> str:
+def sanitize(text: str, keep: str = "") -> str:
     """A text as it may be shown: harmful characters but those in `keep` as `\\uXXXX`, false frames marked."""
-    text = disarmed(text)
+    text = defuse_tags(text)
     if text.isascii() and text.isprintable():
         return text
     table = _tables.get(keep)
@@ -58,7 +58,7 @@ def harmless(text: str, keep: str = "") -> str:
     return text.translate(table)
 
 
-def is_harmful(char: str) -> bool:
+def is_unsafe(char: str) -> bool:
     """Whether a character could move a cursor, reorder text, break a line, or hide something."""
     return ord(char) in _HARMFUL
 
@@ -67,7 +67,7 @@ def _number(code: int) -> str:
     return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
 
 
-def disarmed(text: str) -> str:
+def defuse_tags(text: str) -> str:
     """A text of the same length in which no frame of ours or of a harness begins."""
     found = [*_tags(text), *_reply_lines(text)]
     if not found:
@@ -78,7 +78,7 @@ def disarmed(text: str) -> str:
     return "".join(chars)
 
 
-def in_json(text: str) -> str:
+def sanitize_json(text: str) -> str:
     """JSON in which the same is written as numbers: who parses it gets every text back as it was."""
     found = [*_tags(text)]
     if not found and text.isascii() and text.isprintable():

@@ -1,0 +1,1 @@
+"""Text handling that knows nothing of the rest of gitmem."""
