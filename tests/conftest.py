@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,9 +15,19 @@ from hypothesis import settings
 if TYPE_CHECKING:
     from tests.clones import Hub
 
-settings.register_profile("quick", max_examples=200, derandomize=True, deadline=None)
-settings.register_profile("deep", max_examples=5_000, deadline=None)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
+settings.register_profile("default", max_examples=25, derandomize=True, deadline=None)
+settings.register_profile("deep", max_examples=200, derandomize=True, deadline=None)
+settings.register_profile("soak", max_examples=5_000, deadline=None)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+# A shell ignores SIGINT and SIGQUIT in background jobs, and nohup ignores SIGHUP. Ignored signals are inherited by
+# the programs under test; signals with a handler are reset to the default when a program starts.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+for _name in ("SIGQUIT", "SIGHUP"):
+    _number = getattr(signal, _name, None)  # Windows has neither
+    if _number is not None and signal.getsignal(_number) is signal.SIG_IGN:
+        signal.signal(_number, lambda *_: None)
 
 SESSION_VARIABLES = (
     "CLAUDE_CODE_SESSION_ID", "CLAUDE_PROJECT_DIR", "CLAUDE_ENV_FILE", "CODEX_THREAD_ID", "CODEX_ENV_FILE",

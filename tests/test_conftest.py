@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -28,3 +31,29 @@ def test_no_session_and_one_identity(git: Callable[..., str], repo: Path) -> Non
     assert "CLAUDE_CODE_SESSION_ID" not in os.environ
     assert "CODEX_THREAD_ID" not in os.environ
     assert git("log", "--format=%an <%ae>", cwd=repo) == "Test Person <person@example.org>\n"
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="signals of POSIX")
+@pytest.mark.parametrize("ignored", ["INT", "QUIT", "HUP"])
+def test_programs_under_test_get_the_default_signals(ignored: str) -> None:
+    """Also where the tests run in the background of a shell, or under nohup: as agents start them."""
+    code = (
+        "import tests.conftest, signal, subprocess, sys\n"
+        "sleeping = subprocess.Popen(['sleep', '60'])\n"
+        f"sleeping.send_signal(signal.SIG{ignored})\n"
+        "print(sleeping.wait(10))\n"
+    )
+    root = Path(__file__).resolve().parents[1]
+
+    done = subprocess.run(
+        ["sh", "-c", f"trap '' {ignored}; exec \"$0\" -c \"$1\"", sys.executable, code],
+        cwd=root, capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+
+    assert done.stdout == f"{-getattr(signal, f'SIG{ignored}')}\n", done.stderr
+
+
+def test_each_test_has_a_time_limit(request: pytest.FixtureRequest) -> None:
+    """A test that hangs fails and says where, rather than stopping the run."""
+    assert request.config.pluginmanager.hasplugin("timeout")
+    assert 60 <= float(request.config.getini("timeout")) <= 600

@@ -17,11 +17,12 @@ from gitmem.operations import inbox, signals, threads
 from gitmem.operations.caller import Caller
 from gitmem.operations.store import Store
 from tests.clones import BEGINNING, git
+from tests.profiles import PROFILE_EXAMPLES
 
 from .faults import check_index, fsck, open_store, texts
 
 NAMES = "abc"
-EXAMPLES = settings.get_profile(settings.get_current_profile_name()).max_examples // 25
+EXAMPLES = max(3, PROFILE_EXAMPLES // 25)
 READERS = [f"test:worker:{name}" for name in NAMES]
 ACTS = ["say", "say", "propose", "agree", "reject", "read", "sync", "sync", "fetch", "queue", "roll", "drain", "plumb",
         "lose the index", "rewind the remote"]  # fmt: skip

@@ -15,11 +15,12 @@ from gitmem.index import schema
 from gitmem.operations import sessions
 from gitmem.operations.caller import Who
 from tests.clones import git
+from tests.profiles import PROFILE_EXAMPLES
 
 from .faults import ALL_STEPS, SystemCall, age_locks, check_index, child, open_store
 from .readers import CURIE, HARNESS, Reader
 
-EXAMPLES = settings.get_profile(settings.get_current_profile_name()).max_examples // 20
+EXAMPLES = max(3, PROFILE_EXAMPLES // 20)
 ACTS = ["send", "send", "broadcast", "look", "drain", "drain", "drain as twin", "die sending", "die draining",
         "full draining", "lose the index", "lose the queue", "resume"]  # fmt: skip
 STEPS = st.lists(st.tuples(st.sampled_from(ACTS), st.integers(1, 60)), min_size=3, max_size=10)

@@ -18,6 +18,7 @@ from gitmem.index.schema import Index, Row, View
 from gitmem.log import append, ref
 from gitmem.log.log import Log
 from gitmem.log.spool import Spool
+from tests.profiles import up_to
 
 from ..log.logs import FakeClock, all_lines, entry, open_log
 
@@ -276,7 +277,7 @@ def test_a_reader_that_stumbles_costs_that_line(repo: Path) -> None:
     assert index.db.execute("SELECT count(*) FROM line").fetchone() == (3,)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=up_to(25), deadline=None)
 @given(
     steps=st.lists(
         st.tuples(

@@ -21,6 +21,7 @@ from gitmem.operations.lumenflow import files
 from gitmem.operations.lumenflow.answer import SHOWN, Imported
 from gitmem.operations.memory import decay, nodes, ready, stored
 from gitmem.operations.store import Store
+from tests.profiles import up_to
 
 from .desks import DAY, HOUR, MINUTE, SECOND, START, Clock, acting, bodies, carry, new_repo, open_store
 
@@ -631,7 +632,7 @@ FIELDS = [*NODE, *SIGNAL, *RECEIPT, *EDGE, "metadata", "tags", "wu_id", "session
 lines = st.dictionaries(st.sampled_from(FIELDS), anything, max_size=5)
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=up_to(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_whatever_stands_in_the_files_every_line_is_accounted_for(
     tmp_path_factory: pytest.TempPathFactory, store: Store, data: st.DataObject

@@ -14,6 +14,7 @@ from gitmem import records
 from gitmem.errors import UsageError
 from gitmem.log import lines
 from gitmem.records import form
+from tests.profiles import up_to
 
 AT = 1_795_291_200_123_456
 SIGNAL: dict[str, Any] = {
@@ -268,7 +269,7 @@ def test_a_usual_write_imports_neither_json_nor_pydantic() -> None:
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=up_to(200), deadline=None)
 @given(
     message=st.text(min_size=1),
     extra=st.dictionaries(

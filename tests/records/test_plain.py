@@ -16,6 +16,7 @@ from gitmem.records import models
 from gitmem.records.base import Record
 from gitmem.records.plain import plain
 from gitmem.records.table import FIELDS
+from tests.profiles import up_to
 from tools import compile_table
 
 AT = "2026-11-21T20:00:00.123456Z"
@@ -82,7 +83,7 @@ def some_fields(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
     return kind, fields
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=up_to(400), deadline=None)
 @given(some_fields(), st.booleans())
 def test_plainly_right_is_right(case: tuple[str, dict[str, Any]], writing: bool) -> None:
     """What the table accepts, the models accept."""
@@ -92,7 +93,7 @@ def test_plainly_right_is_right(case: tuple[str, dict[str, Any]], writing: bool)
         assert models.fault({"at": AT, "kind": kind, **fields}, writing=writing) is None
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=up_to(400), deadline=None)
 @given(some_fields())
 def test_the_bytes_are_those_of_the_model(case: tuple[str, dict[str, Any]]) -> None:
     """A line written by way of the table is what the model's own fields would be, dumped."""

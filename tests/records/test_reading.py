@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from gitmem import records
 from gitmem.log import lines
+from tests.profiles import up_to
 
 AT = 1_795_291_200_123_456
 
@@ -100,7 +101,7 @@ def test_a_bad_line_costs_that_line_and_is_explained(line: bytes, sentence: str)
     assert sentence in (records.problem(line) or "")
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=up_to(200), deadline=None)
 @given(st.binary() | st.builds(lambda tail: signal()[:-1] + tail, st.binary()))
 def test_no_bytes_break_the_reader(line: bytes) -> None:
     """Reading never raises, and explains exactly what it does not give."""
@@ -117,7 +118,7 @@ _time = st.one_of(
 )  # fmt: skip
 
 
-@settings(max_examples=400)
+@settings(max_examples=up_to(400))
 @given(_time)
 def test_no_time_is_read_that_the_log_refuses(at: str) -> None:
     """A line that one reader takes and another chokes on would stop every clone that it reaches."""

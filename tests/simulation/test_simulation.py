@@ -40,6 +40,15 @@ def test_nothing_is_lost_and_all_agree(seed: int, tmp_path: Path) -> None:
     checked(seed, tmp_path)
 
 
+@pytest.mark.soak
+@pytest.mark.timeout(3_600)
+@pytest.mark.parametrize("first", range(101, 2_001, 100))
+def test_nothing_is_lost_in_two_thousand_runs(first: int, tmp_path: Path) -> None:
+    """The same, a hundred seeds at a time."""
+    for each in range(first, first + 100):
+        checked(each, tmp_path)
+
+
 def test_real_git_takes_the_same_steps(disk_seed: int, tmp_path: Path) -> None:
     """On a bare repository, by the product's own port and network: the same steps, commits and answers."""
     memory, disk = checked(disk_seed, tmp_path), checked(disk_seed, tmp_path, "disk")
@@ -78,6 +87,7 @@ BROKEN = {
 }
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("what", BROKEN)
 def test_a_simulation_finds(what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What it is there for: with a guard taken out some seed fails."""

@@ -19,6 +19,7 @@ from gitmem.operations.hooks.settings import is_ours
 from gitmem.operations.hooks.target import INSTALLED, OUTDATED, Target
 from tests.operations.hooks.places import ALL, JSON_CLIENTS, PROGRAM, at, everything, settings_of
 from tests.operations.hooks.test_settings import styles
+from tests.profiles import up_to
 
 
 def put_in(
@@ -172,7 +173,7 @@ def test_another_clone_is_left_without_our_files(client: Client, repo: Path, tmp
 
 
 @given(style=styles())
-@hypothesis_settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@hypothesis_settings(max_examples=up_to(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_settings_come_back(style: tuple[dict[str, object], str], repo: Path, tmp_path: Path) -> None:
     """Whatever somebody has in the file, in whatever style."""
     places = at(repo, tmp_path / "home")

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from gitmem import records
 from gitmem.errors import UsageError
 from gitmem.operations.memory import access, archive, cleanup, decay, listing, nodes, writing
+from tests.profiles import up_to
 
 from ..desks import DAY, START, Clock, carry, new_repo
 from .desk import Desk, Lines, somebody
@@ -284,7 +285,7 @@ def test_property_a_pass_archives_by_the_rule(many: Sequence[dict[str, Any]], on
     assert store.hidden() == below
 
 
-@settings(max_examples=100)
+@settings(max_examples=up_to(100))
 @given(many=NODES, passes=st.lists(PASSES, min_size=1, max_size=3), data=st.data())
 def test_property_archiving_on_clones_in_any_order_hides_the_same(
     many: Sequence[dict[str, Any]], passes: list[dict[str, Any]], data: st.DataObject
@@ -305,7 +306,7 @@ def test_property_archiving_on_clones_in_any_order_hides_the_same(
     assert [line for line in every if line in together.lines] == every
 
 
-@settings(max_examples=100)
+@settings(max_examples=up_to(100))
 @given(many=NODES, once=PASSES, data=st.data())
 def test_property_archiving_commutes_with_promotion_and_with_changes(
     many: Sequence[dict[str, Any]], once: dict[str, Any], data: st.DataObject

@@ -16,6 +16,7 @@ from gitmem.operations import inbox, sessions, signals
 from gitmem.operations.caller import Who
 from gitmem.operations.memory import anchors, candidates, context, decay
 from gitmem.operations.memory.context import Context
+from tests.profiles import up_to
 
 from ..desks import DAY, HOUR, START, acting, carry, new_repo, open_store
 from .desk import Desk, Lines, raw
@@ -95,7 +96,7 @@ PATCHES = st.lists(
 ).map(lambda many: [patch(at, START + at, id, **fields) for at, (id, fields) in enumerate(many)])  # fmt: skip
 
 
-@settings(max_examples=120)
+@settings(max_examples=up_to(120))
 @given(
     nodes=NODES,
     patches=PATCHES,

@@ -14,6 +14,7 @@ from gitmem.operations import sessions, signals
 from gitmem.operations.caller import Who
 from gitmem.operations.memory import recover
 from gitmem.operations.memory.recover import Recovered
+from tests.profiles import up_to
 
 from ..desks import DAY, acting
 from .desk import Desk
@@ -161,7 +162,7 @@ def test_a_large_checkpoint_leaves_room_and_says_how_to_see_it(desk: Desk) -> No
     assert found.included["Discoveries"] == [note]
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=up_to(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     texts=st.lists(
         st.sampled_from(["ä" * 90, "short", "🦉\n" * 30, "## Since then\n- no commits"]),

@@ -14,6 +14,7 @@ from gitmem.operations.caller import Caller, Who, find
 from gitmem.operations.memory import nodes, ready, stored, summarize
 from gitmem.operations.memory.fold import Node
 from gitmem.operations.store import Store
+from tests.profiles import up_to
 
 from ..desks import MINUTE, Clock, acting, bodies, carry, new_repo, open_store
 
@@ -228,7 +229,7 @@ def test_refusals_write_nothing(store: Store, options: dict[str, object], code: 
     assert bodies(store) == lines
 
 
-@settings(max_examples=20)
+@settings(max_examples=up_to(20))
 @given(
     texts=st.lists(
         st.text(min_size=1, max_size=300).filter(lambda text: text.strip()), min_size=1, max_size=5

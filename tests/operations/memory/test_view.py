@@ -13,6 +13,7 @@ from gitmem.index import catch_up, compare, schema
 from gitmem.index.schema import Index
 from gitmem.operations.memory import relations, stored
 from gitmem.operations.memory.view import HIDDEN, VIEW
+from tests.profiles import up_to
 
 from ..desks import DAY, START
 
@@ -101,7 +102,7 @@ def a_line(draw: st.DrawFn) -> bytes:
             return records.line("access", at, fields)
 
 
-@settings(max_examples=400)
+@settings(max_examples=up_to(400))
 @given(st.lists(a_line(), max_size=14, unique=True), st.randoms(use_true_random=False), st.data())
 def test_the_fold_does_not_depend_on_order(lines: list[bytes], random: Any, data: st.DataObject) -> None:
     """Lines in any order and in any portions give the same rows and the same nodes."""
