@@ -6,9 +6,11 @@ patches of its nodes. Earlier means reachable through these names.
 
 from __future__ import annotations
 
+from ..signals import graph
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
     from typing import Protocol, TypeVar
 
     class Fact(Protocol):
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
         def named(self) -> Sequence[str]: ...
 
     F = TypeVar("F", bound=Fact)
+    K = TypeVar("K", bound=Hashable)
 
 DECISIONS = ("AGREE", "REJECT", "COUNTER")
 
@@ -58,6 +61,12 @@ class Said:
         parent = self.text("reply_to")
         return [*self.names("after"), *([parent] if parent else [])]
 
+    @property
+    def writers(self) -> set[str]:
+        """The names that it is written under: an identity, and the session that was addressed."""
+        both = (self.record.get("sender_identity"), self.record.get("sender_session"))
+        return {each for each in both if isinstance(each, str)}
+
     def is_by(self, reader: str) -> bool:
         """Whether a reader wrote it: by identity, or as the session that was addressed."""
         return reader in (self.record.get("sender_identity"), self.record.get("sender_session"))
@@ -65,53 +74,21 @@ class Said:
 
 def earlier(thread: Mapping[str, Fact]) -> dict[str, set[str]]:
     """The direct predecessors of each signal. An id that is not in the thread, or a cycle, is no edge."""
-    edges = {id: {name for name in said.named if name in thread} for id, said in thread.items()}
-    straight = {id: {name for name in edges[id] if id not in reach(name, edges)} for id in _knotted(edges)}
-    return {**edges, **straight}
+    return graph.without_cycles(_named(thread))
 
 
 def cycles(thread: Mapping[str, Fact]) -> set[str]:
     """Signals that, by what they name, come before themselves."""
-    edges = {id: {name for name in said.named if name in thread} for id, said in thread.items()}
-    return {id for id in _knotted(edges) if any(id in reach(name, edges) for name in edges[id])}
+    return {id for knot in graph.knots(_named(thread)) for id in knot}
 
 
-def _knotted(edges: Mapping[str, set[str]]) -> set[str]:
-    """The signals on a cycle, or between two: what is left when the others are taken off from both ends."""
-    later: dict[str, set[str]] = {id: set() for id in edges}
-    for id, names in edges.items():
-        for name in names:
-            later[name].add(id)
-    left = _without_ends(edges, later, set(edges))
-    return _without_ends(later, edges, left)
-
-
-def _without_ends(
-    before: Mapping[str, set[str]], behind: Mapping[str, set[str]], among: set[str]
-) -> set[str]:
-    """What of `among` is left when whatever has nothing before it goes, again and again."""
-    waiting = {id: len(before[id] & among) for id in among}
-    free = [id for id, count in waiting.items() if not count]
-    while free:
-        gone = free.pop()
-        del waiting[gone]
-        for id in behind[gone] & waiting.keys():
-            waiting[id] -= 1
-            if not waiting[id]:
-                free.append(id)
-    return set(waiting)
+def _named(thread: Mapping[str, Fact]) -> dict[str, set[str]]:
+    return {id: {name for name in said.named if name in thread} for id, said in thread.items()}
 
 
 def reach(start: str, edges: Mapping[str, set[str]]) -> set[str]:
     """`start` and everything that is earlier."""
-    found = {start}
-    todo = [start]
-    while todo:
-        for name in edges[todo.pop()]:
-            if name not in found:
-                found.add(name)
-                todo.append(name)
-    return found
+    return graph.reach([start], edges)
 
 
 def latest(candidates: Iterable[F], edges: Mapping[str, set[str]]) -> F | None:
@@ -119,10 +96,29 @@ def latest(candidates: Iterable[F], edges: Mapping[str, set[str]]) -> F | None:
     said = list(candidates)
     if len(said) < 2:
         return said[0] if said else None
-    before: set[str] = set()
-    for item in said:
-        before |= reach(item.id, edges) - {item.id}
+    before = graph.before([item.id for item in said], edges)
     return max((item for item in said if item.id not in before), key=lambda item: item.line)
+
+
+def latest_of_each(groups: Mapping[K, Sequence[F]], edges: Mapping[str, set[str]]) -> dict[K, F]:
+    """The latest of each group, as `latest` gives it, for all groups together; none of them is empty."""
+    found = {key: said[0] for key, said in groups.items() if len(said) == 1}
+    several = [(key, said) for key, said in groups.items() if len(said) > 1]
+    if len(several) < 2:
+        for key, said in several:
+            last = latest(said, edges)
+            if last is not None:
+                found[key] = last
+        return found
+    marks: dict[str, list[int]] = {}
+    for number, (_, said) in enumerate(several):
+        for item in said:
+            marks.setdefault(item.id, []).append(number)
+    for first, above in graph.reached(edges, marks):
+        for place, (key, said) in enumerate(several[first : first + graph.BITS]):
+            own = [item for item in said if not above.get(item.id, 0) >> place & 1]
+            found[key] = max(own, key=lambda item: item.line)
+    return found
 
 
 def decision(reader: str, thread: Mapping[str, Said], edges: Mapping[str, set[str]]) -> Said | None:
@@ -133,18 +129,21 @@ def decision(reader: str, thread: Mapping[str, Said], edges: Mapping[str, set[st
 
 def in_order(thread: Mapping[str, Said], edges: Mapping[str, set[str]]) -> list[Said]:
     """By time, but a reply never before what it answers."""
+    before = {id: sorted(names, key=lambda name: thread[name].line) for id, names in edges.items()}
     shown: dict[str, Said] = {}
     for said in sorted(thread.values(), key=lambda item: item.line):
         if said.id in shown:
             continue
-        todo = [said.id]
+        todo = [(said.id, iter(before[said.id]))]
         while todo:
-            missing = [name for name in edges[todo[-1]] if name not in shown]
-            if missing:
-                todo.append(min(missing, key=lambda name: thread[name].line))
+            here, names = todo[-1]
+            for name in names:
+                if name not in shown:
+                    todo.append((name, iter(before[name])))
+                    break
             else:
-                done = todo.pop()
-                shown[done] = thread[done]
+                todo.pop()
+                shown[here] = thread[here]
     return list(shown.values())
 
 
@@ -177,17 +176,74 @@ def root(thread: Mapping[str, Said]) -> Said:
 class Conversation:
     """A thread as it is read: its signals, what came before what, and its root."""
 
-    __slots__ = ("edges", "root", "said")
+    __slots__ = ("_answers", "_asked", "_decisions", "edges", "root", "said")
 
     def __init__(self, said: Mapping[str, Said]) -> None:
         self.said = said
         self.edges = earlier(said)
         self.root = root(said) if said else None
+        self._asked = frozenset(self.root.names("recipients")) if self.root is not None else frozenset()
+        self._decisions: dict[str, Said] | None = None
+        self._answers: dict[tuple[str, str], Said] | None = None
 
     def asks(self, reader: str) -> bool:
         """Whether a reader is a recipient of the root."""
-        return self.root is not None and reader in self.root.names("recipients")
+        return reader in self._asked
 
     def decision(self, reader: str) -> Said | None:
         """A reader's standing decision."""
-        return decision(reader, self.said, self.edges)
+        if self._decisions is None:
+            own: dict[str, list[Said]] = {}
+            for writer, said in self._decided():
+                own.setdefault(writer, []).append(said)
+            self._decisions = latest_of_each(own, self.edges)
+        return self._decisions.get(reader)
+
+    def answer(self, reader: str, id: str) -> Said | None:
+        """The latest decision with which a reader answered just this signal."""
+        if self._answers is None:
+            own: dict[tuple[str, str], list[Said]] = {}
+            for writer, said in self._decided():
+                own.setdefault((writer, said.text("reply_to") or ""), []).append(said)
+            self._answers = latest_of_each(own, self.edges)
+        return self._answers.get((reader, id))
+
+    def answers(self, wanted: Mapping[str, Collection[str]]) -> dict[str, Said]:
+        """The latest decision on each signal by any of the readers that are given with its id."""
+        own: dict[str, list[Said]] = {}
+        for said in self.said.values():
+            parent = said.text("reply_to")
+            if parent is None or parent not in wanted or said.intent not in DECISIONS:
+                continue
+            if not said.writers.isdisjoint(wanted[parent]):
+                own.setdefault(parent, []).append(said)
+        return latest_of_each(own, self.edges)
+
+    def _decided(self) -> Iterator[tuple[str, Said]]:
+        for said in self.said.values():
+            if said.intent in DECISIONS:
+                for writer in said.writers:
+                    yield writer, said
+
+    def stale(self, agreed: Mapping[str, Said]) -> set[str]:
+        """The readers whose AGREE does not come after every PROPOSE and COUNTER that they did not write.
+
+        Args:
+            agreed: The standing AGREE of each reader.
+        """
+        proposals = [said for said in self.said.values() if said.intent in ("PROPOSE", "COUNTER")]
+        marks = {said.id: [number] for number, said in enumerate(proposals)}
+        found: set[str] = set()
+        for first, known in graph.seen(self.edges, marks):
+            part = proposals[first : first + graph.BITS]
+            own: dict[str, int] = {}
+            for place, said in enumerate(part):
+                for writer in said.writers:
+                    own[writer] = own.get(writer, 0) | 1 << place
+            every = (1 << len(part)) - 1
+            found.update(
+                reader
+                for reader, said in agreed.items()
+                if every & ~own.get(reader, 0) & ~known.get(said.id, 0)
+            )
+        return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from .. import records
 from ..errors import UsageError
 from ..records.ids import is_work_unit, new_id
-from . import advice, causality, mail, presence, story, threads
+from . import advice, mail, presence, story, threads
 from .outcome import Outcome
 from .quoting import command
 
@@ -153,21 +153,21 @@ def _fill(store: Store, caller: Caller, found: Gate, passed: Collection[str]) ->
         )
     )
     kept: list[tuple[bytes, str, dict[str, object]]] = []
-    conversations: dict[str, Conversation] = {}
+    by_thread: dict[str, dict[str, list[str]]] = {}
     for signal_id, to in (asked | unread).items():
-        if signal_id in passed:
-            continue
-        thread_id = _thread_of(db, signal_id)
-        if thread_id not in conversations:
-            conversations[thread_id] = threads.Conversation(threads.load(db, thread_id))
-        talk = conversations[thread_id]
-        said = talk.said.get(signal_id)
-        if said is None or not _is_on(said, talk.root, found):
-            continue
-        is_open = signal_id in asked and not _is_answered(db, talk, said, [*to, *caller.ids])
-        if signal_id in unread or is_open:
-            why = "unread" if signal_id in unread else "unanswered"
-            kept.append((said.line, signal_id, _shown(store, said, why)))
+        if signal_id not in passed:
+            by_thread.setdefault(_thread_of(db, signal_id), {})[signal_id] = [*to, *caller.ids]
+    for thread_id, ids in by_thread.items():
+        talk = threads.Conversation(threads.load(db, thread_id))
+        last = talk.answers({signal_id: readers for signal_id, readers in ids.items() if signal_id in asked})
+        for signal_id, readers in ids.items():
+            said = talk.said.get(signal_id)
+            if said is None or not _is_on(said, talk.root, found):
+                continue
+            is_open = signal_id in asked and not _is_answered(db, talk, said, readers, last.get(signal_id))
+            if signal_id in unread or is_open:
+                why = "unread" if signal_id in unread else "unanswered"
+                kept.append((said.line, signal_id, _shown(store, said, why)))
     kept.sort(key=lambda each: each[:2])
     found.unread = sum(1 for *_, fields in kept if fields["why"] == "unread")
     found.unanswered = len(kept) - found.unread
@@ -201,8 +201,14 @@ def _is_on(said: Said, root: Said | None, found: Gate) -> bool:
     return False
 
 
-def _is_answered(db: sqlite3.Connection, talk: Conversation, said: Said, readers: Sequence[str]) -> bool:
+def _is_answered(
+    db: sqlite3.Connection, talk: Conversation, said: Said, readers: Sequence[str], last: Said | None
+) -> bool:
     """Whether a reader, by any of its names, stands at AGREE or REJECT to a signal.
+
+    Args:
+        last: The latest decision of any of these names that answers just this signal: a session that was addressed
+            by its harness's id answers under its own.
 
     A COUNTER asks for something else and answers nothing; a receipt alone says only that it was read.
     """
@@ -210,15 +216,6 @@ def _is_answered(db: sqlite3.Connection, talk: Conversation, said: Said, readers
     for reader in dict.fromkeys(readers):
         if threads.delivery_state(reader, said, talk, recorded.get(reader)) in advice.ANSWERED:
             return True
-    # A session that was addressed by its harness's id answers under its own.
-    answers = [
-        each
-        for each in talk.said.values()
-        if each.text("reply_to") == said.id
-        and each.intent in causality.DECISIONS
-        and any(each.is_by(reader) for reader in readers)
-    ]
-    last = causality.latest(answers, talk.edges)
     return last is not None and last.intent in threads.STATES
 
 

@@ -140,12 +140,7 @@ def delivery_state(reader: str, said: Said, found: Conversation, recorded: str |
     if said is found.root and found.asks(reader):
         standing = found.decision(reader)
     elif found.asks(reader) or reader in said.names("recipients"):
-        answers = [
-            each
-            for each in found.said.values()
-            if each.text("reply_to") == said.id and each.intent in causality.DECISIONS and each.is_by(reader)
-        ]
-        standing = causality.latest(answers, found.edges)
+        standing = found.answer(reader, said.id)
     if standing is None:
         return recorded
     return STATES.get(standing.intent, "delivered")
@@ -154,25 +149,20 @@ def delivery_state(reader: str, said: Said, found: Conversation, recorded: str |
 def _recipients(db: sqlite3.Connection, found: Conversation, root: Said) -> list[Recipient]:
     names = presence.names_by_reader(db)
     recorded = receipts(db, root.id)
+    readers = list(dict.fromkeys(root.names("recipients")))
+    decided = {reader: standing for reader in readers if (standing := found.decision(reader)) is not None}
+    stale = found.stale({reader: said for reader, said in decided.items() if said.intent == "AGREE"})
     outcomes = []
-    for identity in dict.fromkeys(root.names("recipients")):
+    for identity in readers:
         each = Recipient(identity, names.get(identity))
-        standing = found.decision(identity)
+        standing = decided.get(identity)
         if standing is not None:
             each.decision = standing.intent.lower()
             each.signal_id = standing.id
-            each.stale = standing.intent == "AGREE" and _is_stale(identity, standing, found.said, found.edges)
+            each.stale = identity in stale
         each.delivery_state = delivery_state(identity, root, found, recorded.get(identity))
         outcomes.append(each)
     return outcomes
-
-
-def _is_stale(reader: str, agreed: Said, thread: Mapping[str, Said], edges: Mapping[str, set[str]]) -> bool:
-    before = causality.reach(agreed.id, edges)
-    return any(
-        said.intent in ("PROPOSE", "COUNTER") and said.id not in before and not said.is_by(reader)
-        for said in thread.values()
-    )
 
 
 def _open(store: Store, id: str) -> tuple[sqlite3.Connection, str, Conversation, Said]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ... import records
+from ...signals import graph
 from .. import advice, causality, mail, threads
 from ..shape import sender_name
 from ..story import cut, sanitize
@@ -72,10 +73,12 @@ def _order(one: Waiting) -> tuple[str, str]:
 
 def _undecided(found: threads.Conversation, ids: list[str], reader: Caller) -> list[str]:
     """Those that no decision of the reader comes after: who decided later in the thread has decided these, too."""
-    seen: set[str] = set()
-    for each in found.said.values():
-        if each.intent in causality.DECISIONS and any(each.is_by(id) for id in reader.ids):
-            seen |= causality.reach(each.id, found.edges)
+    own = {
+        each.id
+        for each in found.said.values()
+        if each.intent in causality.DECISIONS and not each.writers.isdisjoint(reader.ids)
+    }
+    seen = graph.reach(own, found.edges)
     return [id for id in ids if id not in seen]
 
 

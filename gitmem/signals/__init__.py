@@ -1,0 +1,1 @@
+"""Signals: what came before what in a thread, and how its graph is searched."""

@@ -1,0 +1,133 @@
+"""Directed graphs of ids: what must not cost more than the lines that make them.
+
+`edges` maps each id to the ids that it names, its predecessors. Every id that is named is a key. Searches keep
+their own stacks: a chain of replies may be longer than Python's.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+    Edges = Mapping[str, Collection[str]]
+
+BITS = 8_192  # marks followed in one pass over the graph: bounds the size of the bit sets
+
+
+def components(edges: Edges) -> dict[str, str]:
+    """Return a member of the strongly connected component of each id, the same for all of its ids.
+
+    Tarjan's algorithm. The keys are ordered: an id comes after everything that it names outside its component.
+    """
+    number: dict[str, int] = {}
+    low: dict[str, int] = {}
+    found: dict[str, str] = {}
+    waiting: list[str] = []
+    for start in edges:
+        if start in number:
+            continue
+        number[start] = low[start] = len(number)
+        waiting.append(start)
+        todo = [(start, iter(edges[start]))]
+        while todo:
+            here, others = todo[-1]
+            for other in others:
+                if other not in number:
+                    number[other] = low[other] = len(number)
+                    waiting.append(other)
+                    todo.append((other, iter(edges[other])))
+                    break
+                if other not in found and number[other] < low[here]:
+                    low[here] = number[other]
+            else:
+                todo.pop()
+                if todo and low[here] < low[todo[-1][0]]:
+                    low[todo[-1][0]] = low[here]
+                if low[here] == number[here]:
+                    member = ""
+                    while member != here:
+                        member = waiting.pop()
+                        found[member] = here
+    return found
+
+
+def knots(edges: Edges) -> list[set[str]]:
+    """Return the strongly connected components that have a cycle: several ids, or one that names itself."""
+    groups: dict[str, set[str]] = {}
+    for id, component in components(edges).items():
+        groups.setdefault(component, set()).add(id)
+    return [ids for one, ids in groups.items() if len(ids) > 1 or one in edges[one]]
+
+
+def without_cycles(edges: Mapping[str, set[str]]) -> dict[str, set[str]]:
+    """Return the edges without those inside a strongly connected component."""
+    component = components(edges)
+    return {
+        id: {name for name in names if component[name] != component[id]}
+        if any(component[name] == component[id] for name in names)
+        else names
+        for id, names in edges.items()
+    }
+
+
+def reach(starts: Iterable[str], edges: Edges) -> set[str]:
+    """Return `starts` and everything that is earlier than one of them."""
+    found = set(starts)
+    todo = list(found)
+    while todo:
+        for name in edges[todo.pop()]:
+            if name not in found:
+                found.add(name)
+                todo.append(name)
+    return found
+
+
+def before(ids: Collection[str], edges: Edges) -> set[str]:
+    """Return everything that is earlier than one of `ids`; the edges have no cycles."""
+    return reach({name for id in ids for name in edges[id]}, edges)
+
+
+def reached(edges: Edges, marks: Mapping[str, Sequence[int]]) -> Iterator[tuple[int, dict[str, int]]]:
+    """Say which marks of later ids lie above each id; the edges have no cycles.
+
+    Args:
+        marks: The numbers, counted from 0, that each id is marked with.
+
+    Yields: the first number of a range of `BITS`, and of each id the set, as bits of an integer, of the numbers of that range
+        with which an id is marked that comes after it. Ids without any are left out.
+    """
+    order = list(components(edges))
+    order.reverse()  # later ids first
+    for first, own in _ranges(marks):
+        above: dict[str, int] = {}
+        for id in order:
+            bits = above.get(id, 0) | own.get(id, 0)
+            if bits:
+                for name in edges[id]:
+                    above[name] = above.get(name, 0) | bits
+        yield first, above
+
+
+def seen(edges: Edges, marks: Mapping[str, Sequence[int]]) -> Iterator[tuple[int, dict[str, int]]]:
+    """Say which marks lie at or below each id: as `reached`, in the other direction and with the id itself."""
+    order = list(components(edges))
+    for first, own in _ranges(marks):
+        below: dict[str, int] = {}
+        for id in order:
+            bits = own.get(id, 0)
+            for name in edges[id]:
+                bits |= below.get(name, 0)
+            if bits:
+                below[id] = bits
+        yield first, below
+
+
+def _ranges(marks: Mapping[str, Sequence[int]]) -> Iterator[tuple[int, dict[str, int]]]:
+    by_range: dict[int, dict[str, int]] = {}
+    for id, numbers in marks.items():
+        for number in numbers:
+            own = by_range.setdefault(number // BITS, {})
+            own[id] = own.get(id, 0) | 1 << number % BITS
+    for part, own in sorted(by_range.items()):
+        yield part * BITS, own

@@ -1,0 +1,96 @@
+"""The folds of a thread are those of a naive reference, in any order of arrival, and no graph makes them slow."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Mapping
+
+import pytest
+
+from gitmem.operations import causality
+from gitmem.operations.causality import Conversation, Said
+from gitmem.signals import graph
+from tests.signals import references
+from tests.signals.references import random_thread
+
+READERS = ("a", "b", "c", "sess-1", "sess-2", "nobody")
+
+
+def _check(thread: Mapping[str, Said], seed: int) -> None:
+    edges = references.earlier(thread)
+    items = list(thread.items())
+    random.Random(seed).shuffle(items)
+    found = Conversation(dict(items))
+    assert found.edges == edges
+    assert causality.cycles(dict(items)) == references.cycles(thread)
+    assert [one.id for one in causality.in_order(dict(items), edges)] == references.in_order(thread, edges)
+    decided = {reader: references.decision(reader, thread, edges) for reader in READERS}
+    for reader, standing in decided.items():
+        assert found.decision(reader) is standing
+        assert causality.decision(reader, thread, edges) is standing
+        for id in thread:
+            assert found.answer(reader, id) is references.answer([reader], id, thread, edges)
+    several = {id: ["a", "sess-1"] for id in thread}
+    answers = found.answers(several)
+    for id, readers in several.items():
+        assert answers.get(id) is references.answer(readers, id, thread, edges)
+    agreed = {reader: one for reader, one in decided.items() if one is not None and one.intent == "AGREE"}
+    stale = {reader for reader, one in agreed.items() if references.is_stale(reader, one, thread, edges)}
+    assert found.stale(agreed) == stale
+
+
+def test_folds_of_random_threads_are_those_of_the_reference() -> None:
+    """With cycles, ids that are named and missing, equal times and several decisions of one reader."""
+    for seed in range(300):
+        _check(random_thread(seed), seed)
+
+
+@pytest.mark.deep
+def test_folds_of_many_random_threads_are_those_of_the_reference() -> None:
+    """The same for more threads."""
+    for seed in range(300, 5_000):
+        _check(random_thread(seed), seed)
+
+
+def test_folds_are_those_of_the_reference_over_several_ranges_of_bits(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """More readers and proposals than one pass over the graph follows."""
+    monkeypatch.setattr(graph, "BITS", 2)
+    for seed in range(100):
+        _check(random_thread(seed), seed)
+
+
+class _Counted(set[str]):
+    """Names that count how often one of them is looked at."""
+
+    steps = 0
+
+    def __iter__(self) -> Iterator[str]:
+        for name in super().__iter__():
+            _Counted.steps += 1
+            yield name
+
+
+def _cycle(count: int) -> dict[str, set[str]]:
+    return {f"{at}": _Counted([f"{(at + 1) % count}", f"{(at + 7) % count}"]) for at in range(count)}
+
+
+def _chain(count: int) -> dict[str, set[str]]:
+    return {f"{at}": _Counted([f"{at - 1}"] if at else []) for at in range(count)}
+
+
+@pytest.mark.parametrize("shape", [_cycle, _chain])
+def test_edges_are_looked_at_a_fixed_number_of_times(shape: object) -> None:
+    """Four times as many signals in a cycle or a chain take four times as many steps, not sixteen."""
+    steps = []
+    for count in (500, 2_000):
+        _Counted.steps = 0
+        edges = graph.without_cycles(shape(count))  # type: ignore[operator]  # one of the functions above
+        items = [references.said({"signal_id": id, "at": "", "intent": "AGREE"}) for id in edges]
+        causality.latest(items, edges)
+        groups = {str(at): [items[at], items[-1 - at]] for at in range(count // 2)}
+        causality.latest_of_each(groups, edges)
+        steps.append(_Counted.steps)
+
+    assert 0 < steps[1] <= 4.5 * steps[0]
