@@ -67,6 +67,7 @@ def test_every_promised_row_is_measured() -> None:
     assert list(EVERY) == list(PROMISED)
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("name", PROMISED)
 def test_each_measure_runs(name: str, stage: Stage) -> None:
     """At a tiny size: it gives two positive figures, under the promised name and limit."""

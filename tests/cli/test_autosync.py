@@ -313,6 +313,7 @@ def hangs(repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return pid
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(("git_seconds", "limit", "code"), [(0.5, 300.0, "offline"), (300.0, 0.5, "timeout")])
 def test_a_remote_that_hangs_is_cut_off(
     run: Run,

@@ -562,6 +562,7 @@ def test_a_file_stays_small_and_whole(tmp_path: Path) -> None:
     assert file.read_text().count("[sig-") == 1
 
 
+@pytest.mark.deep
 def test_sync_runs_beside_and_a_failing_remote_holds_up_nobody(desk: Desk, tmp_path: Path, git: Any) -> None:
     """It is told once that it fails, and once that it works again; what others pushed comes."""
     hub = tmp_path / "hub.git"

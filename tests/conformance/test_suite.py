@@ -68,6 +68,7 @@ def test_gitmem_keeps_the_contract(adapter: str, group: str, tmp_path: Path) -> 
     assert ran.not_applicable == set()
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("group", contract.GROUPS)
 def test_the_program_keeps_what_is_published(group: str, tmp_path: Path) -> None:
     """By what `--json` prints. The other cases, as slow and of the same operations, are run by hand."""

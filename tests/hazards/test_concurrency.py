@@ -206,6 +206,7 @@ def test_who_waits_behind_a_live_leader_is_queued_within_the_bound(repo: Path, p
     check(repo, {"before", "queued", "after"}, set())
 
 
+@pytest.mark.deep
 def test_a_command_behind_a_live_leader_says_queued_and_status_0(desk: Desk) -> None:
     """`"commit": null`, `"queued": true`, within the five seconds that it waits; the lock of a dead process is free."""
     planck, _ = desk.start("Planck"), desk.start("Curie")

@@ -102,6 +102,7 @@ def speak_queued(store: Store, text: str) -> None:
         leader.release()
 
 
+@pytest.mark.deep
 @PORTS
 @pytest.mark.parametrize("waits", [False, True], ids=["alone", "with a full spool"])
 def test_a_full_disk_at_each_write_of_an_append(repo: Path, port: Port, waits: bool) -> None:
@@ -122,6 +123,7 @@ def test_a_full_disk_at_each_write_of_an_append(repo: Path, port: Port, waits: b
     fsck(repo)
 
 
+@pytest.mark.deep
 @PORTS
 def test_a_full_disk_at_each_write_of_an_append_that_had_to_wait(repo: Path, port: Port) -> None:
     """The entry is in the spool when its writer becomes the leader, and what it leads fails."""

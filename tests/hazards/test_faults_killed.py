@@ -159,6 +159,7 @@ class Story:
         assert left == [ref.LOG_REF, ref.PUBLISHED_REF, "refs/gitmem/remotes/origin/heads/gitmem"]
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("how", KILLS)
 def test_killed_at_each_run_of_git_a_sync_is_made_good_by_the_next(
     pair: tuple[Path, Path], tmp_path: Path, how: str
@@ -182,6 +183,7 @@ def test_killed_at_each_run_of_git_a_sync_is_made_good_by_the_next(
     story.end()
 
 
+@pytest.mark.deep
 def test_killed_at_each_step_a_sync_is_made_good_by_the_next(pair: tuple[Path, Path]) -> None:
     """System calls of the drain, the replay, the swap and the bookkeeping."""
     story = Story(*pair)
@@ -221,6 +223,7 @@ def test_killed_after_the_push_and_before_its_reply_nothing_is_sent_twice(
     assert git("rev-parse", ref.BRANCH, cwd=hub) == arrived
 
 
+@pytest.mark.deep
 def test_killed_at_each_step_the_first_append_leaves_nothing_in_the_way(repo: Path, tmp_path: Path) -> None:
     """A lock on a log that does not exist yet, a half-made state folder: the next command starts the log."""
     for step in range(1, STEPS_MAX):

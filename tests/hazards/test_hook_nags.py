@@ -16,6 +16,7 @@ from .conftest import Desk
 CALLS = 1000
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("client", ["claude-code", "codex"])
 def test_a_thousand_tool_calls_after_a_delivery_print_nothing(
     desk: Desk, tmp_path: Path, client: str

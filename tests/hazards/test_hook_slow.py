@@ -87,6 +87,7 @@ def test_with_nothing_new_there_is_no_other_process(
     assert run(open_folder, client, event, shell, preexec_fn=alone, input=b"{}") == (0, b"", b"")
 
 
+@pytest.mark.deep
 @pytest.mark.skipif(sys.platform != "linux" or os.getuid() != 0, reason="another user without processes")
 @pytest.mark.parametrize(
     ("event", "shell"),

@@ -54,6 +54,7 @@ def untouched() -> Iterator[dict[Path, tuple[bytes, ...]]]:
     assert {where: settings(where) for where in known} == known
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("options", [*SHALLOW, *NARROW, *FILTERED], ids=" ".join)
 def test_a_clone_that_is_less_than_whole_works(
     hub: Path, desk: Desk, untouched: dict[Path, tuple[bytes, ...]], options: list[str]
@@ -177,6 +178,7 @@ def test_an_old_git_without_a_switch_for_it_stays_off_the_network_too(
     test_a_promised_file_is_missing_and_not_waited_for(hub, PlumbingGit)
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("options", FILTERED[:2], ids=" ".join)
 def test_the_user_s_own_fetch_leaves_no_hole(
     hub: Path, desk: Desk, untouched: dict[Path, tuple[bytes, ...]], options: list[str]

@@ -179,6 +179,7 @@ def root(template: Path) -> Iterator[Path]:
         yield Path(folder)
 
 
+@pytest.mark.deep
 @settings(max_examples=EXAMPLES, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=STEPS)
 @example(

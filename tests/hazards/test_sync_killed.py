@@ -64,6 +64,7 @@ def exchange_killed_at(clone: Clone, step: int) -> bool:
     return done.returncode != 0
 
 
+@pytest.mark.deep
 def test_a_sync_that_is_killed_at_any_step_is_made_good_by_the_next(hub: Hub) -> None:
     """Every line is there once afterwards, in all clones, and the repositories are sound."""
     a, b = hub.clone("a"), hub.clone("b")

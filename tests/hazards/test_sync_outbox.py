@@ -458,6 +458,7 @@ def test_the_log_was_deleted_while_an_outbox_waited(hub: Hub) -> None:
     assert hub.texts() == a.texts() == ["one"] and boxes(hub) == []
 
 
+@pytest.mark.deep
 def test_a_few_thousand_lines_go_through_an_outbox_too(hub: Hub) -> None:
     """Who was offline for weeks and comes back in a crowd."""
     a, b = clones(hub, "ab")

@@ -9,6 +9,7 @@ from tests.hazards.test_sync_killed import exchange_killed_at
 from tests.hazards.test_sync_outbox import GOOD, boxes, clones, crowd, leave
 
 
+@pytest.mark.deep
 def test_a_sync_that_is_killed_while_outboxes_wait_leaves_nothing_to_mend_by_hand(hub: Hub) -> None:
     """Before, between and after its own outbox, the fold and the deletion: each line is there once, no outbox stays."""
     a, b, c = clones(hub, "abc")

@@ -112,6 +112,7 @@ def test_a_server_that_stops_in_the_middle_is_cut_off(site: Http, planck: Agent)
     assert "no answer within 1 seconds" in found.message
 
 
+@pytest.mark.deep
 def test_missing_credentials_are_no_question(planck: Agent) -> None:
     """At a terminal at which git itself asks for a name, sync says what is missing."""
     git("config", "--unset", "credential.helper", cwd=planck.path)

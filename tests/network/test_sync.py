@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
 import gitmem
 from gitmem.log import ref
 from tests.clones import Hub, git
@@ -46,6 +48,7 @@ def test_two_clones_come_to_agree(hub: Hub, agent: Callable[..., Agent]) -> None
     assert planck.sync().state == "up-to-date"
 
 
+@pytest.mark.deep
 def test_clones_that_sync_at_once_lose_nothing(hub: Hub, agent: Callable[..., Agent]) -> None:
     """Three clones send and sync at the same moment: all lines arrive, and history is one line."""
     agents = [agent(name) for name in ("Planck", "Curie", "Noether")]
@@ -105,6 +108,7 @@ def test_wrong_credentials_are_a_sentence_and_no_question(
     assert planck.sync().state == "synced"
 
 
+@pytest.mark.deep
 def test_a_server_that_says_nothing_is_cut_off(site: Http | Ssh, agent: Callable[..., Agent]) -> None:
     """It takes the connection and is silent: the time limit ends it, with all that was started for it."""
     planck = agent("Planck")

@@ -111,6 +111,7 @@ def test_the_reply_line_answers_as_the_reader_who_was_named(raw: Start, gitmem: 
     assert line in answer["result"]["content"][0]["text"]
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("how", ["end of input", "SIGTERM", "SIGINT"])
 def test_it_ends_when_told_and_ends_its_session(raw: Start, gitmem: Gitmem, how: str) -> None:
     """Exit status 0, nothing but JSON on its output, and its name is free again."""

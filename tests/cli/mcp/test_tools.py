@@ -207,6 +207,7 @@ def test_sync_tells_how_far_it_is(serve: Serve, shop: Path, git: Git, tmp_path: 
     assert "refs/heads/gitmem" in git("for-each-ref", cwd=hub)
 
 
+@pytest.mark.deep
 def test_many_calls_at_once_are_all_done_once(serve: Serve, shop: Path) -> None:
     """Twenty signals while the inbox is read: each is there once, and each was shown once."""
 
