@@ -97,24 +97,27 @@ def _was_alive(db: sqlite3.Connection, session_id: str, times: Sequence[str]) ->
     first, last = ends
     if first is None or last is None or last - first > HOLD_MICROS:
         ends = [_micros(at) for at in sorted(times)]  # else nothing between the first and the last can matter
-    changed = False
-    for at in ends:
-        if at is None:
-            continue
-        begin, until = at, at + HOLD_MICROS
-        near = db.execute(
-            "SELECT begin, until FROM alive WHERE session_id = ? AND begin <= ? AND until >= ?",
-            (session_id, until, begin),
-        ).fetchall()
-        if len(near) == 1 and near[0][0] <= begin and near[0][1] >= until:
-            continue
-        changed = True
-        db.executemany(
-            "DELETE FROM alive WHERE session_id = ? AND begin = ?", [(session_id, b) for b, _ in near]
-        )
-        begin, until = min([begin, *(b for b, _ in near)]), max([until, *(u for _, u in near)])
-        db.execute("INSERT INTO alive VALUES (?, ?, ?)", (session_id, begin, until))
-    return changed
+    new = [(at, at + HOLD_MICROS) for at in ends if at is not None]
+    if not new:
+        return False
+    rows = db.execute(
+        "SELECT begin, until FROM alive WHERE session_id = ? AND begin <= ? AND until >= ?",
+        (session_id, new[-1][1], new[0][0]),
+    )
+    known = set(rows.fetchall())
+    merged: list[tuple[int, int]] = []
+    for begin, until in sorted([*known, *new]):
+        if merged and begin <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(merged[-1][1], until))
+        else:
+            merged.append((begin, until))
+    now = set(merged)
+    db.executemany(
+        "DELETE FROM alive WHERE session_id = ? AND begin = ?",
+        [(session_id, begin) for begin, _ in known - now],
+    )
+    db.executemany("INSERT INTO alive VALUES (?, ?, ?)", [(session_id, *each) for each in now - known])
+    return now != known
 
 
 def _add_name(db: sqlite3.Connection, at: int, row: Row) -> None:
@@ -170,11 +173,22 @@ def _fold_session(db: sqlite3.Connection, session_id: str, since: dict[str, int]
 def _tenures(
     claims: Sequence[tuple[int, int, str]], alive: Sequence[tuple[int, int]], ended: int | None
 ) -> dict[tuple[int, int], tuple[int, str]]:
-    """(line, claimed) → (until, name), in the order of time; at least one."""
+    """(line, claimed) → (until, name), in the order of time; at least one.
+
+    Args:
+        claims: In the order of time.
+        alive: In the order of time; they do not overlap.
+    """
     ends = [at for _, at, _ in claims[1:]] + [ended if ended is not None else _NEVER]
     found = {}
+    past = 0  # stretches that ended before this claim, and so before all that follow
     for (line, at, name), end in zip(claims, ends, strict=True):
-        for begin, until in alive:
+        while past < len(alive) and alive[past][1] <= at:
+            past += 1
+        for place in range(past, len(alive)):
+            begin, until = alive[place]
+            if begin >= end:
+                break
             if max(at, begin) < min(end, until):
                 found[line, max(at, begin)] = (min(end, until), name)
     line, at, name = claims[-1]
@@ -221,28 +235,27 @@ def _settle(db: sqlite3.Connection, name_root: str, since: int) -> None:
     In the order of claims each takes its own name, or the lowest free number after it. A name that
     somebody got so is not taken away by one who asks for just that name later.
     """
-    held = db.execute(
-        # The unary plus keeps SQLite to the index that finds few rows.
-        "SELECT until, shown_fold FROM tenure WHERE root = ? AND until > ? AND +claimed < ?",
-        (name_root, since, since),
-    ).fetchall()
+    from ..agents.held_names import HeldNames
+
+    held = HeldNames(
+        db.execute(
+            # The unary plus keeps SQLite to the index that finds few rows.
+            "SELECT until, shown_fold FROM tenure WHERE root = ? AND until > ? AND +claimed < ?",
+            (name_root, since, since),
+        )
+    )
     claims = db.execute(
         "SELECT t.rowid, t.claimed, t.until, t.name, t.shown FROM tenure t JOIN line l ON l.id = t.line"
         " WHERE t.root = ? AND t.claimed >= ? ORDER BY t.claimed, l.body",
         (name_root, since),
-    ).fetchall()
+    )
+    changed = []
     for rowid, claimed, until, name, before in claims:
-        held = [(other, folded) for other, folded in held if other > claimed]
-        taken = {folded for _, folded in held}
-        shown, number = name, 2
-        while fold(shown) in taken:
-            shown = f"{name}-{number}"
-            number += 1
+        held.end(claimed)
+        shown = held.take(name, until)
         if shown != before:
-            db.execute(
-                "UPDATE tenure SET shown = ?, shown_fold = ? WHERE rowid = ?", (shown, fold(shown), rowid)
-            )
-        held.append((until, fold(shown)))
+            changed.append((shown, fold(shown), rowid))
+    db.executemany("UPDATE tenure SET shown = ?, shown_fold = ? WHERE rowid = ?", changed)
 
 
 VIEW = View(("session", "name", "signal"), DDL, add)

@@ -1,0 +1,1 @@
+"""Agents: who is at work, under which name."""
