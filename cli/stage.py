@@ -8,7 +8,7 @@ import subprocess
 from gitmem.errors import GitmemError
 
 from .background import program
-from .surroundings import HARNESSES
+from .surroundings import HARNESSES, MARKERS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ def _environment(folder: str) -> dict[str, str]:
     kept = {
         name: value
         for name, value in os.environ.items()
-        if not name.startswith(_FOREIGN) and name not in HARNESSES
+        if not name.startswith(_FOREIGN) and name not in (*HARNESSES, *dict(MARKERS))
     }
     home = os.path.join(folder, "home")
     os.makedirs(home, exist_ok=True)

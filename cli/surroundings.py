@@ -22,6 +22,12 @@ if TYPE_CHECKING:
 HARNESSES = (
     "CLAUDE_CODE_SESSION_ID", "CODEX_THREAD_ID", "COPILOT_AGENT_SESSION_ID", "GEMINI_SESSION_ID", "OPENCODE_SESSION_ID",
 )  # fmt: skip
+# The variables that clients set for the commands that they run, whatever they say of the session: no person types.
+MARKERS = (
+    ("CLAUDECODE", "claude-code"), ("CODEX_CI", "codex"), ("CODEX_SANDBOX", "codex"),
+    ("CODEX_SANDBOX_NETWORK_DISABLED", "codex"), ("GEMINI_CLI", "gemini"), ("CURSOR_AGENT", "cursor"),
+    ("OPENCODE", "opencode"), ("CLINE_ACTIVE", "cline"), ("COPILOT_CLI", "copilot"), ("AI_AGENT", ""),
+)  # fmt: skip
 IDENTITIES = ("GITMEM_AGENT_IDENTITY", "LUMENFLOW_AGENT_IDENTITY")
 PROGRESS_SECONDS = 1.0
 
@@ -124,6 +130,11 @@ class Surroundings:
         return None
 
     @property
+    def client(self) -> str | None:
+        """The client whose marker variable is set."""
+        return next((client for name, client in MARKERS if os.environ.get(name)), None)
+
+    @property
     def identity(self) -> str | None:
         for name in IDENTITIES:
             value = _variable(name)
@@ -153,6 +164,7 @@ class Surroundings:
             harness=self.harness,
             terminal=is_terminal(),
             identity=self.identity,
+            client=self.client,
         )
 
     def caller(self) -> Caller:
@@ -236,9 +248,9 @@ def _variable(name: str) -> str | None:
 
 
 def is_terminal() -> bool:
-    """Whether a person sits at both ends."""
+    """Return whether standard input is a terminal. Where the output goes does not matter: a pipe changes nobody."""
     try:
-        return sys.stdin.isatty() and sys.stdout.isatty()
+        return sys.stdin.isatty()
     except (AttributeError, ValueError):
         return False
 

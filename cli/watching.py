@@ -210,9 +210,9 @@ class Stop:
 
 def _other(store: Store, of: Whose) -> str:
     """How to watch for an agent, where a person may have meant one that works here."""
-    from gitmem.operations import presence
+    from gitmem.agents import local_sessions
 
-    meant = of.caller is not None and of.caller.is_person and presence.live_here(store)
+    meant = of.caller is not None and of.caller.is_person and local_sessions.of_worktree(store)
     return "; `--session NAME` watches for an agent" if meant else ""
 
 

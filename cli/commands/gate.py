@@ -102,16 +102,24 @@ def _say(at: Surroundings, found: Gate, who: Sequence[str] = ()) -> None:
 
 
 def _callers(at: Surroundings) -> list[Caller]:
-    """Who pushes; where several sessions are live here and nothing says which of them, all of these."""
-    from gitmem.operations import caller, presence
+    """Return who may be pushing: whoever the surroundings name, else every session of this worktree in 24 hours.
+
+    Git gives its hook no terminal. Where this worktree has no session it is the person who pushes.
+    """
+    from gitmem.agents import local_sessions
+    from gitmem.operations import caller
 
     store = at.store()
     try:
-        found = caller.find(store, at.who())
-        return [found] if found else []
+        try:
+            found = caller.find(store, at.who())
+            return [found] if found else []
+        except UsageError as error:
+            if error.code != "which-session":
+                raise
+        here = [caller.of_session(each, "worktree") for each in local_sessions.of_worktree(store)]
+        return here or [caller.person(store, "nobody")]
     except UsageError as error:
-        if error.code == "no-person":
-            return []  # nobody here can be written to
-        if error.code != "which-session":
+        if error.code != "no-person":
             raise
-    return [caller.of_session(each, "worktree") for each in presence.live_here(store)]
+        return []  # nobody here can be written to

@@ -1,1 +1,1 @@
-"""Agents: who is at work, under which name."""
+"""Agents: who is at work, under which name, and who calls."""

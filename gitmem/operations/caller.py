@@ -6,13 +6,10 @@ from ..errors import UsageError
 from ..records.ids import is_id
 from ..text.sanitize import sanitize
 from . import presence
-from .quoting import command
 from .spelling import fold
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from .presence import Presence
     from .store import Store
 
@@ -26,11 +23,13 @@ class Who:
         as_: The value of `--as`: exact session id, identity or live name.
         session: GITMEM_SESSION.
         harness: The variable of the harness that runs us, and the session id in it.
-        terminal: Whether a person sits at it.
+        terminal: Whether standard input is a terminal.
         identity: GITMEM_AGENT_IDENTITY: stands for `--agent-identity` when a session starts.
+        client: The client whose marker variable is set, "" for one of unknown name: then no person is typing,
+            whatever the terminal.
     """
 
-    __slots__ = ("as_", "harness", "identity", "session", "terminal")
+    __slots__ = ("as_", "client", "harness", "identity", "session", "terminal")
 
     def __init__(
         self,
@@ -39,17 +38,19 @@ class Who:
         harness: tuple[str, str] | None = None,
         terminal: bool = False,
         identity: str | None = None,
+        client: str | None = None,
     ) -> None:
         self.as_ = as_
         self.session = session
         self.harness = harness
         self.terminal = terminal
         self.identity = identity
+        self.client = client
 
     @property
     def is_silent(self) -> bool:
         """Whether nothing says who calls."""
-        return not (self.as_ or self.session or self.harness or self.terminal)
+        return not (self.as_ or self.session or self.harness or self.client is not None or self.terminal)
 
 
 class Caller:
@@ -61,8 +62,8 @@ class Caller:
         identity: The agent identity.
         is_person: Whether it is a person, `human:<mail>`.
         raw: Whether `reader` is a harness's own session id, with which no session was started.
-        source: `as`, `session`, `harness`, `raw`, `terminal`, `worktree` (the one live session here), or
-            `nobody` where nothing said who calls.
+        source: `as`, `session`, `harness`, `raw`, `terminal`, `worktree` (the only session of this worktree in
+            24 hours), or `nobody`: nothing said who calls, and the clone has no session.
         remark: What the caller should know about how it was found.
         next: Commands that would make it plainer.
         record: The folded session, by the contract's field names.
@@ -123,11 +124,11 @@ def find(store: Store, who: Who, *, must: bool = True) -> Caller | None:
             return of_session(_session(store, who.session, "GITMEM_SESSION names"), "session")
         if who.harness is not None:
             return _harness(store, who.harness)
-        if not who.terminal:
-            here = presence.live_here(store)
-            if here:
-                return _only(here)
-        return _person(store, "terminal" if who.terminal else "nobody")
+        if who.terminal and who.client is None:
+            return person(store, "terminal")
+        from ..agents import unnamed_caller
+
+        return unnamed_caller.choose(store, who)
     except UsageError:
         if must or who.as_ is not None:
             raise
@@ -135,8 +136,10 @@ def find(store: Store, who: Who, *, must: bool = True) -> Caller | None:
 
 
 def says_nobody(store: Store, who: Who) -> bool:
-    """Whether nothing says who calls: no `--as`, no variable, no terminal, not exactly one live session here."""
-    return who.is_silent and len(presence.live_here(store)) != 1
+    """Return whether nothing says who calls, in a clone without a session that it could be."""
+    from ..agents import local_sessions
+
+    return who.is_silent and not local_sessions.candidates(store)
 
 
 def of_session(found: Presence, source: str) -> Caller:
@@ -164,14 +167,16 @@ def _named(store: Store, text: str) -> Caller:
     if presence.one(store, text) is not None:
         return of_session(_session(store, text, "--as names"), "as")
     if text == own_mail(store):
-        return _person(store, "as")
+        return person(store, "as")
     if presence.is_seen(store, text):
         return _identity(store, text)
     holders = [one for one in presence.of_name(store, fold(text)) if one.name == text and one.is_current]
     if len(holders) == 1:
         return of_session(holders[0], "as")
     if holders:
-        raise _several(holders, f"--as {text} names {len(holders)} sessions", ["gitmem roster"])
+        from ..agents import unnamed_caller
+
+        raise unnamed_caller.which(holders, f"--as {text} names {len(holders)} sessions", ["gitmem roster"])
     raise UsageError(
         f"--as names {sanitize(text)}, which is no session, identity or live name here; nothing was written.",
         hint="It takes an exact session id, agent identity or the name of a live session; "
@@ -231,35 +236,8 @@ def _harness(store: Store, harness: tuple[str, str]) -> Caller:
     return caller
 
 
-def _only(here: Sequence[Presence]) -> Caller:
-    if len(here) > 1:
-        raise _several(
-            here,
-            f"{len(here)} sessions are live in this worktree, and nothing says which of them calls",
-            ["gitmem roster", "gitmem session start"],
-        )
-    caller = of_session(here[0], "worktree")
-    caller.remark = f"You are {caller.name}, the one live session here."
-    caller.next = [command("export", f"GITMEM_SESSION={caller.session_id}")]
-    return caller
-
-
-def _several(found: Sequence[Presence], what: str, next: list[str]) -> UsageError:
-    """Who runs the commands in `next` as they stand must not act as a colleague."""
-    from . import near
-
-    latest = sorted(found, key=lambda one: (one.age, one.session_id))
-    return UsageError(
-        f"{what}; nothing was written.",
-        hint="The one that is you: `export GITMEM_SESSION=ID`, or say --as ID. None of them: `gitmem session start`. "
-        "One of your own whose work is over ends with `gitmem session end --as ID`.",
-        code="which-session",
-        suggestions=[near.describe(one, one.session_id) for one in latest],
-        next=next,
-    )
-
-
-def _person(store: Store, source: str) -> Caller:
+def person(store: Store, source: str) -> Caller:
+    """Return the user of this clone as caller. Raises: UsageError `no-person` without a `user.email`."""
     name, mail = store.person()
     if not mail:
         raise UsageError(

@@ -152,18 +152,6 @@ def is_seen(store: Store, reader: str) -> bool:
     return row is not None
 
 
-def live_here(store: Store) -> list[Presence]:
-    """The live sessions that were started in this worktree, known from local files alone."""
-    here = local.worktree(store)
-    found = []
-    for session_id, (folder, _) in sorted(local.known(store).items()):
-        if folder == here:
-            presence = one(store, session_id)
-            if presence is not None and presence.status == "live":
-                found.append(presence)
-    return found
-
-
 class Names:
     """Display names by session id or reader identity, looked up when they are asked for."""
 

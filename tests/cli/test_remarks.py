@@ -18,13 +18,16 @@ TOKEN = "ghp_" + "a1B2" * 9
 def test_who_one_is_taken_for_is_said_once_and_beside_the_answer(run: Run, start: Start) -> None:
     """On standard error; a JSON answer has a field for it."""
     start("Planck")
-    note = "note: You are Planck, the one live session here.\n"
+    note = "note: You are Planck, the only session of this worktree in the last 24 hours.\n"
     for args in (["inbox"], ["whoami"], ["signal", "Hello"]):
         said = run(*args)
         assert said.err == note
-        assert "one live session" not in said.out
+        assert "only session" not in said.out
     said = run("whoami", "--json")
-    assert (said.err, said.json["remark"]) == ("", "You are Planck, the one live session here.")
+    assert (said.err, said.json["remark"]) == (
+        "",
+        "You are Planck, the only session of this worktree in the last 24 hours.",
+    )
 
 
 def test_a_sync_that_fails_is_told_by_converged(

@@ -51,15 +51,14 @@ def test_an_agent_can_run_the_line_that_it_is_shown(run: Run, planck: str, curie
     assert "| yes" in run("inbox", session=planck).out
 
 
-@pytest.mark.parametrize("option", ["--as", "--for"])
 def test_a_reader_who_was_named_answers_as_that_reader(
-    run: Run, planck: str, curie: str, tmp_path: Path, option: str
+    run: Run, planck: str, curie: str, tmp_path: Path
 ) -> None:
     """A copy of the line acts as the same and in the same place as the command that showed it."""
     repo = str(Path.cwd())
     sent = run("signal", "Behind one interface?", "--to", CURIE, "--json", session=planck).json["signal"]
-    text = run("inbox", option, CURIE, "--no-mark").out
-    of_json = run("-C", repo, "inbox", option, CURIE, "--no-mark", "--json", cwd=tmp_path)
+    text = run("inbox", "--as", CURIE, "--no-mark").out
+    of_json = run("-C", repo, "inbox", "--as", CURIE, "--no-mark", "--json", cwd=tmp_path)
     line = of_json.json["signals"][0]["reply_line"]
 
     assert f'To reply: gitmem --as {CURIE} reply {sent["signal_id"]} "<your reply>"' in text

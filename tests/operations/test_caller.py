@@ -24,6 +24,14 @@ def found(store: Store, **who: Any) -> caller.Caller:
     return one
 
 
+def refused(store: Store, **who: Any) -> str:
+    """The code of the refusal to say who calls."""
+    with pytest.raises(UsageError) as caught:
+        caller.find(store, Who(**who))
+    assert caller.find(store, Who(**who), must=False) is None
+    return str(caught.value.code)
+
+
 def test_the_sources_in_their_order(repo: Path) -> None:
     """`--as`, then GITMEM_SESSION, then the harness, then a person."""
     store = open_store(repo, Clock())
@@ -114,19 +122,24 @@ def test_a_raw_harness_id_is_the_reader(repo: Path) -> None:
     assert found(store, harness=HARNESS).raw
 
 
-def test_without_a_word_the_one_live_session_of_this_worktree_calls(tmp_path: Path, repo: Path) -> None:
-    """Known from the local file; a session of another worktree is not meant."""
+def test_without_a_word_the_only_session_of_this_worktree_calls(tmp_path: Path, repo: Path) -> None:
+    """Known from the local file, idle or not; a session of another worktree is not meant, nor is the person."""
     side = worktree(repo, tmp_path / "side")
     clock = Clock()
     here, there = open_store(repo, clock), open_store(side, clock)
+    assert found(here).is_person
     one = sessions.start(here, Who())
-    me = found(here)
-
-    assert (me.session_id, me.source) == (one.session_id, "worktree")
-    assert me.remark and one.display_name in me.remark
-    assert found(there).is_person
-    clock.forward(16 * MINUTE)
-    assert (found(here).is_person, found(here).source) == (True, "nobody")
+    for _ in range(3):
+        me = found(here)
+        assert (me.session_id, me.source) == (one.session_id, "worktree")
+        assert me.remark and one.display_name in me.remark
+        assert refused(there) == "which-session"
+        clock.forward(7 * HOUR + 59 * MINUTE)
+    clock.forward(HOUR)
+    assert refused(here) == "which-session"
+    assert (found(there).is_person, found(there).source) == (True, "nobody")
+    sessions.end(here, acting(here, one))
+    assert found(here).is_person
 
 
 def test_a_terminal_is_a_person_whoever_is_live(repo: Path) -> None:
@@ -156,6 +169,16 @@ def test_two_live_sessions_and_no_word_is_an_error(repo: Path) -> None:
     assert all(one in each for one, each in zip(ids, caught.value.suggestions, strict=True))
     assert "export GITMEM_SESSION=ID" in caught.value.hint
     assert caller.find(store, Who(), must=False) is None
+    assert not caller.says_nobody(store, Who())
+
+
+def test_only_a_clone_without_sessions_has_nobody_to_choose_from(repo: Path) -> None:
+    """There a reader that is named is taken at its word."""
+    store = open_store(repo, Clock())
+    assert caller.says_nobody(store, Who())
+    one = sessions.start(store, Who())
+    assert not caller.says_nobody(store, Who())
+    sessions.end(store, acting(store, one))
     assert caller.says_nobody(store, Who())
 
 
@@ -183,5 +206,6 @@ def test_who_is_silent_only_where_nothing_is_said() -> None:
     """The identity of the surroundings does not say who calls."""
     assert Who(identity="a:b:c").is_silent
     assert not any(
-        each.is_silent for each in (Who(as_="x"), Who(session="x"), Who(harness=HARNESS), Who(terminal=True))
+        each.is_silent
+        for each in (Who(as_="x"), Who(session="x"), Who(harness=HARNESS), Who(terminal=True), Who(client=""))
     )

@@ -6,6 +6,7 @@ that wait; then the context of the work unit.
 
 from __future__ import annotations
 
+from ...agents import local_sessions
 from ...errors import UsageError
 from ...log.lines import format_at
 from .. import caller as callers
@@ -131,9 +132,8 @@ def _next(store: Store, outcome: Recovered, identity: Sequence[str]) -> list[str
     found = following(outcome.left_out, shown, outcome.wu_id)
     if identity:
         return [command("export", f"GITMEM_SESSION={outcome.session_id}"), *found]
-    here = [
-        command("gitmem", "mem", "recover", "--session", one.session_id) for one in presence.live_here(store)
-    ]
+    known = local_sessions.of_worktree(store)
+    here = [command("gitmem", "mem", "recover", "--session", one.session_id) for one in known]
     return [*(here[:2] or ["gitmem session start"]), *found]
 
 

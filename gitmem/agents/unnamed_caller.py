@@ -1,0 +1,68 @@
+"""Who calls where no option or variable says so and nobody types at a terminal."""
+
+from __future__ import annotations
+
+from ..errors import UsageError
+from ..operations import caller as callers
+from ..operations.quoting import command
+from . import local_sessions
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..operations.caller import Caller, Who
+    from ..operations.presence import Presence
+    from ..operations.store import Store
+
+CANDIDATES_MAX = 10
+
+
+def choose(store: Store, who: Who) -> Caller:
+    """Choose for a caller without a variable of its own, who does not type at a terminal.
+
+    The only session of this worktree in 24 hours is chosen. Where sessions are known and none can be chosen it
+    is an error: an agent that was silent must not act as the person. Without any session it is the person, unless
+    a client's marker says that an agent calls.
+    """
+    here = [one for one in local_sessions.of_worktree(store) if _may_be(one, who.client)]
+    if len(here) == 1:
+        caller = callers.of_session(here[0], "worktree")
+        caller.remark = f"You are {caller.name}, the only session of this worktree in the last 24 hours."
+        caller.next = [command("export", f"GITMEM_SESSION={caller.session_id}")]
+        return caller
+    if here:
+        what = f"{len(here)} sessions of this worktree are active, and no variable says which of them calls"
+        raise which(here, what, ["gitmem roster", "gitmem session start"], callers.own_mail(store))
+    known = local_sessions.candidates(store)
+    if not known and who.client is None:
+        return callers.person(store, "nobody")
+    what = (
+        "Cannot tell who you are: standard input is not a terminal, and this worktree has no active session"
+    )
+    if who.client is not None:
+        what = f"Cannot tell who you are: {who.client or 'an agent'} calls, and has no active session in this worktree"
+    raise which(known, what, ["gitmem session start", "gitmem roster"], callers.own_mail(store))
+
+
+def _may_be(one: Presence, client: str | None) -> bool:
+    """Return whether a session may belong to a client: it is of that client, or says nothing of one."""
+    return not client or one.record.get("client") in (None, client)
+
+
+def which(found: Sequence[Presence], what: str, next: list[str], person: str | None = None) -> UsageError:
+    """Return the error with the candidates. The commands in `next`, run as they stand, act as none of them."""
+    from ..operations import near
+
+    latest = sorted(found, key=lambda one: (one.age, one.session_id))
+    mine = "The one that is you: `export GITMEM_SESSION=ID`, or --as ID. " if latest else ""
+    mine += "None of them: `gitmem session start`. " if latest else "Start one: `gitmem session start`. "
+    ending = "One of your own whose work is over ends with `gitmem session end --as ID`." if latest else ""
+    typed = f"A person in a script: `{command('--as', person)}`. " if person else ""
+    return UsageError(
+        f"{what}; nothing was written.",
+        hint=(mine + typed + ending).strip(),
+        code="which-session",
+        suggestions=[near.describe(one, one.session_id) for one in latest[:CANDIDATES_MAX]],
+        next=next,
+    )

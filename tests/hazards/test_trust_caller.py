@@ -1,0 +1,221 @@
+"""Who calls: an agent that is silent for a while, or reads through a pipe, never becomes the person."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import Git
+
+PROGRAM = shutil.which("gitmem", path=str(Path(sys.executable).parent)) or "gitmem"
+# The program with another clock: what an agent did some time ago.
+EARLIER = (
+    "import sys, time; real = time.time_ns; ago = int(sys.argv.pop(1)) * 10**9;"
+    " time.time_ns = lambda: real() - ago; sys.argv[0] = 'gitmem';"
+    " from gitmem_cli.main import main; sys.exit(main())"
+)
+MINUTE, HOUR = 60, 3600
+PERSON = "human:person@example.org"
+
+
+class Said:
+    """What the program answered."""
+
+    def __init__(self, done: subprocess.CompletedProcess[bytes]) -> None:
+        self.status, self.out, self.err = done.returncode, done.stdout.decode(), done.stderr.decode()
+        assert "Traceback" not in self.err, self.err
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+    def __repr__(self) -> str:
+        return f"exit {self.status}\n{self.out}\n--- err\n{self.err}"
+
+
+class Place:
+    """A worktree, and the installed program in it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __call__(
+        self,
+        *args: str,
+        ago: int = 0,
+        typed: bool = False,
+        session: str | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> Said:
+        """Run a command; its standard output is a pipe always.
+
+        Args:
+            ago: By how many seconds its clock is slow.
+            typed: Whether standard input is a terminal.
+            session: GITMEM_SESSION.
+        """
+        words = [sys.executable, "-c", EARLIER, str(ago)] if ago else [PROGRAM]
+        given = {**os.environ, **({"GITMEM_SESSION": session} if session else {}), **(env or {})}
+        ends = os.openpty() if typed else ()
+        try:
+            done = subprocess.run(
+                [*words, *args],
+                cwd=self.path,
+                env=given,
+                stdin=ends[1] if ends else subprocess.DEVNULL,
+                capture_output=True,
+                timeout=60,
+            )
+        finally:
+            for end in ends:
+                os.close(end)
+        return Said(done)
+
+    def start(self, name: str, *more: str, ago: int = 0) -> str:
+        """Start a session; its id."""
+        said = self("session", "start", "--name", name, *more, "--json", ago=ago)
+        assert said.status == 0, said
+        return str(said.json["session_id"])
+
+    def who(self, **options: Any) -> str:
+        """Who the program takes its caller for, or the code of its refusal."""
+        said = self("whoami", "--json", **options)
+        found = said.json
+        return str(found["error"]["code"] if said.status else found["reader_identity"])
+
+
+@pytest.fixture
+def here(repo: Path, git: Git) -> Place:
+    """The main worktree of a repository whose user is Test Person."""
+    git("config", "user.name", "Test Person", cwd=repo)
+    git("config", "user.email", "person@example.org", cwd=repo)
+    return Place(repo)
+
+
+@pytest.fixture
+def side(here: Place, tmp_path: Path, git: Git) -> Place:
+    """Another worktree of the same clone."""
+    git("worktree", "add", "--quiet", "--detach", str(tmp_path / "side"), cwd=here.path)
+    return Place(tmp_path / "side")
+
+
+def test_an_agent_that_was_silent_for_long_is_still_itself(here: Place, side: Place) -> None:
+    """After an hour its inbox has its mail, its gate is closed, and what it sends is its own."""
+    curie = here.start("Curie", "--wu", "WU-7", ago=HOUR)
+    planck = side.start("Planck")
+    assert side("signal", "Wait", "--to", "Curie", "--wu", "WU-7", session=planck).status == 0
+
+    assert here.who() == curie
+    assert here("gate", "--wu", "WU-7").status == 1
+    assert here("signal", "Mine", "--json").json["signal"]["sender_identity"] == curie
+    shown = here("inbox", "--json")
+    assert [each["message"] for each in shown.json["signals"]] == ["Wait"]
+
+
+@pytest.mark.parametrize("ago", [25 * HOUR, 5 * 24 * HOUR])
+def test_an_agent_that_was_silent_for_days_is_refused_and_not_the_person(here: Place, ago: int) -> None:
+    """It can't be chosen any more, and it must not act as the user of the clone."""
+    curie = here.start("Curie", ago=ago)
+    for command in (["signal", "Mine"], ["inbox"], ["gate", "--wu", "WU-7"], ["mem", "create", "A note"]):
+        said = here(*command)
+        assert (said.status, said.out) == (2, ""), said
+        assert curie in said.err and f"--as {PERSON}" in said.err and "export GITMEM_SESSION=ID" in said.err
+    assert here.who(session=curie) == curie
+
+
+def test_two_silent_agents_of_a_worktree_are_a_refusal_with_both(here: Place) -> None:
+    """Whether they were seen lately or hours ago; commands that only show something answer."""
+    one, other = here.start("Curie", ago=2 * HOUR), here.start("Planck")
+    said = here("signal", "Mine", "--json")
+
+    assert (said.status, said.json["error"]["code"]) == (2, "which-session")
+    candidates = said.json["error"]["suggestions"]
+    assert [each.partition(" ")[0] for each in candidates] == [other, one]
+    for command in (["roster"], ["log"], ["name", "list"], ["mem", "list"], ["mem", "search", "tabs"]):
+        assert here(*command).status == 0, command
+
+
+def test_an_agent_in_a_worktree_without_sessions_is_not_the_person(here: Place, side: Place) -> None:
+    """Sessions of the clone that were seen within a day are reason enough to ask; older ones of elsewhere are not."""
+    here.start("Curie", ago=23 * HOUR)
+    assert side.who() == "which-session"
+    assert side("inbox", "--as", PERSON, "--json").json["reader"] == PERSON
+
+
+def test_sessions_of_other_worktrees_are_forgotten_after_a_day(here: Place, side: Place) -> None:
+    """A script there is its user's again."""
+    here.start("Curie", ago=25 * HOUR)
+    assert side.who() == PERSON
+
+
+def test_a_clone_without_sessions_is_its_users(here: Place) -> None:
+    """A script that signals from cron needs nothing."""
+    said = here("signal", "The build is broken", "--json")
+    assert said.json["signal"]["sender_identity"] == PERSON
+
+
+def test_a_pipe_changes_nobody(here: Place) -> None:
+    """At a terminal it is the person who types, though the output goes to a pipe; the agent's mail stays unread."""
+    curie = here.start("Curie")
+    here("signal", "For the agent", "--to", "Curie", "--as", PERSON)
+
+    assert here.who(typed=True) == PERSON
+    assert here("inbox", "--json", typed=True).json["reader"] == PERSON
+    assert here("inbox", "--count", session=curie).out == "1\n"
+
+
+def test_at_a_terminal_a_session_variable_decides_first(here: Place) -> None:
+    """GITMEM_SESSION, and the id that a client gives."""
+    curie = here.start("Curie")
+    assert here.who(typed=True, session=curie) == curie
+    assert here.who(typed=True, env={"CLAUDE_CODE_SESSION_ID": "0190-abcd"}) == "0190-abcd"
+
+
+@pytest.mark.parametrize(
+    "marker",
+    ["CLAUDECODE", "CODEX_CI", "CODEX_SANDBOX", "CODEX_SANDBOX_NETWORK_DISABLED", "GEMINI_CLI", "CURSOR_AGENT",
+     "OPENCODE", "CLINE_ACTIVE", "COPILOT_CLI", "AI_AGENT"],
+)  # fmt: skip
+def test_a_clients_marker_says_that_no_person_types(here: Place, marker: str) -> None:
+    """Clients run commands at pseudo-terminals, too: not even in a clone without sessions is that the person."""
+    assert here.who(typed=True, env={marker: "1"}) == "which-session"
+    assert here("signal", "Mine", typed=True, env={marker: "1"}).status == 2
+    assert here("roster", typed=True, env={marker: "1"}).status == 0
+    curie = here.start("Curie")
+    assert here.who(typed=True, env={marker: "1"}) == curie
+
+
+def test_a_client_is_not_taken_for_the_session_of_another(here: Place) -> None:
+    """Of two sessions it is the one of that client; a foreign one alone is none."""
+    here.start("Curie", "--client", "claude-code")
+    assert here.who(env={"GEMINI_CLI": "1"}) == "which-session"
+    planck = here.start("Planck", "--client", "gemini")
+    assert here.who(env={"GEMINI_CLI": "1"}) == planck
+
+
+def test_a_look_by_nobody_in_particular_marks_nothing(here: Place, side: Place) -> None:
+    """Where sessions exist, `--for` shows a mailbox and leaves it unread."""
+    curie, planck = here.start("Curie"), here.start("Planck")
+    here("signal", "Wait", "--to", "Curie", session=planck)
+    for place in (here, side):
+        said = place("inbox", "--for", "Curie", "--json")
+        assert [each["message"] for each in said.json["signals"]] == ["Wait"]
+    assert here("inbox", "--count", session=curie).out == "1\n"
+
+
+def test_a_push_asks_for_every_session_of_the_last_day(here: Place, git: Git) -> None:
+    """Git gives its hook no terminal, so an agent that was silent for an hour is asked for as well."""
+    curie = here.start("Curie", ago=2 * HOUR)
+    here.start("Planck", ago=HOUR)
+    here("signal", "Wait", "--to", "Curie", "--wu", "WU-7", "--as", PERSON)
+    git("checkout", "--quiet", "-b", "wu-7", cwd=here.path)
+    said = here("gate", "--pre-push")
+    assert said.status == 1 and f"--as {curie}" in said.out
