@@ -124,8 +124,9 @@ def converged(
         if found.converged or time.monotonic() >= deadline:
             break
         waker.wait(seen, min(deadline, sync_at) - time.monotonic())
-    found.warnings += failures
-    if not at.json:
+    if at.json:
+        found.warnings += failures
+    else:
         show.note(failures)
     show.say(at.json, found, mail.converged)
     return 0 if found.converged else 1

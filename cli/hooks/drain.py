@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from gitmem.operations import delivery, frame, inbox, mail, presence
+from gitmem.operations import delivery, frame, inbox, presence
 from gitmem.operations.hooks import kept, looking, trouble
 from gitmem.operations.hooks.events import PROMPT, READS, START, STOP, TOOL
+from gitmem.signals import receipts
 
 from ..render import out
 from ..render.text import ago
@@ -46,7 +47,7 @@ def drain(at: Surroundings, call: Given, clock: Clock) -> None:
         elif call.session:
             looking.forget(store, call.session)
     elif call.kind != STOP or not call.again:
-        untold = START not in READS[call.client] and not mail.has_read(store.db(), caller.reader)
+        untold = START not in READS[call.client] and not receipts.has_read(store.db(), caller.reader)
         intro = greeting.you(at, call, caller) if untold else ""
         via = greeting.via(at, call, caller)
         hand_over(store, caller, call, clock, via=via, directed=call.kind == STOP, intro=intro)

@@ -75,10 +75,16 @@ def thread(found: Thread) -> list[str]:
         lines += framed(signal, note=_delivery(signal))
     lines.append("")
     lines += [_recipient(each) for each in found.recipients]
-    return lines + _ambiguous(found.ambiguous)
+    return [*lines, *_ambiguous(found.ambiguous), *_notes(found.warnings)]
+
+
+def _notes(warnings: Sequence[str]) -> list[str]:
+    return [f"note: {sanitize(each)}" for each in warnings]
 
 
 def _delivery(signal: Mapping[str, object]) -> str:
+    if signal.get("counts") is False:
+        return "answers a line that is not in this log"
     states = signal.get("delivery")
     if not isinstance(states, dict) or not states:
         return ""
@@ -109,7 +115,8 @@ def converged(found: Converged) -> list[str]:
     missing = (
         [] if found.converged else [line for each in found.recipients if (line := _missing(each, found))]
     )
-    return [head, *(_recipient(each) for each in found.recipients), *missing, *_ambiguous(found.ambiguous)]
+    return [head, *(_recipient(each) for each in found.recipients), *missing, *_ambiguous(found.ambiguous),
+            *_notes(found.warnings)]  # fmt: skip
 
 
 def _missing(each: Recipient, found: Converged) -> str:

@@ -38,6 +38,7 @@ class Signal(TypedDict, total=False):
     thread_id: str | None
     reply_to: str | None
     after: list[str]
+    answers_digest: str | None
     idempotency_key: str | None
     wu_id: str | None
     initiative_id: str | None

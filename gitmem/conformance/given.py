@@ -94,7 +94,7 @@ def written(
 
 def decided(root: Signal, signal_id: str, sender: str, intent: str, **fields: Any) -> dict[str, Any]:
     """A decision on a proposal, by another program; `after` is what its writer had seen, the root if nothing is said."""
-    given: dict[str, Any] = {"after": [root["signal_id"]], **fields}
+    given: dict[str, Any] = {"after": [root["signal_id"]], "origin": "elsewhere", **fields}
     return written(
         signal_id, sender, [root["sender_identity"]], f"{intent} by {sender}", intent=intent,
         thread_id=root.get("thread_id"), reply_to=root["signal_id"], **given,

@@ -111,6 +111,7 @@ class Reference:
             "thread_id": thread,
             "reply_to": answered["signal_id"] if answered else None,
             "after": self.seen(sender, said, answered),
+            "answers_digest": content(answered) if answered else None,
             "intent": options.get("intent", "INFO"),
             "interrupt_class": options.get("interrupt_class", "priority" if recipients else "advisory"),
             "requires_ack": options.get("requires_ack", False),
@@ -207,15 +208,26 @@ class Reference:
         return signal["sender_identity"] not in own and signal.get("sender_session") not in own
 
     def has_read(self, readers: Sequence[str], signal_id: str) -> bool:
-        """A receipt says so, or a reply."""
+        """A receipt says so, or a reply, for a text that the signal has."""
         return any(
-            each["signal_id"] == signal_id and each["reader_identity"] in readers
+            each["signal_id"] == signal_id
+            and each["reader_identity"] in readers
+            and each.get("answers_digest") in (None, *self.contents(signal_id))
             for each in self.kept.receipts.values()
         ) or any(
-            each.get("reply_to") == signal_id and is_by(each, reader)
+            each.get("reply_to") == signal_id and is_by(each, reader) and self.counts(each)
             for each in self.signals().values()
             for reader in readers
         )
+
+    def contents(self, signal_id: str) -> set[str]:
+        """What the records of an id say."""
+        return {content(each) for each in self.kept.signals.values() if each["signal_id"] == signal_id}
+
+    def counts(self, signal: Signal) -> bool:
+        """Whether a signal answers nothing, or a text that exists; an adapter may not say which."""
+        answered, said = signal.get("reply_to"), signal.get("answers_digest")
+        return not answered or (said in self.contents(answered) if said else signal["origin"] != "local")
 
     def count(self, session: str) -> int:
         return len(self.inbox(session, mark=False))
@@ -238,7 +250,12 @@ class Reference:
                 for reader, state in found.items()]  # fmt: skip
 
     def thread(self, thread: str | None) -> dict[str, Signal]:
-        return {id: each for id, each in self.signals().items() if thread and thread_of(each) == thread}
+        """Its signals; one that answers what nobody said decides nothing."""
+        found = {id: each for id, each in self.signals().items() if thread and thread_of(each) == thread}
+        for id, each in found.items():
+            if not self.counts(each):
+                found[id] = {**each, "intent": "INFO"}
+        return found
 
     def converged(self, thread: str) -> Convergence:
         said = self.thread(thread)
@@ -257,13 +274,8 @@ class Reference:
         return decision_of(reader, said)
 
     def ambiguous(self, said: Mapping[str, Signal]) -> list[str]:
-        """Ids with two contents, or that somebody answered with a content that they don't have."""
-        contents: dict[str, set[str]] = {}
-        for each in self.kept.signals.values():
-            contents.setdefault(each["signal_id"], set()).add(content(each))
-        digests: dict[str, Any] = {str(each.get("reply_to")): each["answers_digest"]  # type: ignore[typeddict-item]
-                                   for each in said.values() if "answers_digest" in each}  # fmt: skip
-        return [id for id in said if len(contents[id]) > 1 or digests.get(id) not in (None, *contents[id])]
+        """Ids with two contents."""
+        return [id for id in said if len(self.contents(id)) > 1]
 
     # Places
 

@@ -223,10 +223,20 @@ def test_text_that_was_swapped_is_agreed_to_by_nobody(bus: Able) -> None:
 
 @needs("take")
 def test_an_answer_to_other_text_is_no_agreement(bus: Able) -> None:
-    """gitmem: “An answer whose `answers_digest` no text of the answered id has makes the thread ambiguous.”"""
+    """gitmem: “An answer whose `answers_digest` no text of the answered id has decides nothing.”"""
     asked = Proposal(bus)
     asked.say(asked.b, "AGREE")
     bus.take(decided(asked.root, "sig-cccc0001", C, "AGREE", answers_digest="0" * 64))
     found = bus.converged(asked.thread)
 
-    assert (found["converged"], found["ambiguous"]) == (False, [asked.id])
+    assert (found["converged"], found["pending"], found["ambiguous"]) == (False, [C], [])
+
+
+@needs("take")
+def test_an_answer_to_no_text_is_no_agreement(bus: Able) -> None:
+    """gitmem: “An answer with the origin local and without an `answers_digest` decides nothing.”"""
+    asked = Proposal(bus)
+    asked.say(asked.b, "AGREE")
+    bus.take(decided(asked.root, "sig-cccc0001", C, "AGREE", origin="local"))
+
+    assert bus.converged(asked.thread)["pending"] == [C]

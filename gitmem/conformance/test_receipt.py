@@ -161,6 +161,17 @@ def test_who_answers_has_read(bus: Able) -> None:
     assert (states(bus, sent), read(bus, a)) == ({A: "delivered"}, [[]])
 
 
+@needs("take")
+def test_a_receipt_for_other_text_marks_nothing(bus: Able) -> None:
+    """gitmem: “A receipt whose `answers_digest` no text of the signal has leaves it unread.”"""
+    a, b = sessions(bus, A, B)
+    sent = bus.send(b, "x", to=[A])
+    bus.take({"kind": "receipt", "schema_version": "A2A.V1", "signal_id": sent["signal_id"], "reader_identity": A,
+              "read_at": sent["created_at"], "delivery_state": "delivered", "answers_digest": "0" * 64})  # fmt: skip
+
+    assert read(bus, a) == [["x"]]
+
+
 @needs("watch")
 def test_a_watcher_delivers(bus: Able) -> None:
     """A2A.V1: “What a watcher was given is delivered, and is not given again.”"""

@@ -83,6 +83,6 @@ def recipients(
 def after(db: sqlite3.Connection, caller: Caller, said: dict[str, Said], answered: Said | None) -> list[str]:
     if not said:
         return []
-    has_receipt = "SELECT 1 FROM receipt WHERE reader = ? AND signal_id = ? LIMIT 1"
+    has_receipt = "SELECT 1 FROM receipt WHERE reader = ? AND signal_id = ? AND content <> x'' LIMIT 1"
     read = {id for id in said if any(db.execute(has_receipt, (each, id)).fetchone() for each in caller.ids)}
     return causality.seen_before(caller.reader, said, read, answered.id if answered else None)

@@ -35,10 +35,11 @@ class Said:
     The bytes of lines start with their time, so their order is that of `(at, bytes)`; the lowest is shown.
     """
 
-    __slots__ = ("id", "line", "lines", "record")
+    __slots__ = ("counts", "id", "line", "lines", "record")
 
-    def __init__(self, record: Mapping[str, object], lines: Iterable[bytes]) -> None:
+    def __init__(self, record: Mapping[str, object], lines: Iterable[bytes], *, counts: bool = True) -> None:
         self.record = record
+        self.counts = counts  # False for an answer to a line that does not exist: it decides nothing
         self.id = str(record["signal_id"])
         self.lines = sorted(lines)
         self.line = self.lines[0]
@@ -53,7 +54,8 @@ class Said:
 
     @property
     def intent(self) -> str:
-        return self.text("intent") or "INFO"
+        """What it does in its thread."""
+        return (self.text("intent") if self.counts else None) or "INFO"
 
     @property
     def named(self) -> list[str]:
@@ -168,9 +170,9 @@ def seen_before(
 
 
 def root(thread: Mapping[str, Said]) -> Said:
-    """The signal whose `reply_to` is missing or lies outside; of several, the lowest `(at, bytes)`."""
+    """The signal whose `reply_to` is missing or lies outside; of several, the lowest `(at, bytes)` that counts."""
     tops = [said for said in thread.values() if said.text("reply_to") not in thread]
-    return min(tops or thread.values(), key=lambda said: said.line)
+    return min(tops or thread.values(), key=lambda said: (not said.counts, said.line))
 
 
 class Conversation:

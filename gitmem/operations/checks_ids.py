@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..log.lines import digest
+from ..signals.content import is_imported
 from . import causality, threads
 from .causality import Said
 from .findings import Findings
@@ -78,6 +79,14 @@ def _check_answer(each: Line, digests: Mapping[str, set[str]], found: Findings) 
             "swapped-content",
             f"This {record['kind']} answers {answered} with another content than any that this log has of it.",
             each.where,
-            "Its thread is ambiguous: sync, then ask both sides what was said.",
+            "It marks nothing read and decides nothing until a line with this content arrives.",
             "gitmem sync",
+        )
+    if record["kind"] == "signal" and answered and not of and not is_imported(record):
+        found.note(
+            "no-digest",
+            f"This signal answers {answered} and does not say which line of it.",
+            each.where,
+            "It marks nothing read and decides nothing. gitmem always names the line; ask who wrote this one.",
+            command("gitmem", "thread", str(record["signal_id"])),
         )

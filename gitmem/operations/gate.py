@@ -5,6 +5,7 @@ from __future__ import annotations
 from .. import records
 from ..errors import UsageError
 from ..records.ids import is_work_unit, new_id
+from ..signals import receipts
 from . import advice, mail, presence, story, threads
 from .outcome import Outcome
 from .quoting import command
@@ -212,7 +213,7 @@ def _is_answered(
 
     A COUNTER asks for something else and answers nothing; a receipt alone says only that it was read.
     """
-    recorded = threads.receipts(db, said.id)
+    recorded = receipts.states(db, said.id)
     for reader in dict.fromkeys(readers):
         if threads.delivery_state(reader, said, talk, recorded.get(reader)) in advice.ANSWERED:
             return True
@@ -229,7 +230,7 @@ def _shown(store: Store, said: Said, why: str) -> dict[str, object]:
         "created_at": str(said.record["at"]),
         "sender_identity": said.text("sender_identity"),
         "sender_name": sender,
-        "intent": said.intent,
+        "intent": said.text("intent") or "INFO",
         "requires_ack": bool(said.record.get("requires_ack")),
         "thread_id": said.text("thread_id"),
         "wu_id": said.text("wu_id"),

@@ -10,6 +10,9 @@ from __future__ import annotations
 
 from ..index.schema import Row, View
 from ..log.lines import format_at, parse_at
+from ..signals import receipts
+from ..signals.content import content_of, digest_bytes
+from ..signals.receipts import ANY, writers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,23 +24,22 @@ BACKLOG_MICROS = 24 * 3600 * 1_000_000
 PAST = "lumenflow"
 
 DDL = (
+    # `digest` is the line's, `content` a key of what it says, see `signals.content`: 32 bytes each.
     "CREATE TABLE signal (line INTEGER PRIMARY KEY, signal_id TEXT, thread TEXT, at TEXT, sender TEXT,"
-    " sender_session TEXT, intent TEXT, interrupt TEXT, wu_id TEXT, lane TEXT, broadcast INTEGER)",
-    "CREATE INDEX signal_id ON signal (signal_id)",
+    " sender_session TEXT, intent TEXT, interrupt TEXT, wu_id TEXT, lane TEXT, broadcast INTEGER, digest BLOB,"
+    " content BLOB)",
+    "CREATE INDEX signal_id ON signal (signal_id, digest)",
     "CREATE INDEX signal_thread ON signal (thread)",
     # Of an id with several lines every line counts: the rows are then the same in whatever order they came.
-    "CREATE TABLE mail (reader TEXT, signal_id TEXT, workspace TEXT, unread INTEGER,"
-    " PRIMARY KEY (reader, signal_id, workspace)) WITHOUT ROWID",
+    "CREATE TABLE mail (reader TEXT, signal_id TEXT, workspace TEXT, content BLOB, unread INTEGER,"
+    " PRIMARY KEY (reader, signal_id, workspace, content)) WITHOUT ROWID",
     "CREATE INDEX mail_unread ON mail (reader, signal_id, workspace) WHERE unread",
     # `line` counts up in the order of arrival.
     # What was said before (`PAST`) has no time here: it is before every reader's first day.
     "CREATE TABLE broadcast (line INTEGER PRIMARY KEY, signal_id TEXT, at TEXT, sender TEXT,"
-    " sender_session TEXT, workspace TEXT)",
+    " sender_session TEXT, workspace TEXT, content BLOB)",
     "CREATE INDEX broadcast_id ON broadcast (signal_id)",
-    # A reply has read what it answers: such a row has the state `replied`.
-    "CREATE TABLE receipt (reader TEXT, signal_id TEXT, state TEXT, digest TEXT, at TEXT,"
-    " PRIMARY KEY (reader, signal_id, state, digest)) WITHOUT ROWID",
-    "CREATE INDEX receipt_signal ON receipt (signal_id)",
+    *receipts.DDL,
     # `oldest` is the time before which broadcasts are not this reader's business.
     "CREATE TABLE reader (reader TEXT PRIMARY KEY, oldest TEXT, cursor INTEGER) WITHOUT ROWID",
 )
@@ -45,35 +47,34 @@ DDL = (
 
 def add(db: sqlite3.Connection, rows: Sequence[Row]) -> None:
     """Take in signals, receipts and the first sight of readers, in whatever order they arrive."""
-    signals = [row for row in rows if row.record["kind"] == "signal"]
-    receipts = [
-        (record["reader_identity"], record["signal_id"], record.get("delivery_state") or "delivered",
-         record.get("answers_digest") or "", record["at"])
-        for record in (row.record for row in rows) if record["kind"] == "receipt"
-    ]  # fmt: skip
-    for row in signals:
-        parent = row.record.get("reply_to")
-        if parent:
-            receipts += [(writer, parent, "replied", "", row.at) for writer in _writers(row)]
-    behind = _see(db, rows)
+    signals = [(row, digest_bytes(row.line)) for row in rows if row.record["kind"] == "signal"]
+    known = [(row, of, content_of(row.record, of)) for row, of in signals]
     db.executemany(
-        "INSERT INTO receipt VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE"
-        " SET at = excluded.at WHERE excluded.at < receipt.at",
-        receipts,
+        "INSERT INTO signal VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        [_signal_values(row, of, content) for row, of, content in known],
     )
-    read = [(str(reader), str(signal_id)) for reader, signal_id, *_ in receipts]
-    broadcasts = _add_signals(db, signals)
-    db.executemany("UPDATE mail SET unread = 0 WHERE reader = ? AND signal_id = ?", read)
+    behind = _see(db, rows)
+    read = receipts.match(db, [row for row, _ in signals])
+    read |= receipts.add(db, rows)
+    _add_mail(db, known)
+    db.executemany(
+        "UPDATE mail SET unread = 0 WHERE reader = ? AND signal_id = ? AND unread AND EXISTS"
+        f" (SELECT 1 FROM receipt r WHERE r.reader = mail.reader AND r.signal_id = mail.signal_id AND {_SAME_LINE})",
+        sorted(read),
+    )
     behind.update(reader for reader, _ in read)
-    for signal_id in broadcasts:  # their receipts may have come before them
-        rows_of = db.execute("SELECT reader FROM receipt WHERE signal_id = ?", (signal_id,))
-        behind.update(reader for (reader,) in rows_of)
     for reader in sorted(behind):
         _advance(db, reader)
 
 
-def _writers(row: Row) -> set[str]:
-    return {str(row.record[key]) for key in ("sender_identity", "sender_session") if row.record.get(key)}
+def _signal_values(row: Row, of: bytes, content: bytes) -> tuple[object, ...]:
+    record = row.record
+    signal_id, sender, session = (record.get(key) for key in _SAID)
+    return (
+        row.id, signal_id, record.get("thread_id") or signal_id, record["at"], sender, session,
+        record.get("intent") or "INFO", record.get("interrupt_class"), record.get("wu_id"), record.get("lane"),
+        not record.get("recipients"), of, content,
+    )  # fmt: skip
 
 
 def _see(db: sqlite3.Connection, rows: Iterable[Row]) -> set[str]:
@@ -103,35 +104,29 @@ def day_before(at: str) -> str:
     return format_at(max(0, parse_at(at) - BACKLOG_MICROS))
 
 
-def _add_signals(db: sqlite3.Connection, signals: Sequence[Row]) -> list[str]:
-    """Add signals; the ids of the broadcasts among them."""
-    values, mail, broadcasts = [], [], []
-    for row in signals:
+def _add_mail(db: sqlite3.Connection, signals: Sequence[tuple[Row, bytes, bytes]]) -> None:
+    """Add what signals are for whom: their recipients, or everybody."""
+    mail, broadcasts = [], []
+    for row, _, content in signals:
         record = row.record
         signal_id, sender, session = (record.get(key) for key in _SAID)
         workspace = record.get("workspace_id") or ""
         recipients = record.get("recipients")
-        values.append(
-            (row.id, signal_id, record.get("thread_id") or signal_id, record["at"], sender, session,
-             record.get("intent") or "INFO", record.get("interrupt_class"), record.get("wu_id"),
-             record.get("lane"), not recipients)
-        )  # fmt: skip
         if isinstance(recipients, list) and recipients:
-            own = _writers(row)
-            mail += [(to, signal_id, workspace, to, signal_id) for to in recipients if to not in own]
+            own = writers(row)
+            mail += [(to, signal_id, workspace, content) for to in recipients if to not in own]
         else:
             at = "" if record.get("origin") == PAST else record["at"]
-            broadcasts.append((row.id, signal_id, at, sender, session, workspace))
-    db.executemany("INSERT INTO signal VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
+            broadcasts.append((row.id, signal_id, at, sender, session, workspace, content))
     db.executemany(
-        "INSERT OR IGNORE INTO mail VALUES (?, ?, ?,"
-        " NOT EXISTS (SELECT 1 FROM receipt WHERE reader = ? AND signal_id = ?))",
+        "INSERT OR IGNORE INTO mail VALUES (?1, ?2, ?3, ?4, NOT EXISTS (SELECT 1 FROM receipt"
+        f" WHERE reader = ?1 AND signal_id = ?2 AND content IN (?4, {ANY})))",
         mail,
     )
-    db.executemany("INSERT INTO broadcast VALUES (?, ?, ?, ?, ?, ?)", broadcasts)
-    return [str(signal_id) for _, signal_id, *_ in broadcasts]
+    db.executemany("INSERT INTO broadcast VALUES (?, ?, ?, ?, ?, ?, ?)", broadcasts)
 
 
+_SAME_LINE = f"r.content IN (mail.content, {ANY})"
 _SAID = ("signal_id", "sender_identity", "sender_session")
 # `{own}` are the placeholders of what a reader may have been addressed as, see `_own`.
 OURS = "(:workspace IS NULL OR workspace IN ('', :workspace))"
@@ -145,7 +140,8 @@ BROADCASTS = (
 )
 NEW = (
     " AND b.line > :cursor AND b.at >= :oldest"
-    " AND NOT EXISTS (SELECT 1 FROM receipt r WHERE r.reader IN {own} AND r.signal_id = b.signal_id)"
+    " AND NOT EXISTS (SELECT 1 FROM receipt r WHERE r.reader IN {own} AND r.signal_id = b.signal_id"
+    f" AND r.content IN (b.content, {ANY}))"
 )
 _SAME = (
     "SELECT f.session_id, s.harness_session FROM session s JOIN session f ON f.harness_session = s.harness_session"
@@ -170,7 +166,7 @@ def _own(
 def _directed(own: str, *, unread: bool) -> str:
     # Left to itself SQLite takes the primary key, and looks at everything that the reader ever got.
     by, only = ("INDEXED BY mail_unread", " AND unread") if unread else ("", "")
-    return f"SELECT reader, signal_id FROM mail {by} WHERE reader IN {own} AND {OURS}{only}"
+    return f"SELECT DISTINCT reader, signal_id FROM mail {by} WHERE reader IN {own} AND {OURS}{only}"
 
 
 def _advance(db: sqlite3.Connection, reader: str) -> None:
@@ -236,22 +232,6 @@ def line_of(db: sqlite3.Connection, signal_id: str) -> bytes:
     return str(body).encode()
 
 
-def receipts(db: sqlite3.Connection, signal_id: str) -> dict[str, str]:
-    """The recorded delivery state of a signal by reader: that of the latest receipt."""
-    found: dict[str, str] = {}
-    rows = db.execute(
-        "SELECT reader, state FROM receipt WHERE signal_id = ? ORDER BY at, state", (signal_id,)
-    )
-    for reader, state in rows:
-        found[reader] = "delivered" if state == "replied" else state
-    return found
-
-
-def has_read(db: sqlite3.Connection, reader: str) -> bool:
-    """Whether a reader has a receipt for anything."""
-    return db.execute("SELECT 1 FROM receipt WHERE reader = ? LIMIT 1", (reader,)).fetchone() is not None
-
-
 def is_alone(db: sqlite3.Connection, thread_id: str, signal_id: str) -> bool:
     """Whether a thread has no other signal."""
     others = db.execute(
@@ -269,4 +249,4 @@ def all_ids(
     return db.execute(every, values).fetchall()
 
 
-VIEW = View(("signal", "receipt", "session"), DDL, add, version=2)
+VIEW = View(("signal", "receipt", "session"), DDL, add, version=3)

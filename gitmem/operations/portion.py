@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .. import records
+from ..signals import receipts
 from . import frame, mail, presence
 from .quoting import quote
 from .shape import named, shown
@@ -43,7 +44,7 @@ class Showing:
 
     def _state(self, signal_id: str, thread_id: str) -> str | None:
         """The reader's receipt for a signal; None where it has none."""
-        recorded = mail.receipts(self._db, signal_id).get(self._reader)
+        recorded = receipts.states(self._db, signal_id).get(self._reader)
         if mail.is_alone(self._db, thread_id, signal_id):
             return recorded
         from . import threads

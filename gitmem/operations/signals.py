@@ -6,6 +6,7 @@ from .. import records
 from ..errors import UsageError
 from ..log.lines import digest
 from ..records import ids
+from ..signals.content import keyed_content
 from . import advice, answering, causality, headline, known_ids, loop, sessions, story, threads
 from .outcome import Outcome
 from .quoting import command
@@ -180,7 +181,7 @@ def _said_before(db: sqlite3.Connection, fields: dict[str, object]) -> Said | No
     before = threads.load(db, known_ids.thread_of(db, signal_id)).get(signal_id)
     if before is None:
         return None
-    if threads.keyed_content(before.record) != threads.keyed_content(fields):
+    if keyed_content(before.record) != keyed_content(fields):
         raise UsageError(
             f"The idempotency key {fields['idempotency_key']} was used for other content "
             f"({signal_id}); nothing was written.",

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from .. import records
 from ..errors import UsageError
-from ..log.lines import digest
+from ..signals import receipts
+from ..signals.content import NO_LINE, content_of, counts, digest_bytes, digests_of
 from . import addressing, advice, causality, presence
 from .causality import Conversation as Conversation
 from .causality import Said
 from .known_ids import find_id, thread_of
-from .mail import receipts as receipts
 from .outcome import Outcome
 from .quoting import command
 from .shape import sender_name, shown
@@ -23,9 +23,7 @@ if TYPE_CHECKING:
     from .store import Store
 
 STATES = {"AGREE": "acked", "REJECT": "rejected"}
-# Where a sender chose the id by a key, two clones may have made the signal: this much must be the same.
-KEYED_CONTENT = ("message", "recipients", "intent", "reply_to", "wu_id", "initiative_id", "lane", "target_role",
-                 "delegation_id", "artifact_path")  # fmt: skip
+UNMATCHED_MAX = 20  # sentences of an answer
 
 
 class Recipient(Outcome):
@@ -48,7 +46,7 @@ class Recipient(Outcome):
 class Thread(Outcome):
     """A conversation: its signals, a reply never before what it answers, and its root's recipients."""
 
-    __slots__ = ("thread_id", "root", "signals", "recipients", "ambiguous", "next")
+    __slots__ = ("thread_id", "root", "signals", "recipients", "ambiguous", "warnings", "next")
 
     def __init__(self, thread_id: str, root: str, recipients: Sequence[Recipient]) -> None:
         self.thread_id = thread_id
@@ -56,6 +54,7 @@ class Thread(Outcome):
         self.signals: list[dict[str, object]] = []
         self.recipients = list(recipients)
         self.ambiguous: list[str] = []
+        self.warnings: list[str] = []
         self.next: list[str] = []
 
 
@@ -95,43 +94,45 @@ def load(db: sqlite3.Connection, thread_id: str) -> dict[str, Said]:
     )
     for signal_id, body in rows:
         lines.setdefault(signal_id, []).append(body.encode())
-    found = {}
+    shown_first = {}
     for signal_id, bodies in lines.items():
         record = records.read(min(bodies))
         if record is not None:
-            found[signal_id] = Said(record, bodies)
-    return found
+            shown_first[signal_id] = record
+    answered = {str(record["reply_to"]) for record in shown_first.values() if record.get("reply_to")}
+    digests = digests_of(db, answered) if answered else {}
+    return {id: Said(record, lines[id], counts=counts(record, digests)) for id, record in shown_first.items()}
 
 
-def contents(said: Said) -> set[object]:
+def contents(said: Said) -> set[bytes]:
     """What the lines of one id say; more than one means that somebody's text was swapped."""
-    if said.text("idempotency_key"):
-        found: set[object] = set()
-        for line in said.lines:
-            record = records.read(line)
-            found.add(keyed_content(record) if record else line)
-        return found
-    return {digest(line) for line in said.lines}
+    return {content_of(records.read(line) or {}, digest_bytes(line)) for line in said.lines}
 
 
-def keyed_content(record: Mapping[str, object]) -> object:
-    """What two signals with one idempotency key must have in common to be the same."""
-    return tuple(str(record.get(field) or "") for field in KEYED_CONTENT)
+def ambiguous(thread: Mapping[str, Said]) -> list[str]:
+    """Ids of a thread with two contents."""
+    return sorted(id for id, said in thread.items() if len(said.lines) > 1 and len(contents(said)) > 1)
 
 
-def ambiguous(db: sqlite3.Connection, thread: Mapping[str, Said]) -> list[str]:
-    """Ids of a thread with two contents, or that somebody answered with a content that no line has."""
-    found = {id for id, said in thread.items() if len(contents(said)) > 1}
-    digests = {id: {digest(line) for line in said.lines} for id, said in thread.items()}
-    for said in thread.values():
-        answered, of = said.text("reply_to"), said.text("answers_digest")
-        if answered in digests and of and of not in digests[answered]:
-            found.add(answered)
+def unmatched(db: sqlite3.Connection, thread: Mapping[str, Said]) -> list[str]:
+    """Sentences about the answers and receipts that name a line which this log does not have."""
+    found = [
+        f"{said.id} answers a line of {said.text('reply_to')} that this log does not have: it decides nothing."
+        for said in thread.values()
+        if not said.counts
+    ]
     for id in thread:
-        for (of,) in db.execute("SELECT digest FROM receipt WHERE signal_id = ? AND digest <> ''", (id,)):
-            if of not in digests[id]:
-                found.add(id)
-    return sorted(found)
+        rows = db.execute(
+            "SELECT DISTINCT reader FROM receipt WHERE signal_id = ? AND content = ? AND state <> 'replied'"
+            " ORDER BY reader LIMIT 4",
+            (id, NO_LINE),
+        ).fetchall()
+        if rows:
+            readers = ", ".join(str(reader) for (reader,) in rows[:3]) + (" and others" if rows[3:] else "")
+            found.append(
+                f"A receipt of {readers} is for a line of {id} that this log does not have: it marks nothing read."
+            )
+    return sorted(found)[:UNMATCHED_MAX]
 
 
 def delivery_state(reader: str, said: Said, found: Conversation, recorded: str | None) -> str | None:
@@ -148,7 +149,7 @@ def delivery_state(reader: str, said: Said, found: Conversation, recorded: str |
 
 def _recipients(db: sqlite3.Connection, found: Conversation, root: Said) -> list[Recipient]:
     names = presence.names_by_reader(db)
-    recorded = receipts(db, root.id)
+    recorded = receipts.states(db, root.id)
     readers = list(dict.fromkeys(root.names("recipients")))
     decided = {reader: standing for reader in readers if (standing := found.decision(reader)) is not None}
     stale = found.stale({reader: said for reader, said in decided.items() if said.intent == "AGREE"})
@@ -186,15 +187,18 @@ def thread(store: Store, id: str, caller: Caller | None = None) -> Thread:
     """
     db, thread_id, found, root = _open(store, id)
     outcome = Thread(thread_id, root.id, _recipients(db, found, root))
-    outcome.ambiguous = ambiguous(db, found.said)
+    outcome.ambiguous = ambiguous(found.said)
+    outcome.warnings = unmatched(db, found.said)
     for said in causality.in_order(found.said, found.edges):
         fields = shown(said.record)
         fields["sender_name"] = sender_name(store, said.record)
-        recorded = receipts(db, said.id)
+        recorded = receipts.states(db, said.id)
         states = {
             reader: delivery_state(reader, said, found, recorded.get(reader))
             for reader in said.names("recipients")
         }
+        if not said.counts:
+            fields["counts"] = False
         fields["delivery"] = {reader: state for reader, state in states.items() if state}
         outcome.signals.append(fields)
     outcome.next = _next(outcome, caller)
@@ -239,8 +243,9 @@ def converged(store: Store, id: str, *, strict: bool = False) -> Converged:
             next=[command("gitmem", "thread", thread_id)],
         )
     outcome = Converged(thread_id, root.id, _recipients(db, found, root), strict=strict)
-    outcome.ambiguous = ambiguous(db, found.said)
+    outcome.ambiguous = ambiguous(found.said)
     outcome.converged = outcome.converged and not outcome.ambiguous
+    outcome.warnings = unmatched(db, found.said)
     outcome.commit = store.index.tip
     outcome.next = _next_of(store, outcome, strict)
     return outcome

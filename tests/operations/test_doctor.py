@@ -132,10 +132,17 @@ def test_an_answer_to_another_content_is_a_problem(clone: Clone) -> None:
     assert list(codes(found)) == ["swapped-content"] and found.status == 1
 
 
+def test_an_answer_without_a_digest_is_noted(clone: Clone) -> None:
+    """It decides nothing: gitmem always writes which line it answers."""
+    by_hand(clone, x=line_of("sig-bbbbbbbbbbbb", reply_to="sig-aaaaaaaaaaaa") + b"\n")
+    found = doctor.examine(clone.store)
+    assert list(codes(found)) == ["no-digest"] and found.healthy
+
+
 def test_a_cycle_is_found(clone: Clone) -> None:
     """Two signals that each name the other as seen before."""
-    one = line_of("sig-bbbbbbbbbbbb", reply_to="sig-cccccccccccc")
-    two = line_of("sig-cccccccccccc", reply_to="sig-bbbbbbbbbbbb")
+    one = line_of("sig-bbbbbbbbbbbb", reply_to="sig-cccccccccccc", origin="import")
+    two = line_of("sig-cccccccccccc", reply_to="sig-bbbbbbbbbbbb", origin="import")
     by_hand(clone, x=one + b"\n" + two + b"\n")
     assert list(codes(doctor.examine(clone.store))) == ["cycle"]
 

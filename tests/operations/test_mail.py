@@ -19,11 +19,15 @@ START = 1_793_000_000_000_000
 READERS = ("a:b:one", "a:b:two", "sess-000000000003")
 
 
-def signal(number: int, at: int, sender: str, recipients: list[str], reply_to: str | None = None) -> bytes:
+def signal(
+    number: int, at: int, sender: str, recipients: list[str], answered: bytes | None = None, **more: object
+) -> bytes:
+    reply_to = (records.read(answered) or {})["signal_id"] if answered else None
     fields: dict[str, object] = {
         "schema_version": "A2A.V1", "signal_id": f"sig-{number:04}", "sender_identity": sender,
         "recipients": recipients, "message": "hello", "reply_to": reply_to,
-        "thread_id": "thread-1" if recipients else None, "answers_digest": "0" * 64 if reply_to else None,
+        "thread_id": "thread-1" if recipients else None, "answers_digest": digest(answered) if answered else None,
+        **more,
     }  # fmt: skip
     return records.line("signal", START + at, fields)
 
@@ -53,18 +57,20 @@ def unread(db: sqlite3.Connection, reader: str, now: int = START) -> set[str]:
 
 def plainly_unread(lines: list[bytes], reader: str, now: int) -> set[str]:
     """The definition: directed to the reader or broadcast lately, not its own, without its receipt or reply."""
-    found = [record for record in map(records.read, lines) if record]
-    own = [str(record["at"]) for record in found
+    found = [(line, record) for line in lines if (record := records.read(line))]
+    own = [str(record["at"]) for _, record in found
            if reader in (record.get("sender_identity"), record.get("reader_identity"))]  # fmt: skip
     oldest = mail.day_before(min(own)) if own else mail.format_at(now - DAY)
-    read = {record["signal_id"] for record in found if record.get("reader_identity") == reader}
-    read |= {record.get("reply_to") for record in found if record.get("sender_identity") == reader}
+    read = {(record["signal_id"], record["answers_digest"]) for _, record in found
+            if record.get("reader_identity") == reader}  # fmt: skip
+    read |= {(record.get("reply_to"), record.get("answers_digest")) for _, record in found
+             if record.get("sender_identity") == reader}  # fmt: skip
     return {
         str(record["signal_id"])
-        for record in found
+        for line, record in found
         if record["kind"] == "signal"
         and record["sender_identity"] != reader
-        and record["signal_id"] not in read
+        and (record["signal_id"], digest(line)) not in read
         and (reader in record["recipients"] if record["recipients"] else record["at"] >= oldest)
     }
 
@@ -92,7 +98,8 @@ def test_a_receipt_that_arrives_before_its_signal_counts() -> None:
 
 def test_a_reply_has_read_what_it_answers() -> None:
     """No receipt is needed."""
-    lines = [signal(1, 0, READERS[0], [READERS[1]]), signal(2, 1, READERS[1], [READERS[0]], "sig-0001")]
+    asked = signal(1, 0, READERS[0], [READERS[1]])
+    lines = [asked, signal(2, 1, READERS[1], [READERS[0]], asked)]
 
     assert unread(index_of(lines).db, READERS[1]) == set()
 
@@ -127,9 +134,10 @@ def test_an_earlier_first_line_that_arrives_late_brings_broadcasts_back() -> Non
     assert unread(index.db, READERS[1]) == {"sig-0001"}
 
 
+# When, who, to whom, what, on which of the signals so far, and whether another line takes that signal's id.
 _event = st.tuples(
     st.integers(0, 3 * DAY), st.sampled_from(READERS), st.sampled_from([(), *[(each,) for each in READERS], READERS]),
-    st.sampled_from(["say", "read", "reply"]), st.integers(0, 5),
+    st.sampled_from(["say", "read", "reply", "forge", "misread"]), st.integers(0, 5),
 )  # fmt: skip
 
 
@@ -141,11 +149,16 @@ def test_the_tables_agree_with_the_definition(
     lines: list[bytes] = []
     said: list[bytes] = []
     for number, (at, who, to, what, pick) in enumerate(events):
-        if what == "read" and said:
-            lines.append(receipt(said[pick % len(said)], at, who))
+        answered = said[pick % len(said)] if said else None
+        if answered and what in ("read", "misread"):
+            line = answered if what == "read" else answered.replace(b"hello", b"other")
+            lines.append(receipt(line, at, who))
             continue
-        answered = records.read(said[pick % len(said)]) if what == "reply" and said else None
-        said.append(signal(number, at, who, list(to), str(answered["signal_id"]) if answered else None))
+        if answered and what == "forge":
+            forged = int(str((records.read(answered) or {})["signal_id"])[4:])
+            said.append(signal(forged, at, who, list(to), message="other"))
+        else:
+            said.append(signal(number, at, who, list(to), answered if what == "reply" else None))
         lines.append(said[-1])
     random.shuffle(lines)  # type: ignore[attr-defined]  # hypothesis's Random
     marks = sorted({0, len(lines), *(cut % (len(lines) + 1) for cut in cuts)})
@@ -154,3 +167,50 @@ def test_the_tables_agree_with_the_definition(
     now = START + 3 * DAY
     for reader in READERS:
         assert unread(db, reader, now) == plainly_unread(lines, reader, now)
+    assert tables(db) == tables(index_of(sorted(lines)).db)
+
+
+def tables(db: sqlite3.Connection) -> dict[str, list[object]]:
+    """What the view keeps, without the numbers of lines."""
+    wanted = {
+        "signal": "signal_id, at, sender, digest, content",
+        "mail": "*",
+        "receipt": "*",
+        "broadcast": "signal_id, at, sender, content",
+    }
+    return {name: sorted(db.execute(f"SELECT {columns} FROM {name}")) for name, columns in wanted.items()}
+
+
+def test_a_receipt_for_no_line_of_the_signal_marks_nothing_until_the_line_comes() -> None:
+    """Whoever may push can write a receipt in another's name, but not one for what the other never got."""
+    line = signal(1, 0, READERS[0], [READERS[1]])
+    other = line.replace(b"hello", b"other")
+    index = index_of([line, receipt(other, 5, READERS[1])])
+    assert unread(index.db, READERS[1]) == {"sig-0001"}
+
+    catch_up.add_lines(index, 1, [receipt(line, 6, READERS[1])])
+    assert unread(index.db, READERS[1]) == set()
+
+    catch_up.add_lines(index, 1, [other])
+    assert unread(index.db, READERS[1]) == set()
+
+
+def test_another_line_of_an_id_is_unread_by_itself() -> None:
+    """Who has read one of two texts has not read the other; clones that share a key wrote one text."""
+    line = signal(1, 0, READERS[0], [READERS[1]])
+    seen = receipt(line, 5, READERS[1])
+    assert unread(index_of([line, seen, line.replace(b"hello", b"other")]).db, READERS[1]) == {"sig-0001"}
+
+    keyed = [
+        signal(1, 0, READERS[0], [READERS[1]], idempotency_key="k", sender_name=name)
+        for name in ("one", "two")
+    ]
+    assert unread(index_of(keyed, [receipt(keyed[1], 5, READERS[1])]).db, READERS[1]) == set()
+
+
+def test_a_reply_without_a_digest_counts_where_an_adapter_wrote_it() -> None:
+    """gitmem always writes the digest."""
+    line = signal(1, 0, READERS[0], [READERS[1]])
+    for origin, expected in (("local", {"sig-0001"}), ("bridge", set())):
+        bare = signal(2, 1, READERS[1], [READERS[0]], reply_to="sig-0001", origin=origin)
+        assert unread(index_of([bare], [line]).db, READERS[1]) == expected

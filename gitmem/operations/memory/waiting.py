@@ -41,7 +41,14 @@ _ASKED = (
     " JOIN line l ON l.id = s.line WHERE (s.intent IN ('PROPOSE', 'COUNTER')"
     " OR instr(l.body, '\"requires_ack\":true'))"
     " AND NOT EXISTS (SELECT 1 FROM signal o JOIN line b ON b.id = o.line WHERE o.thread = s.thread AND {own}"
-    " AND json_extract(b.body, '$.reply_to') = s.signal_id)"
+    " AND json_extract(b.body, '$.reply_to') = s.signal_id AND {counts})"
+)
+# As `signals.content.counts`.
+_COUNTS = (
+    "CASE WHEN json_extract(b.body, '$.answers_digest') IS NULL"
+    " THEN coalesce(json_extract(b.body, '$.origin'), 'local') <> 'local'"
+    " ELSE EXISTS (SELECT 1 FROM signal t WHERE t.signal_id = s.signal_id"
+    " AND lower(hex(t.digest)) = json_extract(b.body, '$.answers_digest')) END"
 )
 _OWN = "o.intent IN ('AGREE', 'REJECT', 'COUNTER') AND (o.sender = :reader OR o.sender_session = :session)"
 
@@ -53,7 +60,9 @@ def find(store: Store, reader: Caller) -> list[Waiting]:
     values |= {"reader": reader.reader, "session": reader.session_id or reader.reader}
     asked: dict[str, list[str]] = {}
     decided = set()
-    for signal_id, thread_id, has_decided in db.execute(_ASKED.format(own=_OWN, mine=mine), values):
+    for signal_id, thread_id, has_decided in db.execute(
+        _ASKED.format(own=_OWN, mine=mine, counts=_COUNTS), values
+    ):
         asked.setdefault(thread_id, []).append(signal_id)
         if has_decided:
             decided.add(thread_id)

@@ -1,0 +1,151 @@
+"""A shared hub, clones with the installed program, and a peer that pushes lines of its own making with git alone."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+PROGRAM = str(Path(sys.executable).with_name("gitmem"))
+LOG = "refs/heads/gitmem"
+NOW = "2026-11-22T12:00:00.000000Z"
+
+
+class Answer:
+    """What the program answered."""
+
+    def __init__(self, done: subprocess.CompletedProcess[bytes]) -> None:
+        self.status = done.returncode
+        self.out = done.stdout.decode()
+        self.err = done.stderr.decode()
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+    def __repr__(self) -> str:
+        return f"exit {self.status}\n{self.out}\n--- err\n{self.err}"
+
+
+class Clone:
+    """A clone of the hub in which one agent works."""
+
+    def __init__(self, path: Path, name: str) -> None:
+        self.path = path
+        self.identity = f"test:worker:{name.lower()}"
+        self.session = ""
+        for key, value in (("name", name), ("email", f"{name.lower()}@example.org")):
+            _git("config", f"user.{key}", value, cwd=path)
+        started = self("session", "start", "--name", name, "--agent-identity", self.identity, "--json")
+        assert started.status == 0, started
+        self.session = started.json["session_id"]
+
+    def __call__(self, *args: str, env: Mapping[str, str] | None = None) -> Answer:
+        own = {"GITMEM_SESSION": self.session} if self.session else {}
+        done = subprocess.run(
+            [PROGRAM, *args], cwd=self.path, env={**os.environ, **own, **(env or {})}, stdin=subprocess.DEVNULL,
+            capture_output=True, timeout=60,
+        )  # fmt: skip
+        answer = Answer(done)
+        assert "Traceback" not in answer.out + answer.err, answer
+        return answer
+
+    def sync(self) -> None:
+        answer = self("sync", "--publish", "--json")
+        if answer.status == 2:  # this program publishes without being asked
+            answer = self("sync", "--json")
+        assert answer.status == 0, answer
+
+    def send(self, message: str, *more: str) -> Any:
+        answer = self("signal", *more, "--json", "--", message)
+        assert answer.status == 0, answer
+        return answer.json["signal"]
+
+    def inbox(self, *more: str) -> list[Any]:
+        answer = self("inbox", "--json", *more)
+        assert answer.status == 0, answer
+        found: list[Any] = answer.json["signals"]
+        return found
+
+
+class Hub:
+    """A bare repository, and who pushes to it."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.path = root / "hub.git"
+        _git("init", "--quiet", "--bare", "--initial-branch=main", str(self.path), cwd=root)
+        self.mallory = root / "mallory"
+        _git("clone", "--quiet", str(self.path), str(self.mallory), cwd=root)
+        _git("commit", "--quiet", "--allow-empty", "-m", "First", cwd=self.mallory)
+        _git("push", "--quiet", "origin", "HEAD:main", cwd=self.mallory)
+
+    def clone(self, name: str) -> Clone:
+        path = self.root / name.lower()
+        _git("clone", "--quiet", str(self.path), str(path), cwd=self.root)
+        return Clone(path, name)
+
+    def lines(self) -> list[bytes]:
+        """Every line of the shared branch."""
+        found: set[bytes] = set()
+        for name in _git("ls-tree", "-r", "--name-only", LOG, cwd=self.path).split():
+            if name.endswith(".jsonl"):
+                found.update(_git_bytes("cat-file", "blob", f"{LOG}:{name}", cwd=self.path).splitlines())
+        return sorted(found)
+
+    def line_of(self, id: str) -> bytes:
+        """The lowest line of a signal."""
+        return min(line for line in self.lines() if json.loads(line).get("signal_id") == id
+                   and json.loads(line)["kind"] == "signal")  # fmt: skip
+
+    def forge(self, *lines: bytes) -> None:
+        """Push lines on top of the shared branch."""
+        _git("fetch", "--quiet", "origin", f"+{LOG}:{LOG}", cwd=self.mallory)
+        index = {**os.environ, "GIT_INDEX_FILE": str(self.mallory / ".git" / "forging")}
+        _git("read-tree", LOG, cwd=self.mallory, env=index)
+        by_stream: dict[str, list[bytes]] = {}
+        for line in sorted(lines):
+            kind = json.loads(line)["kind"]
+            stream = {"node": "memory", "patch": "memory"}.get(kind, f"{kind}s")
+            by_stream.setdefault(stream, []).append(line)
+        for stream, some in by_stream.items():
+            content = b"".join(line + b"\n" for line in some)
+            name = f"{stream}/2026-11/22/gm-{hashlib.sha256(content).hexdigest()[:8]}.jsonl"
+            blob = _git("hash-object", "-w", "--stdin", cwd=self.mallory, input=content).strip()
+            _git("update-index", "--add", "--cacheinfo", f"100644,{blob},{name}", cwd=self.mallory, env=index)
+        tree = _git("write-tree", cwd=self.mallory, env=index).strip()
+        commit = _git("commit-tree", tree, "-p", LOG, "-m", "Mallory was here", cwd=self.mallory).strip()
+        _git("push", "--quiet", "origin", f"{commit}:{LOG}", cwd=self.mallory)
+
+
+def line(kind: str, at: str = NOW, **fields: object) -> bytes:
+    """A line in canonical form."""
+    whole = {"at": at, "kind": kind, "schema_version": "A2A.V1", **fields}
+    return json.dumps(whole, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def changed(original: bytes, **fields: object) -> bytes:
+    """A line with some fields replaced; None takes one out."""
+    record = {**json.loads(original), **fields}
+    kept = {name: value for name, value in record.items() if value is not None}
+    return json.dumps(kept, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def digest(of: bytes) -> str:
+    """The digest of a line."""
+    return hashlib.sha256(b"{" + of[36:]).hexdigest()
+
+
+def _git(*args: str, cwd: Path, env: Mapping[str, str] | None = None, input: bytes = b"") -> str:
+    return _git_bytes(*args, cwd=cwd, env=env, input=input).decode()
+
+
+def _git_bytes(*args: str, cwd: Path, env: Mapping[str, str] | None = None, input: bytes = b"") -> bytes:
+    done = subprocess.run(["git", *args], cwd=cwd, env=env, input=input, capture_output=True, timeout=60)
+    assert done.returncode == 0, done
+    return done.stdout

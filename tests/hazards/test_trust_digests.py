@@ -1,0 +1,88 @@
+"""Receipts and replies in another's name: what names no existing line marks nothing read and decides nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from .forging import Clone, Hub, changed, digest, line
+
+NOBODYS = "0" * 64
+
+
+@pytest.fixture
+def shared(tmp_path: Path) -> tuple[Hub, Clone, Clone]:
+    """A hub, and Planck and Curie who know each other."""
+    hub = Hub(tmp_path)
+    planck, curie = hub.clone("Planck"), hub.clone("Curie")
+    for each in (planck, curie, planck):
+        each.sync()
+    return hub, planck, curie
+
+
+def receipt(of: str, reader: str, answers: str) -> bytes:
+    return line(
+        "receipt", signal_id=of, reader_identity=reader, delivery_state="delivered", answers_digest=answers
+    )
+
+
+def test_a_forged_receipt_takes_no_mail_away_and_vetoes_nothing(shared: tuple[Hub, Clone, Clone]) -> None:
+    """The signal stays unread for its recipient, its agreement converges, and both are told of the receipt."""
+    hub, planck, curie = shared
+    asked = planck.send("Approve?", "--to", "Curie", "--intent", "PROPOSE")
+    planck.sync()
+    hub.forge(receipt(asked["signal_id"], curie.identity, NOBODYS))
+    curie.sync()
+    assert [each["message"] for each in curie.inbox()] == ["Approve?"]
+    assert curie("reply", asked["signal_id"], "yes", "--agree").status == 0
+    curie.sync()
+    planck.sync()
+    found = planck("converged", asked["thread_id"], "--json")
+    assert (found.status, found.json["ambiguous"]) == (0, [])
+    assert any(asked["signal_id"] in each for each in found.json["warnings"])
+    assert "marks nothing read" in planck("thread", asked["thread_id"]).out
+    assert "swapped-content" in planck("doctor", "--json").out
+
+
+@pytest.mark.parametrize("answers", [NOBODYS, None])
+def test_an_agreement_to_no_line_is_none(shared: tuple[Hub, Clone, Clone], answers: str | None) -> None:
+    """Neither with a digest that no line has, nor without one; the thread shows it and says so."""
+    hub, planck, curie = shared
+    asked = planck.send("Approve?", "--to", "Curie", "--intent", "PROPOSE")
+    planck.sync()
+    forged = line(
+        "signal", signal_id="sig-forged000001", sender_identity=curie.identity, sender_session=curie.session,
+        recipients=[planck.identity], thread_id=asked["thread_id"], reply_to=asked["signal_id"],
+        after=[asked["signal_id"]], answers_digest=answers, intent="AGREE", message="agreed", origin="local",
+    )  # fmt: skip
+    hub.forge(changed(forged))
+    planck.sync()
+    curie.sync()
+    found = planck("converged", asked["thread_id"], "--json")
+    assert (found.status, found.json["pending"], found.json["ambiguous"]) == (1, [curie.identity], [])
+    (shown,) = [
+        each
+        for each in planck("thread", asked["thread_id"], "--json").json["signals"]
+        if each["signal_id"] == "sig-forged000001"
+    ]
+    assert shown["counts"] is False
+    assert "decides nothing" in planck("thread", asked["thread_id"]).out
+    assert [each["message"] for each in curie.inbox()] == ["Approve?"]
+
+
+def test_a_receipt_that_comes_before_its_line_counts_when_the_line_comes(
+    shared: tuple[Hub, Clone, Clone],
+) -> None:
+    """In whatever order they arrive."""
+    hub, planck, curie = shared
+    sent = planck.send("Read this", "--to", "Curie")
+    planck.sync()
+    first = hub.line_of(sent["signal_id"])
+    other = changed(first, message="Read that")
+    hub.forge(receipt(sent["signal_id"], curie.identity, digest(other)))
+    curie.sync()
+    assert [each["message"] for each in curie.inbox("--no-mark")] == ["Read this"]
+    hub.forge(receipt(sent["signal_id"], curie.identity, digest(first)))
+    curie.sync()
+    assert curie.inbox() == []
