@@ -5,7 +5,7 @@ from __future__ import annotations
 from gitmem.errors import UsageError
 from gitmem.operations.frame import PROGRAM
 from gitmem.operations.quoting import quote
-from gitmem.text.sanitize import sanitize
+from gitmem.text.sanitize import sanitize_for_model
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,9 +27,9 @@ def you(at: Surroundings, call: Given, caller: Caller, *, exported: bool = False
     Args:
         exported: Whether the client puts GITMEM_SESSION into their environment.
     """
-    about = f" on {sanitize(caller.wu_id)}" if caller.wu_id else ""
+    about = f" on {sanitize_for_model(caller.wu_id)}" if caller.wu_id else ""
     line = (
-        f"You are {sanitize(caller.name or caller.reader)} ({sanitize(caller.reader)}) to the other agents in this"
+        f"You are {sanitize_for_model(caller.name or caller.reader)} ({sanitize_for_model(caller.reader)}) to the other agents in this"
         f' repository{about}. `gitmem inbox` reads, `gitmem signal "TEXT" --to NAME` speaks,'
         " `gitmem roster` says who is here."
     )

@@ -13,7 +13,7 @@ from mcp_types import CallToolResult, TextContent
 from gitmem.errors import GitmemError, UsageError
 from gitmem.operations.frame import LIMIT
 from gitmem.operations.outcome import plain
-from gitmem.text.sanitize import sanitize
+from gitmem.text.sanitize import sanitize_for_model
 
 from .. import failure
 from ..render import out
@@ -58,7 +58,7 @@ def of_error(error: Exception, tool: str) -> CallToolResult:
         *(f"  {each}" for each in known.suggestions),
     ]
     return CallToolResult(
-        content=[TextContent(type="text", text=out.with_next([*map(sanitize, lines)], known.next))],
+        content=[TextContent(type="text", text=out.with_next([*map(sanitize_for_model, lines)], known.next))],
         structured_content=_safe(failure.error_object(known), False),
         is_error=True,
     )
@@ -68,7 +68,7 @@ def sentences(error: Exception, where: str) -> str:
     """The same in one paragraph, for what has no room for more."""
     known = _known(error, where)
     shown = [known.message, known.hint, *(f"next: {each}" for each in out.onward(known.next[: out.NEXT_MAX]))]
-    return " ".join(sanitize(each) for each in shown if each)
+    return " ".join(sanitize_for_model(each) for each in shown if each)
 
 
 def _known(error: Exception, where: str) -> GitmemError:
@@ -88,10 +88,10 @@ def _known(error: Exception, where: str) -> GitmemError:
 def _safe(value: Any, stamped: bool) -> Any:
     """Values in which no text could pass for something else. Our own reply lines stay as they are."""
     if isinstance(value, str):
-        return sanitize(value, keep="\n\t")
+        return sanitize_for_model(value, keep="\n\t")
     if isinstance(value, dict):
         return {
-            sanitize(str(key)): item if stamped and key == "reply_line" else _safe(item, stamped)
+            sanitize_for_model(str(key)): item if stamped and key == "reply_line" else _safe(item, stamped)
             for key, item in value.items()
             if stamped or key != "reply_line"
         }

@@ -18,6 +18,7 @@ from pydantic import ValidationError
 from gitmem import __version__
 from gitmem.errors import UsageError
 
+from ..render import out
 from . import answers
 from .desk import Desk
 from .handing import Handing
@@ -127,6 +128,7 @@ def _slim(schema: dict[str, Any]) -> dict[str, Any]:
 
 def run(directory: str | None, as_: str | None) -> None:
     """Serve the client at the other end of standard input and output, until it closes or we are to end."""
+    out.write_for_models()
     anyio.run(_run, directory, as_, *claim())
 
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 NEXT_MAX = 3
 NOTHING_NEXT = ["gitmem roster"]
-_state = {"said": False}
+_state = {"said": False, "for_models": False}
 # The commands that act as somebody, so that --as belongs to them.
 ACTING = frozenset(["signal", "reply", "inbox", "thread", "whoami", "session set", "session note", "session end",
                     "name add", "name remove", "mem", "import", "gate", "watch"])  # fmt: skip
@@ -118,11 +118,17 @@ def complain(text: str) -> None:
 
 def sanitize(text: str, keep: str = "\t") -> str:
     """Text as it may be shown: what moves a cursor or hides as `\\uXXXX`, and no frame of a peer's making."""
-    if text.isascii() and text.isprintable() and not ("<" in text or "session" in text.lower()):
+    plain = text.isascii() and text.isprintable()
+    if plain and not ("<" in text or "[" in text or "session" in text.lower()):
         return text  # the answer of most calls does without the import
-    from gitmem.text.sanitize import sanitize as guarded
+    from gitmem.text import sanitize as rules
 
-    return guarded(text, keep=keep)
+    return (rules.sanitize_for_model if _state["for_models"] else rules.sanitize)(text, keep=keep)
+
+
+def write_for_models() -> None:
+    """Escape by the stricter rule from now on: whatever this process renders is put before a model."""
+    _state["for_models"] = True
 
 
 def with_next(lines: Sequence[str], commands: Sequence[str]) -> str:

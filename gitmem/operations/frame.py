@@ -6,7 +6,7 @@ signal is shown, for the one who reads it.
 
 from __future__ import annotations
 
-from ..text.sanitize import MARK, sanitize
+from ..text.sanitize import MARK, sanitize_for_model
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def head(fields: Mapping[str, object], *, age: str | None = None, note: str = ""
 
 def _inside(part: str) -> str:
     """A part of the head, in which no bracket can end the head early: what follows would look like ours."""
-    text, depth = sanitize(part), 0
+    text, depth = sanitize_for_model(part), 0
     for sign in text:
         depth += (sign == "[") - (sign == "]")
         if depth < 0:
@@ -65,8 +65,8 @@ def _inside(part: str) -> str:
 
 def who(name: object, identity: object) -> str:
     """`Planck (codex:implementer:host42)`, or the one of them that there is."""
-    shown = sanitize(str(name or ""))
-    exact = sanitize(str(identity or ""))
+    shown = sanitize_for_model(str(name or ""))
+    exact = sanitize_for_model(str(identity or ""))
     if shown and exact and shown != exact:
         return f"{shown} ({exact})"
     return shown or exact or "nobody"
@@ -74,10 +74,10 @@ def who(name: object, identity: object) -> str:
 
 def barred(message: str) -> list[str]:
     """Each line of a message behind a bar, so that none of it can be taken for ours."""
-    parts = message.replace("\r\n", "\n").split("\n")
+    parts = sanitize_for_model(message.replace("\r\n", "\n"), keep="\n\t").split("\n")
     if len(parts) > 1 and not parts[-1]:
         parts.pop()
-    return [(BAR + sanitize(part, keep="\t")).rstrip() for part in parts]
+    return [(BAR + part).rstrip() for part in parts]
 
 
 def reply_line(
@@ -109,7 +109,7 @@ def reply_line(
         return None  # no id: it could end the brackets, and say what to run instead
     name = title(str(fields.get("sender_headline") or fields.get("sender_name") or ""))
     by = f'"{name}" ({session})' if name and name != session else session
-    reply = f"{via} reply {sanitize(str(fields.get('signal_id')))}"
+    reply = f"{via} reply {sanitize_for_model(str(fields.get('signal_id')))}"
     if fields.get("requires_ack") and fields.get("delivery_state") not in _DECIDED:
         ways = f'To agree: {reply} "agreed" --agree  To reject: {reply} "<your reason>" --reject'
     else:
@@ -133,7 +133,7 @@ def title(text: str) -> str:
     squeezed = plain.lower().replace("：", ":").replace(" ", "")
     if any(way in squeezed for way in _WAYS):  # it would give a command of its own
         plain = plain.replace(":", MARK).replace("：", MARK)
-    plain = " ".join(sanitize(plain).split())
+    plain = " ".join(sanitize_for_model(plain).split())
     if not plain.isprintable():  # half a character, or one that no font has: a line of the log is plain text
         plain = "".join(char if char.isprintable() else "\ufffd" for char in plain)
     return within(plain, HEADLINE_MAX)
@@ -169,7 +169,7 @@ def signal_text(
     """A whole signal for one reader: head, words, and the line to reply by; no newline at its end."""
     lines = [head(fields, age=age, note=note), *barred(str(fields.get("message") or ""))]
     if fields.get("message_cut") is True:
-        lines.append(f"cut; all of it: gitmem show {sanitize(str(fields.get('signal_id')))}")
+        lines.append(f"cut; all of it: gitmem show {sanitize_for_model(str(fields.get('signal_id')))}")
     line = reply_line(fields, reader=reader, workspace=workspace, via=via)
     return handed("\n".join(lines), line)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ..errors import UsageError
 from ..log.lines import format_at
-from ..text.sanitize import sanitize
+from ..text.sanitize import sanitize_for_model
 from .quoting import command
 
 TYPE_CHECKING = False
@@ -72,7 +72,7 @@ def _turns(now: int, caller: Caller, said: Mapping[str, Said], wu: object) -> tu
             other, name = sender, name or each.text("sender_name") or sender
         turns += sender != last
         last = sender
-    return (turns, sanitize(name)) if other else (1, "")
+    return (turns, sanitize_for_model(name)) if other else (1, "")
 
 
 def _limit(store: Store) -> int | None:

@@ -11,7 +11,7 @@ import os
 
 from ... import aside
 from ...log.lines import format_at
-from ...text.sanitize import sanitize
+from ...text.sanitize import sanitize_for_model
 
 ERROR, STUCK, LEFT = "hook-error", "hook-stuck", "hook-left"
 SENTENCE_MAX = 500
@@ -27,14 +27,14 @@ def note(state: str, now: int, hook: str, sentence: str) -> None:
         sentence: What went wrong.
     """
     text = f"{format_at(now)} {hook}: {' '.join(sentence.split())}"
-    _write(os.path.join(state, ERROR), sanitize(text)[:SENTENCE_MAX] + "\n")
+    _write(os.path.join(state, ERROR), sanitize_for_model(text)[:SENTENCE_MAX] + "\n")
 
 
 def read(state: str) -> str | None:
     """The last trouble with its time, or None where there was none."""
     try:
         with open(os.path.join(state, ERROR), "rb") as file:
-            return sanitize(file.read(SENTENCE_MAX * 4).decode("utf-8", "replace").strip()) or None
+            return sanitize_for_model(file.read(SENTENCE_MAX * 4).decode("utf-8", "replace").strip()) or None
     except OSError:
         return None
 

@@ -7,7 +7,7 @@ bar. So none of it can pass for a heading, for the frame or for another piece.
 from __future__ import annotations
 
 from ...errors import UsageError
-from ..story import sanitize
+from ...text.sanitize import sanitize_for_model
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -91,7 +91,8 @@ def size(line: str) -> int:
 
 def said(head: str, text: str, *, bar: str = BAR) -> list[str]:
     """What somebody said, behind our own words: `head` on the first line, a bar on those that follow."""
-    lines = [sanitize(line, keep="\t").rstrip() for line in text.replace("\r\n", "\n").split("\n")]
+    safe = sanitize_for_model(text.replace("\r\n", "\n"), keep="\n\t")
+    lines = [line.rstrip() for line in safe.split("\n")]
     while lines and not lines[-1]:
         lines.pop()
     while lines and not lines[0]:

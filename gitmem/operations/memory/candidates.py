@@ -6,8 +6,9 @@ What is archived, deleted or dealt with (closed) is not among them, nor what a s
 from __future__ import annotations
 
 from ...log.lines import format_at
+from ...text.sanitize import sanitize_for_model
 from ..quoting import command
-from ..story import cut, sanitize
+from ..story import cut
 from . import anchors, decay, stored
 from .block import Piece, said
 from .view import HIDDEN, covered
@@ -194,9 +195,9 @@ _NO_BRACKETS = str.maketrans("()[]", "    ")  # no name ends what we say of it
 
 def head(node: Node, stale: str | None = None) -> str:
     """What stands before the content of a node. The day is the one on which it was last said, in UTC."""
-    who = cut(sanitize(node.sender_name or node.sender_identity).translate(_NO_BRACKETS), NAME_MAX)
-    about = [format_at(node.touched)[:10], who, node.priority, *map(sanitize, node.tags[:TAGS_MAX])]
-    about += [sanitize(stale)] if stale else []
+    who = cut(sanitize_for_model(node.sender_name or node.sender_identity).translate(_NO_BRACKETS), NAME_MAX)
+    about = [format_at(node.touched)[:10], who, node.priority, *map(sanitize_for_model, node.tags[:TAGS_MAX])]
+    about += [sanitize_for_model(stale)] if stale else []
     return f"- [{node.id}] ({', '.join(part for part in about if part)}):"
 
 

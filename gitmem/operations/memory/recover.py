@@ -9,11 +9,12 @@ from __future__ import annotations
 from ...agents import local_sessions
 from ...errors import UsageError
 from ...log.lines import format_at
+from ...text.sanitize import sanitize_for_model
 from .. import caller as callers
 from .. import presence
 from ..outcome import Outcome
 from ..quoting import command
-from ..story import cut, sanitize
+from ..story import cut
 from . import anchors, candidates, stored, waiting
 from .block import BAR, Piece, pack, said
 from .context import LIMIT_PART, MAX_SIZE, ROSTER, SECTIONS, around, following, own_lane, told, work_unit
@@ -142,7 +143,7 @@ def _session(store: Store, text: str) -> presence.Presence:
     found = presence.one(store, session_id) if session_id else None
     if found is None:
         raise UsageError(
-            f"{cut(sanitize(text), 80) or 'Nothing'} is no session of this log.",
+            f"{cut(sanitize_for_model(text), 80) or 'Nothing'} is no session of this log.",
             hint="`gitmem session list --all` shows them; `gitmem sync` brings those of other machines.",
             code="unknown-session",
             next=["gitmem session list --all"],
@@ -180,7 +181,7 @@ def _identity(store: Store, reader: Caller | None) -> list[str]:
     found = presence.one(store, reader.session_id) if reader is not None and reader.session_id else None
     if found is None or found.ended is not None:
         return []
-    name = cut(sanitize(found.name), candidates.NAME_MAX)
+    name = cut(sanitize_for_model(found.name), candidates.NAME_MAX)
     return [f"You are {name} ({found.reader}): {command('export', f'GITMEM_SESSION={found.session_id}')}"]
 
 

@@ -1,0 +1,254 @@
+"""Find imitations of what a client or this program writes around texts for a model: tags and reply lines.
+
+The search runs on a folded copy of the text: lower case, without combining marks and invisible characters,
+look-alike letters as ASCII. Each step is linear in the length of the text, whatever it contains.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+_OPENING = "<＜﹤≮"  # other look-alikes are quotation marks of some language; they count for known tags alone
+_NAME_MAX = 64
+_TAG_MAX = 300
+_CODE_INDENT_MAX = 3
+_SQUASHED = {ord("i"): "l", ord("1"): "l", ord("0"): "o"}
+
+
+def _squash(name: str) -> str:
+    """Return a name in which characters that look alike in ASCII are equal: `1lI`, `0O`, `rn` and `m`."""
+    return name.translate(_SQUASHED).replace("rn", "m")
+
+
+# Tag names that clients use for what they tell their model, without `-`, `_` and `.`; also as a beginning.
+_CLIENT_TAGS = tuple(map(_squash, (
+    "systemreminder", "systemmessage", "systemprompt", "systeminstruction", "systemnotification", "userprompt",
+    "usermessage", "userquery", "userinstruction", "userinfo", "userrules", "developermessage", "assistantmessage",
+    "agentmessage", "teammatemessage", "tooluse", "toolcall", "toolresult", "toolresponse", "tooloutput", "toolcode",
+    "functioncall", "functionresult", "functionresponse", "functionoutput", "localcommand", "commandname",
+    "commandmessage", "commandargs", "bashinput", "bashstdout", "bashstderr", "bashoutput", "tasknotification",
+    "environmentcontext", "environmentdetails", "hookcontext", "additionalcontext", "additionaldata",
+    "sessionstarthook", "persistedoutput", "turnaborted", "subagentnotification", "newdiagnostics", "ideselection",
+    "ideopenedfile", "startofturn", "endofturn", "startofimage", "imstart", "imend", "endoftext",
+)))  # fmt: skip
+# Tags in every use but after a word (`List<User>`).
+_CALLS = frozenset(map(_squash, ("invoke", "parameter", "parameters")))
+# Tags where a `>` follows; they are types in code.
+_ROLES = frozenset(map(_squash, (
+    "system", "sys", "user", "assistant", "human", "developer", "tool", "tools", "signal", "instructions",
+    "permissions", "thinking", "think", "bos", "eos",
+)))  # fmt: skip
+_FIRST = frozenset(name[0] for name in (*_CLIENT_TAGS, *_CALLS, *_ROLES)) | set("ai10r")  # `a`: a name space
+# Names in square brackets that models were trained with, without `_`.
+_BRACKETED = frozenset(map(_squash, (
+    "inst", "systemprompt", "availabletools", "toolcalls", "toolresults", "toolcontent", "system", "assistant",
+)))  # fmt: skip
+
+
+def find(text: str, *, markup: bool, lines: bool) -> list[int]:
+    """Return the places in a text whose sign must be replaced, ascending.
+
+    Args:
+        text: Any text.
+        markup: Whether any tag outside Markdown code counts, known or not.
+        lines: Whether reply lines count (`— from session …`).
+    """
+    if text.isascii():
+        folded = text.lower()
+    else:
+        from .lookalikes import FOLDS
+
+        folded = text.translate(FOLDS)
+    known, generic = _tags(folded, markup)
+    if "[" in folded:
+        known += _brackets(folded)
+    if lines and "session" in folded:
+        known += _reply_lines(folded)
+    known, generic = _unfolded(text, sorted(set(known))), _unfolded(text, generic)
+    generic = [at for at in generic if text[at] in _OPENING]
+    if generic and ("`" in text or "~~~" in text):
+        generic = _outside(generic, _code(text))
+    return sorted({*known, *generic}) if generic else known
+
+
+def _unfolded(text: str, places: list[int]) -> list[int]:
+    """Return the places of a text that became these places when it was folded. Both ascend."""
+    if not places or text.isascii():
+        return places
+    from .lookalikes import FOLDS
+
+    found: list[int] = []
+    at = 0
+    wanted = iter(places)
+    place = next(wanted)
+    for here, char in enumerate(text):
+        at += len(FOLDS[ord(char)])
+        while place < at:
+            if not found or found[-1] != here:
+                found.append(here)
+            following = next(wanted, None)
+            if following is None:
+                return found
+            place = following
+    return found
+
+
+def _tags(folded: str, markup: bool) -> tuple[list[int], list[int]]:
+    """Return where known tags begin, and with `markup` where others do."""
+    known: list[int] = []
+    generic: list[int] = []
+    pieces = folded.split("<")  # a tag's name ends before the next `<`, so no character is looked at twice
+    at = len(pieces[0])
+    for piece in pieces[1:]:
+        if piece:
+            if _is_known(folded, at, piece):
+                known.append(at)
+            elif markup and _is_markup(piece):
+                generic.append(at)
+        at += 1 + len(piece)
+    return known, generic
+
+
+def _is_markup(piece: str) -> bool:
+    """Return whether a letter follows a `<`, directly or after `/`, `|`, `/|` or `|/`."""
+    for char in piece[:3]:
+        if char not in "/|":
+            return char.isalpha()
+    return False
+
+
+def _is_known(folded: str, at: int, piece: str) -> bool:
+    """Return whether a tag that clients write begins at a `<`; `piece` is what follows it."""
+    inside = piece if piece[0] not in " \t\n" else piece.lstrip()
+    start = inside[: _NAME_MAX + 2].lstrip("/ \t")
+    if start.startswith("|"):  # `<|im_start|>`
+        name, bar, rest = start[1:].partition("|")
+        spaced = " " in name and "_" not in name  # `f <| g |> h` is code
+        return bool(bar) and rest.lstrip()[:1] == ">" and not spaced and _plain(name).isalnum()
+    if not start or start[0] not in _FIRST:
+        return False
+    word = start[:_NAME_MAX]
+    for end, char in enumerate(word):
+        if not (char.isalnum() or char in "-_.:"):
+            word = word[:end]
+            break
+    space, _, name = word.partition("--")[0].rpartition(":")
+    parts = name.replace("_", "-").replace(".", "-").split("-")
+    name = _squash("".join(parts))
+    if space == "antml" or (len(parts) > 1 and name.startswith(_CLIENT_TAGS)):
+        return True
+    is_call = name in _CALLS
+    if not (is_call or name in _ROLES or name.rstrip("s") in _CLIENT_TAGS):
+        return False
+    if not inside.startswith("/") and _is_word(folded, at - 1):
+        return False  # a type: `List<User>`
+    return is_call or ">" in folded[at : at + _TAG_MAX]
+
+
+def _plain(name: str) -> str:
+    return name.replace("_", "").replace("-", "").replace(" ", "")
+
+
+def _brackets(folded: str) -> list[int]:
+    """Return where `[INST]` and its like begin."""
+    found: list[int] = []
+    at = -1
+    for piece in folded.split("["):
+        if at >= 0 and "]" in piece[:_NAME_MAX]:
+            name = _squash(_plain(piece[:_NAME_MAX].partition("]")[0].strip().removeprefix("/")))
+            if name in _BRACKETED and not _is_word(folded, at - 1):
+                found.append(at)
+        at += 1 + len(piece)
+    return found
+
+
+def _is_word(folded: str, at: int) -> bool:
+    """Return whether a letter, digit or `_` of code is there, rather than the `n` of JSON's `\\n`."""
+    if at < 0 or not folded[at].isascii() or not (folded[at].isalnum() or folded[at] == "_"):
+        return False
+    return at == 0 or folded[at - 1] != "\\"
+
+
+def _reply_lines(folded: str) -> Iterator[int]:
+    """Yield the dashes of what looks like the line below a signal: `— from session …`."""
+    at = folded.find("session")
+    while at >= 0:
+        end = _back(folded, at, " \t")
+        if end < at and folded.endswith("from", 0, end):
+            end = _back(folded, end - 4, " \t")
+            start = _back(folded, end, "-—")
+            if not (folded[start:end] == "-" and _is_word(folded, start - 1)):  # `take-from session`
+                yield from range(start, end)
+        at = folded.find("session", at + 1)
+
+
+def _back(text: str, at: int, chars: str) -> int:
+    """Return where the run of some characters begins that ends at a place."""
+    while at > 0 and text[at - 1] in chars:
+        at -= 1
+    return at
+
+
+def _outside(places: Sequence[int], ranges: Sequence[tuple[int, int]]) -> list[int]:
+    """Return the places that are in none of the ranges. Both ascend."""
+    left: list[int] = []
+    following = iter(ranges)
+    start, end = next(following, (0, 0))
+    for place in places:
+        while end and place >= end:
+            start, end = next(following, (0, 0))
+        if not end or place < start:
+            left.append(place)
+    return left
+
+
+def _code(text: str) -> list[tuple[int, int]]:
+    """Return the ranges of a text that are Markdown code. A fence without an end is none."""
+    ranges: list[tuple[int, int]] = []
+    fence, before = "", 0
+    at = 0
+    for line in text.split("\n"):
+        bare = line.strip(" \r")
+        if fence:
+            if len(bare) >= len(fence) and not bare.strip(fence[0]):
+                fence = ""
+            else:
+                ranges.append((at, at + len(line)))
+        elif bare.startswith(("```", "~~~")) and len(line) - len(line.lstrip(" ")) <= _CODE_INDENT_MAX:
+            rest = bare.lstrip(bare[0])
+            if "`" in rest and bare[0] == "`":
+                ranges += _spans(line, at)
+            else:
+                fence, before = bare[: len(bare) - len(rest)], len(ranges)
+        elif "`" in line:
+            ranges += _spans(line, at)
+        at += len(line) + 1
+    return ranges[:before] if fence else ranges
+
+
+def _spans(line: str, offset: int) -> list[tuple[int, int]]:
+    """Return the ranges between runs of backticks of equal length in one line."""
+    runs: list[tuple[int, int]] = []
+    at = line.find("`")
+    while at >= 0:
+        end = at
+        while end < len(line) and line[end] == "`":
+            end += 1
+        runs.append((at, end))
+        at = line.find("`", end)
+    closing = [0] * len(runs)  # the next run of the same length
+    last: dict[int, int] = {}
+    for at in range(len(runs) - 1, -1, -1):
+        start, end = runs[at]
+        closing[at] = last.get(end - start, 0)
+        last[end - start] = at
+    found: list[tuple[int, int]] = []
+    at = 0
+    while at < len(runs):
+        if closing[at]:
+            found.append((offset + runs[at][1], offset + runs[closing[at]][0]))
+            at = closing[at]
+        at += 1
+    return found

@@ -1,0 +1,58 @@
+"""Fold characters that look like an ASCII character to it, for comparisons alone.
+
+Unicode's compatibility forms (NFKD) without combining marks, then a small table of letters of other scripts. It is
+meant for names of tags, not for words: letters without a look-alike stay, and a fold loses what it can't compare.
+"""
+
+from __future__ import annotations
+
+from unicodedata import category, normalize
+
+from .ignorable import IGNORABLE
+
+_CACHE_MAX = 65_536  # code points
+_PLANE_2, _PLANE_14 = 0x20000, 0xE0000
+_MARKS = ("Mn", "Me")
+# ASCII, and letters that look like it in one of its cases.
+_PAIRS = (
+    ("a", "аАαΑɑᴀⲁᎪꓮ"), ("b", "вВβΒьЬʙᏏᏴꓐⲂ"), ("c", "сСϲϹᴄᏟꓚⲥ"), ("d", "ԁԀᴅᎠꓓᏧ"), ("e", "еЕεΕɛєЄᴇᎬꓰⲉ"), ("f", "ϝꓝғ"),
+    ("g", "ɡɢցԍᏀꓖ"), ("h", "нНһҺΗʜհᎻꓧⲏᏂ"), ("i", "іІιΙıɪɩӏӀᎥꓲⲓ"), ("j", "јЈϳʝᴊյᎫꓙ"), ("k", "кКκΚᴋᏦꓗⲕ"),
+    ("l", "ʟլᏞꓡǀ"), ("m", "мМΜᴍᎷꓟⲙ"), ("n", "ηпΝɴոռꓠⲛ"), ("o", "оОοΟσоօᴏⲟꓳഠ௦०০၀"), ("p", "рРρΡᴘᏢꓑⲣ"),
+    ("q", "ԛզգ"), ("r", "гꓣʀᎡᏒᴦⲅ"), ("s", "ѕЅꜱՏᏚꓢƽ"), ("t", "тТτΤᴛᎢꓔⲧ"), ("u", "υսᴜꓴʋ"), ("v", "νѵѴᴠᏙꓦ"),
+    ("w", "ԝωѡᴡᏔᎳꓪա"), ("x", "хХχΧꓫⲭ"), ("y", "уУγΥүҮʏᎽꓬ"), ("z", "ᴢΖᏃꓜ"),
+    ("<", "˂ᐸᚲ❮〈〈⟨𝈶"), (">", "˃ᐳ❯〉〉⟩›"), ("|", "│┃❘∣"), ("/", "⁄∕╱⟋⧸"), ("_", "▁＿ˍ"),
+    ("[", "⁅⟦〚"), ("]", "⁆⟧〛"),
+    ("-", "‐‑"), ("—", "‒–—―−─━⸺⸻﹘﹣－"),
+)  # fmt: skip
+_LETTERS = {ord(char): plain for plain, chars in _PAIRS for char in chars}
+
+
+class _Folds(dict[int, str]):
+    """A table for `str.translate` that is filled as characters are met."""
+
+    def __missing__(self, code: int) -> str:
+        value = _fold(code)
+        if len(self) < _CACHE_MAX:
+            self[code] = value
+        return value
+
+
+def _fold(code: int) -> str:
+    char = chr(code)
+    if code < 0x80:
+        return char.lower()
+    if _PLANE_2 <= code < _PLANE_14:
+        return char  # ideographs
+    if any(first <= code <= last for first, last in IGNORABLE):
+        return ""
+    if code in _LETTERS:
+        return _LETTERS[code]
+    folded = "".join(
+        _LETTERS.get(ord(part), part) for part in normalize("NFKD", char) if category(part) not in _MARKS
+    )
+    if "`" in folded or "\n" in folded:
+        return char  # only the real ones make code
+    return folded.lower()
+
+
+FOLDS = _Folds()
