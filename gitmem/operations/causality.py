@@ -21,7 +21,7 @@ if TYPE_CHECKING:
         @property
         def line(self) -> bytes: ...
         @property
-        def named(self) -> Sequence[str]: ...
+        def named(self) -> frozenset[str]: ...
 
     F = TypeVar("F", bound=Fact)
     K = TypeVar("K", bound=Hashable)
@@ -35,7 +35,7 @@ class Said:
     The bytes of lines start with their time, so their order is that of `(at, bytes)`; the lowest is shown.
     """
 
-    __slots__ = ("counts", "id", "line", "lines", "record")
+    __slots__ = ("_named", "counts", "id", "line", "lines", "record")
 
     def __init__(self, record: Mapping[str, object], lines: Iterable[bytes], *, counts: bool = True) -> None:
         self.record = record
@@ -43,6 +43,7 @@ class Said:
         self.id = str(record["signal_id"])
         self.lines = sorted(lines)
         self.line = self.lines[0]
+        self._named: frozenset[str] | None = None
 
     def text(self, field: str) -> str | None:
         value = self.record.get(field)
@@ -58,10 +59,12 @@ class Said:
         return (self.text("intent") if self.counts else None) or "INFO"
 
     @property
-    def named(self) -> list[str]:
+    def named(self) -> frozenset[str]:
         """The signals that its writer says it had seen."""
-        parent = self.text("reply_to")
-        return [*self.names("after"), *([parent] if parent else [])]
+        if self._named is None:
+            parent = self.text("reply_to")
+            self._named = frozenset((*self.names("after"), *((parent,) if parent else ())))
+        return self._named
 
     @property
     def writers(self) -> set[str]:
@@ -85,7 +88,8 @@ def cycles(thread: Mapping[str, Fact]) -> set[str]:
 
 
 def _named(thread: Mapping[str, Fact]) -> dict[str, set[str]]:
-    return {id: {name for name in said.named if name in thread} for id, said in thread.items()}
+    known = thread.keys()
+    return {id: set(known & said.named) for id, said in thread.items()}  # looks at the shorter one
 
 
 def reach(start: str, edges: Mapping[str, set[str]]) -> set[str]:
@@ -102,24 +106,47 @@ def latest(candidates: Iterable[F], edges: Mapping[str, set[str]]) -> F | None:
     return max((item for item in said if item.id not in before), key=lambda item: item.line)
 
 
-def latest_of_each(groups: Mapping[K, Sequence[F]], edges: Mapping[str, set[str]]) -> dict[K, F]:
-    """The latest of each group, as `latest` gives it, for all groups together; none of them is empty."""
-    found = {key: said[0] for key, said in groups.items() if len(said) == 1}
-    several = [(key, said) for key, said in groups.items() if len(said) > 1]
-    if len(several) < 2:
-        for key, said in several:
-            last = latest(said, edges)
-            if last is not None:
-                found[key] = last
-        return found
+def latest_of_each(
+    groups: Mapping[K, Sequence[F]], edges: Mapping[str, set[str]], among: Sequence[F] = ()
+) -> dict[K, F]:
+    """The latest of each group, as `latest` gives it, for all groups together; none of them is empty.
+
+    Args:
+        among: Members of every group beside its own.
+    """
+    if not among and sum(len(said) > 1 for said in groups.values()) < 2:
+        lasts = {key: latest(said, edges) for key, said in groups.items()}
+        return {key: last for key, last in lasts.items() if last is not None}
+    found = {key: said[0] for key, said in groups.items() if len(said) == 1 and not among}
+    several = [(key, said) for key, said in groups.items() if key not in found]
     marks: dict[str, list[int]] = {}
     for number, (_, said) in enumerate(several):
         for item in said:
             marks.setdefault(item.id, []).append(number)
+    before = graph.before([item.id for item in among], edges)
+    last = sorted((item for item in among if item.id not in before), key=lambda item: item.line, reverse=True)
     for first, above in graph.reached(edges, marks):
-        for place, (key, said) in enumerate(several[first : first + graph.BITS]):
-            own = [item for item in said if not above.get(item.id, 0) >> place & 1]
-            found[key] = max(own, key=lambda item: item.line)
+        part = several[first : first + graph.BITS]
+        shared = _first_free(last, above, len(part))
+        for place, (key, said) in enumerate(part):
+            own = [item for item in said if item.id not in before and not above.get(item.id, 0) >> place & 1]
+            found[key] = max([*own, *shared.get(place, ())], key=lambda item: item.line)
+    return found
+
+
+def _first_free(said: Iterable[F], above: Mapping[str, int], count: int) -> dict[int, list[F]]:
+    """Of each group the first of `said` that nothing of the group comes after, in a list; by the group's place."""
+    found: dict[int, list[F]] = {}
+    left = (1 << count) - 1
+    for item in said:
+        taken = left & ~above.get(item.id, 0)
+        left &= ~taken
+        while taken:
+            lowest = taken & -taken
+            found[lowest.bit_length() - 1] = [item]
+            taken ^= lowest
+        if not left:
+            break
     return found
 
 

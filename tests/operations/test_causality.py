@@ -77,7 +77,7 @@ def test_a_field_that_is_missing_or_of_another_form_says_nothing() -> None:
         [],
         [],
     ]
-    assert (odd.named, odd.intent) == ([], "INFO")
+    assert (odd.named, odd.intent) == (frozenset(), "INFO")
 
 
 def test_a_thread_without_a_cycle_is_not_searched_for_one(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,6 +30,12 @@ def _check(thread: Mapping[str, Said], seed: int) -> None:
         assert causality.decision(reader, thread, edges) is standing
         for id in thread:
             assert found.answer(reader, id) is references.answer([reader], id, thread, edges)
+    draw = random.Random(seed)
+    among = draw.sample(list(thread.values()), draw.randint(0, len(thread)))
+    groups = {at: draw.choices(list(thread.values()), k=3) for at in range(5)}
+    lasts = causality.latest_of_each(groups, edges, among)
+    for key, own in groups.items():
+        assert lasts[key] is references.latest([*own, *among], edges)
     several = {id: ["a", "sess-1"] for id in thread}
     answers = found.answers(several)
     for id, readers in several.items():

@@ -12,7 +12,7 @@ from ..outcome import Outcome
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
     Record = Mapping[str, object]
 
@@ -22,6 +22,7 @@ TEXTS = ("type", "lifecycle", "content", "priority", "wu_id", "session_id", "lan
 LISTS = ("tags", "paths")
 FLAGS = ("sensitive", "closed", "archived", "deleted")
 FIELDS = (*TEXTS, *LISTS, *FLAGS, "reason", "summarized_into")
+KNOWN_MAX = 256  # sets of patches that a fold of many nodes remembers
 STATUSES = ("active", "closed", "archived", "deleted")
 
 
@@ -64,7 +65,7 @@ class Node(Outcome):
             base.get(field) is True for field in FLAGS
         )
         self.status = ""
-        self.metadata: dict[str, object] = _object(base)
+        self.metadata: dict[str, object] = dict(_object(base))
         self.sender_identity = str(base["sender_identity"])
         self.sender_session = _text(base, "sender_session")
         self.sender_name = _text(base, "sender_name")
@@ -105,20 +106,18 @@ class Node(Outcome):
 class Change:
     """A patch, with what `causality` asks of a fact."""
 
-    __slots__ = ("id", "line", "named", "record")
+    __slots__ = ("clears", "id", "line", "named", "record", "touched")
 
     def __init__(self, record: Record, line: bytes) -> None:
         self.id = str(record["id"])
         self.line = line
         self.record = record
-        self.named = _list(record, "after")
-
-    @property
-    def clears(self) -> list[str]:
-        return _list(self.record, "clear")
+        self.named = frozenset(_list(record, "after"))
+        self.clears = frozenset(_list(record, "clear"))
+        self.touched = frozenset(field for field in FIELDS if record.get(field) or field in self.clears)
 
     def touches(self, field: str) -> bool:
-        return bool(self.record.get(field)) or field in self.clears
+        return field in self.touched
 
     @property
     def rank(self) -> int:
@@ -130,20 +129,64 @@ class Change:
     @property
     def only_marks(self) -> bool:
         """Whether it says nothing but what became of its nodes."""
-        if _object(self.record) or not {"metadata", "closed", "archived", "deleted"}.isdisjoint(self.clears):
+        if self.record.get("metadata") or not _REVIVING.isdisjoint(self.clears):
             return False  # who brings a node back says it again
-        return not any(self.touches(field) for field in FIELDS if field not in MARKS)
+        return self.touched.issubset(MARKS)
+
+
+_REVIVING = frozenset(("metadata", "closed", "archived", "deleted"))
+
+
+class Winners:
+    """Of a set of patches the one that counts for each field, and for each entry of the metadata."""
+
+    __slots__ = ("by_field", "by_key", "clears_metadata", "updated")
+
+    def __init__(self, changes: Mapping[str, Change]) -> None:
+        edges = causality.earlier(changes)
+        every = list(changes.values())
+        fields: dict[str, list[Change]] = {}
+        keys: dict[str, list[Change]] = {}
+        for each in every:
+            for field in each.touched:
+                fields.setdefault(field, []).append(each)
+            for key in each.record.get("metadata") or ():  # type: ignore[attr-defined]  # the model says so
+                keys.setdefault(key, []).append(each)
+        self.by_field = causality.latest_of_each(fields, edges)
+        clears = [each for each in every if "metadata" in each.clears]
+        self.clears_metadata = bool(clears)
+        self.by_key = causality.latest_of_each(keys, edges, clears)
+        said = [parse_at(str(each.record["at"])) for each in every if not each.only_marks]
+        self.updated = max(said, default=None)
 
 
 def fold(nodes: Iterable[tuple[Record, bytes]], patches: Iterable[tuple[Record, bytes]]) -> Node:
     """The node that lines of one id, and the patches that name it, make. Their order does not matter."""
+    return of_changes(nodes, [Change(record, body) for record, body in patches], {})
+
+
+def of_changes(
+    nodes: Iterable[tuple[Record, bytes]],
+    patches: Iterable[Change],
+    known: dict[tuple[bytes, ...], Winners],
+) -> Node:
+    """The same with patches that were read before.
+
+    Args:
+        known: What sets of patches come to, by their lines: one patch may name thousands of nodes.
+    """
     base, line = min(nodes, key=lambda each: each[1])
     node = Node(base, line)
     changes: dict[str, Change] = {}
-    for record, body in sorted(patches, key=lambda each: each[1]):
-        changes.setdefault(str(record["id"]), Change(record, body))
+    for each in sorted(patches, key=lambda each: each.line):
+        changes.setdefault(each.id, each)
     if changes:
-        _apply(node, changes)
+        lines = tuple(each.line for each in changes.values())
+        if lines not in known:
+            if len(known) >= KNOWN_MAX:
+                known.clear()
+            known[lines] = Winners(changes)
+        _apply(node, known[lines])
     return node.settle()
 
 
@@ -164,13 +207,8 @@ def meaning(record: Record) -> object:
     )
 
 
-def _apply(node: Node, changes: Mapping[str, Change]) -> None:
-    edges = causality.earlier(changes)
-    every = list(changes.values())
-    for field in FIELDS:
-        last = causality.latest((each for each in every if each.touches(field)), edges)
-        if last is None:
-            continue
+def _apply(node: Node, winners: Winners) -> None:
+    for field, last in winners.by_field.items():
         if field in LISTS:
             setattr(node, field, _list(last.record, field))
         elif field in FLAGS:
@@ -179,25 +217,16 @@ def _apply(node: Node, changes: Mapping[str, Change]) -> None:
             setattr(node, field, _text(last.record, field))
         if field == "head":
             node.branch = _text(last.record, "branch")
-    _apply_metadata(node, every, edges)
-    said = [parse_at(str(each.record["at"])) for each in every if not each.only_marks]
-    if said:
-        node.updated = max([*said, node.updated or 0])
-
-
-def _apply_metadata(node: Node, every: Sequence[Change], edges: Mapping[str, set[str]]) -> None:
-    """Each entry of the metadata counts by itself; an entry that becomes null is gone."""
-    keys = {key for each in every for key in _object(each.record)}
-    if any("metadata" in each.clears for each in every):
-        keys |= node.metadata.keys()
-    for key in sorted(keys):
-        touching = (each for each in every if key in _object(each.record) or "metadata" in each.clears)
-        last = causality.latest(touching, edges)
-        value = _object(last.record).get(key) if last is not None else None
+    if winners.clears_metadata:
+        node.metadata = {}
+    for key, last in sorted(winners.by_key.items()):
+        value = _object(last.record).get(key)
         if value is None:
             node.metadata.pop(key, None)
         else:
             node.metadata[key] = value
+    if winners.updated is not None:
+        node.updated = max(winners.updated, node.updated or 0)
 
 
 def _text(record: Record, field: str) -> str | None:
@@ -212,4 +241,4 @@ def _list(record: Record, field: str) -> list[str]:
 
 def _object(record: Record) -> dict[str, object]:
     value = record.get("metadata")
-    return dict(value) if isinstance(value, dict) else {}
+    return value if isinstance(value, dict) else {}

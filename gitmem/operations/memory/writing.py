@@ -117,12 +117,9 @@ def _heads(db: sqlite3.Connection, node_ids: Sequence[str]) -> dict[str, list[st
     parsed: stored.Parsed = {}
     for start in range(0, len(node_ids), stored.AT_ONCE):
         some = node_ids[start : start + stored.AT_ONCE]
-        marks = ", ".join("?" * len(some))
-        rows = db.execute(f"SELECT id, line FROM patch_of WHERE id IN ({marks})", list(some))
-        for id, said in stored.said(db, rows, parsed).items():
+        for id, patches in stored.changes(db, some, parsed).items():
             changes: dict[str, Change] = {}
-            for record, line in sorted(said, key=lambda each: each[1]):
-                change = Change(record, line)
+            for change in sorted(patches, key=lambda each: each.line):
                 changes.setdefault(change.id, change)
             edges = causality.earlier(changes)
             named = {name for names in edges.values() for name in names}
