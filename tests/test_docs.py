@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import hmac
 import json
 import re
 import subprocess
@@ -19,6 +20,7 @@ from gitmem.operations import causality, frame, loop, mail, sessions, story, ten
 from gitmem.operations.causality import Said
 from gitmem.operations.memory import decay, fold
 from gitmem.records import ids, models
+from gitmem.records.mac import Mac
 
 ROOT = Path(__file__).resolve().parent.parent
 FORMAT = (ROOT / "docs/format.md").read_text(encoding="utf-8")
@@ -27,7 +29,7 @@ DECISIONS = sorted((ROOT / "docs/decisions").glob("*.md"))
 CHANGELOG = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 PAGES = [ROOT / "docs/ARCHITECTURE.md", ROOT / "docs/conformance.md", ROOT / "docs/format.md", ROOT / "docs/mutation.md", *DECISIONS,
          ROOT / "CHANGELOG.md"]  # fmt: skip
-LINE_KEYS = ("at", "kind", "schema_version")  # every record has them
+LINE_KEYS = ("at", "kind", "schema_version", "mac")  # every record has them
 
 
 def example(name: str, page: str = FORMAT) -> str:
@@ -113,6 +115,19 @@ def test_the_line_is_one_and_is_written_just_so() -> None:
     assert lines.problem(LINE) is None
     assert again == LINE
     assert f"`{ref.segment_path('signals', LINE, '7d2kq0ze')}`" in FORMAT
+
+
+def test_the_code_of_a_line_is_an_hmac_of_all_its_other_bytes() -> None:
+    """By the rule in words with the standard library, and by the code."""
+    line = example("mac").strip().encode()
+    covered, key = line[: line.index(b',"mac"')] + b"}", bytes(range(32))
+    bits = int.from_bytes(hmac.digest(key, covered, "sha256")[:16], "big") << 2
+    said = "".join("0123456789abcdefghjkmnpqrstvwxyz"[bits >> shift & 31] for shift in range(125, -1, -5))
+
+    assert line == covered[:-1] + f',"mac":"{said}"}}'.encode()
+    assert Mac(key).signed(covered) == line
+    assert Mac(key).is_valid(line)
+    assert records.problem(line) is None
 
 
 def test_the_digest_is_that_of_the_line() -> None:

@@ -129,7 +129,7 @@ def _record_shown(store: Store, session: Waiting, ids: Collection[str]) -> None:
     db = store.db()
     unread = mail.unread_ids(db, session.reader, session.session_id, session.workspace, store.now())
     to_mark = [(address, id, digest(mail.line_of(db, id))) for address, id in unread if id in ids]
-    record(store, session.reader, None, to_mark)
+    record(store, session.reader, None, to_mark, session_id=session.session_id)
 
 
 def record(
@@ -138,11 +138,14 @@ def record(
     caller: Caller | None,
     to_mark: Sequence[tuple[str, str, str]],
     more: Sequence[tuple[str, bytes]] = (),
+    *,
+    session_id: str | None = None,
 ) -> None:
     """Record `delivered` receipts, given as (address, signal id, digest). They ride with the next commit.
 
     Args:
         more: Lines that are to be recorded with them.
+        session_id: The session that has read, where no caller says so.
 
     Raises: StoreError.
     """
@@ -152,6 +155,7 @@ def record(
             "schema_version": "A2A.V1",
             "signal_id": signal_id,
             "reader_identity": address,
+            "reader_session": caller.session_id if caller else session_id,
             "delivery_state": "delivered",
             "answers_digest": of,
         }

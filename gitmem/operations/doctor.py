@@ -10,6 +10,7 @@ from . import (
     checks_hooks,
     checks_ids,
     checks_index,
+    checks_key,
     checks_lines,
     checks_log,
     checks_memory,
@@ -156,6 +157,7 @@ def _look(store: Store, driver: DriverStatus | None, hooks: HookStatus | None) -
     check(lambda: checks_clone.check_spools(store, found))
     check(lambda: checks_clone.check_files(store, found))
     check(lambda: checks_clone.check_config(store, found))
+    check(lambda: checks_key.check(store, found))
     check(lambda: checks_packs.check(store, found))
     check(lambda: checks_autosync.check(store, found))
     if hooks is not None:

@@ -6,6 +6,7 @@ import os
 import time
 
 from .. import records
+from ..agents import clone_key
 from ..errors import GitmemError
 from ..index import catch_up, schema
 from ..index.engine import sqlite3
@@ -53,15 +54,8 @@ def open_store(
     """
     refuse_odd(place)
     git = open_port(place, lives_on=lives_on)
-    return Store(
-        place,
-        git,
-        machine=machine,
-        now=now,
-        spool_elsewhere=spool_elsewhere,
-        spools_read=spools_read,
-        progress=progress,
-    )
+    return Store(place, git, machine=machine, now=now, spool_elsewhere=spool_elsewhere, spools_read=spools_read,
+                 progress=progress)  # fmt: skip
 
 
 class Store:
@@ -97,6 +91,7 @@ class Store:
         self.log = Log(
             place, git, now=now, random=random, spool_elsewhere=spool_elsewhere, spools_read=spools_read
         )
+        self.keys = clone_key.Keys(place.state, random, self.log.make_state)
         self.log.committed = self.refresh
         self.log.spooled = self._spooled
         # Set while a batch is open: entries go there instead of to the log.
@@ -223,9 +218,12 @@ class Store:
     def line(
         self, kind: str, fields: Mapping[str, object], *, allow_secret: bool = False
     ) -> tuple[str, bytes]:
-        """A new line of a kind, with its stream, at this clone's next tick. Raises: RecordError, SecretError."""
-        line = records.line(kind, self.log.clock.tick(), fields, allow_secret=allow_secret)
-        return records.STREAMS[kind], line
+        """A new line of a kind, with its stream, at this clone's next tick.
+
+        Raises: RecordError, SecretError; StoreError where the clone key is damaged.
+        """
+        mac, at = self.keys.for_writing(), self.log.clock.tick()
+        return records.STREAMS[kind], records.line(kind, at, fields, allow_secret=allow_secret, mac=mac)
 
     def record(self, lines: Sequence[tuple[str, bytes]], story: Story, *, rides: bool = False) -> Appended:
         """Append lines as one entry. Raises: StoreError; then nothing of it is recorded."""

@@ -142,3 +142,7 @@ class Record(BaseModel):
         default="A2A.V1",
         description="The contract's version; records of other versions are kept but not read.",
     )
+    mac: Axis | None = Field(
+        default=None,
+        description="Message authentication code under the writer's clone key; always the last field of a line.",
+    )

@@ -26,10 +26,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
+    from .mac import Mac
+
 LINE_MAX_BYTES = 256 * 1024
 VERSION = "A2A.V1"
 _DAYS = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
-_OWN = ("at", "kind", "created_at", "read_at")  # the line's own time and kind
+_OWN = ("at", "kind", "created_at", "read_at", "mac")  # the line's own
 
 
 class RecordError(UsageError):
@@ -47,7 +49,14 @@ class SecretError(UsageError):
     code = "secret"
 
 
-def line(kind: str, at: int, fields: Mapping[str, object], *, allow_secret: bool = False) -> bytes:
+def line(
+    kind: str,
+    at: int,
+    fields: Mapping[str, object],
+    *,
+    allow_secret: bool = False,
+    mac: Mac | None = None,
+) -> bytes:
     """The canonical line of a record, without LF.
 
     Args:
@@ -55,6 +64,7 @@ def line(kind: str, at: int, fields: Mapping[str, object], *, allow_secret: bool
         at: When it is written, in microseconds since 1970-01-01 UTC.
         fields: The record's fields without its time and kind. Empty ones count as not given.
         allow_secret: Whether text that looks like a secret may pass.
+        mac: The clone's key; without it the line gets no code.
 
     Raises:
         RecordError: A field is missing, unfit or too long; the message names it.
@@ -74,6 +84,8 @@ def line(kind: str, at: int, fields: Mapping[str, object], *, allow_secret: bool
     if not allow_secret and (not everyday or marked(record.values())):
         _refuse_secrets(kind, record)
     content = "".join(parts).encode()
+    if mac is not None:
+        content = mac.signed(content)
     if len(content) > LINE_MAX_BYTES:
         raise RecordError(
             f"The {kind} would be a line of {len(content)} bytes, and at most {LINE_MAX_BYTES} are allowed"
@@ -120,6 +132,8 @@ def _prepared(kind: str, fields: Mapping[str, object]) -> dict[str, object]:
         fields = _with_old_name(kind, fields, old, new)
     specs, required, filled = FIELDS[kind], REQUIRED[kind], FILLED[kind]
     record: dict[str, object] = {}
+    if "mac" in fields:
+        raise RecordError(f"The {kind}'s mac is no field: the line has its own code")
     for name in specs:
         value = fields.get(name)
         if value or not (value is None or isinstance(value, (str, bool, list, tuple, dict))):

@@ -20,6 +20,7 @@ class Receipt(Record):
     reader_identity: Address = Field(
         description="Who read it: an agent identity, else a session id, else `human:<mail>`."
     )
+    reader_session: Address | None = Field(default=None, description="The session that read it.")
     delivery_state: Annotated[
         Literal["delivered", "acked", "rejected"], AfterValidator(Also(written=("delivered",)))
     ] = Field(

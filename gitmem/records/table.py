@@ -99,6 +99,7 @@ FILLED: dict[str, dict[str, Any]] = {
 FIELDS: dict[str, dict[str, tuple[Any, ...]]] = {
     'signal': {
         'schema_version': ('choice', False, ('A2A.V1',), ()),
+        'mac': ('line', True, 1, 200, '', ()),
         'signal_id': ('word', False, 8, 36, ('sig-', 4, '0123456789abcdefghijklmnopqrstuvwxyz'), ()),
         'sender_identity': ('line', False, 1, 256, ' ,', ()),
         'sender_session': ('line', True, 1, 256, ' ,', ()),
@@ -129,14 +130,17 @@ FIELDS: dict[str, dict[str, tuple[Any, ...]]] = {
     },
     'receipt': {
         'schema_version': ('choice', False, ('A2A.V1',), ()),
+        'mac': ('line', True, 1, 200, '', ()),
         'signal_id': ('word', False, 8, 36, ('sig-', 4, '0123456789abcdefghijklmnopqrstuvwxyz'), ()),
         'reader_identity': ('line', False, 1, 256, ' ,', ()),
+        'reader_session': ('line', True, 1, 256, ' ,', ()),
         'delivery_state': ('choice', False, ('delivered', 'acked', 'rejected'), ('delivered',)),
         'answers_digest': ('word', False, 64, 64, ('', 0, '0123456789abcdef'), ()),
         'idempotency_key': ('line', True, 1, 1024, '', ()),
     },
     'session': {
         'schema_version': ('choice', False, ('A2A.V1',), ()),
+        'mac': ('line', True, 1, 200, '', ()),
         'session_id': ('word', False, 9, 37, ('sess-', 5, '0123456789abcdefghijklmnopqrstuvwxyz'), ()),
         'event': ('choice', False, ('start', 'change', 'end'), ()),
         'agent_identity': ('form', True, 0, 256, ('', (('!"#$%&\'()*+-./0123456789;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`abcdefghijklmnopqrstuvwxyz{|}~', 1, 262144), (':', 1, 1), ('!"#$%&\'()*+-./0123456789;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`abcdefghijklmnopqrstuvwxyz{|}~', 1, 262144), (':', 1, 1), ('!"#$%&\'()*+-./0123456789;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`abcdefghijklmnopqrstuvwxyz{|}~', 1, 262144))), (0, 'human:', False, ())),
@@ -155,6 +159,7 @@ FIELDS: dict[str, dict[str, tuple[Any, ...]]] = {
     },
     'name': {
         'schema_version': ('choice', False, ('A2A.V1',), ()),
+        'mac': ('line', True, 1, 200, '', ()),
         'name': ('line', False, 1, 64, ',', (0, '', True, ())),
         'event': ('choice', False, ('add', 'remove'), ()),
         'sender_identity': ('line', True, 1, 256, ' ,', ()),
@@ -163,6 +168,7 @@ FIELDS: dict[str, dict[str, tuple[Any, ...]]] = {
     },
     'node': {
         'schema_version': ('choice', False, ('A2A.V1',), ()),
+        'mac': ('line', True, 1, 200, '', ()),
         'id': ('word', False, 8, 36, ('mem-', 4, '0123456789abcdefghijklmnopqrstuvwxyz'), ()),
         'type': ('choice', False, ('session', 'discovery', 'checkpoint', 'note', 'summary'), ()),
         'lifecycle': ('choice', False, ('ephemeral', 'session', 'wu', 'project'), ()),
@@ -189,6 +195,7 @@ FIELDS: dict[str, dict[str, tuple[Any, ...]]] = {
     },
     'patch': {
         'schema_version': ('choice', False, ('A2A.V1',), ()),
+        'mac': ('line', True, 1, 200, '', ()),
         'id': ('word', False, 10, 38, ('patch-', 6, '0123456789abcdefghijklmnopqrstuvwxyz'), ()),
         'node_ids': ('list', False, ('word', False, 8, 36, ('mem-', 4, '0123456789abcdefghijklmnopqrstuvwxyz'), ())),
         'after': ('list', False, ('word', False, 10, 38, ('patch-', 6, '0123456789abcdefghijklmnopqrstuvwxyz'), ())),
@@ -217,6 +224,7 @@ FIELDS: dict[str, dict[str, tuple[Any, ...]]] = {
     },
     'relation': {
         'schema_version': ('choice', False, ('A2A.V1',), ()),
+        'mac': ('line', True, 1, 200, '', ()),
         'id': ('word', False, 8, 36, ('rel-', 4, '0123456789abcdefghijklmnopqrstuvwxyz'), ()),
         'from_id': ('word', False, 8, 36, ('mem-', 4, '0123456789abcdefghijklmnopqrstuvwxyz'), ()),
         'to_id': ('word', False, 8, 36, ('mem-', 4, '0123456789abcdefghijklmnopqrstuvwxyz'), ()),
@@ -230,6 +238,7 @@ FIELDS: dict[str, dict[str, tuple[Any, ...]]] = {
     },
     'access': {
         'schema_version': ('choice', False, ('A2A.V1',), ()),
+        'mac': ('line', True, 1, 200, '', ()),
         'id': ('word', False, 11, 39, ('access-', 7, '0123456789abcdefghijklmnopqrstuvwxyz'), ()),
         'node_ids': ('list', False, ('word', False, 8, 36, ('mem-', 4, '0123456789abcdefghijklmnopqrstuvwxyz'), ())),
         'reader_identity': ('line', False, 1, 256, ' ,', ()),
@@ -237,6 +246,7 @@ FIELDS: dict[str, dict[str, tuple[Any, ...]]] = {
     },
     'audit': {
         'schema_version': ('choice', False, ('A2A.V1',), ()),
+        'mac': ('line', True, 1, 200, '', ()),
         'audit_id': ('word', False, 10, 38, ('audit-', 6, '0123456789abcdefghijklmnopqrstuvwxyz'), ()),
         'action': ('line', False, 1, 200, '', ()),
         'reason': ('text', False, 1, 262144, '', (65536, '', False, ())),

@@ -25,8 +25,8 @@ SAME = (
     "thread_id", "reply_to", "intent", "interrupt_class", "requires_ack", "wu_id", "initiative_id", "lane",
     "sender_role", "target_role", "delegation_id", "artifact_path", "workspace_id", "sender_name",
 )  # fmt: skip
-_GONE = ("id", "signal_id", "created_at", "at", "kind", "schema_version", "read", "message", "content", "sender",
-         "sender_identity", "recipients", "target_agent", *SAME)  # fmt: skip
+_GONE = ("id", "signal_id", "created_at", "at", "kind", "schema_version", "mac", "read", "message", "content",
+         "sender", "sender_identity", "recipients", "target_agent", *SAME)  # fmt: skip
 
 
 class Signal(Made):

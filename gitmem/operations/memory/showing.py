@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .fold import Node
 
 # Of a patch, what says nothing about what it changes.
-_BESIDE = ("at", "kind", "schema_version", "id", "node_ids", "after", "sender_identity", "sender_session",
+_BESIDE = ("at", "kind", "mac", "schema_version", "id", "node_ids", "after", "sender_identity", "sender_session",
            "sender_name")  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .. import checks_key
 from . import files, index, log, packs, refs
 from .done import Done
 
@@ -33,6 +34,8 @@ def mend(store: Store, found: Findings, installed: Installed | None) -> Done:
         done.attempt(lambda: refs.forget_damaged(store, done), "damaged-copy")
     if codes & {*files.CODES}:
         done.attempt(lambda: files.mend(store, done), *files.CODES)
+    if codes & {*checks_key.CODES}:
+        done.attempt(lambda: checks_key.mend(store, done), *checks_key.CODES)
     if "index" in codes:
         done.attempt(lambda: index.rebuild(store, done), "index")
     if "queue" in codes:

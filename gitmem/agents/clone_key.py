@@ -1,0 +1,201 @@
+"""The clone key: the secret by which this clone knows its own lines, and hides the ids of its clients.
+
+`<state>/key`, 32 random bytes that only their owner may read, shared by all worktrees. It is made once, by the
+first command that writes, and never replaced by itself: with another key the sessions that were started here
+would be strangers.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+
+from ..errors import StoreError
+from ..records.mac import Mac
+from ..sha256 import sha256
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+NAME = "key"
+KEY_BYTES = 32
+SHARED_MODES = 0o077
+HASH_PREFIX = "h-"
+
+
+class CloneKey:
+    """What the key file says now.
+
+    Attributes:
+        path: Where the file is.
+        mac: The key; None where there is none that this process can use.
+        fingerprint: Tells keys apart without telling what they are; "" without a key.
+        damage: Why the file must not be used, as a sentence without its end; "" where it may.
+        is_missing: Whether there is no file.
+        is_exposed: Whether others than its owner may read it.
+        made_at: When the file was written, in microseconds since the epoch; 0 without a key.
+    """
+
+    __slots__ = ("damage", "fingerprint", "is_exposed", "is_missing", "mac", "made_at", "path")
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.mac: Mac | None = None
+        self.fingerprint = ""
+        self.damage = ""
+        self.is_missing = False
+        self.is_exposed = False
+        self.made_at = 0
+
+    def refuse_damaged(self) -> None:
+        """Raise StoreError where lines that were written now would not be known as this clone's."""
+        if self.damage:
+            raise StoreError(
+                f"The clone key can't be used: {self.damage}. Nothing was written.",
+                hint=f"Put {self.path} back from a backup, or have `gitmem doctor --fix` make another one.",
+                code="clone-key",
+                next=["gitmem doctor"],
+            )
+
+
+class Keys:
+    """The key of one clone, read when it is first needed.
+
+    Args:
+        state: The state folder.
+        random: Secure random bytes.
+        make_state: Makes that folder; False where this process may not write to it.
+    """
+
+    __slots__ = ("_key", "_make_state", "_random", "_state")
+
+    def __init__(self, state: str, random: Callable[[int], bytes], make_state: Callable[[], bool]) -> None:
+        self._state = state
+        self._random = random
+        self._make_state = make_state
+        self._key: CloneKey | None = None
+
+    def now(self) -> CloneKey:
+        """Return the key as it is; where there is none yet, another process may have made it since."""
+        if self._key is None or self._key.mac is None:
+            self._key = read(self._state)
+        return self._key
+
+    def for_writing(self) -> Mac | None:
+        """Return what signs a line, made where it is missing; None where this process can't have the key.
+
+        Raises: StoreError where the key file is damaged.
+        """
+        found = self.now()
+        if found.mac is None:
+            found.refuse_damaged()
+            if found.is_missing and self._make_state():
+                found = self._key = make(self._state, self._random)
+        return found.mac
+
+    def forget(self) -> None:
+        """Read the file anew at the next use."""
+        self._key = None
+
+    def hashed(self, client_id: str) -> str:
+        """Return what is published instead of a client's own session id; the same for good in this clone."""
+        self.for_writing()
+        return hashed(self.now(), client_id)
+
+
+def read(state: str) -> CloneKey:
+    """Return what the key file in a state folder says. Nothing is written, and nothing is raised."""
+    found = CloneKey(os.path.join(state, NAME))
+    flags = (
+        os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    )
+    try:
+        descriptor = os.open(found.path, flags)
+    except FileNotFoundError:
+        found.is_missing = True
+        return found
+    except PermissionError:
+        return found  # another user's, in a repository that several users share: this one has none
+    except OSError as error:
+        found.damage = f"{found.path} can't be opened ({error.strerror})"
+        return found
+    try:
+        status = os.fstat(descriptor)
+        secret = os.read(descriptor, KEY_BYTES + 1) if stat.S_ISREG(status.st_mode) else b""
+        found.damage = _damage(found.path, state, status, secret)
+    except OSError as error:
+        found.damage = f"{found.path} can't be read ({error.strerror})"
+    finally:
+        os.close(descriptor)
+    if not found.damage:
+        found.mac = Mac(secret)
+        found.fingerprint = found.mac.of(b"fingerprint")
+        found.is_exposed = os.name == "posix" and bool(status.st_mode & SHARED_MODES)
+        found.made_at = status.st_mtime_ns // 1000
+    return found
+
+
+def _damage(path: str, state: str, status: os.stat_result, secret: bytes) -> str:
+    if not stat.S_ISREG(status.st_mode):
+        return f"{path} is not a file"
+    if os.name == "posix" and status.st_uid not in (os.geteuid(), os.stat(os.path.dirname(state)).st_uid):
+        return f"{path} belongs to user {status.st_uid}, who owns neither this process nor the git folder"
+    if len(secret) != KEY_BYTES:
+        size = f"more than {KEY_BYTES}" if len(secret) > KEY_BYTES else str(len(secret))
+        return f"{path} has {size} bytes instead of {KEY_BYTES}"
+    return ""
+
+
+def make(state: str, random: Callable[[int], bytes]) -> CloneKey:
+    """Make the key where it is missing, and return the one that there is then.
+
+    Of processes that make it at the same time one wins, and all get its key. A key is on the disk before
+    anything is written with it. Where the folder can't be written there is none.
+    """
+    path = os.path.join(state, NAME)
+    temporary = f"{path}-{os.getpid()}-{random(4).hex()}"
+    secret = random(KEY_BYTES)
+    try:
+        _write(temporary, secret)
+        try:
+            os.link(temporary, path)
+        except FileExistsError:
+            pass
+        except OSError:  # a file system without hard links: readers may see the file before its content
+            _write(path, secret)
+        _sync_folder(state)
+    except OSError:
+        pass
+    finally:
+        try:
+            os.unlink(temporary)
+        except OSError:
+            pass
+    return read(state)
+
+
+def _write(path: str, secret: bytes) -> None:
+    """Create a file that nobody has, readable by its owner, and bring it to the disk."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
+    with open(os.open(path, flags, 0o600), "wb", buffering=0) as file:
+        file.write(secret)
+        os.fsync(file.fileno())
+
+
+def _sync_folder(folder: str) -> None:
+    if os.name == "posix":
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def hashed(key: CloneKey, client_id: str) -> str:
+    """Return what is published instead of a client's own session id.
+
+    Where no key can be made the folder's path takes its place: nobody can know a random id from that hash.
+    """
+    mac = key.mac or Mac(sha256(os.fsencode(os.path.realpath(os.path.dirname(key.path)))).digest())
+    return HASH_PREFIX + mac.of(client_id.encode("utf-8", "surrogateescape"))
