@@ -93,11 +93,11 @@ class turn:  # noqa: N801 - it is used as a function
 
 
 def _make(folder: str) -> bool:
-    """Make a folder in the state folder, where that is."""
+    """Make a folder in the state folder, where that is. Another process may have made it at the same time."""
     try:
         os.mkdir(folder)
     except OSError:
-        return False
+        return os.path.isdir(folder)
     return True
 
 

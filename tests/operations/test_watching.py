@@ -142,7 +142,7 @@ def test_receipts_that_can_not_be_recorded_are_told_of_once(
 ) -> None:
     """A full disk: nothing is shown twice by this watch, and it says so when it works again."""
 
-    def full(*args: object) -> None:
+    def full(*args: object, **options: object) -> None:
         raise StoreError("The disk is full.")
 
     seen = desk.watch()
