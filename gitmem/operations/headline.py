@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from .store import Store
 
 SETTING = "gitmem.headline"
-NAME_ONLY = "name"  # its value where nothing of the work itself is to stand in a headline
+NAME_ONLY = "name"  # value: nothing of the work itself
+WITH_PROMPT = "prompt"  # value: also the beginning of what the user asked for last
 READ_MAX = 256 * 1024  # bytes of such a file
 LOOKED_AT = 1_000  # characters of a text in which a secret would matter
 _KEY = '"prompt"'
@@ -44,13 +45,19 @@ def of(store: Store, db: sqlite3.Connection, caller: Caller) -> str | None:
     return None
 
 
+def shows_prompts(store: Store) -> bool:
+    """Return whether the user allowed words of prompts in headlines: `git config gitmem.headline prompt`."""
+    return store.settings().get(SETTING) == WITH_PROMPT
+
+
 def _texts(store: Store, db: sqlite3.Connection, caller: Caller) -> Iterator[str]:
     """What there is to say of a sender, the best first; each is looked for when those before it did not do."""
     yield _chosen_name(caller)
     if store.settings().get(SETTING) != NAME_ONLY:
         yield (caller.record or {}).get("activity", "")
         yield _checkpoint(db, caller)
-        yield _prompt(store, caller)
+        if shows_prompts(store):
+            yield _prompt(store, caller)
     yield frame.SEPARATOR.join(filter(None, (caller.role, caller.wu_id, store.branch())))
 
 

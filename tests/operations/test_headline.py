@@ -46,6 +46,8 @@ class Desk:
         sessions.change(self.store, self.me, activity=text)
 
     def prompt(self, content: str | bytes, name: str = "thread-77") -> Path:
+        """What a hook has stored, in a repository whose user allows prompts in headlines."""
+        subprocess.run(["git", "config", "gitmem.headline", "prompt"], cwd=self.repo, check=True)
         folder = Path(self.store.place.state) / "prompts"
         folder.mkdir(exist_ok=True)
         file = folder / name
@@ -185,6 +187,16 @@ def test_a_repository_may_keep_the_work_out_of_headlines(desk: Desk) -> None:
     assert desk.headline() == "architect · WU-7 · main"
 
 
+@pytest.mark.parametrize("value", ["", "default", "name", "PROMPT", "prompts", None])
+def test_no_word_of_a_prompt_is_told_unless_the_user_says_so(desk: Desk, value: str | None) -> None:
+    """A hook of an older version may have stored one."""
+    desk.prompt('{"prompt": "a private matter"}')
+    config = ["--unset", "gitmem.headline"] if value is None else ["gitmem.headline", value]
+    subprocess.run(["git", "config", *config], cwd=desk.repo, check=True)
+
+    assert desk.headline() == "architect · WU-7 · main"
+
+
 def test_a_sensitive_or_deleted_checkpoint_is_not_told(desk: Desk) -> None:
     """The one before it is."""
     from gitmem.operations.memory import delete, nodes
@@ -209,6 +221,9 @@ def test_the_session_of_a_harness_that_never_started_one_is_told_too(repo: Path,
     raw = caller.find(store, Who(harness=("HARNESS", "raw-1")))
     assert raw is not None
     first = signals.send(store, raw, "hello").signal
+    subprocess.run(["git", "config", "gitmem.headline", "prompt"], cwd=repo, check=True)
+    store.close()
+    store = open_store(repo, clock)
     folder = Path(store.place.state) / "prompts"
     folder.mkdir()
     (folder / "raw-1").write_text('{"prompt": "what I do"}')

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 
 from ... import aside
+from .. import headline
+from ..local import PROMPTS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -12,6 +14,7 @@ if TYPE_CHECKING:
 
 BUDGET = "hook-budget"
 SETTING = "gitmem.hookbudget"
+KEEP_PROMPTS = "keep-prompts"  # an empty file; the hook script stores prompts only while it is there
 
 
 def budget(store: Store) -> int | None:
@@ -25,6 +28,7 @@ def budget(store: Store) -> int | None:
 
 def keep(store: Store) -> None:
     """Note what the git config says now. Never an error."""
+    _keep_prompts(store)
     path = os.path.join(store.place.state, BUDGET)
     found = _number(store.settings().get(SETTING, ""))
     try:
@@ -32,6 +36,25 @@ def keep(store: Store) -> None:
             os.unlink(path)
         elif found != budget(store):
             aside.replace(path, b"%d\n" % found)
+    except OSError:
+        return
+
+
+def _keep_prompts(store: Store) -> None:
+    """Allow the hook script to store prompts where headlines may show them; else remove what is stored."""
+    allowed = os.path.join(store.place.state, KEEP_PROMPTS)
+    if headline.shows_prompts(store):
+        try:
+            with open(allowed, "ab"):
+                return
+        except OSError:
+            return
+    folder = os.path.join(store.place.state, PROMPTS)
+    aside.drop(allowed)
+    try:
+        for entry in os.scandir(folder):
+            if entry.stat(follow_symlinks=False).st_size:  # an empty one only says when the user spoke
+                aside.drop(entry.path)
     except OSError:
         return
 

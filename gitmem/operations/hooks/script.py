@@ -210,17 +210,24 @@ is_due() {
 _NO_PROMPT = r"""keep_prompt() { :; }
 """
 
-_PROMPT_BY_VARIABLE = r"""# Keep what the user has said, for the line by which others know this session; for this user's eyes alone.
+_PROMPT_BY_VARIABLE = r"""# Note that the user has said something. Store what it was only where headlines may show it: the file keep-prompts
+# is there while gitmem.headline is "prompt". The stored text is readable by this user alone.
 keep_prompt() {
   is_name "@THEIRS@" || return 1
   [ -d "$state/prompts" ] || mkdir "$state/prompts" || return 1
+  if [ ! -e "$state/keep-prompts" ]; then
+    (umask 077 && true >"$state/prompts/@THEIRS@")
+    return 0
+  fi
   input=$state/prompts/@THEIRS@
   (umask 077 && exec cat >"$input") || input=''
 }
 """
 
-_PROMPT_BY_KEY = r"""# Keep what the user has said, for the line by which others know this session; for this user's eyes alone.
+_PROMPT_BY_KEY = r"""# Store what the user has said where headlines may show it: the file keep-prompts is there while gitmem.headline is
+# "prompt". The stored text is readable by this user alone.
 keep_prompt() {
+  [ -e "$state/keep-prompts" ] || return 0
   [ -d "$state/prompts" ] || mkdir "$state/prompts" || return 1
   input=$state/prompts/.$$
   if (umask 077 && exec cat >"$input"); then

@@ -12,6 +12,7 @@ import pytest
 from gitmem.operations.hooks import events
 
 from ...agents import said
+from ...conftest import Git
 from ..conftest import Run
 from .conftest import Hook, Start
 
@@ -193,6 +194,24 @@ def test_a_session_whose_start_nobody_saw_begins_with_its_next_prompt(
 
     assert text.startswith("You are ") and "| For everybody" in text
     assert again == "" and len(hook.sessions()) == 2
+
+
+def test_prompts_are_stored_only_while_headlines_may_show_them(hook: Hook, git: Git, repo: Path) -> None:
+    """The start of a session tells the hook script, and removes what was stored while nobody had allowed it."""
+    hook.start("claude-code", "first")
+    (hook.state / "prompts" / "old").write_text('{"prompt":"a private matter"}')
+    (hook.state / "prompts" / "first").touch()
+
+    hook.start("claude-code", "second")
+    assert [path.name for path in (hook.state / "prompts").iterdir()] == ["first"]
+    assert not (hook.state / "keep-prompts").exists()
+
+    git("config", "gitmem.headline", "prompt", cwd=repo)
+    hook.start("claude-code", "third")
+    assert (hook.state / "keep-prompts").exists()
+    git("config", "gitmem.headline", "name", cwd=repo)
+    hook.start("claude-code", "fourth")
+    assert not (hook.state / "keep-prompts").exists()
 
 
 def test_the_end_ends_it_and_leaves_nothing_behind(hook: Hook, run: Run) -> None:

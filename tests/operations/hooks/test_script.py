@@ -245,6 +245,7 @@ def test_what_a_sandbox_left_is_a_reason_wherever_it_is(place: Place, tmp_path: 
 def test_what_the_user_says_is_kept_for_this_user_alone(place: Place) -> None:
     """By the variable, or by the id in the JSON; gitmem reads the same input afterwards."""
     os.umask(0o022)
+    (place.state / "keep-prompts").touch()
     prompt = b'{"session_id":"%s","prompt":"Fix the \\"parser\\""}' % ID.encode()
     place.run("UserPromptSubmit", input=prompt)
     place.run("UserPromptSubmit", client="codex", input=prompt.replace(ID.encode(), b"codex-1"))
@@ -262,11 +263,25 @@ def test_what_the_user_says_is_kept_for_this_user_alone(place: Place) -> None:
     )
 
 
+@pytest.mark.parametrize("client", ["claude-code", "codex"])
+def test_what_the_user_says_is_not_stored_unless_it_is_wanted(place: Place, client: str) -> None:
+    """At most that something was said; gitmem still reads the input, and what an older script stored is emptied."""
+    secret = b'{"session_id":"%s","prompt":"a private matter"}' % ID.encode()
+    place.flag()
+
+    assert place.run("UserPromptSubmit", client=client, input=secret).endswith(secret.decode())
+
+    assert not [path for path in place.state.rglob("*") if path.is_file() and b"private" in path.read_bytes()
+                and path != place.calls]  # fmt: skip
+
+
 @pytest.mark.parametrize("id", ["../../x", "a b", ".hidden", "", "sess\n", 'x"y', "{}"])
 def test_an_odd_id_names_no_file(place: Place, id: str) -> None:
     """Neither a flag nor a beat nor a prompt: whatever the input says, nothing is written elsewhere."""
     before = sorted(place.folder.parent.rglob("*"))
     prompt = json.dumps({"session_id": id, "prompt": "p"}, separators=(",", ":")).encode()
+    (place.state / "keep-prompts").touch()
+    before.append(place.state / "keep-prompts")
 
     place.run("UserPromptSubmit", client="codex", input=prompt)
     assert place.run("PostToolUse", CLAUDE_CODE_SESSION_ID=id) == ""
