@@ -47,7 +47,7 @@ def run(at: Surroundings) -> int:
     from gitmem.operations import autosyncing
 
     place = at.place
-    again = ["-C", place.worktree or place.common, "sync", "--auto"]
+    again = [*at.same_place, "sync", "--auto"]
     _let_go()
     if autosyncing.run(place, lambda: _sync(at)):
         background.start(again)

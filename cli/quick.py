@@ -201,6 +201,8 @@ def _nothing_new(at: Surroundings, opened: list[sqlite3.Connection], *, count: b
     from .surroundings import machine
 
     place = at.place
+    if place.by_folder:  # the usual way asks git whether such a repository may be used
+        return None
     written, read = spools_elsewhere(place)
     db = query.fresh(place, machine(), views.VIEWS, [*written, *read])
     if db is None:

@@ -102,11 +102,17 @@ class Surroundings:
         if self._place is None:
             self._place = find(
                 self.folder,
+                named=bool(self.directory),
                 git_dir=os.environ.get("GIT_DIR"),
                 work_tree=os.environ.get("GIT_WORK_TREE"),
                 common_dir=os.environ.get("GIT_COMMON_DIR"),
             )
         return self._place
+
+    @property
+    def same_place(self) -> list[str]:
+        """The options by which another process finds the same repository, as this one has found it."""
+        return ["-C", self.place.worktree or os.path.abspath(self.folder)]
 
     def paths(self, typed: Sequence[str]) -> list[str]:
         """Files and folders as they were typed here, from the root of the work tree."""
@@ -214,7 +220,7 @@ class Surroundings:
     def _start_upkeep(self) -> None:
         from . import background
 
-        background.start(["-C", self.place.worktree or self.place.common, "upkeep"])
+        background.start([*self.same_place, "upkeep"])
 
 
 class Progress:

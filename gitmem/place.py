@@ -31,14 +31,16 @@ class Place:
         common: The git folder that all worktrees share.
         git_dir: This worktree's own git folder; `common` itself in the main worktree.
         worktree: The top of the worktree, or None where the repository is bare.
+        by_folder: Whether neither a `.git` nor GIT_DIR led here, but the folder itself: `safe.bareRepository` decides.
     """
 
-    __slots__ = ("common", "git_dir", "worktree")
+    __slots__ = ("by_folder", "common", "git_dir", "worktree")
 
-    def __init__(self, common: str, git_dir: str, worktree: str | None) -> None:
+    def __init__(self, common: str, git_dir: str, worktree: str | None, *, by_folder: bool = False) -> None:
         self.common = common
         self.git_dir = git_dir
         self.worktree = worktree
+        self.by_folder = by_folder
 
     @property
     def state(self) -> str:
@@ -52,14 +54,19 @@ class Place:
 def find(
     start: str,
     *,
+    named: bool = False,
     git_dir: str | None = None,
     work_tree: str | None = None,
     common_dir: str | None = None,
 ) -> Place:
-    """The repository that `start` lies in.
+    """Return the repository of a folder.
+
+    Upward only a `.git` counts: a checkout may contain folders that look like bare repositories, with a config of
+    their own. `start` itself may be one where no folder above has a `.git`, or where the user has named it.
 
     Args:
         start: A folder, usually the current one.
+        named: Whether the user has named this folder, as with `-C`.
         git_dir: The value of GIT_DIR, if it is set; nothing is searched then.
         work_tree: The value of GIT_WORK_TREE, if it is set.
         common_dir: The value of GIT_COMMON_DIR, if it is set.
@@ -76,7 +83,7 @@ def find(
             raise _no_repository(f"GIT_DIR names {named}, which is no git repository")
         top = _top_of(found, start)
     else:
-        found, top = _search(start)
+        found, top = _search(start, named=named)
     common = _common_of(found)
     if common_dir:
         common = os.path.realpath(os.path.join(start, common_dir))
@@ -86,7 +93,7 @@ def find(
         top = os.path.realpath(os.path.join(start, work_tree))
     elif common == found:  # as in git, linked worktrees do not heed core.bare and core.worktree
         top = _configured_top(found, top)
-    return Place(common, found, top)
+    return Place(common, found, top, by_folder=not git_dir and found == start)
 
 
 def refuse_odd(place: Place) -> None:
@@ -191,7 +198,7 @@ def _value(raw: str, more: Iterator[str]) -> str:
     return kept
 
 
-def _search(start: str) -> tuple[str, str | None]:
+def _search(start: str, *, named: bool) -> tuple[str, str | None]:
     folder = start
     while True:
         inside = os.path.join(folder, ".git")
@@ -201,10 +208,11 @@ def _search(start: str) -> tuple[str, str | None]:
                 return found, folder
             if not os.path.isdir(inside):
                 raise _no_repository(f"{inside} points to no git repository")
-        if _is_git_dir(folder):
-            return folder, _top_of(folder, None)
         above = os.path.dirname(folder)
-        if above == folder:
+        is_top = above == folder
+        if (is_top or (named and folder == start)) and _is_git_dir(start):
+            return start, _top_of(start, None)
+        if is_top:
             raise _no_repository(f"{start} is not in a git repository")
         folder = above
 

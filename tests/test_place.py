@@ -47,7 +47,7 @@ def test_linked_worktree(repo: Path, tmp_path: Path, git: Run) -> None:
 
     place = agrees_with_git(linked / "a", git)
     assert parts(place) == (str(repo / ".git"), str(repo / ".git/worktrees/linked"), str(linked))
-    assert find(str(repo / ".git/worktrees/linked")).worktree == str(linked)
+    assert find(str(repo / ".git/worktrees/linked"), named=True).worktree == str(linked)
 
 
 def test_linked_worktree_with_relative_paths(repo: Path, tmp_path: Path, git: Run) -> None:
@@ -59,15 +59,34 @@ def test_linked_worktree_with_relative_paths(repo: Path, tmp_path: Path, git: Ru
 
     place = agrees_with_git(linked, git)
     assert place.worktree == str(linked)
-    assert find(str(repo / ".git/worktrees/linked")).worktree == str(linked)
+    assert find(str(repo / ".git/worktrees/linked"), named=True).worktree == str(linked)
 
 
 def test_bare_repository(tmp_path: Path, git: Run) -> None:
-    """A bare repository has no worktree, seen from anywhere inside."""
+    """A bare repository is found by its top alone: nothing below it is searched from, as no `.git` leads to it."""
     git("init", "--quiet", "--bare", "hub.git")
     hub = tmp_path / "hub.git"
-    for folder in (hub, hub / "refs"):
-        assert parts(agrees_with_git(folder, git)) == (str(hub), str(hub), None)
+
+    place = agrees_with_git(hub, git)
+
+    assert parts(place) == (str(hub), str(hub), None)
+    assert place.by_folder
+    assert not find(str(tmp_path), git_dir="hub.git").by_folder
+    with pytest.raises(UsageError, match="is not in a git repository"):
+        find(str(hub / "refs"))
+
+
+@pytest.mark.parametrize("inner", [".", "docs", "a/b/c"])
+def test_a_bare_repository_inside_of_a_worktree_is_not_found(repo: Path, git: Run, inner: str) -> None:
+    """A checkout may contain one. Only who names its folder means it, and at the top there is a `.git`."""
+    git("init", "--quiet", "--bare", str(repo / inner))
+    ours = (str(repo / ".git"), str(repo / ".git"), str(repo))
+
+    for folder in (repo / inner, repo / inner / "refs"):
+        assert parts(find(str(folder))) == ours
+    named = find(str(repo / inner), named=True)
+    assert parts(named) == (ours if inner == "." else (str(repo / inner), str(repo / inner), None))
+    assert named.by_folder is (inner != ".")
 
 
 def test_bare_repository_with_worktrees(repo: Path, tmp_path: Path, git: Run) -> None:
@@ -101,7 +120,7 @@ def test_submodule(repo: Path, tmp_path: Path, git: Run) -> None:
         str(above / ".git/modules/sub"),
         str(above / "sub"),
     )
-    assert find(str(above / ".git/modules/sub")).worktree == str(above / "sub")
+    assert find(str(above / ".git/modules/sub"), named=True).worktree == str(above / "sub")
 
 
 def test_worktree_config(repo: Path, git: Run) -> None:

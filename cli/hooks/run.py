@@ -8,7 +8,9 @@ import os
 import sys
 import time
 
+from gitmem.errors import GitmemError
 from gitmem.operations.hooks import events
+from gitmem.place import find
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -112,7 +114,7 @@ def _main(args: Sequence[str]) -> int:
 def _try(call: Given, clock: Clock) -> int:
     from ..surroundings import Surroundings
 
-    with Surroundings(call.folder) as at:
+    with Surroundings(_top_of(call.folder)) as at:
         try:
             clock.state = at.place.state
             if not os.path.isdir(clock.state):
@@ -122,6 +124,20 @@ def _try(call: Given, clock: Clock) -> int:
             said = getattr(error, "message", None) or f"{type(error).__name__} {error}"
             clock.note(str(said))
             return 0
+
+
+def _top_of(folder: str | None) -> str | None:
+    """Return the top of the work tree that a client's folder is in.
+
+    The client has named that folder, the user has not: as the value of `-C` it could be a bare repository that the
+    project contains.
+    """
+    if folder is None:
+        return None
+    try:
+        return find(folder).worktree or folder
+    except GitmemError:
+        return folder  # whoever opens it gets the same error
 
 
 def _answer(at: Surroundings, call: Given, clock: Clock) -> int:

@@ -1,6 +1,6 @@
-"""Whether git would work in a repository that belongs to another user (`safe.directory`).
+"""Whether git would work in a repository at all: `safe.directory` (it belongs to another user) and `safe.bareRepository`.
 
-Git would be told where the repository is, and then asks nobody; but its config may name programs to run, and
+gitmem tells git where the repository is, and git then no longer asks; but its config may name programs to run, and
 hooks call gitmem wherever an agent stands. A container that shares a folder with its host is such a case.
 """
 
@@ -17,15 +17,16 @@ if TYPE_CHECKING:
 
 
 def refuse_foreign(place: Place) -> None:
-    """StoreError `dubious-ownership` where git refuses the repository as somebody else's."""
+    """Refuse what git refuses to work in.
+
+    git itself is asked, and only where the answer could be no: it reads these settings from the user's and the
+    system's config and from the environment, never from the repository's own.
+
+    Raises:
+        StoreError: `dubious-ownership` or `bare-repository`.
+    """
     folder = place.worktree or place.common
-    if not hasattr(os, "geteuid"):  # Windows
-        return
-    me = os.geteuid()
-    try:
-        if os.stat(place.common).st_uid == me and os.stat(folder).st_uid == me:
-            return
-    except OSError:
+    if _is_ours(place, folder) and not place.by_folder:
         return
     done = run.run("", ["rev-parse", "--git-dir"], cwd=folder, check=False)
     if "dubious ownership" in done.err:
@@ -38,3 +39,24 @@ def refuse_foreign(place: Place) -> None:
             code="dubious-ownership",
             next=[allow],
         )
+    if place.by_folder and "cannot use bare repository" in done.err:
+        raise StoreError(
+            f"{folder} is a bare repository, and safe.bareRepository is 'explicit'; nothing was read or written.",
+            hint="If you trust it, name it in the variable GIT_DIR, as git itself wants it.",
+            code="bare-repository",
+            next=["git config --show-origin safe.bareRepository"],
+        )
+
+
+def _is_ours(place: Place, folder: str) -> bool:
+    """Return whether the git folder, the work tree and a `.git` file in it belong to this user."""
+    if not hasattr(os, "geteuid"):  # Windows
+        return True
+    me = os.geteuid()
+    paths = {place.common, place.git_dir, folder}
+    if place.git_dir != os.path.join(folder, ".git") and place.worktree is not None:
+        paths.add(os.path.join(folder, ".git"))
+    try:
+        return all(os.lstat(path).st_uid == me for path in paths if os.path.lexists(path))
+    except OSError:
+        return True  # gone meanwhile: whoever opens it says so

@@ -38,7 +38,7 @@ def open(
     """Open the coordination log of the repository that a folder lies in.
 
     Args:
-        start: A folder of the repository: any work tree, a subdirectory, or the git folder.
+        start: A folder of the repository: a work tree, a subdirectory of one, or the git folder.
         session: Who acts: a session id (`sess-…`), an agent identity or a live display name. None
             is a person, `human:<git user.email>`.
         identity: The agent identity for sessions that are started through this log.
@@ -48,7 +48,7 @@ def open(
 
     Raises: UsageError outside a repository; StoreError where the repository is of a kind that gitmem refuses.
     """
-    place = places.find(os.path.abspath(start))
+    place = places.find(os.path.abspath(start), named=True)
     if machine is None:
         import platform
 

@@ -52,13 +52,13 @@ def test_another_s_is_refused_with_the_way_to_allow_it(
     place: Place, monkeypatch: pytest.MonkeyPatch, whose: str
 ) -> None:
     """Whether its git folder is the other's or the work tree alone."""
-    stat, theirs = os.stat, getattr(place, whose)
+    lstat, theirs = os.lstat, getattr(place, whose)
 
     def of_another(path: str) -> os.stat_result:
-        found = stat(path)
+        found = lstat(path)
         return os.stat_result((*found[:4], found.st_uid + 1, *found[5:10])) if path == theirs else found
 
-    monkeypatch.setattr(os, "stat", of_another)
+    monkeypatch.setattr(os, "lstat", of_another)
     folder = place.worktree or ""
     refused(place, folder, "'" + folder.replace("'", "'\"'\"'") + "'")
 
@@ -85,3 +85,74 @@ def test_what_git_trusts_is_used(place: Place, tmp_path: Path, monkeypatch: pyte
     (tmp_path / "trusting").write_text(f'[safe]\n\tdirectory = "{place.worktree}"\n')
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "trusting"))
     refuse_foreign(place)
+
+
+def test_a_git_file_of_another_is_refused(
+    place: Place, tmp_path: Path, git: Git, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a linked worktree the file `.git` says where everything is."""
+    git("worktree", "add", "--quiet", str(tmp_path / "linked"), cwd=Path(place.worktree or ""))
+    linked = find(str(tmp_path / "linked"))
+    refuse_foreign(linked)
+    monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
+    lstat, theirs = os.lstat, str(tmp_path / "linked" / ".git")
+
+    def of_another(path: str) -> os.stat_result:
+        found = lstat(path)
+        return os.stat_result((*found[:4], found.st_uid + 1, *found[5:10])) if path == theirs else found
+
+    monkeypatch.setattr(os, "lstat", of_another)
+    with pytest.raises(StoreError, match="belongs to another user"):
+        refuse_foreign(linked)
+
+
+def explicit(how: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Say that only a repository that is named may be bare, in one of the places that git heeds."""
+    if how == "global":
+        (folder / "explicit").write_text("[safe]\n\tbareRepository = explicit\n")
+        monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(folder / "explicit"))
+    elif how == "environment":
+        for name, value in (("COUNT", "1"), ("KEY_0", "safe.bareRepository"), ("VALUE_0", "explicit")):
+            monkeypatch.setenv(f"GIT_CONFIG_{name}", value)
+    else:
+        monkeypatch.setenv("GIT_CONFIG_PARAMETERS", "'safe.barerepository'='explicit'")
+
+
+@pytest.mark.parametrize("how", ["global", "environment", "option"])
+def test_bare_repositories_must_be_named_where_the_user_says_so(
+    tmp_path: Path, git: Git, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    """`safe.bareRepository`, as git heeds it: GIT_DIR names one, the current folder does not."""
+    git("init", "--quiet", "--bare", "bare.git")
+    bare = str(tmp_path / "bare.git")
+    refuse_foreign(find(bare))
+    explicit(how, tmp_path, monkeypatch)
+
+    for found in (find(bare), find(bare, named=True)):
+        with pytest.raises(StoreError, match="bare repository, and safe.bareRepository") as caught:
+            refuse_foreign(found)
+        assert caught.value.code == "bare-repository"
+    refuse_foreign(find(str(tmp_path), git_dir="bare.git"))
+
+
+def test_a_bare_repository_can_not_allow_itself(
+    tmp_path: Path, git: Git, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its own config is not asked."""
+    git("init", "--quiet", "--bare", "bare.git")
+    git("config", "safe.bareRepository", "all", cwd=tmp_path / "bare.git")
+    explicit("global", tmp_path, monkeypatch)
+
+    with pytest.raises(StoreError, match="bare repository, and safe.bareRepository"):
+        refuse_foreign(find(str(tmp_path / "bare.git")))
+
+
+def test_worktrees_of_a_bare_repository_need_no_name(
+    repo: Path, tmp_path: Path, git: Git, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A `.git` file leads to it, as in git."""
+    git("clone", "--quiet", "--bare", str(repo), "bare.git")
+    git("worktree", "add", "--quiet", str(tmp_path / "linked"), cwd=tmp_path / "bare.git")
+    explicit("global", tmp_path, monkeypatch)
+
+    refuse_foreign(find(str(tmp_path / "linked")))
