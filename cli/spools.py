@@ -54,12 +54,17 @@ def _spool_parents() -> tuple[list[str], list[str]]:
     """The folders that have those of all repositories."""
     user = f"gitmem-{os.getuid() if hasattr(os, 'getuid') else os.environ.get('USERNAME', 'user')}"
     temporary = os.environ.get("TMPDIR") or os.environ.get("TEMP") or SHARED[0]
+    own = [os.path.join(temporary, user), user_state()]
+    shared = [os.path.join(folder, user) for folder in SHARED]
+    return list(filter(os.path.isabs, own)), list(filter(os.path.isabs, shared))
+
+
+def user_state() -> str:
+    """Return gitmem's folder in the user's state folder, which may be missing."""
     state = os.environ.get("XDG_STATE_HOME") or ""
     if not os.path.isabs(state):  # the standard says to ignore such a one
         state = os.path.expanduser(os.path.join("~", ".local", "state"))
-    own = [os.path.join(temporary, user), os.path.join(state, "gitmem")]
-    shared = [os.path.join(folder, user) for folder in SHARED]
-    return list(filter(os.path.isabs, own)), list(filter(os.path.isabs, shared))
+    return os.path.join(state, "gitmem")
 
 
 def _is_writable(place: Place) -> bool:

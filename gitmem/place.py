@@ -77,10 +77,10 @@ def find(
     """
     start = os.path.realpath(start)
     if git_dir:
-        named = os.path.realpath(os.path.join(start, git_dir))
-        found = _git_dir_at(named)
+        path = os.path.realpath(os.path.join(start, git_dir))
+        found = _git_dir_at(path)
         if found is None:
-            raise _no_repository(f"GIT_DIR names {named}, which is no git repository")
+            raise _no_repository(f"GIT_DIR names {path}, which is no git repository")
         top = _top_of(found, start)
     else:
         found, top = _search(start, named=named)

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from gitmem.clients import trusted_programs
 from gitmem.operations.hooks import events, script
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -102,6 +103,18 @@ def _exactly(value: dict[str, Any], fixed: Mapping[str, object], text: str) -> s
     assert {**value, text: ""} == {**fixed, text: ""}
     assert isinstance(value[text], str) and value[text]
     return value[text]
+
+
+def user_state() -> str:
+    """gitmem's folder in the state folder of the test's user."""
+    return os.path.join(os.environ["XDG_STATE_HOME"], "gitmem")
+
+
+def note_program(state: Path, program: Path | str) -> None:
+    """Have the hooks of a repository start a program, as a gitmem that runs there would."""
+    state.mkdir(parents=True, exist_ok=True)
+    (state / "program").write_text(f"{program}\n")
+    assert trusted_programs.add(user_state(), str(program))
 
 
 class Done:

@@ -9,6 +9,7 @@ import typer
 
 from .. import driver
 from ..render import show, upkeep
+from ..spools import user_state
 from ..surroundings import Surroundings
 from .hooks import git_hook, places, program
 
@@ -48,7 +49,7 @@ class Installed:
         if hook is not None:
             gate.install(hook)
             os.makedirs(self.at.place.state, exist_ok=True)
-            pointers.write(self.at.place.state, program=program())
+            pointers.write(self.at.place.state, user=user_state(), program=program())
 
 
 def doctor(

@@ -11,6 +11,7 @@ from gitmem.errors import GitmemError, UsageError
 
 from ..render import hooks as render
 from ..render import show
+from ..spools import user_state
 from ..surroundings import Surroundings
 
 if TYPE_CHECKING:
@@ -131,6 +132,7 @@ def places(at: Surroundings, scope: str = "user") -> Places:
         worktree=place.worktree if place is not None else None,
         main=os.path.dirname(place.common) if place is not None and linked else None,
         state=place.state if place is not None else None,
+        user=user_state(),
         home=home,
         moved=moved,
         programs=programs,
@@ -216,5 +218,5 @@ def _gate(at: Surroundings, hook: Hook) -> Gated:
 
     found = operation.install(hook)
     os.makedirs(at.place.state, exist_ok=True)
-    pointers.write(at.place.state, program=program())
+    pointers.write(at.place.state, user=user_state(), program=program())
     return found

@@ -12,7 +12,7 @@ from gitmem.operations import pointers, presence, sessions
 from gitmem.operations.hooks import events, here, kept, looking, trouble
 from gitmem.operations.local import BEATS, PROMPTS
 
-from ..spools import spool_folders
+from ..spools import spool_folders, user_state
 from . import greeting, who
 from .drain import hand_over, settle
 from .memory import block
@@ -73,7 +73,7 @@ def _prepare(at: Surroundings, store: Store) -> None:
             continue
     trouble.go_on(state)
     kept.keep(store)
-    pointers.write(state, program=_program(), spools=spool_folders(at.place))
+    pointers.write(state, user=user_state(), program=_program(), spools=spool_folders(at.place))
 
 
 def _program() -> str | None:

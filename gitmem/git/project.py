@@ -12,7 +12,6 @@ from .tip import loose_tip, packed_tip
 WORK_TREE_SECONDS = 30.0
 ARGUMENT_BYTES = 64 * 1024  # beyond that the whole tree is compared: a line too many may then have a 0
 STAT_LINES = 40
-NO_MONITOR = ("-c", "core.fsmonitor=false")  # a program of the user's: whatever reads an index would start it
 _BRANCHES = "refs/heads/"
 REFTABLE = ".invalid"  # stands in HEAD where git keeps refs elsewhere
 _STAT = (
@@ -103,7 +102,7 @@ def commits_since(common: str, old: str, new: str) -> list[tuple[str, str]]:
 
 def files_between(common: str, old: str, new: str) -> list[str]:
     """The files that are not the same in two commits. KeyError if one is missing."""
-    args = [*NO_MONITOR, "diff-tree", "-r", "-z", "--name-only", "--no-renames", "--no-ext-diff", "--no-textconv",
+    args = ["diff-tree", "-r", "-z", "--name-only", "--no-renames", "--no-ext-diff", "--no-textconv",
             "--ignore-submodules=none", _checked(old), _checked(new), "--"]  # fmt: skip
     return [os.fsdecode(name) for name in _asked(common, args, old, new).split(b"\0") if name]
 
@@ -114,7 +113,7 @@ def work_tree(common: str, git_dir: str, folder: str) -> WorkTree:
     `git diff` would write the user's index to remember what it found clean, also where it is told to take no
     locks. So `git status` says which files differ (it heeds that), and `git diff-index` counts in those alone.
     """
-    place = [f"--git-dir={git_dir}", f"--work-tree={folder}", *NO_MONITOR, "-c", "diff.orderFile=/dev/null"]
+    place = [f"--git-dir={git_dir}", f"--work-tree={folder}", "-c", "diff.orderFile=/dev/null"]
     args = [*place, "status", "--porcelain=v2", "-z", "--untracked-files=all", "--ignore-submodules=dirty",
             "--no-renames", "--no-ahead-behind"]  # fmt: skip
     out = run.run(common, args, cwd=folder, timeout=WORK_TREE_SECONDS).out

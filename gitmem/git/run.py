@@ -217,9 +217,11 @@ def _start(
     input: bool,
     errors: bool,
 ) -> Child:
-    # The user's hooks never fire; only where the user's config is asked for, ours stays out of the answer.
-    no_hooks = () if args[0] == "config" else ("-c", f"core.hooksPath={os.devnull}")
-    command = ["git", *([f"--git-dir={common}"] if common else []), *no_hooks, *args]
+    # Neither hooks nor a file-system monitor start; where the config is asked for, ours stays out of the answer.
+    quiet = (
+        () if args[0] == "config" else ("-c", f"core.hooksPath={os.devnull}", "-c", "core.fsmonitor=false")
+    )
+    command = ["git", *([f"--git-dir={common}"] if common else []), *quiet, *args]
     folder = cwd or common
     if not os.path.isdir(folder):
         raise StoreError(f"Nothing was done: the folder {folder} is missing.", code="folder-missing")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 
 from .. import aside
+from ..clients import trusted_programs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,17 +19,21 @@ PROGRAM = "program"
 SPOOLS = "spools"
 
 
-def write(state: str, *, program: str | None = None, spools: Sequence[str] | None = None) -> bool:
+def write(
+    state: str, *, user: str = "", program: str | None = None, spools: Sequence[str] | None = None
+) -> bool:
     """Keep what is given, where it differs from what is there. False where that can't be written.
 
     Args:
         state: The folder of gitmem's own files; it must be there.
+        user: gitmem's folder in the user's state folder, whose list must have the program.
         program: Absolute path of the gitmem program that hooks run.
         spools: The spool folders outside the repository, all of them.
     """
     done = True
     if program is not None:
-        done = _keep(os.path.join(state, PROGRAM), [program])
+        done = trusted_programs.add(user, program) and done
+        done = _keep(os.path.join(state, PROGRAM), [program]) and done
     if spools is not None:
         done = _keep(os.path.join(state, SPOOLS), spools) and done
     return done

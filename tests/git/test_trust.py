@@ -129,7 +129,7 @@ def test_bare_repositories_must_be_named_where_the_user_says_so(
     explicit(how, tmp_path, monkeypatch)
 
     for found in (find(bare), find(bare, named=True)):
-        with pytest.raises(StoreError, match="bare repository, and safe.bareRepository") as caught:
+        with pytest.raises(StoreError, match="is a bare repository, and safe") as caught:
             refuse_foreign(found)
         assert caught.value.code == "bare-repository"
     refuse_foreign(find(str(tmp_path), git_dir="bare.git"))
@@ -143,7 +143,7 @@ def test_a_bare_repository_can_not_allow_itself(
     git("config", "safe.bareRepository", "all", cwd=tmp_path / "bare.git")
     explicit("global", tmp_path, monkeypatch)
 
-    with pytest.raises(StoreError, match="bare repository, and safe.bareRepository"):
+    with pytest.raises(StoreError, match="is a bare repository, and safe"):
         refuse_foreign(find(str(tmp_path / "bare.git")))
 
 

@@ -15,7 +15,7 @@ import pytest
 from gitmem.operations import delivery, frame, inbox
 from gitmem.operations.hooks import events, looking
 
-from ..agents import ROOT, Agent, program, said
+from ..agents import ROOT, Agent, note_program, program, said
 from .conftest import Desk, Said
 
 
@@ -175,7 +175,7 @@ def test_an_answer_that_comes_too_late_is_not_given(
 
 
 def real(told: Told, tmp_path: Path) -> Agent:
-    (told.state / "program").write_text(f"{program(tmp_path)}\n")
+    note_program(told.state, program(tmp_path))
     return Agent("codex", "c-1", told.desk.repo)
 
 
@@ -251,11 +251,11 @@ def test_killed_before_it_speaks_it_has_said_nothing(
         "sys.exit(main.main())\n"
     )
     dying.chmod(0o755)
-    (told.state / "program").write_text(f"{dying}\n")
+    note_program(told.state, dying)
 
     assert agent.call("PostToolUse").is_silent
 
-    (told.state / "program").write_text(f"{tmp_path}/gitmem\n")
+    note_program(told.state, f"{tmp_path}/gitmem")
     (told.state / "hook-stuck").unlink(missing_ok=True)
     assert "| The parser drops tabs" in agent.reads("PostToolUse")
 

@@ -10,7 +10,7 @@ import pytest
 
 from gitmem.operations.hooks import events, script
 
-from ..agents import SHELL, Agent, program
+from ..agents import SHELL, Agent, note_program, program
 from .conftest import Desk
 
 CALLS = 1000
@@ -24,7 +24,7 @@ def test_a_thousand_tool_calls_after_a_delivery_print_nothing(
     """Nor do they start anything: the program is gone by then, and nobody notices."""
     peer = desk.start("Planck")
     state = desk.repo / ".git" / "gitmem"
-    (state / "program").write_text(f"{program(tmp_path)}\n")
+    note_program(state, program(tmp_path))
     agent = Agent(client, "c-1", desk.repo)
     agent.reads("SessionStart")
     (ours,) = {path.name for path in (state / "sessions").iterdir()} - {peer}
@@ -51,7 +51,7 @@ def test_ten_signals_in_many_calls_come_once_each_to_every_agent(desk: Desk, tmp
     """Two agents of different clients, tool calls without end: each reads each signal that is for it once."""
     peer = desk.start("Planck")
     state = desk.repo / ".git" / "gitmem"
-    (state / "program").write_text(f"{program(tmp_path)}\n")
+    note_program(state, program(tmp_path))
     agents = {}
     for client in ("claude-code", "gemini"):
         before = {path.name for path in (state / "sessions").iterdir()}
@@ -74,7 +74,7 @@ def test_two_hooks_of_one_call_hand_it_over_once(desk: Desk, tmp_path: Path) -> 
     """A client that runs hooks of the user and of the project, or of several tools at once."""
     peer = desk.start("Planck")
     state = desk.repo / ".git" / "gitmem"
-    (state / "program").write_text(f"{program(tmp_path)}\n")
+    note_program(state, program(tmp_path))
     agent = Agent("claude-code", "c-1", desk.repo)
     agent.reads("SessionStart")
     (ours,) = {path.name for path in (state / "sessions").iterdir()} - {peer}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ..agents import Agent, program
+from ..agents import Agent, note_program, program
 from .conftest import Desk, powerless, process, waiting
 
 pytestmark = pytest.mark.skipif(
@@ -29,7 +29,7 @@ class Pair:
         self.desk = desk
         self.state = desk.repo / ".git" / "gitmem"
         desk("init")
-        (self.state / "program").write_text(f"{program(tmp_path)}\n")
+        note_program(self.state, program(tmp_path))
         self.codex = Agent("codex", "codex-1", desk.repo)
         self.claude = Agent("claude-code", "claude-1", desk.repo)
         self.ids = []

@@ -15,7 +15,7 @@ import pytest
 
 from gitmem.operations.hooks import events, script
 
-from ..agents import SHELL, Agent, program
+from ..agents import SHELL, Agent, note_program, program
 from .conftest import Desk
 
 ID = "0b1c2d3e"
@@ -130,7 +130,7 @@ def test_an_index_that_others_keep_busy_is_left_alone(desk: Desk, tmp_path: Path
     from gitmem.place import find
 
     session, other = desk.start("Planck"), desk.start("Curie")
-    (desk.repo / ".git" / "gitmem" / "program").write_text(f"{program(tmp_path)}\n")
+    note_program(desk.repo / ".git" / "gitmem", program(tmp_path))
     agent = Agent("codex", "c-1", desk.repo)
     assert agent.reads("SessionStart").startswith("You are ")
     (ours,) = {path.name for path in (desk.repo / ".git/gitmem/sessions").iterdir()} - {session, other}
@@ -170,15 +170,15 @@ def test_what_takes_too_long_is_given_up_and_asked_for_once_a_turn(
     )
     wrapper.chmod(0o755)
     state = desk.repo / ".git" / "gitmem"
-    (state / "program").write_text(f"{program(tmp_path)}\n")
+    note_program(state, program(tmp_path))
     agent.call("SessionStart")
     (ours,) = {path.name for path in (state / "sessions").iterdir()} - {session}
     desk.send(session, "The parser drops tabs", "--to", ours)
-    (state / "program").write_text(f"{wrapper}\n")
+    note_program(state, wrapper)
 
     assert agent.call("PostToolUse").is_silent
     assert "gave up after 6 s" in (state / "hook-error").read_text()
-    (state / "program").write_text(f"{program(tmp_path)}\n")
+    note_program(state, program(tmp_path))
     assert agent.call("PostToolUse").is_silent  # it does not even ask
     assert "| The parser drops tabs" in agent.reads("UserPromptSubmit")
     assert not (state / "hook-stuck").exists()

@@ -16,6 +16,7 @@ from gitmem.operations import inbox, local, mail, pointers, presence, queue, ses
 from gitmem.operations.caller import Caller, Who
 from gitmem.operations.store import Store
 
+from ..agents import user_state
 from .desks import DAY, HOUR, MINUTE, Clock, acting, carry, new_repo, open_store, worktree
 
 HARNESS = "7d0c2f5e-5f0a-4f4e-9d3c-0a1b2c3d4e5f"
@@ -389,7 +390,9 @@ class TestPointers:
     def test_they_are_lines(self, tmp_path: Path) -> None:
         """One path a line; a path with a line break could be taken for two, and is left out."""
         state = str(tmp_path)
-        assert pointers.write(state, program="/opt/a b/gitmem", spools=["/tmp/one", "/tmp/t\nwo", "/tmp/one"])
+        assert pointers.write(
+            state, user=user_state(), program="/opt/a b/gitmem", spools=["/tmp/one", "/tmp/t\nwo", "/tmp/one"]
+        )
         assert (tmp_path / "program").read_text() == "/opt/a b/gitmem\n"
         assert (tmp_path / "spools").read_text() == "/tmp/one\n"
         assert pointers.program(state) == "/opt/a b/gitmem"
@@ -399,14 +402,14 @@ class TestPointers:
 
     def test_only_what_differs_is_written(self, tmp_path: Path) -> None:
         """Each start of a session says the same again."""
-        pointers.write(str(tmp_path), program="/opt/gitmem", spools=["/tmp/one"])
+        pointers.write(str(tmp_path), user=user_state(), program="/opt/gitmem", spools=["/tmp/one"])
         before = {path.name: path.stat().st_ino for path in tmp_path.iterdir()}
-        assert pointers.write(str(tmp_path), program="/opt/gitmem", spools=["/tmp/one"])
+        assert pointers.write(str(tmp_path), user=user_state(), program="/opt/gitmem", spools=["/tmp/one"])
         assert {path.name: path.stat().st_ino for path in tmp_path.iterdir()} == before
 
     def test_a_folder_that_is_not_there_is_no_error(self, tmp_path: Path) -> None:
         """Before the first line there is no state folder."""
-        assert not pointers.write(str(tmp_path / "none"), program="/opt/gitmem")
+        assert not pointers.write(str(tmp_path / "none"), user=user_state(), program="/opt/gitmem")
         assert pointers.program(str(tmp_path / "none")) is None
 
 

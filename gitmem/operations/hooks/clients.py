@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import os
 
+from ...clients import trusted_programs
+from ...sha256 import sha256
 from .. import pointers
 from ..quoting import quote
 from .settings import END, Entry
@@ -22,7 +24,16 @@ WAKE = "Wake"
 WAKE_SECONDS = 31 * 60  # a little more than the half hour after which it ends by itself
 # A missing script must be silent: a shell that can't open one may end with 2, which blocks the agent.
 _RUN = """exec sh -c '[ ! -r "$0" ] || . "$0"' """
-_SEARCH = """exec sh -c 'd=$PWD; until [ -r "$d/$0" ]; do [ "$d" ] || exit 0; d=${d%/*}; done; . "$d/$0"' """
+# From the top of the work tree, and only as it was installed: no script of a folder that the agent happens to be in,
+# such as a dependency's, and none that was changed since.
+_CHECK = """exec sh -c 'd=$PWD; until [ -f "$d/.git" ] || [ -d "$d/.git/objects" ]; do [ "$d" ] || exit 0; d=${d%/*}; done; \
+[ -r "$d/$0" ] || exit 0; h=$({ sha256sum <"$d/$0" || shasum -a 256 <"$d/$0"; } 2>/dev/null); [ "${h%% *}" != @DIGEST@ ] || . "$d/$0"' """
+_CHECKED = (
+    "codex",
+    "copilot",
+    "cursor",
+    "gemini",
+)  # whose commands name the script by a path below the work tree
 
 
 class Client:
@@ -81,16 +92,20 @@ class Client:
     def has_script(self) -> bool:
         return self.form in (GROUPS, FLAT, PLUGIN)
 
-    def entries(self, scope: str, script: str, *, wake: bool) -> list[Entry]:
+    def entries(self, scope: str, script: str, content: bytes, *, wake: bool) -> list[Entry]:
         """What is to stand in its settings.
 
         Args:
             script: The script as the command line names it; see `in_command`.
+            content: What is in the script.
             wake: With the background hook that wakes an idle session, where the client has one.
         """
-        found = [self._entry(scope, script, event, seconds) for event, seconds in self.events]
+        run = _RUN
+        if scope == PROJECT and self.name in _CHECKED:
+            run = _CHECK.replace("@DIGEST@", sha256(content).hexdigest())
+        found = [self._entry(f"{run}{script} {event}{END}", event, seconds) for event, seconds in self.events]
         if wake and self.name == "claude-code":
-            line = self._line(scope, script, WAKE)
+            line = f"{run}{script} {WAKE}{END}"
             handler = {
                 "type": "command",
                 "command": line,
@@ -101,8 +116,7 @@ class Client:
             found.append(Entry("Stop", {"hooks": [handler]}, line))
         return found
 
-    def _entry(self, scope: str, script: str, event: str, seconds: int) -> Entry:
-        line = self._line(scope, script, event)
+    def _entry(self, line: str, event: str, seconds: int) -> Entry:
         handler: dict[str, object] = {"type": "command", "command": line, "timeout": seconds}
         if self.name == "gemini":
             handler = {"type": "command", "name": "gitmem", "command": line, "timeout": seconds * 1000}
@@ -114,10 +128,6 @@ class Client:
             return Entry(event, handler, line)
         matcher = {"matcher": "*"} if self.name == "claude-code" and event == "PostToolUse" else {}
         return Entry(event, {**matcher, "hooks": [handler]}, line)
-
-    def _line(self, scope: str, script: str, event: str) -> str:
-        run = _SEARCH if scope == PROJECT and self.name in ("codex", "copilot", "cursor") else _RUN
-        return f"{run}{script} {event}{END}"
 
     def in_command(self, scope: str, path: str, root: str, home: str) -> str:
         """A script as its command line names it: without a path of this machine, where that can be.
@@ -197,12 +207,13 @@ class Places:
         worktree: The top of the worktree; None where there is none.
         main: The top of the main worktree, where this one is a linked one.
         state: The folder of gitmem's own files in the repository; None outside of one.
+        user: gitmem's folder in the user's state folder.
         home: The home folder.
         moved: Clients whose folder below the home folder was moved, and where to.
         programs: The programs that were found on the user's PATH, by name.
     """
 
-    __slots__ = ("home", "main", "moved", "programs", "state", "worktree")
+    __slots__ = ("home", "main", "moved", "programs", "state", "user", "worktree")
 
     def __init__(
         self,
@@ -210,6 +221,7 @@ class Places:
         worktree: str | None,
         main: str | None,
         state: str | None,
+        user: str,
         home: str,
         moved: dict[str, str],
         programs: dict[str, str],
@@ -217,13 +229,15 @@ class Places:
         self.worktree = worktree
         self.main = main
         self.state = state
+        self.user = user
         self.home = home
         self.moved = moved
         self.programs = programs
 
     def noted_program(self) -> str | None:
-        """The program that hooks run, as this repository has noted it."""
-        return pointers.program(self.state) if self.state is not None else None
+        """Return the program that hooks run: the one that this repository notes, if the user's own list has it too."""
+        found = pointers.program(self.state) if self.state is not None else None
+        return found if found is not None and trusted_programs.is_listed(self.user, found) else None
 
     def base(self, client: Client, scope: str) -> str | None:
         """The folder of a client; None in project scope where there is no worktree."""

@@ -9,7 +9,7 @@ from .. import user_files
 from ..outcome import Outcome
 from ..quoting import command
 from ..user_files import Change
-from . import own_files
+from . import own_files, script
 from .target import ABSENT, INSTALLED, OUTDATED
 
 TYPE_CHECKING = False
@@ -23,21 +23,25 @@ CONFIG = r"^core\.hookspath$"
 TEXT = f"""#!/bin/sh
 # {own_files.WORDS} --git pre-push
 # A push waits while signals on its work unit are unread or unanswered. The hook that was here before runs after that.
+nl='
+'
+{script.IS_LISTED}
 common=$(git rev-parse --git-common-dir 2>/dev/null)
 program=''
 if [ -r "$common/gitmem/program" ]; then IFS= read -r program <"$common/gitmem/program"; fi
-[ -x "$program" ] || program=$(command -v gitmem)
-if [ -n "$program" ]; then
-  "$program" gate --pre-push </dev/null >&2
-  status=$?
-  case $status in
-    0) ;;
-    1) exit 1 ;;
-    *) echo "gitmem: the gate could not be asked (exit status $status), and the push goes on" >&2 ;;
-  esac
-else
-  echo "gitmem: there is no gitmem here to ask, and the push goes on" >&2
-fi
+[ -x "$program" ] && is_listed "$program" 2>/dev/null || program=$(command -v gitmem)
+case $program in
+  /* | [A-Za-z]:*)
+    "$program" gate --pre-push </dev/null >&2
+    status=$?
+    case $status in
+      0) ;;
+      1) exit 1 ;;
+      *) echo "gitmem: the gate could not be asked (exit status $status), and the push goes on" >&2 ;;
+    esac
+    ;;
+  *) echo "gitmem: there is no gitmem here to ask, and the push goes on" >&2 ;;
+esac
 kept=${{0%/*}}/{PRE_PUSH}{KEPT}
 [ -x "$kept" ] || exit 0
 exec "$kept" "$@"

@@ -245,9 +245,9 @@ def _name_program(found: Hooked, places: Places, scope: str) -> None:
             os.makedirs(places.state, exist_ok=True)
         except OSError:
             pass  # the sandbox of an agent: the hooks look on the PATH
-        if not pointers.write(places.state, program=program):
+        if not pointers.write(places.state, user=places.user, program=program):
             found.remarks.append(
-                "The program could not be noted in the git folder; the hooks look for gitmem on the PATH."
+                "The program could not be noted in the git folder and in your state folder; the hooks look for gitmem on the PATH."
             )
     if on_path is None and scope == USER:
         found.remarks.append(

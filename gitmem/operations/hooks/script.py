@@ -9,6 +9,19 @@ from __future__ import annotations
 
 from . import events
 
+# `is_listed PROGRAM`, for any POSIX shell: the same as `gitmem.clients.trusted_programs.is_listed`. It needs $nl.
+IS_LISTED = r"""# Whether the user's own list has the program $1: what a repository names counts only if the user has run it before.
+is_listed() {
+  list=${XDG_STATE_HOME-}
+  case $list in /* | [A-Za-z]:*) ;; *) list=${HOME-}/.local/state ;; esac
+  list=$list/gitmem
+  [ -O "$list" ] && [ -O "$list/programs" ] && modes=$(ls -Lld "$list" "$list/programs") || return 1
+  case $nl$modes in *"$nl"?????w* | *"$nl"????????w*) return 1 ;; esac # others may write to it
+  while IFS= read -r line; do [ "$line" = "$1" ] && return 0; done <"$list/programs"
+  return 1
+}
+"""
+
 MARK = "# gitmem: written by gitmem hooks install"
 # What the client calls its session in the JSON on standard input, where no variable has it.
 _KEYS = {"codex": "session_id", "cursor": "conversation_id", "cline": "taskId", "copilot": "sessionId"}
@@ -26,6 +39,7 @@ def text(client: str) -> str:
         _ASKED,
         _SPOOLS,
         _DUE,
+        IS_LISTED,
     ]
     if events.names(client, events.PROMPT):
         parts.append(_PROMPT_BY_VARIABLE if client in events.SESSION_VARIABLES else _PROMPT_BY_KEY)
@@ -102,10 +116,8 @@ repository() {
   folder=$PWD
   git=${GIT_DIR-}
   while [ -z "$git" ]; do
-    if [ -f "$folder/.git" ] || [ -d "$folder/.git/objects" ]; then
+    if [ -f "$folder/.git" ] || [ -d "$folder/.git/objects" ]; then # nothing else counts
       git=$folder/.git
-    elif [ -d "$folder/objects" ] && [ -d "$folder/refs" ] && [ -f "$folder/HEAD" ]; then
-      git=$folder
     elif [ -z "$folder" ]; then
       return 1
     fi
@@ -263,20 +275,24 @@ ask() {
   if [ -n "$input" ]; then "$1" hook @CLIENT@ "$event" <"$input"; else "$1" hook @CLIENT@ "$event"; fi
 }
 
+program=''
 if [ -n "$go$due" ]; then
-  slurp "$state/program" 2>/dev/null
-  case $text in
-    /* | [A-Za-z]:*) [ -x "$text" ] || text=gitmem ;;
-    *) text=gitmem ;; # never a file of the work tree
-  esac
+  {
+    slurp "$state/program" && [ -x "$text" ] && is_listed "$text" && program=$text
+    [ -n "$program" ] || program=$(command -v gitmem)
+  } 2>/dev/null
+  case $program in /* | [A-Za-z]:*) ;; *) go='' due='' ;; esac # never a file of the work tree
 fi
 if [ -n "$due" ]; then
-  { "$text" sync --auto </dev/null >/dev/null 2>&1 & } 2>/dev/null
+  { "$program" sync --auto </dev/null >/dev/null 2>&1 & } 2>/dev/null
 elif [ -n "$go" ]; then
-  if [ "$kind" = wake ]; then ask "$text"; else ask "$text" 2>/dev/null; fi
+  if [ "$kind" = wake ]; then ask "$program"; else ask "$program" 2>/dev/null; fi
   case $? in
     2) [ "$kind" = wake ] && status=2 ;;
-    126 | 127) [ "$text" = gitmem ] || ask gitmem 2>/dev/null ;; # its Python is gone
+    126 | 127) # its Python is gone
+      text=$(command -v gitmem 2>/dev/null)
+      case $text in "$program") ;; /* | [A-Za-z]:*) ask "$text" 2>/dev/null ;; esac
+      ;;
   esac
 fi
 case $input in */.[0-9]*) rm -f "$input" 2>/dev/null ;; esac

@@ -57,8 +57,13 @@ class Target:
                 return path
         raise self._foreign(paths[-1])
 
-    def wanted(self, *, wake: bool) -> list[Entry]:
-        """The entries that are to stand in the settings."""
+    def wanted(self, *, wake: bool, of_disk: bool = False) -> list[Entry]:
+        """Return the entries that are to stand in the settings.
+
+        Args:
+            wake: With the background hook that wakes an idle session, where the client has one.
+            of_disk: For the script that is there, perhaps of another version, and not for the one to be written.
+        """
         root = os.path.dirname(self.base)
         path = self.client.in_command(self.scope, self.script(), root, self.places.home)
         if not path.isascii() or not path.isprintable():
@@ -66,7 +71,11 @@ class Target:
                 path.encode()
             except UnicodeEncodeError:
                 raise UsageError(f"{self.base} is not UTF-8; nothing was written.", code="not-utf8") from None
-        return self.client.entries(self.scope, path, wake=wake)
+        content = user_files.read(self.script()) if of_disk else None
+        return self.client.entries(self.scope, path, content or self._content(), wake=wake)
+
+    def _content(self) -> bytes:
+        return script.text(self.client.name).encode()
 
     def text(self) -> str | None:
         """The settings as text, None where there are none. UsageError where they are no UTF-8."""
@@ -152,7 +161,7 @@ class Target:
             bare = taking.is_bare(rest, comments=client.comments, extra=client.extra)
             return None if kept.is_new and bare else rest
         present = {each.command for each in self.ours(text)}
-        entries = [each for each in self.wanted(wake=True) if each.command in present]
+        entries = [each for each in self.wanted(wake=True, of_disk=True) if each.command in present]
         return taking.original(
             text, entries, groups=self.groups, comments=client.comments, extra=client.extra
         )
@@ -186,7 +195,7 @@ class Target:
 
     def _check(self, text: str | None) -> None:
         """UsageError where the settings are such that install would refuse them."""
-        entries = self.client.entries(self.scope, "", wake=False)
+        entries = self.client.entries(self.scope, "", b"", wake=False)
         with _Told(self):
             settings.put(text or "", entries, comments=self.client.comments, extra=self.client.extra)
 

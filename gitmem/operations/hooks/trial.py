@@ -143,12 +143,17 @@ def _build(
     os.makedirs(state, exist_ok=True)
     known = program or places.noted_program()
     if known is not None:
-        pointers.write(state, program=known)
+        pointers.write(state, user=os.path.join(_user_state(repo), "gitmem"), program=known)
     if target.scope == PROJECT and places.worktree is not None:
         for path in target.own_paths():
             copy = os.path.join(repo, os.path.relpath(path, places.worktree))
             os.makedirs(os.path.dirname(copy), exist_ok=True)
             shutil.copy(path, copy)
+
+
+def _user_state(repo: str) -> str:
+    """Return the state folder of a trial's user: a trial leaves nothing in the real one."""
+    return repo + "-state"
 
 
 class _Client:
@@ -167,6 +172,7 @@ class _Client:
         for variable in (events.SESSION_VARIABLES.get(name), *(["COPILOT_CLI"] if name == "copilot" else [])):
             if variable:
                 self.environment[variable] = SESSION
+        self.environment["XDG_STATE_HOME"] = _user_state(repo)
         folder = events.FOLDER_VARIABLES.get(name)
         if folder:
             self.environment[folder] = repo

@@ -21,6 +21,7 @@ def at(repo: Path, home: Path, **programs: str) -> Places:
         worktree=found.worktree,
         main=str(Path(found.common).parent) if linked else None,
         state=found.state,
+        user=str(home.parent / "user state" / "gitmem"),
         home=str(home),
         moved={},
         programs=programs,

@@ -14,6 +14,8 @@ from gitmem.operations import pointers
 from gitmem.operations.hooks import git_hook
 from gitmem.operations.hooks.git_hook import Hook
 
+from ...agents import user_state
+
 THEIRS = '#!/bin/sh\necho "theirs: $*"\ncat\nexit 7\n'
 
 
@@ -30,7 +32,7 @@ def gitmem(repo: Path, status: int) -> Path:
     program.chmod(0o755)
     state = Path(place.find(str(repo)).state)
     state.mkdir(exist_ok=True)
-    assert pointers.write(str(state), program=str(program))
+    assert pointers.write(str(state), user=user_state(), program=str(program))
     return program
 
 

@@ -12,9 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from gitmem.clients import trusted_programs
 from gitmem.operations.hooks import events, script
 
-from ...agents import SHELL
+from ...agents import SHELL, note_program, user_state
 
 SHELLS = [
     shell
@@ -41,10 +42,11 @@ class Place:
         for name in ("flags", "beats", "spool"):
             (state / name).mkdir(parents=True, exist_ok=True)
         self.calls = state / "calls"
-        self.program = state / "program of the test"
+        self.program = Path(os.environ["XDG_STATE_HOME"], "program of the test")
+        self.program.parent.mkdir(exist_ok=True)
         self.program.write_text(f'#!/bin/sh\nprintf "%s " "$@" >>"{self.calls}"\ncat >>"{self.calls}"\n')
         self.program.chmod(0o755)
-        (state / "program").write_text(f"{self.program}\n")
+        note_program(state, self.program)
 
     def run(
         self,
@@ -64,6 +66,7 @@ class Place:
         variable = events.SESSION_VARIABLES.get(client)
         given = {
             "PATH": os.environ["PATH"] if path is None else path,
+            "XDG_STATE_HOME": os.environ["XDG_STATE_HOME"],
             **({variable: ID} if variable else {}),
             **env,
         }
@@ -290,7 +293,7 @@ def test_an_odd_id_names_no_file(place: Place, id: str) -> None:
     assert {path.name for path in new} <= {"prompts", "codex.sh", "claude-code.sh", "calls"}
 
 
-@pytest.mark.parametrize("layout", ["main", "sub-folder", "linked", "submodule", "bare", "GIT_DIR", "GIT_COMMON_DIR",
+@pytest.mark.parametrize("layout", ["main", "sub-folder", "linked", "submodule", "GIT_DIR", "GIT_COMMON_DIR",
                                     "symlink", "inside"])  # fmt: skip
 @pytest.mark.parametrize("shell", SHELLS, ids=" ".join)
 @pytest.mark.parametrize("name", ["plain", "with  spaces'\nand a line"])
@@ -302,9 +305,7 @@ def test_every_layout_of_a_repository_is_found(
     git_folder = top / ".git"
     (top / "src" / "deep").mkdir(parents=True)
     cwd, env, state = top, {}, git_folder
-    if layout == "bare":
-        cwd = state = git_folder = top / "project.git"
-    elif layout == "sub-folder":
+    if layout == "sub-folder":
         cwd = top / "src" / "deep"
     elif layout == "linked":
         cwd = tmp_path / name / "other tree"
@@ -421,6 +422,50 @@ def test_a_program_of_the_work_tree_is_never_run(place: Place) -> None:
     assert place.run("PostToolUse") == ""
 
 
+@pytest.mark.parametrize("wrong", ["not listed", "only its beginning", "a list of others", "a folder of others",
+                                   "an empty variable", "no list"])  # fmt: skip
+@pytest.mark.parametrize("shell", SHELLS, ids=" ".join)
+def test_a_program_that_the_user_has_never_run_is_not_started(
+    place: Place, tmp_path: Path, wrong: str, shell: tuple[str, ...]
+) -> None:
+    """The git folder may come from a stranger. The `gitmem` on the PATH is the user's own choice, and is asked instead."""
+    place.flag()
+    folder, known = Path(user_state()), Path(user_state(), "programs")
+    env = {}
+    assert place.run("PostToolUse", shell=shell) == "hook claude-code PostToolUse "
+    if wrong == "not listed":
+        known.write_text("/bin/other\n")
+    elif wrong == "only its beginning":
+        known.write_text(f"{place.program} and more\n{str(place.program)[:-1]}\n")
+    elif wrong == "a list of others":
+        known.chmod(0o620)
+    elif wrong == "a folder of others":
+        folder.chmod(0o702)
+    elif wrong == "an empty variable":
+        env = {"XDG_STATE_HOME": "", "HOME": "/nowhere"}
+    else:
+        known.unlink()
+
+    assert place.run("PostToolUse", shell=shell, **env) == ""
+    assert trusted_programs.is_listed(str(folder), str(place.program)) is (wrong == "an empty variable")
+
+    bin = tmp_path / "bin"
+    bin.mkdir()
+    (bin / "gitmem").symlink_to(place.program)
+    asked = place.run("PostToolUse", shell=shell, path=f"{bin}:{os.environ['PATH']}", **env)
+    assert asked == "hook claude-code PostToolUse "
+
+
+def test_no_folder_of_a_relative_path_is_searched_for_gitmem(place: Place) -> None:
+    """A PATH with `.` or an empty part would find a file of the work tree."""
+    place.flag()
+    Path(user_state(), "programs").unlink()
+    (place.folder / "gitmem").symlink_to(place.program)
+
+    for path in (f".:{os.environ['PATH']}", f":{os.environ['PATH']}"):
+        assert place.run("PostToolUse", path=path) == ""
+
+
 def test_only_the_wake_up_may_end_with_2(place: Place) -> None:
     place.program.write_text("#!/bin/sh\necho woken >&2\nexit 2\n")
     file = place.folder.parent / "claude-code.sh"
@@ -429,7 +474,7 @@ def test_only_the_wake_up_may_end_with_2(place: Place) -> None:
     done = subprocess.run(
         [SHELL, str(file), "Wake"],
         cwd=place.folder,
-        env={"PATH": os.environ["PATH"], "CLAUDE_CODE_SESSION_ID": ID},
+        env={**os.environ, "CLAUDE_CODE_SESSION_ID": ID},
         capture_output=True,
         timeout=30,
     )
@@ -456,7 +501,7 @@ def test_sourced_by_the_line_in_the_settings_it_does_the_same(place: Place) -> N
         place.calls.unlink(missing_ok=True)
         done = subprocess.run(
             [SHELL, *([options] if options else []), "-c", '[ ! -r "$0" ] || . "$0"', str(file), "PostToolUse", "gitmem"],
-            cwd=place.folder, env={"PATH": f"{bin}:{os.environ['PATH']}", "CLAUDE_CODE_SESSION_ID": ID},
+            cwd=place.folder, env={**os.environ, "PATH": f"{bin}:{os.environ['PATH']}", "CLAUDE_CODE_SESSION_ID": ID},
             capture_output=True, timeout=30,
         )  # fmt: skip
         assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")

@@ -19,7 +19,7 @@ FLAT_EVENTS = ("postToolUse", "stop")
 
 def entries(*, groups: bool = True) -> list[Entry]:
     client = CLIENTS["claude-code" if groups else "cursor"]
-    found = client.entries(PROJECT, "hooks/signal-received.sh", wake=False)
+    found = client.entries(PROJECT, "hooks/signal-received.sh", b"", wake=False)
     return [each for each in found if each.event in (EVENTS if groups else FLAT_EVENTS)]
 
 
@@ -253,6 +253,6 @@ def test_a_command_line_has_no_path_of_this_machine(client: object) -> None:
         PROJECT, f"/some/where/{client.base}/hooks/signal-received.sh", "/some/where", "/home/me"
     )
 
-    for entry in client.entries(PROJECT, script, wake=True):
+    for entry in client.entries(PROJECT, script, b"", wake=True):
         assert "/some/where" not in json.dumps(entry.value)
         assert settings.is_ours(entry.command)

@@ -169,7 +169,7 @@ def test_the_digest_is_the_one_that_codex_shows() -> None:
     """The form that `hooks/list` of Codex 0.169 was seen to hash, computed here by hand."""
     import hashlib
 
-    entry = CLIENTS["codex"].entries(USER, "x", wake=False)[-1]
+    entry = CLIENTS["codex"].entries(USER, "x", b"", wake=False)[-1]
     command = entry.command.replace('"', '\\"')
     hook = f'{{"async":false,"command":"{command}","timeout":3,"type":"command"}}'
     form = f'{{"event_name":"session_end","hooks":[{hook}]}}'

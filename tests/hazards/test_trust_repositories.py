@@ -1,0 +1,266 @@
+"""A repository of a stranger: nothing that a clone of it contains is executed.
+
+The stranger has committed folders that look like bare repositories, with everything in them that gitmem or git would
+start a program for. Whatever runs in the clone, the canary must not appear.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gitmem.operations.hooks import events
+from gitmem.operations.hooks.clients import CLIENTS
+from tests.conftest import Git
+
+from ..agents import said, user_state
+
+GITMEM = Path(sys.executable).parent / "gitmem"
+DEPTHS = (".", "docs", "a/b/c")
+SESSION = "planted-session"
+PUSHING = [client for client in events.EVENTS if client != "cline"]
+
+
+class Clone:
+    """A victim's clone of a hostile repository.
+
+    Attributes:
+        folder: Its top.
+        canary: The file that exists once anything of the repository was executed.
+    """
+
+    def __init__(self, root: Path, git: Git) -> None:
+        self.git = git
+        self.root = root
+        self.canary = root / "canary"
+        hostile = root / "hostile"
+        git("init", "--quiet", "--initial-branch=main", str(hostile))
+        for depth in DEPTHS:
+            self._plant(hostile / depth)
+        git("add", "--force", ".", cwd=hostile)
+        git("commit", "--quiet", "-m", "Documentation", cwd=hostile)
+        self.folder = root / "clone"
+        git("clone", "--quiet", str(hostile), str(self.folder))
+        git("config", "user.email", "victim@example.org", cwd=self.folder)
+
+    def _plant(self, folder: Path) -> None:
+        """Everything that a bare repository with gitmem's files in it may name programs with."""
+        state = folder / "gitmem"
+        run = f"touch {shlex.quote(str(self.canary))}"
+        files = {
+            "HEAD": "ref: refs/heads/main\n",
+            "objects/keep": "",
+            "refs/keep": "",
+            "hook": f"#!/bin/sh\n{run}\n",
+            "hooks/pre-push": f"#!/bin/sh\n{run}\n",
+            "config": f"[core]\n\trepositoryFormatVersion = 0\n\tbare = true\n\tfsmonitor = {run}\n\tsshCommand = {run}\n"
+            f"\tpager = {run}\n\thooksPath = hooks\n[diff]\n\texternal = {run}\n[gpg]\n\tprogram = {run}\n"
+            '[protocol "ext"]\n\tallow = always\n[remote "origin"]\n'
+            f"\turl = ext::sh -c {run.replace(' ', '% ')}\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n"
+            "[gitmem]\n\tautosync = 1s\n",
+            "gitmem/spool/00000000000000001-0f1e2d3c4b-7d2kq0ze-wait.spool": "[]\n",
+            "gitmem/autosync/next": "1\n",
+            f"gitmem/flags/{SESSION}": "urgent\n",
+        }
+        for client in events.EVENTS:
+            files[f"gitmem/here/{client}"] = SESSION
+        for name, content in files.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(content)
+        (folder / "hook").chmod(0o755)
+        (folder / "hooks" / "pre-push").chmod(0o755)
+        # Where the clone will be is known to whoever guesses, as /workspace in a container.
+        guessed = self.root / "clone" / folder.relative_to(self.root / "hostile")
+        (state / "program").write_text(f"{guessed / 'hook'}\n")
+
+    def is_harmed(self) -> bool:
+        return self.canary.exists()
+
+
+@pytest.fixture
+def clone(tmp_path: Path, git: Git) -> Clone:
+    return Clone(tmp_path, git)
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A user who has gitmem on the PATH, and hooks for every client in the home folder."""
+    folder = tmp_path / "home"
+    folder.mkdir()
+    monkeypatch.setenv("HOME", str(folder))
+    monkeypatch.delenv("XDG_CONFIG_HOME")
+    monkeypatch.setenv("PATH", f"{GITMEM.parent}{os.pathsep}{os.environ['PATH']}")
+    return folder
+
+
+def gitmem(folder: Path, *args: str, **env: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [str(GITMEM), *args],
+        cwd=folder,
+        env={**os.environ, **env},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+
+def lines(client: str, home: Path, scope: str, folder: Path) -> dict[str, str]:
+    """The command line of each event of a client, as it stands in the files that install has written."""
+    known = CLIENTS[client]
+    base = home / known.home_base if scope == "user" else folder / known.base
+    if client == "cline":
+        return {path.name: shlex.quote(str(path)) for path in (base / known.settings).iterdir()}
+    script = base / "hooks" / "signal-received.sh"
+    if client == "opencode":
+        return {event: f"sh {shlex.quote(str(script))} {event}" for event in events.EVENTS[client]}
+    hooks: dict[str, Any] = json.loads((base / known.settings).read_text())["hooks"]
+    found = {}
+    for event, groups in hooks.items():
+        handler = groups[0]["hooks"][0] if "hooks" in groups[0] else groups[0]
+        found[event] = handler.get("command") or handler["bash"]
+    return found
+
+
+def run_hook(line: str, client: str, event: str, cwd: Path, project: Path) -> None:
+    """Run a command line as its client does, in a folder of a project."""
+    env = {**os.environ}
+    if client in events.SESSION_VARIABLES:
+        env[events.SESSION_VARIABLES[client]] = SESSION
+    if client in events.FOLDER_VARIABLES:
+        env[events.FOLDER_VARIABLES[client]] = str(project)
+    done = subprocess.run(
+        ["sh", "-c", line], cwd=cwd, env=env, input=json.dumps(said(client, event, SESSION, cwd)).encode(),
+        capture_output=True, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+
+
+def test_no_hook_of_any_client_executes_what_a_clone_contains(clone: Clone, home: Path) -> None:
+    """Every client, every event, at the top and in every folder that could pass for a repository."""
+    done = gitmem(
+        home,
+        "hooks",
+        "install",
+        "--scope",
+        "user",
+        *(word for each in events.EVENTS for word in ("--client", each)),
+    )
+    assert done.returncode == 0, done.stderr
+
+    for client in events.EVENTS:
+        found = lines(client, home, "user", clone.folder)
+        assert found
+        for event, line in found.items():
+            for depth in DEPTHS:
+                for project in {clone.folder, clone.folder / depth}:
+                    run_hook(line, client, event, clone.folder / depth, project)
+                    assert not clone.is_harmed(), (client, event, depth)
+    time.sleep(0.3)  # a sync would run in the background
+    assert not clone.is_harmed()
+
+
+@pytest.mark.parametrize("depth", DEPTHS)
+@pytest.mark.parametrize("folder", [".", "refs"])
+def test_no_command_executes_what_a_clone_contains(clone: Clone, home: Path, depth: str, folder: str) -> None:
+    """Nor does one take the planted folder for its repository."""
+    at = clone.folder / depth / folder
+    for args in (["signal", "hello", "--broadcast"], ["inbox"], ["whoami"], ["sync", "--auto"], ["log"], ["doctor"],
+                 ["mem", "create", "A note", "--type", "note"], ["gate"]):  # fmt: skip
+        gitmem(at, *args)
+        assert not clone.is_harmed(), args
+    assert (clone.folder / ".git" / "gitmem").is_dir()
+    for planted in DEPTHS:
+        changed = clone.git("status", "--porcelain", "--untracked-files=all", cwd=clone.folder)
+        assert changed == "", planted
+
+
+def test_a_hook_still_works_in_such_a_clone(clone: Clone, home: Path) -> None:
+    """What protects must not silence: a signal reaches an agent that works in the planted folder."""
+    gitmem(home, "hooks", "install", "--scope", "user", "--client", "claude-code")
+    line = lines("claude-code", home, "user", clone.folder)
+    env = {**os.environ, "CLAUDE_CODE_SESSION_ID": SESSION, "CLAUDE_PROJECT_DIR": str(clone.folder / "docs")}
+
+    def run(event: str) -> str:
+        given = json.dumps(said("claude-code", event, SESSION, clone.folder)).encode()
+        return subprocess.run(
+            ["sh", "-c", line[event]], cwd=clone.folder / "docs", env=env, input=given, capture_output=True, timeout=60,
+            check=True,
+        ).stdout.decode()  # fmt: skip
+
+    gitmem(clone.folder, "signal", "Is anybody there?", "--broadcast")
+    assert "Is anybody there?" in run("SessionStart") + run("PostToolUse")
+    assert not clone.is_harmed()
+
+
+def test_a_program_in_the_git_folder_of_a_stranger_is_not_started(clone: Clone, home: Path) -> None:
+    """An archive brings its `.git` along; what is in it says nothing about what this user has installed."""
+    gitmem(home, "hooks", "install", "--scope", "user", "--client", "claude-code")
+    gitmem(clone.folder, "signal", "hello", "--broadcast")
+    state = clone.folder / ".git" / "gitmem"
+    (state / "program").write_text(f"{clone.folder / 'hook'}\n")
+    (state / "flags").mkdir(exist_ok=True)
+    (state / "flags" / SESSION).write_text("urgent\n")
+
+    run_hook(
+        lines("claude-code", home, "user", clone.folder)["PostToolUse"], "claude-code", "PostToolUse",
+        clone.folder, clone.folder,
+    )  # fmt: skip
+    assert not clone.is_harmed()
+    gitmem(clone.folder, "hooks", "install", "--git", "pre-push")
+    (state / "program").write_text(f"{clone.folder / 'hook'}\n")
+    subprocess.run(
+        [str(clone.folder / ".git/hooks/pre-push"), "origin", "x"], cwd=clone.folder, timeout=60, check=False
+    )
+    assert not clone.is_harmed()
+    Path(user_state()).mkdir(exist_ok=True)
+    Path(user_state(), "programs").write_text(f"{clone.folder / 'hook'}\n")  # and with the user's word it is
+    subprocess.run(
+        [str(clone.folder / ".git/hooks/pre-push"), "origin", "x"], cwd=clone.folder, timeout=60, check=False
+    )
+    assert clone.is_harmed()
+
+
+@pytest.mark.parametrize("client", PUSHING)
+@pytest.mark.parametrize("is_submodule", [False, True], ids=["folder", "submodule"])
+def test_the_script_of_a_dependency_is_never_run(
+    repo: Path, home: Path, tmp_path: Path, git: Git, client: str, is_submodule: bool
+) -> None:
+    """A project's hooks run the project's script, wherever in it the agent is; not one that lies nearer."""
+    assert gitmem(repo, "hooks", "install", "--client", client).returncode == 0
+    found = lines(client, home, "project", repo)
+    canary = tmp_path / "canary"
+    inner = repo / "vendor" / "dep"
+    theirs = inner / CLIENTS[client].base / "hooks" / "signal-received.sh"
+    theirs.parent.mkdir(parents=True)
+    theirs.write_text(f"touch {shlex.quote(str(canary))}\n")
+    if is_submodule:
+        git("init", "--quiet", str(inner))
+
+    for event, line in found.items():
+        run_hook(line, client, event, inner, repo)
+        assert not canary.exists(), event
+
+
+@pytest.mark.parametrize("client", ["codex", "copilot", "cursor", "gemini"])
+def test_a_script_that_was_changed_is_not_run(repo: Path, home: Path, tmp_path: Path, client: str) -> None:
+    """The command line has the digest of the script that was installed: who has reviewed the one knows the other."""
+    assert gitmem(repo, "hooks", "install", "--client", client).returncode == 0
+    found = lines(client, home, "project", repo)
+    canary = tmp_path / "canary"
+    script = repo / CLIENTS[client].base / "hooks" / "signal-received.sh"
+    whole = script.read_text()
+    script.write_text(f"touch {shlex.quote(str(canary))}\n{whole}")
+
+    for event, line in found.items():
+        run_hook(line, client, event, repo, repo)
+    assert not canary.exists()
+    assert gitmem(repo, "hooks", "install", "--client", client).returncode == 0  # gives it its content back
+    assert script.read_text() == whole
