@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..agents import name_pins
 from ..errors import UsageError
 from . import near, presence
 from .caller import own_mail
@@ -122,8 +123,17 @@ def known(store: Store, addresses: Iterable[str]) -> list[Resolved]:
 
 
 def _exact(store: Store, text: str, caller: Caller | None) -> Resolved | None:
-    """The steps of DESIGN.md "Addressing", in their order; the first that matches decides."""
-    session = presence.one(store, text) or presence.of_harness(store, text)
+    """Return the recipient that a text names: the first of these steps that matches decides.
+
+    A session's id; a name that this clone has used before; a client's own id; an identity; a name in any spelling;
+    the beginning of a session's id.
+    """
+    session = presence.one(store, text)
+    if session is None:
+        pinned = _pinned(store, text)
+        if pinned is not None:
+            return pinned
+        session = presence.of_harness(store, text)
     if session is not None:
         return _of_session(store, session, text, "exact")
     if presence.is_seen(store, text) or text == own_mail(store):
@@ -138,6 +148,24 @@ def _exact(store: Store, text: str, caller: Caller | None) -> Resolved | None:
         if begun:
             return _of_session(store, _single(text, begun), text, "prefix")
     return None
+
+
+def _pinned(store: Store, text: str) -> Resolved | None:
+    pinned = name_pins.find(store, text)
+    if pinned is None:
+        return None
+    session, warning = pinned
+    found = _of_session(store, session, text, "exact" if text in (session.name, session.asked) else "folded")
+    found.remark = " ".join(filter(None, (warning, found.remark))) or None
+    return found
+
+
+def keep_names(store: Store, resolved: Sequence[Resolved]) -> None:
+    """Pin the names that recipients were just found by; ids, identities and guesses need no pin."""
+    for each in resolved:
+        name = each.display_name or ""
+        if each.session_id and each.resolved_by in ("exact", "folded") and fold(each.query) == fold(name):
+            name_pins.note(store, name, each.session_id, each.address if ":" in each.address else None)
 
 
 def _single(text: str, found: Sequence[Presence]) -> Presence:
@@ -156,7 +184,8 @@ def _fuzzy(store: Store, text: str) -> Resolved | None:
     guess = near.clearly_nearest(store, text)
     if guess is None:
         return None
-    found = _of_session(store, guess, text, "fuzzy")
+    pinned = name_pins.find(store, guess.name)
+    found = _of_session(store, pinned[0] if pinned is not None else guess, text, "fuzzy")
     found.remark = " ".join(filter(None, (f"{text} was taken for {guess.name}.", found.remark)))
     return found
 

@@ -168,10 +168,21 @@ def _named(store: Store, text: str) -> Caller:
         return of_session(_session(store, text, "--as names"), "as")
     if text == own_mail(store):
         return person(store, "as")
+    from ..agents import name_pins
+
+    pin = name_pins.read(store, text)
+    pinned = (
+        name_pins.find(store, text, code="which-session") if pin is not None and pin.name == text else None
+    )
+    if pinned is not None:
+        caller = of_session(pinned[0], "as")
+        caller.remark = pinned[1]
+        return caller
     if presence.is_seen(store, text):
         return _identity(store, text)
     holders = [one for one in presence.of_name(store, fold(text)) if one.name == text and one.is_current]
     if len(holders) == 1:
+        name_pins.note(store, text, holders[0].session_id, holders[0].agent_identity)
         return of_session(holders[0], "as")
     if holders:
         from ..agents import unnamed_caller

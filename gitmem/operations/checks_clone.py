@@ -6,6 +6,7 @@ import os
 import time
 
 from .. import place as places_of_git
+from ..agents import name_pins
 from ..aside import TEMPORARY
 from ..errors import StoreError
 from ..log import damage, places, ref, remote
@@ -188,6 +189,14 @@ def check_files(store: Store, found: Findings) -> None:
             path,
             "It is removed.",
             mends=True,
+        )
+    for path in name_pins.unreadable(store):
+        found.note(
+            "name-pin",
+            "This note of whom a name means here can't be read: that name means whoever the log shows under it.",
+            path,
+            "Remove the file; the next use of the name writes another.",
+            command("rm", path),
         )
     hiding = os.path.join(store.place.state, "log")
     if os.path.lexists(hiding):

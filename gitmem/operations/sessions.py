@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..agents import name_pins
 from ..errors import UsageError
 from ..log.spool import Story
 from ..records.ids import new_id
@@ -133,6 +134,7 @@ def _begin(
             code="index",
             next=[command("export", f"GITMEM_SESSION={session_id}"), "gitmem doctor"],
         )
+    name_pins.took(store, found)
     return Started(found, appended.commit, appended.queued, _first_steps(session_id))
 
 
@@ -241,7 +243,10 @@ def _change(
         return found, None, False
     told = _story(found, subject, differs.get("wu_id"))
     appended = store.record([store.line("session", record, allow_secret=allow_secret)], told)
-    return presence.one(store, found.session_id) or found, appended.commit, appended.queued
+    after = presence.one(store, found.session_id) or found
+    if "display_name" in differs:
+        name_pins.took(store, after, found.name, found.asked)
+    return after, appended.commit, appended.queued
 
 
 def _ids(found: Presence, event: str) -> dict[str, object]:

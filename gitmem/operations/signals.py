@@ -7,7 +7,7 @@ from ..errors import UsageError
 from ..log.lines import digest
 from ..records import ids
 from ..signals.content import keyed_content
-from . import advice, answering, causality, headline, known_ids, loop, sessions, story, threads
+from . import addressing, advice, answering, causality, headline, known_ids, loop, sessions, story, threads
 from .outcome import Outcome
 from .quoting import command
 from .shape import shown
@@ -214,7 +214,9 @@ def _record(
     told = story.of_signal(caller.author, caller.name or caller.reader, names, fields)
     lines = [(stream, line), *sessions.keepalive(store, caller)]
     sessions.touch(store, caller)
-    return store.record(lines, told)
+    appended = store.record(lines, told)
+    addressing.keep_names(store, resolved)
+    return appended
 
 
 def _shown(line: bytes, fields: dict[str, object]) -> dict[str, object]:

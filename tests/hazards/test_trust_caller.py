@@ -219,3 +219,55 @@ def test_a_push_asks_for_every_session_of_the_last_day(here: Place, git: Git) ->
     git("checkout", "--quiet", "-b", "wu-7", cwd=here.path)
     said = here("gate", "--pre-push")
     assert said.status == 1 and f"--as {curie}" in said.out
+
+
+def test_a_name_that_somebody_claims_afterwards_gets_no_mail(
+    here: Place, side: Place, tmp_path: Path, git: Git
+) -> None:
+    """A pushed session says that it has been Planck for 46 hours: every log shows it so, and the mail goes where it went."""
+    planck = here.start("Planck")
+    curie = side.start("Curie")
+    sent = side("signal", "Mind the tabs", "--to", "Planck", "--json", session=curie)
+    assert sent.json["signal"]["recipients"] == [planck]
+
+    hub = tmp_path / "hub.git"
+    git("clone", "--quiet", "--bare", str(here.path), str(hub))
+    git("clone", "--quiet", str(hub), str(tmp_path / "away"))
+    mallory = Place(tmp_path / "away")
+    claimed = mallory.start("Planck", ago=46 * HOUR)
+    git("push", "--quiet", "origin", "refs/gitmem/log:refs/heads/gitmem", cwd=mallory.path)
+    git("remote", "add", "origin", str(hub), cwd=here.path)
+    here("sync", "--as", planck)
+    rows = {
+        each["session_id"]: each["display_name"]
+        for each in here("roster", "--all", "--json").json["sessions"]
+    }
+    assert rows[claimed] == "Planck"
+
+    for place, name in ((side, "Planck"), (here, "planck")):
+        sent = place("signal", "The key is in the safe", "--to", name, "--json", session=curie)
+        assert sent.json["signal"]["recipients"] == [planck], sent
+        assert any(claimed in each for each in sent.json["warnings"])
+    assert here.who(session=None) == planck
+    assert here("whoami", "--as", "Planck", "--json").json["reader_identity"] == planck
+
+
+def test_senders_at_once_pin_a_name_alike(here: Place) -> None:
+    """Each writes the whole small file in one step; none is torn, and nothing is left beside them."""
+    planck, curie = here.start("Planck"), here.start("Curie")
+    folder = here.path / ".git" / "gitmem" / "pins"
+    for file in folder.iterdir():
+        file.unlink()
+    words = [PROGRAM, "signal", "Hello", "--to", "Planck", "-q"]
+    at_once = [
+        subprocess.Popen(
+            words, cwd=here.path, env={**os.environ, "GITMEM_SESSION": curie}, stdout=subprocess.PIPE
+        )
+        for _ in range(12)
+    ]
+    assert all(each.wait(60) == 0 for each in at_once)
+    for each in at_once:
+        assert each.stdout is not None
+        each.stdout.close()
+    (file,) = folder.iterdir()
+    assert file.read_text() == f"Planck\n{planck}\n\n"

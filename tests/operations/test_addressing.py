@@ -105,15 +105,19 @@ def test_a_prefix_of_several_ids_is_refused_with_them(repo: Path) -> None:
     assert refused(store, one.session_id[:10]).code == "unknown-recipient"
 
 
-def test_an_id_is_taken_before_a_name(repo: Path) -> None:
-    """A raw harness id that somebody is called like stays that harness."""
-    store = open_store(repo, Clock())
+def test_an_id_is_taken_before_a_name(tmp_path: Path, repo: Path) -> None:
+    """A raw harness id that somebody is called like stays that harness; but where that one started, the name is pinned."""
+    clock = Clock()
+    store, there = open_store(repo, clock), open_store(new_repo(tmp_path / "other"), clock)
     raw = caller.find(store, Who(harness=("CODEX_THREAD_ID", "thread7")))
     assert raw
     say(store, raw)
-    sessions.start(store, Who(), name="thread7")
+    one = sessions.start(there, Who(), name="thread7")
+    carry(store, there)
 
     assert only(store, "thread7").address == "thread7"
+    assert only(there, "thread7").address == one.session_id
+    assert "the address thread7 also claims the name" in str(only(there, "thread7").remark)
 
 
 def test_mail_for_a_harness_id_goes_to_the_session_that_it_started(repo: Path) -> None:
@@ -184,7 +188,7 @@ def test_a_name_resolves_while_it_is_held(repo: Path) -> None:
 
 
 def test_who_is_elsewhere_gets_it_after_a_sync(tmp_path: Path, repo: Path) -> None:
-    """And a name that the fold gave a number on both clones means one session on both."""
+    """A name that the fold gave a number on both clones means one session on both; one's own stays that of its clone."""
     clock = Clock()
     here, there = open_store(repo, clock), open_store(new_repo(tmp_path / "other"), clock)
     one = sessions.start(here, Who(), name="Planck")
@@ -193,9 +197,12 @@ def test_who_is_elsewhere_gets_it_after_a_sync(tmp_path: Path, repo: Path) -> No
     carry(here, there)
 
     for store in (here, there):
-        assert only(store, "Planck").address == one.session_id
         assert only(store, "planck-2").address == two.session_id
-    assert (only(here, "Planck").elsewhere, only(there, "Planck").elsewhere) == (False, True)
+    assert only(here, "Planck").address == one.session_id
+    mine = only(there, "Planck")
+    assert mine.address == two.session_id
+    assert one.session_id in str(mine.remark) and "also claims the name" in str(mine.remark)
+    assert (only(here, "planck-2").elsewhere, only(there, "planck-2").elsewhere) == (True, False)
 
 
 def test_a_host_number_is_never_guessed(repo: Path) -> None:

@@ -1,0 +1,205 @@
+"""Names as this clone has used them: a name keeps the holder that it had on first use.
+
+A peer can push a session that claims any name since any time, so that the log shows the name for it. What this clone
+wrote to, acted as, or started under a name is therefore noted in a file for each name. A pin is local: it decides
+whom a typed name means here, or makes a command refuse, and never what the log says. Deleting the files is safe.
+"""
+
+from __future__ import annotations
+
+import os
+
+from .. import aside
+from ..errors import UsageError
+from ..operations import presence
+from ..operations.presence import Presence, ago
+from ..operations.spelling import fold, root
+from ..operations.tenure import HOLD_MICROS
+from ..sha256 import sha256
+from ..text.sanitize import sanitize
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ..operations.store import Store
+
+FOLDER = "pins"
+PINS_MAX = 1000
+FILE_MAX_BYTES = 4096
+
+
+class Pin:
+    """A name and whom it meant when it was first used here.
+
+    Attributes:
+        name: The name as it was shown then.
+        session_id: The session that had it.
+        identity: The agent identity of that session, or "".
+    """
+
+    __slots__ = ("identity", "name", "session_id")
+
+    def __init__(self, name: str, session_id: str, identity: str) -> None:
+        self.name = name
+        self.session_id = session_id
+        self.identity = identity
+
+
+def read(store: Store, name: str) -> Pin | None:
+    """Return the pin of a name in any spelling, or None where there is none that can be read."""
+    return _parse(_content(_path(store, name)), fold(name))
+
+
+def find(store: Store, name: str, *, code: str = "ambiguous-recipient") -> tuple[Presence, str | None] | None:
+    """Return whom a pinned name means here, and a warning where others claim it.
+
+    Args:
+        name: The name as it was typed.
+        code: The code of the error.
+
+    Returns: None where the name is not pinned, or the pin says nothing more: the log decides.
+
+    Raises: UsageError where the holder is gone, or goes by another name, and somebody else claims this one.
+    """
+    pin = read(store, name) if ":" not in name else None  # identities are exact
+    kept = _holder(store, pin) if pin is not None else None
+    if kept is None or (not kept.is_current and store.now() >= kept.record_at + HOLD_MICROS):
+        return None
+    others = _claimants(store, name, kept)
+    shown = sanitize(name)[:80]
+    if kept.is_current and _asks_for(kept, name):
+        warning = f"{', '.join(others)} also claims the name {shown}. Here it means {kept.reader}, as before."
+        return kept, warning if others else None
+    if not others:
+        return None
+    state = "has ended" if kept.ended is not None else f"was last seen {ago(kept.age)}"
+    if kept.is_current:
+        state = f"is called {kept.name} now"
+    from ..operations import near
+
+    raise UsageError(
+        f"{shown} is ambiguous: here it meant {kept.reader}, which {state}, and now {', '.join(others)} claims it; "
+        "nothing was written.",
+        hint="Use the id of the one that you mean, after a look at who it is.",
+        code=code,
+        suggestions=[near.describe(kept, kept.reader), *others],
+        next=["gitmem roster --all"],
+    )
+
+
+def note(store: Store, name: str, session_id: str, identity: str | None) -> None:
+    """Pin a shown name to whom it means now. A state folder that can't be written is no error.
+
+    Args:
+        session_id: The session that has the name.
+        identity: Its agent identity.
+    """
+    path = _path(store, name)
+    content = "\n".join((name, session_id, identity or "", "")).encode("utf-8", "replace")
+    before = _content(path)
+    known = _parse(before, fold(name))
+    if before == content or (known is not None and identity and known.identity == identity):
+        return
+    try:
+        if before is None:
+            _make_room(os.path.dirname(path))
+        aside.replace(path, content)
+    except OSError:
+        return
+
+
+def took(store: Store, one: Presence, *former: str) -> None:
+    """Pin the name that a session of this clone has taken, and remove the pins of the names that it gave up."""
+    for name in former:
+        pin = read(store, name)
+        if pin is not None and pin.session_id == one.session_id:
+            aside.drop(_path(store, name))
+    note(store, one.name, one.session_id, one.agent_identity)
+
+
+def unreadable(store: Store) -> Iterator[str]:
+    """Yield the paths of pins that can't be read, for doctor: their names are not pinned."""
+    folder = os.path.join(store.place.state, FOLDER)
+    for entry in _names(folder):
+        path = os.path.join(folder, entry)
+        pin = _parse(_content(path), None)
+        if (pin is None or path != _path(store, pin.name)) and not entry.startswith(aside.TEMPORARY):
+            yield path
+
+
+def _claimants(store: Store, name: str, kept: Presence) -> list[str]:
+    """Return descriptions of whoever else the log has for a name: by name, as a client's id, or as an address."""
+    from ..operations import near
+
+    found = {one.reader: near.describe(one, one.reader) for one in presence.of_name(store, fold(name))}
+    by_client = presence.of_harness(store, name)
+    if by_client is not None:
+        found.setdefault(by_client.reader, near.describe(by_client, by_client.reader))
+    if presence.is_seen(store, name):
+        found.setdefault(name, f"the address {sanitize(name)[:80]}")
+    found.pop(kept.reader, None)
+    found.pop(kept.session_id, None)
+    return list(found.values())[:3]
+
+
+def _holder(store: Store, pin: Pin) -> Presence | None:
+    """Return the session of a pin; of an identity with several one that is at work and asks for the name."""
+    sessions = presence.of_identity(store, pin.identity) if pin.identity else []
+    if not sessions:
+        return presence.one(store, pin.session_id)
+    return max(sessions, key=lambda one: (one.is_current, _asks_for(one, pin.name), one.record_at))
+
+
+def _asks_for(one: Presence, name: str) -> bool:
+    """Return whether a session shows under a name, or would if nobody else claimed it."""
+    return fold(one.name) == fold(name) or root(fold(one.asked)) == root(fold(name))
+
+
+def _path(store: Store, name: str) -> str:
+    return os.path.join(
+        store.place.state, FOLDER, sha256(fold(name).encode("utf-8", "replace")).hexdigest()[:32]
+    )
+
+
+def _content(path: str) -> bytes | None:
+    try:
+        with open(path, "rb") as file:
+            return file.read(FILE_MAX_BYTES)
+    except OSError:
+        return None
+
+
+def _parse(content: bytes | None, folded: str | None) -> Pin | None:
+    """Return the pin that a file holds, or None for another name's, a torn one, or one that is not ours."""
+    try:
+        name, session_id, identity, rest = (content or b"").decode().split("\n")
+    except ValueError:
+        return None
+    if not (name and session_id) or rest or folded not in (None, fold(name)):
+        return None
+    return Pin(name, session_id, identity)
+
+
+def _make_room(folder: str) -> None:
+    """Make the folder, and keep it below its limit: the pins that were made first go."""
+    os.makedirs(folder, exist_ok=True)
+    names = _names(folder)
+    if len(names) >= PINS_MAX:
+        aged = sorted(names, key=lambda each: _modified(os.path.join(folder, each)))
+        for each in aged[: len(names) - PINS_MAX + 1]:
+            aside.drop(os.path.join(folder, each))
+
+
+def _names(folder: str) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return []
+
+
+def _modified(path: str) -> float:
+    try:
+        return os.stat(path).st_mtime
+    except OSError:
+        return 0.0
