@@ -16,11 +16,12 @@ from gitmem.git import remotes
 from gitmem.log import clock, lines, ref
 from gitmem.log.spool import Entry
 from gitmem.log.union import canon, union
-from gitmem.operations import causality, frame, loop, mail, sessions, story, tenure
+from gitmem.operations import causality, frame, loop, sessions, story, tenure
 from gitmem.operations.causality import Said
 from gitmem.operations.memory import decay, fold
 from gitmem.records import ids, models
 from gitmem.records.mac import Mac
+from gitmem.signals import broadcasts
 
 ROOT = Path(__file__).resolve().parent.parent
 FORMAT = (ROOT / "docs/format.md").read_text(encoding="utf-8")
@@ -275,11 +276,13 @@ def test_the_limits_are_those_of_the_code() -> None:
         "a message, in UTF-8": str(64 * 1024),
         "a segment is closed at": str(ref.SEGMENT_MAX_BYTES),
         "a remembered time may be ahead of the clock by": "60 s",
-        "broadcasts that a new reader gets": "24 h",
+        "broadcasts before a reader's first line that are news": "24 h",
+        "broadcasts that a reader without a first line gets, however old": str(broadcasts.NEWEST),
+        "ids in the field seen; further ones are not read": str(broadcasts.SEEN_MAX),
         "a name is held after a record": "48 h",
     }
     assert clock.AHEAD_MAX_MICROS == 60 * 1_000_000
-    assert mail.BACKLOG_MICROS == 24 * 3600 * 1_000_000
+    assert broadcasts.BACKLOG_MICROS == 24 * 3600 * 1_000_000
     assert tenure.HOLD_MICROS == 48 * 3600 * 1_000_000
     assert sessions.KEEPALIVE_MICROS == 24 * 3600 * 1_000_000
 

@@ -27,6 +27,15 @@ def test_a_broadcast_does_not_show_to_its_sender(bus: Able) -> None:
     assert len(bus.inbox(b)) == 2
 
 
+@needs("take")
+def test_a_broadcast_from_a_slow_clock_shows(bus: Able) -> None:
+    """gitmem: “A broadcast that a session could not know when it began is shown, however far the writer's clock is behind.”"""
+    a = session(bus, A)
+    bus.take(written("sig-slow0001", B, [], "from last week", hours=-168, seen=[]))
+
+    assert read(bus, a) == [["from last week"]]
+
+
 def test_a_directed_signal_shows_to_its_recipient_alone(bus: Able) -> None:
     """A2A.V1: “What is directed to A shows in A's inbox and not in B's.”"""
     a, b, c = sessions(bus, A, B, C)

@@ -9,19 +9,18 @@ order of arrival, so a broadcast that arrives late is still new.
 from __future__ import annotations
 
 from ..index.schema import Row, View
-from ..log.lines import format_at, parse_at
-from ..signals import receipts
+from ..signals import broadcasts, receipts
+from ..signals.broadcasts import PAST as PAST
+from ..signals.broadcasts import Since
 from ..signals.content import content_of, digest_bytes
 from ..signals.receipts import ANY, writers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
-BACKLOG_MICROS = 24 * 3600 * 1_000_000
-# The origin of what was said elsewhere, before: its broadcasts are nobody's news, and nobody was here then.
-PAST = "lumenflow"
+ADVANCED, ADVANCED_ROWS = 8, 200_000  # readers whose cursor moves at once, and broadcasts looked at for it
 
 DDL = (
     # `digest` is the line's, `content` a key of what it says, see `signals.content`: 32 bytes each.
@@ -34,14 +33,8 @@ DDL = (
     "CREATE TABLE mail (reader TEXT, signal_id TEXT, workspace TEXT, content BLOB, unread INTEGER,"
     " PRIMARY KEY (reader, signal_id, workspace, content)) WITHOUT ROWID",
     "CREATE INDEX mail_unread ON mail (reader, signal_id, workspace) WHERE unread",
-    # `line` counts up in the order of arrival.
-    # What was said before (`PAST`) has no time here: it is before every reader's first day.
-    "CREATE TABLE broadcast (line INTEGER PRIMARY KEY, signal_id TEXT, at TEXT, sender TEXT,"
-    " sender_session TEXT, workspace TEXT, content BLOB)",
-    "CREATE INDEX broadcast_id ON broadcast (signal_id)",
+    *broadcasts.DDL,
     *receipts.DDL,
-    # `oldest` is the time before which broadcasts are not this reader's business.
-    "CREATE TABLE reader (reader TEXT PRIMARY KEY, oldest TEXT, cursor INTEGER) WITHOUT ROWID",
 )
 
 
@@ -53,7 +46,7 @@ def add(db: sqlite3.Connection, rows: Sequence[Row]) -> None:
         "INSERT INTO signal VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         [_signal_values(row, of, content) for row, of, content in known],
     )
-    behind = _see(db, rows)
+    behind = broadcasts.add_readers(db, rows)
     read = receipts.match(db, [row for row, _ in signals])
     read |= receipts.add(db, rows)
     _add_mail(db, known)
@@ -63,8 +56,25 @@ def add(db: sqlite3.Connection, rows: Sequence[Row]) -> None:
         sorted(read),
     )
     behind.update(reader for reader, _ in read)
-    for reader in sorted(behind):
+    for reader in _lately(db, behind, rows):
         _advance(db, reader)
+
+
+def _lately(db: sqlite3.Connection, behind: set[str], rows: Sequence[Row]) -> list[str]:
+    """The readers whose cursor moves now: where there are many, those that these lines name last.
+
+    A cursor only saves work, so it may stay behind: thousands of new readers must not take the product of their
+    number and that of all broadcasts.
+    """
+    if len(behind) <= ADVANCED:
+        return sorted(behind)
+    (count,) = db.execute("SELECT count(*) FROM broadcast").fetchone()
+    last: dict[str, str] = {}
+    for row in rows:
+        for name in broadcasts.reader_of(row.record):
+            last[name] = max(last.get(name, ""), row.at)
+    latest = sorted(behind, key=lambda reader: (last.get(reader, ""), reader), reverse=True)
+    return latest[: max(ADVANCED, ADVANCED_ROWS // (count + 1))]
 
 
 def _signal_values(row: Row, of: bytes, content: bytes) -> tuple[object, ...]:
@@ -77,53 +87,24 @@ def _signal_values(row: Row, of: bytes, content: bytes) -> tuple[object, ...]:
     )  # fmt: skip
 
 
-def _see(db: sqlite3.Connection, rows: Iterable[Row]) -> set[str]:
-    """Note when readers were first seen; those that are new, or were seen earlier than was known."""
-    first: dict[str, str] = {}
-    for row in rows:
-        record = row.record
-        if record.get("origin") == PAST:
-            continue
-        names = [record.get("sender_identity"), record.get("reader_identity")]
-        if record["kind"] == "session":
-            names.append(record.get("agent_identity") or record.get("session_id"))
-        for name in names:
-            if name:
-                first[str(name)] = min(first.get(str(name), row.at), row.at)
-    changed = []
-    for name, at in first.items():
-        oldest = day_before(at)
-        known = db.execute("SELECT oldest FROM reader WHERE reader = ?", (name,)).fetchone()
-        if known is None or oldest < known[0]:
-            changed.append((name, oldest))
-    db.executemany("INSERT OR REPLACE INTO reader VALUES (?, ?, 0)", changed)
-    return {name for name, _ in changed}
-
-
-def day_before(at: str) -> str:
-    return format_at(max(0, parse_at(at) - BACKLOG_MICROS))
-
-
 def _add_mail(db: sqlite3.Connection, signals: Sequence[tuple[Row, bytes, bytes]]) -> None:
     """Add what signals are for whom: their recipients, or everybody."""
-    mail, broadcasts = [], []
+    mail, to_all = [], []
     for row, _, content in signals:
         record = row.record
-        signal_id, sender, session = (record.get(key) for key in _SAID)
-        workspace = record.get("workspace_id") or ""
+        signal_id, workspace = record.get("signal_id"), record.get("workspace_id") or ""
         recipients = record.get("recipients")
         if isinstance(recipients, list) and recipients:
             own = writers(row)
             mail += [(to, signal_id, workspace, content) for to in recipients if to not in own]
         else:
-            at = "" if record.get("origin") == PAST else record["at"]
-            broadcasts.append((row.id, signal_id, at, sender, session, workspace, content))
+            to_all.append((row, content))
     db.executemany(
         "INSERT OR IGNORE INTO mail VALUES (?1, ?2, ?3, ?4, NOT EXISTS (SELECT 1 FROM receipt"
         f" WHERE reader = ?1 AND signal_id = ?2 AND content IN (?4, {ANY})))",
         mail,
     )
-    db.executemany("INSERT INTO broadcast VALUES (?, ?, ?, ?, ?, ?, ?)", broadcasts)
+    broadcasts.add(db, to_all)
 
 
 _SAME_LINE = f"r.content IN (mail.content, {ANY})"
@@ -139,7 +120,7 @@ BROADCASTS = (
     " AND (b.sender_session IS NULL OR b.sender_session NOT IN {own})"
 )
 NEW = (
-    " AND b.line > :cursor AND b.at >= :oldest"
+    " AND b.line > :cursor AND {news}"
     " AND NOT EXISTS (SELECT 1 FROM receipt r WHERE r.reader IN {own} AND r.signal_id = b.signal_id"
     f" AND r.content IN (b.content, {ANY}))"
 )
@@ -171,14 +152,13 @@ def _directed(own: str, *, unread: bool) -> str:
 
 def _advance(db: sqlite3.Connection, reader: str) -> None:
     """Move a reader's cursor over the broadcasts that it has read, so that they are not looked at again."""
-    found = db.execute("SELECT oldest, cursor FROM reader WHERE reader = ?", (reader,)).fetchone()
-    if found is None:
+    since = Since(db, reader, None)
+    if since.line is None:
         return
-    own, values = _own(db, reader, None, None)
-    values |= {"oldest": found[0], "cursor": found[1]}
     (last,) = db.execute("SELECT coalesce(max(line), 0) FROM broadcast").fetchone()
     first = f"SELECT b.line FROM broadcast b WHERE b.sender NOT IN {{own}}{NEW} ORDER BY b.line LIMIT 1"
-    unread = db.execute(first.format(own=own), values).fetchone()
+    values = {**since.values, "o0": reader, "cursor": since.cursor}
+    unread = db.execute(first.format(own="(:o0)", news=since.condition), values).fetchone()
     db.execute("UPDATE reader SET cursor = ? WHERE reader = ?", (unread[0] - 1 if unread else last, reader))
 
 
@@ -199,7 +179,7 @@ def unread_ids(
         session: Its session id: mail to it, to the harness's id that it was started under, or to another
             session of that harness's id is its own too, also where it got an agent identity later.
         workspace: Signals of other workspaces are left out; None sees all.
-        now: Microseconds; a reader that the log has not seen gets the last day's broadcasts.
+        now: Microseconds; a reader that the log does not know gets the last day's broadcasts, and the newest.
         directed: Only what may interrupt the reader: no broadcasts, and nothing that is `advisory`.
         after: Only signals of which a line came to the index after this one.
     """
@@ -210,10 +190,10 @@ def unread_ids(
         values["after"] = after
     if directed:
         return db.execute(mine + URGENT, values).fetchall()
-    found = db.execute("SELECT oldest, cursor FROM reader WHERE reader = ?", (reader,)).fetchone()
-    oldest, cursor = found or (format_at(max(0, now - BACKLOG_MICROS)), 0)
-    values["oldest"], values["cursor"] = oldest, max(cursor, after)
-    return db.execute(f"{mine} UNION {(BROADCASTS + NEW).format(own=own)}", values).fetchall()
+    since = Since(db, reader, now)
+    values |= {**since.values, "cursor": max(since.cursor, after)}
+    others = (BROADCASTS + NEW).format(own=own, news=since.condition)
+    return db.execute(f"{mine} UNION {others}", values).fetchall()
 
 
 def directed_to(
@@ -249,4 +229,4 @@ def all_ids(
     return db.execute(every, values).fetchall()
 
 
-VIEW = View(("signal", "receipt", "session"), DDL, add, version=3)
+VIEW = View(("signal", "receipt", "session"), DDL, add, version=4)

@@ -18,7 +18,7 @@ def shown(record: Mapping[str, object]) -> dict[str, object]:
     fields.update(
         (key, value)
         for key, value in record.items()
-        if key not in ("at", "kind", "mac") and value is not None and value != "" and value != []
+        if key not in ("at", "kind", "mac", "seen") and value is not None and value != "" and value != []
     )
     return fields
 

@@ -17,6 +17,7 @@ from ..log.log import Log
 from ..log.port import Git, open_port
 from ..log.spool import Entry
 from ..place import Place, refuse_odd
+from ..signals import broadcasts
 from . import autosync, queue, views
 
 TYPE_CHECKING = False
@@ -192,10 +193,7 @@ class Store:
         self._drain_after = time.monotonic() + DRAIN_AGAIN_SECONDS
 
     def refresh(self) -> None:
-        """Catch up after a write. The index is derived: what goes wrong with it does not undo the write.
-
-        It is opened anew by the next look, which raises what is still wrong then.
-        """
+        """Catch up after a write. An error undoes nothing: the next look opens the index anew, and raises it."""
         try:
             if self._homeless and os.path.isdir(self.place.state):
                 self.leave_index()
@@ -222,6 +220,8 @@ class Store:
 
         Raises: RecordError, SecretError; StoreError where the clone key is damaged.
         """
+        index = self._ahead or self.index  # as the last look left it; where there was none yet, look now
+        fields = broadcasts.with_seen(index.db if index.is_shaped() else self.db(), kind, fields)
         mac, at = self.keys.for_writing(), self.log.clock.tick()
         return records.STREAMS[kind], records.line(kind, at, fields, allow_secret=allow_secret, mac=mac)
 

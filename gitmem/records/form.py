@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 LINE_MAX_BYTES = 256 * 1024
 VERSION = "A2A.V1"
 _DAYS = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+_EVEN_EMPTY = ("seen",)  # an empty list says something else than none
 _OWN = ("at", "kind", "created_at", "read_at", "mac")  # the line's own
 
 
@@ -136,7 +137,11 @@ def _prepared(kind: str, fields: Mapping[str, object]) -> dict[str, object]:
         raise RecordError(f"The {kind}'s mac is no field: the line has its own code")
     for name in specs:
         value = fields.get(name)
-        if value or not (value is None or isinstance(value, (str, bool, list, tuple, dict))):
+        if (
+            value
+            or not (value is None or isinstance(value, (str, bool, list, tuple, dict)))
+            or (value is not None and name in _EVEN_EMPTY)
+        ):
             record[name] = value
         elif name in required:
             if value is not None:

@@ -29,3 +29,7 @@ class Receipt(Record):
     )
     answers_digest: Digest = Field(description="Digest of the line that was read.")
     idempotency_key: Line | None = Field(default=None, description="The key of an importing adapter.")
+    seen: Annotated[tuple[SignalId, ...], Field(strict=False)] | None = Field(
+        default=None,
+        description="The broadcasts that its writer had and that no other broadcast names; written even when empty.",
+    )

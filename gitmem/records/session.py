@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field
 
-from .base import Address, AgentIdentity, Also, Axis, DisplayName, Path, Record, SessionId, WorkUnit
+from .base import Address, AgentIdentity, Also, Axis, DisplayName, Path, Record, SessionId, SignalId, WorkUnit
 
 CLEARABLE = ("wu_id", "initiative_id", "lane", "activity")
 
@@ -43,4 +43,8 @@ class Session(Record):
     ] = Field(
         default=(),
         description="Fields that it has no longer; one that is merely not there stays as it was.",
+    )
+    seen: Annotated[tuple[SignalId, ...], Field(strict=False)] | None = Field(
+        default=None,
+        description="The broadcasts that its writer had and that no other broadcast names; written even when empty.",
     )

@@ -86,3 +86,7 @@ class Signal(Record):
     target_role: Axis | None = Field(default=None, description="The role that it is meant for.")
     delegation_id: Axis | None = Field(default=None, description="The delegation that it belongs to.")
     artifact_path: Path | None = Field(default=None, description="A file that it points to.")
+    seen: Annotated[tuple[SignalId, ...], Field(strict=False)] | None = Field(
+        default=None,
+        description="The broadcasts that its writer had and that no other broadcast names; written even when empty.",
+    )

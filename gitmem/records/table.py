@@ -127,6 +127,7 @@ FIELDS: dict[str, dict[str, tuple[Any, ...]]] = {
         'target_role': ('line', True, 1, 200, '', ()),
         'delegation_id': ('line', True, 1, 200, '', ()),
         'artifact_path': ('line', True, 1, 4096, '', ()),
+        'seen': ('list', True, ('word', False, 8, 36, ('sig-', 4, '0123456789abcdefghijklmnopqrstuvwxyz'), ())),
     },
     'receipt': {
         'schema_version': ('choice', False, ('A2A.V1',), ()),
@@ -137,6 +138,7 @@ FIELDS: dict[str, dict[str, tuple[Any, ...]]] = {
         'delivery_state': ('choice', False, ('delivered', 'acked', 'rejected'), ('delivered',)),
         'answers_digest': ('word', False, 64, 64, ('', 0, '0123456789abcdef'), ()),
         'idempotency_key': ('line', True, 1, 1024, '', ()),
+        'seen': ('list', True, ('word', False, 8, 36, ('sig-', 4, '0123456789abcdefghijklmnopqrstuvwxyz'), ())),
     },
     'session': {
         'schema_version': ('choice', False, ('A2A.V1',), ()),
@@ -156,6 +158,7 @@ FIELDS: dict[str, dict[str, tuple[Any, ...]]] = {
         'harness_session': ('line', True, 1, 256, ' ,', ()),
         'activity': ('line', True, 1, 200, '', ()),
         'clear': ('list', False, ('line', False, 1, 200, '', (0, '', False, ('wu_id', 'initiative_id', 'lane', 'activity')))),
+        'seen': ('list', True, ('word', False, 8, 36, ('sig-', 4, '0123456789abcdefghijklmnopqrstuvwxyz'), ())),
     },
     'name': {
         'schema_version': ('choice', False, ('A2A.V1',), ()),

@@ -47,7 +47,8 @@ CAUGHT = {
     "IgnoresIdempotencyKeys": {"the_same_key_is_the_same_signal", "the_same_key_is_the_same_signal_in_two_places"},
     "TakesAnyIntent": {"an_unknown_intent_is_refused"},
     "DoesNotKnowTheOldAlias": {"the_old_alias_alone_routes_a_record"},
-    "TrustsSwappedText": {"text_that_was_swapped_is_agreed_to_by_nobody", "an_answer_to_other_text_is_no_agreement"},
+    "TrustsSwappedText": {"text_that_was_swapped_is_agreed_to_by_nobody"},
+    "TrustsAnswersToOtherText": {"an_answer_to_other_text_is_no_agreement", "an_answer_to_no_text_is_no_agreement"},
     "GivesTheNewestPlaceItsWay": {"decisions_in_two_places_give_one_answer[here]"},
     "ForgetsToSayWhatItLacks": WATCH,
 }  # fmt: skip

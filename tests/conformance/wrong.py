@@ -144,6 +144,11 @@ class TrustsSwappedText(Reference):
         return []
 
 
+class TrustsAnswersToOtherText(Reference):
+    def counts(self, signal: Signal) -> bool:
+        return True
+
+
 class GivesTheNewestPlaceItsWay(Reference):
     """An exchange that overwrites: whoever comes last is the only one that is heard."""
 

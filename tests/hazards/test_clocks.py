@@ -160,8 +160,8 @@ def test_direct_mail_is_read_and_unread_by_receipts_alone(sides: tuple[Side, Sid
         store.close()
 
 
-def test_broadcasts_are_unread_for_a_day_before_the_first_line_and_for_ever_after(tmp_path: Path) -> None:
-    """The one place where time counts: 24 hours before a reader's own first line, and the reader's clock later does not."""
+def test_broadcasts_are_unread_where_a_readers_first_line_does_not_know_them(tmp_path: Path) -> None:
+    """However old their clock says they are; only what the first line knew is measured by the clock: 24 hours."""
     a = Side(tmp_path / "a", PLANCK)
     a.send("two days before", broadcast=True)
     a.clock.forward(2 * DAY - HOUR)
@@ -172,12 +172,22 @@ def test_broadcasts_are_unread_for_a_day_before_the_first_line_and_for_ever_afte
     a.clock.forward(YEAR)
     a.send("from a clock a year ahead", broadcast=True)
     carry(a.store, b.store)
-    expected = ["an hour before", "from a clock an hour behind", "from a clock a year ahead"]
-    assert sorted(b.read(mark=False)) == sorted(expected)
-    for moved in (3 * DAY, 2 * YEAR, -4 * YEAR, 2 * YEAR - 3 * DAY):
+    lately = ["an hour before", "from a clock an hour behind", "from a clock a year ahead"]
+    started = sessions.start(b.store, Who(identity="test:worker:meitner"), name="Meitner")
+    later = inbox.read(b.store, acting(b.store, started.session_id)).signals
+    assert sorted(str(each["message"]) for each in later) == sorted(lately)
+    a.clock.value = b.clock.value - 3 * DAY
+    a.send("from a clock three days behind", broadcast=True)
+    carry(a.store, b.store)
+    later = inbox.read(b.store, acting(b.store, started.session_id)).signals
+    assert sorted(str(each["message"]) for each in later) == sorted(
+        [*lately, "from a clock three days behind"]
+    )
+    expected = sorted(["two days before", *lately, "from a clock three days behind"])
+    for moved in (0, 3 * DAY, 2 * YEAR, -4 * YEAR, 2 * YEAR - 3 * DAY):
         b.clock.value += moved
-        assert sorted(b.read(mark=False)) == sorted(expected)
-    assert sorted(b.read()) == sorted(expected)
+        assert sorted(b.read(mark=False)) == expected
+    assert sorted(b.read()) == expected
     assert b.read() == []
     check_index(b.store)
 

@@ -13,8 +13,9 @@ from gitmem.index import catch_up, schema
 from gitmem.index.schema import Index
 from gitmem.log.lines import digest
 from gitmem.operations import mail, views
+from gitmem.signals import broadcasts
 
-DAY = mail.BACKLOG_MICROS
+DAY = broadcasts.BACKLOG_MICROS
 START = 1_793_000_000_000_000
 READERS = ("a:b:one", "a:b:two", "sess-000000000003")
 
@@ -32,12 +33,12 @@ def signal(
     return records.line("signal", START + at, fields)
 
 
-def receipt(line: bytes, at: int, reader: str) -> bytes:
+def receipt(line: bytes, at: int, reader: str, **more: object) -> bytes:
     record = records.read(line)
     assert record
     fields: dict[str, object] = {
         "schema_version": "A2A.V1", "signal_id": record["signal_id"], "reader_identity": reader,
-        "delivery_state": "delivered", "answers_digest": digest(line),
+        "delivery_state": "delivered", "answers_digest": digest(line), **more,
     }  # fmt: skip
     return records.line("receipt", START + at, fields)
 
@@ -56,22 +57,50 @@ def unread(db: sqlite3.Connection, reader: str, now: int = START) -> set[str]:
 
 
 def plainly_unread(lines: list[bytes], reader: str, now: int) -> set[str]:
-    """The definition: directed to the reader or broadcast lately, not its own, without its receipt or reply."""
+    """The definition: directed to the reader or not before it, not its own, without its receipt or reply."""
     found = [(line, record) for line in lines if (record := records.read(line))]
-    own = [str(record["at"]) for _, record in found
-           if reader in (record.get("sender_identity"), record.get("reader_identity"))]  # fmt: skip
-    oldest = mail.day_before(min(own)) if own else mail.format_at(now - DAY)
     read = {(record["signal_id"], record["answers_digest"]) for _, record in found
             if record.get("reader_identity") == reader}  # fmt: skip
     read |= {(record.get("reply_to"), record.get("answers_digest")) for _, record in found
              if record.get("sender_identity") == reader}  # fmt: skip
+    news = plain_news(lines, reader, now)
     return {
         str(record["signal_id"])
         for line, record in found
         if record["kind"] == "signal"
         and record["sender_identity"] != reader
         and (record["signal_id"], digest(line)) not in read
-        and (reader in record["recipients"] if record["recipients"] else record["at"] >= oldest)
+        and (reader in record["recipients"] or line in news)
+    }
+
+
+def plain_news(lines: list[bytes], reader: str, now: int) -> set[bytes]:
+    """The broadcasts that are not before a reader, by the words of the format."""
+    found = {line: record for line in sorted(lines) if (record := records.read(line))}
+    said = {
+        line: record
+        for line, record in found.items()
+        if record["kind"] == "signal" and not record["recipients"]
+    }
+    first = next((record for record in found.values()
+                  if reader in (record.get("sender_identity"), record.get("reader_identity"))), None)  # fmt: skip
+    if first is None:
+        since = mail.broadcasts.format_at(now - DAY)
+        return {line for line, record in said.items() if record["at"] >= since} | set(sorted(said)[-50:])
+    reached: set[str] = set()
+    todo = list((first.get("seen") or [])[:16])
+    while todo:
+        id = todo.pop()
+        if id not in reached:
+            reached.add(id)
+            todo += [named for record in said.values() if record["signal_id"] == id
+                     for named in (record.get("seen") or [])[:16]]  # fmt: skip
+    since = broadcasts.day_before(str(first["at"]))
+    return {
+        line
+        for line, record in said.items()
+        if record["at"] >= since
+        or not (record.get("seen") is None or first.get("seen") is None or record["signal_id"] in reached)
     }
 
 
@@ -113,10 +142,14 @@ def test_nobodys_mail_is_read_by_anybody_else() -> None:
 
 
 def test_a_new_reader_gets_the_last_days_broadcasts() -> None:
-    """Not the whole past; and by its own first line, once it has one."""
+    """And the newest fifty; and by its own first line, once it has one."""
     old, new = signal(1, -DAY - 1, READERS[0], []), signal(2, -DAY + 1, READERS[0], [])
     index = index_of([old, new])
-    assert unread(index.db, READERS[1]) == {"sig-0002"}
+    assert unread(index.db, READERS[1]) == {"sig-0001", "sig-0002"}
+    many = [signal(10 + number, number - 2 * DAY, READERS[0], []) for number in range(50)]
+    assert unread(index_of(many, [old, new]).db, READERS[1]) == {f"sig-{10 + number:04}" for number in range(2, 50)} | {
+        "sig-0001", "sig-0002"
+    }  # fmt: skip
 
     catch_up.add_lines(index, 1, [signal(3, 0, READERS[1], [READERS[0]])])
 
@@ -138,27 +171,31 @@ def test_an_earlier_first_line_that_arrives_late_brings_broadcasts_back() -> Non
 _event = st.tuples(
     st.integers(0, 3 * DAY), st.sampled_from(READERS), st.sampled_from([(), *[(each,) for each in READERS], READERS]),
     st.sampled_from(["say", "read", "reply", "forge", "misread"]), st.integers(0, 5),
+    st.none() | st.lists(st.integers(0, 12), max_size=3),
 )  # fmt: skip
 
 
 @given(st.lists(_event, max_size=12), st.lists(st.integers(0, 11), max_size=4), st.randoms())
 def test_the_tables_agree_with_the_definition(
-    events: list[tuple[int, str, tuple[str, ...], str, int]], cuts: list[int], random: object
+    events: list[tuple[int, str, tuple[str, ...], str, int, list[int] | None]],
+    cuts: list[int],
+    random: object,
 ) -> None:
     """Any lines, in any order, in any batches: the unread signals are those of the definition."""
     lines: list[bytes] = []
     said: list[bytes] = []
-    for number, (at, who, to, what, pick) in enumerate(events):
+    for number, (at, who, to, what, pick, named) in enumerate(events):
+        seen = None if named is None else [f"sig-{each:04}" for each in named]
         answered = said[pick % len(said)] if said else None
         if answered and what in ("read", "misread"):
             line = answered if what == "read" else answered.replace(b"hello", b"other")
-            lines.append(receipt(line, at, who))
+            lines.append(receipt(line, at, who, seen=seen))
             continue
         if answered and what == "forge":
             forged = int(str((records.read(answered) or {})["signal_id"])[4:])
-            said.append(signal(forged, at, who, list(to), message="other"))
+            said.append(signal(forged, at, who, list(to), message="other", seen=seen))
         else:
-            said.append(signal(number, at, who, list(to), answered if what == "reply" else None))
+            said.append(signal(number, at, who, list(to), answered if what == "reply" else None, seen=seen))
         lines.append(said[-1])
     random.shuffle(lines)  # type: ignore[attr-defined]  # hypothesis's Random
     marks = sorted({0, len(lines), *(cut % (len(lines) + 1) for cut in cuts)})
@@ -176,7 +213,8 @@ def tables(db: sqlite3.Connection) -> dict[str, list[object]]:
         "signal": "signal_id, at, sender, digest, content",
         "mail": "*",
         "receipt": "*",
-        "broadcast": "signal_id, at, sender, content",
+        "broadcast": "signal_id, at, sender, content, tracked, head",
+        "seen": "*",
     }
     return {name: sorted(db.execute(f"SELECT {columns} FROM {name}")) for name, columns in wanted.items()}
 

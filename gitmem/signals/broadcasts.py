@@ -1,0 +1,164 @@
+"""Broadcasts, and which of them come before a reader: the field `seen`.
+
+A broadcast, and the first line that a clone writes for a reader, name in `seen` the broadcasts that their writer
+had and that no other broadcast names. An old broadcast that a reader's first line does not reach through these
+names was not there when the reader came: it is news, whatever its clock said.
+"""
+
+from __future__ import annotations
+
+from ..log.lines import format_at, parse_at
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from ..index.schema import Row
+
+BACKLOG_MICROS = 24 * 3600 * 1_000_000
+NEWEST = 50  # broadcasts that whoever the log does not know gets, however old they are
+SEEN_MAX = 16  # ids in `seen`; more are written by nobody and not read
+# The origin of what was said elsewhere, before: its broadcasts are nobody's news, and nobody was here then.
+PAST = "lumenflow"
+KINDS = ("signal", "receipt", "session")  # the kinds of a reader's first line
+
+DDL = (
+    # `line` counts up in the order of arrival. What was said before (`PAST`) has no time here: it is before every
+    # reader's first day. `tracked`: it has the field `seen`. `head`: no other broadcast names it.
+    "CREATE TABLE broadcast (line INTEGER PRIMARY KEY, signal_id TEXT, at TEXT, sender TEXT,"
+    " sender_session TEXT, workspace TEXT, content BLOB, tracked INTEGER, head INTEGER)",
+    "CREATE INDEX broadcast_id ON broadcast (signal_id)",
+    "CREATE INDEX broadcast_at ON broadcast (at)",
+    "CREATE INDEX broadcast_head ON broadcast (at) WHERE head",
+    "CREATE TABLE seen (signal_id TEXT, named TEXT, PRIMARY KEY (signal_id, named)) WITHOUT ROWID",
+    "CREATE INDEX seen_named ON seen (named, signal_id)",
+    # `line` is the reader's first one, `at` its time.
+    "CREATE TABLE reader (reader TEXT PRIMARY KEY, at TEXT, line INTEGER, cursor INTEGER) WITHOUT ROWID",
+)
+
+# What a first line reaches. SQLite evaluates it once, and only where an old broadcast asks for it.
+_REACHED = (
+    f"WITH RECURSIVE reached (id) AS (SELECT value FROM json_each(:seen) WHERE key < {SEEN_MAX}"
+    " UNION SELECT s.named FROM reached r JOIN seen s ON s.signal_id = r.id) SELECT id FROM reached"
+)
+# A broadcast `b` that is not before a reader: `Since` has the values.
+NEWS = f"(b.at >= :oldest OR (b.tracked AND :seen IS NOT NULL AND b.signal_id NOT IN ({_REACHED})))"
+NEWS_TO_STRANGERS = (
+    "(b.at >= :oldest OR b.line IN"
+    f" (SELECT line FROM broadcast WHERE at <> '' ORDER BY at DESC, line DESC LIMIT {NEWEST}))"
+)
+
+
+class Since:
+    """From when on broadcasts are news to a reader.
+
+    Attributes:
+        condition: On a broadcast `b`, with the values `oldest` and `seen`.
+        line: The reader's first line, by its number in the index; None where the log does not know the reader.
+        cursor: All broadcasts up to this line of the index are before the reader, or it has read or written them.
+    """
+
+    __slots__ = ("condition", "cursor", "line", "oldest", "seen")
+
+    def __init__(self, db: sqlite3.Connection, reader: str, now: int | None) -> None:
+        found = db.execute(
+            "SELECT r.at, r.line, r.cursor, json_extract(l.body, '$.seen') FROM reader r JOIN line l ON l.id = r.line"
+            " WHERE r.reader = ?",
+            (reader,),
+        ).fetchone()
+        self.condition = NEWS if found else NEWS_TO_STRANGERS
+        self.line: int | None = found[1] if found else None
+        self.cursor: int = found[2] if found else 0
+        self.seen: str | None = found[3] if found else None
+        since = max(0, (now or 0) - BACKLOG_MICROS)
+        self.oldest = day_before(found[0]) if found else format_at(since)
+
+    @property
+    def values(self) -> dict[str, object]:
+        return {"oldest": self.oldest, "seen": self.seen}
+
+
+def day_before(at: str) -> str:
+    """Return the time 24 hours before `at`."""
+    return format_at(max(0, parse_at(at) - BACKLOG_MICROS))
+
+
+def reader_of(record: Mapping[str, object]) -> list[str]:
+    """Return the readers that a line names as present."""
+    if record.get("origin") == PAST:
+        return []
+    names = [record.get("sender_identity"), record.get("reader_identity")]
+    if record["kind"] == "session":
+        names.append(record.get("agent_identity") or record.get("session_id"))
+    return [str(name) for name in names if name]
+
+
+def add_readers(db: sqlite3.Connection, rows: Iterable[Row]) -> set[str]:
+    """Note the first line of each reader: those that are new, or have an earlier one than was known."""
+    first: dict[str, Row] = {}
+    for row in rows:
+        for name in reader_of(row.record):
+            known = first.get(name)
+            if known is None or row.line < known.line:
+                first[name] = row
+    changed = [(name, row.at, row.id) for name, row in first.items() if _is_first(db, name, row)]
+    db.executemany("INSERT OR REPLACE INTO reader VALUES (?, ?, ?, 0)", changed)
+    return {name for name, *_ in changed}
+
+
+def _is_first(db: sqlite3.Connection, name: str, row: Row) -> bool:
+    found = db.execute("SELECT at, line FROM reader WHERE reader = ?", (name,)).fetchone()
+    if found is None or row.at != found[0]:
+        return found is None or row.at < found[0]
+    (body,) = db.execute("SELECT body FROM line WHERE id = ?", (found[1],)).fetchone()
+    return row.line < str(body).encode()
+
+
+def add(db: sqlite3.Connection, broadcasts: Sequence[tuple[Row, bytes]]) -> None:
+    """Add broadcasts, each with the key of its content."""
+    edges: set[tuple[str, str]] = set()
+    values = []
+    for row, content in broadcasts:
+        record = row.record
+        id, past, seen = str(record["signal_id"]), record.get("origin") == PAST, record.get("seen")
+        tracked = not past and isinstance(seen, list)
+        if tracked and isinstance(seen, list):
+            edges.update((id, str(named)) for named in seen[:SEEN_MAX])
+        values.append(
+            (row.id, id, "" if past else row.at, record.get("sender_identity"), record.get("sender_session"),
+             record.get("workspace_id") or "", content, tracked, not past)
+        )  # fmt: skip
+    db.executemany("INSERT OR IGNORE INTO seen VALUES (?, ?)", sorted(edges))
+    db.executemany(
+        "INSERT INTO broadcast VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9 AND NOT EXISTS"
+        " (SELECT 1 FROM seen WHERE named = ?2 AND signal_id <> ?2))",
+        values,
+    )
+    named = sorted({(named,) for id, named in edges if named != id})
+    db.executemany("UPDATE broadcast SET head = 0 WHERE signal_id = ? AND head", named)
+
+
+def heads(db: sqlite3.Connection) -> list[str]:
+    """Return what a new line names in `seen`: the greatest `(at, bytes)` first."""
+    rows = db.execute(
+        "SELECT b.signal_id FROM broadcast b JOIN line l ON l.id = b.line WHERE b.head"
+        " ORDER BY b.at DESC, l.body DESC LIMIT ?",
+        (4 * SEEN_MAX,),  # an id may have several lines
+    )
+    return list(dict.fromkeys(str(id) for (id,) in rows))[:SEEN_MAX]
+
+
+def with_seen(db: sqlite3.Connection, kind: str, fields: Mapping[str, object]) -> Mapping[str, object]:
+    """Return the fields of a new line with `seen`, where it is a broadcast or its reader's first line here."""
+    if kind not in KINDS or "seen" in fields:
+        return fields
+    is_broadcast = kind == "signal" and not fields.get("recipients") and not fields.get("target_agent")
+    readers = reader_of({**fields, "kind": kind})
+    if is_broadcast or any(_is_unknown(db, reader) for reader in readers):
+        return {**fields, "seen": heads(db)}
+    return fields
+
+
+def _is_unknown(db: sqlite3.Connection, reader: str) -> bool:
+    return db.execute("SELECT 1 FROM reader WHERE reader = ?", (reader,)).fetchone() is None
