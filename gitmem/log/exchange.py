@@ -6,6 +6,10 @@ import time
 
 from ..errors import RemoteError, UsageError
 from ..git.port import Draft
+from ..git.remotes import without_credentials
+from ..sync import accepted
+from ..sync.place_checks import FOREIGN as FOREIGN_LOG
+from ..sync.place_checks import FOREIGN_WHY, PlaceCheck
 from . import outbox, places, ref, sending, settle, trees
 from .remote import Remote, is_related, projects, trusted
 
@@ -80,6 +84,12 @@ def exchange(
         if push and not send and not remote.state:
             remote.end("read-only")
         _end(log, remote, before, push=send)
+        if not follow and remote.received:
+            s = "" if remote.received == 1 else "s"
+            remote.say(
+                f"{remote.received:,} line{s} from {without_credentials(remote.url)} {'is' if not s else 'are'} part of "
+                "this log from now on."
+            )
         if not drained:
             remote.safe = False
             remote.say("Records that wait for a commit were not sent: another process holds the log's lock.")
@@ -98,7 +108,7 @@ def _attempt(
     tip = settle.settle(log, shared if follow else None, tips, boxes, fold=False)
     publish = settle.own_tip(log, tip).format.publish
     remote.tip = remote.at(publish)
-    if not push or remote.state:
+    if not push or remote.state or remote.blocked is not None:
         return True
     new = _for_other(log, tip, shared)
     remote.safe = new == remote.tip
@@ -117,13 +127,15 @@ def _attempt(
 def _end(log: Log, remote: Remote, before: str | None, *, push: bool) -> None:
     """What became of it all."""
     remote.received = _received(log, remote, before)
+    accepted.tell(remote)
+    accepted.keep(remote)
     if not remote.state and push and not remote.safe:
         remote.end(
             "rejected", f"Others pushed first, {remote.rejections} times; nothing is lost, sync again."
         )
     elif not remote.state:
         remote.state = "synced" if remote.received or remote.sent else "up-to-date"
-    if remote.outbox is not None and remote.waiting:
+    if remote.outbox is not None and remote.waiting and remote.blocked is None:
         remote.say(
             f"What was sent waits in an outbox on {remote.name}: every sync reads it, and one of the next folds it in."
         )
@@ -144,15 +156,11 @@ def _for_other(log: Log, tip: str, shared: Tip | None) -> str:
 
 
 def _received(log: Log, remote: Remote, before: str | None) -> int:
-    """How many lines the remote had that were not here; of a log of an older epoch nothing is taken in."""
+    """How many lines the remote had that were not here."""
     git = log.git
-    local = git.tip(ref.LOG_REF)
-    epoch = settle.own_tip(log, local).format.epoch if local is not None else 0
     count = 0
     seen = [before] if before is not None else []
     for tip in remote.tips:
-        if tip.format.epoch < epoch:
-            continue
         count += trees.new_lines(git, tip.tree, seen)
         seen.append(tip.tree)
     for path, lines in outbox.united(remote.boxes).items():
@@ -161,24 +169,21 @@ def _received(log: Log, remote: Remote, before: str | None) -> int:
 
 
 def _known_tips(log: Log, remote: Remote, found: Sequence[Remote]) -> list[Tip]:
-    """Every log that may be united: of these remotes, and under the other names that this clone has."""
+    """Every log that may be united: of these remotes, and what git itself fetched from them or has as its branch."""
     tips = {tip.oid: tip for other in found for tip in other.tips}
-    # Outboxes of other remotes were taken in when they were fetched.
-    looked = {name for other in found for name in other.refs}
-    rest = {
-        name: oid
-        for name, oid in places.known(log).items()
-        if oid not in tips and name not in looked and not places.is_outbox(name)
-    }
-    others, _ = places.logs(log, rest, [*tips, *trusted(log)])
+    rest = {name: oid for other in found for name, oid in places.of_remote(log, other.name).items()}
+    bad = {each.commit for other in found for each in other.left_out}
+    rest = {name: oid for name, oid in rest.items() if oid not in tips and oid not in bad}
+    if not rest:
+        return list(tips.values())
+    check = PlaceCheck(log, remote.accepted, [*tips, *trusted(log)])
     ours = projects(log).union(*(tip.projects for tip in tips.values()))
-    for tip in others:
-        by_hand = not tip.name.startswith(ref.REMOTES_PREFIX)
-        if tip.format.format > ref.FORMAT:
-            remote.say(f"{tip.name} needs a newer gitmem and was not read." if by_hand else "")
-        elif not is_related(log, ours, tip):
-            remote.say(f"{tip.name} is the log of another project and was not read." if by_hand else "")
-        else:
+    for tip in check.admit(rest):
+        if is_related(log, ours, tip):
             tips[tip.oid] = tip
             ours |= tip.projects
+        else:
+            check.leave_out(tip.name, tip.oid, FOREIGN_LOG, FOREIGN_WHY)
+    for each in check.left_out.values():
+        remote.say(each.sentence("this clone"))
     return list(tips.values())

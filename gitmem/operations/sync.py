@@ -16,9 +16,26 @@ if TYPE_CHECKING:
     from ..log.remote import Remote
     from ..log.settled import Looked, Settled
     from ..place import Place
+    from ..sync.place_checks import LeftOut
     from .store import Store
 
 FAILED = ("offline", "rejected", "refused")
+
+
+class Left(Outcome):
+    """A place that was left out: its ref, where that is, the author whom the commit names, of what kind, and why.
+
+    `kind`: `newer` (a format of a newer gitmem), `foreign` (another project's log), or `invalid`.
+    """
+
+    __slots__ = ("ref", "commit", "author", "kind", "why")
+
+    def __init__(self, found: LeftOut) -> None:
+        self.ref = found.ref
+        self.commit = found.commit
+        self.author = found.author
+        self.kind = found.kind
+        self.why = found.why
 
 
 class RemoteState(Outcome):
@@ -35,6 +52,7 @@ class RemoteState(Outcome):
         attempts: How often it was asked.
         rejections: How often others pushed first.
         tip: The commit of the log there, as far as known.
+        left_out: Its places that failed the checks and were not read.
         message: What there is to say about it, or "".
     """
 
@@ -48,6 +66,7 @@ class RemoteState(Outcome):
         "attempts",
         "rejections",
         "tip",
+        "left_out",
         "message",
     )
 
@@ -61,6 +80,7 @@ class RemoteState(Outcome):
         self.attempts = remote.attempts
         self.rejections = remote.rejections
         self.tip = remote.tip
+        self.left_out = [Left(each) for each in remote.left_out]
         self.message = remote.message
 
 

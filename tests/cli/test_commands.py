@@ -239,6 +239,7 @@ def test_sync_says_what_became_of_each_remote(
         "attempts",
         "rejections",
         "tip",
+        "left_out",
         "message",
     ]
     assert good.json["remotes"][0]["state"] == "synced"
