@@ -11,7 +11,7 @@ import time
 
 from ..errors import RemoteError, StoreError
 from . import held, partial, queries, run
-from .remotes import without_credentials
+from .remotes import scrubbed, without_credentials
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,6 +28,9 @@ _QUIET_CONFIG = [
     *("-c", "fetch.writeCommitGraph=false"),
     *("-c", "push.pushOption="),  # empties the user's list: not every server takes options
 ]
+# Ask which commits both have, in a connection of its own. Needs protocol 2; elsewhere git warns and pushes as usual.
+_NEGOTIATE = ("-c", "push.negotiate=true")
+_NOT_NEGOTIATED = "push negotiation failed; proceeding anyway with push\n"
 # A server that lost a race for its own ref lock says it in these words.
 _RACED = ("cannot lock", "failed to lock", "lock fail", "failed to update ref", "incorrect old value")
 _RACED_ALSO = (
@@ -132,7 +135,11 @@ class GitNetwork:
         if expected is not None and not queries.is_ancestor(self.common, expected, new):
             raise StoreError(f"{new} does not contain {expected}; nothing was sent.", code="not-fast-forward")
         # Exact, where a plain push would make a branch anew that somebody deleted. No force: see above.
-        done = self._push([f"--force-with-lease={ref}:{expected or ''}"], [f"{new}:{ref}"], url, timeout)
+        # A new ref, mostly an outbox, is pushed while the remote's other refs may be ahead of what was fetched: git
+        # would send the whole log. A ref that moves was just fetched, and needs no second connection to ask.
+        negotiate = expected is None
+        leases = [f"--force-with-lease={ref}:{expected or ''}"]
+        done = self._push(leases, [f"{new}:{ref}"], url, timeout, negotiate=negotiate)
         for flag, there, summary in _reported(done):
             if there != ref:
                 continue
@@ -162,12 +169,23 @@ class GitNetwork:
         names = [line.rpartition(b"\t")[2] for line in done.out.splitlines()]
         return not all(name == _BRANCHES[0] or name.startswith(_BRANCHES[1]) for name in names)
 
-    def _push(self, leases: Sequence[str], refspecs: Sequence[str], url: str, timeout: float) -> run.Result:
+    def _push(
+        self,
+        leases: Sequence[str],
+        refspecs: Sequence[str],
+        url: str,
+        timeout: float,
+        *,
+        negotiate: bool = False,
+    ) -> run.Result:
         args = [
-            *(*_QUIET_CONFIG, "push", "--porcelain", "--no-verify", "--no-follow-tags"),
+            *(*_QUIET_CONFIG, *(_NEGOTIATE if negotiate else ())),
+            *("push", "--porcelain", "--no-verify", "--no-follow-tags"),
             *("--no-recurse-submodules", "--no-signed", *leases, "--", url, *refspecs),
         ]
-        return self._run(args, url, timeout)
+        done = self._run(args, url, timeout)
+        # What a negotiation that failed has said is not why the push did.
+        return run.Result(done.code, done.out, done.err.rpartition(_NOT_NEGOTIATED)[2])
 
     def _run(self, args: Sequence[str], url: str, timeout: float, input: bytes = b"") -> run.Result:
         if time.monotonic() - self._ssh_asked >= SSH_KEPT_SECONDS:
@@ -219,7 +237,8 @@ def _any_in(words: Sequence[str], text: str) -> bool:
 def _offline(url: str, err: str) -> RemoteError:
     clean = without_credentials(url)
     said = [line for line in err.splitlines() if line.strip() and not line.strip().startswith(_EMPTY_WORDS)]
-    words = run.last_words("\n".join(said) or err).replace(url, clean).rstrip(".") or "git gave no reason"
+    words = scrubbed(run.last_words("\n".join(said) or err).replace(url, clean)).rstrip(".")
+    words = words or "git gave no reason"
     if _any_in(_OTHER_HASH, err):
         return RemoteError(
             f"The remote {clean} names its objects by another hash (sha1, sha256) than this repository: {words}; "
@@ -244,7 +263,7 @@ def _refused(url: str, err: str, summary: str) -> RemoteError:
     if said and summary:
         words = f"{run.last_words(summary)} ({run.last_words(said[-1])})"
     return RemoteError(
-        f"The remote {clean} refused the push: {words.replace(url, clean)}; "
+        f"The remote {clean} refused the push: {scrubbed(words.replace(url, clean))}; "
         "what is recorded here stays recorded.",
         hint="Ask whoever runs the remote to allow this ref, or publish elsewhere.",
         code="refused",

@@ -22,24 +22,32 @@ def remotes(common: str) -> list[str]:
 
 
 def push_url(common: str, remote: str, worktree: str | None = None) -> str:
-    """Where pushes to a remote go, before `insteadOf`. A url or path given as remote is returned.
+    """Where pushes to a remote go, before `insteadOf`: see `push_urls`."""
+    return push_urls(common, remote, worktree)[0]
 
-    A relative path is made absolute, seen from the worktree as git sees it.
+
+def push_urls(common: str, remote: str, worktree: str | None = None) -> tuple[str, str]:
+    """Give the url that git is asked to push to, and the one that it will use: after `insteadOf`, no credentials.
+
+    A url or path given as remote is returned. A relative path is made absolute, seen from the worktree as git sees it.
 
     Raises:
         UsageError: `unknown-remote`.
     """
-    args = ["config", "-z", "--get-regexp", "^remote\\..*\\.(push)?url$"]
+    args = ["config", "-z", "--get-regexp", "^(remote\\..*\\.(push)?url|url\\..*\\.(push)?insteadof)$"]
     done = run.run(common, args, check=False)
     if done.code not in (0, 1):
         raise run.failure(args, done)
-    rows = [row.partition("\n") for row in done.out.decode("utf-8", "surrogateescape").split("\0")]
+    cells = (row.partition("\n") for row in done.out.decode("utf-8", "surrogateescape").split("\0"))
+    rows = [(name, value) for name, _, value in cells]
     for key in (f"remote.{remote}.pushurl", f"remote.{remote}.url"):
-        for name, _, url in rows:
+        for name, url in rows:
             if name == key and url:
-                return _absolute(url, common, worktree)
+                url = _absolute(url, common, worktree)
+                return url, without_credentials(_rewritten(url, rows))
     if "/" in remote or ":" in remote or os.path.isdir(remote):
-        return _absolute(remote, common, worktree)
+        url = _absolute(remote, common, worktree)
+        return url, without_credentials(_rewritten(url, rows))
     known = remotes(common)
     raise UsageError(
         f"There is no remote {remote!r} in this repository; nothing was sent.",
@@ -97,14 +105,55 @@ def encode(remote: str) -> str:
 
 
 def without_credentials(url: str) -> str:
-    """The url without the password in it, and over http also without the user: it may be a token."""
+    """Return the url without what may be a secret in it, for messages, file names and comparisons.
+
+    That is the password; over http also the user, the query and the fragment, each of which may be a token.
+    """
     scheme, separator, rest = url.partition("://")
-    host, slash, path = rest.partition("/")
-    user, at, host = host.rpartition("@")
-    if not separator or not at:
+    if not separator:
         return url
-    user = "" if scheme.lower() in ("http", "https") else user.partition(":")[0] + "@"
-    return f"{scheme}://{user}{host}{slash}{path}"
+    host, slash, path = rest.partition("/")
+    if _is_cut_password(host) and "@" in path:  # a slash in the password
+        path = path.rpartition("@")[2]
+        user, _, _ = host.partition(":")
+        host, slash, path = path.partition("/")
+        host = f"{user}@{host}"
+    user, at, host = host.rpartition("@")
+    if scheme.lower().endswith(("http", "https")):  # also behind `foo::` of a remote helper
+        at = ""
+        tail = host + slash + path
+        return f"{scheme}://{tail.partition('?')[0].partition('#')[0]}"
+    user = user.partition(":")[0]
+    return f"{scheme}://{user}{at}{host}{slash}{path}"
+
+
+def scrubbed(text: str) -> str:
+    """Return a text, such as an error of git's, without credentials in the urls that it names."""
+    words = []
+    for word in text.split(" "):
+        bare = word.rstrip("'\":.,;)")
+        words.append(without_credentials(bare) + word[len(bare) :])
+    return " ".join(words)
+
+
+def _is_cut_password(host: str) -> bool:
+    """Whether what stands before the first slash is `user:begin-of-a-password`, and no host with a port."""
+    _, colon, port = host.rpartition("]")[2].partition(":")
+    return bool(colon) and bool(port) and not port.isdecimal() and "@" not in host
+
+
+def _rewritten(url: str, rows: list[tuple[str, str]]) -> str:
+    """Apply `url.*.pushInsteadOf`, else `url.*.insteadOf`, the longest match, as git does for a push."""
+    for ending in (".pushinsteadof", ".insteadof"):
+        found = [
+            (name.removeprefix("url.").removesuffix(ending), start)
+            for name, start in rows
+            if name.startswith("url.") and name.endswith(ending) and start and url.startswith(start)
+        ]
+        if found:
+            base, start = max(found, key=lambda pair: len(pair[1]))
+            return base + url.removeprefix(start)
+    return url
 
 
 def _absolute(url: str, common: str, worktree: str | None) -> str:

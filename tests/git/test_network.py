@@ -409,3 +409,53 @@ def test_ssh_never_prompts(common: str, tmp_path: Path, monkeypatch: pytest.Monk
     assert ("BatchMode=yes" in args) is not own
     assert args.startswith("-v") is own
     assert prompt == "0"
+
+
+def behind(common: str, hub: Path, tmp_path: Path, git: Run) -> tuple[str, Path]:
+    """A commit that is new here, where the hub has a log that this clone has not seen the end of.
+
+    It stands on forty commits that both have. The hub keeps what arrives from now on as packs.
+    """
+    *_, shared = chain(common, 40)
+    assert GitNetwork(common).push(str(hub), shared, BRANCH, None) == "pushed"
+    git("clone", "--quiet", "--branch=gitmem", str(hub), "other")
+    git("commit", "--quiet", "--allow-empty", "-m", "Of another clone", cwd=tmp_path / "other")
+    git("push", "--quiet", "origin", "gitmem", cwd=tmp_path / "other")
+    git("config", "receive.unpackLimit", "1", cwd=hub)
+    return chain(common, 1, "mine", shared)[0], hub / "objects" / "pack"
+
+
+def objects_in(packs: Path) -> int:
+    """How many objects the packs of a repository have: the last entry of the table that an index begins with."""
+    return sum(int.from_bytes(each.read_bytes()[8 + 1020 : 8 + 1024], "big") for each in packs.glob("*.idx"))
+
+
+def test_an_outbox_sends_what_the_remote_lacks_and_no_more(
+    common: str, hub: Path, tmp_path: Path, git: Run
+) -> None:
+    """Also where the remote's refs have gone on since the last fetch: both sides find out what they share."""
+    new, packs = behind(common, hub, tmp_path, git)
+
+    assert GitNetwork(common).push(str(hub), new, f"refs/gitmem/outbox/{new}", None) == "pushed"
+
+    assert 0 < objects_in(packs) <= 3
+
+
+def test_a_remote_that_cannot_negotiate_gets_the_push_all_the_same(
+    common: str, hub: Path, tmp_path: Path, git: Run, repo: Path
+) -> None:
+    """The protocol before 2 has no negotiation for pushes. A refusal there is explained by its own reason."""
+    new, packs = behind(common, hub, tmp_path, git)
+    git("config", "protocol.version", "0", cwd=repo)
+
+    assert GitNetwork(common).push(str(hub), new, f"refs/gitmem/outbox/{new}", None) == "pushed"
+    assert objects_in(packs) > 40
+    (hub / "hooks" / "pre-receive").write_text("#!/bin/sh\necho 'not here' >&2\nexit 1\n")
+    (hub / "hooks" / "pre-receive").chmod(0o755)
+    with pytest.raises(RemoteError) as caught:
+        GitNetwork(common).push(str(hub), new, "refs/gitmem/outbox/again", None)
+    assert caught.value.code == "refused"
+    assert "not here" in caught.value.message and "negotiat" not in caught.value.message
+    with pytest.raises(RemoteError) as caught:
+        GitNetwork(common).push(str(tmp_path / "gone.git"), new, "refs/gitmem/outbox/again", None)
+    assert caught.value.code == "offline" and "negotiat" not in caught.value.message

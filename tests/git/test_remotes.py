@@ -133,3 +133,35 @@ def test_a_long_url_still_fits_a_file_name(git: Run) -> None:
     assert one != two
     assert len(one) <= 200
     git("check-ref-format", f"refs/gitmem/remotes/{one}/heads/gitmem")
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("https://localhost/x?private_token=secret", "https://localhost/x"),
+        ("https://localhost/x#secret", "https://localhost/x"),
+        ("https://me:pass/secret@localhost/x", "https://localhost/x"),
+        ("foo::https://secret@localhost/x", "foo::https://localhost/x"),
+        ("ssh://git:pa/secret@localhost:22/x", "ssh://git@localhost:22/x"),
+        ("https://[::1]:8080/a@b", "https://[::1]:8080/a@b"),
+        ("https://localhost:8080/a@b", "https://localhost:8080/a@b"),
+        ("file:///a:b/c@d", "file:///a:b/c@d"),
+        ("/a:b/c@d", "/a:b/c@d"),
+    ],
+)
+def test_a_url_is_shown_without_what_may_be_a_secret(url: str, shown: str) -> None:
+    """Nothing else of it is lost."""
+    assert remotes.without_credentials(url) == shown
+    assert remotes.scrubbed(f"fatal: '{url}' not found") == f"fatal: '{shown}' not found"
+
+
+def test_where_a_push_ends(common: str, repo: Path, git: Run) -> None:
+    """The url after git's own rewriting, as git does it for a url that is given to it."""
+    git("config", "remote.origin.url", "short:a/b", cwd=repo)
+    assert remotes.push_urls(common, "origin") == ("short:a/b", "short:a/b")
+    git("config", "url.https://me:secret@one.example/.insteadOf", "short:", cwd=repo)
+    assert remotes.push_urls(common, "origin") == ("short:a/b", "https://one.example/a/b")
+    git("config", "url.https://two.example/.insteadOf", "short:a", cwd=repo)
+    assert remotes.push_urls(common, "origin")[1] == "https://two.example//b"
+    git("config", "url.https://three.example/.pushInsteadOf", "short:", cwd=repo)
+    assert remotes.push_urls(common, "origin")[1] == "https://three.example/a/b"
