@@ -77,6 +77,7 @@ class Syncs:
         self._next = time.monotonic()
         self._deadline = 0.0
         self._failed = False
+        self._only_fetches = False
 
     def tick(self) -> str | None:
         """Start and end what is due. A sentence where syncs begin to fail, and where they work again."""
@@ -98,7 +99,14 @@ class Syncs:
             return self._done(f"it took longer than {SYNC_SECONDS:g} seconds")
         assert self._child.stdout is not None
         answer = self._child.stdout.read()  # one line, which a pipe holds
-        return self._done(None if self._child.returncode == 0 else _why(answer))
+        code = self._child.returncode
+        if code == 2 and b'"consent-needed"' in answer:  # all that the others wrote has come
+            before, self._only_fetches = self._only_fetches, True
+            told = (
+                None if before else f"sync only fetches ({_why(answer)}); `gitmem sync --publish` sends, too"
+            )
+            return self._done(None) or told
+        return self._done(None if code == 0 else _why(answer))
 
     def close(self) -> None:
         """End the one that runs."""

@@ -115,7 +115,7 @@ def converged(
     while True:
         if time.monotonic() >= sync_at:
             if sync:
-                failures, _ = _sync(at)
+                failures, _, _ = _sync(at)
             else:
                 autosync.start(at, autosync.LOOK)
             sync_at = time.monotonic() + SYNC_EVERY_SECONDS
@@ -224,30 +224,34 @@ def _publish(at: Surroundings, sent: Sent) -> None:
     """Sync after a signal. The signal is recorded whatever becomes of it, so that is no failure of the command."""
     from gitmem.operations import history
 
-    failures, sent.pushed = _sync(at)
+    failures, sent.pushed, again = _sync(at)
     sent.warnings += failures
     sent.next = [command for command in sent.next if command != "gitmem sync"]
     if sent.pushed:
         one = history.show(at.store(), str(sent.signal["signal_id"]))
         sent.commit, sent.queued = one.commit, one.queued
     else:
-        sent.next.insert(0, "gitmem sync")
+        sent.next.insert(0, again)
 
 
-def _sync(at: Surroundings) -> tuple[list[str], bool]:
-    """Sync with the usual remote; what went wrong, as sentences, and whether our lines are there all the same."""
+def _sync(at: Surroundings) -> tuple[list[str], bool, str]:
+    """Sync with the usual remote, without agreeing to anything.
+
+    Returns: What went wrong, as sentences; whether our lines are there all the same; the command to run if not.
+    """
     from gitmem.errors import GitmemError
     from gitmem.operations import sync
 
     try:
         synced = sync.sync(at.store())
     except GitmemError as error:
-        return [f"Not synced: {error.message}"], False
+        return [f"Not synced: {error.message}"], False, "gitmem sync"
     good = ("synced", "up-to-date")
     failures = [
         f"Not synced with {each.name}: {each.message}" for each in synced.remotes if each.state not in good
     ]
-    return failures, all(each.safe for each in synced.remotes)
+    again = synced.next[0] if synced.status == 2 else "gitmem sync"
+    return failures, all(each.safe for each in synced.remotes), again
 
 
 def waiting(at: Surroundings) -> list[str]:

@@ -45,7 +45,7 @@ SHAPES: dict[str, tuple[int, int, dict[str, str], dict[str, str], dict[str, str]
     "sync": (
         0,
         MANY,
-        {"--all": "all", "--allow-foreign": "allow_foreign", "--auto": "auto"},
+        {"--all": "all", "--publish": "publish", "--allow-foreign": "allow_foreign", "--auto": "auto"},
         {"--timeout": "timeout"},
         {},
     ),

@@ -17,22 +17,24 @@ def sync(
     at: Surroundings,
     *remotes: str,
     all: bool = False,
+    publish: bool = False,
     allow_foreign: bool = False,
     timeout: str = TIMEOUT,
     auto: bool = False,
 ) -> int:
-    """Fetch what other machines wrote, and push what was written here."""
+    """Fetch what other machines wrote, and push what was written here, where the user has agreed to publish."""
     if auto:
         from . import autosync
 
         return autosync.run(at)
     seconds = duration(timeout)
-    if remotes or all or allow_foreign:
+    if remotes or all or publish or allow_foreign:
         from gitmem.operations import sync as operation
 
         synced = operation.sync(
-            at.store(lives_on=True), remotes, all=all, allow_foreign=allow_foreign, timeout=seconds
-        )
+            at.store(lives_on=True), remotes, all=all, publish=publish, allow_foreign=allow_foreign,
+            timeout=seconds,
+        )  # fmt: skip
     else:
         synced = usual(at, seconds)
     from .render import show, upkeep

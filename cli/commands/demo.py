@@ -92,8 +92,8 @@ def _play(stage: Stage) -> str:
     for agent in (planck, curie, gauss, noether):
         _start(stage, agent)
     stage.tell(["", "# Two machines, one log: the remote that they share already"])
-    stage.gitmem(planck, "sync")
-    stage.gitmem(noether, "sync")
+    stage.gitmem(planck, "sync", "--publish")
+    stage.gitmem(noether, "sync", "--publish")
     stage.gitmem(planck, "sync")
     stage.gitmem(planck, "roster")
 

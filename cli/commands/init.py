@@ -28,10 +28,14 @@ def init(
     uninstall: Annotated[
         bool, typer.Option("--uninstall", help="Take out of git's config what init put in.")
     ] = False,
+    no_publish: Annotated[
+        bool,
+        typer.Option("--no-publish", help="Let syncs only fetch; take back an earlier agreement to publish."),
+    ] = False,
     allow_foreign: AllowForeign = False,
     timeout: Timeout = TIMEOUT,
 ) -> int:
-    """Set this repository up: the log, the remote's log, and the merge driver. May be repeated."""
+    """Set this repository up: the log, the remote's log, consent to publish to it, the merge driver. Repeatable."""
     from gitmem.operations import autosync as syncs
     from gitmem.operations import init as operation
 
@@ -45,7 +49,13 @@ def init(
         show.say_values(at.json, {**left.as_json(), "changed": changed}, lines, left.next)
         return 0
     program = driver.program()
-    found = operation.init(store, publish=publish, allow_foreign=allow_foreign, timeout=duration(timeout))
+    found = operation.init(
+        store,
+        publish=publish,
+        consents=not no_publish,
+        allow_foreign=allow_foreign,
+        timeout=duration(timeout),
+    )
     changed = driver.install(store.place)
     if autosync is not None:
         changed = _unique([*changed, *driver.set_autosync(store.place, every)])

@@ -31,12 +31,13 @@ def start(
     allow_secret: AllowSecret = False,
 ) -> int:
     """Start a session in this worktree; it gets a name by which others reach you."""
-    from gitmem.operations import sessions
+    from gitmem.operations import agreement, sessions
 
     started = sessions.start(
         at.store(), at.who(), agent_identity=agent_identity, name=name, wu=wu, initiative=initiative, lane=lane,
         client=client, workspace=workspace, allow_secret=allow_secret,
     )  # fmt: skip
+    started.remark = " ".join(filter(None, (started.remark, agreement.remark(at.store())))) or None
     if at.json:
         show.say(True, started, people.session)
     else:

@@ -17,11 +17,21 @@ def sync(
         list[str] | None, typer.Argument(metavar="REMOTE", help="Remotes; the branch's upstream if none.")
     ] = None,
     all: Annotated[bool, typer.Option("--all", help="All remotes.")] = False,
+    publish: Annotated[
+        bool,
+        typer.Option("--publish", help="Agree to publish the log on these remotes, now and from now on."),
+    ] = False,
     allow_foreign: AllowForeign = False,
     timeout: Timeout = TIMEOUT,
     auto: Annotated[bool, typer.Option("--auto", hidden=True)] = False,
 ) -> int:
-    """Fetch what other machines wrote, and push what was written here."""
+    """Fetch what other machines wrote, and push what was written here once you have agreed to publish."""
     return syncing.sync(
-        at, *(remotes or ()), all=all, allow_foreign=allow_foreign, timeout=timeout, auto=auto
+        at,
+        *(remotes or ()),
+        all=all,
+        publish=publish,
+        allow_foreign=allow_foreign,
+        timeout=timeout,
+        auto=auto,
     )

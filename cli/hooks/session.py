@@ -7,8 +7,8 @@ import sys
 
 from gitmem import aside
 from gitmem.errors import GitmemError, UsageError
+from gitmem.operations import agreement, pointers, presence, sessions
 from gitmem.operations import caller as callers
-from gitmem.operations import pointers, presence, sessions
 from gitmem.operations.hooks import events, here, kept, looking, trouble
 from gitmem.operations.local import BEATS, PROMPTS
 
@@ -43,7 +43,11 @@ def start(at: Surroundings, call: Given, clock: Clock) -> None:
     variables = {"GITMEM_SESSION": found.session_id}
     exported = _export(at, variables) or call.client == "cursor"
     caller = callers.of_session(found, "harness")
-    before = [greeting.you(at, call, caller, exported=exported), block(store, caller, call.source)]
+    before = [
+        greeting.you(at, call, caller, exported=exported),
+        agreement.remark(store),
+        block(store, caller, call.source),
+    ]
     hand_over(
         store, caller, call, clock, via=greeting.via(at, call, caller, exported=exported),
         before="\n\n".join(filter(None, before)), variables=variables,

@@ -154,8 +154,8 @@ class Tools(Calls):
         return await self._do(ctx, "roster", job)
 
     async def sync(self, ctx: Ctx, remotes: Words) -> CallToolResult:
-        """Exchange signals and memory with other machines through git remotes (by default the usual one). The
-        other tools work offline."""
+        """Exchange signals and memory with other machines through configured git remotes, by name (by default the
+        usual one). The other tools work offline. In the state `consent-needed` nothing was sent: ask your user."""
         try:
             return await waiting.sync(self._desk, self._network, ctx, remotes)
         except Exception as error:

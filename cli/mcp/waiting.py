@@ -45,16 +45,16 @@ async def converged(
 
 
 async def sync(desk: Desk, network: Worker, ctx: Context[Any, Any], remotes: Sequence[str]) -> CallToolResult:
-    """Exchange with remotes. Who cancels stops waiting; the exchange comes to its end all the same."""
+    """Exchange with configured remotes, without agreeing to publish. Who cancels stops waiting; the exchange comes to its end all the same."""
 
     def job() -> CallToolResult:
         from gitmem.operations import sync as operation
 
         with desk.here() as at:
-            synced = operation.sync(at.store(), remotes)
-            return answers.of(synced, upkeep.sync(synced))
+            synced = operation.sync(at.store(), remotes, configured_only=True)
+            return answers.of(synced, upkeep.sync(synced), peers=any(each.records for each in synced.remotes))
 
-    what = f"exchanging with {', '.join(remotes) or 'the usual remote'}"
+    what = f"exchanging with {'the named remotes' if remotes else 'the usual remote'}"  # a url may hold a password
     began = time.monotonic()
     await ctx.report_progress(0, None, what)
     running = asyncio.wrap_future(network.submit(job))

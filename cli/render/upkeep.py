@@ -13,9 +13,11 @@ if TYPE_CHECKING:
     from gitmem.operations.init import Initialised, Uninstalled
     from gitmem.operations.sync import RemoteState, Synced
 
+RECORDS_SHOWN = 10
+
 
 def sync(found: Synced) -> list[str]:
-    lines = [_remote(each) for each in found.remotes] or [
+    lines = [line for each in found.remotes for line in _with_records(each)] or [
         "There is no remote to sync with; the log is here alone"
     ]
     before = found.autosync
@@ -24,6 +26,17 @@ def sync(found: Synced) -> list[str]:
     ):
         return lines  # the same again
     return [*lines, *trouble(before)]
+
+
+def _with_records(each: RemoteState) -> list[str]:
+    """A remote, and the newest records that were not sent there for want of consent."""
+    lines = [_remote(each)]
+    shown = each.records[-RECORDS_SHOWN:]
+    if each.unpublished > len(shown):
+        lines.append(f"  … {each.unpublished - len(shown)} older ones, and")
+    return lines + [
+        f"  {sanitize(row['kind'])} {sanitize(row['id'])}  {sanitize(row['text'])}" for row in shown
+    ]
 
 
 def trouble(found: Trouble | None) -> list[str]:
@@ -62,6 +75,10 @@ def init(found: Initialised, program: str, changed: Sequence[str]) -> list[str]:
     ]
     if found.remote is not None:
         lines.append(_remote(found.remote))
+    if found.publishes_to is not None:
+        lines.append(f"gitmem sync publishes the log to {sanitize(found.publishes_to, keep='')}")
+    elif found.remote is not None:
+        lines.append("nothing is published: `gitmem sync` only fetches")
     if found.autosync is not None:
         lines.append(f"gitmem syncs by itself, every {sanitize(found.autosync, keep='')} at most")
     lines.append(f"git merges its files with {sanitize(program, keep='')}")

@@ -104,7 +104,7 @@ class CommandLine:
 
     def exchange(self) -> None:
         connect(self.folder)
-        self.ask("sync")
+        self.ask("sync", "--publish")
 
     def close(self) -> None:
         return

@@ -107,7 +107,7 @@ class Library:
 
     def exchange(self) -> None:
         connect(self.folder)
-        for remote in self.log().sync().remotes:
+        for remote in self.log().sync(publish=True).remotes:
             assert remote.state in ("synced", "up-to-date"), remote
 
     def log(self) -> facade.Log:

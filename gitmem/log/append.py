@@ -219,13 +219,13 @@ def commit_entries(log: Log, entries: Sequence[Entry], *, swaps: int | None = No
     try:
         for attempt in range(swaps or SWAPS_MAX):
             tip = git.tip(ref.LOG_REF) or start.start(log)
-            changes, full = _changes(log, tip, entries)
+            changes, full, epoch = _changes(log, tip, entries)
             if not changes:
-                ledger.note(log, entries, tip)
+                ledger.note(log, entries, tip, epoch)
                 return tip
             commit = git.advance(ref.LOG_REF, tip, draft(log, entries, changes), _why(entries))
             if commit is not None:
-                ledger.note(log, entries, commit)
+                ledger.note(log, entries, commit, epoch)
                 moved(log, full=full)
                 return commit
             git.break_stale_lock(ref.LOG_REF, ref.STALE_LOCK_SECONDS)
@@ -263,8 +263,8 @@ def moved(log: Log, *, full: bool = False) -> None:
 
 def _changes(
     log: Log, tip: str, entries: Sequence[Entry]
-) -> tuple[dict[str, bytes | TreeEntry | None], bool]:
-    """What the entries change in the tip's tree, and whether the open segment is full now."""
+) -> tuple[dict[str, bytes | TreeEntry | None], bool, int]:
+    """What the entries change in the tip's tree, whether the open segment is full now, and the log's epoch."""
     git = log.git
     tree = git.commit(tip).tree
     form = ref.read_format(git, git.tree(tree))
@@ -289,7 +289,7 @@ def _changes(
         if content != old:
             changes[path] = content
             full = full or len(content) >= ref.SEGMENT_MAX_BYTES
-    return changes, full
+    return changes, full, form.epoch
 
 
 def _why(entries: Sequence[Entry]) -> str:

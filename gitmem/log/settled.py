@@ -15,15 +15,13 @@ from ..place import read_config, read_small
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping
 
     from ..git.network import Network
     from ..place import Place
-    from ..sync.place_checks import LeftOut
     from .remote import Remote
 
 NAME = "settled"
-ACCEPTED = "accepted"  # below a remote's copies: its shared log as it last passed the checks
 AGE_SECONDS_MAX = 3600.0  # what git's config says outside of the repository may have changed unseen
 _WORD = b"gitmem"
 
@@ -34,15 +32,18 @@ class Settled:
     Where nothing is new it is what became of the exchange, too: see `log.remote.Remote`.
     """
 
-    __slots__ = ("prefix", "refs", "shown_name", "tip", "url")
+    __slots__ = ("destination", "prefix", "refs", "shown_name", "tip", "url")
     state, message, attempts = "up-to-date", "", 1
-    received = sent = rejections = 0
+    received = sent = rejections = withheld = 0
+    newest_withheld: tuple[bytes, ...] = ()
     safe, outbox = True, None
-    left_out: Sequence[LeftOut] = ()
 
-    def __init__(self, name: str, url: str, prefix: str, tip: str, refs: Mapping[str, str]) -> None:
+    def __init__(
+        self, name: str, url: str, destination: str, prefix: str, tip: str, refs: Mapping[str, str]
+    ) -> None:
         self.shown_name = name
         self.url = url
+        self.destination = destination
         self.prefix = prefix
         self.tip = tip
         self.refs = dict(refs)
@@ -50,11 +51,7 @@ class Settled:
     @property
     def copies(self) -> dict[str, str]:
         """What the remote had, under our names for it."""
-        return {
-            name: oid
-            for name, oid in self.refs.items()
-            if name.startswith(self.prefix) and name != self.prefix + ACCEPTED
-        }
+        return {name: oid for name, oid in self.refs.items() if name.startswith(self.prefix)}
 
 
 class Looked:
@@ -120,7 +117,7 @@ def note(remote: Remote, before: Mapping[str, str] | None) -> None:
     if before is None or now is None or not _is_at_rest(remote, before, now):
         aside.drop(path)
         return
-    head = [_stamp(place), remote.name, remote.url, remote.prefix, str(remote.tip)]
+    head = [_stamp(place), remote.name, remote.url, remote.destination, remote.prefix, str(remote.tip)]
     rows = [f"{oid} {name}" for name, oid in sorted(now.items())]
     try:
         aside.replace(path, os.fsencode("\n".join([*head, *rows]) + "\n"))
@@ -137,13 +134,17 @@ def _is_at_rest(remote: Remote, before: Mapping[str, str], now: Mapping[str, str
         return False
 
     copies = {remote.copy_of(name) for name in ref.PUBLISH_PLACES} & now.keys()
-    ours = {ref.LOG_REF, ref.PUBLISHED_REF, remote.prefix + ACCEPTED, *copies}
+    ours = {ref.LOG_REF, ref.PUBLISHED_REF, *copies}
     if len(copies) != 1 or any(now.get(name) != remote.tip for name in ours):
         return False
     if any(before.get(name) != oid for name, oid in now.items() if name not in ours):
         return False
     plain = remote.url == without_credentials(remote.url) and remote.name == remote.shown_name
-    return plain and "\n" not in remote.name + remote.url and not _has_slash(remote.log.place)
+    return (
+        plain
+        and "\n" not in remote.name + remote.url + remote.destination
+        and not _has_slash(remote.log.place)
+    )
 
 
 def _has_slash(place: Place) -> bool:
@@ -196,11 +197,11 @@ def _known(place: Place) -> Settled | None:
         return None
     head, _, rest = os.fsdecode(read_small(path)).partition("\n")
     words = rest.split("\n")
-    if not 0 <= age <= AGE_SECONDS_MAX or head != _stamp(place) or len(words) < 5 or words[-1]:
+    if not 0 <= age <= AGE_SECONDS_MAX or head != _stamp(place) or len(words) < 6 or words[-1]:
         return None
-    name, url, prefix, tip, *rows = words[:-1]
+    name, url, destination, prefix, tip, *rows = words[:-1]
     refs = (row.partition(" ") for row in rows)
-    return Settled(name, url, prefix, tip, {ref: oid for oid, _, ref in refs})
+    return Settled(name, url, destination, prefix, tip, {ref: oid for oid, _, ref in refs})
 
 
 def _has_files(spool: str) -> bool:

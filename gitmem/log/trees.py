@@ -52,20 +52,17 @@ def fixed(git: Git, roots: Sequence[Folder]) -> dict[str, Entry | None]:
     winners = [root for root, rank in zip(roots, ranks, strict=True) if rank == best]
     found: dict[str, Entry | None] = {}
     for name in FIXED:
-        # Where the winner lacks one, another tree's: a union takes nothing away.
-        entries = [root[name] for root in winners if name in root] or [
-            root[name] for root in roots if name in root
-        ]
+        entries = [root[name] for root in winners if name in root]
         found[name] = greatest(git, entries) if entries else None
     return found
 
 
-def _rank(git: Git, root: Folder) -> tuple[int, int, bytes] | None:
+def _rank(git: Git, root: Folder) -> tuple[int, int, int, bytes] | None:
     try:
         form = ref.read_format(git, root)
     except StoreError:
         return None  # unreadable: any that can be read is better
-    return form.rank if form is not None and form.epoch == 0 else None
+    return form.rank if form is not None else None
 
 
 def greatest(git: Git, entries: Sequence[Entry]) -> Entry:
@@ -148,9 +145,10 @@ def lines_of(content: bytes) -> list[bytes]:
     return canon(content).split(b"\n")[:-1]
 
 
-def new_lines(git: Git, tree: str, olds: Sequence[str], known: Mapping[str, set[bytes]] | None = None) -> int:
-    """How many lines the segments of `tree` have that the same segments of `olds` do not have, nor `known`."""
-    count = 0
+def fresh_lines(
+    git: Git, tree: str, olds: Sequence[str], known: Mapping[str, set[bytes]] | None = None
+) -> Iterator[set[bytes]]:
+    """Yield, for each segment of `tree`, the lines that the same segments of `olds` do not have, nor `known`."""
     for path, entry, there in differing(git, tree, olds):
         if not is_segment(path) or not entry.mode.startswith("100"):
             continue
@@ -159,5 +157,9 @@ def new_lines(git: Git, tree: str, olds: Sequence[str], known: Mapping[str, set[
         for old in there:
             if fresh and old.mode.startswith("100"):
                 fresh.difference_update(lines_of(git.blob(old.oid)))
-        count += len(fresh)
-    return count
+        yield fresh
+
+
+def new_lines(git: Git, tree: str, olds: Sequence[str], known: Mapping[str, set[bytes]] | None = None) -> int:
+    """How many lines the segments of `tree` have that the same segments of `olds` do not have, nor `known`."""
+    return sum(len(fresh) for fresh in fresh_lines(git, tree, olds, known))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import autosync
+from . import agreement, autosync
 from .findings import SYNC, Findings
 
 TYPE_CHECKING = False
@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from .store import Store
 
 OFF = (autosync.OFF, "false", "no", "0", "")
+PUBLISH = "gitmem sync --publish"
 MAY_PASS = ("offline", "rejected", "timeout", "empty")
 
 
@@ -23,6 +24,15 @@ def check(store: Store, found: Findings) -> None:
             autosync.KEY,
             "Set it anew.",
             "gitmem init --autosync 30s",
+        )
+    remark = agreement.remark(store)
+    if remark is not None:
+        found.note(
+            "autosync-only-fetches",
+            remark,
+            autosync.KEY,
+            "Agree, if others may read this log there.",
+            PUBLISH,
         )
     trouble = autosync.trouble(store.place)
     if trouble is None:

@@ -124,11 +124,19 @@ class Log:
         """Who is here: live and idle sessions, with `all` those that are gone or ended too."""
         return roster.roster(self.store, query, all=all)
 
-    def sync(self, remotes: Sequence[str] = (), *, all: bool = False, timeout: float = 30.0) -> Synced:
-        """Exchange lines with remotes. Nothing else here uses the network. `timeout` is in seconds."""
+    def sync(
+        self, remotes: Sequence[str] = (), *, all: bool = False, publish: bool = False, timeout: float = 30.0
+    ) -> Synced:
+        """Exchange lines with remotes. Nothing else here uses the network.
+
+        Args:
+            publish: The user agrees that the log is published on these remotes. Without that, now or earlier,
+                lines are only brought.
+            timeout: Seconds.
+        """
         from . import sync
 
-        return sync.sync(self.store, remotes, all=all, timeout=timeout)
+        return sync.sync(self.store, remotes, all=all, publish=publish, timeout=timeout)
 
     def import_lumenflow(self, folder: str, *, dry_run: bool = False, allow_secret: bool = False) -> Imported:
         """Bring what LumenFlow remembers in a project into this log; see `operations.lumenflow.bring`."""

@@ -6,6 +6,8 @@ import os
 
 from ..errors import UsageError
 from ..log import exchange, publication, ref, settle
+from ..log.lines import format_at
+from ..sync import consent
 from . import autosync
 from .outcome import Outcome
 from .quoting import command, quote
@@ -27,11 +29,12 @@ class Initialised(Outcome):
         publish: Where remotes keep it: `branch` or `hidden`.
         tip: The log's last commit.
         remote: What the remote's log brought; None without a remote.
+        publishes_to: The usual remote's url, without credentials, where syncs may publish the log there; else None.
         autosync: How often gitmem syncs by itself, such as `30s`; None where it does not.
         remarks: What else there is to know.
     """
 
-    __slots__ = ("log", "state", "publish", "tip", "remote", "autosync", "remarks", "next")
+    __slots__ = ("log", "state", "publish", "tip", "remote", "publishes_to", "autosync", "remarks", "next")
 
     def __init__(self, state: str, publish: str, tip: str, remote: RemoteState | None) -> None:
         self.log = ref.LOG_REF
@@ -39,6 +42,7 @@ class Initialised(Outcome):
         self.publish = publish
         self.tip = tip
         self.remote = remote
+        self.publishes_to: str | None = None
         self.autosync: str | None = None
         self.remarks: list[str] = []
         self.next: list[str] = []
@@ -62,14 +66,21 @@ class Uninstalled(Outcome):
 
 
 def init(
-    store: Store, *, publish: str | None = None, allow_foreign: bool = False, timeout: float = 30.0
+    store: Store,
+    *,
+    publish: str | None = None,
+    consents: bool = True,
+    allow_foreign: bool = False,
+    timeout: float = 30.0,
 ) -> Initialised:
     """Give this clone its log: the remote's where it can be reached, else what is here, else a new one.
 
-    Nothing is pushed. A second call changes nothing but what the remote brings.
+    Nothing is pushed, but from now on syncs may publish the log at the url that the usual remote has now. A second call
+    changes nothing but what the remote brings.
 
     Args:
         publish: `branch` or `hidden`: where all clones shall publish the log. None leaves it.
+        consents: Whether the user agrees to that; False withdraws it.
         allow_foreign: Unite with the log of another project too. That can't be undone.
         timeout: Seconds that the remote may keep us waiting.
 
@@ -86,7 +97,7 @@ def init(
     log = store.log
     log.committer = log.committer or store.committer()
     before = log.git.tip(ref.LOG_REF)
-    remote, remark = _bring(store, allow_foreign, timeout)
+    remote, remark = _bring(store, consents, allow_foreign, timeout)
     tip = log.git.tip(ref.LOG_REF) or settle.start_alone(log)
     changed = publish is not None and publication.publish(store.log, PLACES[publish])
     tip = log.git.tip(ref.LOG_REF) or tip
@@ -94,6 +105,7 @@ def init(
     place = "hidden" if form.publish == ref.LOG_REF else "branch"
     state = "present" if before else ("adopted" if log.git.tip(ref.PUBLISHED_REF) else "started")
     outcome = Initialised(state, place, tip, remote)
+    outcome.publishes_to = remote.url if remote is not None and consents else None
     outcome.remarks = [remark] if remark else []
     if changed and before is not None:
         outcome.remarks.append(
@@ -104,9 +116,8 @@ def init(
     outcome.autosync = autosync.setting(store.place)
     outcome.next = ["gitmem session start"]
     if remote is not None:
-        outcome.next.append(
-            "gitmem sync" if remote.state != "empty" else command("git", "push", remote.name, "HEAD")
-        )
+        sync = "gitmem sync" if consents else "gitmem sync --publish"
+        outcome.next.append(sync if remote.state != "empty" else command("git", "push", remote.name, "HEAD"))
     return outcome
 
 
@@ -118,7 +129,9 @@ def switched(store: Store, outcome: Initialised, every: str | None) -> None:
         outcome.remarks.append("Automatic syncs begin when there is a remote to sync with.")
 
 
-def _bring(store: Store, allow_foreign: bool, timeout: float) -> tuple[RemoteState | None, str]:
+def _bring(
+    store: Store, consents: bool, allow_foreign: bool, timeout: float
+) -> tuple[RemoteState | None, str]:
     """Fetch and unite what the usual remote has. That there is none, or that it is away, is only a remark."""
     try:
         names, leads = chosen(store, (), all=False)
@@ -126,9 +139,21 @@ def _bring(store: Store, allow_foreign: bool, timeout: float) -> tuple[RemoteSta
         if error.code == "which-remote":
             return None, "There are several remotes and none is the usual one: name one to `gitmem sync`."
         return None, ""
+    at = format_at(store.now())
+    consent.carry_over(store.log, at)
     (found,) = exchange.exchange(
-        store.log, names[:1], timeout=timeout, push=False, leads=leads, allow_foreign=allow_foreign
+        store.log,
+        names[:1],
+        timeout=timeout,
+        may_send=lambda remote: False,
+        push=False,
+        leads=leads,
+        allow_foreign=allow_foreign,
     )
+    if consents:
+        consent.give(store.place, found.destination, consent.BY_INIT, at)
+    else:
+        consent.withdraw(store.place, found.destination)
     state = RemoteState(found)
     if state.state == "offline":
         return state, f"{state.message} The log here works without it; `gitmem sync` catches up later."
@@ -136,8 +161,12 @@ def _bring(store: Store, allow_foreign: bool, timeout: float) -> tuple[RemoteSta
 
 
 def uninstall(store: Store) -> Uninstalled:
-    """Say what stays when the merge driver is taken out: the log is the user's, and is never deleted for them."""
+    """Say what stays when the merge driver is taken out: the log is the user's, and is never deleted for them.
+
+    Nothing is published any more until the user agrees again.
+    """
     place, git = store.place, store.git
+    consent.withdraw_all(place)
     refs = git.refs("refs/gitmem/")
     kept, remove, remarks = sorted(refs), [], []
     at = quote(place.worktree or place.common)

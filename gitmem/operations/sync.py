@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from ..errors import UsageError
-from . import autosync
+from . import agreement, autosync
 from .outcome import Outcome
 from .quoting import command
 
@@ -16,26 +16,10 @@ if TYPE_CHECKING:
     from ..log.remote import Remote
     from ..log.settled import Looked, Settled
     from ..place import Place
-    from ..sync.place_checks import LeftOut
     from .store import Store
 
 FAILED = ("offline", "rejected", "refused")
-
-
-class Left(Outcome):
-    """A place that was left out: its ref, where that is, the author whom the commit names, of what kind, and why.
-
-    `kind`: `newer` (a format of a newer gitmem), `foreign` (another project's log), or `invalid`.
-    """
-
-    __slots__ = ("ref", "commit", "author", "kind", "why")
-
-    def __init__(self, found: LeftOut) -> None:
-        self.ref = found.ref
-        self.commit = found.commit
-        self.author = found.author
-        self.kind = found.kind
-        self.why = found.why
+CONSENT_NEEDED = "consent-needed"
 
 
 class RemoteState(Outcome):
@@ -43,8 +27,9 @@ class RemoteState(Outcome):
 
     Attributes:
         state: `synced`, `up-to-date`, `offline`, `rejected` (others pushed first, several times),
-            `refused`, `read-only` (one of several that takes nothing from us; only read), or `empty` (it has no
-            branch yet, and a log must not become its default one).
+            `refused`, `read-only` (one of several that takes nothing from us; only read), `empty` (it has no
+            branch yet, and a log must not become its default one), or `consent-needed` (it lacks records, and
+            nobody has agreed to publish there: nothing was sent).
         received: Lines that came from there; they count even where sending failed.
         sent: Lines that it did not have.
         safe: Whether every line of ours that the sync found is there now, in the log or in an outbox.
@@ -52,8 +37,10 @@ class RemoteState(Outcome):
         attempts: How often it was asked.
         rejections: How often others pushed first.
         tip: The commit of the log there, as far as known.
-        left_out: Its places that failed the checks and were not read.
         message: What there is to say about it, or "".
+        url: Where pushes to it go, without credentials.
+        unpublished: How many records it lacks and was not sent, in the state `consent-needed`; else 0.
+        records: The newest of those, each with `kind`, `id` and `text`.
     """
 
     __slots__ = (
@@ -66,8 +53,10 @@ class RemoteState(Outcome):
         "attempts",
         "rejections",
         "tip",
-        "left_out",
         "message",
+        "url",
+        "unpublished",
+        "records",
     )
 
     def __init__(self, remote: Remote | Settled) -> None:
@@ -80,8 +69,15 @@ class RemoteState(Outcome):
         self.attempts = remote.attempts
         self.rejections = remote.rejections
         self.tip = remote.tip
-        self.left_out = [Left(each) for each in remote.left_out]
         self.message = remote.message
+        self.url = remote.destination
+        self.unpublished = remote.withheld
+        self.records: list[dict[str, str]] = []
+        if self.unpublished:
+            from . import withheld
+
+            self.records = [withheld.of(line) for line in remote.newest_withheld]
+            self.message = f"{withheld.sentence(self.unpublished, self.url)} {self.message}".strip()
 
 
 class Synced(Outcome):
@@ -96,8 +92,10 @@ class Synced(Outcome):
 
     @property
     def status(self) -> int:
-        """Exit status: 5 where a remote could not be reached, or refused; nothing is lost then."""
-        return 5 if any(remote.state in FAILED for remote in self.remotes) else 0
+        """Exit status: 5 where a remote could not be reached, or refused, 2 where consent is needed; nothing is lost."""
+        if any(remote.state in FAILED for remote in self.remotes):
+            return 5
+        return 2 if any(remote.state == CONSENT_NEEDED for remote in self.remotes) else 0
 
 
 def sync(
@@ -105,26 +103,33 @@ def sync(
     remotes: Sequence[str] = (),
     *,
     all: bool = False,
+    publish: bool = False,
+    configured_only: bool = False,
     allow_foreign: bool = False,
     timeout: float = 30.0,
     looked: Looked | None = None,
 ) -> Synced:
-    """Bring what remotes have, and send them what they lack.
+    """Bring what remotes have, and send them what they lack, where the user has agreed to publish.
 
     Args:
         remotes: Names of remotes; none for the usual one (the branch's upstream, `origin`, or the only one).
             History follows the usual one; another gets its lines in a commit on its own tip.
         all: Every configured remote.
+        publish: The user agrees that the log is published on these remotes, now and from now on. Only what a user
+            asked for may set this.
+        configured_only: Refuse what is no name of a configured remote, such as a url.
         allow_foreign: Unite with the log of another project too. That can't be undone.
         timeout: Seconds that a remote may keep us waiting each time.
         looked: What `look` found, for the usual remote.
 
     Raises:
-        UsageError: `no-remote`, `which-remote`, `unknown-remote`; nothing was sent.
+        UsageError: `no-remote`, `which-remote`, `unknown-remote`, `not-configured`; nothing was sent.
         StoreError: Our own log can't be read or written; it is as it was.
     """
     from ..log import exchange, settled
 
+    if configured_only:
+        agreement.refuse_urls(store, remotes)
     try:
         names, leads = chosen(store, remotes, all=all)
     except UsageError as error:
@@ -142,6 +147,7 @@ def sync(
         store.log,
         names,
         timeout=timeout,
+        may_send=agreement.may_send(store, publish=publish),
         leads=leads,
         allow_foreign=allow_foreign,
         forgiving=all,
@@ -151,7 +157,7 @@ def sync(
     store.refresh()
     store.keep_up()
     states = [RemoteState(remote) for remote in found]
-    synced = Synced(states, _next(states))
+    synced = Synced(states, _next(states, leads=leads))
     if leads:
         settled.note(found[0], before)
         _keep(store, states)
@@ -197,7 +203,7 @@ def unchanged(place: Place, looked: Looked, now: float, dice: float) -> Synced:
     """The answer of a sync that had nothing to do. `now`: seconds since the epoch; `dice`: between 0 and 1."""
     autosync.end(place, now, 0, dice)
     states = [RemoteState(looked.settled)]
-    return Synced(states, _next(states))
+    return Synced(states, _next(states, leads=True))
 
 
 def chosen(store: Store, remotes: Sequence[str], *, all: bool) -> tuple[list[str], bool]:
@@ -223,10 +229,13 @@ def chosen(store: Store, remotes: Sequence[str], *, all: bool) -> tuple[list[str
     return names, primary is None
 
 
-def _next(states: Sequence[RemoteState]) -> list[str]:
+def _next(states: Sequence[RemoteState], *, leads: bool) -> list[str]:
     found = []
     for remote in states:
-        if remote.state in ("offline", "rejected"):
+        if remote.state == CONSENT_NEEDED:
+            usual = leads and remote is states[0]
+            found.append(command("gitmem", "sync", "--publish", *([] if usual else [remote.name])))
+        elif remote.state in ("offline", "rejected"):
             found.append(command("gitmem", "sync", remote.name))
         elif remote.state == "empty":
             found.append(command("git", "push", remote.name, "HEAD"))

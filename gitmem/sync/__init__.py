@@ -1,1 +1,1 @@
-"""Exchange with remotes: what may be taken from them, and what may not."""
+"""What may leave this machine, and to which remote."""

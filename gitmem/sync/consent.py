@@ -1,0 +1,162 @@
+"""Consent to publish: for each URL that this clone may push its log to, one file in `<state>/consent/`.
+
+A file is named after the SHA-256 of the URL without credentials, and holds the URL, who gave consent and when as
+JSON. Whatever can't be read as that is no consent. Nothing that a fetch or a checkout brings can write there.
+
+Version 0.1 pushed without asking. A clone that published then keeps publishing: `carry_over` gives consent where the
+state of that time shows it, once for each clone. The file `checked` says that this was done.
+"""
+
+from __future__ import annotations
+
+import os
+
+from .. import aside
+from ..errors import StoreError
+from ..place import read_small
+from ..sha256 import sha256
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..log.log import Log
+    from ..place import Place
+
+FOLDER = "consent"
+CHECKED = "checked"
+BY_INIT, BY_SYNC, BY_EARLIER = "gitmem init", "gitmem sync --publish", "published by version 0.1"
+
+
+def destination(place: Place, remote: str) -> str:
+    """Return the URL that consent for a remote is about: where pushes to it end, without credentials.
+
+    Raises:
+        UsageError: `unknown-remote`.
+    """
+    from ..git.remotes import push_urls
+
+    return push_urls(place.common, remote, place.worktree)[1]
+
+
+def is_given(place: Place, url: str) -> bool:
+    """Return whether the log may be pushed to a URL (without credentials)."""
+    content = read_small(_path(place, url))
+    if not content:
+        return False
+    from json import loads
+
+    try:
+        found = loads(content)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(found, dict) and found.get("url") == _text(url)
+
+
+def give(place: Place, url: str, by: str, at: str) -> None:
+    """Record that the log may be pushed to a URL, unless that is recorded already.
+
+    Args:
+        url: The URL, without credentials.
+        by: The command that gave consent.
+        at: The time, as JSON has it.
+
+    Raises:
+        StoreError: `read-only`; nothing was recorded.
+    """
+    if is_given(place, url):
+        return
+    from json import dumps
+
+    from ..git.durable import make_folder
+
+    content = dumps({"url": _text(url), "by": by, "at": at}) + "\n"
+    try:
+        make_folder(os.path.join(place.state, FOLDER))
+        aside.replace(_path(place, url), content.encode())
+    except OSError as error:
+        raise StoreError(
+            f"The consent to publish could not be recorded in {place.state}: {error.strerror}; nothing was sent.",
+            hint="Mend its permissions, then run the command again.",
+            code="read-only",
+            next=["gitmem doctor"],
+        ) from None
+
+
+def withdraw(place: Place, url: str) -> bool:
+    """Forget the consent for a URL; return whether there was one. What was published stays published."""
+    was_given = is_given(place, url)
+    aside.drop(_path(place, url))
+    return was_given
+
+
+def withdraw_all(place: Place) -> None:
+    """Forget every consent of this clone. That of version 0.1 is not carried over again."""
+    folder = os.path.join(place.state, FOLDER)
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        return
+    for name in names:
+        if name != CHECKED:
+            aside.drop(os.path.join(folder, name))
+    if names:
+        _mark_checked(place)
+
+
+def carry_over(log: Log, at: str) -> None:
+    """Give consent for remotes that version 0.1 published to. Call it before anything is fetched.
+
+    The evidence has to be older than the first fetch of this version, which brings what others wrote: our copy of the
+    remote's log, as 0.1 left it, has a line that this clone's ledger acknowledged, and `refs/gitmem/published` exists.
+    That ref alone shows nothing: a log that was only adopted or fetched sets it, too.
+
+    Args:
+        at: The time, as JSON has it.
+    """
+    from ..git import remotes
+    from ..log import ledger, ref
+
+    place = log.place
+    if os.path.lexists(os.path.join(place.state, FOLDER, CHECKED)):
+        return
+    if log.git.tip(ref.PUBLISHED_REF) is not None and log.git.refs(ref.REMOTES_PREFIX):
+        ours = {digest for record in ledger.read(log) for digest in record.digests}
+        for name in remotes.remotes(place.common) if ours else ():
+            if _has_any(log, f"{ref.REMOTES_PREFIX}{remotes.encode(name)}/", ours):
+                give(place, destination(place, name), BY_EARLIER, at)
+    _mark_checked(place)
+
+
+def _has_any(log: Log, prefix: str, ours: set[str]) -> bool:
+    """Return whether the log below a prefix, our copy of a remote's, has a line whose digest is in `ours`."""
+    from ..log import ledger, places, trees
+
+    git = log.git
+    for name, oid in git.refs(prefix).items():
+        if not places.is_place(name) or not git.has(oid):
+            continue
+        try:
+            for fresh in trees.fresh_lines(git, git.commit(oid).tree, []):
+                if any(ledger.digest(line) in ours for line in fresh):
+                    return True
+        except KeyError:  # an object is missing: no evidence
+            continue
+    return False
+
+
+def _mark_checked(place: Place) -> None:
+    from ..git.durable import make_folder
+
+    try:
+        make_folder(os.path.join(place.state, FOLDER))
+        aside.replace(os.path.join(place.state, FOLDER, CHECKED), b"")
+    except OSError:
+        return  # checked again the next time, which can't have fetched anything either
+
+
+def _path(place: Place, url: str) -> str:
+    return os.path.join(place.state, FOLDER, sha256(os.fsencode(url)).hexdigest())
+
+
+def _text(url: str) -> str:
+    """Return a URL as JSON can hold it, whatever bytes a path has."""
+    return os.fsencode(url).decode("utf-8", "backslashreplace")
