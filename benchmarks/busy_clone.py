@@ -78,7 +78,7 @@ class Clone:
 
     def sync(self) -> bool:
         """Whether everything that was here is on the remote now."""
-        (remote,) = self.log.sync().remotes
+        (remote,) = self.log.sync(publish=True).remotes
         return remote.state in SAFE
 
     def push_own(self) -> bool:

@@ -60,7 +60,7 @@ def _apart(stage: Stage, name: str, count: int, commits: int | None) -> tuple[fl
             stage.git(each, "remote", "set-url", "origin", each + ".git")
         one, other = pair
         _run([stage.program("gitmem"), "whoami"], one, stage.environment)  # notices that it is a copy
-        ours.append(_wall_of([stage.program("gitmem"), "sync"], one, stage.environment)())
+        ours.append(_wall_of([stage.program("gitmem"), "sync", "--publish"], one, stage.environment)())
         fetch = ["git", "fetch", "--quiet", "origin", f"gitmem:{KEPT}"]
         took = _wall_of(fetch, other, stage.environment)()
         _copy_objects(one, other)
@@ -92,7 +92,7 @@ def _met(stage: Stage, name: str, fill: Callable[[str], object]) -> tuple[str, s
     hub = os.path.join(stage.folder, name + ".git")
     stage.git(stage.folder, "clone", "--quiet", "--bare", first, hub)
     stage.git(first, "remote", "add", "origin", hub)
-    sync = [stage.program("gitmem"), "sync"]
+    sync = [stage.program("gitmem"), "sync", "--publish"]
     _run(sync, first, stage.environment)
     where = os.path.join(stage.folder, name)
     stage.git(stage.folder, "clone", "--quiet", hub, where)

@@ -15,7 +15,8 @@ from gitmem.log.log import Log
 from gitmem.log.remote import Remote
 from gitmem.log.spool import Entry, Story
 from gitmem.operations.store import Store
-from gitmem.place import find
+from gitmem.place import Place, find
+from gitmem.sync import consent
 
 BEGINNING = 1_795_000_000_000_000  # microseconds: in November 2026
 
@@ -27,6 +28,16 @@ def git(*args: str, cwd: Path, check: bool = True) -> str:
         f"git {' '.join(args)}: {done.returncode} {done.stdout}{done.stderr}"
     )
     return done.stdout
+
+
+def agreed(remote: Remote) -> bool:
+    """The answer of a user who has agreed to publish everywhere: the log itself does not know about consent."""
+    return True
+
+
+def agree(place: Place, remote: str = "origin") -> None:
+    """Agree to publish to a remote, as `gitmem init` does."""
+    consent.give(place, consent.destination(place, remote), consent.BY_INIT, lines.format_at(BEGINNING))
 
 
 class Ticks:
@@ -67,7 +78,12 @@ class Clone:
         return remote
 
     def exchange_all(self, *names: str, **options: object) -> Sequence[Remote]:
-        given: dict[str, object] = {"timeout": 20.0, "pause": lambda seconds: None, **options}
+        given: dict[str, object] = {
+            "timeout": 20.0,
+            "may_send": agreed,
+            "pause": lambda seconds: None,
+            **options,
+        }
         return exchange.exchange(self.log, names, **given)  # type: ignore[arg-type]
 
     @property
@@ -132,7 +148,9 @@ class Hub:
     def clone(self, name: str, *, of: Path | None = None) -> Clone:
         path = self.root / name
         git("clone", "--quiet", str(of or self.path), str(path), cwd=self.root)
-        return self.open(path)
+        clone = self.open(path)
+        agree(clone.store.place)
+        return clone
 
     def open(self, path: Path) -> Clone:
         clone = Clone(path, self.now, len(self.clones), self.port)

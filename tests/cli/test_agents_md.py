@@ -51,6 +51,7 @@ def test_every_command_in_it_runs(run: Run, start: Callable[..., str], repo: Pat
     git("init", "--quiet", "--bare", str(hub))
     git("remote", "add", "origin", str(hub), cwd=repo)
     git("push", "--quiet", "origin", "main", cwd=repo)
+    run("sync", "--publish")
     start("Curie")
     me = start("Planck")
     asked = run(

@@ -227,7 +227,7 @@ def test_sync_says_what_became_of_each_remote(
     git("remote", "add", "origin", str(tmp_path / "hub.git"), cwd=repo)
     git("push", "--quiet", "origin", "main", cwd=repo)
 
-    good = run("sync", "--json")
+    good = run("sync", "--publish", "--json")
     assert good.status == 0
     assert list(good.json["remotes"][0]) == [
         "name",
@@ -239,8 +239,10 @@ def test_sync_says_what_became_of_each_remote(
         "attempts",
         "rejections",
         "tip",
-        "left_out",
         "message",
+        "url",
+        "unpublished",
+        "records",
     ]
     assert good.json["remotes"][0]["state"] == "synced"
     git("remote", "set-url", "origin", str(tmp_path / "gone.git"), cwd=repo)

@@ -152,10 +152,10 @@ def test_a_recipient_in_another_clone_is_waited_for_with_sync(
 ) -> None:
     """Its answer comes over the remote."""
     planck = start("Planck")
-    run("sync")
+    run("sync", "--publish")
     other = tmp_path / "other"
     git("clone", "--quiet", str(remote), str(other))
-    run("sync", cwd=other)
+    run("sync", "--publish", cwd=other)
     run("session", "start", "--name", "Curie", cwd=other)
     run("sync", cwd=other)
     run("sync")
@@ -168,6 +168,7 @@ def test_a_broadcast_reaches_others_by_sync(run: Run, start: Start, remote: Path
     """Said while the remote lacks it; a signal to somebody here needs none."""
     planck, _ = start("Planck"), start("Curie")
 
+    run("sync", "--publish")
     assert steps(run("signal", "Hello", session=planck))[0] == "gitmem sync"
     assert "gitmem sync" not in steps(run("signal", "Hello", "--to", "Curie", session=planck))
     sent = run("signal", "Hello", "--sync", "--json", session=planck).json
@@ -182,6 +183,7 @@ def test_a_sync_that_sent_nothing_is_no_push(
     planck, _ = start("Planck"), start("Curie")
     git("init", "--quiet", "--bare", str(tmp_path / "empty.git"))
     git("remote", "add", "origin", str(tmp_path / "empty.git"), cwd=repo)
+    run("sync", "--publish")
 
     said = run("signal", "Hello", "--to", "Curie", "--sync", "--json", session=planck)
 

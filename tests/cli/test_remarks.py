@@ -166,7 +166,7 @@ def test_the_log_of_another_project_has_the_shape_of_a_sync(
         git("remote", "add", "origin", str(hub), cwd=clone)
     git("push", "--quiet", "origin", "main", cwd=other)
     run("session", "start", cwd=other)
-    assert run("sync", cwd=other).status == 0
+    assert run("sync", "--publish", cwd=other).status == 0
     run("session", "start")
 
     said = run("sync", "--json")

@@ -567,6 +567,7 @@ def test_sync_runs_beside_and_a_failing_remote_holds_up_nobody(desk: Desk, tmp_p
     """It is told once that it fails, and once that it works again; what others pushed comes."""
     hub = tmp_path / "hub.git"
     git("remote", "add", "origin", str(hub), cwd=desk.repo)
+    assert desk.run("sync", "--publish").status == 5
     seen = desk.watch("--sync", "1s").until_ready()
     seen.until_said("sync does not work (")
     desk.to_curie("from here")
@@ -576,7 +577,7 @@ def test_sync_runs_beside_and_a_failing_remote_holds_up_nobody(desk: Desk, tmp_p
     seen.until_said("sync works again")
     far = tmp_path / "far"
     git("clone", "--quiet", str(hub), str(far), cwd=tmp_path)
-    desk.run("sync", cwd=far)
+    desk.run("sync", "--publish", cwd=far)
     faraday = desk.run("session", "start", "--json", cwd=far).json["session_id"]
     said = desk.run("signal", "from far", "--to", "test:worker:curie", "--sync", cwd=far, session=faraday)
     assert said.status == 0, said
@@ -593,11 +594,11 @@ def test_in_a_clone_that_is_to_sync_by_itself_it_sees_to_that(desk: Desk, tmp_pa
     git("init", "--quiet", "--bare", "--initial-branch=main", str(hub), cwd=tmp_path)
     git("remote", "add", "origin", str(hub), cwd=desk.repo)
     git("push", "--quiet", "origin", "main", cwd=desk.repo)
-    desk.run("sync")
+    desk.run("sync", "--publish")
     desk.run("init", "--autosync", "1s")
     seen = desk.watch().until_ready()
     git("clone", "--quiet", str(hub), str(far), cwd=tmp_path)
-    desk.run("sync", cwd=far)
+    desk.run("sync", "--publish", cwd=far)
     faraday = desk.run("session", "start", "--json", cwd=far).json["session_id"]
     said = desk.run("signal", "from far", "--to", "test:worker:curie", "--sync", cwd=far, session=faraday)
     assert said.status == 0, said

@@ -72,11 +72,11 @@ def test_an_idempotency_key_is_one_signal_also_from_two_clones(world: World, tmp
     """A retry on another machine is no second signal, and can be answered without ambiguity."""
     _, other = _hub(world.repo, tmp_path)
     a, here = world.agent(A), world.agent(B)
-    a.sync()
+    a.sync(publish=True)
     there = World(other)
     there.micros = world.micros
     b = there.agent(B)
-    b.sync()
+    b.sync(publish=True)
     first = here.signals.send("x", to=[A], idempotency_key="k", intent="PROPOSE")
     second = b.signals.send("x", to=[A], idempotency_key="k", intent="PROPOSE")
     b.sync()

@@ -50,7 +50,7 @@ def clone(hub: Path, name: str, *options: str) -> Path:
 
 def sync(desk: Desk, where: Path, *args: str) -> dict[str, str]:
     """Sync, which must succeed: what became of each remote."""
-    said = desk("sync", *args, "--json", cwd=where)
+    said = desk("sync", "--publish", *args, "--json", cwd=where)
     assert said.status == 0, said
     return {each["name"]: each["state"] for each in said.json["remotes"]}
 

@@ -21,7 +21,7 @@ def test_a_fresh_clone_reads_what_came_with_it(repo: Path, tmp_path: Path) -> No
     with gitmem.open(str(repo), identity="a:b:c") as log:
         log.sessions.start()
         log.signals.send("hello")
-        log.sync()
+        log.sync(publish=True)
     _git("clone", "--quiet", str(hub), str(other))
 
     with gitmem.open(str(other)) as log:

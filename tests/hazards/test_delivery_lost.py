@@ -143,7 +143,7 @@ def test_a_signal_that_a_sync_brings_waits(tmp_path: Path, repo: Path) -> None:
     here, there = open_store(repo), open_store(tmp_path / "there")
     away = sessions.start(there, Who(), name="Noether")
     for store in (here, there):
-        sync.sync(store)
+        sync.sync(store, publish=True)
     reader.planck = away.session_id
     reader.send("from afar", there)
     sync.sync(there)

@@ -132,8 +132,8 @@ def test_receipts_from_another_clone_take_the_event_away(tmp_path: Path, repo: P
     here, there = open_store(repo), open_store(tmp_path / "there")
     twin = sessions.start(there, Who(), name="Marie", agent_identity=CURIE).session_id
     reader.send("read there", here)
-    sync.sync(here)
-    sync.sync(there)
+    sync.sync(here, publish=True)
+    sync.sync(there, publish=True)
     assert reader.drain(there, session=twin) == ["read there"]
     sync.sync(there)
     assert reader.is_told() and reader.flag.exists()

@@ -45,7 +45,7 @@ SHAPES: dict[str, tuple[list[str], set[str]]] = {
     ),
     "log": (["log"], {"entries"}),
     "log empty": (["log", "--wu", "WU-404"], {"entries"}),
-    "sync": (["sync"], {"remotes"}),
+    "sync": (["sync", "--publish"], {"remotes"}),
     "init": (["init"], {"log", "state", "publish"}),
     "doctor": (["doctor"], {"findings"}),
     "name list": (["name", "list"], {"names"}),

@@ -165,7 +165,7 @@ def test_init_brings_the_remote_s_log_and_pushes_nothing(tmp_path: Path, desk: D
     git("push", "--quiet", "origin", "HEAD:main", cwd=desk.repo)
     planck = desk.start("Planck")
     desk.send(planck, "Hello")
-    assert desk("sync").status == 0
+    assert desk("sync", "--publish").status == 0
     git("clone", "--quiet", "--branch", "main", str(hub), str(other))
     before = git("for-each-ref", cwd=hub)
     said = desk("init", "--json", cwd=other)

@@ -119,7 +119,7 @@ def test_a_cut_log_can_not_be_brought_to_a_new_remote(hub: Path, desk: Desk) -> 
     desk.send(desk.start("Planck", cwd=less), "hi", cwd=less)
     sync(desk, less)
     before = git("rev-parse", ref.LOG_REF, cwd=less)
-    said = desk("sync", "new", "--json", cwd=less)
+    said = desk("sync", "new", "--publish", "--json", cwd=less)
     (remote,) = said.json["remotes"]
     assert (said.status, remote["state"]) == (5, "refused")
     assert "shallow" in remote["message"]

@@ -67,7 +67,7 @@ def test_a_sha256_clone_and_a_sha1_remote_is_git_s_own_refusal(tmp_path: Path, d
     git("config", "user.email", "a@example.org", cwd=where)
     planck = desk.start("Planck", cwd=where)
     desk.send(planck, "Alone", cwd=where)
-    said = desk("sync", "--json", cwd=where)
+    said = desk("sync", "--publish", "--json", cwd=where)
     (remote,) = said.json["remotes"]
     assert (said.status, remote["state"]) == (5, "refused")
     assert "algorithm" in remote["message"]
@@ -220,7 +220,7 @@ def test_a_lock_that_the_dead_left_on_a_reftable_stops_nothing_for_good(tmp_path
     planck = desk.start("Planck", cwd=where)
     lock = where / ".git/reftable/tables.list.lock"
     long_ago = time.time() - 60
-    for command in (["signal", "one"], ["sync"]):
+    for command in (["signal", "one"], ["sync", "--publish"]):
         lock.touch()
         os.utime(lock, (long_ago, long_ago))
         assert desk(*command, session=planck, cwd=where).status == 0

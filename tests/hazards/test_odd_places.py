@@ -129,7 +129,7 @@ def test_a_remote_that_takes_nothing_is_read(two: tuple[Path, Path], desk: Desk)
     planck = desk.start("Planck", cwd=mine)
     desk.send(planck, "From here", cwd=mine)
     before = git("for-each-ref", cwd=upstream)
-    said = desk("sync", "--all", "--json", cwd=mine)
+    said = desk("sync", "--all", "--publish", "--json", cwd=mine)
     first, second = said.json["remotes"]
     assert said.status == 0, said
     assert (first["name"], first["state"]) == ("origin", "synced")
@@ -152,7 +152,7 @@ def test_a_remote_that_took_nothing_and_is_named_is_tried_again(two: tuple[Path,
     """Named alone a refusal is a failure; once it takes our lines it is as any other."""
     mine, upstream = two
     desk.send(desk.start("Planck", cwd=mine), "From here", cwd=mine)
-    assert desk("sync", "--all", cwd=mine).status == 0
+    assert desk("sync", "--all", "--publish", cwd=mine).status == 0
     said = desk("sync", "upstream", "--json", cwd=mine)
     assert (said.status, said.json["remotes"][0]["state"]) == (5, "refused")
     (upstream / "hooks" / "pre-receive").unlink()
@@ -167,7 +167,7 @@ def test_the_only_remote_that_takes_nothing_is_a_failure_each_time(
     """What is written here then is nowhere else: exit 5, also where it was forgiven before there was no other."""
     mine, _ = two
     desk.send(desk.start("Planck", cwd=mine), "From here", cwd=mine)
-    assert desk("sync", "--all", cwd=mine).status == 0
+    assert desk("sync", "--all", "--publish", cwd=mine).status == 0
     git("remote", "remove", "origin", cwd=mine)
     desk.send(desk.start("Curie", cwd=mine), "And more", cwd=mine)
     for args in ([], ["--all"], []):

@@ -19,6 +19,7 @@ from gitmem.log import exchange, ref, upkeep
 from gitmem.log.lock import Lock
 from gitmem.operations import doctor
 from gitmem.operations.doctor import Report
+from tests.clones import agreed
 
 from .faults import ALL_STEPS, WRITES, SystemCall, check, child, fsck, open_store, settled, speak, texts
 
@@ -38,6 +39,7 @@ from pathlib import Path
 from gitmem.errors import StoreError
 from gitmem.git.inprocess import DulwichGit
 from gitmem.git.plumbing import PlumbingGit
+from tests.clones import agreed
 from tests.hazards.faults import open_store, speak
 
 repo, name, count = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
@@ -95,7 +97,7 @@ def test_writers_a_sync_and_gc(repo: Path, tmp_path: Path, name: str) -> None:
     git("remote", "add", "origin", str(hub), cwd=repo)
     with_history(repo)
     speak(open_store(repo), "text-first")
-    exchange.exchange(open_store(repo).log, ["origin"], timeout=60)
+    exchange.exchange(open_store(repo).log, ["origin"], may_send=agreed, timeout=60)
 
     there = open_store(other)
     running = [(each, writer(repo, each, 12)) for each in (f"{name}1", f"{name}2")]
@@ -104,9 +106,9 @@ def test_writers_a_sync_and_gc(repo: Path, tmp_path: Path, name: str) -> None:
         done = git(*CARE[number % len(CARE)], cwd=repo)
         assert number % len(CARE) > 1 or not done.stderr, done.stderr
         speak(there, f"text-there-{number:03}")
-        exchange.exchange(there.log, ["origin"], timeout=60)
+        exchange.exchange(there.log, ["origin"], may_send=agreed, timeout=60)
         try:
-            exchange.exchange(open_store(repo, PlumbingGit).log, ["origin"], timeout=60)
+            exchange.exchange(open_store(repo, PlumbingGit).log, ["origin"], may_send=agreed, timeout=60)
             upkeep.upkeep(open_store(repo).log, least=20)
         except GitmemError as error:
             assert "nothing" in error.message or "stays" in error.message or error.code == "git-failed", error
@@ -117,7 +119,7 @@ def test_writers_a_sync_and_gc(repo: Path, tmp_path: Path, name: str) -> None:
         assert not failures
         kept |= mine
     for store in (there, open_store(repo), there):
-        exchange.exchange(store.log, ["origin"], timeout=60)
+        exchange.exchange(store.log, ["origin"], may_send=agreed, timeout=60)
 
     for where in (repo, other):
         assert settled(where) == dict.fromkeys(kept, 1)

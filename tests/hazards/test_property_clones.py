@@ -16,7 +16,7 @@ from gitmem.log import append, exchange, ref
 from gitmem.operations import inbox, signals, threads
 from gitmem.operations.caller import Caller
 from gitmem.operations.store import Store
-from tests.clones import BEGINNING, git
+from tests.clones import BEGINNING, agreed, git
 from tests.profiles import PROFILE_EXAMPLES
 
 from .faults import check_index, fsck, open_store, texts
@@ -155,7 +155,9 @@ class World:
 
     def sync(self, who: int) -> None:
         log = self.stores[who].log
-        (found,) = exchange.exchange(log, ["origin"], timeout=30.0, pause=lambda seconds: None)
+        (found,) = exchange.exchange(
+            log, ["origin"], may_send=agreed, timeout=30.0, pause=lambda seconds: None
+        )
         assert found.state in ("synced", "up-to-date"), (found.state, found.message)
         self.stores[who].refresh()
 

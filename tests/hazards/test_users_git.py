@@ -45,7 +45,7 @@ class Two:
         planck = desk.start("Planck", cwd=self.linked)
         curie = desk.start("Curie", cwd=self.two)
         for where in (self.one, self.two, self.one):
-            said = desk("sync", "--json", cwd=where)
+            said = desk("sync", "--publish", "--json", cwd=where)
             assert said.status == 0, said
         sent = desk.send(planck, "Approve?", "--to", "Curie", "--intent", "propose", cwd=self.linked)
         assert sent["commit"], sent
@@ -227,6 +227,7 @@ def test_variables_of_a_hook_do_not_lead_a_sync_astray(
     decoy = tmp_path / "decoy"
     git("init", "--quiet", str(decoy))
     planck = two.desk.start("Planck")
+    two.desk("sync", "--publish")
     two.settle()
     before = _picture(two.one)
     monkeypatch.setenv("GIT_DIR", str(two.one / ".git"))
@@ -264,7 +265,7 @@ def test_a_branch_gitmem_that_is_no_log_is_left_alone(git: Git, two: Two) -> Non
     git("push", "--quiet", "origin", "main:refs/heads/gitmem", cwd=two.one)
     before = git("rev-parse", "gitmem", cwd=two.hub)
     planck = two.desk.start("Planck")
-    said = two.desk("sync", "--json")
+    said = two.desk("sync", "--publish", "--json")
     assert said.status == 5, said
     (remote,) = said.json["remotes"]
     assert remote["state"] == "refused" and remote["message"]
@@ -279,7 +280,7 @@ def test_the_first_push_never_makes_a_default_branch(tmp_path: Path, git: Git, d
     git("init", "--quiet", "--bare", str(empty))
     git("remote", "add", "origin", str(empty), cwd=desk.repo)
     desk.start("Planck")
-    said = desk("sync", "--json")
+    said = desk("sync", "--publish", "--json")
     assert (said.status, said.json["remotes"][0]["state"]) == (0, "empty")
     assert said.json["next"] == ["git push origin HEAD"]
     assert git("for-each-ref", cwd=empty) == ""

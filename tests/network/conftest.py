@@ -47,7 +47,7 @@ class Agent:
         self.log.sessions.start(name=name)
 
     def sync(self, timeout: float = 20.0) -> RemoteState:
-        (remote,) = self.log.sync(timeout=timeout).remotes
+        (remote,) = self.log.sync(publish=True, timeout=timeout).remotes
         return remote
 
     def signals(self) -> list[str]:

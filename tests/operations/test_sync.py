@@ -34,6 +34,9 @@ def test_the_answer_has_the_fields_of_its_shape(hub: Hub) -> None:
         "rejections",
         "tip",
         "message",
+        "url",
+        "unpublished",
+        "records",
     ]
     assert (remote.name, remote.state, remote.sent, remote.attempts, remote.tip) == (
         "origin",
@@ -106,7 +109,7 @@ def test_an_empty_remote_is_no_failure_and_says_what_to_push(hub: Hub, tmp_path:
     git("init", "--quiet", "--bare", "empty.git", cwd=tmp_path)
     a = hub.clone("a")
     git("remote", "set-url", "origin", str(tmp_path / "empty.git"), cwd=a.path)
-    found = sync.sync(a.store)
+    found = sync.sync(a.store, publish=True)
     assert (found.status, found.next) == (0, ["git push origin HEAD"])
     kept = autosync.trouble(a.store.place)
     assert kept is not None

@@ -9,6 +9,7 @@ from gitmem.errors import GitmemError
 from gitmem.log import exchange
 from gitmem.operations import caller, delivery, inbox, sessions, signals
 from gitmem.operations.caller import Caller, Who
+from tests.clones import agreed
 
 from .turns import Process
 from .world import Clone, WatchedStore, World
@@ -130,7 +131,9 @@ class Deeds:
     def sync(self, store: WatchedStore) -> str:
         """Where it says that all is well, what was committed here before is on the remote."""
         before, tampered = self.world.committed(self.clone), self.world.tampered
-        (found,) = exchange.exchange(store.log, ["origin"], timeout=TIMEOUT, pause=time.sleep)
+        (found,) = exchange.exchange(
+            store.log, ["origin"], may_send=agreed, timeout=TIMEOUT, pause=time.sleep
+        )
         store.refresh()
         if found.state in SAFE and self.world.tampered == tampered:
             there = self.world.on_remote()

@@ -12,6 +12,8 @@ import pytest
 from cli.mcp import answers, server
 from cli.mcp.memory import Memory
 from cli.mcp.tools import Tools
+from gitmem.place import find
+from tests.clones import agree
 from tests.conftest import Git
 
 from .conftest import Serve, fields, text, within
@@ -188,6 +190,7 @@ def test_sync_tells_how_far_it_is(serve: Serve, shop: Path, git: Git, tmp_path: 
     git("init", "--quiet", "--bare", str(hub))
     git("remote", "add", "origin", str(hub), cwd=shop)
     git("push", "--quiet", "origin", "main", cwd=shop)
+    agree(find(str(shop)))
     told: list[tuple[float, str | None]] = []
 
     async def tell(progress: float, total: float | None, message: str | None) -> None:
