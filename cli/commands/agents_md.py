@@ -52,6 +52,15 @@ def agents_md(
         named = os.path.relpath(path, at.folder)
     else:
         path, named = os.path.join(at.folder, file), file
+        operation.refuse_outside(path, _worktree(at))
     found = wanted[0](path, named, typed=file is not None)
     show.say(at.json, found, agents.block)
     return int(check and found.state != "current")
+
+
+def _worktree(at: Surroundings) -> str | None:
+    """Return the top of the work tree; None outside of one, where a file may be named all the same."""
+    try:
+        return at.place.worktree
+    except UsageError:
+        return None

@@ -82,7 +82,7 @@ def uninstall(
         found.remarks.append("The gate is still in front of a push.")
         found.next.insert(0, "gitmem hooks uninstall --git pre-push")
     show.say(at.json, found, render.unhooked)
-    return 0
+    return found.status
 
 
 def status(at: Surroundings) -> int:

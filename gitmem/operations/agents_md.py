@@ -82,14 +82,16 @@ def default(worktree: str | None) -> str:
             code="no-worktree",
         )
     path = os.path.join(worktree, FILE)
-    top, real = os.path.realpath(worktree), os.path.realpath(path)
-    if os.path.commonpath([top, real]) != top:  # whoever wrote this repository chose it, not the user
-        raise UsageError(
-            f"{path} is a link to {real}, outside of the work tree; nothing was written.",
-            hint="Name that file, if it is meant.",
-            code="outside",
-        )
+    user_files.inside(path, worktree)
     return path
+
+
+def refuse_outside(path: str, worktree: str | None) -> None:
+    """Raise UsageError `outside` where a path is written as one of the work tree, and a link there leads out of it."""
+    if worktree is not None:
+        written, top = os.path.abspath(path), os.path.realpath(worktree)
+        if written.startswith(os.path.join(top, "")):
+            user_files.inside(path, top)
 
 
 def write(path: str, named: str, *, typed: bool = True) -> Block:

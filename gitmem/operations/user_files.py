@@ -1,11 +1,15 @@
-"""Files of the user's, read and replaced whole: a link stays a link, a mode stays, half a file is never there."""
+"""Files of the user's, read and replaced whole: a link stays a link, a mode stays, half a file is never there.
+
+In the home folder links are the user's own (many keep it in a repository of its own), and are followed. In a work tree
+they come with the repository, and none may lead out of it.
+"""
 
 from __future__ import annotations
 
 import os
 import stat
 
-from ..errors import StoreError
+from ..errors import StoreError, UsageError
 from .quoting import command
 
 TYPE_CHECKING = False
@@ -20,23 +24,67 @@ class Change:
         path: The file.
         before, after: Its content; None where there is none.
         runs: Whether a new file is executable.
+        top: The work tree that it must be in, wherever links lead; None for a file that may be anywhere.
     """
 
-    __slots__ = ("after", "before", "path", "runs")
+    __slots__ = ("after", "before", "path", "runs", "top")
 
-    def __init__(self, path: str, before: bytes | None, after: bytes | None, runs: bool = False) -> None:
+    def __init__(
+        self,
+        path: str,
+        before: bytes | None,
+        after: bytes | None,
+        runs: bool = False,
+        *,
+        top: str | None = None,
+    ) -> None:
         self.path = path
         self.before = before
         self.after = after
         self.runs = runs
+        self.top = top
 
     @property
     def needed(self) -> bool:
         return self.before != self.after
 
 
-def read(path: str) -> bytes | None:
-    """The content of a file, None where there is none. StoreError where it can't be read."""
+def inside(path: str, top: str) -> str:
+    """Return where a path of a work tree leads, with all links resolved.
+
+    Args:
+        path: A file or folder, which need not exist.
+        top: The top of the work tree.
+
+    Raises:
+        UsageError: `outside` where a link leads out of the work tree, or into a git folder.
+    """
+    above, real = os.path.realpath(top), os.path.realpath(path)
+    parts = os.path.relpath(real, above).split(os.sep)
+    if parts[0] != os.pardir and ".git" not in map(str.lower, parts):
+        return real
+    where = "into a git folder" if parts[0] != os.pardir else "outside of the work tree"
+    raise UsageError(
+        f"{path} is a link to {real}, {where}; nothing was written.",
+        hint="The link comes with the repository. Name that file yourself if it is meant, or replace the link.",
+        code="outside",
+        next=[command("ls", "-ld", os.path.dirname(path), path)],
+    )
+
+
+def read(path: str, top: str | None = None) -> bytes | None:
+    """Return the content of a file, None where there is none.
+
+    Args:
+        path: The file.
+        top: The work tree that it must be in, wherever links lead.
+
+    Raises:
+        UsageError: `outside`, see `inside`.
+        StoreError: It can't be read.
+    """
+    if top is not None:
+        path = inside(path, top)
     try:
         with open(path, "rb") as file:
             return file.read()
@@ -57,11 +105,12 @@ def apply(change: Change, made: list[str]) -> bool:
         made: Gets the folders that were made for it, the outermost first.
 
     Raises:
+        UsageError: `outside`, see `inside`; it is as it was.
         StoreError: It can't be written, or somebody has changed it since it was read; it is as it was.
     """
     if not change.needed:
         return False
-    target = os.path.realpath(change.path)
+    target = os.path.realpath(change.path) if change.top is None else inside(change.path, change.top)
     try:
         if read(target) != change.before:
             raise StoreError(

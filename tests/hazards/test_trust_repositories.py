@@ -264,3 +264,137 @@ def test_a_script_that_was_changed_is_not_run(repo: Path, home: Path, tmp_path: 
     assert not canary.exists()
     assert gitmem(repo, "hooks", "install", "--client", client).returncode == 0  # gives it its content back
     assert script.read_text() == whole
+
+
+def outside(folder: Path) -> Path:
+    """A folder of the user's that no repository has any business in, with a file in it."""
+    found = folder / "private"
+    found.mkdir()
+    (found / "file").write_text("{}\n")
+    return found
+
+
+def everything(folder: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def reached(client: str) -> list[str]:
+    """The paths in a project that an install for a client goes through, each of which may be a link."""
+    known = CLIENTS[client]
+    script = ["hooks", "hooks/signal-received.sh"] if known.has_script else []
+    names = [
+        "",
+        known.settings,
+        os.path.dirname(known.settings),
+        *script,
+        *(["hooks/PostToolUse"] if client == "cline" else []),
+    ]
+    return sorted({os.path.join(known.base, name).rstrip("/") for name in names})
+
+
+LINKS = [
+    (client.name, part)
+    for client in CLIENTS.values()
+    if client.form != "nothing"
+    for part in reached(client.name)
+]
+
+
+@pytest.mark.parametrize(("client", "part"), LINKS)
+def test_hooks_are_not_installed_through_a_link_of_the_repository(
+    repo: Path, home: Path, tmp_path: Path, client: str, part: str
+) -> None:
+    """Whichever component it is, and whether what it leads to is there: nothing outside of the work tree changes."""
+    private = outside(tmp_path)
+    before = everything(private), everything(repo / ".git" / "hooks")
+    (repo / part).parent.mkdir(parents=True, exist_ok=True)
+    is_folder = (
+        not os.path.splitext(part.removeprefix(CLIENTS[client].base))[1]
+        and part.rpartition("/")[2] != "PostToolUse"
+    )
+    for target in (
+        (private, private / "missing", repo / ".git")
+        if is_folder
+        else (private / "file", private / "missing")
+    ):
+        (repo / part).symlink_to(target)
+
+        done = gitmem(repo, "hooks", "install", "--client", client)
+
+        assert done.returncode == 2 and "nothing was written" in done.stderr and "link to" in done.stderr, (
+            done
+        )
+        (repo / part).unlink()
+    assert (everything(private), everything(repo / ".git" / "hooks")) == before
+
+
+def test_hooks_are_not_taken_out_through_a_link_of_the_repository(
+    repo: Path, home: Path, tmp_path: Path
+) -> None:
+    """A folder that looks installed: of the clients that are meant, only this one is left as it is."""
+    assert gitmem(repo, "hooks", "install", "--client", "claude-code", "--client", "gemini").returncode == 0
+    (repo / ".claude").rename(tmp_path / "private")
+    (repo / ".claude").symlink_to(tmp_path / "private")
+    before = everything(tmp_path / "private")
+
+    assert gitmem(repo, "hooks", "uninstall", "--client", "claude-code").returncode == 2
+    done = gitmem(repo, "hooks", "uninstall", "--json")
+
+    said = {each["client"]: each["state"] for each in json.loads(done.stdout)["clients"]}
+    assert (done.returncode, said) == (2, {"claude-code": "failed", "gemini": "removed"})
+    assert everything(tmp_path / "private") == before and not (repo / ".gemini").exists()
+    assert "outside of the work tree" in gitmem(repo, "hooks", "status").stdout
+
+
+def test_a_link_within_the_work_tree_is_followed(repo: Path, home: Path) -> None:
+    """A project may keep its settings elsewhere in itself; the link stays one."""
+    (repo / "config").mkdir()
+    (repo / ".claude").symlink_to("config")
+
+    assert gitmem(repo, "hooks", "install", "--client", "claude-code").returncode == 0
+    assert (repo / "config" / "settings.json").exists() and (repo / ".claude").is_symlink()
+    assert gitmem(repo, "hooks", "uninstall", "--client", "claude-code").returncode == 0
+    assert (repo / ".claude").is_symlink() and not (repo / "config" / "settings.json").exists()
+
+
+def test_links_in_the_home_folder_are_the_users(home: Path, tmp_path: Path) -> None:
+    """Many keep their settings in a repository of their own, and link to it."""
+    (tmp_path / "dotfiles").mkdir()
+    (home / ".claude").symlink_to(tmp_path / "dotfiles")
+
+    assert gitmem(home, "hooks", "install", "--client", "claude-code", "--scope", "user").returncode == 0
+    assert (tmp_path / "dotfiles" / "settings.json").exists()
+
+
+@pytest.mark.parametrize("name", ["AGENTS.md", "docs/RULES.md"])
+@pytest.mark.parametrize("target", ["outside", "git"])
+def test_the_lines_for_agents_are_not_written_through_a_link(
+    repo: Path, home: Path, tmp_path: Path, name: str, target: str
+) -> None:
+    """Also where the user has typed the name: where it leads is the repository's choice."""
+    to = outside(tmp_path) / "file" if target == "outside" else repo / ".git" / "hooks" / "post-checkout"
+    to.write_text("#!/bin/sh\n")
+    (repo / name).parent.mkdir(exist_ok=True)
+    (repo / name).symlink_to(to)
+
+    for verb in ("--write", "--remove"):
+        done = gitmem(repo, "agents-md", verb, *([name] if "/" in name else []))
+        assert done.returncode == 2 and "nothing was written" in done.stderr, done
+    assert to.read_text() == "#!/bin/sh\n"
+
+
+def test_the_pre_push_hook_is_not_written_through_a_link(
+    repo: Path, home: Path, tmp_path: Path, git: Git
+) -> None:
+    """In a folder of the work tree that core.hooksPath names; a file that carries our mark is no exception."""
+    private = outside(tmp_path)
+    (private / "pre-push").write_text("#!/bin/sh\n# gitmem: written by gitmem hooks install --git pre-push\n")
+    git("config", "core.hooksPath", ".githooks", cwd=repo)
+    (repo / ".githooks").mkdir()
+    (repo / ".githooks" / "pre-push").symlink_to(private / "pre-push")
+    before = everything(private)
+
+    for verb in ("install", "uninstall"):
+        done = gitmem(repo, "hooks", verb, "--git", "pre-push")
+        assert done.returncode == 2 and "nothing was written" in done.stderr, done
+        assert everything(private) == before

@@ -58,7 +58,7 @@ class _Done:
     def take_back(self) -> list[str]:
         """Undo it, the last first; the paths where that failed."""
         left = []
-        back = [Change(each.path, each.after, each.before) for each in reversed(self.changes)]
+        back = [Change(each.path, each.after, each.before, top=each.top) for each in reversed(self.changes)]
         for each in [*back, Change(self.note.path, _read(self.note.path), self.note.before)]:
             try:
                 user_files.apply(each, [])

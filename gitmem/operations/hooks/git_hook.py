@@ -54,12 +54,14 @@ class Hook:
     Attributes:
         folder: Where git looks for hooks.
         path, kept: The hook, and the one that was there before.
+        top: The work tree, where the folder is in it: links there must not lead out of it.
     """
 
-    __slots__ = ("folder", "kept", "path")
+    __slots__ = ("folder", "kept", "path", "top")
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, folder: str, top: str | None = None) -> None:
         self.folder = folder
+        self.top = top
         self.path = os.path.join(folder, PRE_PUSH)
         self.kept = self.path + KEPT
 
@@ -96,8 +98,11 @@ def find(place: Place, configured: str | None) -> Hook | None:
         return Hook(os.path.join(place.common, "hooks"))
     top = place.worktree or place.common
     folder = os.path.realpath(os.path.join(top, configured))
-    inside = any(folder.startswith(os.path.join(each, "")) for each in (place.common, top))
-    return Hook(folder) if inside and not configured.startswith(("~", "%")) else None
+    if configured.startswith(("~", "%")):
+        return None
+    if folder.startswith(os.path.join(place.common, "")):
+        return Hook(folder)
+    return Hook(folder, top) if folder.startswith(os.path.join(top, "")) else None
 
 
 def outside(configured: str | None) -> UsageError:
@@ -123,7 +128,7 @@ def refuse_bare(place: Place) -> None:
 
 def state(hook: Hook) -> str:
     """`installed`, `outdated`, `not installed` or `foreign`."""
-    content = user_files.read(hook.path)
+    content = user_files.read(hook.path, hook.top)
     if own_files.is_marked(content):
         return INSTALLED if content == TEXT.encode() else OUTDATED
     return ABSENT if content is None and not os.path.lexists(hook.path) else FOREIGN
@@ -147,7 +152,9 @@ def install(hook: Hook) -> Gated:
         os.rename(hook.path, hook.kept)
         said.files.append(hook.kept)
     try:
-        user_files.apply(Change(hook.path, user_files.read(hook.path), TEXT.encode(), True), made)
+        user_files.apply(
+            Change(hook.path, user_files.read(hook.path), TEXT.encode(), True, top=hook.top), made
+        )
     except BaseException:
         if was == FOREIGN:
             os.rename(hook.kept, hook.path)
@@ -172,7 +179,7 @@ def uninstall(hook: Hook) -> Gated:
             os.replace(hook.kept, hook.path)
             said.kept = None
         else:
-            user_files.apply(Change(hook.path, user_files.read(hook.path), None), [])
+            user_files.apply(Change(hook.path, user_files.read(hook.path), None, top=hook.top), [])
         said.files = [hook.path]
         said.state = "removed"
     elif said.kept is not None:

@@ -121,19 +121,28 @@ def install(
 
 
 def uninstall(places: Places, names: Sequence[str], scope: str) -> Hooked:
-    """Take out what install put in, and nothing else. `all-found` stands for every client. Errors as in `install`."""
+    """Take out what install put in, and nothing else.
+
+    Args:
+        names: The clients' names; `all-found` stands for every client.
+
+    Raises:
+        UsageError, StoreError: As in `install`. Where every client is meant, one whose files lie behind a link that
+            leads out of the work tree fails alone.
+    """
     every = [(client, "asked for") for client in CLIENTS.values()]
     picked = every if ALL_FOUND in names else chosen(places, names, scope)
     plans = [_plan(places, client, scope, why) for client, why in picked]
     for plan in plans:
-        if plan.target is not None:
-            plan.changes = plan.target.take_out()
+        _try(plan, _read_installed, alone=ALL_FOUND not in names, kept=("outside",))
     for plan in plans:
-        applying.take_out(plan)
+        if plan.error is None:
+            applying.take_out(plan)
     found = Hooked(
-        [plan.said for plan in plans if plan.changes or ALL_FOUND not in names],
+        [plan.said for plan in plans if plan.changes or plan.error is not None or ALL_FOUND not in names],
         places.noted_program(),
     )
+    found.status = max((plan.error.status for plan in plans if plan.error is not None), default=0)
     found.remarks += advice.left(places, scope)
     found.next = ["gitmem hooks status"]
     return found
@@ -203,14 +212,24 @@ def _read(plan: Plan, *, wake: bool) -> None:
         plan.changes, plan.kept = plan.target.put_in(wake=wake)
 
 
-def _try(plan: Plan, step: Callable[[Plan], None], *, alone: bool) -> None:
-    """One step for one client. Its error is kept beside the others' success, or raised where it is alone."""
+def _read_installed(plan: Plan) -> None:
+    if plan.target is not None:
+        plan.changes = plan.target.take_out()
+
+
+def _try(plan: Plan, step: Callable[[Plan], None], *, alone: bool, kept: Sequence[str] | None = None) -> None:
+    """Take one step for one client.
+
+    Args:
+        alone: Whether its error is raised, and not kept beside the others' success.
+        kept: The codes of the errors that may be kept; None for any.
+    """
     if plan.error is not None:
         return
     try:
         step(plan)
     except GitmemError as error:
-        if alone:
+        if alone or (kept is not None and error.code not in kept):
             raise
         plan.error = error
         plan.said.state = "failed"

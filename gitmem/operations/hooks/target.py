@@ -9,7 +9,7 @@ from .. import user_files
 from ..quoting import command
 from ..user_files import Change
 from . import own_files, record, script, settings, taking
-from .clients import FLAT, GROUPS, WAKE
+from .clients import FLAT, GROUPS, PROJECT, WAKE
 from .json_text import BrokenError
 from .record import Record
 
@@ -42,6 +42,7 @@ class Target:
         self.base = base
         has_settings = client.form in (GROUPS, FLAT)
         self.settings = os.path.join(base, *client.settings.split("/")) if has_settings else None
+        self.top = os.path.dirname(base) if scope == PROJECT else None  # no link may lead out of it
         self.record_path = record.path(client, scope, places, base)
 
     @property
@@ -52,7 +53,7 @@ class Target:
         """Where our script is or is to be. UsageError where somebody else's file has both names."""
         paths = own_files.scripts(self.client, self.base)
         for path in paths:
-            content = user_files.read(path)
+            content = self._read(path)
             if content is None or own_files.is_marked(content):
                 return path
         raise self._foreign(paths[-1])
@@ -71,8 +72,11 @@ class Target:
                 path.encode()
             except UnicodeEncodeError:
                 raise UsageError(f"{self.base} is not UTF-8; nothing was written.", code="not-utf8") from None
-        content = user_files.read(self.script()) if of_disk else None
+        content = self._read(self.script()) if of_disk else None
         return self.client.entries(self.scope, path, content or self._content(), wake=wake)
+
+    def _read(self, path: str) -> bytes | None:
+        return user_files.read(path, self.top)
 
     def _content(self) -> bytes:
         return script.text(self.client.name).encode()
@@ -80,7 +84,7 @@ class Target:
     def text(self) -> str | None:
         """The settings as text, None where there are none. UsageError where they are no UTF-8."""
         assert self.settings is not None
-        content = user_files.read(self.settings)
+        content = self._read(self.settings)
         try:
             return None if content is None else content.decode()
         except UnicodeDecodeError as error:
@@ -113,7 +117,7 @@ class Target:
             put = settings.put(before or "", wanted, comments=self.client.comments, extra=self.client.extra)
         new = put.text.encode()
         kept = Record(is_new=before is None, after=record.digest(new), ranges=put.ranges, made=put.made)
-        return [*changes, Change(self.settings, _bytes(text), new)], kept
+        return [*changes, Change(self.settings, _bytes(text), new, top=self.top)], kept
 
     def own_changes(self) -> list[Change]:
         """Our whole files, as they are to be. UsageError where somebody else's is in the way."""
@@ -122,10 +126,10 @@ class Target:
             wanted.insert(0, own_files.OwnFile(self.script(), script.text(self.client.name), True))
         changes = []
         for each in wanted:
-            content = user_files.read(each.path)
+            content = self._read(each.path)
             if content is not None and not own_files.is_marked(content):
                 raise self._foreign(each.path)
-            changes.append(Change(each.path, content, each.content, each.runs))
+            changes.append(Change(each.path, content, each.content, each.runs, top=self.top))
         return changes
 
     def take_out(self) -> list[Change]:
@@ -135,14 +139,14 @@ class Target:
             text = self.text()
             if self.ours(text):
                 before = self.before(text)
-                changes.append(Change(self.settings, _bytes(text), _bytes(before)))
-        return [*changes, *(Change(path, user_files.read(path), None) for path in self.own_paths())]
+                changes.append(Change(self.settings, _bytes(text), _bytes(before), top=self.top))
+        return [*changes, *(Change(path, self._read(path), None, top=self.top) for path in self.own_paths())]
 
     def own_paths(self) -> list[str]:
         """Our whole files that are there."""
         paths = own_files.scripts(self.client, self.base) if self.client.has_script else []
         paths += [each.path for each in own_files.others(self.client, self.base)]
-        return [path for path in paths if own_files.is_marked(user_files.read(path))]
+        return [path for path in paths if own_files.is_marked(self._read(path))]
 
     def before(self, text: str | None) -> str | None:
         """The settings without us; None for no file."""
@@ -187,7 +191,7 @@ class Target:
         """The files that have something of ours, also where they can't be understood."""
         try:
             there = self.own_paths()
-            content = user_files.read(self.settings) if self.settings is not None else None
+            content = self._read(self.settings) if self.settings is not None else None
         except GitmemError:
             return []
         has_ours = content is not None and settings.SCRIPT.encode() in content
