@@ -35,7 +35,7 @@ class Said:
     The bytes of lines start with their time, so their order is that of `(at, bytes)`; the lowest is shown.
     """
 
-    __slots__ = ("_named", "counts", "id", "line", "lines", "record")
+    __slots__ = ("_named", "_recipients", "counts", "id", "line", "lines", "record")
 
     def __init__(self, record: Mapping[str, object], lines: Iterable[bytes], *, counts: bool = True) -> None:
         self.record = record
@@ -44,6 +44,7 @@ class Said:
         self.lines = sorted(lines)
         self.line = self.lines[0]
         self._named: frozenset[str] | None = None
+        self._recipients: frozenset[str] | None = None
 
     def text(self, field: str) -> str | None:
         value = self.record.get(field)
@@ -65,6 +66,12 @@ class Said:
             parent = self.text("reply_to")
             self._named = frozenset((*self.names("after"), *((parent,) if parent else ())))
         return self._named
+
+    def is_for(self, reader: str) -> bool:
+        """Whether a reader is among its recipients."""
+        if self._recipients is None:
+            self._recipients = frozenset(self.names("recipients"))
+        return reader in self._recipients
 
     @property
     def writers(self) -> set[str]:
@@ -205,19 +212,18 @@ def root(thread: Mapping[str, Said]) -> Said:
 class Conversation:
     """A thread as it is read: its signals, what came before what, and its root."""
 
-    __slots__ = ("_answers", "_asked", "_decisions", "edges", "root", "said")
+    __slots__ = ("_answers", "_decisions", "edges", "root", "said")
 
     def __init__(self, said: Mapping[str, Said]) -> None:
         self.said = said
         self.edges = earlier(said)
         self.root = root(said) if said else None
-        self._asked = frozenset(self.root.names("recipients")) if self.root is not None else frozenset()
         self._decisions: dict[str, Said] | None = None
         self._answers: dict[tuple[str, str], Said] | None = None
 
     def asks(self, reader: str) -> bool:
         """Whether a reader is a recipient of the root."""
-        return reader in self._asked
+        return self.root is not None and self.root.is_for(reader)
 
     def decision(self, reader: str) -> Said | None:
         """A reader's standing decision."""

@@ -12,10 +12,13 @@ from . import mail, queue, views
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ..index.schema import Index
     from .findings import Findings
     from .store import Store
 
+UNREAD_MOST = 200_000  # pairs of a reader and a broadcast that are compared; 20 readers in any case
 ARRIVAL = ("cursor",)  # columns that depend on the order in which lines came; what follows from them does not
 
 
@@ -29,7 +32,7 @@ def check_index(store: Store, found: Findings) -> None:
         for _ in range(3):  # a writer may come between the two
             index = store.caught_up()
             catch_up.catch_up(anew, store.log)
-            differs = _differing(index, anew, store.now())
+            differs = _differing(index, anew, store)
             if not differs:
                 break
         if differs:
@@ -85,17 +88,30 @@ def check_queue(store: Store, found: Findings) -> None:
         )
 
 
-def _differing(ours: Index, theirs: Index, now: int) -> list[str]:
+def _differing(ours: Index, theirs: Index, store: Store) -> list[str]:
     """What the two do not have alike: tables, and what is unread."""
     found = compare.differing(ours, theirs, but=ARRIVAL)
-    if not found and _unread(ours, now) != _unread(theirs, now):
-        found.append("unread")
+    if not found:
+        readers = _readers(ours, store)
+        if _unread(ours, readers, store.now()) != _unread(theirs, readers, store.now()):
+            found.append("unread")
     return found
 
 
-def _unread(index: Index, now: int) -> dict[str, list[tuple[str, str]]]:
-    """What every reader has not read: it follows from where its cursor stands."""
-    readers = [row[0] for row in index.db.execute("SELECT reader FROM reader").fetchall()]
+def _readers(index: Index, store: Store) -> list[str]:
+    """The readers to compare: those of this clone first, and in a large log not all of the others."""
+    (count,) = index.db.execute("SELECT count(*) FROM broadcast").fetchone()
+    most = max(20, UNREAD_MOST // (count + 1))
+    rows = index.db.execute(
+        "SELECT r.reader FROM reader r ORDER BY r.reader NOT IN (SELECT coalesce(agent_identity, session_id)"
+        " FROM session WHERE clone_id = ?), r.reader LIMIT ?",
+        (store.log.clone_id(), most),
+    )
+    return [row[0] for row in rows]
+
+
+def _unread(index: Index, readers: Sequence[str], now: int) -> dict[str, list[tuple[str, str]]]:
+    """What these readers have not read: it follows from where their cursors are."""
     return {reader: sorted(mail.unread_ids(index.db, reader, None, None, now)) for reader in readers}
 
 

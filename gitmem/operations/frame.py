@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 PROGRAM = "gitmem"
+UNFOLDED = "thread_too_large"  # the field of a signal whose thread was not folded: the thread's id
 BAR = "| "
 SEPARATOR = " · "
 LIMIT = "They can share information, never permissions."
@@ -170,6 +171,9 @@ def signal_text(
     lines = [head(fields, age=age, note=note), *barred(str(fields.get("message") or ""))]
     if fields.get("message_cut") is True:
         lines.append(f"cut; all of it: gitmem show {sanitize_for_model(str(fields.get('signal_id')))}")
+    if fields.get(UNFOLDED):
+        thread = sanitize_for_model(str(fields[UNFOLDED]))
+        lines.append(f"thread too large to fold here; all of it: gitmem thread {thread}")
     line = reply_line(fields, reader=reader, workspace=workspace, via=via)
     return handed("\n".join(lines), line)
 

@@ -6,6 +6,7 @@ from .. import records
 from ..errors import UsageError
 from ..records.ids import is_work_unit, new_id
 from ..signals import receipts
+from ..signals.thread_lines import ThreadLines
 from . import advice, mail, presence, story, threads
 from .outcome import Outcome
 from .quoting import command
@@ -158,8 +159,9 @@ def _fill(store: Store, caller: Caller, found: Gate, passed: Collection[str]) ->
     for signal_id, to in (asked | unread).items():
         if signal_id not in passed:
             by_thread.setdefault(_thread_of(db, signal_id), {})[signal_id] = [*to, *caller.ids]
+    lines = ThreadLines(db)
     for thread_id, ids in by_thread.items():
-        talk = threads.Conversation(threads.load(db, thread_id))
+        talk = threads.Conversation(lines.load(thread_id) or {})
         last = talk.answers({signal_id: readers for signal_id, readers in ids.items() if signal_id in asked})
         for signal_id, readers in ids.items():
             said = talk.said.get(signal_id)

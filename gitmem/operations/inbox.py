@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 LIMIT = 50
 MAX_BYTES = 16 * 1024
+FOLD_MOST = 4 * 1024 * 1024  # about 8,000 signals
 
 
 class Inbox(Outcome):
@@ -100,6 +101,7 @@ def read(
     max_text: int | None = None,
     measure: Callable[[dict[str, object]], int] | None = None,
     via: str = frame.PROGRAM,
+    fold_most: int = FOLD_MOST,
 ) -> Reading:
     """What a reader has not read, oldest first; where that is too much, priority before advisory.
 
@@ -116,6 +118,8 @@ def read(
         max_text: Bytes of the signals as they are shown at most, by `measure`; only a single longer one is cut.
         measure: Gives the bytes of one signal as it will be shown.
         via: The program of the reply lines, see `frame.reply_line`.
+        fold_most: Bytes of lines to read of the threads of these signals. What is in a thread beyond that is shown as it
+            was said, with a note, and marked as any other signal.
 
     Returns: the signals; `mark` records the receipts, once they have been shown.
     """
@@ -132,7 +136,7 @@ def read(
     ids.difference_update(without, () if again else delivery.was_shown(store, whose.reader, whose.session))
     wanted = _filtered(db, ids, wu, lane, thread, intent, from_, since)
     chosen: list[tuple[str, str, bytes, dict[str, object]]] = []
-    budget, show = Budget(max_bytes, max_text, measure), Showing(db, whose, via)
+    budget, show = Budget(max_bytes, max_text, measure), Showing(db, whose, via, fold_most)
     for _, at, signal_id in sorted(wanted)[:limit]:
         line = mail.line_of(db, signal_id)
         fields = show.fields(signal_id, line)

@@ -13,28 +13,37 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Callable
 
-    from .causality import Conversation
+    from ..signals.thread_lines import Conversations
     from .target import Target
 
 
 class Showing:
     """Signals as one reader sees them."""
 
-    def __init__(self, db: sqlite3.Connection, whose: Target, via: str = frame.PROGRAM) -> None:
+    def __init__(
+        self, db: sqlite3.Connection, whose: Target, via: str = frame.PROGRAM, fold_most: int | None = None
+    ) -> None:
+        """
+        Args:
+            fold_most: Bytes of lines to read of threads, see `signals.thread_lines`; a signal of a thread that is beyond
+                that is shown without what the thread makes of it.
+        """
         self._db = db
         nobody = whose.caller is None and whose.peek is None  # a reader that was taken at its word
         self._via = f"{via} --as {quote(whose.reader)}" if nobody else via
         self._names = presence.names_by_session(db)
         self._reader = whose.reader
         self._whose = whose
-        self._threads: dict[str, Conversation] = {}
+        self._fold_most = fold_most
+        self._threads: Conversations | None = None
 
     def fields(self, signal_id: str, line: bytes) -> dict[str, object] | None:
         record = records.read(line)
         if record is None:
             return None
         fields = shown(record)
-        fields["delivery_state"] = self._state(signal_id, str(record.get("thread_id") or signal_id))
+        fields.pop(frame.UNFOLDED, None)
+        fields["delivery_state"] = self._state(fields, signal_id, str(record.get("thread_id") or signal_id))
         fields["sender_name"] = named(self._names, record)
         answers = (
             None if self._whose.peek else self._reader
@@ -42,16 +51,20 @@ class Showing:
         frame.stamp(fields, reader=answers, workspace=self._whose.workspace, via=self._via)
         return fields
 
-    def _state(self, signal_id: str, thread_id: str) -> str | None:
-        """The reader's receipt for a signal; None where it has none."""
+    def _state(self, fields: dict[str, object], signal_id: str, thread_id: str) -> str | None:
+        """The reader's receipt for a signal; None where it has none. Marks a signal whose thread is not folded."""
         recorded = receipts.states(self._db, signal_id).get(self._reader)
         if mail.is_alone(self._db, thread_id, signal_id):
             return recorded
+        from ..signals.thread_lines import Conversations
         from . import threads
 
-        if thread_id not in self._threads:
-            self._threads[thread_id] = threads.Conversation(threads.load(self._db, thread_id))
-        found = self._threads[thread_id]
+        if self._threads is None:
+            self._threads = Conversations(self._db, self._fold_most)
+        found = self._threads.of(thread_id)
+        if found is None:
+            fields[frame.UNFOLDED] = thread_id
+            return recorded
         if signal_id not in found.said:
             return recorded
         return threads.delivery_state(self._reader, found.said[signal_id], found, recorded)

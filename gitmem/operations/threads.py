@@ -5,7 +5,8 @@ from __future__ import annotations
 from .. import records
 from ..errors import UsageError
 from ..signals import receipts
-from ..signals.content import NO_LINE, content_of, counts, digest_bytes, digests_of
+from ..signals.content import NO_LINE, content_of, digest_bytes
+from ..signals.thread_lines import ThreadLines
 from . import addressing, advice, causality, presence
 from .causality import Conversation as Conversation
 from .causality import Said
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from .caller import Caller
     from .store import Store
 
+LOOKED_UP_MAX = 100  # recipients that are looked up for the next command
 STATES = {"AGREE": "acked", "REJECT": "rejected"}
 UNMATCHED_MAX = 20  # sentences of an answer
 
@@ -85,23 +87,7 @@ class Converged(Outcome):
 
 def load(db: sqlite3.Connection, thread_id: str) -> dict[str, Said]:
     """Every signal of a thread, lines of one id together."""
-    lines: dict[str, list[bytes]] = {}
-    rows = db.execute(
-        # Of an id that is in the thread every line counts, whatever thread that line claims.
-        "SELECT s.signal_id, l.body FROM signal s JOIN line l ON l.id = s.line"
-        " WHERE s.signal_id IN (SELECT signal_id FROM signal WHERE thread = ?)",
-        (thread_id,),
-    )
-    for signal_id, body in rows:
-        lines.setdefault(signal_id, []).append(body.encode())
-    shown_first = {}
-    for signal_id, bodies in lines.items():
-        record = records.read(min(bodies))
-        if record is not None:
-            shown_first[signal_id] = record
-    answered = {str(record["reply_to"]) for record in shown_first.values() if record.get("reply_to")}
-    digests = digests_of(db, answered) if answered else {}
-    return {id: Said(record, lines[id], counts=counts(record, digests)) for id, record in shown_first.items()}
+    return ThreadLines(db).load(thread_id) or {}
 
 
 def contents(said: Said) -> set[bytes]:
@@ -140,7 +126,7 @@ def delivery_state(reader: str, said: Said, found: Conversation, recorded: str |
     standing = None
     if said is found.root and found.asks(reader):
         standing = found.decision(reader)
-    elif found.asks(reader) or reader in said.names("recipients"):
+    elif found.asks(reader) or said.is_for(reader):
         standing = found.answer(reader, said.id)
     if standing is None:
         return recorded
@@ -257,6 +243,6 @@ def _next_of(store: Store, outcome: Converged, strict: bool) -> list[str]:
         return ["gitmem doctor", look]
     if outcome.converged or outcome.rejected or outcome.countered or not outcome.pending:
         return [look]
-    away = any(each.elsewhere for each in addressing.known(store, outcome.pending))
+    away = any(each.elsewhere for each in addressing.known(store, outcome.pending[:LOOKED_UP_MAX]))
     options = [*(["--strict"] if strict else []), "--wait", "60s", *(["--sync"] if away else [])]
     return [command("gitmem", "converged", outcome.thread_id, *options), look]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ... import records
-from ...signals import graph
+from ...signals import content, graph
+from ...signals.thread_lines import ThreadLines
 from .. import advice, causality, mail, threads
 from ..shape import sender_name
 from ..story import cut, sanitize
@@ -12,6 +13,9 @@ from .candidates import NAME_MAX, THREADS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterable, Mapping
+
     from ..caller import Caller
     from ..store import Store
 
@@ -33,47 +37,57 @@ class Waiting:
         self.message = message
 
 
-# What was asked and not answered by a decision; the rest is for those threads where the reader decided something.
 # `requires_ack` is looked for as it stands in a line: inside of a message its quotes would be escaped.
 _ASKED = (
-    "SELECT DISTINCT s.signal_id, s.thread, EXISTS (SELECT 1 FROM signal o WHERE o.thread = s.thread AND {own})"
-    " FROM ({mine}) m JOIN signal s ON s.signal_id = m.signal_id"
+    "SELECT DISTINCT s.signal_id, s.thread FROM ({mine}) m JOIN signal s ON s.signal_id = m.signal_id"
     " JOIN line l ON l.id = s.line WHERE (s.intent IN ('PROPOSE', 'COUNTER')"
     " OR instr(l.body, '\"requires_ack\":true'))"
-    " AND NOT EXISTS (SELECT 1 FROM signal o JOIN line b ON b.id = o.line WHERE o.thread = s.thread AND {own}"
-    " AND json_extract(b.body, '$.reply_to') = s.signal_id AND {counts})"
 )
-# As `signals.content.counts`.
-_COUNTS = (
-    "CASE WHEN json_extract(b.body, '$.answers_digest') IS NULL"
-    " THEN coalesce(json_extract(b.body, '$.origin'), 'local') <> 'local'"
-    " ELSE EXISTS (SELECT 1 FROM signal t WHERE t.signal_id = s.signal_id"
-    " AND lower(hex(t.digest)) = json_extract(b.body, '$.answers_digest')) END"
+_DECISIONS = (
+    "SELECT o.thread, json_extract(b.body, '$.reply_to'), json_extract(b.body, '$.answers_digest'),"
+    " json_extract(b.body, '$.origin') FROM signal o JOIN line b ON b.id = o.line"
+    " WHERE o.thread IN (SELECT value FROM json_each(:threads))"
+    " AND o.intent IN ('AGREE', 'REJECT', 'COUNTER') AND (o.sender = :reader OR o.sender_session = :session)"
 )
-_OWN = "o.intent IN ('AGREE', 'REJECT', 'COUNTER') AND (o.sender = :reader OR o.sender_session = :session)"
 
 
 def find(store: Store, reader: Caller) -> list[Waiting]:
     """What waits for a reader, the newest first."""
     db = store.db()
     mine, values = mail.directed_to(db, reader.reader, reader.session_id, reader.workspace, unread=False)
-    values |= {"reader": reader.reader, "session": reader.session_id or reader.reader}
     asked: dict[str, list[str]] = {}
-    decided = set()
-    for signal_id, thread_id, has_decided in db.execute(
-        _ASKED.format(own=_OWN, mine=mine, counts=_COUNTS), values
-    ):
+    for signal_id, thread_id in db.execute(_ASKED.format(mine=mine), values):
         asked.setdefault(thread_id, []).append(signal_id)
-        if has_decided:
-            decided.add(thread_id)
+    decided, answered = _decisions(db, asked, reader)
+    known, lines = _Known(store), ThreadLines(db)
     found = []
-    for thread_id, ids in asked.items():
-        if thread_id in decided:
-            ids = _undecided(threads.Conversation(threads.load(db, thread_id)), ids, reader)
-        newest = max(filter(None, (_waiting(store, thread_id, id) for id in ids)), key=_order, default=None)
+    for thread_id, every in asked.items():
+        ids = [id for id in every if (thread_id, id) not in answered]
+        if ids and thread_id in decided:
+            ids = _undecided(threads.Conversation(lines.load(thread_id) or {}), ids, reader)
+        newest = max(filter(None, (known.waiting(thread_id, id) for id in ids)), key=_order, default=None)
         if newest is not None:
             found.append(newest)
     return sorted(found, key=_order, reverse=True)
+
+
+def _decisions(
+    db: sqlite3.Connection, thread_ids: Iterable[str], reader: Caller
+) -> tuple[set[str], set[tuple[str, str]]]:
+    """The threads in which a reader decided something, and (thread, signal id) of what it answered by that."""
+    values = {
+        "threads": "[" + ",".join(f'"{id}"' for id in thread_ids) + "]",  # ids need no escapes in JSON
+        "reader": reader.reader,
+        "session": reader.session_id or reader.reader,
+    }
+    rows = db.execute(_DECISIONS, values).fetchall()
+    digests = content.digests_of(db, {answered for _, answered, *_ in rows if answered})
+    found = set()
+    for thread_id, answered, of, origin in rows:
+        record = {"reply_to": answered, "answers_digest": of, "origin": origin}
+        if answered and content.counts(record, digests):
+            found.add((thread_id, answered))
+    return {thread_id for thread_id, *_ in rows}, found
 
 
 def _order(one: Waiting) -> tuple[str, str]:
@@ -91,18 +105,24 @@ def _undecided(found: threads.Conversation, ids: list[str], reader: Caller) -> l
     return [id for id in ids if id not in seen]
 
 
-def _waiting(store: Store, thread_id: str, signal_id: str) -> Waiting | None:
-    (body,) = store.db().execute(
-        "SELECT min(l.body) FROM signal s JOIN line l ON l.id = s.line WHERE s.signal_id = ?", (signal_id,)
-    ).fetchone()  # fmt: skip
-    record = records.read(body.encode())
-    if record is None:
-        return None
-    intent = str(record.get("intent") or "INFO")
-    what = intent if intent in advice.ASKS else "asks for AGREE or REJECT"
-    sender = cut(sanitize(sender_name(store, record) or str(record["sender_identity"])), NAME_MAX)
-    lines = str(record["message"]).strip().replace("\r", "\n").split("\n")
-    return Waiting(str(record["at"]), signal_id, thread_id, sender, what, lines[0].rstrip())
+class _Known:
+    """Signals that want a decision; the lines of one id are read once, in however many threads it is."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._records: dict[str, Mapping[str, object] | None] = {}
+
+    def waiting(self, thread_id: str, signal_id: str) -> Waiting | None:
+        if signal_id not in self._records:
+            self._records[signal_id] = records.read(mail.line_of(self._store.db(), signal_id))
+        record = self._records[signal_id]
+        if record is None:
+            return None
+        intent = str(record.get("intent") or "INFO")
+        what = intent if intent in advice.ASKS else "asks for AGREE or REJECT"
+        sender = cut(sanitize(sender_name(self._store, record) or str(record["sender_identity"])), NAME_MAX)
+        lines = str(record["message"]).strip().replace("\r", "\n").split("\n")
+        return Waiting(str(record["at"]), signal_id, thread_id, sender, what, lines[0].rstrip())
 
 
 def unread(store: Store, reader: Caller) -> int:

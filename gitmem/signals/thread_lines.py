@@ -1,0 +1,93 @@
+"""The signals of threads from the index: the lines of each id are read once, in however many threads they are."""
+
+from __future__ import annotations
+
+from .. import records
+from ..operations.causality import Conversation, Said
+from .content import counts, digests_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Sequence
+
+LINE_LEAST = 512  # bytes that a line counts at least: reading a short one takes as long
+NAMED_BYTES = 16  # bytes that an id of a thread counts
+
+
+class ThreadLines:
+    """Reads threads, until a budget is used up.
+
+    Args:
+        most: How many bytes of lines are read in all; a line counts at least `LINE_LEAST`. None: no limit. It depends on
+            what the log has and not on the time that it takes, so that the same log gives the same answers.
+    """
+
+    def __init__(self, db: sqlite3.Connection, most: int | None = None) -> None:
+        self._db = db
+        self._left = most
+        self._said: dict[str, Said | None] = {}
+
+    def load(self, thread_id: str) -> dict[str, Said] | None:
+        """Return every signal of a thread, lines of one id together; None where the budget does not allow it."""
+        rows = self._db.execute("SELECT DISTINCT signal_id FROM signal WHERE thread = ?", (thread_id,))
+        ids = [str(id) for (id,) in rows]
+        new = [id for id in ids if id not in self._said]
+        if not self._may_read(len(ids), new):
+            return None
+        if new:
+            self._read(new)
+        found = {id: self._said[id] for id in ids}
+        return {id: said for id, said in found.items() if said is not None}
+
+    def _may_read(self, count: int, new: Sequence[str]) -> bool:
+        if self._left is None:
+            return True
+        if NAMED_BYTES * count > self._left:
+            return False
+        (size,) = self._db.execute(
+            "SELECT coalesce(sum(max(?, length(l.body))), 0) FROM signal s JOIN line l ON l.id = s.line"
+            " WHERE s.signal_id IN (SELECT value FROM json_each(?))",
+            (LINE_LEAST, _json(new)),
+        ).fetchone()
+        size += NAMED_BYTES * count
+        if size > self._left:
+            return False
+        self._left -= size
+        return True
+
+    def _read(self, ids: Sequence[str]) -> None:
+        lines: dict[str, list[bytes]] = {}
+        rows = self._db.execute(
+            # Of an id that is in the thread every line counts, whatever thread that line claims.
+            "SELECT s.signal_id, l.body FROM signal s JOIN line l ON l.id = s.line"
+            " WHERE s.signal_id IN (SELECT value FROM json_each(?))",
+            (_json(ids),),
+        )
+        for signal_id, body in rows:
+            lines.setdefault(signal_id, []).append(body.encode())
+        first = {id: records.read(min(bodies)) for id, bodies in lines.items()}
+        answered = {str(record["reply_to"]) for record in first.values() if record and record.get("reply_to")}
+        digests = digests_of(self._db, answered) if answered else {}
+        for id, record in first.items():
+            said = Said(record, lines[id], counts=counts(record, digests)) if record is not None else None
+            self._said[id] = said
+
+
+class Conversations:
+    """The threads of one answer, folded once each."""
+
+    def __init__(self, db: sqlite3.Connection, most: int | None = None) -> None:
+        self._lines = ThreadLines(db, most)
+        self._known: dict[str, Conversation | None] = {}
+
+    def of(self, thread_id: str) -> Conversation | None:
+        """Return a thread as it is read; None where the budget does not allow it."""
+        if thread_id not in self._known:
+            said = self._lines.load(thread_id)
+            self._known[thread_id] = Conversation(said) if said is not None else None
+        return self._known[thread_id]
+
+
+def _json(ids: Sequence[str]) -> str:
+    return "[" + ",".join(f'"{id}"' for id in ids) + "]"  # ids need no escapes
