@@ -8,17 +8,16 @@ from .. import records
 from ..errors import StoreError
 from ..index import catch_up, compare, schema
 from ..index.engine import sqlite3
+from ..index.steps import Steps
 from . import mail, queue, views
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from ..index.schema import Index
     from .findings import Findings
     from .store import Store
 
-UNREAD_MOST = 200_000  # pairs of a reader and a broadcast that are compared; 20 readers in any case
+UNREAD_STEPS = 20_000_000  # of SQLite, for what is unread in one of the two indexes
 ARRIVAL = ("cursor",)  # columns that depend on the order in which lines came; what follows from them does not
 
 
@@ -91,28 +90,29 @@ def check_queue(store: Store, found: Findings) -> None:
 def _differing(ours: Index, theirs: Index, store: Store) -> list[str]:
     """What the two do not have alike: tables, and what is unread."""
     found = compare.differing(ours, theirs, but=ARRIVAL)
-    if not found:
-        readers = _readers(ours, store)
-        if _unread(ours, readers, store.now()) != _unread(theirs, readers, store.now()):
-            found.append("unread")
+    if not found and _unread_differs(ours, theirs, store):
+        found.append("unread")
     return found
 
 
-def _readers(index: Index, store: Store) -> list[str]:
-    """The readers to compare: those of this clone first, and in a large log not all of the others."""
-    (count,) = index.db.execute("SELECT count(*) FROM broadcast").fetchone()
-    most = max(20, UNREAD_MOST // (count + 1))
-    rows = index.db.execute(
+def _unread_differs(ours: Index, theirs: Index, store: Store) -> bool:
+    """Whether a reader has other unread signals in one than in the other: that follows from where its cursor is.
+
+    The readers of this clone come first; in a log of very many readers not all of the others are compared.
+    """
+    rows = ours.db.execute(
         "SELECT r.reader FROM reader r ORDER BY r.reader NOT IN (SELECT coalesce(agent_identity, session_id)"
-        " FROM session WHERE clone_id = ?), r.reader LIMIT ?",
-        (store.log.clone_id(), most),
-    )
-    return [row[0] for row in rows]
-
-
-def _unread(index: Index, readers: Sequence[str], now: int) -> dict[str, list[tuple[str, str]]]:
-    """What these readers have not read: it follows from where their cursors are."""
-    return {reader: sorted(mail.unread_ids(index.db, reader, None, None, now)) for reader in readers}
+        " FROM session WHERE clone_id = ?), r.reader",
+        (store.log.clone_id(),),
+    ).fetchall()
+    steps, now = Steps(ours.db, UNREAD_STEPS), store.now()
+    for (reader,) in rows:
+        unread = steps.ask(mail.unread_ids, ours.db, reader, None, None, now)
+        if unread is None:
+            return False
+        if sorted(unread) != sorted(mail.unread_ids(theirs.db, reader, None, None, now)):
+            return True
+    return False
 
 
 def _lines(index: Index) -> set[bytes]:

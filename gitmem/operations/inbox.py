@@ -103,7 +103,7 @@ def read(
     via: str = frame.PROGRAM,
     fold_most: int = FOLD_MOST,
 ) -> Reading:
-    """What a reader has not read, oldest first; where that is too much, priority before advisory.
+    """What a reader has not read, oldest first; where that is too much, priority before advisory. See `mark`.
 
     Args:
         nobody: Nothing says who calls (`caller.says_nobody`): `for_` is then taken at its word, and marked.
@@ -118,10 +118,7 @@ def read(
         max_text: Bytes of the signals as they are shown at most, by `measure`; only a single longer one is cut.
         measure: Gives the bytes of one signal as it will be shown.
         via: The program of the reply lines, see `frame.reply_line`.
-        fold_most: Bytes of lines to read of the threads of these signals. What is in a thread beyond that is shown as it
-            was said, with a note, and marked as any other signal.
-
-    Returns: the signals; `mark` records the receipts, once they have been shown.
+        fold_most: Bytes of lines to read of their threads; a signal of a thread beyond that is shown with a note.
     """
     db = store.db()
     if whose is None:

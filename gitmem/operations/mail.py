@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 ADVANCED, ADVANCED_ROWS = 8, 200_000  # readers whose cursor moves at once, and broadcasts looked at for it
+PLACEHOLDERS_MAX = 500  # addresses of one reader that a query names one by one
 
 DDL = (
     # `digest` is the line's, `content` a key of what it says, see `signals.content`: 32 bytes each.
@@ -140,8 +141,16 @@ def _own(
     """
     same = db.execute(_SAME, (session or reader,)).fetchall()
     ids = dict.fromkeys([reader, session or reader, *(each for row in same for each in row)])
+    if len(ids) > PLACEHOLDERS_MAX:
+        listed = "[" + ",".join(f'"{_escaped(each)}"' for each in ids) + "]"
+        return "(SELECT value FROM json_each(:own))", {"o0": reader, "own": listed, "workspace": workspace}
     values: dict[str, object] = {f"o{number}": each for number, each in enumerate(ids)}
     return f"({', '.join(f':{name}' for name in values)})", {**values, "workspace": workspace}
+
+
+def _escaped(text: str) -> str:
+    """A text inside quotes of JSON; addresses have no control characters."""
+    return text.replace("\\", "\\\\").replace('"', '\\"')
 
 
 def _directed(own: str, *, unread: bool) -> str:

@@ -48,6 +48,8 @@ _SESSIONS = (
     " coalesce((SELECT max(a.until) FROM alive a WHERE a.session_id = n.session_id), 0)"
     " FROM session n WHERE n.ended IS NULL AND "
 )
+# Anybody can write a session with the id of this clone: those that were started here have a file here.
+_OURS = "n.clone_id = :clone AND n.session_id IN (SELECT value FROM json_each(:here))"
 _SIGNAL = (
     "SELECT l.body, s.broadcast, s.interrupt FROM signal s JOIN line l ON l.id = s.line"
     " WHERE s.signal_id = ? ORDER BY l.body LIMIT 1"
@@ -130,8 +132,8 @@ def _feed(store: Store) -> None:
     state = store.place.state
     after = int(fed) if fed is not None and _has_folders(state) else 0
     if after != newest:
-        values = {"clone": store.log.clone_id(), "after": after}
-        rows = db.execute(f"{_SESSIONS} n.clone_id = :clone{_NEW if after else ''}", values).fetchall()
+        values = {**_here(store), "after": after}
+        rows = db.execute(f"{_SESSIONS} {_OURS}{_NEW if after else ''}", values).fetchall()
         for row in rows:
             put(store, Waiting(row), after)
         if rows or not after or newest - after > BEHIND_MAX:
@@ -140,6 +142,12 @@ def _feed(store: Store) -> None:
             db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (MARK, str(newest)))
             marks = (str(newest), newest)
     store.fed = marks
+
+
+def _here(store: Store) -> dict[str, object]:
+    """The values of `_OURS`."""
+    ids = ",".join(f'"{session_id}"' for session_id in sorted(local.heartbeats(store)))
+    return {"clone": store.log.clone_id(), "here": f"[{ids}]"}
 
 
 def _has_folders(state: str) -> bool:
@@ -209,7 +217,7 @@ def silent(store: Store) -> dict[str, int]:
     The index must have caught up.
     """
     state, oldest = store.place.state, store.now() - SEEN_MICROS
-    rows = store.index.db.execute(_SESSIONS + "n.clone_id = ?", (store.log.clone_id(),)).fetchall()
+    rows = store.index.db.execute(_SESSIONS + _OURS, _here(store)).fetchall()
     found = {}
     for each in map(Waiting, rows):
         if all(os.path.lexists(flag(state, name)) for name in each.names) or not _was_seen(
@@ -240,7 +248,7 @@ def sweep(store: Store) -> None:
         state = store.place.state
         queues, flags = _names(os.path.join(state, QUEUE)), _names(os.path.join(state, FLAGS))
         # Only then: whoever has a queue by now is in the index at this look.
-        rows = store.caught_up().db.execute(_SESSIONS + "n.clone_id = ?", (store.log.clone_id(),)).fetchall()
+        rows = store.caught_up().db.execute(_SESSIONS + _OURS, _here(store)).fetchall()
         oldest = store.now() - local.FORGOTTEN_MICROS
         kept = [each for each in map(Waiting, rows) if _was_seen(store, each, oldest)]
         for session_id in queues - {each.session_id for each in kept}:
@@ -260,8 +268,8 @@ def of_reader(store: Store, reader: str, session_id: str | None = None) -> list[
     Args:
         session_id: The session that reads, if one does.
     """
-    where = "n.clone_id = ? AND (n.agent_identity = ? OR n.session_id IN (?, ?))"
-    values = (store.log.clone_id(), reader, reader, session_id or reader)
+    where = f"{_OURS} AND (n.agent_identity = :reader OR n.session_id IN (:reader, :session))"
+    values = {**_here(store), "reader": reader, "session": session_id or reader}
     return [Waiting(row) for row in store.index.db.execute(_SESSIONS + where, values).fetchall()]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..index.steps import Steps
 from . import autosync, mail, near, presence
 from .outcome import Outcome
 from .presence import Presence
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 
     from .caller import Caller
     from .store import Store
+
+UNREAD_STEPS = 20_000_000  # of SQLite, for all sessions of one answer
 
 
 class Roster(Outcome):
@@ -69,7 +72,12 @@ class WhoAmI(Outcome):
 
 
 def roster(
-    store: Store, query: str | None = None, *, all: bool = False, caller: Caller | None = None
+    store: Store,
+    query: str | None = None,
+    *,
+    all: bool = False,
+    caller: Caller | None = None,
+    steps_most: int = UNREAD_STEPS,
 ) -> Roster:
     """Who is here, last seen first.
 
@@ -77,6 +85,7 @@ def roster(
         query: Something like a name, identity, WU, lane or worktree: a fuzzy look-up, best first.
         all: Sessions that are gone or ended, too.
         caller: Who looks, where that is known: it is not told to signal itself.
+        steps_most: What counting what is unread may cost, see `index.steps`. `unread` of who comes after that is None.
     """
     if query:
         found = near.matching(store, query, all=all)
@@ -87,7 +96,8 @@ def roster(
         )
     found = [one for one in found if all or one.is_current]
     db, now = store.db(), store.now()
-    rows = [{**row(one), "unread": _unread(db, one, now)} for one in found]
+    steps = Steps(db, steps_most)
+    rows = [{**row(one), "unread": steps.ask(_unread, db, one, now)} for one in found]
     outcome = Roster(rows, _next(found, query, all, caller))
     outcome.autosync = autosync.trouble(store.place)
     if outcome.autosync is not None:

@@ -1,0 +1,148 @@
+"""What a peer pushes makes no command take more than five seconds of CPU time, and hides no signal."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests import hostile_logs
+from tests.conftest import Git
+from tests.hostile_logs import FAMILIES, Victim
+
+PROGRAM = shutil.which("gitmem", path=str(Path(sys.executable).parent)) or "gitmem"
+LOG = "refs/gitmem/log"
+SIZE = 5_000_000
+SECONDS = 5.0
+ME = "me:coder:x"
+HOOK = json.dumps(
+    {"session_id": "harness-9", "hook_event_name": "PostToolUse", "tool_name": "Bash", "cwd": "."}
+)
+FAR = f"x:{'b' * 100}:{'c' * 99}"
+
+# Every command that reads the log, in an order in which those that mark come late.
+COMMANDS: tuple[tuple[str, ...], ...] = (
+    ("log",), ("inbox", "--count"), ("gate", "--wu", "WU-1"), ("roster",), ("roster", "--all"), ("roster", "Plnck"),
+    ("whoami",), ("session", "list"), ("session", "list", "--all"), ("name", "list"), ("thread", "THREAD"),
+    ("converged", "THREAD"), ("converged", "THREAD", "--strict"), ("show", "SIGNAL"), ("mem", "show", "NODE"),
+    ("mem", "list"), ("mem", "list", "--wu", "WU-1"), ("mem", "ready", "--wu", "WU-1"), ("mem", "search", "find c"),
+    ("mem", "context", "--wu", "WU-1"), ("mem", "recover"), ("mem", "profile"), ("mem", "triage"), ("mem", "access"),
+    ("mem", "export"), ("agents-md",), ("inbox", "--for", ME), ("inbox", "--all", "--limit", "50"),
+    ("signal", "hello", "--to", "Planck"), ("signal", "hello", "--to", "Plamkc"), ("signal", "hello", "--to", FAR),
+    ("signal", "hello all", "--broadcast"), ("reply", "SIGNAL", "yes", "--agree"), ("reply", "SIGNAL", "once more"),
+    ("hook",), ("inbox",), ("session", "start", "--name", "Planck"), ("session", "start"),
+    ("mem", "create", "a finding", "--wu", "WU-1"), ("mem", "update", "NODE", "--priority", "P1"),
+    ("mem", "relate", "mem-000001", "blocks", "NODE"), ("mem", "checkpoint", "so far"), ("mem", "promote", "NODE"),
+    ("mem", "summarize", "--wu", "WU-1"), ("mem", "index"), ("mem", "archive"), ("mem", "cleanup"),
+    ("mem", "delete", "NODE"), ("doctor",), ("session", "end"),
+)  # fmt: skip
+
+
+class Target:
+    """A clone with a session, on whose log a peer's lines were put."""
+
+    def __init__(self, repo: Path, git: Git) -> None:
+        self.repo = repo
+        self._git = git
+        done = self.run(
+            "--json", "session", "start", "--agent-identity", ME, "--name", "Planck", "--wu", "WU-1"
+        )
+        self.session = str(json.loads(done.stdout)["session_id"])
+
+    def put(self, family: str, size: int) -> None:
+        clone = (self.repo / ".git/gitmem/clone").read_text().strip()
+        victim = Victim(self.session, ME, time.time_ns() // 1_000, clone)
+        hostile_logs.put(self.repo, LOG, hostile_logs.lines(FAMILIES[family], victim, size))
+
+    def run(self, *args: str, timeout: float = 120) -> subprocess.CompletedProcess[str]:
+        named = {"THREAD": "thread-x", "SIGNAL": "sig-000000", "NODE": "mem-000000"}
+        given = [named.get(arg, arg) for arg in args]
+        text = ""
+        if args == ("hook",):
+            given, text = ["hook", "claude-code", "PostToolUse"], HOOK
+        env = dict(os.environ)
+        if hasattr(self, "session"):
+            env["GITMEM_SESSION"] = self.session
+        return subprocess.run(
+            [PROGRAM, *given], cwd=self.repo, env=env, input=text, capture_output=True, text=True, timeout=timeout
+        )  # fmt: skip
+
+    def seconds(self, *args: str) -> float:
+        """The CPU time of a command and of the processes that it waited for; it must end without a traceback."""
+        before = _children()
+        done = self.run(*args)
+        assert done.returncode in (0, 1, 2), (args, done.returncode, done.stderr)
+        assert "Traceback" not in done.stderr
+        return _children() - before
+
+
+def _children() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+@pytest.fixture
+def target(repo: Path, git: Git) -> Iterator[Target]:
+    yield Target(repo, git)
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("family", FAMILIES)
+def test_five_megabytes_of_a_peer_cost_no_command_five_seconds(
+    target: Target, family: str, tmp_path: Path, git: Git
+) -> None:
+    """Whatever shape they have: cycles, chains, one id, one name, one node, names of everything."""
+    target.put(family, SIZE)
+    slow = {}
+    hub = tmp_path / "hub.git"
+    git("clone", "--quiet", "--bare", str(target.repo), str(hub))
+    git("push", "--quiet", str(hub), f"{LOG}:refs/heads/gitmem", cwd=target.repo)
+    git("clone", "--quiet", str(hub), str(tmp_path / "other"))
+    before = _children()
+    subprocess.run([PROGRAM, "sync"], cwd=tmp_path / "other", capture_output=True, timeout=120, check=False)
+    if _children() - before > SECONDS:
+        slow["sync"] = _children() - before
+    for command in COMMANDS:
+        used = target.seconds(*command)
+        if used > SECONDS:
+            slow[" ".join(command)] = used
+
+    assert not slow
+
+
+@pytest.mark.parametrize("family", ["reply_cycle", "sessions_of_one_name", "dense_patches"])
+def test_a_small_attack_is_answered_at_once(target: Target, family: str) -> None:
+    """A hundredth of the lines must not take a tenth of the time: the commands that took longest."""
+    target.put(family, SIZE // 50)
+
+    for command in (
+        ("inbox", "--for", ME),
+        ("roster",),
+        ("thread", "THREAD"),
+        ("mem", "context", "--wu", "WU-1"),
+    ):
+        assert target.seconds(*command) < SECONDS / 2
+
+
+def test_a_thread_beyond_the_budget_is_shown_as_it_was_said(target: Target) -> None:
+    """With a note, framed, and marked as read: nothing is lost and nothing comes twice."""
+    target.put("deep_replies", 3_200_000)
+
+    first = target.run("--json", "inbox", "--limit", "1")
+    shown = json.loads(first.stdout)
+    assert shown["unread"] > 9_000
+    (signal,) = shown["signals"]
+    assert signal["thread_too_large"] == "thread-x"
+    text = target.run("inbox", "--limit", "1").stdout
+    assert "thread too large to fold here; all of it: gitmem thread thread-x" in text
+    again = json.loads(target.run("--json", "inbox", "--limit", "1").stdout)
+    assert again["unread"] == shown["unread"] - 2
+    assert again["signals"][0]["signal_id"] != signal["signal_id"]
