@@ -239,7 +239,7 @@ def test_without_anything_to_mend_nothing_is_touched(clone: Clone) -> None:
 def test_what_is_someone_elses_to_mend_is_said_with_the_command(clone: Clone) -> None:
     """An answer to a signal that is not here."""
     clone.exchange()
-    signal(clone, "sig-cccccccccccc", "to what?", reply_to="sig-zzzzzzzzzzzz")
+    signal(clone, "sig-cccccccccccc", "to what?", reply_to="sig-zzzzzzzzzzzz", answers_digest="0" * 64)
     finding = only(doctor.mend(clone.store))
     assert (finding.code, finding.state, finding.command) == ("unknown-id", "left", "gitmem sync")
 
