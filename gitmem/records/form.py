@@ -213,7 +213,7 @@ def _refuse_secrets(kind: str, record: Mapping[str, object]) -> None:
         if found:
             where = name if name in FIELDS[kind] else "record"
             raise SecretError(
-                f"The {kind}'s {where} looks like it holds {found}; nothing was written.",
+                f"The {kind}'s {where} looks like it holds {found.what} at character {found.at}; nothing was written.",
                 hint="Take it out: the log is pushed to where others read it. "
                 "If it is no secret, say --allow-secret.",
             )

@@ -1,97 +1,66 @@
-"""Text that looks like a secret. A log is pushed to where others read it, and can't be unsaid."""
+"""Text that looks like a secret. A log is pushed to where others read it, and can't be unsaid.
+
+A text without any marker passes after a few substring searches. Formats are matched by hand at their markers, in a
+bounded number of steps, so nothing is compiled and no text is slow.
+"""
 
 from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import re
     from collections.abc import Iterable, Iterator
 
-# What it is, the markers of which one stands in every such secret, and its exact form. The markers are
-# searched first, because that needs no `re`.
-_EDGE = r"(?<![A-Za-z0-9])"
-_START = r"(?<![A-Za-z0-9_-])"  # before a form that looks ahead: one try for each word, so never slow
-_KINDS: tuple[tuple[str, tuple[str, ...], str], ...] = (
-    (
-        "a private key",
-        ("PRIVATE KEY",),
-        r"-----BEGIN (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----",
-    ),
-    (
-        "an AWS access key",
-        ("AKIA", "ASIA"),
-        r"(?<![A-Za-z0-9+/])(?:AKIA|ASIA)(?![A-Z2-7]{9}EXAMPLE)[A-Z2-7]{16}(?![A-Za-z0-9+/])",
-    ),
-    (
-        "an AWS secret key",
-        ("ecret_access_key", "ECRET_ACCESS_KEY", "ecretAccessKey", "ecret_key", "ECRET_KEY"),
-        r"(?i:secret_?(?:access_?)?key)[\"'\\]*\s*(?:=>|[:=])\s*[\"'\\]*"
-        r"(?![A-Za-z0-9/+]{30}EXAMPLEKEY)[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+])",
-    ),
-    ("a Google API key", ("AIza",), _EDGE + r"AIza[A-Za-z0-9_-]{35}(?![A-Za-z0-9_-])"),
-    ("a Google OAuth secret", ("GOCSPX-",), _EDGE + r"GOCSPX-[A-Za-z0-9_-]{24,}"),
-    (
-        "an Azure storage key",
-        ("AccountKey=", "SharedAccessKey="),
-        r"(?:AccountKey|SharedAccessKey)=[A-Za-z0-9+/]{43,86}={1,2}",
-    ),
-    ("an Azure client secret", ("Q~",), r"(?<![A-Za-z0-9_~.])[A-Za-z0-9_~.]{3}[0-9]Q~[A-Za-z0-9_~.-]{31,34}"),
-    (
-        "a GitHub token",
-        ("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"),
-        _EDGE + r"(?:gh[pousr]_[A-Za-z0-9]{36,}|github_pat_[A-Za-z0-9_]{50,})",
-    ),
-    (
-        "a GitLab token",
-        ("glpat-", "gldt-", "glrt-", "glptt-", "glcbt-", "glsoat-"),
-        _START + r"gl(?:pat|dt|rt|ptt|cbt|soat)-(?=[A-Za-z_-]*[0-9])[A-Za-z0-9_.-]{20,}",
-    ),
-    (
-        "a Bitbucket token",
-        ("ATBB", "ATATT3", "ATCTT3"),
-        _EDGE + r"(?:ATBB[A-Za-z0-9]{28,}|AT[AC]TT3[A-Za-z0-9_=-]{60,})",
-    ),
-    ("an npm token", ("npm_",), _EDGE + r"npm_[A-Za-z0-9]{36}(?![A-Za-z0-9_])"),
-    ("a PyPI token", ("pypi-AgE",), _EDGE + r"pypi-AgE[A-Za-z0-9_-]{50,}"),
-    (
-        "a Slack token",
-        ("xox", "xapp-"),
-        _EDGE + r"(?:xox[abeoprs]-[0-9A-Za-z]+-[A-Za-z0-9-]{10,}|xapp-[0-9]-[A-Za-z0-9-]{20,})",
-    ),
-    ("an Anthropic key", ("sk-ant-",), _EDGE + r"sk-ant-[a-z]+[0-9]{2}-[A-Za-z0-9_-]{20,}"),
-    (
-        "an OpenAI key",
-        ("sk-",),
-        _START
-        + r"sk-(?!ant-)(?:(?:proj|svcacct|admin)-)?(?=[A-Za-z_-]*[0-9])(?=[a-z0-9_-]*[A-Z])[A-Za-z0-9_-]{32,}",
-    ),
-    ("a Stripe key", ("k_live_",), _EDGE + r"[sr]k_live_[A-Za-z0-9]{16,}"),
-    ("a Hugging Face token", ("hf_",), _EDGE + r"hf_[A-Za-z]{34}(?![A-Za-z0-9_])"),
-)
-_forms: list[re.Pattern[str]] = []
+_SHORTEST = 10  # characters: what is shorter is no secret, not even with the name that it is given to
+_DISTINCT_MIN = 2  # `XXXX…` and `0000…` stand for something
+_MORE = 64  # characters of a last step that are looked at beyond the least
+_EXAMPLES = ("example", "xxxx", "your", "placeholder", "redacted", "dummy")
+
+
+class Found:
+    """A secret in a text.
+
+    Attributes:
+        what: What it seems to be, such as "a GitHub token".
+        at: The number of its first character in the text, from 1.
+    """
+
+    __slots__ = ("at", "what")
+
+    def __init__(self, what: str, at: int) -> None:
+        self.what = what
+        self.at = at
+
+
+def locate(text: str) -> Found | None:
+    """Return the first kind of secret that a text seems to hold, and where; None where there is none.
+
+    Invisible characters and combining marks are left out and compatibility forms replaced first: `ｇｈｐ＿` is `ghp_`.
+    """
+    if len(text) < _SHORTEST:
+        return None
+    plain = _plain(text)
+    found = _formats(plain)
+    if found is None:
+        from . import secrets_assigned as assigned
+
+        small = plain.lower()
+        if len(small) != len(plain):  # a letter that becomes two
+            small = "".join(low if len(low := char.lower()) == 1 else char for char in plain)
+        if any(word in small for word in assigned.WORDS):
+            found = assigned.find(plain, small)
+    if found is None:
+        return None
+    return Found(found[0], _original(text, found[1]) + 1)
 
 
 def find_secret(text: str) -> str | None:
-    """What kind of secret this text seems to hold, such as "a GitHub token", or None."""
-    marked = [at for at, (_, markers, _) in enumerate(_KINDS) if any(marker in text for marker in markers)]
-    if not marked:
-        return None
-    if not _forms:
-        import re
-
-        _forms.extend(re.compile(form) for _, _, form in _KINDS)
-    for at in marked:
-        if _forms[at].search(text):
-            return _KINDS[at][0]
-    return None
-
-
-_MARKERS = tuple(marker for _, markers, _ in _KINDS for marker in markers)
-_SHORTEST = 20  # characters: no secret above is shorter
+    """Return what kind of secret a text seems to hold, such as "a GitHub token", or None."""
+    found = locate(text)
+    return found.what if found else None
 
 
 def marked(values: Iterable[object]) -> bool:
-    """Whether `find_in` must look at these values: quick, and nearly always False."""
+    """Return whether `find_in` must look at these values: quick, and mostly False."""
     texts: list[str] = []
     for value in values:
         if type(value) is str:
@@ -105,20 +74,120 @@ def marked(values: Iterable[object]) -> bool:
                     texts.append(item)
         elif type(value) is not bool:
             return True
-    together = "\n".join(texts)
-    for marker in _MARKERS:  # noqa: SIM110  (a generator costs more than the search)
+    together = _plain("\n".join(texts))
+    from .secrets_assigned import WORDS
+    from .secrets_formats import BY_MARKER
+
+    for marker in BY_MARKER:  # a generator costs more than the search
         if marker in together:
+            return True
+    small = together.lower()
+    for word in WORDS:  # noqa: SIM110  (likewise)
+        if word in small:
             return True
     return False
 
 
-def find_in(value: object) -> str | None:
-    """The same for every text inside a value of JSON, keys included."""
+def find_in(value: object) -> Found | None:
+    """Return the same for every text inside a value of JSON, keys included."""
     for text in _texts(value):
-        found = find_secret(text)
+        found = locate(text)
         if found:
             return found
     return None
+
+
+def _formats(text: str) -> tuple[str, int] | None:
+    from .secrets_formats import BY_MARKER
+
+    for marker, formats in BY_MARKER.items():
+        if marker not in text:
+            continue
+        for what, before, steps, needs in formats:
+            at = text.find(marker)
+            while at >= 0:
+                size = _size_before(text, at, before)
+                if size >= 0 and _follows(text, at, size, len(marker), steps, needs):
+                    return what, at - size
+                at = text.find(marker, at + len(marker))
+    return None
+
+
+def _size_before(text: str, at: int, before: str) -> int:
+    """Return how many characters before a marker belong to its format; -1 where it can't begin there."""
+    from .secrets_formats import CLASSES
+
+    if before == "any":
+        return 0
+    if before in ("edge", "word"):
+        return -1 if at and text[at - 1] in CLASSES["a" if before == "edge" else "w"] else 0
+    start = at
+    for step in reversed(before.split(" ")):
+        count = int(step[1:])
+        piece = text[max(0, start - count) : start]
+        if len(piece) < count or piece.strip(CLASSES[step[0]]):
+            return -1
+        start -= count
+    return at - start
+
+
+def _follows(text: str, at: int, before: int, size: int, steps: str, needs: str) -> bool:
+    """Return whether the rest of a format follows its marker, and is no example."""
+    if not steps:
+        return text[max(0, at - 30) : at].rpartition("-----BEGIN ")[1] != ""
+    from .secrets_formats import CLASSES, LONGEST
+
+    end = at + size
+    parts = steps.split(" ")
+    for number, step in enumerate(parts, 1):
+        if step[0] == "=":
+            if not text.startswith(step[1:], end):
+                return False
+            end += len(step) - 1
+            continue
+        least, most = _numbers(step[1:])
+        if step[-1] == "+":
+            most = least + _MORE if number == len(parts) else LONGEST
+        piece = text[end : end + most + 1]
+        run = len(piece) - len(piece.lstrip(CLASSES[step[0]]))
+        if run < least or (run > most and step[-1] != "+"):
+            return False
+        end += run
+        if number == len(parts) and step[-1] != "+" and text[end : end + 1].isalnum():
+            return False
+    rest = text[at - before : at] + text[at + size : end]
+    if len(set(rest)) < _DISTINCT_MIN or any(word in rest.lower() for word in _EXAMPLES):
+        return False
+    return all(any(char in CLASSES[need] for char in rest) for need in needs)
+
+
+def _numbers(text: str) -> tuple[int, int]:
+    """Return the least and the greatest number of a step."""
+    least, _, most = text.rstrip("+").partition("-")
+    return int(least), int(most or least)
+
+
+def _plain(text: str) -> str:
+    """Return a text in compatibility form, without what nobody sees."""
+    if text.isascii():
+        return text
+    from ..text.compatible import COMPATIBLE
+
+    return text.translate(COMPATIBLE)
+
+
+def _original(text: str, at: int) -> int:
+    """Return where in a text the character is that is at a place of its plain form."""
+    if text.isascii():
+        return at
+    from ..text.compatible import COMPATIBLE
+
+    end = 0
+    for here, char in enumerate(text):
+        end += len(COMPATIBLE[ord(char)])
+        if end > at:
+            return here
+    return len(text)
 
 
 def _texts(value: object) -> Iterator[str]:

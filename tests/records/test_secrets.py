@@ -7,14 +7,32 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import time
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import Any
 
 import pytest
 
-from gitmem.records.secrets import _MARKERS, _SHORTEST, find_in, find_secret, marked
+from gitmem.errors import UsageError
+from gitmem.records import form
+from gitmem.records.secrets import _SHORTEST, find_in, find_secret, locate, marked
+from gitmem.records.secrets_assigned import WORDS
+from gitmem.records.secrets_formats import BY_MARKER
 
 MIXED = "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0dF3hJ6kL9nP2rS5tV8xY1zA4cE7gI0kM3oQ6sU9wX2zB5dG8fH1jL4nP7r"
 UPPER = "QWERTYUIOPASDFGHJKLZXCVB2345"
+
+HEX = "3f9a2c7e1b5d8046af92e3c17b5d0846e2a91f3c7d5b80462c9e1fa73d5b8064"
+SMALL = "k3v9x2m7q1z5w8r4t6y0p3n9b2c7d1f5g8h4j6"
+UUID = "7b3e19c4-52d8-4f60-9a17-c4e8d2b05f36"
+
+
+def b64(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
+
 
 SECRETS = [
     ("an AWS access key", "AK" + "IA" + UPPER[:12] + "2345"),
@@ -34,7 +52,7 @@ SECRETS = [
     ("a GitHub token", "github" + "_pat_" + MIXED[:22] + "_" + MIXED[:59]),
     ("a GitLab token", "gl" + "pat-" + MIXED[:20]),
     ("a Bitbucket token", "ATB" + "B" + MIXED[:32]),
-    ("a Bitbucket token", "ATA" + "TT3" + MIXED[:80]),
+    ("an Atlassian token", "ATA" + "TT3" + MIXED[:80]),
     ("an npm token", "np" + "m_" + MIXED[:36]),
     ("a PyPI token", "pypi-" + "AgEIcHlwaS5vcmc" + MIXED[:60]),
     ("a Slack token", "xo" + "xb-123456789012-1234567890123-" + MIXED[:24]),
@@ -44,7 +62,82 @@ SECRETS = [
     ("an OpenAI key", "sk-" + MIXED[:48]),
     ("a Stripe key", "sk" + "_live_" + MIXED[:24]),
     ("a Hugging Face token", "h" + "f_" + "abcdefghijklmnopqrSTUVWXYZabcdefgh"),
+    ("a JSON web token", "ey" + "J" + MIXED[:33] + ".ey" + "J" + MIXED[:60] + "." + MIXED[:43]),
+    ("a JSON web token", "token=ey" + "J" + MIXED[:20] + "." + MIXED * 20 + "." + MIXED[:43]),
+    ("a bearer token", "Authorization: Bear" + "er " + MIXED[:40]),
+    ("a bearer token", "curl -H 'authorization: bear" + "er " + HEX[:40] + "'"),
+    ("HTTP basic credentials", "Authorization: Ba" + "sic " + b64("planck:quantum-7h")),
+    ("a URL with a password", "postgres://shop:" + "hunt" + "er2@db.example.org/shop"),
+    ("a URL with a password", "https://planck:" + MIXED[:20] + "@example.org/a.git"),
+    ("a URL with a password", "redis://:" + "S3" + "gredient@cache:6379/0"),
+    ("a URL with a password", "mongodb+srv://app:" + "p4ss" + "word!x@cluster0.example.net"),
+    ("a password", "PASS" + "WORD=" + "hunt" + "er2"),
+    ("a password", "DB_PASS" + "WORD=" + "Sup3r" + "S3cret!"),
+    ("a password", "pass" + 'word: "' + "tr0ub4dor" + '&3"'),
+    ("a password", "PGPASS" + "WORD='" + "qX7-plm2" + "'"),
+    ("a password", '{\\"pass' + 'word\\": \\"' + "Xk29-aa1" + '\\"}'),
+    ("a password", "pass" + 'word: str = "' + "tr0ub4dor" + '"'),
+    ("a password", "mysql --pass" + "word " + "hunt" + "er2"),
+    ("a password", "MYSQL_P" + "WD=" + "Zt5" + "kk9mm"),
+    ("a password", "DB_PA" + "SS: " + "g00d-" + "b33r"),
+    ("a password of curl", "curl -u admin:" + "hunt" + "er2 https://example.org"),
+    ("a secret value", "API_" + "KEY=" + MIXED[:32]),
+    ("a secret value", "client_" + 'secret = "' + HEX[:32] + '"'),
+    ("a secret value", "SECRET_" + "KEY_BASE: " + HEX),
+    ("a secret value", "auth_tok" + "en: '" + SMALL + "'"),
+    ("a secret value", "--tok" + "en " + MIXED[:24]),
+    ("a secret value", "PRIVATE_" + "KEY=0x" + HEX),
+    ("a secret value", "MISTRAL_API_" + "KEY=" + MIXED[:32]),
+    ("a secret value", "COHERE_API_" + "KEY=" + MIXED[:40]),
+    ("a secret value", "DD_API_" + "KEY=" + HEX[:32]),
+    ("a secret value", "CLOUDFLARE_API_TO" + "KEN=" + MIXED[:40]),
+    ("a secret value", "HEROKU_API_" + "KEY=" + UUID),
+    ("a secret value", "VERCEL_TO" + "KEN=" + MIXED[:24]),
 ]
+
+# The key formats of the 40 providers (and more) that developers use most; those above count as well.
+PROVIDERS = [
+    ("an AWS Bedrock key", "AB" + "SK" + b64(MIXED * 2)[:128]), ("a Google OAuth token", "ya" + "29." + MIXED[:60]),
+    ("an Azure key", MIXED[:52] + "JQQ" + "J99" + MIXED[:26]), ("a DigitalOcean token", "do" + "p_v1_" + HEX),
+    ("a Heroku key", "HR" + "KU-" + UUID), ("an Alibaba key", "LT" + "AI" + MIXED[:20]),
+    ("a Cloudflare key", "v1" + ".0-" + HEX[:24] + "-" + HEX * 2), ("a Fly.io token", "Fly" + "V1 fm2_" + MIXED[:80]),
+    ("a Netlify token", "nf" + "p_" + MIXED[:36]), ("a Vercel token", "vercel_" + "blob_rw_" + MIXED[:30]),
+    ("a Render key", "rn" + "d_" + MIXED[:28]), ("a Pulumi token", "pu" + "l-" + HEX[:40]),
+    ("a Tailscale key", "ts" + "key-auth-" + MIXED[:17] + "-" + MIXED[:32]),
+    ("a GitLab token", "gl" + "rt-" + MIXED[:27] + ".01." + SMALL[:9]), ("a GitLab token", "GR" + "1348941" + MIXED[:20]),
+    ("a RubyGems key", "ruby" + "gems_" + HEX[:48]), ("a NuGet key", "oy" + "2" + (SMALL * 2)[:43]),
+    ("a crates.io token", "ci" + "o" + MIXED[:32]), ("a Clojars token", "CLO" + "JARS_" + HEX[:60]),
+    ("a Docker token", "dckr" + "_pat_" + MIXED[:27]), ("an Artifactory key", "AK" + "Cp" + MIXED[:69]),
+    ("a CircleCI token", "CCI" + "PAT_" + MIXED[:22] + "_" + HEX[:40]), ("a Buildkite token", "bk" + "ua_" + HEX[:40]),
+    ("a SonarQube token", "sq" + "p_" + HEX[:40]), ("a Sourcegraph token", "sg" + "p_" + HEX[:40]),
+    ("an OpenRouter key", "sk-" + "or-v1-" + HEX), ("a DeepSeek key", "sk-" + HEX[:32]), ("an ElevenLabs key", "sk" + "_" + HEX[:48]),
+    ("a Groq key", "gs" + "k_" + MIXED[:52]), ("an xAI key", "xa" + "i-" + MIXED[:80]), ("a Replicate token", "r" + "8_" + MIXED[:37]),
+    ("a Perplexity key", "pp" + "lx-" + MIXED[:48]), ("a Cerebras key", "cs" + "k-" + (SMALL * 2)[:48]),
+    ("a Fireworks key", "f" + "w_" + MIXED[:24]), ("a Together key", "tgp" + "_v1_" + MIXED[:43]),
+    ("an NVIDIA key", "nv" + "api-" + MIXED[:64]), ("a Tavily key", "tv" + "ly-" + MIXED[:32]),
+    ("a LangSmith key", "ls" + "v2_pt_" + HEX[:32] + "_" + HEX[:10]), ("a Pinecone key", "pc" + "sk_" + MIXED[:6] + "_" + MIXED[:60]),
+    ("a Slack webhook", "https://hooks.slack" + ".com/services/T0" + UPPER[:9] + "/B0" + UPPER[:9] + "/" + MIXED[:24]),
+    ("a Discord webhook", "https://discord.com/api/web" + "hooks/123456789012345678/" + MIXED[:68]),
+    ("a Telegram bot token", "1234567890" + ":A" + "A" + MIXED[:33]), ("a Twilio key", "S" + "K" + HEX[:32]),
+    ("a SendGrid key", "S" + "G." + MIXED[:22] + "." + MIXED[:43]), ("a Mailgun key", "ke" + "y-" + HEX[:32]),
+    ("a Mailchimp key", HEX[:32] + "-u" + "s12"), ("a Brevo key", "xkey" + "sib-" + HEX + "-" + MIXED[:16]),
+    ("a Resend key", "r" + "e_" + MIXED[:8] + "_" + MIXED[:24]), ("a Stripe key", "rk" + "_test_" + MIXED[:24]),
+    ("a Stripe webhook secret", "wh" + "sec_" + MIXED[:32]), ("a Square token", "sq" + "0atp-" + MIXED[:22]),
+    ("a Square secret", "sq" + "0csp-" + MIXED[:43]), ("a Braintree token", "access_token$" + "production$" + SMALL[:16] + "$" + HEX[:32]),
+    ("a Plaid token", "access-" + "production-" + UUID), ("a Shopify token", "sh" + "pat_" + HEX[:32]),
+    ("a Vault token", "hv" + "s." + MIXED[:24]), ("a Terraform token", MIXED[:14] + ".atlas" + "v1." + MIXED[:67]),
+    ("a Databricks token", "da" + "pi" + HEX[:32]), ("a Doppler token", "d" + "p.pt." + MIXED[:43]),
+    ("a 1Password token", "ops" + "_ey" + "J" + b64(MIXED * 3)), ("a PlanetScale token", "ps" + "cale_tkn_" + MIXED[:43]),
+    ("a Supabase token", "sb" + "p_" + HEX[:40]), ("a Supabase key", "sb" + "_secret_" + MIXED[:31]),
+    ("a Neon key", "na" + "pi_" + (SMALL * 2)[:64]), ("a MongoDB Atlas secret", "mdb" + "_sa_sk_" + MIXED[:40]),
+    ("a New Relic key", "NR" + "AK-" + UPPER[:27]), ("a Grafana token", "gl" + "sa_" + MIXED[:32] + "_" + HEX[:8]),
+    ("a Sentry token", "sn" + "tryu_" + HEX), ("a Dynatrace token", "dt0" + "c01." + UPPER[:24] + "." + (UPPER * 3)[:64]),
+    ("a LaunchDarkly key", "sd" + "k-" + UUID), ("an Airtable token", "pa" + "t" + MIXED[:14] + "." + HEX),
+    ("a Figma token", "fi" + "gd_" + MIXED[:40]), ("a HubSpot token", "pat-" + "na1-" + UUID), ("a Linear key", "lin" + "_api_" + MIXED[:40]),
+    ("a Notion token", "nt" + "n_" + MIXED[:46]), ("a Notion token", "sec" + "ret_" + MIXED[:43]),
+    ("a Postman key", "PM" + "AK-" + HEX[:24] + "-" + HEX[:34]), ("a Contentful token", "CF" + "PAT-" + MIXED[:43]),
+    ("a Mapbox token", "sk." + "ey" + "J" + MIXED[:60] + "." + MIXED[:22]), ("an age key", "AGE-SECRET-" + "KEY-1" + (UPPER * 2)[:58]),
+]  # fmt: skip
 
 HARMLESS = [
     "ASIAN and AKIAN, ASIA-PACIFIC",
@@ -61,40 +154,175 @@ HARMLESS = [
     "hf_hub_download(repo_id=name, filename=file)", "AccountKey=${AZURE_KEY}", "xoxo, Curie", "inbox-box-xoxb-",
     "0198c6f0-2f7e-7c31-b1c5-d1d9b2c7a1e0", "codex:implementer:host42@gitmem", "pypi-AgEnt", "sk-ant-",
     "FAQ~answers", "~/.ssh/id_ed25519", "sk_live_ and sk_test_ keys", "",
+    "password=\"\"", "password=''", "password: str", "password: str = ''", "password: Optional[str] = None", "password: bytes32",
+    "password = getpass.getpass()", "password = os.environ['DB_PASSWORD']", "password=${DB_PASSWORD}", "PASSWORD=$DB_PASSWORD_2",
+    "PASSWORD=<your password>", "password: {{ vault_db_password_1 }}", "password = user.password2", "password=changeme123",
+    "PASSWORD=xxxxxxxx1", "password: ********", "password=password123", "password_file=/run/secrets/db1", "password = value12",
+    "passwordHash: $2b$12$KIXQ0aB3dE6gH9jK2mN5pO", "password_hash = argon2id", "the password: at least 8 characters, 1 digit",
+    "if password == confirm_password_2:", "tests pass: 3.11, 3.12, 3.13; fail: 0", "pass: 120.5ms", "pwd: /home/planck/work1",
+    "PWD=/home/planck/work1", "password: 'must have 1 digit and 1 sign'", "password = :pw1", "WHERE password = $1",
+    "token: Token2", "tokens: 128000 of 200000", "max_tokens=4096", "token_count=12345678901234567890", "TOKEN=$(gh auth token)",
+    "token = next(tokens)", "token: Annotated[str, Header()]", "the token bucket refills at 100/s: fine", "token=abc123",
+    "unexpected token: identifier_at_line_12", "next_page_token_id: " + UUID, "continuation_token: " + UUID,
+    "secretName: my-app-tls-2024-certificate-v2", "secret: my-service-credentials-prod-2", "secretKeyRef: { name: db2, key: url }",
+    "API_KEY=your-api-key-goes-here-1234", "apiKey: process.env.SHOP_API_KEY_V2", "api_key = settings.api_key_2.production.value",
+    "credential.helper=/usr/lib/git-core/git-credential-libsecret1", "token_url: https://login.example.org/oauth2/v2.0/tok3n",
+    "secret = hashlib.sha256(b'x').hexdigest()", "https://example.org/a:b@c", "https://example.org:8443/path@v2",
+    "ssh://git@example.org:2222/a.git", "git@example.org:a/b.git", "https://user@example.org/", "postgres://shop:password@localhost/shop",
+    "postgres://postgres:postgres@localhost:5432", "amqp://${USER}:${PASS}@host", "scheme://user:pass@host", "http://localhost:8080/@scope/a",
+    "docker://nginx:1.25@sha256:" + HEX, "Bearer of good news in 2026, at 10", "Authorization: Bearer <token>", "Bearer ${TOKEN}",
+    "basic training and Basic functionality", "sort -u a:b2 | curl -s -o out", "curl -u $USER:$PASS https://example.org",
+    '"integrity": "sha512-' + base64.b64encode(hashlib.sha512(b"y").digest()).decode() + '"',
+    "resolved https://registry.example.org/a/-/a-1.2.3.tgz#" + HEX[:40], "h1:" + base64.b64encode(hashlib.sha256(b"z").digest()).decode(),
+    "sha256:" + HEX, "commit " + HEX[:40], UUID, "index 3f9a2c7..1b5d804 100644", "gitmem thread thread-8w4n6t2c5y1r sig-3f9k2m7q1x0z",
+    "/nix/store/" + SMALL[:32] + "-glibc-2.38/lib/libc.so.6", "~/.cache/pip/http-v2/a/b/c/d/e/" + HEX[:56],
+    "The key of the map is the session id, the value its secret-free record.", "cursor-3-shortcuts", "re_entrant_lock_is_held",
+    "key-value store", "SKU1234567890", "patch-0001.diff", "sdk-android-1.2", "dp.com", "hvs.com", "def fw_update(self):", "shpat_",
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("what", "text"), SECRETS, ids=range(len(SECRETS)))
+EVERY = [*SECRETS, *PROVIDERS]
+
+
+def test_the_lists_are_as_long_as_they_should_be() -> None:
+    assert len(SECRETS) >= 60 and len(HARMLESS) >= 60
+    assert len({what for what, _ in EVERY}) >= 60  # kinds
+    assert len({what.split(" ")[1] for what, _ in EVERY}) >= 60  # providers, and what has none
+
+
+@pytest.mark.parametrize(("what", "text"), EVERY, ids=range(len(EVERY)))
 def test_a_secret_is_named(what: str, text: str) -> None:
-    """Alone, in a sentence, in quotes, on a line of its own and as a value in the environment."""
-    for around in ("{}", "use {} please", '"{}"', "a\n{}\nb", "TOKEN={}", "({}),", "`{}`"):
-        assert find_secret(around.format(text)) == what
+    """Alone, in a sentence, in quotes, in brackets, on a line of its own; and with its place."""
+    for around in ("{}", "use {} please", "a\n{}\nb", "see: {}", "({})", "`{}`"):
+        found = locate(around.format(text))
+        assert found is not None
+        assert found.what == what
+        assert around.index("{") < found.at <= len(around.format(text))
     assert len(text) >= _SHORTEST
     assert marked([text]) and marked([True, "short", [text]])
-    assert find_in({"a": [{"b": (text,)}]}) == find_in({text: None}) == what
+    for value in ({"a": [{"b": (text,)}]}, {text: None}):
+        found = find_in(value)
+        assert found is not None and found.what == what
+
+
+@pytest.mark.parametrize(("what", "text"), EVERY, ids=range(len(EVERY)))
+@pytest.mark.parametrize("sign", ["\u200b", "\u00ad", "\ufe0f", "\u034f", "\U000e0041", "\u0301"])
+def test_invisible_characters_hide_no_secret(what: str, text: str, sign: str) -> None:
+    """Between any two characters; fullwidth forms neither."""
+    assert find_secret(sign.join(text)) == what
+    assert marked([sign.join(text)])
+
+
+def test_wide_forms_hide_no_secret_and_its_place_is_that_of_the_text() -> None:
+    """Places are counted in the text that was given, not in the one that was searched."""
+    token = "np" + "m_" + MIXED[:36]
+    found = locate(
+        "\u200b\u200bＡ: " + "".join(chr(ord(char) + 0xFEE0) if char != "_" else "＿" for char in token)
+    )
+
+    assert found is not None
+    assert (found.what, found.at) == ("an npm token", 6)
 
 
 @pytest.mark.parametrize("text", HARMLESS, ids=range(len(HARMLESS)))
 def test_what_is_no_secret_passes(text: str) -> None:
     """Hashes, ids, code, documentation and base64 are said every day."""
-    assert find_secret(text) is None
+    for around in ("{}", "see {}", '"{}"', "a\n{}\nb"):
+        assert find_secret(around.format(text)) is None
     assert find_in([text, {"a": text}]) is None
 
 
 def test_an_everyday_message_is_not_even_looked_at() -> None:
-    """The quick search lets plain talk pass without importing re."""
+    """The quick search lets plain talk pass."""
     assert not marked(["Approve this boundary? The parser stays in records.", True, ["a:b:c"], "0" * 64])
     assert marked([{"nested": "x"}])
 
 
-@pytest.mark.parametrize("marker", _MARKERS)
-def test_no_message_makes_the_search_slow(marker: str) -> None:
-    """The longest message of nothing but one marker, with any joint, is searched in no time."""
-    started = time.process_time()
+def test_the_refusal_names_the_secret_and_its_place_and_does_not_repeat_it() -> None:
+    """It may end up in another log."""
+    token = "gh" + "p_" + MIXED[:36]
+    fields = {
+        "signal_id": "sig-0001",
+        "sender_identity": "a:b:c",
+        "message": f"use {token}",
+        "recipients": [],
+    }
 
-    for joint in ("", "-", "_", "a", '"', " ", "=", "- "):
+    with pytest.raises(UsageError) as refused:
+        form.line("signal", 1_795_291_200_000_000, fields)
+
+    assert "message looks like it holds a GitHub token at character 5" in refused.value.message
+    assert not any(
+        token[:8] in str(each) for each in (refused.value.message, refused.value.hint, refused.value.next)
+    )
+
+
+def test_a_text_with_secrets_is_searched_without_re() -> None:
+    """To import it, and to compile expressions, would take longer than to send."""
+    code = (
+        "import sys; from gitmem.records.secrets import find_secret;"
+        f" assert find_secret({'PASS' + 'WORD=' + 'hunt' + 'er2'!r}); assert find_secret({'gh' + 'p_' + MIXED[:36]!r});"
+        " assert 're' not in sys.modules"
+    )
+
+    subprocess.run([sys.executable, "-S", "-c", code], check=True, timeout=60)
+
+
+JOINTS = ("", "-", "_", "a", "A1b2", '"', " ", "=", ": ", ".", "\u200b")
+
+
+FEW = ("eyJ", "glpat-", "sk-", "hooks.slack.com/", "-us", "://", "password", "token", "bearer ", "curl ")
+
+
+@pytest.mark.parametrize(
+    "marker",
+    [
+        marker if marker in FEW else pytest.param(marker, marks=pytest.mark.deep)
+        for marker in (*BY_MARKER, *WORDS)
+    ],
+)
+def test_the_work_grows_no_faster_than_the_text(marker: str) -> None:
+    """Counted in lines of code that run and characters that they look at most at once: a busy machine changes nothing."""
+    for joint in JOINTS:
         word = marker + joint
-        find_secret(word * (65536 // len(word)))
-        find_secret(marker + joint * 65536)
+        few, many = (steps(find_secret, word * (size // len(word))) for size in (2_000, 16_000))
+        assert many <= 9 * few + 2_000, joint
+    for joint in ("a", "A1", "=", "-"):
+        assert (
+            steps(find_secret, marker + joint * 8_000)
+            <= 1.5 * steps(find_secret, marker + joint * 1_000) + 500
+        )
 
-    assert time.process_time() - started < 2
+
+def steps(call: Callable[[str], object], text: str) -> int:
+    """How many lines of code a call runs, after everything that is made once was made."""
+    call(text)
+    count = 0
+
+    def trace(frame: FrameType, event: str, arg: Any) -> Any:
+        nonlocal count
+        count += 1
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        call(text)
+    finally:
+        sys.settrace(before)
+    return count
+
+
+def test_working_notes_and_the_pages_of_this_project_pass() -> None:
+    """Agents quote documentation to each other all day."""
+    from benchmarks import messages
+
+    root = Path(__file__).resolve().parents[2]
+    pages = [
+        path.read_text(encoding="utf-8")
+        for path in [root / "README.md", *sorted((root / "docs").rglob("*.md"))]
+    ]
+
+    assert [
+        found.what for text in [*messages.USUAL, *messages.SHORT, *pages] if (found := locate(text))
+    ] == []

@@ -1,0 +1,276 @@
+"""Secrets that what stands around them gives away: `PASSWORD=…`, `scheme://user:pass@host`, `Authorization: …`.
+
+Each search starts at a fixed word and looks at a bounded number of characters after it, so its cost grows with the
+text and nothing else.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PASSWORDS = ("password", "passwd", "passphrase", "pwd", "pass")
+KEYS = (
+    "secret", "token", "apikey", "api_key", "api-key", "accesskey", "access_key", "auth_key", "authkey", "private_key",
+    "privatekey", "signing_key", "encryption_key", "master_key", "credential",
+)  # fmt: skip
+WORDS = (*PASSWORDS, *KEYS, "://", "bearer ", "basic ", "curl ")
+_NAME_MAX, _VALUE_MAX, _JUDGED_MAX = 32, 160, 64
+_ALNUM = frozenset("abcdefghijklmnopqrstuvwxyz0123456789")
+# What a name ends with where its value is no secret: `password_file`, `token_url`, `max_tokens`.
+_ABOUT = (
+    "url", "uri", "file", "path", "name", "id", "hash", "type", "count", "length", "len", "max", "min", "ttl", "expiry",
+    "expires", "expiration", "limit", "policy", "field", "regex", "pattern", "version", "endpoint", "env", "var", "ref", "arn",
+    "label", "prompt", "at", "created", "updated", "date", "usage", "budget", "algorithm", "digest", "checksum", "ids",
+    "names", "format", "class", "less", "ize", "izer", "ized",
+)  # fmt: skip
+# What stands for a value: in examples, templates and tests.
+_STANDS = (
+    "example", "changeme", "change-me", "change_me", "placeholder", "your", "xxxx", "redacted", "dummy", "insert", "****",
+    "...", "…", "environ", "getenv", "process.env", "<", "${", "{{",
+)  # fmt: skip
+_WORDS_OF_CODE = (
+    "password",
+    "passwd",
+    "secret",
+    "token",
+    "pass",
+    "key",
+    "user",
+    "test",
+    "value",
+    "arg",
+    "param",
+    "var",
+)
+_TYPES = frozenset((
+    "int", "uint", "bytes", "u", "i", "f", "float", "str", "string", "utf", "base", "sha", "md", "bcrypt", "argon", "pbkdf",
+    "varchar", "nvarchar", "char", "text", "aes", "rsa", "hmac", "hs", "rs", "es", "ed", "blake", "crc", "oauth", "scram-sha-",
+    "sha-", "utf-", "aes-", "v",
+))  # fmt: skip
+_BEFORE_PLACEHOLDER = ("$", "%", "{", "<", "/", "./", "../", "~", ":", "?", "*", "&", "!", "http://", "https://", "file:",
+                       "arn:", "env:", "op://", "sha1-", "sha256-", "sha384-", "sha512-", "sha256:")  # fmt: skip
+_USERINFO_ENDS = frozenset(" \t\r\n\"'`<>()[]{}|\\^,/?#")
+_PLACEHOLDER_PASSWORDS = frozenset((
+    "", "password", "passwd", "pass", "pw", "pwd", "secret", "token", "user", "username", "credentials", "x", "changeme",
+    "example", "redacted", "x-oauth-basic",
+))  # fmt: skip
+
+Found = tuple[str, int]
+
+
+def find(text: str, small: str) -> Found | None:
+    """Return what a text seems to hold and where, or None.
+
+    Args:
+        text: The text.
+        small: The same in lower case.
+    """
+    for at in _places(small, "://"):
+        if _userinfo(text, at):
+            return "a URL with a password", at
+    for at in _places(small, "bearer "):
+        if is_random(_run(text, at + 7), 16):
+            return "a bearer token", at
+    for at in _places(small, "basic "):
+        if _is_basic(_run(text, at + 6)):
+            return "HTTP basic credentials", at
+    if "curl " in small:
+        for option in (" -u ", " --user "):
+            for at in _places(small, option):
+                user, colon, password = _value(text, at + len(option))[0].partition(":")
+                if user and colon and not _stands_for(password):
+                    return "a password of curl", at
+    for words, is_password in ((PASSWORDS, True), (KEYS, False)):
+        for word in words:
+            for at in _places(small, word):
+                found = _assigned(text, small, at, word, is_password)
+                if found:
+                    return found, at
+    return None
+
+
+def _places(text: str, word: str) -> Iterator[int]:
+    at = text.find(word)
+    while at >= 0:
+        yield at
+        at = text.find(word, at + len(word))
+
+
+def _run(text: str, at: int) -> str:
+    """Return the characters of a token that begin at a place."""
+    piece = text[at : at + _VALUE_MAX]
+    rest = piece.lstrip("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._~+/=-")
+    return piece[: len(piece) - len(rest)]
+
+
+def _userinfo(text: str, at: int) -> bool:
+    """Return whether a user and a password follow the `://` at a place."""
+    if not at or not text[at - 1].isalnum():
+        return False
+    piece = text[at + 3 : at + 3 + _VALUE_MAX]
+    end = piece.find("@")
+    if end < 0 or piece.startswith("sha256:", end + 1):
+        return False
+    user, colon, password = piece[:end].partition(":")
+    if not colon or any(sign in _USERINFO_ENDS for sign in piece[:end]):
+        return False
+    return password != user and not _stands_for(password)
+
+
+def _stands_for(password: str) -> bool:
+    """Return whether a password is the placeholder of an example."""
+    small = password.lower()
+    if small in _PLACEHOLDER_PASSWORDS or len(set(small)) < 3:
+        return True
+    return small.startswith(("$", "%", "{", "<", "[")) or any(word in small for word in _STANDS)
+
+
+def _is_basic(value: str) -> bool:
+    """Return whether a text is `user:password` in base64."""
+    if len(value) < 8 or len(value) % 4:
+        return False
+    from binascii import Error, a2b_base64
+
+    try:
+        plain = a2b_base64(value).decode("ascii")
+    except (Error, ValueError):
+        return False
+    user, colon, password = plain.partition(":")
+    return bool(user and colon) and plain.isprintable() and not _stands_for(password)
+
+
+def _assigned(text: str, small: str, at: int, word: str, is_password: bool) -> str | None:
+    """Return what is assigned to a name with this word in it, or None where that is nothing secret."""
+    end = at + len(word)
+    tail = small[end : end + _NAME_MAX]
+    about = tail[: len(tail) - len(tail.lstrip("abcdefghijklmnopqrstuvwxyz0123456789_-"))]
+    last = about.replace("-", "_").rstrip("_").rpartition("_")[2]
+    if last in _ABOUT or (len(last) > len("expires") and last.endswith(_ABOUT)):
+        return None
+    if word == "pass" and about:
+        return None
+    is_option = _is_option(small, at)
+    start, spaced, sign = _separator(text, end + len(about), is_option)
+    if start < 0 or (word == "pass" and sign == ":" and not (at and small[at - 1] == "_")):
+        return None
+    value, quoted = _value(text, start)
+    if sign == ":" and not quoted and value.isidentifier():  # `password: str = "…"`
+        rest = text[start + len(value) : start + len(value) + 3]
+        if rest.startswith(" = "):
+            value, quoted = _value(text, start + len(value) + 3)
+    name = small[max(0, at - 4) : end + len(about)]
+    if "key" in name and "secret" in name and len(value) == 40 and not value.strip(_B64):
+        return None if "EXAMPLE" in value else "an AWS secret key"
+    if not value or _stands_for(value) or (not quoted and value.startswith(_BEFORE_PLACEHOLDER)):
+        return None
+    if quoted and value.startswith(("http://", "https://", "/", "./", "~/", "$", "%", "{", "sha")):
+        return None
+    if is_password:
+        return "a password" if _is_password(value, quoted, spaced and sign == "=") else None
+    if _is_code(value, quoted) or ("token" in name and _is_uuid(value)):
+        return None
+    return "a secret value" if is_random(value, 16) else None
+
+
+_B64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+
+
+def _is_option(small: str, at: int) -> bool:
+    """Return whether the name is an option of a command line: `--db-password`."""
+    before = small[max(0, at - _NAME_MAX) : at]
+    name = before[len(before.rstrip("abcdefghijklmnopqrstuvwxyz0123456789_-")) :]
+    return name.startswith("--")
+
+
+def _separator(text: str, at: int, is_option: bool) -> tuple[int, bool, str]:
+    """Return where the value begins, whether there are spaces before the sign, and the sign; -1 where none is."""
+    piece = text[at : at + 12]
+    rest = piece.lstrip("\\\"'])")
+    closed = len(piece) - len(rest)
+    bare = rest.lstrip(" \t")
+    spaces = len(rest) - len(bare)
+    if bare[:1] in ("=", ":") and closed <= 4:
+        sign = bare[0]
+        after = bare.lstrip("=:>")
+        if len(bare) - len(after) > 3:
+            return -1, False, ""
+        left = after.lstrip(" \t")
+        return at + len(piece) - len(left), spaces > 0, sign
+    if is_option and spaces and bare and not closed:
+        return at + spaces, False, " "
+    return -1, False, ""
+
+
+def _value(text: str, at: int) -> tuple[str, bool]:
+    """Return the value that begins at a place, and whether it is quoted; "" where it is a call or has blanks in quotes."""
+    piece = text[at : at + _VALUE_MAX].lstrip("\\")
+    if piece[:1] in ('"', "'", "`"):
+        value = piece[1:].partition(piece[0])[0].rstrip("\\")
+        return ("" if any(sign.isspace() for sign in value) else value), True
+    value = piece.split(None, 1)[0] if piece[:1].strip() else ""
+    for sign in ",;)]}>&|`\"'\\":
+        value = value.partition(sign)[0]
+    if "(" in value or "[" in value:
+        return "", False  # a call, or a type
+    return value.partition("=")[0].rstrip(".!?:"), False
+
+
+def _is_password(value: str, quoted: bool, in_code: bool) -> bool:
+    """Return whether a value looks like what people choose for a password: letters, with digits or signs in them."""
+    value = value[:_JUDGED_MAX]
+    letters = sum(char.isalpha() for char in value)
+    digits = sum(char.isdigit() for char in value)
+    signs = sum(not (char.isalnum() or char in "_-.") for char in value)
+    if len(value) < 6 or letters < 2 or not (digits or signs) or len(set(value)) < 5:
+        return False
+    small = value.lower()
+    if not signs and small.rstrip("0123456789").rstrip("_-") in _TYPES:
+        return False
+    if _is_code(value, quoted) or (not signs and _is_words(small)):
+        return False
+    return not (in_code and not quoted and value.isidentifier() and not is_random(value, 10))
+
+
+def _is_words(small: str) -> bool:
+    """Return whether a value without signs is a name of code with a number in it: `new_password_2`, `value12`."""
+    if "_" in small or "-" in small or "." in small:
+        parts = small.replace("-", "_").replace(".", "_").split("_")
+        return all(part.isalpha() or part.isdigit() or part.lstrip("v").isdigit() for part in parts if part)
+    return small.rstrip("0123456789") in _WORDS_OF_CODE
+
+
+def _is_code(value: str, quoted: bool) -> bool:
+    """Return whether a value without quotes is an expression: `user.password`, `Config::token`, `a->b`."""
+    if quoted:
+        return False
+    if "::" in value or "->" in value or "@sha256" in value:
+        return True
+    return "." in value and all(part.isidentifier() for part in value.split(".")) and not is_random(value, 24)
+
+
+def _is_uuid(value: str) -> bool:
+    return [len(part) for part in value.split("-")] == [8, 4, 4, 4, 12]
+
+
+def is_random(value: str, least: int) -> bool:
+    """Return whether a text of at least so many characters was drawn rather than written.
+
+    Measured by how often letters, capitals and digits change places, not counting a capital before a letter, as in
+    `CamelCase`; and by how many different characters there are.
+    """
+    if len(value) < least:
+        return False
+    plain = [char for char in value[:_JUDGED_MAX] if char.isalnum()]
+    if len(plain) < least or sum(char.isdigit() for char in plain) < 2 or len(set(plain)) < 8:
+        return False
+    small = value.lower()
+    if any(word in small for word in _STANDS):
+        return False
+    changes, before = 0, ""
+    for char in plain:
+        kind = "d" if char.isdigit() else "c" if char.isupper() else "l"
+        changes += kind != before and (before, kind) != ("c", "l")
+        before = kind
+    return changes - 1 >= 0.2 * len(plain)
