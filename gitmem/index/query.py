@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from ..git.tip import plain_tip
-from . import schema
+from . import busy, schema
 from .engine import sqlite3
 from .schema import Index, View
 
@@ -54,7 +54,7 @@ def fresh(
 
 
 def _connect(where: str) -> sqlite3.Connection:
-    return sqlite3.connect(where, isolation_level=None)
+    return sqlite3.connect(where, isolation_level=None, timeout=busy.COPY_SECONDS)
 
 
 def _has(index: Index, tip: str, spooled: set[tuple[str, str]], folders: Sequence[str]) -> bool:

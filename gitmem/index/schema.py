@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 
+from . import busy
 from .engine import sqlite3
 
 TYPE_CHECKING = False
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
     from ..place import Place
 
-BUSY_MILLISECONDS = 60_000
+BUSY_MILLISECONDS = busy.READER_MILLISECONDS
 CORE_VERSION = 1
 KEPT = ("lost", "before", "before_file")  # tables of `lost`, which a new shape leaves alone
 CORE = (
@@ -214,7 +215,9 @@ def copy_of(where: str) -> sqlite3.Connection | None:
         source = None
         try:
             before = _stamp(where)
-            source = sqlite3.connect(f"file:{_quoted(where)}?{options}", uri=True, isolation_level=None)
+            uri = f"file:{_quoted(where)}?{options}"
+            source = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=busy.COPY_SECONDS)
+            source.execute("SELECT 1 FROM sqlite_master").fetchone()  # `backup` would wait without end
             source.backup(target)
             if options == "mode=ro" or (before is not None and before == _stamp(where)):
                 return target

@@ -73,7 +73,9 @@ def append(log: Log, entry: Entry, *, wait_seconds: float = WAIT_SECONDS) -> App
             commit = commit_entries(log, [*(found for _, _, found in waiting), entry])
             if commit is not None:
                 _finish(log, waiting, commit)
-                return Appended(commit)
+        if commit is not None:
+            moved(log)
+            return Appended(commit)
     _, name = _spool(log, entry, [log.spool])  # 2
     deadline = time.monotonic() + wait_seconds
     pause = 0.001
@@ -85,6 +87,7 @@ def append(log: Log, entry: Entry, *, wait_seconds: float = WAIT_SECONDS) -> App
         if _taken(lock):
             with lock:
                 _drain_or_withdraw(log, entry, name)
+            moved(log)
             commit = log.spool.take_done(name)
             break
         if time.monotonic() >= deadline:
@@ -149,11 +152,14 @@ def drain_all(log: Log, *, swaps: int | None = None) -> bool:
     if not lock.take():
         return False
     with lock:
-        return drain_locked(log, swaps=swaps)
+        done = drain_locked(log, swaps=swaps)
+    if done:
+        moved(log)
+    return done
 
 
 def drain_locked(log: Log, *, swaps: int | None = None) -> bool:
-    """The same for a caller that holds the lock."""
+    """The same for a caller that holds the lock, and calls `moved` afterwards."""
     waiting = collect(log)
     if not waiting:
         return True
@@ -209,7 +215,7 @@ def _finish(log: Log, waiting: Sequence[tuple[Spool, str, Entry]], commit: str) 
 def commit_entries(log: Log, entries: Sequence[Entry], *, swaps: int | None = None) -> str | None:
     """Put entries into one commit and move the ref: the commit, or None where the swap was lost too often.
 
-    The caller holds the lock, which keeps gitmem away; git and people may still move the ref.
+    The caller holds the lock, which git and people don't heed, and calls `moved` once it has released it.
     """
     # A read that only spools receipts does without these.
     from . import start
@@ -226,7 +232,8 @@ def commit_entries(log: Log, entries: Sequence[Entry], *, swaps: int | None = No
             commit = git.advance(ref.LOG_REF, tip, draft(log, entries, changes), _why(entries))
             if commit is not None:
                 ledger.note(log, entries, commit, epoch)
-                moved(log, full=full)
+                if full:
+                    log.new_token()
                 return commit
             git.break_stale_lock(ref.LOG_REF, ref.STALE_LOCK_SECONDS)
             time.sleep(min(0.002 * 1.3**attempt, 0.1) * (0.5 + log.random(1)[0] / 256))
@@ -247,15 +254,9 @@ def commit_entries(log: Log, entries: Sequence[Entry], *, swaps: int | None = No
     return None
 
 
-def moved(log: Log, *, full: bool = False) -> None:
-    """Tell of a ref that has moved. What was recorded is recorded: nothing that goes wrong here makes it fail.
-
-    Args:
-        full: Whether the open segment is full now.
-    """
+def moved(log: Log) -> None:
+    """Tell of a ref that has moved. Never under the lock: the index catches up, and its last writer may be stopped."""
     try:
-        if full:
-            log.new_token()
         log.committed()
     except Exception:
         return  # what is derived from the log is made good by the next look at it

@@ -72,8 +72,8 @@ class Log:
         self.others = [Spool(folder, random, check_owner=True) for folder in spools_read]
         self._network = network
         self.boxes: dict[str, Outbox] = {}  # what was read of them lasts longer than an exchange
-        # Called under the lock after the ref has moved and before spool files go: the index catches up here,
-        # so that a writer that finds its file gone finds its line.
+        # Called after the ref has moved and the lock was released: the index catches up here. A writer that finds its
+        # spool file gone finds its line in the commit.
         self.committed: Callable[[], None] = lambda: None
         # Called with the entries that were just spooled.
         self.spooled: Callable[[Sequence[Entry]], None] = lambda entries: None

@@ -8,7 +8,7 @@ import time
 from .. import records
 from ..agents import clone_key
 from ..errors import GitmemError
-from ..index import catch_up, schema
+from ..index import busy, catch_up, schema
 from ..index.engine import sqlite3
 from ..index.schema import Index
 from ..log import append, ref
@@ -26,9 +26,7 @@ if TYPE_CHECKING:
 
     from ..log.spool import Story
 
-DRAIN_AGAIN_SECONDS = (
-    1.0  # one answer looks at the index many times: what can't be committed now is left for a while
-)
+DRAIN_AGAIN_SECONDS = 1.0  # one answer looks many times: what can't be committed now is left for a while
 
 # One commit in 64 looks whether there is enough to pack: the last byte of its id is as good as a die.
 LOOKS = ("00", "01", "02", "03")
@@ -193,11 +191,14 @@ class Store:
         self._drain_after = time.monotonic() + DRAIN_AGAIN_SECONDS
 
     def refresh(self) -> None:
-        """Catch up after a write. An error undoes nothing: the next look opens the index anew, and raises it."""
+        """Catch up after a write, which no fault of the index undoes. Where it is busy or bad the next look copes."""
         try:
             if self._homeless and os.path.isdir(self.place.state):
                 self.leave_index()
-            self.db()
+            self.adopt()
+            with busy.Waiting(self.index.db):
+                catch_up.catch_up(self.index, self.log, progress=self.progress)
+                queue.feed(self)
         except Exception:
             self.leave_index()
 

@@ -210,17 +210,17 @@ def test_a_spool_file_that_cannot_be_removed_keeps_none_of_the_others(
     assert len(all_lines(log)) == 2
 
 
-def test_the_index_is_told_once_of_each_step_and_before_a_spool_file_goes(repo: Path) -> None:
-    """So that a writer that finds its file gone finds its line."""
+def test_the_index_is_told_once_of_each_step_and_after_the_lock_is_released(repo: Path) -> None:
+    """Whoever keeps the index busy then stops no other writer; a writer that finds its file gone has its commit."""
     log = open_log(repo)
     told: list[object] = []
     log.spooled = lambda entries: told.extend(each.story.subject for each in entries)
-    log.committed = lambda: told.append(len(log.spool.names()))
+    log.committed = lambda: told.append((len(log.spool.names()), log.lock().take()))
 
     append.append(log, entry(log, "rides", rides=True))
     append.append(log, entry(log, "hello"))
 
-    assert told == ["Planck → all: rides", 1]
+    assert told == ["Planck → all: rides", (0, True)]
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ... import aside
 from ...errors import GitmemError
-from ...index import catch_up
+from ...index import busy, catch_up
 from ...index.engine import sqlite3
 from ...log import append
 from .. import queue
@@ -24,11 +24,9 @@ def ready(store: Store, busy_milliseconds: int) -> bool:
     try:
         store.index.db.execute(f"PRAGMA busy_timeout = {int(busy_milliseconds)}")
         catch_up.catch_up(store.index, store.log)
-    except sqlite3.OperationalError as error:
-        if "locked" in str(error) or "busy" in str(error):
+    except sqlite3.DatabaseError as error:
+        if busy.is_busy(error):
             return False
-    except sqlite3.DatabaseError:
-        pass
     return True
 
 

@@ -1,0 +1,34 @@
+"""How long to wait for another process that writes the index: it may have been stopped, or have crashed."""
+
+from __future__ import annotations
+
+from .engine import sqlite3
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import TracebackType
+
+READER_MILLISECONDS = 3_000  # then a reader goes on with an index of its own in memory
+AFTER_COMMIT_MILLISECONDS = 1_000  # then the index is left as it is, for the next reader
+COPY_SECONDS = 0.5
+
+
+def is_busy(error: sqlite3.DatabaseError) -> bool:
+    """Return whether an error says that another process keeps the file locked."""
+    return isinstance(error, sqlite3.OperationalError) and ("locked" in str(error) or "busy" in str(error))
+
+
+class Waiting:
+    """A context in which statements wait as long as is right after a commit. One that waits in vain ends it quietly."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self.db = db
+
+    def __enter__(self) -> None:
+        self.db.execute(f"PRAGMA busy_timeout = {AFTER_COMMIT_MILLISECONDS}")
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        self.db.execute(f"PRAGMA busy_timeout = {READER_MILLISECONDS}")
+        return isinstance(error, sqlite3.DatabaseError) and is_busy(error)
