@@ -170,6 +170,7 @@ def signal(
     allow_unseen: bool = False,
     fuzzy: bool = False,
     allow_secret: bool = False,
+    insist: bool = False,
     quiet: bool = False,
 ) -> int:
     """Record a signal."""
@@ -180,7 +181,7 @@ def signal(
         at.store(), at.caller(), text, to=to, broadcast=broadcast, wu=wu, initiative=initiative, lane=lane,
         intent=intent, requires_ack=requires_ack, reply_to=reply_to, thread=thread, interrupt=interrupt,
         artifact=artifact, idempotency_key=idempotency_key, allow_unseen=allow_unseen, fuzzy=fuzzy,
-        allow_secret=allow_secret,
+        allow_secret=allow_secret, insist=insist,
     )  # fmt: skip
     if sync:
         _publish(at, sent)
@@ -206,6 +207,7 @@ def reply(
     idempotency_key: str | None = None,
     sync: bool = False,
     allow_secret: bool = False,
+    insist: bool = False,
     quiet: bool = False,
 ) -> int:
     """Answer a signal; the short form of `signal --reply-to`."""
@@ -216,7 +218,7 @@ def reply(
         raise UsageError("--agree, --reject and --counter exclude each other; nothing was written.")
     return signal(
         at, message, reply_to=id, intent=decisions[0] if decisions else None, to=to, requires_ack=requires_ack,
-        idempotency_key=idempotency_key, sync=sync, allow_secret=allow_secret, quiet=quiet,
+        idempotency_key=idempotency_key, sync=sync, allow_secret=allow_secret, insist=insist, quiet=quiet,
     )  # fmt: skip
 
 

@@ -24,7 +24,7 @@ MANY = 100
 # each with the name that `frequent` has for it. A test holds them to the app.
 _COMMON = {"-C": "directory", "--as": "as_"}
 _KEPT = {"--sync": "sync", "--allow-secret": "allow_secret", "-q": "quiet", "--quiet": "quiet",
-         "--requires-ack": "requires_ack"}  # fmt: skip
+         "--requires-ack": "requires_ack", "--insist": "insist"}  # fmt: skip
 SHAPES: dict[str, tuple[int, int, dict[str, str], dict[str, str], dict[str, str]]] = {
     "inbox": (
         0,

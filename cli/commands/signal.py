@@ -33,6 +33,12 @@ Artifact = Annotated[str | None, typer.Option("--artifact", metavar="PATH", help
 AllowUnseen = Annotated[
     bool, typer.Option("--allow-unseen", help="Accept an identity that this log has never seen.")
 ]
+Insist = Annotated[
+    bool,
+    typer.Option(
+        "--insist", help="Record a decision under --as though your session is another; it is named."
+    ),
+]
 Fuzzy = Annotated[bool, typer.Option("--fuzzy", help="Take the one name that is clearly nearest.")]
 
 
@@ -55,6 +61,7 @@ def signal(
     allow_unseen: AllowUnseen = False,
     fuzzy: Fuzzy = False,
     allow_secret: AllowSecret = False,
+    insist: Insist = False,
     quiet: Quiet = False,
 ) -> int:
     """Say something to somebody (--to), to a thread, or to everybody. It is committed before this returns."""
@@ -62,7 +69,7 @@ def signal(
         at, message, to=to or (), broadcast=broadcast, wu=wu, initiative=initiative, lane=lane, intent=intent,
         requires_ack=requires_ack, reply_to=reply_to, thread=thread, interrupt=interrupt, artifact=artifact,
         idempotency_key=idempotency_key, sync=sync, allow_unseen=allow_unseen, fuzzy=fuzzy,
-        allow_secret=allow_secret, quiet=quiet,
+        allow_secret=allow_secret, insist=insist, quiet=quiet,
     )  # fmt: skip
 
 
@@ -78,10 +85,11 @@ def reply(
     idempotency_key: Key = None,
     sync: SyncToo = False,
     allow_secret: AllowSecret = False,
+    insist: Insist = False,
     quiet: Quiet = False,
 ) -> int:
     """Answer a signal; it goes to whoever wrote it, in its thread."""
     return frequent.reply(
         at, id, message, agree=agree, reject=reject, counter=counter, to=to or (), requires_ack=requires_ack,
-        idempotency_key=idempotency_key, sync=sync, allow_secret=allow_secret, quiet=quiet,
+        idempotency_key=idempotency_key, sync=sync, allow_secret=allow_secret, insist=insist, quiet=quiet,
     )  # fmt: skip

@@ -33,10 +33,15 @@ STOP_SECONDS = 5.0
 
 
 class Here(Surroundings):
-    """The surroundings of one call. Nobody sits at a terminal, whatever the pipes are."""
+    """The surroundings of one call. Nobody sits at a terminal, whatever the pipes are.
 
-    def __init__(self, directory: str | None, as_: str | None) -> None:
-        super().__init__(directory, as_, json=True)
+    Args:
+        own: The session that the server has started.
+    """
+
+    def __init__(self, directory: str | None, as_: str | None, own: str | None = None) -> None:
+        super().__init__(directory, as_ or own, json=True)
+        self.own = own
         self.looks = True  # the client has nothing else that would
 
     def __enter__(self) -> Here:
@@ -45,6 +50,8 @@ class Here(Surroundings):
     def who(self) -> Who:
         who = super().who()
         who.terminal = False
+        if who.as_ is not None and who.as_ == self.own:
+            who.session = self.own  # it acts as itself
         return who
 
     def store(self, *, lives_on: bool = True) -> Store:
@@ -75,7 +82,7 @@ class Desk:
             return job(at)
 
     def here(self) -> Here:
-        return Here(self.directory, self.as_ or self.own)
+        return Here(self.directory, self.as_, self.own)
 
     def known_as(self, name: str) -> None:
         """Remember what the client calls itself."""
@@ -110,7 +117,7 @@ class Desk:
         who = at.who()
         started = sessions.start(at.store(), who, client=self.client)
         if who.harness is None:
-            self.own = at.as_ = started.session_id
+            self.own = at.own = at.as_ = started.session_id
             out.carry(self.directory, self.own)
         found = callers.find(at.store(), at.who())
         assert found is not None

@@ -39,6 +39,7 @@ class Signal(TypedDict, total=False):
     reply_to: str | None
     after: list[str]
     answers_digest: str | None
+    via: str | None
     idempotency_key: str | None
     wu_id: str | None
     initiative_id: str | None

@@ -56,6 +56,18 @@ def named_by(signal: Signal) -> list[str]:
     return [*signal.get("after", []), *filter(None, [signal.get("reply_to")])]
 
 
+def without_own(said: Mapping[str, Signal]) -> dict[str, Signal]:
+    """A thread in which nobody decides on a proposal of its own under another's name: such a signal only informs."""
+    asking = [each for each in said.values() if each["intent"] in ("PROPOSE", "COUNTER")]
+    sessions = {each.get("sender_session") for each in [*asking, *([root_of(said)] if said else [])]}
+    return {
+        id: {**each, "intent": "INFO"}
+        if each["intent"] in DECISIONS and each.get("via") and each.get("via") in sessions
+        else each
+        for id, each in said.items()
+    }
+
+
 def before(start: str, said: Mapping[str, Signal]) -> set[str]:
     """What is known to be earlier than a signal; what leads back to it is not."""
     found: set[str] = set()
@@ -69,6 +81,7 @@ def before(start: str, said: Mapping[str, Signal]) -> set[str]:
 
 def decision_of(reader: str, said: Mapping[str, Signal]) -> Signal | None:
     """A reader's decision that is earlier than no other of them; of several, the youngest."""
+    said = without_own(said)
     own = {id for id, each in said.items() if each["intent"] in DECISIONS and is_by(each, reader)}
     earlier = {id for each in own for id in before(each, said) if each not in before(id, said)}
     return max((said[id] for id in own - earlier), key=age, default=None)

@@ -240,3 +240,15 @@ def test_an_answer_to_no_text_is_no_agreement(bus: Able) -> None:
     bus.take(decided(asked.root, "sig-cccc0001", C, "AGREE", origin="local"))
 
     assert bus.converged(asked.thread)["pending"] == [C]
+
+
+@needs("take")
+def test_nobody_agrees_to_its_own_proposal_in_anothers_name(bus: Able) -> None:
+    """gitmem: “A decision whose `via` is a session that has proposed in the thread decides nothing.”"""
+    asked = Proposal(bus)
+    asked.say(asked.b, "AGREE")
+    proposer = str(asked.root.get("sender_session"))
+    bus.take(decided(asked.root, "sig-cccc0001", C, "AGREE", via=proposer))
+    assert bus.converged(asked.thread)["pending"] == [C]
+    bus.take(decided(asked.root, "sig-cccc0002", C, "AGREE", via="sess-0123456789ab"))
+    assert bus.converged(asked.thread)["converged"]

@@ -68,11 +68,12 @@ class Caller:
         next: Commands that would make it plainer.
         record: The folded session, by the contract's field names.
         record_at: Its last record, in microseconds since the epoch.
+        who: What the surroundings say, where `--as` named somebody else perhaps.
     """
 
     __slots__ = (
         "asked", "author", "identity", "is_person", "name", "next", "raw", "reader", "record", "record_at",
-        "remark", "session_id", "source", "workspace", "wu_id",
+        "remark", "session_id", "source", "who", "workspace", "wu_id",
     )  # fmt: skip
 
     def __init__(self, reader: str, author: str, source: str) -> None:
@@ -91,6 +92,7 @@ class Caller:
         self.next: list[str] = []
         self.record: dict[str, str] | None = None
         self.record_at = 0
+        self.who: Who | None = None
 
     @property
     def ids(self) -> list[str]:
@@ -119,7 +121,9 @@ def find(store: Store, who: Who, *, must: bool = True) -> Caller | None:
     """
     try:
         if who.as_ is not None:
-            return _named(store, who.as_)
+            caller = _named(store, who.as_)
+            caller.who = who
+            return caller
         if who.session is not None:
             return of_session(_session(store, who.session, "GITMEM_SESSION names"), "session")
         if who.harness is not None:

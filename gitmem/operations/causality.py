@@ -35,11 +35,12 @@ class Said:
     The bytes of lines start with their time, so their order is that of `(at, bytes)`; the lowest is shown.
     """
 
-    __slots__ = ("_named", "_recipients", "counts", "id", "line", "lines", "record")
+    __slots__ = ("_named", "_recipients", "counts", "id", "line", "lines", "record", "void")
 
     def __init__(self, record: Mapping[str, object], lines: Iterable[bytes], *, counts: bool = True) -> None:
         self.record = record
         self.counts = counts  # False for an answer to a line that does not exist: it decides nothing
+        self.void = False  # True for a decision in another's name on a proposal of the one who recorded it
         self.id = str(record["signal_id"])
         self.lines = sorted(lines)
         self.line = self.lines[0]
@@ -57,7 +58,7 @@ class Said:
     @property
     def intent(self) -> str:
         """What it does in its thread."""
-        return (self.text("intent") if self.counts else None) or "INFO"
+        return (self.text("intent") if self.counts and not self.void else None) or "INFO"
 
     @property
     def named(self) -> frozenset[str]:

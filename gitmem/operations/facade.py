@@ -30,6 +30,7 @@ def open(
     start: str = ".",
     *,
     session: str | None = None,
+    runs_in: str | None = None,
     identity: str | None = None,
     machine: str | None = None,
     now: Callable[[], int] = wall_clock,
@@ -39,8 +40,10 @@ def open(
 
     Args:
         start: A folder of the repository: a work tree, a subdirectory of one, or the git folder.
-        session: Who acts: a session id (`sess-…`), an agent identity or a live display name. None
-            is a person, `human:<git user.email>`.
+        session: Who acts: a session id (`sess-…`), an agent identity or a live display name. None is
+            the session of `runs_in`, else a person, `human:<git user.email>`.
+        runs_in: The session that this program itself belongs to, such as the value of GITMEM_SESSION. A decision as
+            somebody else is refused then, or with `insist=True` recorded with `via`.
         identity: The agent identity for sessions that are started through this log.
         machine: Name of this machine, for the index file; the host name by default.
         now: The wall clock, microseconds since 1970-01-01 UTC.
@@ -54,7 +57,7 @@ def open(
 
         machine = platform.node()
     store = open_store(place, machine=machine, lives_on=True, now=now, spool_elsewhere=spool_elsewhere)
-    return Log(store, callers.Who(as_=session, identity=identity, terminal=True))
+    return Log(store, callers.Who(as_=session, session=runs_in, identity=identity, terminal=True))
 
 
 class Log:
@@ -203,7 +206,8 @@ class Sessions:
     def start(self, **options: Any) -> sessions.Started:
         """Start a session, and act as it from now on; see `operations.sessions.start` for the options."""
         started = sessions.start(self._log.store, self._log.who, **options)
-        self._log.who = callers.Who(as_=started.session_id, identity=self._log.who.identity)
+        own = started.session_id
+        self._log.who = callers.Who(as_=own, session=own, identity=self._log.who.identity)
         return started
 
     def end(self) -> sessions.Ended:

@@ -65,20 +65,20 @@ def send(
     allow_unseen: bool = False,
     fuzzy: bool = False,
     allow_secret: bool = False,
+    insist: bool = False,
 ) -> Sent:
     """Record a signal, and commit it.
 
     Args:
-        to: Recipients as typed; each may be a comma list. Empty: the sender of what is answered, else
-            the other members of the thread, else everybody.
+        to: As typed; each may be a comma list. Empty: who is answered, else the thread's members, else everybody.
         broadcast: To everybody, also in a thread.
         intent: INFO (default), PROPOSE, COUNTER, AGREE or REJECT, in any case.
         reply_to: Signal id, or a prefix of six characters or more after the dash.
         idempotency_key: The same key and content again is the same signal, here and on other clones.
         allow_unseen: Accept identities that the log has never seen.
+        insist: Record a decision under another identity than the session's own, with `via`.
 
-    Raises: UsageError (RecordError, SecretError; `loop` beyond gitmem.loopLimit) and then nothing was
-        written; StoreError.
+    Raises: UsageError (RecordError, SecretError, `loop`), and then nothing was written; StoreError.
     """
     _refuse_unclear(to, broadcast, reply_to, thread, idempotency_key)
     db = store.db()
@@ -89,8 +89,7 @@ def send(
     if answered is None and said:
         answered = causality.root(said)  # a word in a thread answers its root
     fields = _addressed(store, caller, resolved, answered, thread_id, idempotency_key)
-    fields |= {
-        "intent": _intent(intent),
+    fields |= _intent(store, caller, intent, insist) | {
         "interrupt_class": interrupt or ("priority" if resolved else "advisory"),
         "requires_ack": requires_ack,
         "message": message,
@@ -161,7 +160,8 @@ def _refuse_unclear(to: Sequence[str], broadcast: bool, *ids: str | None) -> Non
         )
 
 
-def _intent(intent: str | None) -> str:
+def _intent(store: Store, caller: Caller, intent: str | None, insist: bool) -> dict[str, object]:
+    """Return the fields that say what it does, and who records it where that is another than the sender."""
     name = (intent or "INFO").upper()
     if name not in INTENTS:
         raise UsageError(
@@ -170,7 +170,11 @@ def _intent(intent: str | None) -> str:
             code="bad-intent",
             suggestions=[each for each in INTENTS if each[:1] == name[:1]],
         )
-    return name
+    if caller.who is None or name not in causality.DECISIONS:
+        return {"intent": name}
+    from ..agents import decisions_for_others
+
+    return {"intent": name, "via": decisions_for_others.recorded_by(store, caller, name, insist=insist)}
 
 
 def _said_before(db: sqlite3.Connection, fields: dict[str, object]) -> Said | None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 SUBJECT_MAX = 72
 BODY_MAX = 2_000
-TRAILERS = ("signal", "thread", "memory", "audit", "wu", "agent", "session")
+TRAILERS = ("signal", "thread", "memory", "audit", "wu", "agent", "session", "via")
 SCISSORS = "- >8 -"  # below `# ---- >8 ----` git sees neither text nor trailers
 
 
@@ -36,7 +36,7 @@ def of_signal(author: str, sender: str, to: Sequence[str], record: Mapping[str, 
     )
     trailers = [("Signal", str(record["signal_id"]))]
     trailers += pick(record, ("Thread", "thread_id"), ("WU", "wu_id"), ("Agent", "sender_identity"),
-                     ("Session", "sender_session"))  # fmt: skip
+                     ("Session", "sender_session"), ("Via", "via"))  # fmt: skip
     return Story(author, cut(head + first, SUBJECT_MAX), body(message), trailers)
 
 

@@ -185,6 +185,8 @@ def thread(store: Store, id: str, caller: Caller | None = None) -> Thread:
         }
         if not said.counts:
             fields["counts"] = False
+        if said.void:
+            fields["decides"] = False
         fields["delivery"] = {reader: state for reader, state in states.items() if state}
         outcome.signals.append(fields)
     outcome.next = _next(outcome, caller)

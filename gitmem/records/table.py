@@ -105,6 +105,7 @@ FIELDS: dict[str, dict[str, tuple[Any, ...]]] = {
         'sender_session': ('line', True, 1, 256, ' ,', ()),
         'sender_name': ('line', True, 1, 1024, '', ()),
         'sender_headline': ('line', True, 1, 1024, '', ()),
+        'via': ('line', True, 1, 256, ' ,', ()),
         'recipients': ('list', False, ('line', False, 1, 256, ' ,', ())),
         'target_agent': ('line', True, 1, 256, ' ,', ()),
         'requested_to': ('list', False, ('line', False, 1, 1024, '', ())),

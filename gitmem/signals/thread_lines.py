@@ -5,6 +5,7 @@ from __future__ import annotations
 from .. import records
 from ..operations.causality import Conversation, Said
 from .content import counts, digests_of
+from .own_decisions import without_own
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class ThreadLines:
         if new:
             self._read(new)
         found = {id: self._said[id] for id in ids}
-        return {id: said for id, said in found.items() if said is not None}
+        return without_own({id: said for id, said in found.items() if said is not None})
 
     def _may_read(self, count: int, new: Sequence[str]) -> bool:
         if self._left is None:

@@ -271,3 +271,76 @@ def test_senders_at_once_pin_a_name_alike(here: Place) -> None:
         each.stdout.close()
     (file,) = folder.iterdir()
     assert file.read_text() == f"Planck\n{planck}\n\n"
+
+
+def proposal(here: Place) -> tuple[str, str, str, str]:
+    """Planck proposes to Curie: both sessions, the signal and the thread."""
+    planck, curie = here.start("Planck"), here.start("Curie")
+    words = ("--to", "Curie", "--intent", "PROPOSE", "--requires-ack", "--json")
+    signal = here("signal", "Shall we split the parser?", *words, session=planck).json["signal"]
+    return planck, curie, str(signal["signal_id"]), str(signal["thread_id"])
+
+
+@pytest.mark.parametrize("intent", ["--agree", "--reject", "--counter"])
+@pytest.mark.parametrize("as_", ["Curie", "id", PERSON])
+def test_nobody_decides_for_another(here: Place, intent: str, as_: str) -> None:
+    """The proposer's own session with `--as` of the one who was asked, or of the user: refused, and nothing is written."""
+    planck, curie, id, thread = proposal(here)
+    tip = (here.path / ".git" / "refs" / "gitmem" / "log").read_text()
+    said = here("--as", curie if as_ == "id" else as_, "reply", id, "fine", intent, "--json", session=planck)
+
+    assert (said.status, said.json["error"]["code"]) == (2, "another-identity"), said
+    assert planck in said.json["error"]["message"] and "--insist" in said.json["error"]["hint"]
+    assert (here.path / ".git" / "refs" / "gitmem" / "log").read_text() == tip
+    assert here("converged", thread).status == 1
+    assert here("--as", as_, "reply", id, "a remark", session=planck).status in (0, 2)  # it is no decision
+
+
+def test_a_decision_that_was_insisted_on_counts_for_nothing_where_its_session_proposed(here: Place) -> None:
+    """It is recorded, shown with the session in `via`, and the thread goes on waiting for who was asked."""
+    planck, curie, id, thread = proposal(here)
+    said = here("reply", id, "agreed", "--agree", "--insist", "--as", "Curie", "--json", session=planck)
+    assert said.json["signal"]["via"] == planck, said
+
+    assert here("converged", thread, "--json").json["pending"] == [curie]
+    assert (
+        f"recorded by {planck} in the sender's name, which has proposed here itself"
+        in here("thread", thread).out
+    )
+    waits = here("mem", "recover", session=curie)
+    assert id in waits.out, waits
+    assert here("reply", id, "agreed", "--agree", session=curie).status == 0
+    assert here("converged", thread).status == 0
+
+
+def test_a_decision_that_a_third_one_insisted_on_is_the_senders(here: Place) -> None:
+    """A person who runs agents decides for one of them: that is on record."""
+    _, _, id, thread = proposal(here)
+    third = here.start("Noether")
+    refused = here("reply", id, "agreed", "--agree", "--as", "Curie", session=third)
+    assert refused.status == 2
+    said = here("reply", id, "agreed", "--agree", "--as", "Curie", "--insist", "--json", session=third)
+    assert said.json["signal"]["via"] == third
+    assert here("converged", thread).status == 0
+    body = subprocess.run(
+        ["git", "log", "-1", "--format=%B", "gitmem/log"], cwd=here.path, capture_output=True
+    )
+    assert f"Via: {third}" in body.stdout.decode()
+
+
+def test_who_acts_as_itself_decides(here: Place) -> None:
+    """By its id, name or identity, and a person at a terminal as any of its agents: none of that is another's decision."""
+    planck, curie, id, thread = proposal(here)
+    for as_ in (curie, "Curie"):
+        said = here("reply", id, "agreed", "--agree", "--as", as_, "--json", session=curie)
+        assert said.status == 0 and "via" not in said.json["signal"], said
+    said = here("reply", id, "agreed", "--agree", "--as", "Curie", "--json", typed=True)
+    assert said.status == 0 and "via" not in said.json["signal"], said
+    assert here("converged", thread).status == 0 and planck
+
+
+def test_an_ended_session_in_the_variable_decides_for_nobody(here: Place) -> None:
+    """To end one's session makes no other of one."""
+    planck, _, id, _ = proposal(here)
+    here("session", "end", session=planck)
+    assert here("reply", id, "agreed", "--agree", "--as", "Curie", session=planck).status == 2

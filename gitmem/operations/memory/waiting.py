@@ -45,7 +45,7 @@ _ASKED = (
 )
 _DECISIONS = (
     "SELECT o.thread, json_extract(b.body, '$.reply_to'), json_extract(b.body, '$.answers_digest'),"
-    " json_extract(b.body, '$.origin') FROM signal o JOIN line b ON b.id = o.line"
+    " json_extract(b.body, '$.origin'), json_extract(b.body, '$.via') FROM signal o JOIN line b ON b.id = o.line"
     " WHERE o.thread IN (SELECT value FROM json_each(:threads))"
     " AND o.intent IN ('AGREE', 'REJECT', 'COUNTER') AND (o.sender = :reader OR o.sender_session = :session)"
 )
@@ -83,9 +83,11 @@ def _decisions(
     rows = db.execute(_DECISIONS, values).fetchall()
     digests = content.digests_of(db, {answered for _, answered, *_ in rows if answered})
     found = set()
-    for thread_id, answered, of, origin in rows:
+    for thread_id, answered, of, origin, via in rows:
         record = {"reply_to": answered, "answers_digest": of, "origin": origin}
-        if answered and content.counts(record, digests):
+        if (
+            answered and not via and content.counts(record, digests)
+        ):  # what another recorded is judged in its thread
             found.add((thread_id, answered))
     return {thread_id for thread_id, *_ in rows}, found
 

@@ -321,3 +321,25 @@ def test_the_pipes_are_for_the_protocol_alone(tmp_path: Path) -> None:
 
     assert (done.returncode, done.stdout) == (0, b"a message"), done.stderr
     assert done.stderr.split(b"\n") == [b"stray", b"from a child", b""]
+
+
+def test_a_server_decides_for_nobody_else(raw: Start, gitmem: Gitmem) -> None:
+    """Its own session may agree; started with --as, below another session, it may not."""
+    planck = gitmem("session", "start", "--name", "Planck")["session_id"]
+    agent = raw()
+    agent.call("session", 1)
+    reader = str(said(agent.answer(1))["reader_identity"])
+    asked = [
+        gitmem("signal", "Shall we?", "--to", to, "--intent", "PROPOSE", "--as", "human:person@example.org")[
+            "signal"
+        ]
+        for to in (reader, "Planck")
+    ]
+    agent.call("signal", 2, message="agreed", reply_to=asked[0]["signal_id"], intent="AGREE")
+    assert said(agent.answer(2))["signal"]["sender_identity"] == reader
+
+    other = gitmem("session", "start", "--name", "Noether")["session_id"]
+    posing = raw(None, "--as", planck, GITMEM_SESSION=other)
+    posing.call("signal", 3, message="agreed", reply_to=asked[1]["signal_id"], intent="AGREE")
+    assert said(posing.answer(3))["error"]["code"] == "another-identity"
+    assert gitmem("thread", asked[1]["thread_id"])["recipients"][0]["decision"] == "pending"
