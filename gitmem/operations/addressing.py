@@ -276,4 +276,4 @@ def _unknown(store: Store, text: str, what: str) -> UsageError:
 def _never_synced(store: Store) -> bool:
     from ..log.ref import REMOTES_PREFIX
 
-    return not store.git.refs(REMOTES_PREFIX) and bool(store.git.config(r"^remote\..*\.url$"))
+    return not store.git.refs(REMOTES_PREFIX) and store.has_remote()

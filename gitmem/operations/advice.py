@@ -85,7 +85,7 @@ def after(store: Store, signal: Mapping[str, object], resolved: Sequence[Resolve
 
 def is_unpublished(store: Store) -> bool:
     """Whether there is a remote that may lack what is here: only a sync takes it to everybody."""
-    if not store.git.config(r"^remote\..*\.url$"):
+    if not store.has_remote():
         return False
     return store.git.tip(ref.PUBLISHED_REF) != store.git.tip(ref.LOG_REF)
 

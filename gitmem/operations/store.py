@@ -15,6 +15,7 @@ from ..log import append, ref
 from ..log.append import Appended
 from ..log.log import Log
 from ..log.port import Git, open_port
+from ..log.remote_config import HasRemote
 from ..log.spool import Entry
 from ..place import Place, refuse_odd
 from ..signals import broadcasts
@@ -93,8 +94,7 @@ class Store:
         self.keys = clone_key.Keys(place.state, random, self.log.make_state)
         self.log.committed = self.refresh
         self.log.spooled = self._spooled
-        # Set while a batch is open: entries go there instead of to the log.
-        self.collecting: Callable[[Entry], None] | None = None
+        self.collecting: Callable[[Entry], None] | None = None  # while a batch is open: where entries go
         self._ahead: Index | None = None
         self._looked = False
         self._index: Index | None = None
@@ -106,6 +106,7 @@ class Store:
         self.fed: object = None
         self.feed_after = 0.0
         self._settings: dict[str, str] | None = None
+        self.has_remote = HasRemote(place, git)
         # Starts a process that calls `keep_up`; None where this one lives on and does it itself.
         self.starts_upkeep: Callable[[], object] | None = None
         self.wrote = 0  # how soon what was committed or queued here is to be sent, as `autosync` has it
