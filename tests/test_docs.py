@@ -88,20 +88,19 @@ def test_fixed_files_are_byte_for_byte(block: str, name: str, content: bytes) ->
 
 
 def test_the_format_file_is_ordered_as_it_says() -> None:
-    """Format, then epoch, then turn, then bytes."""
+    """Format, then turn, then bytes."""
     least = ref.Format.make()
     order = [
         least,
         ref.Format(least.content.replace(b":0,", b": 0,", 1)),
         ref.Format.make(turn=1),
-        ref.Format.make(epoch=1),
         ref.Format(least.content.replace(b'"format":1', b'"format":2')),
     ]
     order.sort(key=lambda form: form.rank)
 
-    ranks = [(form.format, form.epoch, form.turn) for form in order]
+    ranks = [(form.format, form.turn) for form in order]
 
-    assert ranks == [(1, 0, 0), (1, 0, 0), (1, 0, 1), (1, 1, 0), (2, 0, 0)]
+    assert ranks == [(1, 0), (1, 0), (1, 1), (2, 0)]
     assert order[0].content < order[1].content
 
 

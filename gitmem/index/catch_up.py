@@ -50,10 +50,10 @@ def catch_up(index: Index, log: Log, *, progress: Callable[[int], None] | None =
         try:
             _Reader(index, log, progress).read()
         except _LostLineError:
-            epoch = lost.put_aside(index, log)
+            is_aside = lost.put_aside(index, log)
             index.reshape()
             _Reader(index, log, progress).read()
-            lost.keep(index, epoch)
+            lost.keep(index, is_aside)
         db.execute("COMMIT")
     except BaseException as error:
         if db.in_transaction:

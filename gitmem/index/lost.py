@@ -1,14 +1,13 @@
 """Lines that the index had and the log has no more: the index keeps them when it is read anew.
 
-That is the business of `doctor` alone; no answer has them. What an epoch has left behind may have been redacted and
-is not kept.
+That is the business of `doctor` alone; no answer has them.
 """
 
 from __future__ import annotations
 
 import os
 
-from ..log import recovery, ref
+from ..log import recovery
 from ..sha256 import sha256
 from . import schema
 from .engine import sqlite3
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 KEYS_AT_ONCE = 500
 _MAKE = "CREATE TABLE IF NOT EXISTS lost (key BLOB PRIMARY KEY, epoch INTEGER, path TEXT, body TEXT)"
 _FILL = (
-    "INSERT OR IGNORE INTO lost SELECT b.key, ?, CASE WHEN f.id > 0 THEN f.parent || f.name ELSE '' END, b.body"
+    "INSERT OR IGNORE INTO lost SELECT b.key, 0, CASE WHEN f.id > 0 THEN f.parent || f.name ELSE '' END, b.body"
     " FROM before b JOIN before_file f ON f.id = b.file WHERE b.key NOT IN (SELECT key FROM line)"
 )
 
@@ -39,38 +38,34 @@ class Kept:
         self.path = path
 
 
-def put_aside(index: Index, log: Log) -> int | None:
-    """Before everything is read anew, inside the caller's transaction: the epoch of what is put aside, for `keep`."""
-    old = recovery.epoch_of(log, index.tip) or 0
+def put_aside(index: Index, log: Log) -> bool:
+    """Before everything is read anew, inside the caller's transaction: whether anything is put aside, for `keep`."""
     for name in schema.KEPT[1:]:
         index.db.execute(f"DROP TABLE IF EXISTS {name}")
-    if (recovery.epoch_of(log, log.git.tip(ref.LOG_REF)) or 0) > old:
-        index.db.execute("DROP TABLE IF EXISTS lost")
-        return None
     if not recovery.is_of_project(log, index.tip):
-        return None
+        return False
     for name in ("line_file", "line_kind_at"):
         index.db.execute(f"DROP INDEX IF EXISTS {name}")
     index.db.execute("ALTER TABLE line RENAME TO before")
     index.db.execute("ALTER TABLE file RENAME TO before_file")
-    return old
+    return True
 
 
-def keep(index: Index, epoch: int | None) -> None:
+def keep(index: Index, is_aside: bool) -> None:
     """Afterwards: of what was put aside, only what the log does not have."""
-    if epoch is None:
+    if not is_aside:
         return
     index.db.execute(_MAKE)
-    index.db.execute(_FILL, (epoch,))
+    index.db.execute(_FILL)
     index.db.execute("DELETE FROM lost WHERE key IN (SELECT key FROM line)")
     for name in schema.KEPT[1:]:
         index.db.execute(f"DROP TABLE {name}")
 
 
-def lines(place: Place, epoch: int) -> Iterator[Kept]:
-    """The lines that indexes of this clone have kept, of this epoch or a later one. One of them may be back by now."""
+def lines(place: Place) -> Iterator[Kept]:
+    """The lines that indexes of this clone have kept. One of them may be back by now."""
     for db in _indexes(place):
-        yield from _kept(db, "SELECT key, path, body FROM lost WHERE epoch >= ?", (epoch,))
+        yield from _kept(db, "SELECT key, path, body FROM lost", ())
         db.close()
 
 
@@ -91,13 +86,12 @@ def find(place: Place, keys: Collection[bytes]) -> Iterator[Kept]:
         db.close()
 
 
-def everything(log: Log, epoch: int) -> Iterator[Kept]:
+def everything(log: Log) -> Iterator[Kept]:
     """The same, and what an index has as lines of the log: for one that can't be read."""
-    yield from lines(log.place, epoch)
+    yield from lines(log.place)
     for db in _indexes(log.place):
         (tip,) = _one(db, "SELECT value FROM meta WHERE key = 'tip'")
-        of = recovery.epoch_of(log, tip)
-        if (of is None or of >= epoch) and recovery.is_of_project(log, tip):
+        if recovery.is_of_project(log, tip):
             yield from _kept(
                 db,
                 "SELECT l.key, f.parent || f.name, l.body FROM line l JOIN file f ON f.id = l.file WHERE f.id > 0",

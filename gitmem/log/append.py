@@ -225,13 +225,13 @@ def commit_entries(log: Log, entries: Sequence[Entry], *, swaps: int | None = No
     try:
         for attempt in range(swaps or SWAPS_MAX):
             tip = git.tip(ref.LOG_REF) or start.start(log)
-            changes, full, epoch = _changes(log, tip, entries)
+            changes, full = _changes(log, tip, entries)
             if not changes:
-                ledger.note(log, entries, tip, epoch)
+                ledger.note(log, entries, tip)
                 return tip
             commit = git.advance(ref.LOG_REF, tip, draft(log, entries, changes), _why(entries))
             if commit is not None:
-                ledger.note(log, entries, commit, epoch)
+                ledger.note(log, entries, commit)
                 if full:
                     log.new_token()
                 return commit
@@ -264,8 +264,8 @@ def moved(log: Log) -> None:
 
 def _changes(
     log: Log, tip: str, entries: Sequence[Entry]
-) -> tuple[dict[str, bytes | TreeEntry | None], bool, int]:
-    """What the entries change in the tip's tree, whether the open segment is full now, and the log's epoch."""
+) -> tuple[dict[str, bytes | TreeEntry | None], bool]:
+    """What the entries change in the tip's tree, and whether the open segment is full now."""
     git = log.git
     tree = git.commit(tip).tree
     form = ref.read_format(git, git.tree(tree))
@@ -290,7 +290,7 @@ def _changes(
         if content != old:
             changes[path] = content
             full = full or len(content) >= ref.SEGMENT_MAX_BYTES
-    return changes, full, form.epoch
+    return changes, full
 
 
 def _why(entries: Sequence[Entry]) -> str:

@@ -27,10 +27,15 @@ def damaged_copies(log: Log) -> list[str]:
     sound = recovery.Sound(log)
     found = []
     for name, oid in log.git.refs("refs/gitmem/").items():
-        copied = name == ref.PUBLISHED_REF or (name.startswith(ref.REMOTES_PREFIX) and places.is_place(name))
+        copied = name == ref.PUBLISHED_REF or _is_copy(name)
         if copied and sound.end(oid) != recovery.OTHER and not sound.commit(oid):
             found.append(name)
     return found
+
+
+def _is_copy(name: str) -> bool:
+    known = places.is_place(name) or name.endswith("/accepted")
+    return known and name.startswith(ref.REMOTES_PREFIX)
 
 
 def damaged_refs(log: Log) -> list[str]:

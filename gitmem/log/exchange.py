@@ -6,6 +6,10 @@ import time
 
 from ..errors import RemoteError, UsageError
 from ..git.port import Draft
+from ..git.remotes import without_credentials
+from ..sync import accepted
+from ..sync.place_checks import FOREIGN as FOREIGN_LOG
+from ..sync.place_checks import FOREIGN_WHY, PlaceCheck
 from . import outbox, places, ref, sending, settle, trees
 from .remote import Remote, is_related, projects, trusted
 
@@ -39,8 +43,8 @@ def exchange(
 
     Args:
         timeout: Seconds for each run of git on the network; no new attempt starts after as many.
-        may_send: Says whether the user has agreed that the log is published on a remote. It is asked before anything
-            is fetched. Elsewhere lines are only brought, and the remote's state is `consent-needed` where it lacks any.
+        may_send: Whether the user has agreed to publish on a remote; asked before anything is fetched. Else lines are
+            only brought, and the remote's state is `consent-needed` where it lacks any.
         push: Whether to send; else lines are only brought.
         leads: Whether history follows the first remote. The others get a commit of the union on their own tip.
         allow_foreign: Whether to unite with the log of another project. That can't be undone.
@@ -57,8 +61,8 @@ def exchange(
     found = [Remote(log, name) for name in names]
     for remote in found:
         remote.may_send = may_send(remote)
-    for remote in found if retry else ():
-        remote.host.retry()
+        if retry:
+            remote.host.retry()
     drained = settle.drain(log)
     tip = log.git.tip(ref.LOG_REF)
     before = settle.own_tip(log, tip).tree if tip is not None else None
@@ -73,7 +77,6 @@ def exchange(
         )
     for remote in found:
         remote.say(FOREIGN if remote.is_foreign else "")
-    for remote in found:
         follow = leads and remote is found[0]
         began = time.monotonic()
         remote.forgiven = forgiving and not follow
@@ -83,11 +86,11 @@ def exchange(
                 break
             pause(PAUSE_SECONDS * 2 ** (remote.attempts - 1) * log.random(1)[0] / 255)
             remote.read(timeout, allow_foreign=allow_foreign)
-        if push and not send and remote.may_send and not remote.state:
+        if push and remote.may_send and not send and not remote.state:
             remote.end("read-only")
         _end(log, remote, before, push=send)
-        if push and not remote.may_send:
-            _withhold(log, remote)
+        _withhold(log, remote, push)
+        _tell_origin(remote, follow)
         if not drained:
             remote.safe = False
             remote.say("Records that wait for a commit were not sent: another process holds the log's lock.")
@@ -106,7 +109,7 @@ def _attempt(
     tip = settle.settle(log, shared if follow else None, tips, boxes, fold=False)
     publish = settle.own_tip(log, tip).format.publish
     remote.tip = remote.at(publish)
-    if not push or remote.state:
+    if not push or remote.state or remote.blocked is not None:
         return True
     new = _for_other(log, tip, shared)
     remote.safe = new == remote.tip
@@ -125,13 +128,15 @@ def _attempt(
 def _end(log: Log, remote: Remote, before: str | None, *, push: bool) -> None:
     """What became of it all."""
     remote.received = _received(log, remote, before)
+    accepted.tell(remote)
+    accepted.keep(remote)
     if not remote.state and push and not remote.safe:
         remote.end(
             "rejected", f"Others pushed first, {remote.rejections} times; nothing is lost, sync again."
         )
     elif not remote.state:
         remote.state = "synced" if remote.received or remote.sent else "up-to-date"
-    if remote.outbox is not None and remote.waiting:
+    if remote.outbox is not None and remote.waiting and remote.blocked is None:
         remote.say(
             f"What was sent waits in an outbox on {remote.name}: every sync reads it, and one of the next folds it in."
         )
@@ -139,13 +144,24 @@ def _end(log: Log, remote: Remote, before: str | None, *, push: bool) -> None:
         remote.host.save()
 
 
-def _withhold(log: Log, remote: Remote) -> None:
+def _tell_origin(remote: Remote, follow: bool) -> None:
+    """Say how many lines came from a remote that history does not follow, and from where."""
+    if follow or not remote.received:
+        return
+    s = "" if remote.received == 1 else "s"
+    remote.say(
+        f"{remote.received:,} line{s} from {without_credentials(remote.url)} {'is' if not s else 'are'} part of "
+        "this log from now on."
+    )
+
+
+def _withhold(log: Log, remote: Remote, push: bool) -> None:
     """Say what a remote lacks, and is not sent because nobody has agreed to publish there."""
-    if remote.state not in ("synced", "up-to-date"):
+    if not push or remote.may_send or remote.state not in ("synced", "up-to-date"):
         return
     local = log.git.tip(ref.LOG_REF)
     tree = log.git.commit(local).tree if local is not None else None
-    known = [tip.tree for tip in remote.tips]
+    known = [tip.tree for tip in (*remote.tips, remote.accepted) if tip is not None]
     for fresh in trees.fresh_lines(log.git, tree, known, outbox.united(remote.boxes)) if tree else ():
         remote.withheld += len(fresh)
         remote.newest_withheld = sorted([*remote.newest_withheld, *fresh])[-WITHHELD_SHOWN:]
@@ -167,15 +183,11 @@ def _for_other(log: Log, tip: str, shared: Tip | None) -> str:
 
 
 def _received(log: Log, remote: Remote, before: str | None) -> int:
-    """How many lines the remote had that were not here; of a log of an older epoch nothing is taken in."""
+    """How many lines the remote had that were not here."""
     git = log.git
-    local = git.tip(ref.LOG_REF)
-    epoch = settle.own_tip(log, local).format.epoch if local is not None else 0
     count = 0
     seen = [before] if before is not None else []
     for tip in remote.tips:
-        if tip.format.epoch < epoch:
-            continue
         count += trees.new_lines(git, tip.tree, seen)
         seen.append(tip.tree)
     for path, lines in outbox.united(remote.boxes).items():
@@ -184,24 +196,21 @@ def _received(log: Log, remote: Remote, before: str | None) -> int:
 
 
 def _known_tips(log: Log, remote: Remote, found: Sequence[Remote]) -> list[Tip]:
-    """Every log that may be united: of these remotes, and under the other names that this clone has."""
+    """Every log that may be united: of these remotes, and what git itself fetched from them or has as its branch."""
     tips = {tip.oid: tip for other in found for tip in other.tips}
-    # Outboxes of other remotes were taken in when they were fetched.
-    looked = {name for other in found for name in other.refs}
-    rest = {
-        name: oid
-        for name, oid in places.known(log).items()
-        if oid not in tips and name not in looked and not places.is_outbox(name)
-    }
-    others, _ = places.logs(log, rest, [*tips, *trusted(log)])
+    rest = {name: oid for other in found for name, oid in places.of_remote(log, other.name).items()}
+    bad = {each.commit for other in found for each in other.left_out}
+    rest = {name: oid for name, oid in rest.items() if oid not in tips and oid not in bad}
+    if not rest:
+        return list(tips.values())
+    check = PlaceCheck(log, remote.accepted, [*tips, *trusted(log)])
     ours = projects(log).union(*(tip.projects for tip in tips.values()))
-    for tip in others:
-        by_hand = not tip.name.startswith(ref.REMOTES_PREFIX)
-        if tip.format.format > ref.FORMAT:
-            remote.say(f"{tip.name} needs a newer gitmem and was not read." if by_hand else "")
-        elif not is_related(log, ours, tip):
-            remote.say(f"{tip.name} is the log of another project and was not read." if by_hand else "")
-        else:
+    for tip in check.admit(rest):
+        if is_related(log, ours, tip):
             tips[tip.oid] = tip
             ours |= tip.projects
+        else:
+            check.leave_out(tip.name, tip.oid, FOREIGN_LOG, FOREIGN_WHY)
+    for each in check.left_out.values():
+        remote.say(each.sentence("this clone"))
     return list(tips.values())

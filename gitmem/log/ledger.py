@@ -2,9 +2,9 @@
 
 A record for each acknowledgement, in one unsynced write to the end of a file:
 
-    LF <epoch> SP <commit> { SP <digest of a line> } LF
+    LF 0 SP <commit> { SP <digest of a line> } LF
 
-Epoch and commit are `-` for what only the spool has so far; whoever commits it makes a record of its own. A record
+The number and the commit are `-` for what only the spool has so far; whoever commits it makes a record of its own. A record
 begins with an LF so that one which a crash has torn costs nothing but itself. The ledger is a witness and not a
 store: where it can't be written, what was recorded is recorded all the same.
 """
@@ -31,12 +31,11 @@ _HEX = frozenset("0123456789abcdef")
 
 
 class Record:
-    """An acknowledgement: the log's epoch and the commit (None while it waited in a spool), and digests of lines."""
+    """An acknowledgement: the commit (None while it waited in a spool), and digests of lines."""
 
-    __slots__ = ("commit", "digests", "epoch")
+    __slots__ = ("commit", "digests")
 
-    def __init__(self, epoch: int | None, commit: str | None, digests: list[str]) -> None:
-        self.epoch = epoch
+    def __init__(self, commit: str | None, digests: list[str]) -> None:
         self.commit = commit
         self.digests = digests
 
@@ -46,17 +45,16 @@ def digest(line: bytes) -> str:
     return sha256(line).hexdigest()[:32]
 
 
-def note(log: Log, entries: Iterable[Entry], commit: str | None = None, epoch: int | None = None) -> None:
+def note(log: Log, entries: Iterable[Entry], commit: str | None = None) -> None:
     """Note entries that are acknowledged from now on. Never an error.
 
     Args:
         commit: The commit that they are in, for who holds the lock; None while they wait in a spool.
-        epoch: The epoch of the log there.
     """
     digests = [digest(line) for entry in entries for _, line in entry.lines]
     if commit is not None and len(digests) > LINES_MAX:
         digests = []
-    words = ["-" if epoch is None else str(epoch), commit or "-", *digests]
+    words = ["-" if commit is None else "0", commit or "-", *digests]
     path = os.path.join(log.place.state, NAME)
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
     try:
@@ -86,27 +84,20 @@ def _parsed(row: str) -> Record | None:
     words = row.split(" ")
     if len(words) < 2 or not (words[0] == "-" or words[0].isdecimal()):
         return None
-    epoch = None if words[0] == "-" else int(words[0])
     commit = words[1] if len(words[1]) in (40, 64) and _HEX.issuperset(words[1]) else None
     if commit is None and words[1] != "-":
         return None
     # The last one of a torn record is shorter.
-    return Record(epoch, commit, [word for word in words[2:] if len(word) == 32 and _HEX.issuperset(word)])
+    return Record(commit, [word for word in words[2:] if len(word) == 32 and _HEX.issuperset(word)])
 
 
-def acknowledged(log: Log, epoch: int) -> tuple[set[str], list[str]]:
-    """Digests of the lines that this clone has acknowledged, and the commits that they were in, newest first.
-
-    Args:
-        epoch: The log's epoch now. What was acknowledged in an older one may have been redacted since: it is left out.
-    """
-    last: dict[str, int | None] = {}
+def acknowledged(log: Log) -> tuple[set[str], list[str]]:
+    """Digests of the lines that this clone has acknowledged, and the commits that they were in, newest first."""
+    digests: set[str] = set()
     commits: dict[str, None] = {}
     for record in read(log):
-        for each in record.digests:
-            if record.epoch is not None or each not in last:
-                last[each] = record.epoch
-        if record.commit is not None and record.epoch is not None and record.epoch >= epoch:
+        digests.update(record.digests)
+        if record.commit is not None:
             commits.pop(record.commit, None)
             commits[record.commit] = None
-    return {each for each, of in last.items() if of is None or of >= epoch}, list(commits)[::-1]
+    return digests, list(commits)[::-1]

@@ -31,20 +31,11 @@ def base(log: Log, tip: str | None) -> str:
             log.git.write(
                 [ref.genesis_draft()], None
             )  # its empty tree is known to git, and yet missed where a gc took it
-        return _of_last_epoch(log, sound, found)
+        return found
     nobody = log.signature()
     files = ref.fixed_files(ref.Format.make().content, places.own_projects(log))
     drafts = [ref.genesis_draft(), Draft(files, nobody, nobody, "Start the log of this repository\n")]
     return log.git.write(drafts, None)[-1]
-
-
-def _of_last_epoch(log: Log, sound: recovery.Sound, tip: str) -> str:
-    """The same, with its unpublished lines, on a tip of a higher epoch where the ref was at one before."""
-    of = recovery.epoch_of(log, tip) or 0
-    for oid in recovery.heads(log, tip, of + 1):
-        if (recovery.epoch_of(log, oid) or 0) > of and sound.commit(oid) and recovery.is_log(log, oid):
-            return settle.assemble(log, tip, None, [places.read(log, ref.LOG_REF, oid)])
-    return tip
 
 
 def put_back(log: Log, oid: str, top: str) -> str:
@@ -100,9 +91,7 @@ def move(log: Log, tip: str | None, new: str) -> bool:
     lock = settle.take_lock(log)
     try:
         if log.git.swap(ref.LOG_REF, tip, new, "doctor"):
-            ledger.note(
-                log, (), new, recovery.epoch_of(log, new)
-            )  # a place to look when the reflog is gone, too
+            ledger.note(log, (), new)  # a place to look when the reflog is gone, too
             return True
         if lock is not None:
             log.git.break_stale_lock(ref.LOG_REF, ref.STALE_LOCK_SECONDS)

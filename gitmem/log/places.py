@@ -87,12 +87,25 @@ def known(log: Log) -> dict[str, str]:
     git = log.git
     kept = sorted(git.refs(ref.REMOTES_PREFIX).items())
     found = {name: oid for name, oid in kept if is_place(name)}
-    fetched = sorted(git.refs("refs/remotes/").items())
-    found.update((name, oid) for name, oid in fetched if name.count("/") >= 3 and name.endswith("/gitmem"))
+    found.update(fetched_by_hand(log))
     own = git.tip(ref.BRANCH)
     if own is not None:
         found[ref.BRANCH] = own
     return found
+
+
+def fetched_by_hand(log: Log) -> dict[str, str]:
+    """Branches `gitmem` of remotes, as an ordinary `git fetch` left them."""
+    fetched = sorted(log.git.refs("refs/remotes/").items())
+    return {name: oid for name, oid in fetched if name.count("/") >= 3 and name.endswith("/gitmem")}
+
+
+def of_remote(log: Log, remote: str) -> dict[str, str]:
+    """Of these refs, those that belong to one remote, or to this clone alone: what a sync with it reads beside it."""
+    tracking = f"refs/remotes/{remote}/gitmem"
+    found = {name: oid for name, oid in fetched_by_hand(log).items() if name == tracking}
+    own = log.git.tip(ref.BRANCH)
+    return {**found, ref.BRANCH: own} if own is not None else found
 
 
 def is_place(name: str) -> bool:

@@ -24,7 +24,7 @@ def publish(log: Log, place: str) -> bool:
             form = settle.own_tip(log, tip).format
             if form.publish == place:
                 return False
-            new = ref.Format.make(epoch=form.epoch, turn=form.turn + 1, publish=place)
+            new = ref.Format.make(turn=form.turn + 1, publish=place)
             who = log.signature()
             draft = Draft({"format": new.content}, who, who, f"Publish the log at {place}\n")
             if git.advance(ref.LOG_REF, tip, draft, "publish") is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ..errors import StoreError
 from ..git import repair
 from ..git.formats import cut_commits
 from . import ledger, places, ref, trees
@@ -114,12 +113,11 @@ class Lines:
         yield from self.of(tree)
 
 
-def heads(log: Log, tip: str | None, epoch: int = 0) -> list[str]:
+def heads(log: Log, tip: str | None) -> list[str]:
     """Commits that the log's ref was at, newest first: ends of what it had, not those that others stood on.
 
     Args:
         tip: Where it is now, as far as it is anywhere.
-        epoch: That of the log. Commits that the ledger has of an older one are left out.
     """
     moves = repair.reflog(log.place.common, ref.LOG_REF)
     found = [moves[-1].new] if moves else []
@@ -129,7 +127,7 @@ def heads(log: Log, tip: str | None, epoch: int = 0) -> list[str]:
             found.append(moves[at - 1].new)
         if move.old is not None and not move.why.startswith(_APPENDS):
             found.append(move.old)
-    _, commits = ledger.acknowledged(log, epoch)
+    _, commits = ledger.acknowledged(log)
     found += commits[:1]
     return [oid for oid in dict.fromkeys(found) if oid != tip][:HEADS_MAX]
 
@@ -138,7 +136,7 @@ def been_at(log: Log) -> Iterator[str]:
     """Every commit that the log's ref is known to have been at, newest first, and then what a remote had."""
     for move in reversed(repair.reflog(log.place.common, ref.LOG_REF)):
         yield move.new
-    yield from ledger.acknowledged(log, 0)[1]
+    yield from ledger.acknowledged(log)[1]
     published = log.git.refs("refs/gitmem/").get(ref.PUBLISHED_REF)
     if published is not None:
         yield published
@@ -172,7 +170,7 @@ def is_log(log: Log, oid: str) -> bool:
         tip = places.read(log, ref.LOG_REF, oid)
     except places.NotALog:
         return False
-    return places.related(places.own_projects(log), tip.projects)
+    return tip.format.epoch == 0 and places.related(places.own_projects(log), tip.projects)
 
 
 def belongs(log: Log, sound: Sound, oid: str, ours: set[str]) -> bool:
@@ -208,12 +206,3 @@ def projects(log: Log, tip: str | None) -> set[str]:
     except KeyError:
         found = set()
     return found or places.own_projects(log)
-
-
-def epoch_of(log: Log, oid: str | None) -> int | None:
-    """The epoch of the log at a commit, or None where it has none that can be read."""
-    try:
-        form = ref.read_format(log.git, log.git.tree(log.git.commit(oid).tree)) if oid is not None else None
-    except (KeyError, StoreError):
-        return None
-    return form.epoch if form is not None else None

@@ -52,7 +52,7 @@ def genesis_draft() -> Draft:
 class Format:
     """The `format` file: which reader it needs, and where the log is published.
 
-    Of several, the greatest `(format, epoch, turn, bytes)` wins whole.
+    Of several, the greatest `(format, turn, bytes)` wins whole. `epoch` is reserved: only 0 is valid.
     """
 
     __slots__ = ("content", "epoch", "format", "publish", "turn")
@@ -78,12 +78,12 @@ class Format:
         self.publish = publish if publish in PUBLISH_PLACES else BRANCH
 
     @classmethod
-    def make(cls, *, epoch: int = 0, turn: int = 0, publish: str = BRANCH) -> Format:
-        return cls(f'{{"format":{FORMAT},"epoch":{epoch},"turn":{turn},"publish":"{publish}"}}\n'.encode())
+    def make(cls, *, turn: int = 0, publish: str = BRANCH) -> Format:
+        return cls(f'{{"format":{FORMAT},"epoch":0,"turn":{turn},"publish":"{publish}"}}\n'.encode())
 
     @property
-    def rank(self) -> tuple[int, int, int, bytes]:
-        return (self.format, self.epoch, self.turn, self.content)
+    def rank(self) -> tuple[int, int, bytes]:
+        return (self.format, self.turn, self.content)
 
     def refuse_newer(self) -> None:
         """StoreError where this log was written by a gitmem that knows more than this one."""

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from ..errors import RemoteError, StoreError
+from ..errors import RemoteError
 from ..git import remotes
+from ..sync import accepted
+from ..sync.place_checks import (
+    FOREIGN,
+    FOREIGN_WHY,
+    LeftOut,
+    PlaceCheck,
+    valid_ancestor,
+)
 from . import outbox, places, ref, settle
 from .host import Host
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ..place import Place
     from .log import Log
     from .outbox import Outbox
@@ -58,6 +68,10 @@ class Remote:
         may_send: Whether the user has agreed that the log is published there.
         withheld: How many lines it lacks and is not sent for want of that.
         newest_withheld: The newest of those lines.
+        left_out: Its places that failed the checks.
+        blocked: The one of these that the log is published at; None where that passed, or is not there.
+        accepted: The shared log as it last passed.
+        pushed: Where this exchange has moved the shared ref to.
 
     Raises: UsageError: `unknown-remote`.
     """
@@ -88,6 +102,11 @@ class Remote:
         self.may_send = False
         self.withheld = 0
         self.newest_withheld: list[bytes] = []
+        self.left_out: list[LeftOut] = []
+        self.blocked: LeftOut | None = None
+        self.accepted: Tip | None = None
+        self.pushed: str | None = None
+        self._base: Tip | None = None
 
     @property
     def shown_name(self) -> str:
@@ -130,29 +149,31 @@ class Remote:
             self.host.crowd = self.crowd
 
     def look(self, *, allow_foreign: bool = False) -> None:
-        """Find the logs among the refs that the last fetch brought."""
+        """Find the logs among the refs that the last fetch brought; leave out, by itself, each that fails the checks."""
         log = self.log
         refs = log.git.refs(self.prefix)
         self.refs = {name: oid for name, oid in refs.items() if places.is_place(name)}
         boxes = {name: oid for name, oid in self.refs.items() if places.is_outbox(name)}
         shared = {name: oid for name, oid in self.refs.items() if name not in boxes}
-        self.tips, others = places.logs(log, shared, trusted(log))
+        self.blocked, self._base = None, None
+        self.accepted = accepted.last(log, self.prefix, trusted(log))
+        check = PlaceCheck(log, self.accepted, trusted(log), boxes)
+        self.tips = self._related(check, check.admit(shared), allow_foreign=allow_foreign)
+        self._look_for_block(check)
         self.boxes = []
         top = self.shared()
         if top is not None:
+            check.accepted = top
+            boxes = {name: oid for name, oid in boxes.items() if check.is_whole(name, oid)}
             self.boxes, boxes = outbox.read(log, boxes, top)
-        more, others_too = places.logs(log, boxes, trusted(log))
+        more = self._related(check, check.admit(boxes), allow_foreign=allow_foreign)
         self.tips += more
-        for name, why in {**others, **others_too}.items():
-            self.say(f"{name.replace(self.prefix, 'refs/')} of {self.name} was not read: {why}.")
-        self._refuse_newer()
-        if not allow_foreign:
-            self._refuse_foreign()
+        self.left_out = list(check.left_out.values())
+        for each in self.left_out:
+            each.ref = each.ref.replace(self.prefix, "refs/")
         if not self.tips:
             self.boxes = []
-        for tip in more if self.tips else []:
-            if top is None or tip.format.epoch == top.format.epoch:
-                self.boxes.append(outbox.whole(log.git, tip, top))
+        self.boxes += [outbox.whole(log.git, tip, top) for tip in more]
         self.waiting = [box for box in self.boxes if top is None or not box.is_in(log.git, top.tree)]
 
     def draw(self) -> bool:
@@ -196,39 +217,66 @@ class Remote:
                 raise
             self.log.network.fetch(self.url, self.prefix, timeout)
 
-    def _refuse_newer(self) -> None:
-        newest = max(self.tips, key=lambda tip: tip.format.format, default=None)
-        if newest is None:
-            return
-        try:
-            newest.format.refuse_newer()
-        except StoreError as error:
-            self.tips = []
-            self.end("refused", f"{error.message} {error.hint}")
+    def _related(self, check: PlaceCheck, tips: Sequence[Tip], *, allow_foreign: bool) -> list[Tip]:
+        """Of some logs, those of this project; the others are left out."""
+        if allow_foreign:
+            return list(tips)
+        ours = projects(self.log).union(*(tip.projects for tip in self.tips))
+        found = []
+        for tip in tips:
+            if is_related(self.log, ours, tip):
+                found.append(tip)
+                ours = ours | tip.projects
+            else:
+                check.leave_out(tip.name, tip.oid, FOREIGN, FOREIGN_WHY)
+        return found
 
-    def _refuse_foreign(self) -> None:
-        ours = projects(self.log)
-        for tip in self.tips:
-            if not is_related(self.log, ours, tip):
-                self.tips = []
-                self.is_foreign = True
-                self.end(
-                    "refused",
-                    f"The log on {self.name} is of another project than this repository; nothing of it was taken in.",
-                )
-                return
-            ours = ours | tip.projects
+    def _look_for_block(self, check: PlaceCheck) -> None:
+        """Find out whether the ref that the log is published at was left out, and what to stand on instead."""
+        place = self.copy_of(self._publish())
+        found = check.left_out.get(place)
+        if found is None:
+            return
+        local = self.log.git.tip(ref.LOG_REF)
+        if local is not None and accepted.reaches(self.log.git, local, found.commit):
+            del check.left_out[place]  # somebody moved it back, to where nothing was yet: a push goes past it
+            return
+        never_ours = self.log.git.tip(self.prefix + accepted.NAME) is None
+        if found.kind == FOREIGN and never_ours:
+            self.tips = []
+            self.is_foreign = True
+            self.end(
+                "refused",
+                f"The log on {self.name} is of another project than this repository; nothing of it was taken in.",
+            )
+            return
+        self.blocked = found
+        self._base = self.accepted
+        if self._base is None and found.kind != FOREIGN:
+            self._base = valid_ancestor(check, place, found.commit)
+            if self._base is not None and not self._related(check, [self._base], allow_foreign=False):
+                self._base = None
+        if self._base is not None and self._base.oid not in [tip.oid for tip in self.tips]:
+            self.tips.append(self._base)
+
+    def _publish(self) -> str:
+        """The ref that the log is published at, as the valid logs here and there say."""
+        forms = [tip.format for tip in self.tips]
+        local = self.log.git.tip(ref.LOG_REF)
+        if local is not None:
+            forms.append(settle.own_tip(self.log, local).format)
+        return max(forms, key=lambda form: form.rank).publish if forms else ref.BRANCH
 
     def shared(self) -> Tip | None:
-        """The tip that history follows here: where the log is published, else another place of this remote."""
-        log = self.log
-        forms = [tip.format for tip in self.tips]
-        local = log.git.tip(ref.LOG_REF)
-        if local is not None:
-            forms.append(settle.own_tip(log, local).format)
+        """The tip that history follows here: where the log is published, else another place of this remote.
+
+        While that place is left out, the last one there that passed.
+        """
+        if self.blocked is not None:
+            return self._base
         if not self.tips:
             return None
-        wanted = self.at(max(forms, key=lambda form: form.rank).publish)
+        wanted = self.at(self._publish())
         best = max(self.tips, key=lambda tip: tip.format.rank)
         return next((tip for tip in self.tips if tip.oid == wanted), best)
 

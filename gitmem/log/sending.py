@@ -35,7 +35,7 @@ def send_early(log: Log, remote: Remote, tip: str, timeout: float, *, allow_fore
         return
     remote.look(allow_foreign=allow_foreign)
     shared = remote.shared()
-    if remote.state or shared is None or shared.format.epoch != settle.own_tip(log, tip).format.epoch:
+    if remote.state or shared is None:
         remote.state = remote.message = ""  # the fetch that follows tells how it is now
         return
     try:
@@ -47,6 +47,8 @@ def send_early(log: Log, remote: Remote, tip: str, timeout: float, *, allow_fore
 def attempt(log: Log, remote: Remote, tips: Sequence[Tip], boxes: Sequence[Outbox], timeout: float) -> bool:
     """One round on what the last fetch brought. False where another one may do better."""
     shared = remote.shared()
+    if remote.blocked is not None:
+        return _go_round(log, remote, shared, tips, boxes, timeout)
     turn = remote.draw()
     fold = not remote.state and (turn or not remote.waiting or _must_fold(log, remote, shared))
     tip = settle.settle(log, shared, tips, boxes, fold=fold)
@@ -73,6 +75,27 @@ def attempt(log: Log, remote: Remote, tips: Sequence[Tip], boxes: Sequence[Outbo
         return True
     # Who has nothing to send has the time to see whether somebody else folds.
     return not fold and remote.safe and (remote.outbox is not None or remote.attempts > 1)
+
+
+def _go_round(
+    log: Log,
+    remote: Remote,
+    shared: Tip | None,
+    tips: Sequence[Tip],
+    boxes: Sequence[Outbox],
+    timeout: float,
+) -> bool:
+    """One round while the shared ref is left out: read the outboxes, add one on the last accepted tip, fold nothing."""
+    tip = settle.settle(log, shared, tips, boxes, fold=False)
+    remote.tip = remote.at(settle.own_tip(log, tip).format.publish)
+    if remote.state:
+        return True
+    try:
+        remote.safe = _put(log, remote, shared, tip, remote.host.prefixes, timeout)
+    except RemoteError as error:
+        remote.fail(error)
+        return True
+    return remote.safe or shared is None or not remote.host.prefixes
 
 
 def _must_fold(log: Log, remote: Remote, shared: Tip | None) -> bool:
@@ -141,7 +164,7 @@ def push_shared(log: Log, remote: Remote, publish: str, shared: Tip | None, new:
     remote.waiting = []
     remote.state = "synced"
     git.swap(remote.copy_of(publish), there, new, "push")
-    remote.tip = new
+    remote.tip = remote.pushed = new
     return True
 
 
@@ -159,12 +182,6 @@ def _may_push(log: Log, remote: Remote, publish: str, shared: Tip | None, new: s
         return False
     if there not in [tip.oid for tip in remote.tips] and not log.git.contains(new, there):
         remote.end("refused", f"{publish} of {remote.name} is no gitmem log; nothing was sent.")
-        return False
-    if shared is not None and shared.format.epoch < settle.own_tip(log, new).format.epoch:
-        remote.end(
-            "refused",
-            f"{remote.name} has the log's epoch {shared.format.epoch}, which this clone has left; nothing was sent.",
-        )
         return False
     return True
 

@@ -58,9 +58,13 @@ def settle(
                 if late is not None and (len(late) <= FEW or attempt == ROUNDS_MAX - 1):
                     now = late[-1] if late else local
                     done = replay.replay(git, late, new)
-                    if done == now or git.swap(ref.LOG_REF, now, done, "sync"):
+                    if _loses(log, now, done):
+                        if not late:
+                            raise _loss(now, done)
+                        late = None  # what came meanwhile needs a union of its own
+                    elif done == now or git.swap(ref.LOG_REF, now, done, "sync"):
                         break
-                    if lock is not None:
+                    elif lock is not None:
                         git.break_stale_lock(ref.LOG_REF, ref.STALE_LOCK_SECONDS)
             finally:
                 if lock is not None:
@@ -81,11 +85,26 @@ def settle(
     except KeyError as error:
         raise ref.missing_object(error, "nothing was changed") from error
     if done != now:
-        ledger.note(log, (), done, own_tip(log, done).format.epoch)
+        ledger.note(log, (), done)
         append.moved(log)
     if shared is not None and git.contains(done, shared.oid):
         publish(log, done, shared.oid)
     return done
+
+
+def _loses(log: Log, now: str, new: str) -> bool:
+    """Whether a new tip lacks anything of the current one: whatever a remote holds, a sync takes nothing away."""
+    git = log.git
+    return new != now and bool(trees.union_changes(git, git.commit(new).tree, [git.commit(now).tree]))
+
+
+def _loss(now: str, new: str) -> StoreError:
+    return StoreError(
+        f"The union {new[:12]} lacks lines that {ref.LOG_REF} has at {now[:12]}; nothing was changed.",
+        hint="Run `gitmem doctor`, and report this with what it says.",
+        code="would-lose",
+        next=["gitmem doctor"],
+    )
 
 
 def start_alone(log: Log) -> str:
@@ -116,26 +135,11 @@ def assemble(
     boxes: Sequence[Outbox] = (),
     fold: bool = True,
 ) -> str:
-    """The commit that the log should be at: the shared tip, commits of outboxes, own ones, then at most one repair.
-
-    Only logs of the highest epoch count. A log of an older epoch is left behind, ours too: only its
-    unpublished lines come along, in one commit.
-    """
+    """The commit that the log should be at: the shared tip, commits of outboxes, own ones, then at most one repair."""
     git = log.git
     own = own_tip(log, local)
-    epoch = max(tip.format.epoch for tip in (own, *tips))
-    current = [tip for tip in tips if tip.format.epoch == epoch]
-    if shared is not None and shared.format.epoch < epoch:
-        shared = None
-    if own.format.epoch == epoch:
-        base = _base(log, local, shared)
-        top = _on(log, local, base, boxes, fold=fold)
-        current.append(own)
-    else:
-        published = git.tip(ref.PUBLISHED_REF)
-        left = [tip.oid for tip in tips if tip.format.epoch < epoch and not places.is_outbox(tip.name)]
-        unpublished = git.history(local, [*left, *([published] if published else [])])
-        top = replay.as_one(git, unpublished, (shared or current[0]).oid)
+    current = [*tips, own]
+    top = _on(log, local, _base(log, local, shared), boxes, fold=fold)
     tree = git.commit(top).tree
     changes = trees.union_changes(git, tree, [tip.tree for tip in current])
     if not any(tip.projects for tip in current):
@@ -170,6 +174,13 @@ def own_tip(log: Log, oid: str) -> Tip:
             next=[f"git reflog {ref.LOG_REF}", "gitmem doctor"],
         ) from None
     own.format.refuse_newer()
+    if own.format.epoch != 0:
+        raise StoreError(
+            f"{ref.LOG_REF} is at {oid[:12]}, whose epoch is {own.format.epoch}; only 0 is valid. Nothing was changed.",
+            hint="A peer replaced the log with it; `gitmem doctor --fix` restores the log that was there before.",
+            code="bad-epoch",
+            next=["gitmem doctor --fix"],
+        )
     return own
 
 

@@ -15,13 +15,15 @@ from ..place import read_config, read_small
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from ..git.network import Network
     from ..place import Place
+    from ..sync.place_checks import LeftOut
     from .remote import Remote
 
 NAME = "settled"
+ACCEPTED = "accepted"  # below a remote's copies: its shared log as it last passed the checks
 AGE_SECONDS_MAX = 3600.0  # what git's config says outside of the repository may have changed unseen
 _WORD = b"gitmem"
 
@@ -37,6 +39,7 @@ class Settled:
     received = sent = rejections = withheld = 0
     newest_withheld: tuple[bytes, ...] = ()
     safe, outbox = True, None
+    left_out: Sequence[LeftOut] = ()
 
     def __init__(
         self, name: str, url: str, destination: str, prefix: str, tip: str, refs: Mapping[str, str]
@@ -51,7 +54,11 @@ class Settled:
     @property
     def copies(self) -> dict[str, str]:
         """What the remote had, under our names for it."""
-        return {name: oid for name, oid in self.refs.items() if name.startswith(self.prefix)}
+        return {
+            name: oid
+            for name, oid in self.refs.items()
+            if name.startswith(self.prefix) and name != self.prefix + ACCEPTED
+        }
 
 
 class Looked:
@@ -134,7 +141,7 @@ def _is_at_rest(remote: Remote, before: Mapping[str, str], now: Mapping[str, str
         return False
 
     copies = {remote.copy_of(name) for name in ref.PUBLISH_PLACES} & now.keys()
-    ours = {ref.LOG_REF, ref.PUBLISHED_REF, *copies}
+    ours = {ref.LOG_REF, ref.PUBLISHED_REF, remote.prefix + ACCEPTED, *copies}
     if len(copies) != 1 or any(now.get(name) != remote.tip for name in ours):
         return False
     if any(before.get(name) != oid for name, oid in now.items() if name not in ours):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..errors import StoreError
+from ..errors import StoreError, UsageError
 from ..git.own import make_own
 from ..git.port import Draft
 from . import places, ref
@@ -16,16 +16,15 @@ if TYPE_CHECKING:
 def start(log: Log) -> str:
     """Give this clone a log, without the network: its tip.
 
-    A log of this project that an ordinary fetch brought (`refs/remotes/*/gitmem`), that a sync
-    fetched, or that somebody checked out as a branch is adopted.
+    A log of this project that an ordinary fetch brought from the usual remote (`refs/remotes/<remote>/gitmem`),
+    that a sync fetched, or that somebody checked out as a branch is adopted.
     """
     git = log.git
     adopted = _adoptable(log)
     if adopted:
         base, tip = _united(log, adopted)
         if _make(log, tip, "adopt the log that this clone has"):
-            # Also where it is a branch of this clone: it was fetched. What is gone from a later epoch must not
-            # come back as our own.
+            # Also where it is a branch of this clone: it was fetched.
             if git.tip(ref.PUBLISHED_REF) is None:
                 git.swap(ref.PUBLISHED_REF, None, base.oid, "adopt")
             return tip
@@ -76,20 +75,31 @@ def _make(log: Log, tip: str, why: str) -> bool:
 
 
 def _adoptable(log: Log) -> list[places.Tip]:
-    """The logs to adopt, the one that the others are put on first: of the greatest format and epoch alone."""
-    tips, _ = places.logs(log, places.known(log))
-    if not tips:
+    """The logs to adopt, the one that the others are put on first. Each has to pass the checks of a remote's places."""
+    from ..sync.place_checks import PlaceCheck
+
+    refs = places.known(log)
+    if not refs:
         return []
-    best = max((tip.format.format, tip.format.epoch) for tip in tips)
+    others = places.fetched_by_hand(log).keys() - {f"refs/remotes/{_usual(log)}/gitmem"}
+    tips = PlaceCheck(log, None, ()).admit({name: oid for name, oid in refs.items() if name not in others})
     ours = places.own_projects(log)
     found = []
     for tip in tips:
-        if (tip.format.format, tip.format.epoch) == best and places.related(ours, tip.projects):
+        if places.related(ours, tip.projects):
             ours = ours | tip.projects
             found.append(tip)
-    if found and found[0].format.format > ref.FORMAT:
-        return found[:1]  # to be read; a union would have to write
     return found
+
+
+def _usual(log: Log) -> str:
+    """The name of the remote that a sync would use, or "" where that is not plain."""
+    from ..git.remotes import upstream_remote
+
+    try:
+        return upstream_remote(log.place)
+    except UsageError:
+        return ""
 
 
 def _united(log: Log, tips: list[places.Tip]) -> tuple[places.Tip, str]:

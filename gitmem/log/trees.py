@@ -52,17 +52,20 @@ def fixed(git: Git, roots: Sequence[Folder]) -> dict[str, Entry | None]:
     winners = [root for root, rank in zip(roots, ranks, strict=True) if rank == best]
     found: dict[str, Entry | None] = {}
     for name in FIXED:
-        entries = [root[name] for root in winners if name in root]
+        # Where the winner lacks one, another tree's: a union takes nothing away.
+        entries = [root[name] for root in winners if name in root] or [
+            root[name] for root in roots if name in root
+        ]
         found[name] = greatest(git, entries) if entries else None
     return found
 
 
-def _rank(git: Git, root: Folder) -> tuple[int, int, int, bytes] | None:
+def _rank(git: Git, root: Folder) -> tuple[int, int, bytes] | None:
     try:
         form = ref.read_format(git, root)
     except StoreError:
         return None  # unreadable: any that can be read is better
-    return form.rank if form is not None else None
+    return form.rank if form is not None and form.epoch == 0 else None
 
 
 def greatest(git: Git, entries: Sequence[Entry]) -> Entry:

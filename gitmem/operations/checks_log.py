@@ -38,6 +38,14 @@ def check_tip(store: Store, tip: str, found: Findings) -> bool:
         own.format.refuse_newer()
     except StoreError as error:
         found.problem("newer-format", error.message, f"{ref.LOG_REF}:format", error.hint, error.next[0])
+    if own.format.epoch != 0:
+        found.problem(
+            "bad-epoch",
+            f"The log's epoch is {own.format.epoch}; only 0 is valid. A peer replaced the log with it.",
+            f"{ref.LOG_REF}:format",
+            "The log goes back to what it was, with every line that the reflog, the index and the ledger know.",
+            mends=True,
+        )
     for name in trees.FIXED[1:]:
         if name not in store.git.tree(own.tree):
             found.note(

@@ -56,12 +56,11 @@ def look(store: Store, tip: str | None, *, damaged: str | None = None, told: Ite
         told: Lines that are not looked for.
     """
     log = store.log
-    epoch = recovery.epoch_of(log, tip) or 0
     losses = Losses()
     reader = recovery.Lines(store.git)
     # In this order: what is acknowledged from now on counts nowhere, and what goes from a spool into a commit twice.
-    acknowledged, _ = ledger.acknowledged(log, epoch)
-    heads = recovery.heads(log, tip, epoch)
+    acknowledged, _ = ledger.acknowledged(log)
+    heads = recovery.heads(log, tip)
     have = {ledger.digest(line) for line in [*_spooled(store), *told]}
     for oid in (tip, store.git.tip(ref.LOG_REF) if damaged is None else None):
         have.update(ledger.digest(line) for _, line in (reader.of_commit(oid) if oid is not None else ()))
@@ -78,13 +77,10 @@ def look(store: Store, tip: str | None, *, damaged: str | None = None, told: Ite
 
     sound, ours = recovery.Sound(log), recovery.projects(log, tip)
     for oid in heads if damaged is None else [damaged, *heads]:
-        of = recovery.epoch_of(log, oid)
-        is_ours = (of is None or of >= epoch) and recovery.belongs(log, sound, oid, ours)
+        is_ours = recovery.belongs(log, sound, oid, ours)
         if is_ours and take("commits that the ref was at", reader.of_commit(oid), all=True):
             losses.heads.append(oid)
-    kept = (
-        lost.everything(log, epoch) if damaged is not None or tip is None else lost.lines(store.place, epoch)
-    )
+    kept = lost.everything(log) if damaged is not None or tip is None else lost.lines(store.place)
     for each in kept:
         take("the index", [(each.path, each.line)], all=bool(each.path))
     take("the spool", _torn(store), all=True)

@@ -16,10 +16,27 @@ if TYPE_CHECKING:
     from ..log.remote import Remote
     from ..log.settled import Looked, Settled
     from ..place import Place
+    from ..sync.place_checks import LeftOut
     from .store import Store
 
 FAILED = ("offline", "rejected", "refused")
 CONSENT_NEEDED = "consent-needed"
+
+
+class Left(Outcome):
+    """A place that was left out: its ref, where that is, the author whom the commit names, of what kind, and why.
+
+    `kind`: `newer` (a format of a newer gitmem), `foreign` (another project's log), or `invalid`.
+    """
+
+    __slots__ = ("ref", "commit", "author", "kind", "why")
+
+    def __init__(self, found: LeftOut) -> None:
+        self.ref = found.ref
+        self.commit = found.commit
+        self.author = found.author
+        self.kind = found.kind
+        self.why = found.why
 
 
 class RemoteState(Outcome):
@@ -37,6 +54,7 @@ class RemoteState(Outcome):
         attempts: How often it was asked.
         rejections: How often others pushed first.
         tip: The commit of the log there, as far as known.
+        left_out: Its places that failed the checks and were not read.
         message: What there is to say about it, or "".
         url: Where pushes to it go, without credentials.
         unpublished: How many records it lacks and was not sent, in the state `consent-needed`; else 0.
@@ -53,6 +71,7 @@ class RemoteState(Outcome):
         "attempts",
         "rejections",
         "tip",
+        "left_out",
         "message",
         "url",
         "unpublished",
@@ -69,6 +88,7 @@ class RemoteState(Outcome):
         self.attempts = remote.attempts
         self.rejections = remote.rejections
         self.tip = remote.tip
+        self.left_out = [Left(each) for each in remote.left_out]
         self.message = remote.message
         self.url = remote.destination
         self.unpublished = remote.withheld

@@ -1,1 +1,1 @@
-"""What may leave this machine, and to which remote."""
+"""Exchange with remotes: what may be taken from them, and what may be sent to them."""

@@ -239,6 +239,7 @@ def test_sync_says_what_became_of_each_remote(
         "attempts",
         "rejections",
         "tip",
+        "left_out",
         "message",
         "url",
         "unpublished",

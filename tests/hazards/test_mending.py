@@ -423,27 +423,27 @@ def test_the_form_of_the_files_is_put_right_in_one_commit(hub: Hub, clone: Clone
     assert doctor.mend(anew(hub, clone).store).mended == 0
 
 
-def test_what_a_later_epoch_left_out_is_not_missing(hub: Hub, clone: Clone) -> None:
-    """A redaction stays one, whatever the ledger, the reflog and the index remember."""
+def test_a_log_that_a_peer_replaced_with_a_later_epoch_comes_back(hub: Hub, clone: Clone) -> None:
+    """An older gitmem adopted it: what was there before, what was written since, and the ledger's lines are united."""
     clone.exchange()
-    tip = clone.tip
+    before, tip = clone.texts(), clone.tip
     root = clone.git.write([ref.genesis_draft()], None)[-1]
-    files = ref.fixed_files(ref.Format.make(epoch=1).content, [])
+    files = ref.fixed_files(b'{"format":1,"epoch":1}\n', [])
     new = clone.git.write([Draft(files, WHO, WHO, "Epoch 1\n")], root)[-1]
     assert clone.git.swap(ref.LOG_REF, tip, new, "sync")
-    clone.add("of the new epoch")
+    clone.add("written since")
     clone = anew(hub, clone)
-    look(clone)
+    with pytest.raises(StoreError) as refused:
+        clone.exchange()
+    assert (refused.value.code, refused.value.next) == ("bad-epoch", ["gitmem doctor --fix"])
 
     found = doctor.mend(clone.store)
 
-    assert found.status == 0 and "lost-lines" not in states(found)
-    assert clone.texts() == ["of the new epoch"]
-    assert not clone.store.db().execute("SELECT 1 FROM sqlite_master WHERE name = 'lost'").fetchall()
-    git("update-ref", ref.LOG_REF, tip, cwd=clone.path)
-    clone = anew(hub, clone)
-    doctor.mend(clone.store)
-    assert clone.texts() == ["of the new epoch"]
+    assert states(found)["bad-epoch"] == "mended", found
+    assert sorted(clone.texts()) == sorted([*before, "written since"])
+    form = git("cat-file", "blob", f"{ref.LOG_REF}:format", cwd=clone.path)
+    assert '"epoch":0' in form
+    assert clone.exchange().state == "synced"
 
 
 def test_a_log_of_another_project_that_the_ref_was_at_is_not_united(

@@ -433,21 +433,6 @@ def test_the_log_was_rewound_while_an_outbox_waited(hub: Hub) -> None:
     assert a.tip == b.tip == c.tip == hub.tip()
 
 
-def test_lines_in_an_outbox_come_along_to_a_new_epoch(hub: Hub) -> None:
-    """They were never published: who wrote them puts them on the new log; what was left behind stays there."""
-    a, b = clones(hub, "ab")
-    a.add("old")
-    a.exchange()
-    b.exchange()
-    leave(b, "mine")
-    form = ref.Format.make(epoch=1)
-    drafts = [ref.genesis_draft(), Draft({"format": form.content}, WHO, WHO, "Begin anew\n")]
-    new = a.git.write(drafts, None)[-1]
-    git("push", "--quiet", "--force", "origin", f"{new}:{ref.BRANCH}", cwd=a.path)
-    assert b.exchange().state == "synced"
-    assert hub.texts() == b.texts() == ["mine"]
-
-
 def test_the_log_was_deleted_while_an_outbox_waited(hub: Hub) -> None:
     """It is made anew with what the outbox has."""
     a, b = clones(hub, "ab")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.errors import StoreError, UsageError
+from gitmem.errors import UsageError
 from gitmem.git.port import Draft, Signature
 from gitmem.log import ref
 from tests.clones import Clone, Hub, git
@@ -104,7 +104,8 @@ def test_a_branch_of_that_name_that_is_no_log_is_left_alone(hub: Hub) -> None:
     git("push", "--quiet", "origin", "main:gitmem", cwd=a.path)
     found = a.exchange()
     assert found.state == "refused"
-    assert "was not read" in found.message and "no gitmem log" in found.message
+    assert "was left out: its tree has no file `format`" in found.message
+    assert found.left_out[0].ref == ref.BRANCH and found.left_out[0].author.startswith("Test Person")
     assert git("rev-parse", "main", "gitmem", cwd=hub.path).split()[0] == hub.tip()
     assert a.texts() == ["one"]
 
@@ -126,7 +127,7 @@ def test_what_is_no_log_elsewhere_is_no_hindrance(hub: Hub) -> None:
     a.add("two")
     found = a.exchange()
     assert (found.state, found.sent) == ("synced", 1)
-    assert "refs/gitmem/log of origin was not read" in found.message
+    assert "refs/gitmem/log of origin (commit" in found.message
 
 
 def foreign(hub: Hub, tmp_path: Path) -> Clone:
@@ -167,16 +168,31 @@ def test_a_clone_without_a_log_does_not_adopt_a_foreign_one(hub: Hub, tmp_path: 
     assert other.texts() == ["theirs"]
 
 
-def test_a_foreign_log_under_another_remotes_name_is_not_read(hub: Hub, tmp_path: Path) -> None:
-    """A second remote that somebody fetched by hand."""
+def test_what_was_fetched_from_another_remote_is_not_read(hub: Hub, tmp_path: Path) -> None:
+    """A fork that somebody fetched by hand, of this project or of another."""
+    a = synced(hub)
+    fork = rewrite(a, {"notes/2026-11/21/gm-f0rged00.jsonl": b'{"text":"forged"}\n'})
+    other = foreign(hub, tmp_path)
+    other.add("theirs")
+    git("update-ref", "refs/remotes/alice/gitmem", fork, cwd=a.path)
+    git("fetch", "--quiet", str(other.path), "refs/gitmem/log:refs/remotes/other/gitmem", cwd=a.path)
+    a.add("two")
+
+    found = a.exchange()
+
+    assert (found.state, found.sent, found.message) == ("synced", 1, "")
+    assert hub.texts() == a.texts() == ["one", "two"]
+
+
+def test_a_foreign_branch_of_that_name_here_is_left_out(hub: Hub, tmp_path: Path) -> None:
+    """Somebody made a branch `gitmem` of another project's log in this clone."""
     a = synced(hub)
     other = foreign(hub, tmp_path)
     other.add("theirs")
-    git("update-ref", "refs/remotes/other/gitmem", other.tip, cwd=other.path)
-    git("fetch", "--quiet", str(other.path), "refs/gitmem/log:refs/remotes/other/gitmem", cwd=a.path)
+    git("fetch", "--quiet", str(other.path), "refs/gitmem/log:refs/heads/gitmem", cwd=a.path)
     found = a.exchange()
-    assert found.state == "up-to-date"
-    assert "refs/remotes/other/gitmem is the log of another project" in found.message
+    assert found.state == "up-to-date" and a.texts() == ["one"]
+    assert "refs/heads/gitmem of this clone" in found.message and "another project" in found.message
 
 
 def test_a_clone_without_commits_takes_the_projects_of_the_log(hub: Hub, tmp_path: Path) -> None:
@@ -201,57 +217,40 @@ def test_a_newer_format_is_not_read_and_not_overwritten(hub: Hub) -> None:
     push(a, newer)
     a.add("two")
     found = a.exchange()
-    assert (found.state, found.received, found.sent) == ("refused", 0, 0)
-    assert "format 2" in found.message and "Install" in found.message
+    assert (found.state, found.received, found.sent, found.safe) == ("refused", 0, 1, True)
+    assert "format 2; upgrade gitmem" in found.message and "repair" not in found.message
     assert hub.tip() == newer and a.texts() == ["one", "two"]
     b = hub.clone("b")
-    with pytest.raises(StoreError) as refused:
-        b.exchange()
-    assert refused.value.code == "newer-format"
+    assert b.exchange().state == "refused"
+    assert b.texts() == ["one", "two"], "what stands below it, and the outbox"
 
 
 def new_epoch(clone: Clone, *, keep: bytes) -> str:
-    """A redacted log: a new history from the first commit on, with a higher epoch."""
-    form = ref.Format.make(epoch=1).content
-    files = {"format": form, "README.md": ref.README, "notes/2026-11/20/gm-kept.jsonl": keep}
+    """A new history from the first commit on, with a higher epoch."""
+    files = {"format": b'{"format":1,"epoch":1}\n', "README.md": ref.README}
+    files["notes/2026-11/20/gm-kept.jsonl"] = keep
     files.update(
         {f"projects/{oid}": b"" for oid in clone.git.tree(clone.git.tree(clone.tree)["projects"].oid)}
     )
     return clone.git.write([Draft(dict(files), WHO, WHO, "Redact\n")], ref.GENESIS)[0]
 
 
-def test_a_higher_epoch_is_adopted_with_only_our_unpublished_lines(hub: Hub) -> None:
-    """What was shared before and is gone from the new history does not come back."""
-    a = synced(hub, "secret")
+def test_another_epoch_empties_nobodys_log(hub: Hub) -> None:
+    """It is left out; everybody goes on past it."""
+    a = synced(hub, "one")
     b = hub.clone("b")
     b.exchange()
-    b.add("mine 1")
-    b.add("mine 2")
-    redacted = new_epoch(a, keep=b'{"text":"kept"}\n')
-    push(a, redacted)
-    found = b.exchange()
-    assert (found.state, found.sent) == ("synced", 2)
-    assert b.texts() == ["mine 1", "mine 2", "kept"] == hub.texts()
-    assert b.subjects() == ["2 commits of 1 agent in one", "Redact", "gitmem log"]
-    a.exchange()
-    assert a.tip == b.tip
-
-
-def test_a_lower_epoch_is_neither_read_nor_overwritten(hub: Hub) -> None:
-    """A clone that has adopted the new epoch waits for the remote to get it."""
-    a = synced(hub, "secret")
-    b = hub.clone("b")
-    b.exchange()
-    redacted = new_epoch(a, keep=b'{"text":"kept"}\n')
-    old = a.tip
-    push(a, redacted)
-    b.exchange()
-    push(a, old)
-    b.add("later")
-    found = b.exchange()
-    assert (found.state, found.sent, found.received) == ("refused", 0, 0)
-    assert "epoch 0" in found.message
-    assert hub.tip() == old and b.texts() == ["later", "kept"]
+    b.add("mine")
+    bad = new_epoch(a, keep=b'{"text":"kept"}\n')
+    push(a, bad)
+    for clone in (b, a):
+        found = clone.exchange()
+        assert found.state == "refused" and "its epoch is 1; only 0 is valid" in found.message
+        assert clone.texts() == ["one", "mine"] and hub.tip() == bad
+    good = a.git.tip("refs/gitmem/remotes/origin/accepted")
+    git("update-ref", ref.BRANCH, str(good), cwd=hub.path)
+    assert a.exchange().state == b.exchange().state == "synced"
+    assert hub.texts() == ["one", "mine"]
 
 
 def test_a_server_hook_that_refuses_is_said_and_nothing_is_lost(hub: Hub) -> None:
@@ -286,24 +285,6 @@ def test_a_remote_whose_name_needs_care_works(hub: Hub) -> None:
     assert "refs/gitmem/remotes/fork%2Fj%C3%BCrgen/heads/gitmem" in a.git.refs("refs/gitmem/remotes/")
     a.add("two")
     assert a.exchange(str(hub.path)).sent == 1
-
-
-def test_a_log_that_came_as_a_local_branch_does_not_come_back_after_a_redaction(hub: Hub) -> None:
-    """Somebody fetched `gitmem:gitmem`, and gitmem took it up: what the remote redacts is not taken for our own."""
-    a = synced(hub)
-    b = hub.clone("b")
-    git("fetch", "--quiet", str(hub.path), "gitmem:gitmem", cwd=b.path)
-    git("update-ref", "-d", "refs/remotes/origin/gitmem", cwd=b.path)
-    b.add("mine")
-    assert sorted(b.texts()) == ["mine", "one"]
-    git("branch", "--quiet", "-D", "gitmem", cwd=b.path)
-    redacted = new_epoch(a, keep=b'{"text":"kept"}\n')
-    push(a, redacted)
-
-    assert b.exchange().state == "synced"
-
-    assert sorted(b.texts()) == ["kept", "mine"]
-    assert sorted(hub.texts()) == ["kept", "mine"]
 
 
 def test_a_log_that_was_started_on_an_orphan_branch_is_of_the_project(hub: Hub) -> None:

@@ -29,13 +29,13 @@ def path_of(log: Log) -> Path:
     return Path(log.place.state, ledger.NAME)
 
 
-def test_what_is_committed_is_noted_with_its_commit_and_epoch(repo: Path) -> None:
+def test_what_is_committed_is_noted_with_its_commit(repo: Path) -> None:
     log = open_log(repo)
     one = entry(log, "one")
     commit = append.append(log, one).commit
 
     (record,) = ledger.read(log)
-    assert (record.commit, record.epoch, record.digests) == (commit, 0, [digest_of(one)])
+    assert (record.commit, record.digests) == (commit, [digest_of(one)])
 
 
 def test_what_rides_or_waits_is_noted_at_once_and_again_with_its_commit(repo: Path) -> None:
@@ -68,7 +68,7 @@ def test_what_was_there_already_is_noted_with_the_commit_that_has_it(repo: Path)
     assert append.append(log, one).commit == commit
 
     (record,) = ledger.read(log)
-    assert (record.commit, record.epoch, record.digests) == (commit, 0, [digest_of(one)])
+    assert (record.commit, record.digests) == (commit, [digest_of(one)])
 
 
 def test_what_another_process_committed_is_noted_by_it(repo: Path) -> None:
@@ -155,7 +155,7 @@ def test_what_is_no_record_is_none(repo: Path) -> None:
     path_of(log).write_text(
         f"\nx - {digest}\n\n-1 - {digest}\n\n0 abc {digest}\n\n0 {'g' * 40} {digest}\n\n0\n\n- {'a' * 40} {digest}\n"
     )
-    assert [(each.epoch, each.commit) for each in ledger.read(log)] == [(None, "a" * 40)]
+    assert [each.commit for each in ledger.read(log)] == ["a" * 40]
 
 
 def test_a_torn_record_costs_nothing_but_itself(repo: Path) -> None:
@@ -213,17 +213,17 @@ def test_a_commit_of_very_many_lines_is_noted_alone(repo: Path, monkeypatch: pyt
     assert (record.commit, record.digests) == (commit, [])
 
 
-def test_of_an_older_epoch_nothing_counts_as_acknowledged(repo: Path) -> None:
-    """It may have been redacted. What a newer epoch has noted as well, or what only waits, counts."""
+def test_a_number_that_an_older_gitmem_wrote_excludes_nothing(repo: Path) -> None:
+    """It stood for an epoch, and a peer who raised it could hide what was acknowledged before."""
     log = open_log(repo)
     assert log.make_state()
-    old, both, new, waits = (entry(log, word) for word in ("old", "both", "new", "waits"))
+    old, new, waits = (entry(log, word) for word in ("old", "new", "waits"))
     ledger.note(log, [waits, old])
-    ledger.note(log, [old, both], "a" * 40, 0)
-    ledger.note(log, [both, new], "b" * 40, 1)
+    ledger.note(log, [old], "a" * 40)
+    with open(os.path.join(log.place.state, ledger.NAME), "a", encoding="ascii") as file:
+        file.write(f"\n3 {'b' * 40} {digest_of(new)}\n")
 
-    assert ledger.acknowledged(log, 0) == (set(map(digest_of, (old, both, new, waits))), ["b" * 40, "a" * 40])
-    assert ledger.acknowledged(log, 1) == (set(map(digest_of, (both, new, waits))), ["b" * 40])
+    assert ledger.acknowledged(log) == (set(map(digest_of, (old, new, waits))), ["b" * 40, "a" * 40])
 
 
 def test_a_copied_clone_has_a_ledger_of_its_own(repo: Path, tmp_path: Path) -> None:
@@ -266,8 +266,8 @@ def test_the_page_of_the_format_shows_one(repo: Path) -> None:
     page = (Path(__file__).parents[2] / "docs/format.md").read_text(encoding="utf-8")
     path_of(log).write_text(page.partition("```text ledger\n")[2].partition("```")[0])
     committed, waits = ledger.read(log)
-    assert (committed.epoch, len(committed.digests)) == (0, 1) and committed.commit is not None
-    assert (waits.epoch, waits.commit, len(waits.digests)) == (None, None, 1)
+    assert len(committed.digests) == 1 and committed.commit is not None
+    assert (waits.commit, len(waits.digests)) == (None, 1)
 
 
 def test_a_sync_remembers_where_it_moved_the_log(hub: Hub) -> None:
@@ -279,7 +279,7 @@ def test_a_sync_remembers_where_it_moved_the_log(hub: Hub) -> None:
     b.exchange()
 
     assert b.texts() == ["one", "two"]
-    assert ledger.acknowledged(b.log, 0)[1][0] == b.tip
+    assert ledger.acknowledged(b.log)[1][0] == b.tip
 
 
 def test_a_mended_log_is_remembered(repo: Path) -> None:
@@ -290,4 +290,4 @@ def test_a_mended_log_is_remembered(repo: Path) -> None:
     top = mend.repair(log, tip, {}, {"s/gm-x.jsonl": [b"{}"]})
 
     assert top != tip and mend.move(log, tip, top)
-    assert ledger.acknowledged(log, 0)[1][0] == top
+    assert ledger.acknowledged(log)[1][0] == top

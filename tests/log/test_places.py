@@ -66,7 +66,7 @@ def test_logs_are_strangers_only_where_both_know_their_projects() -> None:
 
 def test_the_log_that_a_commit_ends(log: Log) -> None:
     """Its tree, its format and its projects, under the name that it was found by."""
-    tip = put(log, start(log), "format", ref.Format.make(epoch=2, turn=3).content)
+    tip = put(log, start(log), "format", b'{"format":1,"epoch":2,"turn":3}\n')
     found = places.read(log, "refs/x", tip)
     assert (found.name, found.oid, found.tree) == ("refs/x", tip, log.git.commit(tip).tree)
     assert (found.format.epoch, found.format.turn) == (2, 3)

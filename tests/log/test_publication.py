@@ -50,20 +50,6 @@ def test_a_choice_is_one_commit_of_the_person_with_the_next_turn(log: Log) -> No
     assert (form(log).publish, form(log).turn) == (ref.BRANCH, 2)
 
 
-def test_a_redacted_log_stays_in_its_epoch(log: Log) -> None:
-    """Else the other clones would leave it behind, with the lines that came since; and no line is touched."""
-    append.append(log, entry(log, "one"))
-    who = log.signature()
-    tip = log.git.tip(ref.LOG_REF)
-    assert tip is not None
-    redact = Draft({"format": ref.Format.make(epoch=3, turn=4).content}, who, who, "Redact\n")
-    assert log.git.advance(ref.LOG_REF, tip, redact, "test")
-    lines = all_lines(log)
-    assert publish(log, ref.LOG_REF)
-    assert (form(log).epoch, form(log).turn, form(log).publish) == (3, 5, ref.LOG_REF)
-    assert all_lines(log) == lines
-
-
 @pytest.mark.parametrize("started", [True, False], ids=["a log", "no log yet"])
 def test_a_lock_that_the_dead_left_is_no_hindrance(log: Log, started: bool) -> None:
     """It is broken under our own lock, which is free again afterwards."""

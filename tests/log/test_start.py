@@ -41,9 +41,9 @@ class Desk:
         return self.log.git.write([Draft(changes, WHO, WHO, "By hand\n")], onto or self.first)[0]
 
     def name(self, **tips: str) -> None:
-        """As an ordinary fetch leaves them."""
+        """As a sync leaves them."""
         for remote, tip in tips.items():
-            git("update-ref", f"refs/remotes/{remote}/gitmem", tip, cwd=self.repo)
+            git("update-ref", f"{ref.REMOTES_PREFIX}{remote}/heads/gitmem", tip, cwd=self.repo)
 
     def lock(self, seconds: float) -> Path:
         """The lock on the log's ref of a process that was killed so long ago."""
@@ -55,7 +55,8 @@ class Desk:
 
     @property
     def refs(self) -> dict[str, str]:
-        return self.log.git.refs("refs/gitmem/")
+        found = self.log.git.refs("refs/gitmem/")
+        return {name: oid for name, oid in found.items() if not name.startswith(ref.REMOTES_PREFIX)}
 
 
 @pytest.fixture
@@ -110,7 +111,7 @@ def test_logs_that_have_something_each_are_united(desk: Desk) -> None:
     assert commit.parents == [one]
     assert (commit.author.name, commit.committer.name) == ("Test Person", "Test Person")
     assert commit.message == "Unite the logs that this clone has\n\n" + "".join(
-        f"refs/remotes/{name}/gitmem\n" for name in ("one", "three", "two")
+        f"{ref.REMOTES_PREFIX}{name}/heads/gitmem\n" for name in ("one", "three", "two")
     )
     assert all_lines(desk.log) == [b"1", b"2", b"3"]
 
@@ -124,22 +125,23 @@ def test_what_was_published_before_is_not_forgotten(desk: Desk) -> None:
     assert desk.refs[ref.PUBLISHED_REF] == desk.log.git.commit(tip).parents[0]
 
 
-def test_only_the_latest_epoch_is_taken_up(desk: Desk) -> None:
-    """What was redacted does not come back with the log of a remote that was not told."""
-    form = {"format": ref.Format.make(epoch=1).content}
-    old, new = desk.put(a=b"secret\n"), desk.write({**form, "s/2026-11/21/gm-b.jsonl": b"kept\n"})
-    desk.name(backup=old, origin=new)
-    assert start(desk.log) == new
-    assert all_lines(desk.log) == [b"kept"]
+@pytest.mark.parametrize("form", [b'{"format":1,"epoch":1}\n', b'{"format":2}\n', b'{"format":0}\n', b"{}\n"])
+def test_a_log_of_another_epoch_or_format_is_not_taken_up(desk: Desk, form: bytes) -> None:
+    """It would stop this clone, or empty it."""
+    good, bad = desk.put(a=b"1\n"), desk.put(b=b"2\n", format=form)
+    desk.name(a=bad, origin=good)
+    assert start(desk.log) == good
+    assert all_lines(desk.log) == [b"1"]
 
 
-def test_logs_of_a_newer_gitmem_are_read_and_not_united(desk: Desk) -> None:
-    """A union would have to be written, by who does not know how; the older one does not count."""
-    form = b'{"format":2}\n'
-    desk.name(a=desk.put(a=b"1\n"), b=desk.put(b=b"2\n", format=form), c=desk.put(c=b"3\n", format=form))
-    tip = start(desk.log)
-    assert desk.refs == {ref.LOG_REF: tip, ref.PUBLISHED_REF: tip}
-    assert all_lines(desk.log) == [b"2"]
+def test_of_what_git_fetched_only_the_usual_remotes_log_is_taken_up(desk: Desk) -> None:
+    """A fork that was fetched to look at its code has no say in the log."""
+    ours, fork = desk.put(a=b"1\n"), desk.put(b=b"forged\n")
+    for remote, tip in (("origin", ours), ("alice", fork)):
+        git("remote", "add", remote, "/nowhere.git", cwd=desk.repo)
+        git("update-ref", f"refs/remotes/{remote}/gitmem", tip, cwd=desk.repo)
+    assert start(desk.log) == ours
+    assert all_lines(desk.log) == [b"1"]
 
 
 def test_the_log_of_another_project_is_no_log_of_ours(desk: Desk) -> None:

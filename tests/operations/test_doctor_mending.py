@@ -303,10 +303,10 @@ def test_what_is_acknowledged_meanwhile_is_not_missing(clone: Clone, monkeypatch
     """A writer commits, and another spools, between two of the looks."""
     real = losses.ledger.acknowledged
 
-    def meanwhile(log: Log, epoch: int) -> object:
+    def meanwhile(log: Log) -> object:
         monkeypatch.setattr(losses.ledger, "acknowledged", real)
         clone.add("spooled", rides=True)
-        found = real(log, epoch)
+        found = real(log)
         clone.add("committed")
         return found
 

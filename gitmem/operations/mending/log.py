@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .done import Done
 
 ROUNDS_MAX = 20
-GOES_ON = ("not-a-log", "no-log", "broken-history", "missing-object")
+GOES_ON = ("not-a-log", "bad-epoch", "no-log", "broken-history", "missing-object")
 CODES = (*GOES_ON, "lost-lines", "dropped-lines", "crlf", "not-canonical", "fixed-file", "no-project")
 
 

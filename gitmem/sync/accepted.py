@@ -1,0 +1,74 @@
+"""The last accepted tip of a remote: its shared log as it last passed the checks, and what is said where it no longer does."""
+
+from __future__ import annotations
+
+from ..log import ref
+from ..log.settled import ACCEPTED
+from .place_checks import INVALID, PlaceCheck
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ..git.port import Git
+    from ..log.log import Log
+    from ..log.places import Tip
+    from ..log.remote import Remote
+
+NAME = ACCEPTED  # `refs/gitmem/remotes/<remote>/accepted`
+
+
+def last(log: Log, prefix: str, known: Iterable[str]) -> Tip | None:
+    """Return the shared tip that passed last; for a clone that never noted one, what it has published.
+
+    Args:
+        prefix: Where the copies of the remote's refs are.
+        known: Tips of logs.
+    """
+    git = log.git
+    found = git.tip(prefix + NAME)
+    if found is None:
+        local = git.tip(ref.LOG_REF)
+        found = git.tip(ref.PUBLISHED_REF)
+        if found is None or local is None or not reaches(git, local, found):
+            return None
+    return PlaceCheck(log, None, known).check(NAME, found)
+
+
+def reaches(git: Git, tip: str, oid: str) -> bool:
+    """Whether a commit is in the history of another, as far as that can be read."""
+    try:
+        return git.contains(tip, oid)
+    except KeyError:
+        return False
+
+
+def keep(remote: Remote) -> None:
+    """Remember the shared tip that passed: outboxes stand on it if the shared ref is broken later."""
+    top = remote.shared()
+    new = remote.pushed or (top.oid if top is not None else None)
+    if (
+        new is None
+        or remote.blocked is not None
+        or remote.state not in ("", "synced", "up-to-date", "rejected")
+    ):
+        return
+    git, name = remote.log.git, remote.prefix + NAME
+    old = git.tip(name)
+    if old != new:
+        git.swap(name, old, new, "sync")  # where that fails the one before stays, which is valid too
+
+
+def tell(remote: Remote) -> None:
+    """Say what was left out, and what that means for the lines of this clone."""
+    for each in remote.left_out:
+        remote.say(each.sentence(remote.name))
+    if remote.blocked is None or remote.state not in ("", "synced", "up-to-date"):
+        return
+    if not remote.safe:
+        remote.say("Your lines stay recorded here.")
+    elif remote.outbox is not None:
+        remote.say("Your lines are in an outbox there, which every sync reads.")
+    if remote.blocked.kind == INVALID:
+        remote.say(f"Nothing can be pushed to {remote.blocked.ref} until it is repaired.")
+    remote.end("refused")

@@ -1,0 +1,194 @@
+"""Check the places of a remote (shared refs, outboxes) before anything of them is taken into the log.
+
+A place that fails is left out and reported; it never stops the others.
+"""
+
+from __future__ import annotations
+
+from ..log import places, ref
+from ..log.trunk import Trunk
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from ..git.port import Git
+    from ..log.log import Log
+    from ..log.places import Tip
+
+ANCESTORS_MAX = 256
+NEWER, FOREIGN, INVALID = "newer", "foreign", "invalid"
+NO_PROJECTS = "it has no projects/, which this log had"
+FOREIGN_WHY = "it is the log of another project"
+
+
+class LeftOut:
+    """A place that is not read.
+
+    Attributes:
+        ref: Its name on the remote.
+        commit: Where it is.
+        author: Whom that commit names as its author; "" where it can't be read. Anybody can write any name there.
+        kind: `newer` (a format of a newer gitmem), `foreign` (another project's log), or `invalid`.
+        why: The reason, as the rest of a sentence.
+    """
+
+    __slots__ = ("author", "commit", "kind", "ref", "why")
+
+    def __init__(self, name: str, commit: str, author: str, kind: str, why: str) -> None:
+        self.ref = name
+        self.commit = commit
+        self.author = author
+        self.kind = kind
+        self.why = why
+
+    def sentence(self, remote: str) -> str:
+        by = f", by {self.author}" if self.author else ""
+        return f"{self.ref} of {remote} (commit {self.commit[:12]}{by}) was left out: {self.why}."
+
+
+class PlaceCheck:
+    """One look at the places of one remote.
+
+    Args:
+        accepted: The remote's shared log as it last passed; None at first contact.
+        known: Tips of logs, so that histories need not be followed to the first commit.
+        boxes: Outboxes of the remote, by name.
+    """
+
+    def __init__(
+        self, log: Log, accepted: Tip | None, known: Iterable[str], boxes: Mapping[str, str] | None = None
+    ) -> None:
+        self.log = log
+        self.accepted = accepted
+        self.known = [oid for oid in known if oid]
+        self.boxes = dict(boxes or {})
+        self.left_out: dict[str, LeftOut] = {}
+
+    def admit(self, refs: Mapping[str, str]) -> list[Tip]:
+        """Return the logs among these refs, each tip once; note why the others are left out."""
+        tips: dict[str, Tip] = {}
+        for name, oid in refs.items():
+            if oid in tips:
+                continue
+            tip = self.check(name, oid)
+            if tip is not None:
+                tips[oid] = tip
+        return list(tips.values())
+
+    def check(self, name: str, oid: str) -> Tip | None:
+        """Return the log that a ref is at, or None and note why it is left out."""
+        found, others = places.logs(self.log, {name: oid}, self.known)
+        if not found:
+            self.leave_out(name, oid, INVALID, others[name])
+            return None
+        (tip,) = found
+        try:
+            kind, why = self._reason(tip)
+        except KeyError as error:
+            kind, why = INVALID, f"its object {error.args[0]} is missing or damaged"
+        if not why:
+            return tip
+        self.leave_out(name, oid, kind, why)
+        return None
+
+    def is_whole(self, name: str, oid: str) -> bool:
+        """Whether the tree of an outbox has the files that each log has; else it is left out.
+
+        One that stands on the shared log is read for the lines that it adds, so this is not looked at later.
+        """
+        git = self.log.git
+        try:
+            root = git.tree(git.commit(oid).tree)
+        except KeyError as error:
+            self.leave_out(name, oid, INVALID, f"its object {error.args[0]} is missing or damaged")
+            return False
+        if "format" not in root:
+            self.leave_out(name, oid, INVALID, "its tree has no file `format`")
+        elif self.accepted is not None and self.accepted.projects and not ref.project_ids(git, root):
+            self.leave_out(name, oid, INVALID, NO_PROJECTS)
+        return name not in self.left_out
+
+    def leave_out(self, name: str, oid: str, kind: str, why: str) -> None:
+        self.left_out[name] = LeftOut(name, oid, author_of(self.log.git, oid), kind, why)
+
+    def _reason(self, tip: Tip) -> tuple[str, str]:
+        """Return the kind and the reason why a log may not be taken in; "" where it may."""
+        form = tip.format
+        if form.format > ref.FORMAT and self._is_well_formed(tip):
+            return NEWER, f"it has format {form.format}; upgrade gitmem (this one reads format {ref.FORMAT})"
+        if form.format != ref.FORMAT:
+            return INVALID, f"its format is {form.format}; only {ref.FORMAT} is valid"
+        if form.epoch != 0:
+            return INVALID, f"its epoch is {form.epoch}; only 0 is valid"
+        if not tip.projects and self._had_projects(tip):
+            return INVALID, NO_PROJECTS
+        return "", ""
+
+    def _is_well_formed(self, tip: Tip) -> bool:
+        """Whether a newer log continues the one that we know."""
+        if self.accepted is None:
+            return bool(tip.projects)
+        if self.accepted.projects and self.accepted.projects.isdisjoint(tip.projects):
+            return False
+        return self.log.git.contains(tip.oid, self.accepted.oid)
+
+    def _had_projects(self, tip: Tip) -> bool:
+        """Whether the last accepted tip, the history, or an outbox that stands elsewhere has project ids."""
+        git = self.log.git
+        if self.accepted is not None:
+            return bool(self.accepted.projects)
+        at, steps = tip.oid, 0
+        while steps < ANCESTORS_MAX:
+            parents = git.commit(at).parents
+            if not parents:
+                break
+            at, steps = parents[0], steps + 1
+            if _projects(git, at):
+                return True
+        return any(oid != tip.oid and _stands_elsewhere(git, oid, tip.oid) for oid in self.boxes.values())
+
+
+def author_of(git: Git, oid: str) -> str:
+    """Return the author that a commit names, or "" where it can't be read."""
+    try:
+        author = git.commit(oid).author
+    except KeyError:
+        return ""
+    return f"{author.name} <{author.mail}>"
+
+
+def valid_ancestor(check: PlaceCheck, name: str, oid: str) -> Tip | None:
+    """Return the newest ancestor of a rejected tip that passes: for a clone that never saw a valid one."""
+    git = check.log.git
+    probe = PlaceCheck(check.log, None, check.known)
+    try:
+        for _ in range(ANCESTORS_MAX):
+            parents = git.commit(oid).parents
+            if not parents:
+                return None
+            oid = parents[0]
+            tip = probe.check(name, oid)
+            if tip is not None:
+                return tip
+    except KeyError:
+        pass
+    return None
+
+
+def _projects(git: Git, oid: str) -> set[str]:
+    try:
+        return ref.project_ids(git, git.tree(git.commit(oid).tree))
+    except KeyError:
+        return set()
+
+
+def _stands_elsewhere(git: Git, box: str, shared: str) -> bool:
+    """Whether an outbox with project ids shares no more than the first commit with a shared tip."""
+    if not _projects(git, box):
+        return False
+    try:
+        line = Trunk(git, shared).above(box)
+        return line is None or (bool(line) and git.commit(line[0]).parents == [ref.genesis(box)])
+    except KeyError:
+        return False

@@ -1,0 +1,192 @@
+"""A peer who can push breaks a branch or an outbox: nobody loses a line, and everybody else goes on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.hazards.peers import BRANCH, Peer, Town, git
+
+EPOCH = b'{"format":1,"epoch":1,"turn":0,"publish":"refs/heads/gitmem"}\n'
+BROKEN: dict[str, tuple[dict[str, bytes | None], str]] = {
+    "epoch": ({"format": EPOCH}, "its epoch is 1; only 0 is valid"),
+    "format 0": ({"format": b'{"format":0}\n'}, "its format is 0; only 1 is valid"),
+    "format deleted": ({"format": None}, "its tree has no file `format`"),
+    "format unreadable": ({"format": b"[[[["}, "the file `format` of the log cannot be read"),
+    "projects deleted": ({"projects": None}, "it has no projects/, which this log had"),
+    "newer without projects": (
+        {"format": b'{"format":2}\n', "projects": None},
+        "its format is 2; only 1 is valid",
+    ),
+}
+
+
+NAMES = [
+    name if name in ("epoch", "projects deleted") else pytest.param(name, marks=pytest.mark.deep)
+    for name in BROKEN
+]
+
+
+@pytest.fixture
+def town(tmp_path: Path) -> Town:
+    return Town(tmp_path)
+
+
+@pytest.fixture
+def two(town: Town) -> tuple[Peer, Peer]:
+    """Two clones that have exchanged a line each."""
+    a, b = town.clone("a"), town.clone("b")
+    a.say("one")
+    assert a.sync().code == 0
+    b.say("two")
+    assert b.sync().code == 0
+    assert a.sync().code == 0
+    assert a.messages() == b.messages() == town.messages() == {"one", "two"}
+    return a, b
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_broken_branch_empties_and_stops_nobody(name: str, town: Town, two: tuple[Peer, Peer]) -> None:
+    """Both clones keep what they have, and go on exchanging through outboxes."""
+    a, b = two
+    changes, why = BROKEN[name]
+    ref, oid = town.break_with(changes)
+    a.say("three")
+
+    found = a.sync()
+
+    assert found.code == 5 and found.remote["state"] == "refused" and found.remote["safe"], found.text
+    (left,) = found.remote["left_out"]
+    assert (left["ref"], left["commit"], left["kind"]) == (ref, oid, "invalid")
+    assert left["author"] == "Mallory <mallory@example.org>" and why in left["why"].replace("The", "the")
+    assert oid[:12] in found.remote["message"] and "Mallory" in found.remote["message"]
+    assert town.tip() == oid and found.remote["outbox"] in town.outboxes()
+    b.say("four")
+    assert b.sync().remote["safe"]
+    assert b.messages() == {"one", "two", "three", "four"}
+    assert a.sync().remote["received"] == 1
+    assert a.messages() == b.messages()
+    assert a.run("doctor").code in (0, 1)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_broken_outbox_stops_nobody(name: str, town: Town, two: tuple[Peer, Peer]) -> None:
+    """It is named, and the shared branch is read and written as ever."""
+    a, b = two
+    changes, _ = BROKEN[name]
+    ref, oid = town.break_with({**changes, "signals/x/gm-x.jsonl": b"forged\n"}, box=True)
+    a.say("three")
+
+    found = a.sync()
+
+    assert found.code == 0 and found.remote["state"] == "synced", found.text
+    (left,) = found.remote["left_out"]
+    assert (left["ref"], left["commit"]) == (ref, oid) and left["kind"] == "invalid"
+    assert b.sync().code == 0
+    assert a.messages() == b.messages() == town.messages() == {"one", "two", "three"}
+
+
+@pytest.mark.parametrize("box", [False, True])
+def test_a_history_of_its_own_is_left_out(box: bool, town: Town, two: tuple[Peer, Peer]) -> None:
+    """A tree that looks right on a first commit that is not the one of every log."""
+    a, b = two
+    orphan = town.commit(town.tree(BRANCH, {"signals/x/gm-x.jsonl": b"forged\n"}))
+    town.point(f"refs/gitmem/outbox/{orphan}" if box else BRANCH, orphan)
+    a.say("three")
+    found = a.sync()
+    assert found.code == (0 if box else 5) and found.remote["safe"]
+    assert found.remote["left_out"][0]["commit"] == orphan
+    b.sync()
+    assert a.messages() == b.messages() == {"one", "two", "three"}
+
+
+def test_an_emptied_branch_is_filled_again(town: Town, two: tuple[Peer, Peer]) -> None:
+    """A valid tree without any segment takes nothing away."""
+    a, _ = two
+    town.break_with({"signals": None})
+    assert a.sync().code == 0
+    assert a.messages() == town.messages() == {"one", "two"}
+
+
+def test_a_newer_format_asks_to_upgrade_and_offers_no_repair(town: Town, two: tuple[Peer, Peer]) -> None:
+    """It continues our log, so it is nothing to repair."""
+    a, _ = two
+    _, oid = town.break_with({"format": b'{"format":2,"epoch":0}\n'})
+    a.say("three")
+    found = a.sync()
+    assert found.code == 5 and found.remote["left_out"][0]["kind"] == "newer"
+    assert "upgrade gitmem" in found.text and "repair" not in found.text
+    assert found.remote["safe"] and town.tip() == oid
+    assert a.run("inbox").code == 0
+
+
+def test_a_fresh_clone_of_a_broken_hub_gets_what_stood_below(town: Town, two: tuple[Peer, Peer]) -> None:
+    """Lines of the newest ancestor that passes, and of outboxes."""
+    a, _ = two
+    town.break_with({"format": EPOCH, "signals": None})
+    a.say("three")
+    a.sync()
+    c = town.clone("c")
+    c.say("four")
+    assert c.sync().remote["safe"]
+    a.sync()
+    assert a.messages() == c.messages() == {"one", "two", "three", "four"}
+
+
+def test_a_log_that_an_older_gitmem_let_an_epoch_replace_is_restored(
+    town: Town, two: tuple[Peer, Peer]
+) -> None:
+    """As 0.1 left it: the log and the mark of what was published are at the epoch's commit."""
+    a, _ = two
+    oid = town.commit(
+        town.tree(BRANCH, {"format": EPOCH, "signals": None}), "45788d4cd5abb587813b901f8cf28b8f29c15c6f"
+    )
+    town.point(BRANCH, oid)
+    git("fetch", "--quiet", "origin", f"+{BRANCH}:refs/gitmem/remotes/origin/heads/gitmem", cwd=a.path)
+    for ref in ("refs/gitmem/log", "refs/gitmem/published"):
+        git("update-ref", "-m", "sync", ref, oid, cwd=a.path)
+    git("update-ref", "-d", "refs/gitmem/remotes/origin/accepted", cwd=a.path)
+    a.say("written since")
+    refused = a.run("sync")
+    assert refused.code == 4 and "gitmem doctor --fix" in refused.text
+
+    a.run("doctor", "--fix")
+
+    assert a.messages() == {"one", "two", "written since"}
+    assert '"epoch":0' in git("cat-file", "blob", "refs/gitmem/log:format", cwd=a.path)
+    a.sync()
+    assert a.messages() == {"one", "two", "written since"}
+
+
+def test_refs_of_a_fork_that_was_only_fetched_are_not_read(town: Town, two: tuple[Peer, Peer]) -> None:
+    """`git fetch alice` publishes nothing of hers under the victim's name."""
+    a, _ = two
+    fork = town.root / "fork.git"
+    git("clone", "--quiet", "--bare", str(town.hub), str(fork), cwd=town.root)
+    _, oid = town.break_with({"signals/2026-11/21/gm-f0rged00.jsonl": b'{"message":"forged"}\n'}, box=True)
+    git("fetch", "--quiet", str(town.hub), f"refs/gitmem/outbox/{oid}:refs/heads/gitmem", "--force", cwd=fork)
+    git("update-ref", "-d", f"refs/gitmem/outbox/{oid}", cwd=town.hub)
+    git("remote", "add", "alice", str(fork), cwd=a.path)
+    git("fetch", "--quiet", "alice", cwd=a.path)
+    a.say("three")
+
+    assert a.sync().code == 0
+
+    assert town.messages() == a.messages() == {"one", "two", "three"}
+    named = a.sync("alice")
+    assert named.remote["received"] == 1
+    assert f"1 line from {fork}" in named.remote["message"]
+    assert "forged" in a.messages()
+
+
+def test_a_new_clone_does_not_adopt_the_log_of_a_fork(town: Town, two: tuple[Peer, Peer]) -> None:
+    """Only what git fetched from the default remote counts."""
+    fork = town.root / "fork.git"
+    git("clone", "--quiet", "--bare", str(town.hub), str(fork), cwd=town.root)
+    c = town.clone("c", init=False)
+    git("update-ref", "-d", "refs/remotes/origin/gitmem", cwd=c.path)
+    git("remote", "add", "alice", str(fork), cwd=c.path)
+    git("fetch", "--quiet", "alice", cwd=c.path)
+    c.say("mine")
+    assert c.messages() == {"mine"}
