@@ -33,6 +33,7 @@ def test_the_answer_has_the_fields_of_its_shape(hub: Hub) -> None:
         "attempts",
         "rejections",
         "tip",
+        "left_out",
         "message",
         "url",
         "unpublished",
