@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..log import ref
+from ..signals import conflicts
 from . import autosync, presence
 from .quoting import command
 
@@ -99,9 +100,14 @@ def question(signals: Sequence[Mapping[str, object]], states: Sequence[str | Non
     """
     for fields, state in reversed(list(zip(signals, states, strict=True))):
         asks = fields.get("requires_ack") or (fields.get("intent") in ASKS and fields.get("recipients"))
-        if asks and state != "" and state not in ANSWERED:
+        if asks and not conflicts.is_marked(fields) and state != "" and state not in ANSWERED:
             return str(fields["signal_id"])
     return None
+
+
+def compare(signal_id: str) -> list[str]:
+    """The commands about an id whose lines conflict: nothing answers it."""
+    return [command("gitmem", "thread", signal_id), "gitmem doctor"]
 
 
 def decide(signal_id: str, *more: str) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..errors import UsageError
 from ..text.sanitize import sanitize
-from . import addressing, causality, known_ids, threads
+from . import addressing, advice, causality, known_ids, threads
 from .quoting import command
 
 TYPE_CHECKING = False
@@ -29,6 +29,19 @@ def answered(db: sqlite3.Connection, text: str) -> Said:
             next=[command("gitmem", "thread", id)],
         )
     return thread[id]
+
+
+def refuse_conflicting(answered: Said | None, intent: str) -> None:
+    """Raise UsageError for a decision about an id whose lines say different things."""
+    if answered is None or intent not in causality.DECISIONS or not threads.is_conflicting(answered):
+        return
+    raise UsageError(
+        f"{answered.id} has different lines with this id, so nobody can tell what an {intent} answers. "
+        "Nothing was written.",
+        hint="Compare the lines, ask their senders, and have the right one sent again as a new signal.",
+        code="conflicting-lines",
+        next=advice.compare(answered.id),
+    )
 
 
 def thread_id(db: sqlite3.Connection, thread: str | None, answered: Said | None) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .. import records
 from ..log.lines import digest
 from ..signals.content import is_imported
 from . import causality, threads
@@ -30,10 +31,11 @@ def check(lines: Sequence[Line], found: Findings) -> None:
         if len(threads.contents(one)) > 1:
             found.problem(
                 "two-contents",
-                f"The id {id} has {len(one.lines)} different contents: its thread is ambiguous.",
+                f"The id {id} has {len(threads.contents(one))} different contents, by {_senders(one)}: "
+                "its thread is ambiguous.",
                 where[id],
                 "Ask its sender what was meant and answer a new signal; neither content is agreed to.",
-                command("gitmem", "show", id),
+                command("gitmem", "thread", id),
             )
     digests = {id: {digest(line) for line in one.lines} for id, one in said.items()}
     for each in lines:
@@ -52,6 +54,12 @@ def check(lines: Sequence[Line], found: Findings) -> None:
 def _said(group: Sequence[Line]) -> Said:
     first = min(group, key=lambda each: each.line)
     return Said(first.record or {}, [each.line for each in group])
+
+
+def _senders(one: Said) -> str:
+    """Who the lines of an id say they are by, in a few words."""
+    names = sorted({str((records.read(line) or {}).get("sender_identity")) for line in one.lines})
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if names[3:] else "")
 
 
 def _check_answer(each: Line, digests: Mapping[str, set[str]], found: Findings) -> None:
@@ -82,7 +90,7 @@ def _check_answer(each: Line, digests: Mapping[str, set[str]], found: Findings) 
             "It marks nothing read and decides nothing until a line with this content arrives.",
             "gitmem sync",
         )
-    if record["kind"] == "signal" and answered and not of and not is_imported(record):
+    if record["kind"] == "signal" and answered in digests and not of and not is_imported(record):
         found.note(
             "no-digest",
             f"This signal answers {answered} and does not say which line of it.",

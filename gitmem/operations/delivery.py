@@ -128,8 +128,22 @@ def _settle(store: Store, reader: str) -> None:
 def _record_shown(store: Store, session: Waiting, ids: Collection[str]) -> None:
     db = store.db()
     unread = mail.unread_ids(db, session.reader, session.session_id, session.workspace, store.now())
-    to_mark = [(address, id, digest(mail.line_of(db, id))) for address, id in unread if id in ids]
+    to_mark = [
+        (address, id, digest(_line_shown(store, session, id) or mail.line_of(db, id)))
+        for address, id in unread
+        if id in ids
+    ]
     record(store, session.reader, None, to_mark, session_id=session.session_id)
+
+
+def _line_shown(store: Store, session: Waiting, id: str) -> bytes:
+    """The line that was queued, for which alone a receipt is due where another has come since; "" without it."""
+    path = os.path.join(queue.folder(store.place.state, session.session_id), queue.SHOWN, id)
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError:
+        return b""
 
 
 def record(

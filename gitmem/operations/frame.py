@@ -6,6 +6,7 @@ signal is shown, for the one who reads it.
 
 from __future__ import annotations
 
+from ..signals import conflicts
 from ..text.sanitize import MARK, sanitize_for_model
 
 TYPE_CHECKING = False
@@ -39,6 +40,7 @@ def head(fields: Mapping[str, object], *, age: str | None = None, note: str = ""
     path = within(str(fields.get("artifact_path") or ""), PART_MAX)
     parts = [
         str(fields.get("signal_id")),
+        conflicts.note(fields),
         str(fields.get("intent") or "INFO"),
         "priority" if fields.get("interrupt_class") == "priority" else "",
         f"from {sender}" + (f", {role}" if role and role not in identity.split(":") else ""),
@@ -97,9 +99,12 @@ def reply_line(
         via: The program, with the options that its commands need to act as this reader.
 
     Returns: None where there is nothing to answer, nobody to answer it, or where the command could not run:
-        a person at either end, an AGREE, a sender without a session, another workspace, an imported signal.
+        a person at either end, an AGREE, one of several conflicting lines, a sender without a session, another
+        workspace, an imported signal.
     """
     sender, session = (str(fields.get(key) or "") for key in ("sender_identity", "sender_session"))
+    if conflicts.is_marked(fields):
+        return None
     people = any(each.startswith("human:") for each in (reader or "human:", sender))
     theirs = fields.get("workspace_id")
     if people or not session or reader in (sender, session) or fields.get("intent") == "AGREE":
@@ -174,6 +179,9 @@ def signal_text(
     if fields.get(UNFOLDED):
         thread = sanitize_for_model(str(fields[UNFOLDED]))
         lines.append(f"thread too large to fold here; all of it: gitmem thread {thread}")
+    if conflicts.is_marked(fields):
+        id = sanitize_for_model(str(fields.get("signal_id")))
+        lines.append(f"conflict; none of these lines can be agreed to: gitmem thread {id}, gitmem doctor")
     line = reply_line(fields, reader=reader, workspace=workspace, via=via)
     return handed("\n".join(lines), line)
 

@@ -227,6 +227,7 @@ def _shown(store: Store, said: Said, why: str) -> dict[str, object]:
     names = presence.names_by_session(store.db())
     sender = names.get(said.text("sender_session") or "") or said.text("sender_name")
     read = command("gitmem", "inbox", "--thread", said.text("thread_id") or said.id)
+    settles = advice.compare if threads.is_conflicting(said) else advice.decide
     return {
         "signal_id": said.id,
         "created_at": str(said.record["at"]),
@@ -238,7 +239,7 @@ def _shown(store: Store, said: Said, why: str) -> dict[str, object]:
         "wu_id": said.text("wu_id"),
         "initiative_id": said.text("initiative_id"),
         "why": why,
-        "commands": [read] if why == "unread" else advice.decide(said.id),
+        "commands": [read] if why == "unread" else settles(said.id),
     }
 
 
@@ -291,7 +292,7 @@ def _next(store: Store, found: Gate) -> list[str]:
         steps.append(command("gitmem", "inbox", *(["--wu", found.wu_id] if found.wu_id and on_it else [])))
     open_ones = [fields for fields in found.signals if fields["why"] == "unanswered"]
     if open_ones:
-        steps += advice.decide(str(open_ones[0]["signal_id"]))
+        steps += open_ones[0]["commands"]  # type: ignore[arg-type]  # `_shown` makes a list of it
     if advice.is_unpublished(store):  # others may have said more than has arrived here
         steps.append("gitmem sync")
     return steps[:3] or ["gitmem log"]

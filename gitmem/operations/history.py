@@ -6,6 +6,7 @@ from .. import records
 from ..errors import UsageError
 from ..log.ref import LOG_REF, lookup
 from ..records.ids import is_id
+from ..signals import conflicts
 from . import known_ids, presence, story, threads
 from .outcome import Outcome
 from .quoting import command
@@ -119,8 +120,10 @@ def show(store: Store, id: str) -> One:
     thread = threads.load(db, known_ids.thread_of(db, signal_id))
     said = thread[signal_id] if signal_id in thread else min(thread.values(), key=lambda each: each.line)
     one = One("signal", shown(said.record), commit_of(store, said.line))
-    one.ambiguous = len(threads.contents(said)) > 1
-    one.next = [command("gitmem", "thread", said.id)]
+    one.ambiguous = threads.is_conflicting(said)
+    one.next = [command("gitmem", "thread", said.id), *(["gitmem doctor"] if one.ambiguous else [])]
+    if one.ambiguous:
+        conflicts.mark(db, [one.record], len(threads.contents(said)))
     if one.commit:
         one.next.append(command("git", "show", one.commit))
     return one

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..errors import StoreError
 from ..log.lines import digest, format_at
+from ..signals import conflicts
 from . import advice, delivery, frame, local, mail, presence
 from .outcome import Outcome
 from .portion import Budget, Showing
@@ -13,9 +14,10 @@ from .target import Target, target
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from .caller import Caller
+    from .portion import Line
     from .store import Store
 
 LIMIT = 50
@@ -132,23 +134,36 @@ def read(
         ids |= {id for _, id in mail.all_ids(db, whose.reader, whose.session, whose.workspace)}
     ids.difference_update(without, () if again else delivery.was_shown(store, whose.reader, whose.session))
     wanted = _filtered(db, ids, wu, lane, thread, intent, from_, since)
-    chosen: list[tuple[str, str, bytes, dict[str, object]]] = []
-    budget, show = Budget(max_bytes, max_text, measure), Showing(db, whose, via, fold_most)
-    for _, at, signal_id in sorted(wanted)[:limit]:
-        line = mail.line_of(db, signal_id)
-        fields = show.fields(signal_id, line)
-        if fields is None:
-            continue
-        if not budget.takes(line, fields, first=not chosen):
-            break
-        chosen.append((at, signal_id, line, fields))
+    chosen = _fitting(
+        [(at, id) for _, at, id in sorted(wanted)[:limit]],
+        unread,
+        Showing(db, whose, via, fold_most),
+        Budget(max_bytes, max_text, measure),
+    )
     outcome.more = len(wanted) - len(chosen)
-    for _, signal_id, line, fields in sorted(chosen, key=lambda each: each[:2]):
-        outcome.signals.append(fields)
-        if signal_id in unread and whose.peek is None:
-            outcome.to_mark += [(address, signal_id, digest(line)) for address in unread[signal_id]]
+    for _, signal_id, lines in sorted(chosen, key=lambda each: each[:2]):
+        outcome.signals += [each.fields for each in lines]
+        if whose.peek is None:
+            outcome.to_mark += [
+                (address, signal_id, digest(each.line)) for each in lines for address in each.addresses
+            ]
     outcome.next = _next(outcome)
     return outcome
+
+
+def _fitting(
+    wanted: Iterable[tuple[str, str]], unread: Mapping[str, Sequence[str]], show: Showing, budget: Budget
+) -> list[tuple[str, str, list[Line]]]:
+    """The first of these (at, signal id) for which there is room, with their lines."""
+    chosen: list[tuple[str, str, list[Line]]] = []
+    for at, signal_id in wanted:
+        every = show.signal(signal_id, unread.get(signal_id, ()))
+        taken = budget.fitting(every, first=not chosen)
+        if taken:
+            chosen.append((at, signal_id, taken))
+        if len(taken) < len(every):
+            break
+    return chosen
 
 
 def _filtered(
@@ -196,6 +211,7 @@ def _next(outcome: Reading) -> list[str]:
     if not outcome.signals:
         return ["gitmem roster"]
     last = str(outcome.signals[-1]["signal_id"])
+    conflicting = [str(each["signal_id"]) for each in outcome.signals if conflicts.is_marked(each)]
     cut = [str(fields["signal_id"]) for fields in outcome.signals if fields.get("message_cut")]
     found = [command("gitmem", "show", cut[0])] if cut else []
     if outcome.peek:  # somebody else's to answer
@@ -205,6 +221,8 @@ def _next(outcome: Reading) -> list[str]:
     asked = advice.question(outcome.signals, states)
     if asked is not None:
         found += advice.decide(asked, *who)
+    if conflicting:
+        return [*found, *advice.compare(conflicting[-1])][:3]
     return found[:3] or [command("gitmem", "reply", last, "your reply", *who)]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .. import records
-from ..signals import receipts
+from ..signals import conflicts, receipts
 from . import frame, mail, presence
 from .quoting import quote
 from .shape import named, shown
@@ -11,10 +11,21 @@ from .shape import named, shown
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from ..signals.thread_lines import Conversations
     from .target import Target
+
+
+class Line:
+    """A line as a reader sees it, and the reader's addresses that a receipt for it is due from."""
+
+    __slots__ = ("addresses", "fields", "line")
+
+    def __init__(self, line: bytes, fields: dict[str, object], addresses: Sequence[str]) -> None:
+        self.line = line
+        self.fields = fields
+        self.addresses = addresses
 
 
 class Showing:
@@ -37,13 +48,39 @@ class Showing:
         self._fold_most = fold_most
         self._threads: Conversations | None = None
 
-    def fields(self, signal_id: str, line: bytes) -> dict[str, object] | None:
+    def signal(self, signal_id: str, addresses: Sequence[str]) -> list[Line]:
+        """What is shown of an id: its one line, or several that conflict. Lines that can't be read are left out.
+
+        Args:
+            addresses: Those of the reader that have it unread; none where it was read before.
+        """
+        every = conflicts.versions(self._db, signal_id)
+        if len(every) == 1:
+            fields = self._fields(signal_id, every[0].line)
+            return [] if fields is None else [Line(every[0].line, fields, addresses)]
+        unread = conflicts.unread(self._db, addresses, signal_id)
+        found = []
+        for each in conflicts.chosen(every, {content for _, content in unread}):
+            fields = self._fields(signal_id, each.line, each.content)
+            if fields is not None:
+                own = [address for address in addresses if (address, each.content) in unread]
+                found.append(Line(each.line, fields, own))
+        conflicts.mark(self._db, [each.fields for each in found], len(every))
+        for shown_one in found:
+            shown_one.fields.pop("reply_line", None)
+        return found
+
+    def _fields(self, signal_id: str, line: bytes, content: bytes | None = None) -> dict[str, object] | None:
         record = records.read(line)
         if record is None:
             return None
         fields = shown(record)
         fields.pop(frame.UNFOLDED, None)
-        fields["delivery_state"] = self._state(fields, signal_id, str(record.get("thread_id") or signal_id))
+        thread_id = str(record.get("thread_id") or signal_id)
+        if content is None:
+            fields["delivery_state"] = self._state(fields, signal_id, thread_id)
+        else:
+            fields["delivery_state"] = receipts.states(self._db, signal_id, content).get(self._reader)
         fields["sender_name"] = named(self._names, record)
         answers = (
             None if self._whose.peek else self._reader
@@ -80,6 +117,19 @@ class Budget:
         self._max_text = max_text
         self._measure = measure
         self._bytes = self._text = 0
+
+    def fitting(self, lines: Sequence[Line], *, first: bool) -> list[Line]:
+        """The first of these lines for which there is room; it takes their room.
+
+        Args:
+            first: Whether nothing was taken before them.
+        """
+        taken: list[Line] = []
+        for each in lines:
+            if not self.takes(each.line, each.fields, first=first and not taken):
+                break
+            taken.append(each)
+        return taken
 
     def takes(self, line: bytes, fields: dict[str, object], *, first: bool) -> bool:
         """Whether a signal still fits, and takes its room."""

@@ -12,13 +12,17 @@ if TYPE_CHECKING:
     from .store import Store
 
 
+# The line's own fields, and names that answers use for what they say about a record.
+_LEFT_OUT = frozenset(("at", "kind", "mac", "seen", "conflict", "counts"))
+
+
 def shown(record: Mapping[str, object]) -> dict[str, object]:
     """A record with the contract's field names and `created_at`; empty fields are left out."""
     fields: dict[str, object] = {"created_at": record["at"]}
     fields.update(
         (key, value)
         for key, value in record.items()
-        if key not in ("at", "kind", "mac", "seen") and value is not None and value != "" and value != []
+        if key not in _LEFT_OUT and value is not None and value != "" and value != []
     )
     return fields
 

@@ -89,7 +89,7 @@ def send(
     if answered is None and said:
         answered = causality.root(said)  # a word in a thread answers its root
     fields = _addressed(store, caller, resolved, answered, thread_id, idempotency_key)
-    fields |= _intent(store, caller, intent, insist) | {
+    fields |= _intent(store, caller, intent, insist, answered) | {
         "interrupt_class": interrupt or ("priority" if resolved else "advisory"),
         "requires_ack": requires_ack,
         "message": message,
@@ -160,7 +160,9 @@ def _refuse_unclear(to: Sequence[str], broadcast: bool, *ids: str | None) -> Non
         )
 
 
-def _intent(store: Store, caller: Caller, intent: str | None, insist: bool) -> dict[str, object]:
+def _intent(
+    store: Store, caller: Caller, intent: str | None, insist: bool, answered: Said | None
+) -> dict[str, object]:
     """Return the fields that say what it does, and who records it where that is another than the sender."""
     name = (intent or "INFO").upper()
     if name not in INTENTS:
@@ -170,6 +172,7 @@ def _intent(store: Store, caller: Caller, intent: str | None, insist: bool) -> d
             code="bad-intent",
             suggestions=[each for each in INTENTS if each[:1] == name[:1]],
         )
+    answering.refuse_conflicting(answered, name)
     if caller.who is None or name not in causality.DECISIONS:
         return {"intent": name}
     from ..agents import decisions_for_others

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .. import records
 from ..errors import UsageError
-from ..signals import receipts
+from ..signals import conflicts, receipts
 from ..signals.content import NO_LINE, content_of, digest_bytes
 from ..signals.thread_lines import ThreadLines
 from . import addressing, advice, causality, presence
@@ -97,7 +97,12 @@ def contents(said: Said) -> set[bytes]:
 
 def ambiguous(thread: Mapping[str, Said]) -> list[str]:
     """Ids of a thread with two contents."""
-    return sorted(id for id, said in thread.items() if len(said.lines) > 1 and len(contents(said)) > 1)
+    return sorted(id for id, said in thread.items() if is_conflicting(said))
+
+
+def is_conflicting(said: Said) -> bool:
+    """Whether the lines of an id say different things."""
+    return len(said.lines) > 1 and len(contents(said)) > 1
 
 
 def unmatched(db: sqlite3.Connection, thread: Mapping[str, Said]) -> list[str]:
@@ -188,9 +193,26 @@ def thread(store: Store, id: str, caller: Caller | None = None) -> Thread:
         if said.void:
             fields["decides"] = False
         fields["delivery"] = {reader: state for reader, state in states.items() if state}
-        outcome.signals.append(fields)
+        outcome.signals += _versions(store, db, fields) if said.id in outcome.ambiguous else [fields]
     outcome.next = _next(outcome, caller)
     return outcome
+
+
+def _versions(store: Store, db: sqlite3.Connection, fields: dict[str, object]) -> list[dict[str, object]]:
+    """The lines of an id that conflict, each as it is shown."""
+    id = str(fields["signal_id"])
+    every = conflicts.versions(db, id)
+    found = []
+    for each in conflicts.chosen(every, ()):
+        record = records.read(each.line)
+        if record is not None:
+            recorded = receipts.states(db, id, each.content)
+            own = {"sender_name": sender_name(store, record), "delivery": recorded}
+            found.append(
+                {**shown(record), **own, **({} if fields.get("counts", True) else {"counts": False})}
+            )
+    conflicts.mark(db, found, len(every))
+    return found
 
 
 def _next(outcome: Thread, caller: Caller | None) -> list[str]:
@@ -198,8 +220,10 @@ def _next(outcome: Thread, caller: Caller | None) -> list[str]:
     if caller is not None:
         states = [_state_for(caller.ids, fields) for fields in outcome.signals]
         asked = advice.question(outcome.signals, states)
-    last = str(outcome.signals[-1]["signal_id"])
-    found = advice.decide(asked) if asked else [command("gitmem", "reply", last, "your reply")]
+    plain = [str(each["signal_id"]) for each in outcome.signals if not conflicts.is_marked(each)]
+    found = ["gitmem doctor"] if outcome.ambiguous else []
+    if asked or plain:
+        found += advice.decide(asked) if asked else [command("gitmem", "reply", plain[-1], "your reply")]
     if outcome.recipients:
         found.append(command("gitmem", "converged", outcome.thread_id))
     return found

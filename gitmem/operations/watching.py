@@ -6,6 +6,7 @@ import os
 
 from ..errors import GitmemError, StoreError, UsageError
 from ..index.engine import sqlite3
+from ..signals import conflicts
 from . import advice, delivery, inbox, mail, presence
 from . import caller as callers
 from .caller import Who
@@ -15,7 +16,7 @@ from .waking import Never, Waker
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from .caller import Caller
     from .inbox import Reading
@@ -130,7 +131,7 @@ class Watch:
         self._target = self._find()
         self._waker = Waker(store, stop, events=events)
         self._stamp: object = None
-        self._seen: set[str] = set()
+        self._seen: dict[str, int] = {}  # signal id: how many different lines it had
         self._trouble: str | None = None
         self._unmarked = False
         self._fresh = True
@@ -167,7 +168,7 @@ class Watch:
 
     def leave(self, reading: Reading, signal_id: str) -> None:
         """Leave a signal of this batch unread. This watch does not show it again."""
-        self._seen.add(signal_id)
+        self._see([signal_id])
         reading.to_mark = [each for each in reading.to_mark if each[1] != signal_id]
 
     def wait(self, seconds: float) -> bool:
@@ -203,7 +204,18 @@ class Watch:
         """Whether there is something that this watch has not shown."""
         found = self._target
         ids = mail.unread_ids(self.store.db(), found.reader, found.session, found.workspace, self.store.now())
+        self._forget_changed({signal_id for _, signal_id in ids})
         return any(signal_id not in self._seen for _, signal_id in ids)
+
+    def _see(self, ids: Iterable[str]) -> None:
+        db = self.store.index.db
+        self._seen.update((id, len(conflicts.versions(db, id))) for id in ids)
+
+    def _forget_changed(self, unread: Iterable[str]) -> None:
+        """Show signals again of which another line has come."""
+        for id in self._seen.keys() & unread:
+            if len(conflicts.versions(self.store.index.db, id)) != self._seen[id]:
+                del self._seen[id]
 
     def _read(self) -> Reading:
         return inbox.read(
@@ -217,7 +229,7 @@ class Watch:
         )
 
     def _mark(self, reading: Reading) -> None:
-        self._seen.update(str(fields["signal_id"]) for fields in reading.signals)
+        self._see(str(fields["signal_id"]) for fields in reading.signals)
         try:
             inbox.mark(self.store, reading)
         except (StoreError, OSError) as error:
@@ -244,6 +256,8 @@ def steps(fields: Mapping[str, object], of: Whose) -> list[str]:
     signal_id = str(fields["signal_id"])
     if of.peek:
         return [command("gitmem", "thread", signal_id)]
+    if conflicts.is_marked(fields):
+        return advice.compare(signal_id)
     if advice.question([fields], [str(fields.get("delivery_state") or "unread")]):
         return advice.decide(signal_id)
     return [command("gitmem", "reply", signal_id, "your reply")]

@@ -71,12 +71,17 @@ def add(db: sqlite3.Connection, rows: Sequence[Row]) -> set[tuple[str, str]]:
     return {(str(reader), str(signal_id)) for reader, signal_id, *_ in receipts}
 
 
-def states(db: sqlite3.Connection, signal_id: str) -> dict[str, str]:
-    """The recorded delivery state of a signal by reader: that of the latest receipt."""
+def states(db: sqlite3.Connection, signal_id: str, content: bytes | None = None) -> dict[str, str]:
+    """The recorded delivery state of a signal by reader: that of the latest receipt.
+
+    Args:
+        content: Only receipts for lines that say this.
+    """
     found: dict[str, str] = {}
     rows = db.execute(
-        "SELECT reader, state FROM receipt WHERE signal_id = ? AND content <> ? ORDER BY at, state",
-        (signal_id, NO_LINE),
+        "SELECT reader, state FROM receipt WHERE signal_id = ?1 AND content <> ?2"
+        f" AND (?3 IS NULL OR content IN (?3, {ANY})) ORDER BY at, state",
+        (signal_id, NO_LINE, content),
     )
     for reader, state in rows:
         found[reader] = "delivered" if state == "replied" else state

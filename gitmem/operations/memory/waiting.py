@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ... import records
-from ...signals import content, graph
+from ...signals import conflicts, content, graph
 from ...signals.thread_lines import ThreadLines
 from .. import advice, causality, mail, threads
 from ..shape import sender_name
@@ -143,8 +143,10 @@ def pieces(store: Store, reader: Caller, *, live: bool) -> list[Piece]:
     """
     found = []
     for place, one in enumerate(find(store, reader)):
-        agree = advice.decide(one.signal_id)[0]
-        head = f"- [{one.thread_id}] ({one.at[:10]}, {one.sender}, {one.what}; answer: {agree}, or --reject):"
+        answer = f"answer: {advice.decide(one.signal_id)[0]}, or --reject"
+        if len(conflicts.versions(store.db(), one.signal_id)) > 1:
+            answer = f"it has conflicting lines: {advice.compare(one.signal_id)[0]}"
+        head = f"- [{one.thread_id}] ({one.at[:10]}, {one.sender}, {one.what}; {answer}):"
         text = sanitize(one.message)
         if len(text.encode()) > MESSAGE_MAX:
             text = f"(long; gitmem show {one.signal_id})"
