@@ -41,14 +41,15 @@ def recorded_by(store: Store, caller: Caller, intent: str, *, insist: bool) -> s
 
 
 def _own(store: Store, who: Who) -> tuple[str | None, str]:
-    """Return the session that would act without `--as`, and what it is called; None for a person, or where unclear."""
-    alone = Who(session=who.session, harness=who.harness, terminal=who.terminal, client=who.client)
-    own = callers.find(store, alone, must=False)
-    if own is None:  # a session that has ended, say
-        named = who.session
-        return named, sanitize(named or "")
-    if own.is_person or not own.session_id:
+    """Return the session that the environment names, and what it is called; None where it names none.
+
+    Without a variable `--as` alone says who acts: a script may speak for several agents in turn.
+    """
+    if who.session is None and who.harness is None:
         return None, ""
+    own = callers.find(store, Who(session=who.session, harness=who.harness), must=False)
+    if own is None or not own.session_id:  # a session that has ended, say
+        return who.session, sanitize(who.session or "")
     return own.session_id, f"{own.name} ({own.session_id})" if own.name else own.session_id
 
 

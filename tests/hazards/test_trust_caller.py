@@ -334,8 +334,9 @@ def test_who_acts_as_itself_decides(here: Place) -> None:
     for as_ in (curie, "Curie"):
         said = here("reply", id, "agreed", "--agree", "--as", as_, "--json", session=curie)
         assert said.status == 0 and "via" not in said.json["signal"], said
-    said = here("reply", id, "agreed", "--agree", "--as", "Curie", "--json", typed=True)
-    assert said.status == 0 and "via" not in said.json["signal"], said
+    for typed in (True, False):  # a person, or a script that speaks for several agents in turn
+        said = here("reply", id, "agreed", "--agree", "--as", "Curie", "--json", typed=typed)
+        assert said.status == 0 and "via" not in said.json["signal"], said
     assert here("converged", thread).status == 0 and planck
 
 
