@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from gitmem.conformance import definitions
+from gitmem.conformance.definitions import text
 from gitmem.errors import UsageError
 from gitmem.operations import facade, threads
+from gitmem.operations.causality import Said
+from gitmem.signals.own_decisions import without_own
 
 from .desks import Clock, open_store
 
@@ -41,3 +48,20 @@ def test_a_program_that_runs_in_a_session_decides_for_nobody_else(repo_path: str
         assert log.caller.session_id == planck
         shown = threads.thread(log.store, thread).signals
         assert [each.get("decides") for each in shown] == [None, False, None, None]
+
+
+@given(st.lists(st.tuples(*[st.integers(0, 3)] * 4), min_size=1, max_size=8))
+def test_what_is_void_is_what_the_contract_says(said: list[tuple[int, int, int, int]]) -> None:
+    """Random threads: the fold and the conformance suite's own definition void the same decisions."""
+    intents, sessions = ("PROPOSE", "AGREE", "COUNTER", "INFO"), ("sess-a", "sess-b", "sess-c", None)
+    thread: dict[str, Any] = {}
+    for number, (intent, by, via, parent) in enumerate(said):
+        thread[f"sig-{number}"] = {
+            "signal_id": f"sig-{number}", "created_at": f"2026-11-22T16:{number:02}:00.000000Z",
+            "sender_identity": f"agent-{by}", "sender_session": sessions[by], "via": sessions[via],
+            "intent": intents[intent], "reply_to": f"sig-{parent}" if parent < number else None,
+        }  # fmt: skip
+    folded = without_own({id: Said(each, [text(each["created_at"]).encode()]) for id, each in thread.items()})
+    assert {id: each.intent for id, each in folded.items()} == {
+        id: each["intent"] for id, each in definitions.without_own(thread).items()
+    }
