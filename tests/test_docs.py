@@ -22,6 +22,7 @@ from gitmem.operations.memory import decay, fold
 from gitmem.records import ids, models
 from gitmem.records.mac import Mac
 from gitmem.signals import broadcasts
+from gitmem.sync import tree_checks
 
 ROOT = Path(__file__).resolve().parent.parent
 FORMAT = (ROOT / "docs/format.md").read_text(encoding="utf-8")
@@ -274,6 +275,9 @@ def test_the_limits_are_those_of_the_code() -> None:
         "a line, without its LF": str(lines.LINE_MAX_BYTES),
         "a message, in UTF-8": str(64 * 1024),
         "a segment is closed at": str(ref.SEGMENT_MAX_BYTES),
+        "an object of a place (file, folder, commit)": str(tree_checks.OBJECT_BYTES_MAX),
+        "folders of a place, nested": str(tree_checks.DEPTH_MAX),
+        "entries of a place's tree": str(tree_checks.ROWS_MAX),
         "a remembered time may be ahead of the clock by": "60 s",
         "broadcasts before a reader's first line that are news": "24 h",
         "broadcasts that a reader without a first line gets, however old": str(broadcasts.NEWEST),

@@ -17,14 +17,16 @@ class Fetched(GitNetwork):
         super().__init__(common)
         self._made: tuple[str, str] | None = (url, into_prefix)
         self.error: RemoteError | None = None
+        self.left: dict[str, tuple[str, str]] = {}
         try:
-            super().fetch(url, into_prefix, timeout)
+            self.left = super().fetch(url, into_prefix, timeout)
         except RemoteError as error:
             self.error = error
 
-    def fetch(self, url: str, into_prefix: str, timeout: float = 60.0) -> None:
+    def fetch(self, url: str, into_prefix: str, timeout: float = 60.0) -> dict[str, tuple[str, str]]:
         made, self._made = self._made, None
         if made != (url, into_prefix):
-            super().fetch(url, into_prefix, timeout)
-        elif self.error is not None:
+            return super().fetch(url, into_prefix, timeout)
+        if self.error is not None:
             raise self.error
+        return self.left

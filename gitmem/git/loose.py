@@ -33,6 +33,17 @@ def read(objects: str, oid: str) -> tuple[bytes, bytes] | None:
     return kind, content
 
 
+def head(objects: str, oid: str) -> tuple[str, int] | None:
+    """Kind and size of a loose object, without reading it; None where there is none, or none that can be read."""
+    try:
+        with open(os.path.join(objects, oid[:2], oid[2:]), "rb") as file:
+            start = zlib.decompressobj().decompress(file.read(128), 64)
+    except (OSError, zlib.error):
+        return None
+    kind, _, number = start.partition(b"\0")[0].partition(b" ")
+    return (kind.decode("ascii", "replace"), int(number)) if number.isdigit() else None
+
+
 def write(objects: str, kind: bytes, content: bytes, algorithm: str = "sha1") -> str:
     """Write an object into the folder `objects`, fsynced, and return its id by that hash algorithm.
 

@@ -10,7 +10,7 @@ import os
 import time
 
 from ..errors import RemoteError, StoreError
-from . import held, partial, queries, run
+from . import held, partial, queries, run, separate_fetch
 from .remotes import scrubbed, without_credentials
 
 TYPE_CHECKING = False
@@ -57,11 +57,12 @@ class Network(Protocol):
     credentials of ours, and `refused` where it does not want it (a hook, a protection, missing permission).
     """
 
-    def fetch(self, url: str, into_prefix: str, timeout: float) -> None:
+    def fetch(self, url: str, into_prefix: str, timeout: float) -> Mapping[str, tuple[str, str]] | None:
         """Bring every ref of a remote that may hold a log below `into_prefix` (which ends in `/`).
 
         `refs/heads/gitmem*` goes below `<into_prefix>heads/`, `refs/gitmem/*` below `<into_prefix>gitmem/`;
         what the remote no longer has is removed there. Offline, the refs are as they were.
+        Returns the refs that git refused or the remote could not send, with their commits and why.
         """
 
     def push(
@@ -90,37 +91,39 @@ class GitNetwork:
         self._ssh: dict[str, str] = {}
         self._ssh_asked = -SSH_KEPT_SECONDS
 
-    def fetch(self, url: str, into_prefix: str, timeout: float = TIMEOUT_SECONDS) -> None:
+    def fetch(
+        self, url: str, into_prefix: str, timeout: float = TIMEOUT_SECONDS
+    ) -> dict[str, tuple[str, str]]:
         """Objects are fsynced. A gc that runs would take loose ones; a pack is kept until the refs are there."""
         packed = ["-c", "fetch.unpackLimit=1"] if held.gc_runs(os.path.join(self.common, "objects")) else []
-        args = [
-            *(
-                *_QUIET_CONFIG,
-                *packed,
-                *queries.DURABLE,
-                "fetch",
-                "--quiet",
-                "--prune",
-                "--no-tags",
-                "--refmap=",
-            ),
-            *("--no-write-fetch-head", "--no-auto-maintenance"),
+        head = [
+            *(*_QUIET_CONFIG, *packed, *queries.DURABLE, "-c", "fetch.fsckObjects=true"),
+            *("fetch", "--quiet", "--no-tags", "--refmap=", "--no-write-fetch-head", "--no-auto-maintenance"),
             *("--no-recurse-submodules", "--no-show-forced-updates"),
             "--negotiation-tip=refs/gitmem/*",  # the log shares nothing with the user's branches
-            *("--", url),
+        ]
+        refspecs = [
             f"+refs/heads/gitmem*:{into_prefix}heads/gitmem*",
             f"+refs/gitmem/*:{into_prefix}gitmem/*",
             "^refs/gitmem/remotes/*",
         ]
-        for attempt in range(3):
-            done = self._run(args, url, timeout)
-            if done.code == 0:
-                break
-            if "packed-refs.lock" in done.err and "--prune" in args and attempt < 2:
-                args.remove("--prune")  # only forgetting needs that lock, and the user's git may have left it
-                continue
-            if attempt == 2 or "cannot lock ref" not in done.err:  # another sync of this clone fetches, too
-                raise _offline(url, done.err)
+        left: dict[str, tuple[str, str]] = {}
+        refused_before = os.path.exists(os.path.join(self.common, separate_fetch.FILE))
+        err = "bad object" if refused_before else None
+        if err is None:
+            err = self._fetch(head, url, refspecs, timeout)
+        if err is not None and not separate_fetch.is_about_objects(err):
+            raise _offline(url, err)
+        if err is not None:
+            until = time.monotonic() + timeout
+            left, words = separate_fetch.fetch(
+                self.common, lambda args: self._run(args, url, timeout), head, url, into_prefix, until
+            )
+            if words is not None:
+                raise _offline(url, words)
+            err = self._fetch(head, url, [*refspecs, *(f"^{name}" for name in left)], timeout)
+            if err is not None:
+                raise _offline(url, err)
 
         def online(name: str, asked: list[str], given: bytes) -> None:
             done = self._run([*_QUIET_CONFIG, *asked], name, timeout, given)
@@ -128,6 +131,20 @@ class GitNetwork:
                 raise _offline(name, done.err)
 
         partial.bring(self.common, into_prefix, online)
+        return left
+
+    def _fetch(self, head: Sequence[str], url: str, refspecs: Sequence[str], timeout: float) -> str | None:
+        """Fetch all at once, and forget what the remote no longer has: None, or git's errors."""
+        prune = ["--prune"]
+        for attempt in range(3):
+            done = self._run([*head, *prune, "--", url, *refspecs], url, timeout)
+            if done.code == 0:
+                return None
+            if "packed-refs.lock" in done.err and prune and attempt < 2:
+                prune = []  # only forgetting needs that lock, and the user's git may have left it
+            elif "cannot lock ref" not in done.err:  # another sync of this clone fetches, too
+                break
+        return done.err
 
     def push(
         self, url: str, new: str, ref: str, expected: str | None, timeout: float = TIMEOUT_SECONDS

@@ -143,6 +143,12 @@ class Git(Protocol):
     def tree(self, oid: str) -> dict[str, Entry]:
         """One level of a tree. KeyError where the object is missing."""
 
+    def raw_tree(self, oid: str) -> bytes:
+        """One level of a tree as git stores it. KeyError where the object is missing."""
+
+    def heads(self, oids: Sequence[str]) -> dict[str, tuple[str, int]]:
+        """Kind (`blob`, `tree`, `commit`) and size of objects, without reading them. Those that are missing are left out."""
+
     def blob(self, oid: str) -> bytes:
         """The content of a file. KeyError where the object is missing."""
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import time
 
-from . import durable, formats, queries
-from .objects import parse_commit, parse_tree
+from . import durable, formats, loose, queries, run
+from .objects import is_empty_tree, parse_commit, parse_tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from .port import Behind, Commit, Entry, WorkTree
 
@@ -43,6 +44,31 @@ class Repository:
         except KeyError:
             return False
         return True
+
+    def raw_tree(self, oid: str) -> bytes:
+        """One level of a tree as git stores it. KeyError where the object is missing."""
+        return b"" if is_empty_tree(oid) else self._typed(oid, b"tree")
+
+    def heads(self, oids: Sequence[str]) -> dict[str, tuple[str, int]]:
+        """Kind and size of objects, without reading them: from the heads of loose ones, else from git."""
+        objects = os.path.join(self.common, "objects")
+        found: dict[str, tuple[str, int]] = {}
+        rest = []
+        for oid in dict.fromkeys(oids):
+            head = loose.head(objects, oid)
+            if head is None:
+                rest.append(oid)
+            else:
+                found[oid] = head
+        if rest:
+            given = "".join(f"{oid}\n" for oid in rest).encode("ascii")
+            done = run.run(self.common, ["cat-file", "--batch-check"], input=given)
+            for line in done.out.decode("ascii", "replace").splitlines():
+                oid, _, rest_of_line = line.partition(" ")
+                kind, _, size = rest_of_line.partition(" ")
+                if size.isdecimal():
+                    found[oid] = (kind, int(size))
+        return found
 
     def blob(self, oid: str) -> bytes:
         """The content of a file. KeyError where the object is missing."""

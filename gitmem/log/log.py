@@ -71,6 +71,8 @@ class Log:
         self.elsewhere = [Spool(folder, random, check_owner=True) for folder in spool_elsewhere]
         self.others = [Spool(folder, random, check_owner=True) for folder in spools_read]
         self._network = network
+        self.allow_large = False  # whether what a peer sends may have any size
+        self.passed_trees: set[str] = set()  # trees of peers that passed the checks
         self.boxes: dict[str, Outbox] = {}  # what was read of them lasts longer than an exchange
         # Called after the ref has moved and the lock was released: the index catches up here. A writer that finds its
         # spool file gone finds its line in the commit.

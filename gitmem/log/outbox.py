@@ -86,7 +86,10 @@ def made(git: Git, oid: str, shared: Tip) -> Outbox:
 
 def whole(git: Git, tip: Tip, shared: Tip | None) -> Outbox:
     """The outbox that is a log of its own, which no plain line of commits connects with the shared one."""
-    return Outbox(tip.oid, git.history(tip.oid, [shared.oid] if shared is not None else []), tip.tree)
+    commits = git.history(tip.oid, [shared.oid] if shared is not None else [])
+    if len(commits) > replay.SINGLY_MAX:
+        commits = []  # its tree is united; the story of so many is not
+    return Outbox(tip.oid, commits, tip.tree)
 
 
 def _plain(git: Git, oid: str, commits: Sequence[str], shared: str) -> Outbox | None:

@@ -5,14 +5,8 @@ from __future__ import annotations
 from ..errors import RemoteError
 from ..git import remotes
 from ..sync import accepted
-from ..sync.place_checks import (
-    FOREIGN,
-    FOREIGN_WHY,
-    LeftOut,
-    PlaceCheck,
-    valid_ancestor,
-)
-from . import outbox, places, ref, settle
+from ..sync.place_checks import FOREIGN, FOREIGN_WHY, INVALID, LeftOut, PlaceCheck, valid_ancestor
+from . import damage, outbox, places, ref, settle
 from .host import Host
 
 TYPE_CHECKING = False
@@ -53,7 +47,7 @@ class Remote:
         sent: Lines that it did not have.
         forgiven: Whether it may refuse what we send, and that is no trouble.
         safe: Whether everything of ours that we knew of is there now.
-        outbox: The ref there that this exchange made for lines of ours; None where there was no need.
+        outbox: The ref there that this exchange made for lines of ours; None: no need.
         attempts: How often it was asked.
         rejections: How often others were faster with a push.
         tip: The commit that it has where the log is published, as far as known.
@@ -71,6 +65,7 @@ class Remote:
         left_out: Its places that failed the checks.
         blocked: The one of these that the log is published at; None where that passed, or is not there.
         accepted: The shared log as it last passed.
+        refused: Refs that git refused to fetch, with their commits and why.
         pushed: Where this exchange has moved the shared ref to.
 
     Raises: UsageError: `unknown-remote`.
@@ -106,6 +101,7 @@ class Remote:
         self.blocked: LeftOut | None = None
         self.accepted: Tip | None = None
         self.pushed: str | None = None
+        self.refused: dict[str, tuple[str, str]] = {}
         self._base: Tip | None = None
 
     @property
@@ -137,7 +133,7 @@ class Remote:
         self.attempts += 1
         try:
             if self.state != "offline":
-                self._fetch(timeout)
+                self.refused = settle.fetch(self.log, self.url, self.prefix, timeout)
         except RemoteError as error:
             self.fail(error)
         known = {box.oid for box in self.boxes}  # of the last look, and what this exchange made
@@ -153,11 +149,15 @@ class Remote:
         log = self.log
         refs = log.git.refs(self.prefix)
         self.refs = {name: oid for name, oid in refs.items() if places.is_place(name)}
+        self.refs.update(
+            (self.copy_of(name), oid) for name, (oid, _) in self.refused.items() if places.is_place(name)
+        )
         boxes = {name: oid for name, oid in self.refs.items() if places.is_outbox(name)}
         shared = {name: oid for name, oid in self.refs.items() if name not in boxes}
         self.blocked, self._base = None, None
         self.accepted = accepted.last(log, self.prefix, trusted(log))
         check = PlaceCheck(log, self.accepted, trusted(log), boxes)
+        check.refused = dict(self.refused.values())
         self.tips = self._related(check, check.admit(shared), allow_foreign=allow_foreign)
         self._look_for_block(check)
         self.boxes = []
@@ -165,15 +165,22 @@ class Remote:
         if top is not None:
             check.accepted = top
             boxes = {name: oid for name, oid in boxes.items() if check.is_whole(name, oid)}
-            self.boxes, boxes = outbox.read(log, boxes, top)
+            self.boxes, rest = outbox.read(log, boxes, top)
+            names = {oid: name for name, oid in boxes.items()}
+            self.boxes = [box for box in self.boxes if check.pass_commits(names[box.oid], box.commits)]
+            boxes = rest
         more = self._related(check, check.admit(boxes), allow_foreign=allow_foreign)
-        self.tips += more
+        whole = [(tip, outbox.whole(log.git, tip, top)) for tip in more]
+        whole = [(tip, box) for tip, box in whole if check.pass_commits(tip.name, box.commits)]
+        self.tips += [tip for tip, _ in whole]
         self.left_out = list(check.left_out.values())
         for each in self.left_out:
+            if each.kind == INVALID and each.ref in refs:
+                damage.forget(log, each.ref, each.commit)  # no gc keeps what is behind it
             each.ref = each.ref.replace(self.prefix, "refs/")
         if not self.tips:
             self.boxes = []
-        self.boxes += [outbox.whole(log.git, tip, top) for tip in more]
+        self.boxes += [box for _, box in whole]
         self.waiting = [box for box in self.boxes if top is None or not box.is_in(log.git, top.tree)]
 
     def draw(self) -> bool:
@@ -208,14 +215,6 @@ class Remote:
             f"{error.message} Its lines are brought, and `sync --all` sends it nothing from now on; "
             f"`gitmem sync {self.shown_name}` tries again.",
         )
-
-    def _fetch(self, timeout: float) -> None:
-        try:
-            self.log.network.fetch(self.url, self.prefix, timeout)
-        except RemoteError:
-            if not settle.break_stale_locks(self.log):  # a fetch that was killed leaves them on our copies
-                raise
-            self.log.network.fetch(self.url, self.prefix, timeout)
 
     def _related(self, check: PlaceCheck, tips: Sequence[Tip], *, allow_foreign: bool) -> list[Tip]:
         """Of some logs, those of this project; the others are left out."""

@@ -124,7 +124,7 @@ def _put(
         try:
             done = log.network.push(remote.url, oid, prefix + oid, None, timeout)
         except RemoteError as error:
-            if error.code != "refused":
+            if error.code != "refused" or remote.refused:  # a hub that misses objects takes nothing at all
                 raise
             remote.learn_refused(prefix)
             continue

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 
-from ..errors import StoreError
+from ..errors import RemoteError, StoreError
 from ..git.own import make_own
 from ..git.port import Draft, Entry
 from . import append, ledger, outbox, places, ref, replay, trees
@@ -266,6 +266,16 @@ def take_lock(log: Log) -> Lock | None:
             return None
         time.sleep(0.002 + 0.01 * log.random(1)[0] / 255)
     return lock
+
+
+def fetch(log: Log, url: str, prefix: str, timeout: float) -> dict[str, tuple[str, str]]:
+    """Fetch the places of a remote: those that could not be, with commit and reason. Raises: RemoteError."""
+    try:
+        return dict(log.network.fetch(url, prefix, timeout) or {})
+    except RemoteError:
+        if not break_stale_locks(log):  # a fetch that was killed leaves them on our copies
+            raise
+        return dict(log.network.fetch(url, prefix, timeout) or {})
 
 
 def break_stale_locks(log: Log) -> bool:

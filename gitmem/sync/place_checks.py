@@ -5,12 +5,15 @@ A place that fails is left out and reported; it never stops the others.
 
 from __future__ import annotations
 
+from ..git import partial
+from ..git.separate_fetch import MISSING
 from ..log import places, ref
 from ..log.trunk import Trunk
+from .tree_checks import Rejected, TreeCheck
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from ..git.port import Git
     from ..log.log import Log
@@ -44,7 +47,10 @@ class LeftOut:
 
     def sentence(self, remote: str) -> str:
         by = f", by {self.author}" if self.author else ""
-        return f"{self.ref} of {remote} (commit {self.commit[:12]}{by}) was left out: {self.why}."
+        said = f"{self.ref} of {remote} (commit {self.commit[:12]}{by}) was left out: {self.why}."
+        if self.why == MISSING:
+            said += f" Whoever runs it removes the ref with `git update-ref -d {self.ref} {self.commit}`; a sync of each clone then brings the lines back."
+        return said
 
 
 class PlaceCheck:
@@ -64,6 +70,8 @@ class PlaceCheck:
         self.known = [oid for oid in known if oid]
         self.boxes = dict(boxes or {})
         self.left_out: dict[str, LeftOut] = {}
+        self.refused: Mapping[str, str] = {}  # commits that git refused to fetch, and why
+        self.trees = TreeCheck(log.git, log.passed_trees, allow_large=log.allow_large)
 
     def admit(self, refs: Mapping[str, str]) -> list[Tip]:
         """Return the logs among these refs, each tip once; note why the others are left out."""
@@ -78,6 +86,8 @@ class PlaceCheck:
 
     def check(self, name: str, oid: str) -> Tip | None:
         """Return the log that a ref is at, or None and note why it is left out."""
+        if not self._check_objects(name, oid):
+            return None
         found, others = places.logs(self.log, {name: oid}, self.known)
         if not found:
             self.leave_out(name, oid, INVALID, others[name])
@@ -97,6 +107,8 @@ class PlaceCheck:
 
         One that stands on the shared log is read for the lines that it adds, so this is not looked at later.
         """
+        if not self._check_objects(name, oid):
+            return False
         git = self.log.git
         try:
             root = git.tree(git.commit(oid).tree)
@@ -108,6 +120,36 @@ class PlaceCheck:
         elif self.accepted is not None and self.accepted.projects and not ref.project_ids(git, root):
             self.leave_out(name, oid, INVALID, NO_PROJECTS)
         return name not in self.left_out
+
+    def pass_commits(self, name: str, commits: Sequence[str]) -> bool:
+        """Whether all commits of an outbox pass, which a fold replays one by one; else it is left out."""
+        return all(self._check_objects(name, oid) for oid in commits)
+
+    def _check_objects(self, name: str, oid: str) -> bool:
+        """Check sizes, names and modes of what a place's commit has; else it is left out."""
+        if oid in self.refused:
+            self.leave_out(name, oid, INVALID, self.refused[oid])
+            return False
+        git = self.log.git
+        if partial.lacks(self.log.place.common, oid):
+            return True  # told by who reads it
+        try:
+            self.trees.commit(oid)
+            self.trees.tree(git.commit(oid).tree, self._known_trees())
+        except Rejected as found:
+            self.leave_out(name, oid, INVALID, str(found))
+        except KeyError as error:
+            self.leave_out(name, oid, INVALID, f"its object {error.args[0]} is missing or damaged")
+        return name not in self.left_out
+
+    def _known_trees(self) -> list[str]:
+        """The trees that everything new is compared with: of the local log and of the last accepted tip."""
+        git, local = self.log.git, self.log.git.tip(ref.LOG_REF)
+        found = [] if self.accepted is None else [self.accepted.tree]
+        try:
+            return [*found, git.commit(local).tree] if local is not None else found
+        except KeyError:
+            return found
 
     def leave_out(self, name: str, oid: str, kind: str, why: str) -> None:
         self.left_out[name] = LeftOut(name, oid, author_of(self.log.git, oid), kind, why)

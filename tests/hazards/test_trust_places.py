@@ -190,3 +190,131 @@ def test_a_new_clone_does_not_adopt_the_log_of_a_fork(town: Town, two: tuple[Pee
     git("fetch", "--quiet", "alice", cwd=c.path)
     c.say("mine")
     assert c.messages() == {"mine"}
+
+
+def raw(*entries: tuple[str, bytes, str]) -> bytes:
+    """A tree object with these entries, whatever they are."""
+    return b"".join(mode.encode() + b" " + name + b"\0" + bytes.fromhex(oid) for mode, name, oid in entries)
+
+
+def forge(town: Town, what: str) -> str:
+    """A commit on the branch whose folder `signals` has a forbidden entry, with a line in it."""
+    blob = town.blob(b'{"message":"forged"}\n')
+    below = town.object("tree", raw(("100644", b"gm-x.jsonl", blob)))
+    inner = {
+        "dotdot": raw(("40000", b"..", below)),
+        "dot": raw(("40000", b".", below)),
+        "git": raw(("40000", b".git", below)),
+        "git upper": raw(("40000", b".GIT", below)),
+        "git ntfs": raw(("40000", b"git~1", below)),
+        "git ntfs stream": raw(("40000", b".git::$INDEX_ALLOCATION", below)),
+        "git hfs": raw(("40000", ".g\u200cit".encode(), below)),
+        "slash": raw(("100644", b"a/b.jsonl", blob)),
+        "backslash": raw(("100644", b"a\\b.jsonl", blob)),
+        "newline": raw(("100644", b"a\nb.jsonl", blob)),
+        "empty": raw(("100644", b"", blob)),
+        "duplicate": raw(("100644", b"a.jsonl", blob), ("100644", b"a.jsonl", blob)),
+        "case": raw(("100644", b"A.jsonl", blob), ("100644", b"a.jsonl", blob)),
+        "symlink": raw(("120000", b"gm-x.jsonl", town.blob(b"/etc/passwd"))),
+        "gitlink": raw(("160000", b"gm-x.jsonl", "ab" * 20)),
+        "file that is a folder": raw(("100644", b"gm-x.jsonl", below)),
+        "folder that is a file": raw(("40000", b"x", blob)),
+        "missing": raw(("100644", b"gm-x.jsonl", "ab" * 20)),
+        "cut": raw(("100644", b"gm-x.jsonl", blob))[:-3],
+    }[what]
+    rows = git("ls-tree", BRANCH, cwd=town.hub).splitlines()
+    entries = [(row.split()[0].lstrip("0"), row.split("\t")[1].encode(), row.split()[2]) for row in rows]
+    bad = town.object("tree", inner)
+    root = town.object(
+        "tree", raw(*(e if e[1] != b"signals" else ("40000", b"signals", bad) for e in entries))
+    )
+    who = "Mallory <mallory@example.org> 1795000000 +0000"
+    text = f"tree {root}\nparent {town.tip()}\nauthor {who}\ncommitter {who}\n\nForged\n"
+    return town.object("commit", text.encode())
+
+
+FORGED = (
+    *(
+        "dotdot",
+        "dot",
+        "git",
+        "git upper",
+        "git ntfs",
+        "git ntfs stream",
+        "git hfs",
+        "slash",
+        "backslash",
+        "newline",
+    ),
+    *("empty", "duplicate", "case", "symlink", "gitlink", "file that is a folder", "folder that is a file"),
+    *("missing", "cut"),
+)
+
+
+@pytest.mark.parametrize("box", [False, True])
+@pytest.mark.parametrize(
+    "what",
+    [
+        name if name in ("git upper", "newline") else pytest.param(name, marks=pytest.mark.deep)
+        for name in FORGED
+    ],
+)
+def test_a_tree_with_a_forbidden_entry_is_left_out(
+    what: str, box: bool, town: Town, two: tuple[Peer, Peer]
+) -> None:
+    """Git's own check refuses some of them, and ours the rest; lines go on past it."""
+    a, b = two
+    oid = forge(town, what)
+    ref = f"refs/gitmem/outbox/{oid}" if box else BRANCH
+    (town.hub / ref).parent.mkdir(parents=True, exist_ok=True)
+    (town.hub / ref).write_text(oid + "\n")  # as a hub that checks nothing has it
+    a.say("three")
+
+    found = a.sync()
+
+    assert [(each["ref"], each["commit"]) for each in found.remote["left_out"]] == [(ref, oid)], found.text
+    assert found.remote["safe"] and found.code == (0 if box else 5)
+    b.say("four")
+    assert b.sync().remote["safe"]
+    a.sync()
+    assert a.messages() == b.messages() == {"one", "two", "three", "four"}
+    refs = git("for-each-ref", "--format=%(objectname)", cwd=a.path).splitlines()
+    assert oid not in refs, "what is left out stays behind no ref"
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("box", [False, True])
+def test_a_file_that_is_too_large_is_left_out_unread(box: bool, town: Town, two: tuple[Peer, Peer]) -> None:
+    """32 MiB is the limit; `--allow-large` takes it in."""
+    a, _ = two
+    line = b'{"at":"2026-11-21T20:00:00.123456Z","kind":"x","n":%08d}\n'
+    large = b"".join(line % number for number in range(33 * 1024 * 1024 // len(line % 0)))
+    ref, _oid = town.break_with({"signals/2026-11/21/gm-1arge000.jsonl": large}, box=box)
+    a.say("three")
+
+    found = a.sync()
+
+    (left,) = found.remote["left_out"]
+    assert left["ref"] == ref and "33554432" in left["why"].replace(",", "") and found.remote["safe"]
+    assert a.messages() == {"one", "two", "three"}
+
+
+@pytest.mark.parametrize("box", [False, True])
+def test_a_ref_of_the_hub_at_a_missing_commit_is_named(box: bool, town: Town, two: tuple[Peer, Peer]) -> None:
+    """The hub lost an object: it is not offline, and the command that removes the ref is given."""
+    a, b = two
+    oid = "ab" * 20
+    ref = f"refs/gitmem/outbox/{oid}" if box else BRANCH
+    (town.hub / ref).parent.mkdir(parents=True, exist_ok=True)
+    (town.hub / ref).write_text(oid + "\n")
+    a.say("three")
+
+    found = a.sync()
+
+    assert found.remote["state"] == "refused" and found.code == 5, found.text
+    assert [(each["ref"], each["commit"]) for each in found.remote["left_out"]] == [(ref, oid)]
+    assert f"git update-ref -d {ref} {oid}" in found.remote["message"]
+    git("update-ref", "-d", ref, oid, cwd=town.hub)
+    assert a.sync().code == 0
+    assert b.sync().code == 0
+    assert a.messages() == b.messages() == town.messages() == {"one", "two", "three"}

@@ -137,6 +137,13 @@ class MemoryGit:
     def tree(self, oid: str) -> dict[str, Entry]:
         return dict(self.repository.tree(oid))
 
+    def raw_tree(self, oid: str) -> bytes:
+        return b"" if oid == EMPTY_TREE else self.repository.get(oid, b"tree")
+
+    def heads(self, oids: Sequence[str]) -> dict[str, tuple[str, int]]:
+        objects = self.repository.objects
+        return {oid: (objects[oid][0].decode(), len(objects[oid][1])) for oid in oids if oid in objects}
+
     def blob(self, oid: str) -> bytes:
         return self.repository.get(oid, b"blob")
 

@@ -1,0 +1,140 @@
+"""Check what a tree of a peer holds before any of it is read: sizes, then names and modes, then counts.
+
+Everything that passes keeps passing after a union with other trees that passed. So names have no upper case:
+then no two of them collide on a file system that ignores case.
+"""
+
+from __future__ import annotations
+
+import re
+
+from ..git.objects import is_empty_tree
+from ..git.port import FILE_MODE, TREE_MODE, Entry
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from ..git.port import Git
+
+OBJECT_BYTES_MAX = 32 * 1024 * 1024
+DEPTH_MAX = 16
+ROWS_MAX = 1_000_000
+FILES_MAX = 20_000
+LINES_MAX = 200_000
+BYTES_MAX = 64 * 1024 * 1024
+HEADS_AT_ONCE = 10_000
+_NAME = re.compile(rb"[a-z0-9_-]([a-z0-9._-]{0,253}[a-z0-9_-])?")
+_TOP_NAMES = (b"README.md", b".gitattributes")
+_MODES = {b"40000": TREE_MODE, b"100644": FILE_MODE, b"100664": FILE_MODE, b"100755": "100755"}
+
+
+class Rejected(Exception):  # noqa: N818  (a finding, not an error)
+    """A tree that may not be taken in; the text says why."""
+
+
+class TreeCheck:
+    """Checks of trees of one remote; what passed once is not looked at again.
+
+    Args:
+        passed: Ids of trees that passed; kept by the caller for as long as its process lives.
+        allow_large: Whether sizes and counts are not limited.
+    """
+
+    def __init__(self, git: Git, passed: set[str], *, allow_large: bool = False) -> None:
+        self.git = git
+        self.passed = passed
+        self.allow_large = allow_large
+
+    def commit(self, oid: str) -> None:
+        """Check the size of a commit. Raises: Rejected."""
+        self._heads("commit", [("", oid)])
+
+    def tree(self, oid: str, known: Iterable[str]) -> dict[str, Entry]:
+        """Check a tree, and return its files that no tree of `known` has at the same path.
+
+        Raises:
+            Rejected: A name, a mode, a size or the number of entries is not allowed.
+            KeyError: An object is missing.
+        """
+        if oid in self.passed:
+            return {}
+        fresh: dict[str, Entry] = {}
+        level = [("", oid, [each for each in known if each != oid])]
+        rows = 0
+        for depth in range(DEPTH_MAX + 1):
+            self._heads("tree", [(path, tree) for path, tree, _ in level])
+            below = []
+            for path, tree, olds in level:
+                folders = [self.git.tree(old) for old in olds]
+                for name, entry in self._entries(path, tree):
+                    rows += 1
+                    if rows > ROWS_MAX:
+                        raise Rejected(f"it has more than {ROWS_MAX:,} entries")
+                    there = [folder[name] for folder in folders if name in folder]
+                    if entry in there:
+                        continue
+                    if entry.is_tree:
+                        inner = [old.oid for old in there if old.is_tree]
+                        below.append((f"{path}{name}/", entry.oid, inner))
+                    else:
+                        fresh[path + name] = entry
+            if not below:
+                break
+            level = below
+            if depth == DEPTH_MAX:
+                raise Rejected(f"its folders are nested more than {DEPTH_MAX} deep")
+        self._heads("blob", [(path, entry.oid) for path, entry in fresh.items()])
+        self.passed.add(oid)
+        return fresh
+
+    def _heads(self, kind: str, wanted: Sequence[tuple[str, str]]) -> None:
+        """Check that these objects are here, of one kind and not too large, without reading them."""
+        for start in range(0, len(wanted), HEADS_AT_ONCE):
+            some = wanted[start : start + HEADS_AT_ONCE]
+            found = self.git.heads([oid for _, oid in some])
+            for path, oid in some:
+                if is_empty_tree(oid) and kind == "tree":
+                    continue
+                if oid not in found or found[oid][0] != kind:
+                    raise KeyError(oid)
+                size = found[oid][1]
+                if size > OBJECT_BYTES_MAX and not self.allow_large:
+                    what = f"`{path}`" if path else f"its {kind} {oid[:12]}"
+                    raise Rejected(
+                        f"{what} has {size:,} bytes; {OBJECT_BYTES_MAX:,} are allowed (--allow-large takes it in)"
+                    )
+
+    def _entries(self, path: str, oid: str) -> Iterable[tuple[str, Entry]]:
+        """Read one level of a tree, each entry checked."""
+        seen: set[bytes] = set()
+        rows = raw_entries(self.git.raw_tree(oid), len(oid))
+        if not path and not any(name == b"format" for _, name, _ in rows):
+            raise Rejected("its tree has no file `format`")
+        for mode, name, target in rows:
+            where = f"{path}{name.decode('utf-8', 'backslashreplace')}"
+            if name in seen:
+                raise Rejected(f"it has the name {where!r} twice")
+            seen.add(name)
+            if not (_NAME.fullmatch(name) or (not path and name in _TOP_NAMES)):
+                raise Rejected(f"the name {where!r} is not allowed")
+            if mode not in _MODES:
+                raise Rejected(
+                    f"{where!r} has the mode {mode.decode('ascii', 'backslashreplace')}; only files and folders are allowed"
+                )
+            yield name.decode("ascii"), Entry(_MODES[mode], target)
+
+
+def raw_entries(data: bytes, id_length: int) -> list[tuple[bytes, bytes, str]]:
+    """Split a tree object into mode, name and id. Raises: Rejected where it is cut or empty names are in it."""
+    found, at, size = [], 0, id_length // 2
+    while at < len(data):
+        space = data.find(b" ", at)
+        end = data.find(b"\0", space + 1)
+        if space < 0 or end < 0 or end + 1 + size > len(data):
+            raise Rejected("one of its folders is damaged")
+        found.append(
+            (data[at:space].lstrip(b"0"), data[space + 1 : end], data[end + 1 : end + 1 + size].hex())
+        )
+        at = end + 1 + size
+    return found
