@@ -57,8 +57,6 @@ class Clone:
 
     def sync(self) -> None:
         answer = self("sync", "--publish", "--json")
-        if answer.status == 2:  # this program publishes without being asked
-            answer = self("sync", "--json")
         assert answer.status == 0, answer
 
     def send(self, message: str, *more: str) -> Any:

@@ -60,7 +60,7 @@ class Peer:
         assert answer.code == 0, answer.text
 
     def sync(self, *args: str) -> Answer:
-        return self.run("sync", "--json", *args)
+        return self.run("sync", "--publish", "--json", *args)
 
     def messages(self, ref: str = "refs/gitmem/log") -> set[str]:
         return messages(self.path, ref)

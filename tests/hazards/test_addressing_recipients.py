@@ -165,8 +165,8 @@ def test_a_name_that_two_hold_is_ambiguous(tmp_path: Path, desk: Desk, git: Git)
     git("clone", "--quiet", "--branch", "main", str(hub), str(other))
     first = desk.start("Curie", "--agent-identity", "a:b:one")
     second = desk.start("Curie", "--agent-identity", "a:b:two", cwd=other)
-    assert desk("sync").status == 0
-    assert desk("sync", cwd=other).status == 0
+    assert desk("sync", "--publish").status == 0
+    assert desk("sync", "--publish", cwd=other).status == 0
     assert desk("sync").status == 0
     for where in (desk.repo, other):
         rows = desk("roster", "--json", cwd=where).json["sessions"]

@@ -11,7 +11,8 @@ import pytest
 from gitmem.git.inprocess import DulwichGit
 from gitmem.git.plumbing import PlumbingGit
 from gitmem.log import ref
-from tests.clones import git
+from gitmem.place import find
+from tests.clones import agree, git
 
 from .faults import (
     ALL_STEPS,
@@ -96,6 +97,7 @@ def pair(tmp_path: Path) -> tuple[Path, Path]:
     git("clone", "--quiet", str(hub), str(b), cwd=tmp_path)
     for clone in (a, b):
         say(clone, f"start-{clone.name}")
+        agree(find(str(clone)))
         sync(clone)
     return a, b
 
