@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import Git
+from cli.surroundings import MARKERS
+from tests.conftest import SESSION_VARIABLES, Git
 
 PROGRAM = shutil.which("gitmem", path=str(Path(sys.executable).parent)) or "gitmem"
 # The program with another clock: what an agent did some time ago.
@@ -179,18 +180,26 @@ def test_at_a_terminal_a_session_variable_decides_first(here: Place) -> None:
     assert here.who(typed=True, env={"CLAUDE_CODE_SESSION_ID": "0190-abcd"}) == "0190-abcd"
 
 
-@pytest.mark.parametrize(
-    "marker",
-    ["CLAUDECODE", "CODEX_CI", "CODEX_SANDBOX", "CODEX_SANDBOX_NETWORK_DISABLED", "GEMINI_CLI", "CURSOR_AGENT",
-     "OPENCODE", "CLINE_ACTIVE", "COPILOT_CLI", "AI_AGENT"],
-)  # fmt: skip
+@pytest.mark.parametrize("marker", [name for name, _ in MARKERS])
 def test_a_clients_marker_says_that_no_person_types(here: Place, marker: str) -> None:
-    """Clients run commands at pseudo-terminals, too: not even in a clone without sessions is that the person."""
+    """Clients run commands at pseudo-terminals, too."""
     assert here.who(typed=True, env={marker: "1"}) == "which-session"
-    assert here("signal", "Mine", typed=True, env={marker: "1"}).status == 2
-    assert here("roster", typed=True, env={marker: "1"}).status == 0
+
+
+def test_a_client_without_a_session_is_nobody(here: Place) -> None:
+    """Not even in a clone without sessions is it the person; it may look, and act once it has a session."""
+    agent: dict[str, Any] = {"typed": True, "env": {"GEMINI_CLI": "1"}}
+    assert here("signal", "Mine", **agent).status == 2
+    assert here("roster", **agent).status == 0
     curie = here.start("Curie")
-    assert here.who(typed=True, env={marker: "1"}) == curie
+    assert here.who(**agent) == curie
+
+
+def test_every_marker_is_one_that_the_tests_take_away() -> None:
+    """Whoever runs the tests from a client gets the same answers; the page on clients lists them."""
+    page = (Path(__file__).parents[2] / "docs" / "clients.md").read_text()
+    for name, _ in MARKERS:
+        assert name in SESSION_VARIABLES and f"`{name}`" in page
 
 
 def test_a_client_is_not_taken_for_the_session_of_another(here: Place) -> None:
@@ -252,6 +261,7 @@ def test_a_name_that_somebody_claims_afterwards_gets_no_mail(
     assert here("whoami", "--as", "Planck", "--json").json["reader_identity"] == planck
 
 
+@pytest.mark.deep
 def test_senders_at_once_pin_a_name_alike(here: Place) -> None:
     """Each writes the whole small file in one step; none is torn, and nothing is left beside them."""
     planck, curie = here.start("Planck"), here.start("Curie")
@@ -281,8 +291,12 @@ def proposal(here: Place) -> tuple[str, str, str, str]:
     return planck, curie, str(signal["signal_id"]), str(signal["thread_id"])
 
 
-@pytest.mark.parametrize("intent", ["--agree", "--reject", "--counter"])
-@pytest.mark.parametrize("as_", ["Curie", "id", PERSON])
+@pytest.mark.parametrize(
+    ("intent", "as_"),
+    [("--agree", "Curie"), ("--reject", "id"), ("--counter", PERSON),
+     *(pytest.param(intent, as_, marks=pytest.mark.deep)
+       for intent in ("--agree", "--reject", "--counter") for as_ in ("Curie", "id", PERSON))],
+)  # fmt: skip
 def test_nobody_decides_for_another(here: Place, intent: str, as_: str) -> None:
     """The proposer's own session with `--as` of the one who was asked, or of the user: refused, and nothing is written."""
     planck, curie, id, thread = proposal(here)
