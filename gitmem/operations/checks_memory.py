@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from . import causality
 from .memory.circles import circles
-from .memory.fold import Change, fold, meaning
+from .memory.fold import Change, Node, fold, meaning
 from .quoting import command
 
 TYPE_CHECKING = False
@@ -26,6 +26,7 @@ def check(lines: Sequence[Line], found: Findings) -> None:
         nodes.setdefault(_text(each, "id"), []).append(each)
     _check_contents(nodes, found)
     patches = _patches(by_kind["patch"])
+    _check_summaries(nodes, patches, found)
     _check_patches(by_kind["patch"], nodes, found)
     standing = _standing(by_kind["relation"])
     _check_relations(standing, nodes, found)
@@ -106,12 +107,37 @@ def _check_relations(
             )
 
 
-def _can_block(lines: Sequence[Line], patches: Sequence[Line]) -> bool:
-    """Whether a node is open, so that it can block others."""
-    node = fold(
+def _check_summaries(
+    nodes: Mapping[str, Sequence[Line]], patches: Mapping[str, Sequence[Line]], found: Findings
+) -> None:
+    """Nodes that stand under each other all the way round: none of them hides anything."""
+    leads: dict[str, set[str]] = {}
+    for id, lines in nodes.items():
+        every = [*lines, *patches.get(id, ())]
+        if any((each.record or {}).get("summarized_into") for each in every):
+            into = _folded(lines, patches.get(id, ())).summarized_into
+            if into and into != id:
+                leads[id] = {into}
+    for circle in circles(leads):
+        found.note(
+            "summary-circle",
+            f"Nodes are each under a summary that is under the next: {' → '.join([*circle, circle[0]])}.",
+            nodes[circle[0]][0].where,
+            "None of them hides anything. gitmem does not write such a thing; ask who did.",
+            command("gitmem", "mem", "show", circle[0]),
+        )
+
+
+def _folded(lines: Sequence[Line], patches: Sequence[Line]) -> Node:
+    return fold(
         [(each.record or {}, each.line) for each in lines],
         [(each.record or {}, each.line) for each in patches],
     )
+
+
+def _can_block(lines: Sequence[Line], patches: Sequence[Line]) -> bool:
+    """Whether a node is open, so that it can block others."""
+    node = _folded(lines, patches)
     return node.rank == 0 and not node.summarized_into
 
 

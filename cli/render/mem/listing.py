@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from gitmem.operations.memory import authors
+
 from ..as_json import encode
 from ..out import sanitize
 from ..text import SEPARATOR, ago, barred, plural
@@ -31,6 +33,8 @@ def line(node: Node, stale: str | None = None) -> str:
     id, _, rest = about(node).partition(SEPARATOR)
     lifecycle = "" if node.lifecycle == "wu" else node.lifecycle  # most are
     facts = [id, _when(node.created_at), rest, lifecycle, _files(node.paths), sanitize(stale or "", keep="")]
+    if authors.is_changed(node):
+        facts.append(sanitize(f"by {authors.byline(node)}", keep=""))
     return f"{SEPARATOR.join(fact for fact in facts if fact)} | {_beginning(node.content)}"
 
 
@@ -52,7 +56,7 @@ def _beginning(content: str) -> str:
 
 def shown(found: Shown) -> list[str]:
     node = found.node
-    by = sanitize(str(node.sender_name or node.sender_identity), keep="")
+    by = sanitize(authors.byline(node), keep="")
     end = found.stale or ""
     lines = [
         f"[{about(node)}{SEPARATOR}{node.lifecycle}{SEPARATOR}{by}{SEPARATOR}{ago(node.created_at)}]",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from gitmem.operations.memory import authors
+
 from ..out import sanitize
 from ..text import BAR, SEPARATOR
 from .nodes import about
@@ -39,6 +41,7 @@ def _hit(hit: Hit) -> list[str]:
         rest,
         sanitize(", ".join(node.paths[:3]), keep=""),
         sanitize(hit.stale or "", keep=""),
+        sanitize(f"by {authors.byline(node)}", keep="") if authors.is_changed(node) else "",
     ]
     return [SEPARATOR.join(fact for fact in facts if fact), BAR + _marked(hit)]
 

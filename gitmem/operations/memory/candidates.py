@@ -9,7 +9,7 @@ from ...log.lines import format_at
 from ...text.sanitize import sanitize_for_model
 from ..quoting import command
 from ..story import cut
-from . import anchors, decay, stored
+from . import anchors, authors, decay, stored
 from .block import Piece, said
 from .view import HIDDEN, covered
 
@@ -30,7 +30,7 @@ NAME_MAX = 60  # characters of a writer's name
 ROUNDS = 3  # of looking for nodes that come before stale ones
 SPARE = 4  # how many times as many rows as the budget can hold are looked at for that
 
-SEEN = f"n.state < {HIDDEN} AND n.state = 0 AND (n.summarized_into IS NULL OR NOT {covered('n', HIDDEN)})"
+SEEN = f"n.state < {HIDDEN} AND n.state = 0 AND (n.summarized_into IS NULL OR NOT {covered('n')})"
 _WANTED = f"n.id IS NOT :without AND {SEEN}"
 _PROJECT = "n.lifecycle = 'project' AND (:lane IS NULL OR n.lane IS NULL OR n.lane = :lane)"
 # A node is in the first section that takes it.
@@ -195,7 +195,7 @@ _NO_BRACKETS = str.maketrans("()[]", "    ")  # no name ends what we say of it
 
 def head(node: Node, stale: str | None = None) -> str:
     """What stands before the content of a node. The day is the one on which it was last said, in UTC."""
-    who = cut(sanitize_for_model(node.sender_name or node.sender_identity).translate(_NO_BRACKETS), NAME_MAX)
+    who = cut(sanitize_for_model(authors.byline(node)).translate(_NO_BRACKETS), NAME_MAX)
     about = [format_at(node.touched)[:10], who, node.priority, *map(sanitize_for_model, node.tags[:TAGS_MAX])]
     about += [sanitize_for_model(stale)] if stale else []
     return f"- [{node.id}] ({', '.join(part for part in about if part)}):"

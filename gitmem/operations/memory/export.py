@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..outcome import Outcome, plain
 from ..story import sanitize
-from . import stored, values
+from . import authors, stored, values
 from .listing import UNLINKED, Filter, chosen
 
 TYPE_CHECKING = False
@@ -117,7 +117,7 @@ def _one(node: Node) -> Iterator[str]:
 
     What stands above it is one paragraph: below an item of a list, text so indented would be no code.
     """
-    facts = [node.type, node.priority, node.created_at[:10], node.sender_name or node.sender_identity]
+    facts = [node.type, node.priority, node.created_at[:10], authors.byline(node)]
     facts += [node.status] if node.status != "active" else []
     about = [
         ("tags", ", ".join(node.tags)),

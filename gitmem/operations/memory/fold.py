@@ -9,6 +9,7 @@ from __future__ import annotations
 from ...log.lines import format_at, parse_at
 from .. import causality
 from ..outcome import Outcome
+from . import authors
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,14 +31,16 @@ class Node(Outcome):
     """A node with everything that is known of it.
 
     `created` and `updated` are microseconds since the epoch; `updated` is None while nothing of what it says
-    has changed. `line` holds the bytes that made it.
+    has changed. `line` holds the bytes that made it. `content_by` is who wrote the content where that is not its
+    author, and `changed_by` are the others whose changes count; see `authors`.
     """
 
     __slots__ = (
         "id", "type", "lifecycle", "status", "content", "priority", "tags", "wu_id", "session_id", "lane", "paths",
         "head", "branch", "sensitive", "reason", "summarized_into", "created_at", "updated_at", "accesses",
-        "last_accessed_at", "metadata", "sender_identity", "sender_session", "sender_name", "created", "updated",
-        "closed", "archived", "deleted", "line",
+        "last_accessed_at", "metadata", "sender_identity", "sender_session", "sender_name",
+        "content_by", "content_by_name", "changed_by", "created", "updated", "closed", "archived", "deleted", "line",
+        "hidden_by_other",
     )  # fmt: skip
 
     def __init__(self, base: Record, line: bytes) -> None:
@@ -73,6 +76,10 @@ class Node(Outcome):
         self.updated: int | None = parse_at(str(base["updated_at"])) if base.get("updated_at") else None
         self.created_at = str(base["at"])
         self.updated_at: str | None = None
+        self.content_by: str | None = None
+        self.content_by_name: str | None = None
+        self.changed_by: list[dict[str, object]] = []
+        self.hidden_by_other = 0
         self.accesses = 0
         self.last_accessed_at: str | None = None
 
@@ -187,6 +194,7 @@ def of_changes(
                 known.clear()
             known[lines] = Winners(changes)
         _apply(node, known[lines])
+        authors.note(node, known[lines])
     return node.settle()
 
 

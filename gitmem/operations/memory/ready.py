@@ -59,7 +59,7 @@ def ready(store: Store, wu: str, *, include_archived: bool = False) -> Ready:
     db = store.db()
     hidden = DELETED if include_archived else HIDDEN
     rows = db.execute(
-        f"SELECT id FROM node n WHERE wu_id = ? AND state < ? AND NOT {covered('n', HIDDEN)}", (wu, hidden)
+        f"SELECT id FROM node n WHERE wu_id = ? AND state < ? AND NOT {covered('n')}", (wu, hidden)
     )
     nodes = [node for node in stored.load(db, [id for (id,) in rows]) if _is_open(node, include_archived)]
     nodes.sort(key=_order)
@@ -104,7 +104,7 @@ def blockers(db: sqlite3.Connection, nodes: Iterable[Node]) -> dict[str, list[st
 def blocks(db: sqlite3.Connection, id: str) -> bool:
     """Whether a node can block others: it is here, neither closed nor hidden, and no summary has what it says."""
     row = db.execute(
-        f"SELECT 1 FROM node n WHERE id = ? AND state = 0 AND NOT {covered('n', HIDDEN)}", (id,)
+        f"SELECT 1 FROM node n WHERE id = ? AND state = 0 AND NOT {covered('n')}", (id,)
     ).fetchone()
     return row is not None
 

@@ -6,8 +6,9 @@ A node that no patch names, or one patch that only marks it, is written as it co
 
 from __future__ import annotations
 
-from . import relations, stored
+from . import authors, relations, stored
 from .fold import Change, Node
+from .view import HIDDEN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     from ...index.schema import Row
 
-_NEW = "INSERT INTO node VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_NEW = "INSERT INTO node VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _PUT = _NEW.replace("INSERT", "INSERT OR REPLACE")
 
 
@@ -56,6 +57,7 @@ def _values(node: Node, line: int, patched: int) -> tuple[object, ...]:
     return (
         node.id, line, node.type, node.lifecycle, node.wu_id, node.session_id, node.lane, node.priority, node.rank,
         int(node.sensitive), node.summarized_into, node.created, node.touched, patched,
+        node.sender_identity, node.hidden_by_other,
     )  # fmt: skip
 
 
@@ -80,8 +82,12 @@ def _add_patches(db: sqlite3.Connection, rows: Sequence[Row]) -> set[str]:
             anew.update(id for (id,) in db.execute(f"SELECT id FROM node WHERE {among}"))
             continue
         anew.update(id for (id,) in db.execute(f"SELECT id FROM node WHERE patched AND {among}"))
-        values = (change.rank,)
-        db.execute(f"UPDATE node SET state = max(state, ?), patched = 1 WHERE {among}", values)
+        values = (change.rank, row.record["sender_identity"])
+        db.execute(
+            "UPDATE node SET state = max(state, ?1), patched = 1, hidden_by_other ="
+            f" (?1 >= {HIDDEN} AND ?1 >= state AND sender <> ?2) * {authors.STATUS} WHERE {among}",
+            values,
+        )
     return anew
 
 

@@ -20,12 +20,13 @@ DDL = (
     # `touched` is the later of created and updated; times are microseconds since the epoch.
     "CREATE TABLE node (id TEXT PRIMARY KEY, line INTEGER, type TEXT, lifecycle TEXT, wu_id TEXT, session_id TEXT,"
     " lane TEXT, priority TEXT, state INTEGER, sensitive INTEGER, summarized_into TEXT, created INTEGER,"
-    " touched INTEGER, patched INTEGER) WITHOUT ROWID",
+    " touched INTEGER, patched INTEGER, sender TEXT, hidden_by_other INTEGER) WITHOUT ROWID",
     f"CREATE INDEX node_wu ON node (wu_id, touched) WHERE state < {HIDDEN}",
     # With what is counted of those that a text has no room for: SQLite then looks up no rows.
     f"CREATE INDEX node_lifecycle ON node (lifecycle, touched, state, lane, summarized_into) WHERE state < {HIDDEN}",
     "CREATE INDEX node_open ON node (wu_id, lifecycle, type, lane, state, summarized_into) WHERE state = 0",
     f"CREATE INDEX node_touched ON node (touched) WHERE state < {HIDDEN}",
+    "CREATE INDEX node_hidden ON node (wu_id) WHERE hidden_by_other",
     "CREATE INDEX node_session ON node (session_id)",
     # What a session does now, for the headline of its signals.
     "CREATE INDEX node_checkpoint ON node (session_id, created) WHERE type = 'checkpoint'",
@@ -45,13 +46,15 @@ DDL = (
 )  # fmt: skip
 
 
-def covered(node: str, until: int = DELETED) -> str:
-    """The SQL condition that a summary has what a row of `node` says: one that is here.
+def covered(node: str) -> str:
+    """The SQL condition that a summary has what a row of `node` says: one that is visible itself.
 
-    Args:
-        until: The state from which on a summary does not count: deleted, or for what is to be seen hidden.
+    A summary that is closed, archived, deleted or under another one, as in a circle, hides nothing.
     """
-    return f"EXISTS (SELECT 1 FROM node s WHERE s.id = {node}.summarized_into AND s.id <> {node}.id AND s.state < {until})"
+    return (
+        f"EXISTS (SELECT 1 FROM node s WHERE s.id = {node}.summarized_into AND s.id <> {node}.id"
+        " AND s.type = 'summary' AND s.state = 0 AND s.summarized_into IS NULL)"
+    )
 
 
 def add(db: sqlite3.Connection, rows: Sequence[Row]) -> None:
@@ -61,4 +64,4 @@ def add(db: sqlite3.Connection, rows: Sequence[Row]) -> None:
     room.add(db, rows)
 
 
-VIEW = View(("node", "patch", "relation", "access"), DDL, add)
+VIEW = View(("node", "patch", "relation", "access"), DDL, add, version=2)

@@ -52,7 +52,7 @@ def test_what_is_done_hidden_ephemeral_or_summarised_is_not_ready(desk: Desk) ->
     kept = desk.write("open")
     for number, change in enumerate([{"closed": True}, {"archived": True}, {"deleted": True}]):
         desk.change(desk.write(f"node {number}"), **change)
-    desk.change(desk.write("in a summary"), summarized_into=kept)
+    desk.change(desk.write("in a summary"), summarized_into=desk.write("it", type="summary", wu="WU-8"))
     desk.write("scratch", lifecycle="ephemeral")
     desk.write("of another", wu="WU-8")
 

@@ -1,0 +1,74 @@
+"""Nodes that others changed: nobody's words are shown as another's, and what others hide is counted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from .forging import Clone, Hub, line
+
+MALLORY = {"sender_identity": "test:worker:mallory", "sender_name": "Mallory"}
+
+
+@pytest.fixture
+def shared(tmp_path: Path) -> tuple[Hub, Clone, str]:
+    """A hub, Planck, and a node that Planck wrote and published."""
+    hub = Hub(tmp_path)
+    planck = hub.clone("Planck")
+    made = planck("mem", "create", "Never push to main", "--lifecycle", "project", "--json")
+    assert made.status == 0, made
+    planck.sync()
+    return hub, planck, made.json["node"]["id"]
+
+
+def patch(number: int, ids: list[str], **fields: object) -> bytes:
+    return line("patch", id=f"patch-forged{number:04}", node_ids=ids, **fields, **MALLORY)
+
+
+def test_a_patch_is_shown_with_who_made_it(shared: tuple[Hub, Clone, str]) -> None:
+    """In show, list, search and context, in text and as JSON."""
+    hub, planck, id = shared
+    hub.forge(patch(1, [id], content="Always push to main", tags=["rule"]))
+    planck.sync()
+    node = planck("mem", "show", id, "--json").json["node"]
+    assert (node["content_by"], node["changed_by"][0]["fields"]) == (
+        "test:worker:mallory",
+        ["content", "tags"],
+    )
+    for command in (["show", id], ["list"], ["search", "push"], ["context"]):
+        said = planck("mem", *command)
+        assert "Mallory in a node of Planck" in said.out, said
+
+
+def test_a_changed_tag_leaves_the_words_with_their_author(shared: tuple[Hub, Clone, str]) -> None:
+    """And says who changed the rest."""
+    hub, planck, id = shared
+    hub.forge(patch(1, [id], priority="P3"))
+    planck.sync()
+    assert "Planck, changed by Mallory" in planck("mem", "context").out
+    assert "content_by" not in planck("mem", "show", id, "--json").json["node"]
+
+
+def test_what_others_hide_is_counted_and_needs_a_visible_summary(shared: tuple[Hub, Clone, str]) -> None:
+    """Summaries in a circle, hidden ones and plain nodes hide nothing; an archived node is counted."""
+    hub, planck, id = shared
+    summary = {"type": "summary", "lifecycle": "project", **MALLORY}
+    hub.forge(
+        line("node", id="mem-summary00001", content="one", summarized_into="mem-summary00002", **summary),
+        line("node", id="mem-summary00002", content="two", summarized_into="mem-summary00001", **summary),
+        patch(1, [id], summarized_into="mem-summary00001"),
+    )
+    planck.sync()
+    assert "Never push to main" in planck("mem", "context").out
+    assert "summary-circle" in planck("doctor", "--json").out
+    hub.forge(line("node", at="2026-11-22T13:00:00.000000Z", id="mem-summary00003", content="three", **summary),
+              line("patch", at="2026-11-22T14:00:00.000000Z", id="patch-forged0002", node_ids=[id],
+                   after=["patch-forged0001"], summarized_into="mem-summary00003", **MALLORY))  # fmt: skip
+    planck.sync()
+    found = planck("mem", "context", "--json").json
+    assert "Never push to main" not in found["block"] and found["hidden_by_others"] == 1
+    assert "others have hidden 1 node" in found["block"]
+    hub.forge(patch(3, [id], archived=True))
+    planck.sync()
+    assert planck("mem", "context", "--json").json["hidden_by_others"] == 1
