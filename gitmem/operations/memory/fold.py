@@ -7,6 +7,7 @@ both, field by field; where both changed one field, the greater `(at, bytes)` co
 from __future__ import annotations
 
 from ...log.lines import format_at, parse_at
+from ...signals.bit_order import BitOrder, Subset
 from .. import causality
 from ..outcome import Outcome
 from . import authors
@@ -149,8 +150,7 @@ class Winners:
 
     __slots__ = ("by_field", "by_key", "clears_metadata", "updated")
 
-    def __init__(self, changes: Mapping[str, Change]) -> None:
-        edges = causality.earlier(changes)
+    def __init__(self, changes: Mapping[str, Change], order: BitOrder | None = None) -> None:
         every = list(changes.values())
         fields: dict[str, list[Change]] = {}
         keys: dict[str, list[Change]] = {}
@@ -159,10 +159,18 @@ class Winners:
                 fields.setdefault(field, []).append(each)
             for key in each.record.get("metadata") or ():  # type: ignore[attr-defined]  # the model says so
                 keys.setdefault(key, []).append(each)
-        self.by_field = causality.latest_of_each(fields, edges)
         clears = [each for each in every if "metadata" in each.clears]
         self.clears_metadata = bool(clears)
-        self.by_key = causality.latest_of_each(keys, edges, clears)
+        if order is None:
+            edges = causality.earlier(changes)
+            self.by_field = causality.latest_of_each(fields, edges)
+            self.by_key = causality.latest_of_each(keys, edges, clears)
+        else:
+            subset = Subset(order, every)
+            of = {order.number[each.line]: each for each in every}
+            also = subset.bits(clears)
+            self.by_field = {name: of[subset.latest(subset.bits(own))] for name, own in fields.items()}
+            self.by_key = {key: of[subset.latest(subset.bits(own) | also)] for key, own in keys.items()}
         said = [parse_at(str(each.record["at"])) for each in every if not each.only_marks]
         self.updated = max(said, default=None)
 
@@ -176,11 +184,13 @@ def of_changes(
     nodes: Iterable[tuple[Record, bytes]],
     patches: Iterable[Change],
     known: dict[tuple[bytes, ...], Winners],
+    order: BitOrder | None = None,
 ) -> Node:
     """The same with patches that were read before.
 
     Args:
         known: What sets of patches come to, by their lines: one patch may name thousands of nodes.
+        order: The order of all patches, where many nodes share many of them.
     """
     base, line = min(nodes, key=lambda each: each[1])
     node = Node(base, line)
@@ -192,7 +202,7 @@ def of_changes(
         if lines not in known:
             if len(known) >= KNOWN_MAX:
                 known.clear()
-            known[lines] = Winners(changes)
+            known[lines] = Winners(changes, order)
         _apply(node, known[lines])
         authors.note(node, known[lines])
     return node.settle()

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from ... import records
+from ...signals.bit_order import BitOrder
 from . import fold
 from .fold import Change, Node
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from .fold import Record, Winners
 
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
     Sets = dict[tuple[bytes, ...], Winners]
 
 AT_ONCE = 500  # ids in one question: SQLite takes no more than 999 values in its oldest form
+
+SHARED_LEAST = 1_000  # pairs of a node and a patch from which on it is looked whether patches are shared
+SHARED_TIMES = 4  # how many nodes a patch has on average, from which on one order of all of them is cheaper
+ORDERED_MOST = 16_384  # patches in one order: its size is the square of their number
 
 
 def load(db: sqlite3.Connection, ids: Iterable[str], parsed: Parsed | None = None) -> list[Node]:
@@ -27,32 +32,62 @@ def load(db: sqlite3.Connection, ids: Iterable[str], parsed: Parsed | None = Non
             nodes: read again for each of them it would take the square of their number.
     """
     wanted = list(dict.fromkeys(ids))
-    parsed = {} if parsed is None else parsed
     found: dict[str, Node] = {}
     sets: Sets = {}
-    for start in range(0, len(wanted), AT_ONCE):
-        found.update(_some(db, wanted[start : start + AT_ONCE], parsed, sets))
+    patches = patches_of(db, wanted, parsed)
+    order = order_of(patches)
+    for some in _portions(wanted):
+        for id, lines in _node_lines(db, some).items():
+            found[id] = fold.of_changes(lines, patches.get(id, ()), sets, order)
+        _add_accesses(db, some, found)
     return [found[id] for id in wanted if id in found]
 
 
-def _some(db: sqlite3.Connection, ids: Sequence[str], parsed: Parsed, sets: Sets) -> dict[str, Node]:
+def patches_of(
+    db: sqlite3.Connection, ids: Sequence[str], parsed: Parsed | None = None
+) -> dict[str, list[Change]]:
+    """The patches of nodes, by node id; each line is fetched and read once."""
+    known: Parsed = {} if parsed is None else parsed
+    return {id: of for some in _portions(ids) for id, of in changes(db, some, known).items()}
+
+
+def _portions(ids: Sequence[str]) -> Iterator[Sequence[str]]:
+    for start in range(0, len(ids), AT_ONCE):
+        yield ids[start : start + AT_ONCE]
+
+
+def order_of(patches: Mapping[str, Sequence[Change]]) -> BitOrder | None:
+    """The order of all patches where nodes share many; without it each node's patches are ordered by themselves."""
+    pairs = sum(len(of) for of in patches.values() if len(of) > 1)
+    if pairs < SHARED_LEAST:
+        return None
+    every = {each.line: each for of in patches.values() for each in of}
+    if pairs < SHARED_TIMES * len(every) or len(every) > ORDERED_MOST:
+        return None
+    return BitOrder(list(every.values()))
+
+
+def _node_lines(db: sqlite3.Connection, ids: Sequence[str]) -> dict[str, list[tuple[Record, bytes]]]:
+    """The lines that made these nodes; of lines that one id has twice all."""
     marks = ", ".join("?" * len(ids))
     rows = db.execute(
         f"SELECT id, line FROM node WHERE id IN ({marks})"
         f" UNION ALL SELECT id, line FROM node_again WHERE id IN ({marks})",
         [*ids, *ids],
     )
-    nodes: dict[str, list[tuple[Record, bytes]]] = {}
+    found: dict[str, list[tuple[Record, bytes]]] = {}
     for id, body in _bodies(db, rows):
         record = records.read(body)
         if record is not None:
-            nodes.setdefault(id, []).append((record, body))
-    patches = changes(db, ids, parsed)
-    found = {id: fold.of_changes(lines, patches.get(id, ()), sets) for id, lines in nodes.items()}
+            found.setdefault(id, []).append((record, body))
+    return found
+
+
+def _add_accesses(db: sqlite3.Connection, ids: Sequence[str], found: Mapping[str, Node]) -> None:
+    marks = ", ".join("?" * len(ids))
     for id, count, last in db.execute(f"SELECT id, count, last FROM access WHERE id IN ({marks})", list(ids)):
         if id in found:
             found[id].accesses, found[id].last_accessed_at = count, last
-    return found
 
 
 def _bodies(db: sqlite3.Connection, rows: Iterable[tuple[str, int]]) -> Iterator[tuple[str, bytes]]:

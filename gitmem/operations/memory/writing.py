@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ...log.spool import Story
 from ...records import ids
+from ...signals.bit_order import Subset
 from .. import causality, sessions
 from ..story import SUBJECT_MAX, body, cut, sanitize
 from . import stored
@@ -15,8 +16,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from ...log.append import Appended as Written
+    from ...signals.bit_order import BitOrder
     from ..caller import Caller
     from ..store import Store
+    from .fold import Change
 
     Lines = list[tuple[str, bytes]]
 
@@ -113,15 +116,25 @@ def _portions(db: sqlite3.Connection, node_ids: Sequence[str]) -> Iterator[tuple
 
 def _heads(db: sqlite3.Connection, node_ids: Sequence[str]) -> dict[str, list[str]]:
     """Of each node that was patched, the patches that no other patch of it follows."""
+    patches = stored.patches_of(db, node_ids)
+    order = stored.order_of(patches)
     found: dict[str, list[str]] = {}
-    parsed: stored.Parsed = {}
-    for start in range(0, len(node_ids), stored.AT_ONCE):
-        some = node_ids[start : start + stored.AT_ONCE]
-        for id, patches in stored.changes(db, some, parsed).items():
-            changes: dict[str, Change] = {}
-            for change in sorted(patches, key=lambda each: each.line):
-                changes.setdefault(change.id, change)
-            edges = causality.earlier(changes)
-            named = {name for names in edges.values() for name in names}
-            found[id] = sorted(changes.keys() - named)
+    known: dict[tuple[bytes, ...], list[str]] = {}
+    for id, of in patches.items():
+        changes: dict[str, Change] = {}
+        for change in sorted(of, key=lambda each: each.line):
+            changes.setdefault(change.id, change)
+        lines = tuple(change.line for change in changes.values())
+        if lines not in known:
+            known[lines] = _heads_of(changes, order)
+        found[id] = known[lines]
     return found
+
+
+def _heads_of(changes: Mapping[str, Change], order: BitOrder | None) -> list[str]:
+    """The patches of one node that no other patch of it follows."""
+    if order is not None:
+        heads = Subset(order, list(changes.values())).heads()
+        return sorted(id for id, change in changes.items() if order.number[change.line] in heads)
+    named = {name for names in causality.earlier(changes).values() for name in names}
+    return sorted(changes.keys() - named)

@@ -11,6 +11,7 @@ import pytest
 from gitmem.log.lines import format_at
 from gitmem.operations.memory import fold
 from gitmem.operations.memory.fold import FIELDS, Change
+from gitmem.signals.bit_order import BitOrder, Subset
 from tests.signals import references
 
 START = 1_795_000_000_000_000
@@ -77,6 +78,17 @@ def _check(seed: int) -> None:
     for field in FIELDS:
         assert (getattr(found, field) or None) == wanted[field], (seed, field)
     assert found.metadata == wanted["metadata"], seed
+    others = [Change(each, _line(each)) for each in _random(seed + 1)[1]]
+    own = [Change(each, _line(each)) for each in patches]
+    changes: dict[str, Any] = {}
+    for each in sorted(own, key=lambda each: each.line):
+        changes.setdefault(each.id, each)
+    order = BitOrder(list({each.line: each for each in [*others, *own]}.values()))
+    shared = fold.of_changes([(node, _line(node))], own, {}, order)
+    heads = Subset(order, list(changes.values())).heads()
+    named = set().union(*references.earlier(changes).values())
+    assert {id for id, each in changes.items() if order.number[each.line] in heads} == changes.keys() - named
+    assert shared.as_json() == found.as_json(), seed
 
 
 def test_nodes_are_those_of_a_naive_reference() -> None:
