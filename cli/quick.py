@@ -209,7 +209,7 @@ def _nothing_new(at: Surroundings, opened: list[sqlite3.Connection], *, count: b
         return None
     opened.append(db)
     now = time.time_ns() // 1000
-    session = _session(db, at, now)
+    session = _session(place.state, db, at, now)
     if session is None:
         return None
     session_id, identity, workspace = session
@@ -227,10 +227,12 @@ def _nothing_new(at: Surroundings, opened: list[sqlite3.Connection], *, count: b
     return 0
 
 
-def _session(db: sqlite3.Connection, at: Surroundings, now: int) -> tuple[str, str | None, str | None] | None:
-    """Id, identity and workspace of the one session that is meant and has not ended.
+def _session(
+    state: str, db: sqlite3.Connection, at: Surroundings, now: int
+) -> tuple[str, str | None, str | None] | None:
+    """Id, identity and workspace of the one session that is meant, was started here and has not ended.
 
-    None also for one whose last record is a day old: the usual way writes another, which keeps its name.
+    None where the log has forged lines, and also for one whose last record is a day old: the usual way writes another, which keeps its name.
     """
     columns = (
         "SELECT session_id, agent_identity, workspace_id FROM session s WHERE ended IS NULL"
@@ -240,9 +242,15 @@ def _session(db: sqlite3.Connection, at: Surroundings, now: int) -> tuple[str, s
     if at.session:
         found = db.execute(columns + "session_id = ?", (held, at.session)).fetchall()
     else:
-        value = at.harness[1] if at.harness else ""
+        from gitmem.agents import clone_key
+
+        value = clone_key.hashed(clone_key.read(state), at.harness[1]) if at.harness else ""
         found = db.execute(columns + "harness_session = ?", (held, value)).fetchall()
-    return found[0] if len(found) == 1 else None
+    if len(found) != 1:
+        return None
+    is_own = db.execute("SELECT 1 FROM own WHERE name = ?", (found[0][0],)).fetchone()
+    unclear = db.execute("SELECT EXISTS (SELECT 1 FROM forged), EXISTS (SELECT 1 FROM unchecked)").fetchone()
+    return found[0] if is_own and unclear == (0, 0) else None
 
 
 def _seen(state: str, session_id: str) -> None:

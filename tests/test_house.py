@@ -44,6 +44,7 @@ ARROWS: tuple[tuple[str, tuple[str, ...]], ...] = (
 FOR_ALL = (
     "gitmem.aside",
     "gitmem.errors",
+    "gitmem.mac",
     "gitmem.place",
     "gitmem.sha256",
     "gitmem.strict_json",

@@ -6,6 +6,7 @@ import os
 import sys
 
 from gitmem import aside
+from gitmem.agents import own_sessions
 from gitmem.errors import GitmemError, UsageError
 from gitmem.operations import agreement, pointers, presence, sessions
 from gitmem.operations import caller as callers
@@ -58,7 +59,7 @@ def start(at: Surroundings, call: Given, clock: Clock) -> None:
 def end(at: Surroundings, call: Given, clock: Clock) -> None:
     """End the session that a start of this client began; one that the user has named goes on."""
     store = at.store()
-    found = presence.of_harness(store, call.session) if call.session else None
+    found = own_sessions.of_client(store, call.session) if call.session else None
     if found is None or not clock.is_waited_for():
         return
     here.remove(store, call.client, found.session_id)
@@ -90,7 +91,7 @@ def _program() -> str | None:
 def _register(at: Surroundings, call: Given) -> Presence | None:
     """The session of ours: the client's own, else the one that the user has named, else a new one."""
     store = at.store()
-    known = presence.of_harness(store, call.session) if call.session else None
+    known = own_sessions.of_client(store, call.session) if call.session else None
     if known is None:
         adopted = who.named(at, call)
         if adopted is not None or not call.session:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from gitmem.agents import own_sessions
 from gitmem.operations import caller as callers
-from gitmem.operations import presence
 from gitmem.operations.hooks.events import FORGETFUL
 
 TYPE_CHECKING = False
@@ -27,7 +27,7 @@ def session(at: Surroundings, call: Given) -> Presence | None:
     An agent that starts another agent hands GITMEM_SESSION on: what belongs to one client's session is never
     another's, so it counts only where no client has started it.
     """
-    found = presence.of_harness(at.store(), call.session) if call.session else None
+    found = own_sessions.of_client(at.store(), call.session) if call.session else None
     return found or named(at, call)
 
 
@@ -35,7 +35,7 @@ def named(at: Surroundings, call: Given) -> Presence | None:
     """The session in GITMEM_SESSION, if it has not ended and is no client's."""
     if not at.session or call.client in FORGETFUL:
         return None
-    found = presence.one(at.store(), at.session)
+    found = own_sessions.trusted(at.store(), at.session)
     if found is None or found.ended is not None or found.harness_session is not None:
         return None
     return found

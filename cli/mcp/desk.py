@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gitmem.agents import own_sessions
 from gitmem.errors import GitmemError, UsageError
 from gitmem.operations import caller as callers
-from gitmem.operations import presence, sessions
+from gitmem.operations import sessions
 
 from ..render import out
 from ..surroundings import Surroundings
@@ -109,7 +110,7 @@ class Desk:
         who = at.who()
         if who.as_ or who.session:
             return True
-        return who.harness is not None and presence.of_harness(at.store(), who.harness[1]) is not None
+        return who.harness is not None and own_sessions.of_client(at.store(), who.harness[1]) is not None
 
     def _start(self, at: Here) -> Caller:
         """Start a session. One of a harness is found by its id from now on, and is the harness's to end."""

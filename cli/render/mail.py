@@ -22,7 +22,7 @@ def count(found: Count) -> list[str]:
 
 
 def inbox(found: Reading) -> list[str]:
-    lines = [sanitize(found.peek)] if found.peek else []
+    lines = [*([sanitize(found.peek)] if found.peek else []), *_notes(found.warnings)]
     if not found.signals:
         return [*lines, nothing_line(found.reader) if not found.unread else _filtered(found)]
     shown = len(found.signals)

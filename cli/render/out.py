@@ -149,7 +149,16 @@ def nothing_line(reader: str) -> str:
 def nothing_as_json(reader: str) -> str:
     from .as_json import as_json
 
-    return as_json({"reader": reader, "unread": 0, "signals": [], "more": 0, "next": onward(NOTHING_NEXT)})
+    return as_json(
+        {
+            "reader": reader,
+            "unread": 0,
+            "signals": [],
+            "more": 0,
+            "warnings": [],
+            "next": onward(NOTHING_NEXT),
+        }
+    )
 
 
 def no_count(reader: str) -> str:

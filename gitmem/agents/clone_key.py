@@ -11,7 +11,7 @@ import os
 import stat
 
 from ..errors import StoreError
-from ..records.mac import Mac
+from ..mac import Mac
 from ..sha256 import sha256
 
 TYPE_CHECKING = False

@@ -58,5 +58,5 @@ def _ids(store: Store, caller: Caller) -> list[str]:
     from ..operations import presence
 
     found = [one.session_id for one in presence.of_identity(store, caller.reader)]
-    by_client = presence.of_harness(store, caller.reader)
+    by_client = presence.of_published_client(store, caller.reader)
     return [*caller.ids, *found, *([by_client.session_id] if by_client is not None else [])]

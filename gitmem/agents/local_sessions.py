@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ..operations import local, presence
+from ..operations import local
+from . import own_sessions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def _open(store: Store, folder: str | None) -> list[Presence]:
     found = []
     for session_id, (where, _) in sorted(local.known(store).items()):
         if folder in (None, where):
-            one = presence.one(store, session_id)
+            one = own_sessions.trusted(store, session_id)
             if one is not None and one.ended is None:
                 found.append(one)
     return found

@@ -17,6 +17,7 @@ from ..operations.spelling import fold, root
 from ..operations.tenure import HOLD_MICROS
 from ..sha256 import sha256
 from ..text.sanitize import sanitize
+from . import own_sessions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -133,7 +134,7 @@ def _claimants(store: Store, name: str, kept: Presence) -> list[str]:
     from ..operations import near
 
     found = {one.reader: near.describe(one, one.reader) for one in presence.of_name(store, fold(name))}
-    by_client = presence.of_harness(store, name)
+    by_client = presence.of_published_client(store, name)
     if by_client is not None:
         found.setdefault(by_client.reader, near.describe(by_client, by_client.reader))
     if presence.is_seen(store, name):
@@ -147,7 +148,7 @@ def _holder(store: Store, pin: Pin) -> Presence | None:
     """Return the session of a pin; of an identity with several one that is at work and asks for the name."""
     sessions = presence.of_identity(store, pin.identity) if pin.identity else []
     if not sessions:
-        return presence.one(store, pin.session_id)
+        return own_sessions.trusted(store, pin.session_id)
     return max(sessions, key=lambda one: (one.is_current, _asks_for(one, pin.name), one.record_at))
 
 

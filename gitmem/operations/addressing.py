@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..agents import name_pins
+from ..agents import clone_key, name_pins, own_sessions
 from ..errors import UsageError
 from . import near, presence
 from .caller import own_mail
@@ -133,9 +133,15 @@ def _exact(store: Store, text: str, caller: Caller | None) -> Resolved | None:
         pinned = _pinned(store, text)
         if pinned is not None:
             return pinned
-        session = presence.of_harness(store, text)
+        session = presence.of_published_client(store, text)
     if session is not None:
         return _of_session(store, session, text, "exact")
+    session = own_sessions.of_client(store, text)
+    if session is not None:  # what a client calls its sessions is not published, also not as what was typed
+        return _of_session(store, session, session.session_id, "exact")
+    client = clone_key.hashed(store.keys.now(), text)
+    if presence.is_seen(store, client):
+        return _of_identity(store, client, "exact")
     if presence.is_seen(store, text) or text == own_mail(store):
         return _of_identity(store, text, "exact")
     _refuse_mixed(text)

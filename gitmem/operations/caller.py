@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..agents import clone_key, own_sessions
 from ..errors import UsageError
 from ..records.ids import is_id
 from ..text.sanitize import sanitize
@@ -61,7 +62,8 @@ class Caller:
         session_id: The session; None for people, and for an identity with no session or several here.
         identity: The agent identity.
         is_person: Whether it is a person, `human:<mail>`.
-        raw: Whether `reader` is a harness's own session id, with which no session was started.
+        raw: Whether `reader` stands for a client's own session id, with which no session was started.
+        client_id: That id, which is never published.
         source: `as`, `session`, `harness`, `raw`, `terminal`, `worktree` (the only session of this worktree in
             24 hours), or `nobody`: nothing said who calls, and the clone has no session.
         remark: What the caller should know about how it was found.
@@ -72,7 +74,7 @@ class Caller:
     """
 
     __slots__ = (
-        "asked", "author", "identity", "is_person", "name", "next", "raw", "reader", "record", "record_at",
+        "asked", "author", "client_id", "identity", "is_person", "name", "next", "raw", "reader", "record", "record_at",
         "remark", "session_id", "source", "who", "workspace", "wu_id",
     )  # fmt: skip
 
@@ -81,6 +83,7 @@ class Caller:
         self.author = author
         self.source = source
         self.session_id: str | None = None
+        self.client_id: str | None = None
         self.identity: str | None = None
         self.name: str | None = None
         self.asked: str | None = None
@@ -182,8 +185,9 @@ def _named(store: Store, text: str) -> Caller:
         caller = of_session(pinned[0], "as")
         caller.remark = pinned[1]
         return caller
-    if presence.is_seen(store, text):
-        return _identity(store, text)
+    for name in (text, clone_key.hashed(store.keys.now(), text)):
+        if presence.is_seen(store, name):
+            return _identity(store, name)
     holders = [one for one in presence.of_name(store, fold(text)) if one.name == text and one.is_current]
     if len(holders) == 1:
         name_pins.note(store, text, holders[0].session_id, holders[0].agent_identity)
@@ -219,7 +223,7 @@ def _identity(store: Store, identity: str) -> Caller:
 
 
 def _session(store: Store, session_id: str, where: str) -> Presence:
-    found = presence.one(store, session_id) if is_id("sess", session_id) else None
+    found = own_sessions.trusted(store, session_id) if is_id("sess", session_id) else None
     if found is None:
         raise UsageError(
             f"{where} {sanitize(session_id)}, a session that this log does not have; nothing was written.",
@@ -240,13 +244,15 @@ def _session(store: Store, session_id: str, where: str) -> Presence:
 
 def _harness(store: Store, harness: tuple[str, str]) -> Caller:
     variable, value = harness
-    found = presence.of_harness(store, value)
+    found = own_sessions.of_client(store, value)
     if found is not None:
         return of_session(found, "harness")
-    caller = Caller(value, f"{value} <{value}@gitmem>", "raw")
-    caller.session_id = value
+    name = store.keys.hashed(value)
+    caller = Caller(name, f"{name} <{name}@gitmem>", "raw")
+    caller.session_id = name
+    caller.client_id = value
     caller.raw = True
-    caller.remark = f"You have no session: you act as {value}, the value of {variable}."
+    caller.remark = f"You have no session: you act as {name}, which stands for the value of {variable}."
     caller.next = ["gitmem session start"]
     return caller
 

@@ -9,7 +9,7 @@ from ..errors import StoreError
 from ..index import catch_up, compare, schema
 from ..index.engine import sqlite3
 from ..index.steps import Steps
-from . import mail, queue, views
+from . import mail, queue
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ ARRIVAL = ("cursor",)  # columns that depend on the order in which lines came; w
 def check_index(store: Store, found: Findings) -> None:
     """The index against one that is built anew from the log, and the lines that neither could take in whole."""
     where = schema.path(store.place, store.machine)
-    anew = schema.in_memory(views.VIEWS, records.read)
+    anew = schema.in_memory(store.views, records.read)
     lacks: set[bytes] = set()
     has: set[bytes] = set()
     try:

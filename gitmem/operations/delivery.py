@@ -16,6 +16,7 @@ from ..log.lines import digest
 from ..log.lock import Lock
 from ..log.spool import Story
 from ..sha256 import sha256
+from ..signals.waiting_sessions import flag_names
 from . import mail, queue
 
 TYPE_CHECKING = False
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
     from types import TracebackType
 
+    from ..signals.waiting_sessions import Waiting
     from .caller import Caller
-    from .queue import Waiting
     from .store import Store
 
 TURNS = "deliver"
@@ -210,7 +211,7 @@ def tidy(store: Store, reader: str, session_id: str | None) -> None:
         for session in found:
             _tidy(store, session)
         if not found and session_id is not None:  # it ended, or was never started: nobody reads its queue
-            queue.remove(store.place.state, session_id, queue.flag_names(session_id, None))
+            queue.remove(store.place.state, session_id, flag_names(session_id, None))
     except Exception:
         return
 

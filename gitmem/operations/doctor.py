@@ -16,6 +16,7 @@ from . import (
     checks_memory,
     checks_packs,
     checks_refs,
+    checks_senders,
 )
 from .findings import LEFT, MENDED, NEEDS_YOU, SYNC, Finding, Findings
 from .outcome import Outcome
@@ -158,6 +159,7 @@ def _look(store: Store, driver: DriverStatus | None, hooks: HookStatus | None) -
     check(lambda: checks_clone.check_files(store, found))
     check(lambda: checks_clone.check_config(store, found))
     check(lambda: checks_key.check(store, found))
+    check(lambda: checks_senders.check(store, found))
     check(lambda: checks_packs.check(store, found))
     check(lambda: checks_autosync.check(store, found))
     if hooks is not None:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 PROGRAM = "gitmem"
+UNVERIFIED = "unverified"  # the field that says what is doubtful about who wrote a signal
 UNFOLDED = "thread_too_large"  # the field of a signal whose thread was not folded: the thread's id
 BAR = "| "
 SEPARATOR = " · "
@@ -51,6 +52,7 @@ def head(fields: Mapping[str, object], *, age: str | None = None, note: str = ""
         age or "",
         f"file {path}" if path else "",
         "needs AGREE or REJECT" if fields.get("requires_ack") else "",
+        str(fields.get(UNVERIFIED) or ""),
         note,
     ]
     return "[" + SEPARATOR.join(_inside(part) for part in parts if part) + "]"

@@ -159,7 +159,7 @@ def _fill(store: Store, caller: Caller, found: Gate, passed: Collection[str]) ->
     for signal_id, to in (asked | unread).items():
         if signal_id not in passed:
             by_thread.setdefault(_thread_of(db, signal_id), {})[signal_id] = [*to, *caller.ids]
-    lines = ThreadLines(db)
+    lines = ThreadLines(db, forged=False)
     for thread_id, ids in by_thread.items():
         talk = threads.Conversation(lines.load(thread_id) or {})
         last = talk.answers({signal_id: readers for signal_id, readers in ids.items() if signal_id in asked})

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 
 from ..records.secrets import find_secret
-from . import frame
+from . import frame, local
 from .local import PROMPTS
 
 try:
@@ -85,7 +85,7 @@ def _checkpoint(db: sqlite3.Connection, caller: Caller) -> str:
 
 def _prompt(store: Store, caller: Caller) -> str:
     """The beginning of what its user asked for last, where a hook has kept that."""
-    names = [caller.session_id, (caller.record or {}).get("harness_session")]
+    names = [caller.session_id, caller.client_id or local.client_of(store, caller.session_id or "")]
     for name in names:
         if not name or name.startswith(".") or os.sep in name or "\0" in name:
             continue

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..agents import authenticity
 from ..errors import StoreError
 from ..log.lines import digest, format_at
 from ..signals import conflicts
@@ -32,13 +33,14 @@ class Inbox(Outcome):
     Beside the JSON fields: `to_mark`, the receipts to record once this was shown, and `peek`, why none are.
     """
 
-    __slots__ = ("reader", "unread", "signals", "more", "next")
+    __slots__ = ("reader", "unread", "signals", "more", "warnings", "next")
 
     def __init__(self, reader: str, unread: int) -> None:
         self.reader = reader
         self.unread = unread
         self.signals: list[dict[str, object]] = []
         self.more = 0
+        self.warnings: list[str] = []
         self.next: list[str] = []
 
 
@@ -141,6 +143,7 @@ def read(
         Budget(max_bytes, max_text, measure),
     )
     outcome.more = len(wanted) - len(chosen)
+    _warn(store, db, outcome, [(each.line, each.fields) for _, _, lines in chosen for each in lines])
     for _, signal_id, lines in sorted(chosen, key=lambda each: each[:2]):
         outcome.signals += [each.fields for each in lines]
         if whose.peek is None:
@@ -164,6 +167,28 @@ def _fitting(
         if len(taken) < len(every):
             break
     return chosen
+
+
+def _warn(
+    store: Store, db: sqlite3.Connection, outcome: Reading, shown: Sequence[tuple[bytes, dict[str, object]]]
+) -> None:
+    """Say what was not written by who it says: beside a signal, and of all that speaks for this reader."""
+    caller = outcome.target.caller
+    names = (
+        [caller.session_id or "", caller.record.get("harness_session", "") if caller.record else ""]
+        if caller
+        else []
+    )
+    if not shown and not authenticity.is_forged(db, names):
+        return
+    from ..agents import forgeries
+    from .caller import own_mail
+
+    warning = forgeries.of_reader(db, names)
+    outcome.warnings = [warning] if warning else []
+    marks = forgeries.Marks(store, own_mail(store))
+    for line, fields in shown:
+        marks.put(fields, line)
 
 
 def _filtered(

@@ -65,12 +65,14 @@ def seen(store: Store, session_id: str) -> None:
         return
 
 
-def end(store: Store, session_id: str) -> None:
-    """Forget a session."""
+def end(store: Store, session_id: str) -> str:
+    """Forget a session; the client's own id of it, or ""."""
+    client_id = client_of(store, session_id)
     try:
         os.unlink(os.path.join(_folder(store), session_id))
     except OSError:
-        return
+        pass
+    return client_id
 
 
 def heartbeat(store: Store, session_id: str) -> int:
@@ -138,6 +140,25 @@ def _read(store: Store, session_id: str) -> tuple[str, str]:
     except OSError:
         return "", ""
     return os.fsdecode(where), harness.decode("utf-8", "replace")
+
+
+def client_of(store: Store, session_id: str) -> str:
+    """Return a client's own id of a session that it started in this clone; "" where there is none."""
+    return _read(store, session_id)[1] if is_id("sess", session_id) else ""
+
+
+def of_client(store: Store, client_id: str) -> list[str]:
+    """Return the sessions that were started in this clone under a client's own id."""
+    try:
+        names = os.listdir(_folder(store))
+    except OSError:
+        return []
+    return [name for name in names if client_of(store, name) == client_id]
+
+
+def is_here(store: Store, session_id: str) -> bool:
+    """Return whether a session was started in this clone, and has not been forgotten."""
+    return is_id("sess", session_id) and os.path.exists(os.path.join(_folder(store), session_id))
 
 
 def known(store: Store) -> dict[str, tuple[str, int]]:

@@ -8,8 +8,9 @@ order of arrival, so a broadcast that arrives late is still new.
 
 from __future__ import annotations
 
+from ..agents import authenticity
 from ..index.schema import Row, View
-from ..signals import broadcasts, receipts
+from ..signals import broadcasts, doubted, receipts
 from ..signals.broadcasts import PAST as PAST
 from ..signals.broadcasts import Since
 from ..signals.content import content_of, digest_bytes
@@ -125,22 +126,28 @@ NEW = (
     " AND NOT EXISTS (SELECT 1 FROM receipt r WHERE r.reader IN {own} AND r.signal_id = b.signal_id"
     f" AND r.content IN (b.content, {ANY}))"
 )
+# A session that gitmem 0.1 started has two of a client: its id, and since it was resumed the hash of that.
 _SAME = (
-    "SELECT f.session_id, s.harness_session FROM session s JOIN session f ON f.harness_session = s.harness_session"
-    " WHERE s.session_id = ?"
+    "SELECT f.session_id, e.harness_session FROM session_event e LEFT JOIN session f ON f.harness_session ="
+    " e.harness_session WHERE e.session_id = ? AND e.harness_session IS NOT NULL"
 )
 
 
 def _own(
-    db: sqlite3.Connection, reader: str, session: str | None, workspace: str | None
+    db: sqlite3.Connection, reader: str, session: str | None, workspace: str | None, *, shared: bool = False
 ) -> tuple[str, dict[str, object]]:
     """What a reader may have been addressed as, itself first: placeholders for SQL, and the values of its queries.
 
-    Its session; the harness's id that this was started under; and every session that was started under the
-    same one: a conversation that is taken up again is the same agent.
+    Its session; the client that this was started by; and every session that was started by the same one: a
+    conversation that is taken up again is the same agent.
     """
     same = db.execute(_SAME, (session or reader,)).fetchall()
-    ids = dict.fromkeys([reader, session or reader, *(each for row in same for each in row)])
+    found = [reader, session or reader, *(each for row in same for each in row if each)]
+    if not shared and authenticity.is_forged(db, dict.fromkeys(found)):
+        from ..agents import own_sessions
+
+        found = own_sessions.addresses(db, reader, session)
+    ids = dict.fromkeys(found)
     if len(ids) > PLACEHOLDERS_MAX:
         listed = "[" + ",".join(f'"{_escaped(each)}"' for each in ids) + "]"
         return "(SELECT value FROM json_each(:own))", {"o0": reader, "own": listed, "workspace": workspace}
@@ -180,6 +187,7 @@ def unread_ids(
     *,
     directed: bool = False,
     after: int = 0,
+    shared: bool = False,
 ) -> list[tuple[str, str]]:
     """(address, signal id) of everything that a reader has not read, unordered.
 
@@ -191,18 +199,23 @@ def unread_ids(
         now: Microseconds; a reader that the log does not know gets the last day's broadcasts, and the newest.
         directed: Only what may interrupt the reader: no broadcasts, and nothing that is `advisory`.
         after: Only signals of which a line came to the index after this one.
+        shared: As every clone sees it: forged lines count, as in the roster.
     """
-    own, values = _own(db, reader, session, workspace)
-    mine = _directed(own, unread=True)
-    if after:
-        mine += LATER
-        values["after"] = after
+    own, values = _own(db, reader, session, workspace, shared=shared)
+    more = (LATER if after else "") + (URGENT if directed else "")
+    mine = _directed(own, unread=True) + more
+    values["after"] = after
+    again = set() if shared or not doubted.exist(db) else doubted.directed(db, own, OURS, more, values)
     if directed:
-        return db.execute(mine + URGENT, values).fetchall()
+        return [*{*db.execute(mine, values).fetchall(), *again}]
     since = Since(db, reader, now)
     values |= {**since.values, "cursor": max(since.cursor, after)}
     others = (BROADCASTS + NEW).format(own=own, news=since.condition)
-    return db.execute(f"{mine} UNION {others}", values).fetchall()
+    every = db.execute(f"{mine} UNION {others}", values).fetchall()
+    if shared or not doubted.exist(db):
+        return every
+    later = " AND " + since.condition + (" AND b.line > :after" if after else "")
+    return [*{*every, *again, *doubted.to_all(db, own, BROADCASTS.format(own=own) + later, values)}]
 
 
 def directed_to(

@@ -115,15 +115,10 @@ def of_identity(store: Store, identity: str) -> list[Presence]:
     return _latest_first(_found(store, "WHERE s.agent_identity = ?", (identity,)).values())
 
 
-def of_harness(store: Store, value: str, *, ended: bool = False) -> Presence | None:
-    """The session that was started under a harness's session id, of this clone first and the latest of them.
-
-    Args:
-        ended: One that has ended, rather than one that has not.
-    """
-    where = f"WHERE s.harness_session = ? AND s.ended IS {'NOT ' if ended else ''}NULL"
-    found = _found(store, where, (value,)).values()
-    return next(iter(sorted(found, key=lambda one: (not one.here, -one.started))), None)
+def of_published_client(store: Store, value: str) -> Presence | None:
+    """The latest session that has not ended, of those whose records have this `harness_session`."""
+    found = _found(store, "WHERE s.harness_session = ? AND s.ended IS NULL", (value,)).values()
+    return max(found, key=lambda one: (one.here, one.started), default=None)
 
 
 def of_name(store: Store, folded: str) -> list[Presence]:

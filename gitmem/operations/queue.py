@@ -19,12 +19,14 @@ import os
 import time
 
 from .. import aside
-from . import local, mail
+from ..signals.waiting_sessions import FORGED, NEW, Waiting, is_safe, sessions
+from ..signals.waiting_sessions import flag_names as flag_names
+from . import local
 from .tenure import HOLD_MICROS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from .store import Store
 
@@ -34,63 +36,13 @@ MOST = 100  # event files of a session: who has more to read than that is told s
 BEHIND_MAX = 16  # lines of the index: to note each signal that is nobody's here would cost a write each
 AGAIN_SECONDS = 1.0
 MARK = "fed"
-PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
+
 
 _MARKS = f"SELECT (SELECT value FROM meta WHERE key = '{MARK}'), (SELECT max(line) FROM signal)"
-_NEW = (
-    " AND EXISTS (SELECT 1 FROM signal s WHERE s.line > :after AND (s.broadcast OR EXISTS"
-    " (SELECT 1 FROM mail m WHERE m.signal_id = s.signal_id AND m.unread AND m.reader IN"
-    " (SELECT n.session_id UNION ALL SELECT n.agent_identity UNION ALL SELECT n.harness_session"
-    " UNION ALL SELECT f.session_id FROM session f WHERE f.harness_session = n.harness_session))))"
-)
-_SESSIONS = (
-    "SELECT n.session_id, n.agent_identity, n.workspace_id, n.harness_session,"
-    " coalesce((SELECT max(a.until) FROM alive a WHERE a.session_id = n.session_id), 0)"
-    " FROM session n WHERE n.ended IS NULL AND "
-)
-# Anybody can write a session with the id of this clone: those that were started here have a file here.
-_OURS = "n.clone_id = :clone AND n.session_id IN (SELECT value FROM json_each(:here))"
 _SIGNAL = (
     "SELECT l.body, s.broadcast, s.interrupt FROM signal s JOIN line l ON l.id = s.line"
     " WHERE s.signal_id = ? ORDER BY l.body LIMIT 1"
 )
-
-
-class Waiting:
-    """A session of this clone that has not ended: whose queue it is, and the names of its flags."""
-
-    __slots__ = ("alive_until", "names", "reader", "session_id", "workspace")
-
-    def __init__(self, row: Sequence[object]) -> None:
-        session_id, identity, workspace, harness, until = row
-        self.session_id = str(session_id)
-        self.reader = str(identity or session_id)
-        self.workspace = str(workspace) if workspace is not None else None
-        self.names = flag_names(self.session_id, str(harness or ""))
-        self.alive_until = until if isinstance(until, int) else 0
-
-    def unread(self, store: Store, after: int = 0, *, directed: bool = False) -> set[str]:
-        """The ids of the signals that it has not read; the index must have caught up."""
-        found = mail.unread_ids(
-            store.index.db,
-            self.reader,
-            self.session_id,
-            self.workspace,
-            store.now(),
-            after=after,
-            directed=directed,
-        )
-        return {signal_id for _, signal_id in found}
-
-
-def is_safe(name: str) -> bool:
-    """Whether a name can be one of a file, whatever wrote it."""
-    return 0 < len(name) <= 128 and name[0] != "." and PLAIN.issuperset(name)
-
-
-def flag_names(session_id: str, harness: str | None) -> list[str]:
-    """The names under which a session has flags and beats."""
-    return [name for name in dict.fromkeys((session_id, harness or "")) if is_safe(name)]
 
 
 def folder(state: str, session_id: str) -> str:
@@ -132,22 +84,15 @@ def _feed(store: Store) -> None:
     state = store.place.state
     after = int(fed) if fed is not None and _has_folders(state) else 0
     if after != newest:
-        values = {**_here(store), "after": after}
-        rows = db.execute(f"{_SESSIONS} {_OURS}{_NEW if after else ''}", values).fetchall()
-        for row in rows:
-            put(store, Waiting(row), after)
-        if rows or not after or newest - after > BEHIND_MAX:
+        found = sessions(store, NEW if after else "", after=after)
+        for session in found:
+            put(store, session, after)
+        if found or not after or newest - after > BEHIND_MAX:
             for name in (QUEUE, FLAGS):
                 os.makedirs(os.path.join(state, name), exist_ok=True)
             db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (MARK, str(newest)))
             marks = (str(newest), newest)
     store.fed = marks
-
-
-def _here(store: Store) -> dict[str, object]:
-    """The values of `_OURS`."""
-    ids = ",".join(f'"{session_id}"' for session_id in sorted(local.heartbeats(store)))
-    return {"clone": store.log.clone_id(), "here": f"[{ids}]"}
 
 
 def _has_folders(state: str) -> bool:
@@ -217,9 +162,8 @@ def silent(store: Store) -> dict[str, int]:
     The index must have caught up.
     """
     state, oldest = store.place.state, store.now() - SEEN_MICROS
-    rows = store.index.db.execute(_SESSIONS + _OURS, _here(store)).fetchall()
     found = {}
-    for each in map(Waiting, rows):
+    for each in sessions(store):
         if all(os.path.lexists(flag(state, name)) for name in each.names) or not _was_seen(
             store, each, oldest
         ):
@@ -235,9 +179,9 @@ def silent(store: Store) -> dict[str, int]:
 def fill(store: Store, session_id: str) -> None:
     """Queue all that a session of this clone has not read, as at its start. Never an error, see `feed`."""
     try:
-        index = store.caught_up()
-        for row in index.db.execute(_SESSIONS + "n.session_id = ?", (session_id,)).fetchall():
-            put(store, Waiting(row), 0)
+        store.caught_up()
+        for session in sessions(store, " AND n.session_id = :id", id=session_id):
+            put(store, session, 0)
     except Exception:
         return
 
@@ -248,9 +192,10 @@ def sweep(store: Store) -> None:
         state = store.place.state
         queues, flags = _names(os.path.join(state, QUEUE)), _names(os.path.join(state, FLAGS))
         # Only then: whoever has a queue by now is in the index at this look.
-        rows = store.caught_up().db.execute(_SESSIONS + _OURS, _here(store)).fetchall()
+        store.caught_up()
+        found = sessions(store)
         oldest = store.now() - local.FORGOTTEN_MICROS
-        kept = [each for each in map(Waiting, rows) if _was_seen(store, each, oldest)]
+        kept = [each for each in found if _was_seen(store, each, oldest)]
         for session_id in queues - {each.session_id for each in kept}:
             remove(state, session_id, [session_id])
         for name in flags - {name for each in kept for name in each.names}:
@@ -268,9 +213,10 @@ def of_reader(store: Store, reader: str, session_id: str | None = None) -> list[
     Args:
         session_id: The session that reads, if one does.
     """
-    where = f"{_OURS} AND (n.agent_identity = :reader OR n.session_id IN (:reader, :session))"
-    values = {**_here(store), "reader": reader, "session": session_id or reader}
-    return [Waiting(row) for row in store.index.db.execute(_SESSIONS + where, values).fetchall()]
+    ids = (reader, session_id or reader)
+    where = f" AND (n.agent_identity = :reader OR n.session_id IN (:reader, :id) OR {FORGED})"
+    found = sessions(store, where, reader=reader, id=ids[1])
+    return [each for each in found if each.reader == reader or each.session_id in ids]
 
 
 def remove(state: str, session_id: str, names: Iterable[str]) -> None:

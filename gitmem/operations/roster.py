@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..agents import own_sessions
 from ..index.steps import Steps
 from . import autosync, mail, near, presence
 from .outcome import Outcome
@@ -121,7 +122,7 @@ def listing(store: Store, all: bool = False) -> Sessions:
 
 def whoami(store: Store, caller: Caller) -> WhoAmI:
     """The caller as others see it, and how much it has not read."""
-    found = presence.one(store, caller.session_id) if caller.session_id else None
+    found = own_sessions.trusted(store, caller.session_id) if caller.session_id else None
     unread = mail.unread_ids(store.db(), caller.reader, caller.session_id, caller.workspace, store.now())
     outcome = WhoAmI(caller, found, len({id for _, id in unread}))
     outcome.next += ["gitmem inbox", "gitmem roster"] if unread else ["gitmem roster"]
@@ -149,7 +150,7 @@ def headline(one: Presence) -> str:
 
 
 def _unread(db: sqlite3.Connection, one: Presence, now: int) -> int:
-    rows = mail.unread_ids(db, one.reader, one.session_id, one.record.get("workspace_id"), now)
+    rows = mail.unread_ids(db, one.reader, one.session_id, one.record.get("workspace_id"), now, shared=True)
     return len({id for _, id in rows})
 
 

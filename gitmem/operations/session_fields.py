@@ -40,7 +40,8 @@ def cleared(given: Mapping[str, str | None], known: Mapping[str, str]) -> list[s
 
 def news(differs: Mapping[str, str | None], gone: Sequence[str]) -> list[str]:
     """What a change of fields says to a reader of commits, after "is now"."""
-    return [f"{_NEWS.get(name, '')}{value}" for name, value in differs.items()] + [
+    told = {name: value for name, value in differs.items() if name != "harness_session"}
+    return [f"{_NEWS.get(name, '')}{value}" for name, value in told.items()] + [
         CLEARABLE[name] for name in gone
     ]
 

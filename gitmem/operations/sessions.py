@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..agents import name_pins
+from ..agents import name_pins, own_sessions
 from ..errors import UsageError
 from ..log.spool import Story
 from ..records.ids import new_id
@@ -95,10 +95,11 @@ def start(
 
     # A client may run the hooks of several scopes at once: the second of them finds the session of the first.
     with delivery.turn(store, f"start {who.harness[1]}", wait_seconds=START_SECONDS):
-        known = presence.of_harness(store, who.harness[1])
+        known = own_sessions.of_client(store, who.harness[1])
         if known is None:
             return _begin(store, who, name, fields, allow_secret)
         given = {key: value or None for key, value in fields.items()}  # a new start clears nothing
+        given["harness_session"] = store.keys.hashed(who.harness[1])  # gitmem 0.1 published the id itself
         changed = _change(store, known, name, given, about.again("start", given), allow_secret)
         _arrive(store, known.session_id)
         return Started(changed[0], *changed[1:], _first_steps(known.session_id))
@@ -120,7 +121,7 @@ def _begin(
         "name_chosen": chosen,
         "clone_id": _clone_id(store),
         "worktree": local.label(store),
-        "harness_session": who.harness[1] if who.harness else None,
+        "harness_session": store.keys.hashed(who.harness[1]) if who.harness else None,
         **fields,
     }
     told = _first_story(record)
@@ -140,7 +141,7 @@ def _begin(
 
 def _former_name(store: Store, who: Who) -> tuple[str, bool] | None:
     """The name of a session that ended and is resumed, where it is free, and whether it had asked for it."""
-    former = presence.of_harness(store, who.harness[1], ended=True) if who.harness else None
+    former = own_sessions.of_client(store, who.harness[1], ended=True) if who.harness else None
     if former is None:
         return None
     try:
@@ -183,11 +184,9 @@ def end(store: Store, caller: Caller) -> Ended:
     line = store.line("session", record, allow_secret=True)  # it says nothing new
     appended = store.record([line], _story(found, f"{found.name} ends"))
     if store.collecting is None:  # a batch may come to nothing; the file of an ended session harms nobody
-        local.end(store, found.session_id)
-        queue.remove(
-            store.place.state, found.session_id, queue.flag_names(found.session_id, found.harness_session)
-        )
-    found = presence.one(store, found.session_id) or found
+        client_id = local.end(store, found.session_id)
+        queue.remove(store.place.state, found.session_id, queue.flag_names(found.session_id, client_id))
+    found = own_sessions.trusted(store, found.session_id) or found
     return Ended(found, appended.commit, appended.queued, ["unset GITMEM_SESSION", "gitmem session start"])
 
 
@@ -214,7 +213,7 @@ def keepalive(store: Store, caller: Caller) -> list[tuple[str, bytes]]:
         return []
     if store.now() - caller.record_at < KEEPALIVE_MICROS:
         return []
-    found = presence.one(store, caller.session_id)
+    found = own_sessions.trusted(store, caller.session_id)
     if found is None or found.ended is not None:
         return []
     return [store.line("session", _ids(found, "change"), allow_secret=True)]  # it says nothing new
@@ -233,7 +232,7 @@ def _change(
     cleared = about.cleared(fields, found.record)
     record = {**_ids(found, "change"), **differs, "clear": cleared}
     news = about.news(differs, cleared)
-    subject = f"{found.name} is now {', '.join(news)}"
+    subject = f"{found.name} is now {', '.join(news)}" if news else f"{found.name} goes on"
     if name is not None and name != found.name:
         names.claim(store, name, session_id=found.session_id, again=again)
         record["display_name"] = differs["display_name"] = name
@@ -243,7 +242,7 @@ def _change(
         return found, None, False
     told = _story(found, subject, differs.get("wu_id"))
     appended = store.record([store.line("session", record, allow_secret=allow_secret)], told)
-    after = presence.one(store, found.session_id) or found
+    after = own_sessions.trusted(store, found.session_id) or found
     if "display_name" in differs:
         name_pins.took(store, after, found.name, found.asked)
     return after, appended.commit, appended.queued
@@ -265,7 +264,7 @@ def _clone_id(store: Store) -> str:
 
 
 def _own(store: Store, caller: Caller) -> Presence:
-    found = presence.one(store, caller.session_id) if caller.session_id else None
+    found = own_sessions.trusted(store, caller.session_id) if caller.session_id else None
     if found is None:
         raise UsageError(
             f"{caller.name or caller.reader} has no session; nothing was recorded.",

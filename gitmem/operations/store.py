@@ -6,7 +6,7 @@ import os
 import time
 
 from .. import records
-from ..agents import clone_key
+from ..agents import authenticity, clone_key
 from ..errors import GitmemError
 from ..index import busy, catch_up, schema
 from ..index.engine import sqlite3
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from ..log.spool import Story
 
 DRAIN_AGAIN_SECONDS = 1.0  # one answer looks many times: what can't be committed now is left for a while
-
 # One commit in 64 looks whether there is enough to pack: the last byte of its id is as good as a die.
 LOOKS = ("00", "01", "02", "03")
 
@@ -92,6 +91,7 @@ class Store:
             place, git, now=now, random=random, spool_elsewhere=spool_elsewhere, spools_read=spools_read
         )
         self.keys = clone_key.Keys(place.state, random, self.log.make_state)
+        self.views = views.checked(self.keys)
         self.log.committed = self.refresh
         self.log.spooled = self._spooled
         self.collecting: Callable[[Entry], None] | None = None  # while a batch is open: where entries go
@@ -116,7 +116,7 @@ class Store:
         """The index, opened on first use and perhaps behind the log; `db` catches up."""
         if self._index is None:
             self._homeless = not os.path.isdir(self.place.state)
-            self._index = schema.open_index(self.place, self.machine, views.VIEWS, records.read)
+            self._index = schema.open_index(self.place, self.machine, self.views, records.read)
         return self._index
 
     def db(self) -> sqlite3.Connection:
@@ -141,7 +141,7 @@ class Store:
     def caught_up(self) -> Index:
         """The index with what the ref and the spools have, and the queues with what is new in it."""
         try:
-            catch_up.catch_up(self.index, self.log, progress=self.progress)
+            authenticity.catch_up_checked(self.index, self.log, self.keys.now(), self.progress)
         except sqlite3.DatabaseError as error:
             self.do_without(error)
         queue.feed(self)
@@ -152,14 +152,14 @@ class Store:
         self.index.close()
         self.fed = None
         if catch_up.rebuild_damaged(schema.path(self.place, self.machine), error):
-            self._index = schema.open_index(self.place, self.machine, views.VIEWS, records.read)
+            self._index = schema.open_index(self.place, self.machine, self.views, records.read)
         else:
-            self._index = schema.beside(self.place, self.machine, views.VIEWS, records.read)
+            self._index = schema.beside(self.place, self.machine, self.views, records.read)
         try:
             catch_up.catch_up(self._index, self.log, progress=self.progress)
         except sqlite3.DatabaseError:
             self._index.close()
-            self._index = schema.in_memory(views.VIEWS, records.read)
+            self._index = schema.in_memory(self.views, records.read)
             catch_up.catch_up(self._index, self.log, progress=self.progress)
 
     def adopt(self) -> None:
@@ -247,7 +247,7 @@ class Store:
         """Let an entry that is to be recorded count in this process alone: in a copy of the index in memory."""
         if self._ahead is None:
             self.db()
-            ahead = schema.in_memory(views.VIEWS, records.read)
+            ahead = schema.in_memory(self.views, records.read)
             self.index.db.backup(ahead.db)
             self._ahead = ahead
         catch_up.add_lines(self._ahead, -1, [line for _, line in entry.lines])

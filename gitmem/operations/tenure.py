@@ -18,6 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Mapping, Sequence
+    from typing import Any
 
 HOLD_MICROS = 48 * 3600 * 1_000_000
 _NEVER = 1 << 62
@@ -137,14 +138,20 @@ def _add_event(db: sqlite3.Connection, line: int, at: int, record: Mapping[str, 
     db.execute(f"INSERT INTO session_event VALUES ({', '.join('?' * len(values))})", values)
 
 
-def _fold_session(db: sqlite3.Connection, session_id: str, since: dict[str, int]) -> None:
-    events = db.execute(
-        f"SELECT e.line, e.at, e.event, e.clear, {_EVENT_FIELDS} FROM session_event e JOIN line l ON l.id = e.line"
-        " WHERE e.session_id = ? ORDER BY e.at, l.body",
-        (session_id,),
-    ).fetchall()
-    if not events:
-        return  # signals came before their session, or a harness's raw id wrote them
+# The records of a session in their order; `{but}` leaves some of them out.
+EVENTS = (
+    f"SELECT e.line, e.at, e.event, e.clear, {_EVENT_FIELDS} FROM session_event e JOIN line l ON l.id = e.line"
+    " WHERE e.session_id = ?{but} ORDER BY e.at, l.body"
+)
+
+
+def fold_events(
+    events: Sequence[Sequence[Any]],
+) -> tuple[int, int | None, dict[str, object], list[tuple[int, int, str]]]:
+    """Return what the records of a session, one at least, say: its start, its end, its fields, and its claims.
+
+    A claim is (line, when, name).
+    """
     started = next((at for _, at, event, *_ in events if event == "start"), events[0][1])
     ended = None
     fields: dict[str, object] = {}
@@ -161,6 +168,14 @@ def _fold_session(db: sqlite3.Connection, session_id: str, since: dict[str, int]
             ended = at
             break
     fields["display_name"] = claims[-1][2]
+    return started, ended, fields, claims
+
+
+def _fold_session(db: sqlite3.Connection, session_id: str, since: dict[str, int]) -> None:
+    events = db.execute(EVENTS.format(but=""), (session_id,)).fetchall()
+    if not events:
+        return  # signals came before their session, or a harness's raw id wrote them
+    started, ended, fields, claims = fold_events(events)
     values = (session_id, started, ended, *(fields.get(name) for name in FIELDS))
     if values != db.execute("SELECT * FROM session WHERE session_id = ?", (session_id,)).fetchone():
         db.execute(f"INSERT OR REPLACE INTO session VALUES ({', '.join('?' * len(values))})", values)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from .. import records
+from ..agents import forgeries
 from ..errors import UsageError
 from ..signals import conflicts, receipts
 from ..signals.content import NO_LINE, content_of, digest_bytes
 from ..signals.thread_lines import ThreadLines
 from . import addressing, advice, causality, presence
+from .caller import own_mail
 from .causality import Conversation as Conversation
 from .causality import Said
 from .known_ids import find_id, thread_of
@@ -179,10 +181,12 @@ def thread(store: Store, id: str, caller: Caller | None = None) -> Thread:
     db, thread_id, found, root = _open(store, id)
     outcome = Thread(thread_id, root.id, _recipients(db, found, root))
     outcome.ambiguous = ambiguous(found.said)
-    outcome.warnings = unmatched(db, found.said)
+    outcome.warnings = [*forgeries.in_thread(db, found.said), *unmatched(db, found.said)]
+    marks = forgeries.Marks(store, own_mail(store))
     for said in causality.in_order(found.said, found.edges):
         fields = shown(said.record)
         fields["sender_name"] = sender_name(store, said.record)
+        marks.put(fields, said.line)
         recorded = receipts.states(db, said.id)
         states = {
             reader: delivery_state(reader, said, found, recorded.get(reader))
@@ -257,7 +261,7 @@ def converged(store: Store, id: str, *, strict: bool = False) -> Converged:
     outcome = Converged(thread_id, root.id, _recipients(db, found, root), strict=strict)
     outcome.ambiguous = ambiguous(found.said)
     outcome.converged = outcome.converged and not outcome.ambiguous
-    outcome.warnings = unmatched(db, found.said)
+    outcome.warnings = [*forgeries.in_thread(db, found.said), *unmatched(db, found.said)]
     outcome.commit = store.index.tip
     outcome.next = _next_of(store, outcome, strict)
     return outcome

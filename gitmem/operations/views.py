@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
+from ..agents import authenticity
 from . import mail, tenure
 from .memory import view as memory
 
-VIEWS = (mail.VIEW, tenure.VIEW, memory.VIEW)
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..agents.clone_key import Keys
+    from ..index.schema import View
+
+VIEWS = (mail.VIEW, tenure.VIEW, memory.VIEW, authenticity.VIEW)
+
+
+def checked(keys: Keys) -> tuple[View, ...]:
+    """Return the views of an index that this clone's key checks the lines of; in shape they are `VIEWS`."""
+    return (*VIEWS[:-1], authenticity.view(keys.now))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 
+from ..agents import own_sessions
 from ..errors import GitmemError, StoreError, UsageError
 from ..index.engine import sqlite3
 from ..signals import conflicts
-from . import advice, delivery, inbox, mail, presence
+from . import advice, delivery, inbox, mail
 from . import caller as callers
 from .caller import Who
 from .quoting import command
@@ -192,7 +193,11 @@ class Watch:
 
     def _renew(self) -> None:
         """A session may get another name or identity, or end, while it is watched."""
-        found = presence.one(self.store, self.of.session) if self.of.session and not self.of.peek else None
+        found = (
+            own_sessions.trusted(self.store, self.of.session)
+            if self.of.session and not self.of.peek
+            else None
+        )
         if found is None:
             return
         self.ended = found.ended is not None

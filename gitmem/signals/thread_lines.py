@@ -22,11 +22,13 @@ class ThreadLines:
     Args:
         most: How many bytes of lines are read in all; a line counts at least `LINE_LEAST`. None: no limit. It depends on
             what the log has and not on the time that it takes, so that the same log gives the same answers.
+        forged: Whether lines count that speak for a session of this clone and were not written here.
     """
 
-    def __init__(self, db: sqlite3.Connection, most: int | None = None) -> None:
+    def __init__(self, db: sqlite3.Connection, most: int | None = None, *, forged: bool = True) -> None:
         self._db = db
         self._left = most
+        self._but = "" if forged else " AND s.line NOT IN (SELECT line FROM forged)"
         self._said: dict[str, Said | None] = {}
 
     def load(self, thread_id: str) -> dict[str, Said] | None:
@@ -38,7 +40,7 @@ class ThreadLines:
             return None
         if new:
             self._read(new)
-        found = {id: self._said[id] for id in ids}
+        found = {id: self._said.get(id) for id in ids}
         return without_own({id: said for id, said in found.items() if said is not None})
 
     def _may_read(self, count: int, new: Sequence[str]) -> bool:
@@ -62,7 +64,7 @@ class ThreadLines:
         rows = self._db.execute(
             # Of an id that is in the thread every line counts, whatever thread that line claims.
             "SELECT s.signal_id, l.body FROM signal s JOIN line l ON l.id = s.line"
-            " WHERE s.signal_id IN (SELECT value FROM json_each(?))",
+            " WHERE s.signal_id IN (SELECT value FROM json_each(?))" + self._but,
             (_json(ids),),
         )
         for signal_id, body in rows:

@@ -7,6 +7,7 @@ from ...errors import GitmemError
 from ...index import busy, catch_up
 from ...index.engine import sqlite3
 from ...log import append
+from ...signals.waiting_sessions import is_safe
 from .. import queue
 
 TYPE_CHECKING = False
@@ -40,5 +41,5 @@ def is_left(store: Store) -> bool:
 
 def forget(store: Store, harness: str) -> None:
     """Take away the flag of a harness's session that has none of ours: nobody would ever read what it says."""
-    if queue.is_safe(harness):
+    if is_safe(harness):
         aside.drop(queue.flag(store.place.state, harness))

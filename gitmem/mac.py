@@ -6,7 +6,7 @@ so HMAC is computed here from SHA-256 alone (RFC 2104).
 
 from __future__ import annotations
 
-from ..sha256 import sha256
+from .sha256 import sha256
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _PAIRS = tuple(high + low for high in _ALPHABET for low in _ALPHABET)

@@ -1,0 +1,233 @@
+"""Lines that speak for sessions and clients of this clone, and whether they were written here.
+
+A line speaks for the session or client that it names as its writer. A name is our own once a line with a valid
+code (`gitmem.mac`) has begun that session, or speaks for that client. A line that speaks for an own name and has
+no valid code is *forged*: it counts in every fold, as `docs/format.md` section 9 says, and for nothing where
+this clone asks who its sessions are and what they have read.
+"""
+
+from __future__ import annotations
+
+from ..index.schema import Row, View
+from ..mac import is_signed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from ..index.schema import Index
+    from ..log.log import Log
+    from .clone_key import CloneKey
+
+# Every kind, as in `records.KINDS`, whose import would cost a look at an empty inbox more than the look.
+KINDS = ("signal", "receipt", "session", "name", "node", "patch", "relation", "access", "audit")
+PREFIXES = ("sess-", "h-")
+KEY = "clone_key"  # in `meta`: the fingerprint of the key that the tables were made with
+FEW = 16
+
+DDL = (
+    # Lines that speak for somebody and have no valid code, whoever's they are.
+    "CREATE TABLE claim (name TEXT, line INTEGER, PRIMARY KEY (name, line)) WITHOUT ROWID",
+    "CREATE TABLE own (name TEXT PRIMARY KEY) WITHOUT ROWID",
+    "CREATE TABLE forged (name TEXT, line INTEGER, PRIMARY KEY (name, line)) WITHOUT ROWID",
+    "CREATE INDEX forged_line ON forged (line)",
+    # What only forged lines say was read.
+    "CREATE TABLE doubt (reader TEXT, signal_id TEXT, PRIMARY KEY (reader, signal_id)) WITHOUT ROWID",
+    # Lines with a code that came while the key could not be read.
+    "CREATE TABLE unchecked (line INTEGER PRIMARY KEY)",
+)
+
+
+def view(key: Callable[[], CloneKey | None]) -> View:
+    """Return the view of an index whose lines are checked with a key; None stands for a key that nobody has now."""
+
+    def add(db: sqlite3.Connection, rows: Sequence[Row]) -> None:
+        _add(db, rows, key())
+
+    return View(KINDS, DDL, add)
+
+
+VIEW = view(lambda: None)
+
+
+def speakers(record: Mapping[str, object]) -> list[str]:
+    """Return the sessions and clients that a record says it comes from."""
+    kind = record["kind"]
+    if kind == "session":
+        names = (record.get("session_id"), record.get("harness_session"))
+    elif kind in ("receipt", "access"):
+        names = (record.get("reader_session"), record.get("reader_identity"))
+    else:
+        names = (record.get("sender_session"), record.get("sender_identity"))
+    return [name for name in names if isinstance(name, str) and name.startswith(PREFIXES)]
+
+
+def _add(db: sqlite3.Connection, rows: Sequence[Row], key: CloneKey | None) -> None:
+    mac = key.mac if key is not None else None
+    proven: set[str] = set()
+    claims: list[tuple[str, int]] = []
+    unchecked: set[int] = set()
+    for row in rows:
+        names = speakers(row.record)
+        if mac is not None and is_signed(row.line) and mac.is_valid(row.line):
+            proven.update(_proven(row.record, names))
+        elif names:
+            claims += [(name, row.id) for name in names]
+            if mac is None and is_signed(row.line):
+                unchecked.add(row.id)
+    db.executemany("INSERT OR IGNORE INTO claim VALUES (?, ?)", claims)
+    db.executemany("INSERT OR IGNORE INTO unchecked VALUES (?)", [(line,) for line in sorted(unchecked)])
+    new = [name for name in sorted(proven) if not is_own(db, name)]
+    db.executemany("INSERT OR IGNORE INTO own VALUES (?)", [(name,) for name in new])
+    _settle_doubts(db, rows)
+    _note_forged(db, [claim for claim in claims if claim[1] not in unchecked], new)
+
+
+def _proven(record: Mapping[str, object], names: Iterable[str]) -> list[str]:
+    """The names that a line with a valid code shows to be our own. One may write for a session of another clone."""
+    begins = record["kind"] == "session" and record.get("event") == "start"
+    return [name for name in names if begins or name.startswith("h-")]
+
+
+def _note_forged(db: sqlite3.Connection, claims: Iterable[tuple[str, int]], new: Iterable[str]) -> None:
+    """Note which claims are forged: the new ones for our own names, and the old ones for names that are new."""
+    found = [
+        (name, line)
+        for name in new
+        for (line,) in db.execute(
+            "SELECT line FROM claim WHERE name = ? AND line NOT IN (SELECT line FROM unchecked)", (name,)
+        )
+    ]
+    claims = list(claims)
+    known = {name: is_own(db, name) for name in {name for name, _ in claims}}
+    found += [(name, line) for name, line in claims if known[name]]
+    if found:
+        db.executemany("INSERT OR IGNORE INTO forged VALUES (?, ?)", found)
+        _note_doubts(db, sorted({line for _, line in found}))
+
+
+def _marks(record: Mapping[str, object]) -> list[tuple[str, str]]:
+    """(reader, signal id) of what a record says was read."""
+    if record["kind"] == "receipt":
+        return [(str(record["reader_identity"]), str(record["signal_id"]))]
+    if record["kind"] == "signal" and record.get("reply_to"):
+        names = (record.get("sender_identity"), record.get("sender_session"))
+        return [(str(name), str(record["reply_to"])) for name in names if name]
+    return []
+
+
+def _settle_doubts(db: sqlite3.Connection, rows: Sequence[Row]) -> None:
+    """Doubts end where a line that is not forged says the same."""
+    if db.execute("SELECT 1 FROM doubt LIMIT 1").fetchone():
+        forged = _forged_among(db, [row.id for row in rows])
+        said = [mark for row in rows if row.id not in forged for mark in _marks(row.record)]
+        db.executemany("DELETE FROM doubt WHERE reader = ? AND signal_id = ?", said)
+
+
+def _forged_among(db: sqlite3.Connection, lines: Iterable[int]) -> set[int]:
+    """Of these lines those that speak for an own name and have no valid code."""
+    found = set()
+    for line in lines:
+        row = db.execute(
+            "SELECT 1 FROM claim c JOIN own o ON o.name = c.name WHERE c.line = ? LIMIT 1", (line,)
+        )
+        if row.fetchone():
+            found.add(line)
+    return found
+
+
+def _note_doubts(db: sqlite3.Connection, lines: Sequence[int]) -> None:
+    """Note what these forged lines say was read, where no other line says so. One pass over the log's marks."""
+    from .. import records
+
+    doubts: set[tuple[str, str]] = set()
+    for line in lines:
+        record = _record(db, line)
+        if record is not None:
+            doubts.update(_marks(record))
+    if not doubts:
+        return
+    wanted = {signal_id for _, signal_id in doubts}
+    forged = {line for (line,) in db.execute("SELECT line FROM forged")}
+    for line, body in db.execute("SELECT id, body FROM line WHERE kind IN ('receipt', 'signal')").fetchall():
+        if line in forged or (len(wanted) <= FEW and not any(signal_id in body for signal_id in wanted)):
+            continue
+        record = records.read(body.encode())
+        if record is not None:
+            doubts.difference_update(_marks(record))
+    db.executemany("INSERT OR IGNORE INTO doubt VALUES (?, ?)", sorted(doubts))
+
+
+def _record(db: sqlite3.Connection, line: int) -> dict[str, object] | None:
+    from .. import records
+
+    (body,) = db.execute("SELECT body FROM line WHERE id = ?", (line,)).fetchone()
+    return records.read(str(body).encode())
+
+
+def catch_up_checked(
+    index: Index, log: Log, key: CloneKey, progress: Callable[[int], None] | None = None
+) -> None:
+    """Bring the index to the log as `index.catch_up` does, with every line checked.
+
+    Raises: sqlite3.DatabaseError.
+    """
+    from ..index.catch_up import catch_up
+
+    catch_up(index, log, progress=progress)
+    if not settle(index, key):
+        catch_up(index, log, progress=progress)
+
+
+def settle(index: Index, key: CloneKey) -> bool:
+    """Check what came while the key could not be read.
+
+    Returns: False where the index was made with another key: it must catch up anew.
+
+    Raises: sqlite3.DatabaseError.
+    """
+    from .. import records
+
+    if key.mac is None:
+        return True
+    known, waits = index.db.execute(
+        f"SELECT (SELECT value FROM meta WHERE key = '{KEY}'), EXISTS (SELECT 1 FROM unchecked)"
+    ).fetchone()
+    if known == key.fingerprint and not waits:
+        return True
+    if known not in (None, key.fingerprint):
+        index.db.execute("PRAGMA user_version = 0")
+        return False
+    index.db.execute("BEGIN IMMEDIATE")
+    try:
+        rows = index.db.execute(
+            "SELECT l.id, l.body FROM unchecked u JOIN line l ON l.id = u.line"
+        ).fetchall()
+        index.db.execute("DELETE FROM unchecked")
+        found = [(line, body.encode()) for line, body in rows]
+        index.db.executemany(
+            "DELETE FROM claim WHERE line = ? AND name = ?",
+            [(line, name) for line, body in found for name in speakers(records.read(body) or {"kind": ""})],
+        )
+        every = [(line, body, records.read(body)) for line, body in found]
+        _add(index.db, [Row(line, body, record) for line, body, record in every if record is not None], key)
+        index.db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (KEY, key.fingerprint))
+        index.db.execute("COMMIT")
+    except BaseException:
+        if index.db.in_transaction:
+            index.db.execute("ROLLBACK")
+        raise
+    return True
+
+
+def is_own(db: sqlite3.Connection, name: str) -> bool:
+    """Return whether a session was started here, or a client speaks here."""
+    return db.execute("SELECT 1 FROM own WHERE name = ?", (name,)).fetchone() is not None
+
+
+def is_forged(db: sqlite3.Connection, names: Iterable[str]) -> bool:
+    """Return whether any line speaks for one of these names and was not written here."""
+    return any(
+        db.execute("SELECT 1 FROM forged WHERE name = ? LIMIT 1", (name,)).fetchone() for name in names
+    )

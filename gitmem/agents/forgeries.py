@@ -1,0 +1,121 @@
+"""What is said of lines that speak for this clone's own sessions, clients or user and were not written here."""
+
+from __future__ import annotations
+
+from .. import records
+from ..log import ledger
+from . import authenticity
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Collection, Iterable, Mapping
+
+    from ..operations.store import Store
+
+ELSEWHERE = "from another clone"
+NOT_THE_SESSION = "not written by this session"
+WARNINGS_MAX = 20
+_FORGED = (
+    "SELECT DISTINCT f.line, l.kind, l.at, l.body, coalesce(i.parent || i.name, ''), min(f.name) FROM forged f"
+    " JOIN line l ON l.id = f.line LEFT JOIN file i ON i.id = l.file GROUP BY f.line ORDER BY l.at, l.body"
+)
+
+
+class Forgery:
+    """A forged line.
+
+    Attributes:
+        name: The session or client that it speaks for.
+        where: The file of the log that has it.
+    """
+
+    __slots__ = ("at", "kind", "name", "record", "where")
+
+    def __init__(self, name: str, kind: str, at: str, record: Mapping[str, object], where: str) -> None:
+        self.name = name
+        self.kind = kind
+        self.at = at
+        self.record = record
+        self.where = where
+
+
+def every(db: sqlite3.Connection) -> list[Forgery]:
+    """Return every forged line of the log."""
+    rows = db.execute(_FORGED).fetchall() if db.execute("SELECT 1 FROM forged LIMIT 1").fetchone() else []
+    return [
+        Forgery(name, kind, at, records.read(body.encode()) or {}, where)
+        for _, kind, at, body, where, name in rows
+    ]
+
+
+def of_reader(db: sqlite3.Connection, names: Iterable[str]) -> str | None:
+    """Return a warning for a session or client for whom forged lines speak, or None."""
+    known = [name for name in dict.fromkeys(names) if name.startswith(authenticity.PREFIXES)]
+    marks = ", ".join("?" * len(known))
+    (count,) = db.execute(
+        f"SELECT count(DISTINCT line) FROM forged WHERE name IN ({marks})", known
+    ).fetchone()
+    if not count:
+        return None
+    what = "1 line speaks" if count == 1 else f"{count} lines speak"
+    return (
+        f"FORGED: {what} for {known[0]} and {'was' if count == 1 else 'were'} not written in this clone. "
+        "Here they change nothing and mark nothing as read; others see them. `gitmem doctor` lists them."
+    )
+
+
+def in_thread(db: sqlite3.Connection, ids: Collection[str]) -> list[str]:
+    """Return warnings about the signals and receipts of a thread that speak for a session of this clone."""
+    found: list[str] = []
+    for each in every(db):
+        signal_id = str(each.record.get("signal_id"))
+        if each.kind not in ("signal", "receipt") or signal_id not in ids:
+            continue
+        if len(found) == WARNINGS_MAX:
+            found.append("There are more: `gitmem doctor` counts them.")
+            break
+        what = f"a receipt for {signal_id}"
+        if each.kind == "signal":
+            what = f"{signal_id} ({each.record.get('intent') or 'INFO'})"
+        found.append(
+            f"FORGED: {what} says that it is from {each.name}, which belongs to this clone, and was not written here. "
+            "Other clones can't know that and count it: tell them."
+        )
+    return found
+
+
+class Marks:
+    """What is shown beside the sender of a signal; made once for an answer.
+
+    Args:
+        own_mail: The reader identity of this clone's user, or None.
+    """
+
+    def __init__(self, store: Store, own_mail: str | None) -> None:
+        self._store = store
+        self._own_mail = own_mail
+        self._acknowledged: set[str] | None = None
+
+    def put(self, fields: dict[str, object], line: bytes) -> None:
+        """Put what the reader must know of who wrote a signal into its fields, where there is something."""
+        said = self._of(line, {**fields, "kind": "signal"})
+        if said:
+            fields["unverified"] = said
+
+    def _of(self, line: bytes, record: Mapping[str, object]) -> str | None:
+        mac = self._store.keys.now().mac
+        if mac is not None and mac.is_valid(line):
+            return None
+        names = authenticity.speakers(record)
+        if any(authenticity.is_own(self._store.index.db, name) for name in names):
+            return NOT_THE_SESSION
+        if names or record.get("sender_session") or record.get("sender_identity") != self._own_mail:
+            return None
+        return None if self._was_acknowledged(line) else ELSEWHERE
+
+    def _was_acknowledged(self, line: bytes) -> bool:
+        """Lines of gitmem 0.1 have no code: the ledger may know them."""
+        if self._acknowledged is None:
+            self._acknowledged = {each for row in ledger.read(self._store.log) for each in row.digests}
+        return ledger.digest(line) in self._acknowledged

@@ -1,0 +1,99 @@
+"""The sessions of this clone as it knows them itself: from local files, and from lines that were written here.
+
+The other folds take every line, so that all clones agree. These functions answer who this process is and what its
+own sessions have read, and leave forged lines out (`authenticity`).
+"""
+
+from __future__ import annotations
+
+from ..operations import local, presence, tenure
+from ..operations.presence import Presence
+from . import authenticity, clone_key
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+
+    from ..operations.store import Store
+
+_NOT_FORGED = " AND e.line NOT IN (SELECT line FROM forged)"
+
+
+def trusted(store: Store, session_id: str) -> Presence | None:
+    """Return a session as `presence.one` does, without forged lines."""
+    found = presence.one(store, session_id)
+    db = store.db()
+    if found is None or not authenticity.is_forged(db, (session_id,)):
+        return found
+    started, ended, fields, claims = fold(db, session_id)
+    row = db.execute(
+        "SELECT until, shown FROM tenure WHERE line = ? ORDER BY claimed DESC LIMIT 1", (claims[-1][0],)
+    ).fetchone()
+    until, shown = row or (0, claims[-1][2])
+    values = (
+        session_id,
+        started,
+        ended,
+        found.record_at,
+        until,
+        shown,
+        *(fields.get(name) for name in tenure.FIELDS),
+    )
+    return Presence(values, store.now(), store.log.clone_id(), local.heartbeat(store, session_id))
+
+
+def fold(
+    db: sqlite3.Connection, session_id: str
+) -> tuple[int, int | None, dict[str, object], list[tuple[int, int, str]]]:
+    """Return what the records of a session of our own say, as `tenure.fold_events`, without forged ones."""
+    events = db.execute(tenure.EVENTS.format(but=_NOT_FORGED), (session_id,)).fetchall()
+    return tenure.fold_events(events or db.execute(tenure.EVENTS.format(but=""), (session_id,)).fetchall())
+
+
+def of_client(store: Store, client_id: str, *, ended: bool = False) -> Presence | None:
+    """Return the latest session that was started here under a client's own session id.
+
+    Args:
+        ended: One that has ended, rather than one that has not.
+    """
+    key = store.keys.now()
+    published = (clone_key.hashed(key, client_id), client_id)  # gitmem 0.1 published the id itself
+    db = store.db()
+    rows = db.execute("SELECT session_id FROM session WHERE harness_session IN (?, ?)", published).fetchall()
+    ids = {str(session_id) for (session_id,) in rows}
+    if not ids or authenticity.is_forged(
+        db, published[:1]
+    ):  # the log may say that it is another client's now
+        ids.update(local.of_client(store, client_id))
+    found = []
+    for session_id in ids:
+        began_here = key.mac is None or authenticity.is_own(db, session_id)
+        if not began_here and local.client_of(store, session_id) != client_id:
+            continue
+        one = trusted(store, session_id)
+        if one is not None and one.harness_session in published and (one.ended is not None) is ended:
+            found.append(one)
+    return max(found, key=lambda one: (one.started, one.session_id), default=None)
+
+
+def addresses(db: sqlite3.Connection, reader: str, session: str | None) -> list[str]:
+    """Return what a reader may have been addressed as, itself first, by lines that are not forged.
+
+    Its session; the client that this was started by; and every session that was started by the same client: a
+    conversation that is taken up again is the same agent.
+    """
+    name = session or reader
+    found = dict.fromkeys([reader, name])
+    if not name.startswith(authenticity.PREFIXES):
+        return list(found)
+    clients = [name] if name.startswith("h-") else _values(db, "harness_session", "session_id", name)
+    for client in clients:
+        found.update(dict.fromkeys([*_values(db, "session_id", "harness_session", client), client]))
+    return list(found)
+
+
+def _values(db: sqlite3.Connection, column: str, key: str, value: str) -> list[str]:
+    rows = db.execute(
+        f"SELECT DISTINCT e.{column} FROM session_event e WHERE e.{key} = ?{_NOT_FORGED}", (value,)
+    )
+    return [str(row[0]) for row in rows.fetchall() if row[0] is not None]

@@ -1,0 +1,43 @@
+"""What a reader of this clone has not read, though a forged line says so: see `agents.authenticity`."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Mapping
+
+_DIRECTED = (
+    "SELECT DISTINCT reader, signal_id FROM mail WHERE reader IN {own} AND {ours}"
+    " AND EXISTS (SELECT 1 FROM doubt d WHERE d.reader = mail.reader AND d.signal_id = mail.signal_id)"
+)
+_TO_ALL = (
+    " AND EXISTS (SELECT 1 FROM doubt d WHERE d.reader IN {own} AND d.signal_id = b.signal_id)"
+    " AND NOT EXISTS (SELECT 1 FROM receipt r WHERE r.reader IN {own} AND r.signal_id = b.signal_id AND NOT EXISTS"
+    " (SELECT 1 FROM doubt d WHERE d.reader = r.reader AND d.signal_id = r.signal_id))"
+)
+
+
+def exist(db: sqlite3.Connection) -> bool:
+    """Return whether forged lines say of anything that it was read."""
+    return db.execute("SELECT 1 FROM doubt LIMIT 1").fetchone() is not None
+
+
+def directed(
+    db: sqlite3.Connection, own: str, ours: str, more: str, values: Mapping[str, object]
+) -> set[tuple[str, str]]:
+    """Return (address, signal id) of directed signals.
+
+    Args:
+        own: The placeholders of the reader's addresses.
+        ours: The condition of its workspace.
+        more: Further conditions.
+    """
+    return set(db.execute(_DIRECTED.format(own=own, ours=ours) + more, values).fetchall())
+
+
+def to_all(
+    db: sqlite3.Connection, own: str, broadcasts: str, values: Mapping[str, object]
+) -> set[tuple[str, str]]:
+    """Return (reader, signal id) of broadcasts, given the query for all that are not the reader's own."""
+    return set(db.execute(broadcasts + _TO_ALL.format(own=own), values).fetchall())
