@@ -16,11 +16,11 @@ from gitmem.git import remotes
 from gitmem.log import clock, lines, ref
 from gitmem.log.spool import Entry
 from gitmem.log.union import canon, union
+from gitmem.mac import Mac
 from gitmem.operations import causality, frame, loop, sessions, story, tenure
 from gitmem.operations.causality import Said
 from gitmem.operations.memory import decay, fold
 from gitmem.records import ids, models
-from gitmem.records.mac import Mac
 from gitmem.signals import broadcasts
 from gitmem.sync import tree_checks
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.records.mac import Mac, is_signed
+from gitmem.mac import Mac, is_signed
 
 from .conftest import ROOT, Desk, nothing_written, powerless, process
 

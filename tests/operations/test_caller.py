@@ -109,8 +109,8 @@ def test_a_raw_harness_id_is_the_reader(repo: Path) -> None:
     store = open_store(repo, Clock())
     me = found(store, harness=HARNESS)
     assert (me.reader, me.session_id, me.raw, me.next) == (
-        HARNESS[1],
-        HARNESS[1],
+        store.keys.hashed(HARNESS[1]),
+        store.keys.hashed(HARNESS[1]),
         True,
         ["gitmem session start"],
     )

@@ -15,6 +15,7 @@ from gitmem.operations import caller as callers
 from gitmem.operations import inbox, local, mail, pointers, presence, queue, sessions, signals
 from gitmem.operations.caller import Caller, Who
 from gitmem.operations.store import Store
+from gitmem.signals import waiting_sessions
 
 from ..agents import user_state
 from .desks import DAY, HOUR, MINUTE, Clock, acting, carry, new_repo, open_store, worktree
@@ -64,7 +65,7 @@ def desk(repo: Path) -> Desk:
 
 def names_of(caller: Caller, harness: str | None = None) -> set[str]:
     assert caller.session_id
-    return set(queue.flag_names(caller.session_id, harness))
+    return set(waiting_sessions.flag_names(caller.session_id, harness))
 
 
 def test_a_signal_waits_as_its_line_and_both_names_have_a_flag(desk: Desk) -> None:
@@ -155,7 +156,7 @@ def test_a_name_that_is_none_for_a_file_gets_no_flag(desk: Desk, harness: str) -
     bohr = desk.start("Bohr", Who(harness=("CODEX_THREAD_ID", harness)))
     desk.send(to=["Bohr"])
     assert set(desk.flags()) == {bohr.session_id}
-    queue.remove(str(desk.state), harness, queue.flag_names(harness, None))
+    queue.remove(str(desk.state), harness, waiting_sessions.flag_names(harness, None))
     sessions.end(desk.store, bohr)
     assert desk.flags() == {}
 
@@ -206,7 +207,10 @@ def test_a_session_that_gets_an_identity_gets_its_mail(desk: Desk) -> None:
 
 
 def test_what_sessions_left_goes_with_the_next_start(desk: Desk, repo: Path, tmp_path: Path) -> None:
-    """Of one that ended in another clone, and of one that nobody has seen for a month; others keep theirs."""
+    """Of one that has ended, and of one that nobody has seen for a month; others keep theirs.
+
+    Only this clone ends its sessions: an end that came from another one counts for nothing here.
+    """
     bohr, gone = desk.start("Bohr", Who(harness=("CODEX_THREAD_ID", "of-bohr"))), desk.start("Marie")
     desk.send(to=["Curie", "Bohr", "Marie"])
     beat(desk, HARNESS)
@@ -217,7 +221,14 @@ def test_what_sessions_left_goes_with_the_next_start(desk: Desk, repo: Path, tmp
     assert {bohr.session_id, "of-bohr"} <= desk.flags().keys()
 
     desk.start("Noether")
-    assert set(desk.flags()) == names_of(desk.curie, HARNESS) | names_of(gone)
+    kept = names_of(desk.curie, HARNESS) | names_of(gone)
+    assert set(desk.flags()) == kept | {bohr.session_id, "of-bohr"}
+    left = {path: path.read_bytes() for path in (desk.state / "flags").iterdir() if path.name not in kept}
+    sessions.end(desk.store, acting(desk.store, str(bohr.session_id)))
+    for path, content in left.items():
+        path.write_bytes(content)  # as a process leaves them that is killed at its end
+    desk.start("Hertz")
+    assert set(desk.flags()) == kept
     assert not Path(queue.folder(str(desk.state), str(bohr.session_id))).exists()
     said = desk.state / local.PROMPTS / "harness-of-one-that-died"
     said.parent.mkdir()
@@ -294,7 +305,7 @@ def test_what_was_looked_at_is_not_looked_at_again(desk: Desk, monkeypatch: pyte
     desk.send(to=["Curie"])
     desk.send(to=["human:person@example.org"], allow_unseen=True)
     desk.store.caught_up()
-    monkeypatch.setattr(queue, "_SESSIONS", "no SQL: this would fail")
+    monkeypatch.setattr(waiting_sessions, "_SESSIONS", "no SQL: this would fail")
     desk.store.caught_up()
     assert desk.store.feed_after == 0.0
     other = desk.again()
@@ -320,7 +331,7 @@ def test_nothing_is_done_twice_where_nothing_is_new(desk: Desk, monkeypatch: pyt
     for store in (desk.store, desk.again()):
         store.caught_up()
         monkeypatch.setattr(queue, "put", lambda *args: asked.append("put"))
-        monkeypatch.setattr(queue, "_SESSIONS", "no SQL: this would fail")
+        monkeypatch.setattr(waiting_sessions, "_SESSIONS", "no SQL: this would fail")
         store.caught_up()
         store.caught_up()
         assert store.feed_after == 0.0

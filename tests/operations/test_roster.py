@@ -128,6 +128,6 @@ def test_whoami_of_those_without_a_session(repo: Path) -> None:
     assert person and raw
     found = [roster.whoami(store, each) for each in (person, raw)]
 
-    assert [each.reader_identity for each in found] == ["human:person@example.org", "t-1"]
-    assert [each.headline for each in found] == ["Test Person", "t-1"]
+    assert [each.reader_identity for each in found] == ["human:person@example.org", store.keys.hashed("t-1")]
+    assert [each.headline for each in found] == ["Test Person", store.keys.hashed("t-1")]
     assert found[1].next[0] == "gitmem session start"
