@@ -161,7 +161,10 @@ def _withhold(log: Log, remote: Remote, push: bool) -> None:
         return
     local = log.git.tip(ref.LOG_REF)
     tree = log.git.commit(local).tree if local is not None else None
-    known = [tip.tree for tip in (*remote.tips, remote.accepted) if tip is not None]
+    known = [tip.tree for tip in remote.tips]
+    if remote.blocked is not None and remote.accepted is not None:
+        # The shared branch is broken; this is what it had before.
+        known.append(remote.accepted.tree)
     for fresh in trees.fresh_lines(log.git, tree, known, outbox.united(remote.boxes)) if tree else ():
         remote.withheld += len(fresh)
         remote.newest_withheld = sorted([*remote.newest_withheld, *fresh])[-WITHHELD_SHOWN:]
