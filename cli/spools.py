@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import os
 
+from .render import out
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from gitmem.place import Place
 
 # Where temporary files go for whoever has no $TMPDIR: spools there are checked for owner, mode and links.
@@ -19,6 +23,8 @@ def spools_elsewhere(place: Place) -> tuple[list[str], list[str]]:
     looks are read too. To be read a folder must be there; none is written where the git folder can be.
     """
     is_writable = _is_writable(place)
+    if not is_writable and _is_denied(place):
+        return [], []  # who can never write here would wait for nobody: the append says so
     if is_writable and not any(
         map(os.path.isdir, (each for parents in _spool_parents() for each in parents))
     ):
@@ -41,6 +47,29 @@ def spool_folders(place: Place) -> list[str]:
     return [*own, *shared]
 
 
+def spool_parents() -> list[str]:
+    """Return the folders that have the spool folders of all of this user's repositories."""
+    return list(dict.fromkeys(each for parents in _spool_parents() for each in parents))
+
+
+def tell_of_strange(folders: Iterable[str]) -> None:
+    """Say where lines of another repository wait, which can't be committed here."""
+    for folder in folders:
+        out.complain(
+            f"note: lines of another repository wait in {out.sanitize(folder)}; none is committed here."
+            " `gitmem doctor` says more."
+        )
+
+
+def tell_of_temporary(folder: str) -> None:
+    """Warn where a folder that took a line is none that lasts."""
+    if os.path.dirname(folder) != user_state():
+        out.complain(
+            f"warning: what was said waits in {out.sanitize(folder)}, a temporary folder: other processes may not find"
+            " it, and it may be emptied. Let this process write the git folder or your state folder."
+        )
+
+
 def _spool_folders(place: Place) -> tuple[list[str], list[str]]:
     """Those that this process would write to, in turn, and those where everybody looks."""
     from gitmem.sha256 import sha256
@@ -54,7 +83,7 @@ def _spool_parents() -> tuple[list[str], list[str]]:
     """The folders that have those of all repositories."""
     user = f"gitmem-{os.getuid() if hasattr(os, 'getuid') else os.environ.get('USERNAME', 'user')}"
     temporary = os.environ.get("TMPDIR") or os.environ.get("TEMP") or SHARED[0]
-    own = [os.path.join(temporary, user), user_state()]
+    own = [user_state(), os.path.join(temporary, user)]
     shared = [os.path.join(folder, user) for folder in SHARED]
     return list(filter(os.path.isabs, own)), list(filter(os.path.isabs, shared))
 
@@ -70,3 +99,24 @@ def user_state() -> str:
 def _is_writable(place: Place) -> bool:
     state = place.state if os.path.isdir(place.state) else place.common
     return os.access(state, os.W_OK) and os.access(os.path.join(place.common, "objects"), os.W_OK)
+
+
+def _is_denied(place: Place) -> bool:
+    """Return whether owner and mode of the git folder keep this user from ever writing to it.
+
+    Its owner could change the mode, and where the mode allows it a sandbox or a read-only disk is in the way: others
+    may write there, and commit what this process leaves.
+    """
+    if not hasattr(os, "geteuid"):
+        return False
+    groups = {os.getegid(), *os.getgroups()}
+    state = place.state if os.path.isdir(place.state) else place.common
+    for folder in (state, os.path.join(place.common, "objects")):
+        try:
+            found = os.stat(folder)
+        except OSError:
+            continue
+        bit = 0o020 if found.st_gid in groups else 0o002
+        if found.st_uid != os.geteuid() and not found.st_mode & bit and not os.access(folder, os.W_OK):
+            return True
+    return False

@@ -48,6 +48,7 @@ class Surroundings:
         self._place: Place | None = None
         self._store: Store | None = None
         self._caller: Caller | None = None
+        self.is_hook = False  # a client's hook says nothing but its answer
         self.looks = False  # a live session asks for its mail
         out.carry(directory, as_)
         if as_ == "":  # a script's variable that is not set must not make somebody else of the caller
@@ -70,6 +71,10 @@ class Surroundings:
         """Close the store; the next use opens it anew. What was written is synced, where this clone does so by itself."""
         store, self._store, self._caller = self._store, None, None
         if store is not None:
+            if store.log.left_in is not None and not self.is_hook:
+                from .spools import tell_of_temporary
+
+                tell_of_temporary(store.log.left_in)
             store.close()
         if (self.looks or (store is not None and store.wrote)) and self._may_sync():
             from . import autosync
@@ -203,7 +208,7 @@ class Surroundings:
         if self._store is None:
             from gitmem.operations.store import open_store
 
-            from .spools import spools_elsewhere
+            from .spools import spool_parents, spools_elsewhere, tell_of_strange
 
             written, read = spools_elsewhere(self.place)
             self._store = open_store(
@@ -215,6 +220,10 @@ class Surroundings:
                 progress=Progress(),
             )
             self._store.starts_upkeep = self._start_upkeep
+            self._store.log.spool_parents = spool_parents()
+            if not self.is_hook:
+                outside = (*self._store.log.elsewhere, *self._store.log.others)
+                tell_of_strange(spool.folder for spool in outside if spool.is_strange())
         return self._store
 
     def _start_upkeep(self) -> None:

@@ -115,6 +115,7 @@ def _try(call: Given, clock: Clock) -> int:
     from ..surroundings import Surroundings
 
     with Surroundings(_top_of(call.folder)) as at:
+        at.is_hook = True
         try:
             clock.state = at.place.state
             if not os.path.isdir(clock.state):

@@ -61,6 +61,7 @@ def append(log: Log, entry: Entry, *, wait_seconds: float = WAIT_SECONDS) -> App
     if not writable:
         spool, _ = _spool(log, entry, log.elsewhere)
         ledger.note(log, [entry])
+        log.left_in = spool.folder
         return Appended(None, spool.folder)
     if entry.rides:
         _spool(log, entry, [log.spool])
@@ -186,7 +187,7 @@ def _spool(log: Log, entry: Entry, spools: Sequence[Spool]) -> tuple[Spool, str]
     """Accept an entry in the first spool that takes it: the spool, and its name there."""
     failure = StoreError(
         f"{log.place.common} cannot be written; nothing was recorded.",
-        hint="Mend its permissions, or name a spool folder elsewhere.",
+        hint="Ask its owner to let you write there (git config core.sharedRepository group), or use a clone of your own.",
         code="read-only",
     )
     for spool in spools:

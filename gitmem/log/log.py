@@ -11,6 +11,7 @@ from . import ref
 from .clock import Clock
 from .lock import Lock
 from .spool import Spool, is_name
+from .spool_owner import Owner
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -68,8 +69,11 @@ class Log:
         self.committer = committer
         self.clock = Clock(os.path.join(place.state, "clock"), now)
         self.spool = Spool(os.path.join(place.state, "spool"), random)
-        self.elsewhere = [Spool(folder, random, check_owner=True) for folder in spool_elsewhere]
-        self.others = [Spool(folder, random, check_owner=True) for folder in spools_read]
+        self._owner = Owner(place)
+        self.elsewhere = self._outside(spool_elsewhere)
+        self.others = self._outside(spools_read)
+        self.spool_parents: Sequence[str] = ()  # where spool folders of all of this user's repositories are
+        self.left_in: str | None = None  # the folder outside the repository that took a line last
         self._network = network
         self.allow_large = False  # whether what a peer sends may have any size
         self.passed_trees: set[str] = set()  # trees of peers that passed the checks
@@ -99,7 +103,10 @@ class Log:
     def read_also(self, folders: Sequence[str]) -> None:
         """From now on read these spool folders of others; one may appear while a process lives."""
         if [spool.folder for spool in self.others] != list(folders):
-            self.others = [Spool(folder, self.random, check_owner=True) for folder in folders]
+            self.others = self._outside(folders)
+
+    def _outside(self, folders: Sequence[str]) -> list[Spool]:
+        return [Spool(folder, self.random, check_owner=True, owner=self._owner) for folder in folders]
 
     def signature(self, otherwise: tuple[str, str] = ref.NOBODY) -> Signature:
         """Who commits now: the person whose clone this is, where there is one."""

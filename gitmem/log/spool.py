@@ -11,6 +11,9 @@ import os
 
 from ..errors import StoreError
 from . import lines
+from .spool_files import fsync_folder, is_private, withdraw
+from .spool_files import remove as remove
+from .spool_files import take_back as take_back
 
 try:
     # The json package would cost a read a third of an empty Python (it imports re).
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from .lock import Lock
+    from .spool_owner import Owner
 
 DONE_KEPT_SECONDS = 600
 
@@ -109,12 +113,25 @@ def parse_name(name: str) -> tuple[str, bool]:
 
 
 class Spool:
-    """One spool folder. `check_owner`: it lies in a shared place, so it and its files must be ours alone."""
+    """One spool folder.
 
-    def __init__(self, folder: str, random: Callable[[int], bytes], *, check_owner: bool = False) -> None:
+    Args:
+        check_owner: It lies in a shared place, so it and its files must be this user's alone.
+        owner: The repository whose lines it must hold, where that is not plain from where it is.
+    """
+
+    def __init__(
+        self,
+        folder: str,
+        random: Callable[[int], bytes],
+        *,
+        check_owner: bool = False,
+        owner: Owner | None = None,
+    ) -> None:
         self.folder = folder
         self.random = random
         self.check_owner = check_owner
+        self.owner = owner
 
     def put(
         self,
@@ -150,7 +167,7 @@ class Spool:
             seen = True
             fsync_folder(self.folder)
         except OSError as error:
-            if seen and not _withdraw(path, lock, is_committed):
+            if seen and not withdraw(path, lock, is_committed):
                 return name
             if not seen:
                 remove(temporary)
@@ -172,22 +189,36 @@ class Spool:
                     os.mkdir(folder, 0o700)
                 except FileExistsError:
                     pass
-                if not _is_ours(folder):  # before anything is made inside of it
+                if not is_private(folder):  # before anything is made inside of it
                     raise PermissionError(1, "it belongs to somebody else or is a link")
+            if self.owner is not None and not self.owner.matches(self.folder):
+                if self._listed():
+                    raise PermissionError(1, "lines of another repository wait in it")
+                self.owner.mark(self.folder)
         else:
             os.makedirs(self.folder, exist_ok=True)
 
     def is_ours(self) -> bool:
         """Whether nobody else could have put files here: own uid, mode 0700, no links."""
-        return _is_ours(os.path.dirname(self.folder)) and _is_ours(self.folder)
+        return is_private(os.path.dirname(self.folder)) and is_private(self.folder)
+
+    def is_strange(self) -> bool:
+        """Return whether lines wait here that are of another repository: nothing is read or committed of them."""
+        return bool(self.owner and self._listed() and self.is_ours() and not self.owner.matches(self.folder))
 
     def names(self) -> list[str]:
         """The spool files that are here now, oldest first."""
+        found = self._listed()
+        if self.check_owner and found and not self.is_ours():
+            return []
+        if self.owner is not None and found and not self.owner.matches(self.folder):
+            return []
+        return found
+
+    def _listed(self) -> list[str]:
         try:
             found = os.listdir(self.folder)
         except OSError:
-            return []
-        if self.check_owner and found and not self.is_ours():
             return []
         return sorted(name for name in found if name.endswith(".spool") and not name.startswith("tmp-"))
 
@@ -240,56 +271,3 @@ class Spool:
                         os.unlink(path)
                 except OSError:
                     continue
-
-
-def _withdraw(path: str, lock: Callable[[], Lock] | None, is_committed: Callable[[], bool]) -> bool:
-    """Take an entry back that others may have seen. False where that is not plainly so: then it is recorded."""
-    try:
-        held = lock() if lock is not None else None
-        if held is not None and not held.take():
-            return False  # a leader is at work, and may have read it
-    except (OSError, StoreError):
-        return False  # whoever may lead is out of our sight
-    try:
-        return not is_committed() and take_back(path)  # what is gone by now is in a commit
-    finally:
-        if held is not None:
-            held.release()
-
-
-def take_back(path: str) -> bool:
-    """Remove an entry that is reported as failed: a power loss must not bring it back. False where it was gone."""
-    from ..git.durable import fsync_dir
-
-    if not remove(path):
-        return False
-    fsync_dir(os.path.dirname(path))
-    return True
-
-
-def remove(path: str) -> bool:
-    """Remove a file. False where it was gone, or stays."""
-    try:
-        os.unlink(path)
-    except OSError:
-        return False
-    return True
-
-
-def _is_ours(folder: str) -> bool:
-    try:
-        found = os.lstat(folder)
-    except OSError:
-        return False
-    return not hasattr(os, "getuid") or (found.st_uid == os.getuid() and found.st_mode & 0o170077 == 0o040000)
-
-
-def fsync_folder(folder: str) -> None:
-    """Make renames in a folder survive a power loss, where the system can."""
-    if not hasattr(os, "O_DIRECTORY"):
-        return  # Windows has no such call
-    fd = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)

@@ -9,10 +9,11 @@ from .. import place as places_of_git
 from ..agents import name_pins
 from ..aside import TEMPORARY
 from ..errors import StoreError
-from ..log import damage, places, ref, remote
+from ..log import damage, places, ref, remote, spool_owner
 from ..log.lines import format_at
 from ..log.ref import STALE_LOCK_SECONDS
 from ..log.spool import DONE_KEPT_SECONDS
+from . import checks_spools
 from .findings import Findings
 from .quoting import command
 
@@ -111,10 +112,15 @@ def check_spools(store: Store, found: Findings) -> None:
                 "Look at what is there, then remove the folder.",
             )
             continue
+        if spool.is_strange():
+            checks_spools.strange(spool, found)
+            continue
         for name in names:
             path = os.path.join(spool.folder, name)
             age = now - _modified(path, now)
-            if name in ("done", ASIDE) or (name.startswith("tmp-") and age < DONE_KEPT_SECONDS):
+            if name in ("done", ASIDE, spool_owner.NAME) or (
+                name.startswith("tmp-") and age < DONE_KEPT_SECONDS
+            ):
                 continue
             try:
                 entry = spool.read(name)
@@ -136,6 +142,7 @@ def check_spools(store: Store, found: Findings) -> None:
                     "Nothing is lost; the next command that may write here commits them.",
                     mends=not stuck,
                 )
+    checks_spools.of_others(store, found)
 
 
 def is_writable(store: Store) -> bool:

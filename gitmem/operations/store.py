@@ -96,8 +96,8 @@ class Store:
         self.log.spooled = self._spooled
         self.collecting: Callable[[Entry], None] | None = None  # while a batch is open: where entries go
         self._ahead: Index | None = None
-        self._looked = False
         self._index: Index | None = None
+        self._looked = False
         self._left: list[Index] = []
         self._homeless = False  # the folder of the index file was not there: the log begins with this process
         self._draining = False

@@ -143,12 +143,16 @@ def refs(repo: Path) -> str:
 
 
 def waiting(repo: Path) -> list[str]:
-    """What lies in the spools of a repository, the ones in $TMPDIR too."""
+    """What lies in the spools of a repository, those in the state folder and $TMPDIR too."""
     common = subprocess.run(
         ["git", "rev-parse", "--path-format=absolute", "--git-common-dir"],
         cwd=repo, capture_output=True, text=True, check=True,
     ).stdout.strip()  # fmt: skip
-    folders = [Path(common) / "gitmem" / "spool", Path(os.environ["TMPDIR"])]
+    folders = [
+        Path(common) / "gitmem" / "spool",
+        Path(os.environ["TMPDIR"]),
+        Path(os.environ["XDG_STATE_HOME"]),
+    ]
     return sorted(
         str(file) for folder in folders for file in folder.rglob("*.spool") if file.parent.name != "done"
     )

@@ -62,7 +62,8 @@ def test_a_line_from_a_sandbox_is_found_under_another_tmpdir(
     shared.mkdir()
     monkeypatch.setattr(spools, "SHARED", (str(shared), str(tmp_path / "var")))
     monkeypatch.setenv("XDG_STATE_HOME", str(state))
-    sandbox(desk, sealed, "from the sandbox", TMPDIR=str(shared) if place == "shared" else "/proc")
+    env = {"TMPDIR": str(shared), "XDG_STATE_HOME": "/proc"} if place == "shared" else {"TMPDIR": "/proc"}
+    sandbox(desk, sealed, "from the sandbox", **env)
     (left,) = (shared if place == "shared" else state).rglob("*-wait.spool")
 
     seen = process(
@@ -98,11 +99,11 @@ def test_nothing_elsewhere_costs_a_look_and_a_folder_with_two_names_is_read_once
         patch.setattr(spools, "_is_writable", lambda place: False)
         written, read = spools.spools_elsewhere(place)
         state = os.path.join(os.environ["HOME"], ".local", "state", "gitmem")
-        assert [os.path.dirname(each) for each in written] == [f"{link}/gitmem-{os.getuid()}", state]
+        assert [os.path.dirname(each) for each in written] == [state, f"{link}/gitmem-{os.getuid()}"]
         assert read == []
-        os.makedirs(written[0])
+        os.makedirs(written[1])
         assert spools.spools_elsewhere(place) == (written, [])
-    assert spools.spools_elsewhere(place) == ([], written[:1])
+    assert spools.spools_elsewhere(place) == ([], written[1:])
 
 
 def test_processes_with_different_folders_do_not_undo_each_others_index(

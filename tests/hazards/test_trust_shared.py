@@ -7,12 +7,14 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import Git
+
+from .conftest import powerless
 
 GITMEM = Path(sys.executable).parent / "gitmem"
 LIMIT_SECONDS = 5.0
@@ -26,15 +28,13 @@ sys.stdin.read()
 """
 
 
-def gitmem(folder: Path, *args: str, **env: str) -> subprocess.CompletedProcess[str]:
+def gitmem(
+    folder: Path, *args: str, before: Callable[[], None] | None = None, **env: str
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [str(GITMEM), *args],
-        cwd=folder,
-        env={**os.environ, **env},
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+        [str(GITMEM), *args], cwd=folder, env={**os.environ, **env}, capture_output=True, text=True, timeout=60,
+        preexec_fn=before,
+    )  # fmt: skip
 
 
 @pytest.fixture
@@ -96,3 +96,114 @@ def test_the_log_is_not_locked_while_somebody_waits_for_the_index(desk: Path) ->
     assert json.loads(out)["commit"]
     holder.kill()
     holder.communicate()
+
+
+def spooled(state: Path) -> list[Path]:
+    return sorted(path for path in state.rglob("*.spool") if path.parent.name != "done")
+
+
+@pytest.fixture
+def workspace(desk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A path at which one project was, and another is now; a line of the first one waits outside of it."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "user"))
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
+    (tmp_path / "tmp").mkdir(exist_ok=True)
+    folders = [desk / ".git", *(path for path in (desk / ".git").rglob("*") if path.is_dir())]
+    for path in folders:
+        path.chmod(0o500)
+    done = gitmem(desk, "signal", "of the first project", "--broadcast", "--json", before=powerless)
+    for path in folders:
+        path.chmod(0o700)
+    assert done.returncode == 0 and json.loads(done.stdout)["queued"], done
+    assert len(spooled(tmp_path / "user")) == 1 and not spooled(tmp_path / "tmp")
+    return desk
+
+
+def another_project(path: Path, git: Git) -> None:
+    path.rename(path.parent / "moved")
+    git("init", "--quiet", "--initial-branch=main", str(path))
+    git("config", "user.email", "person@example.org", cwd=path)
+    git("-c", "user.name=Other", "commit", "--quiet", "--allow-empty", "-m", "Another project", cwd=path)
+
+
+def test_what_waits_for_one_project_is_not_committed_to_another(
+    workspace: Path, tmp_path: Path, git: Git
+) -> None:
+    """Not shown, not committed, not deleted; and the next answer and doctor say that it waits."""
+    another_project(workspace, git)
+    (waiting,) = spooled(tmp_path / "user")
+
+    said = gitmem(workspace, "signal", "of the second project", "--broadcast")
+    assert said.returncode == 0 and "lines of another repository wait" in said.stderr, said
+    told = gitmem(workspace, "doctor", "--json")
+
+    assert "of the first project" not in gitmem(workspace, "log", "--json").stdout
+    assert "of the first project" not in git("log", "-p", "refs/gitmem/log", "--", cwd=workspace)
+    assert spooled(tmp_path / "user") == [waiting]
+    assert told.returncode == 1
+    assert "spool-of-another-repository" in [each["code"] for each in json.loads(told.stdout)["findings"]]
+
+
+def test_what_waits_is_committed_where_it_belongs(workspace: Path, tmp_path: Path, git: Git) -> None:
+    """Also by a new clone of the same project at that path: it has the same first commit."""
+    workspace.rename(tmp_path / "moved")
+    git("clone", "--quiet", str(tmp_path / "moved"), str(workspace))
+    git("config", "user.email", "person@example.org", cwd=workspace)
+
+    assert gitmem(workspace, "inbox").returncode == 0
+    assert "of the first project" in gitmem(workspace, "log", "--json").stdout
+    assert spooled(tmp_path / "user") == []
+
+
+def test_a_line_that_only_a_temporary_folder_takes_is_told(
+    desk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The state folder comes first: another process may have another $TMPDIR, and a reboot may empty it."""
+    monkeypatch.setenv("XDG_STATE_HOME", "/proc")
+    folders = [desk / ".git", *(path for path in (desk / ".git").rglob("*") if path.is_dir())]
+    for path in folders:
+        path.chmod(0o500)
+    done = gitmem(desk, "signal", "hello", "--broadcast", "--json", before=powerless)
+    for path in folders:
+        path.chmod(0o700)
+
+    assert done.returncode == 0 and json.loads(done.stdout)["queued"], done
+    assert f"waits in {os.environ['TMPDIR']}" in done.stderr, done
+    assert gitmem(desk, "inbox").returncode == 0
+    assert "hello" in gitmem(desk, "log", "--json").stdout
+
+
+def test_doctor_tells_of_lines_of_a_repository_that_is_gone(
+    workspace: Path, repo: Path, tmp_path: Path, git: Git
+) -> None:
+    """A moved repository does not find its lines by its path; whoever asks in any repository is told."""
+    workspace.rename(tmp_path / "moved")
+    git("init", "--quiet", str(tmp_path / "third"))
+
+    told = json.loads(gitmem(tmp_path / "third", "doctor", "--json").stdout)
+
+    (left,) = [each for each in told["findings"] if each["code"] == "spool-left"]
+    assert str(workspace) in left["what"]
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can give files away")
+@pytest.mark.parametrize("is_member", [False, True], ids=["a stranger", "of the group"])
+def test_who_can_never_write_is_refused(desk: Path, is_member: bool) -> None:
+    """A user whom owner and mode keep out would wait for nobody: exit status 4, and nothing is left anywhere."""
+    git_folder = desk / ".git"
+    for path in [git_folder, *git_folder.rglob("*")]:
+        os.chown(path, 65534, os.getegid() if is_member else 65534)
+        if path.is_dir():
+            path.chmod(0o775 if is_member else 0o755)
+        else:
+            path.chmod(0o664 if is_member else 0o644)
+    trust = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "safe.directory", "GIT_CONFIG_VALUE_0": "*"}
+
+    done = gitmem(desk, "signal", "hello", "--broadcast", "--json", before=powerless, **trust)
+
+    if is_member:
+        assert done.returncode == 0 and json.loads(done.stdout)["commit"], done
+        return
+    assert done.returncode == 4, done
+    assert "nothing was recorded" in done.stdout + done.stderr
+    assert spooled(Path(os.environ["XDG_STATE_HOME"])) == []

@@ -32,9 +32,9 @@ def ready(store: Store, busy_milliseconds: int) -> bool:
 
 
 def is_left(store: Store) -> bool:
-    """Whether something still waits in a spool for a process that may commit it."""
+    """Whether something still waits in a spool for a process that may commit it, or is of another repository."""
     try:
-        return append.waits(store.log)
+        return append.waits(store.log) or any(spool.is_strange() for spool in store.log.spools)
     except (GitmemError, OSError):
         return False
 

@@ -1,0 +1,91 @@
+"""Which repository the lines in a spool folder outside of it belong to.
+
+Such a folder is found by the repository's path, and another project may be at that path tomorrow: `/workspace` in
+containers. A file beside the lines says whose they are, and a folder of another repository is neither read nor written.
+"""
+
+from __future__ import annotations
+
+import os
+
+from ..place import read_small
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..place import Place
+
+NAME = "repository"
+
+
+class Owner:
+    """The repository whose log is open.
+
+    Args:
+        place: Where it is.
+    """
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        self._roots: frozenset[str] | None = None
+        self._known: dict[str, tuple[bytes, bool]] = {}
+
+    def mark(self, folder: str) -> None:
+        """Write down that the lines in a folder are of this repository. Raises: OSError."""
+        from .. import aside
+
+        rows = [
+            f"clone {self._clone()}",
+            f"roots {' '.join(sorted(self._root_commits()))}",
+            f"folder {self._folder()}",
+            f"path {self.place.common}",
+        ]
+        aside.replace(os.path.join(folder, NAME), os.fsencode("\n".join(rows) + "\n"))
+
+    def matches(self, folder: str) -> bool:
+        """Return whether the lines in a folder are of this repository; not where nothing says whose they are.
+
+        The same clone id says so, else a root commit that both have, else (in an empty or shallow repository that
+        gitmem has never written to) the same git folder on the disk.
+        """
+        content = read_small(os.path.join(folder, NAME))
+        known = self._known.get(folder)
+        if known is None or known[0] != content:
+            known = self._known[folder] = (content, self._is_ours(_values(content)))
+        return known[1]
+
+    def _is_ours(self, said: dict[str, str]) -> bool:
+        clone, roots = said.get("clone"), set(said.get("roots", "").split())
+        if clone and clone == self._clone():
+            return True
+        ours = self._root_commits() if roots else frozenset()
+        if roots and ours:
+            return not ours.isdisjoint(roots)
+        return not clone and not roots and said.get("folder") == self._folder()
+
+    def _clone(self) -> str:
+        word = read_small(os.path.join(self.place.state, "clone")).decode("ascii", "replace").strip()
+        return word if word.isalnum() else ""
+
+    def _root_commits(self) -> frozenset[str]:
+        if self._roots is None:
+            from ..git.roots import root_commits
+
+            self._roots = frozenset(root_commits(self.place))
+        return self._roots
+
+    def _folder(self) -> str:
+        try:
+            found = os.stat(self.place.common)
+        except OSError:
+            return "-"
+        return f"{found.st_dev}:{found.st_ino}"
+
+
+def path_in(folder: str) -> str:
+    """Return the git folder that the lines in a spool folder came from; empty where nothing says so."""
+    return _values(read_small(os.path.join(folder, NAME))).get("path", "")
+
+
+def _values(content: bytes) -> dict[str, str]:
+    rows = (row.partition(" ") for row in os.fsdecode(content).split("\n"))
+    return {name: value for name, _, value in rows if name}
