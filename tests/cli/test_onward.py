@@ -247,4 +247,4 @@ def test_the_demo_ends_with_what_works_where_its_reader_is(
     assert demo._onward(None) == [
         "pipx install .", ".venv/bin/gitmem demo --keep", ".venv/bin/gitmem --help",
     ]  # fmt: skip
-    assert demo._onward("/x/project")[0] == "git -C /x/project log gitmem/log --"
+    assert demo._onward("/x/project")[0] == ".venv/bin/gitmem -C /x/project log"
