@@ -19,6 +19,9 @@ def sync(
     all: bool = False,
     publish: bool = False,
     allow_foreign: bool = False,
+    allow_large: bool = False,
+    repair: bool = False,
+    yes: bool = False,
     timeout: str = TIMEOUT,
     auto: bool = False,
 ) -> int:
@@ -28,12 +31,12 @@ def sync(
 
         return autosync.run(at)
     seconds = duration(timeout)
-    if remotes or all or publish or allow_foreign:
+    if remotes or all or publish or allow_foreign or allow_large or repair:
         from gitmem.operations import sync as operation
 
         synced = operation.sync(
             at.store(lives_on=True), remotes, all=all, publish=publish, allow_foreign=allow_foreign,
-            timeout=seconds,
+            allow_large=allow_large, repair=repair, force=yes, timeout=seconds,
         )  # fmt: skip
     else:
         synced = usual(at, seconds)

@@ -22,6 +22,13 @@ def sync(
         typer.Option("--publish", help="Agree to publish the log on these remotes, now and from now on."),
     ] = False,
     allow_foreign: AllowForeign = False,
+    allow_large: Annotated[bool, typer.Option("--allow-large", help="Take in files of any size.")] = False,
+    repair: Annotated[
+        bool, typer.Option("--repair", help="Repair a log branch that every clone leaves out.")
+    ] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Agree to a forced push if the repair needs one.")
+    ] = False,
     timeout: Timeout = TIMEOUT,
     auto: Annotated[bool, typer.Option("--auto", hidden=True)] = False,
 ) -> int:
@@ -32,6 +39,9 @@ def sync(
         all=all,
         publish=publish,
         allow_foreign=allow_foreign,
+        allow_large=allow_large,
+        repair=repair,
+        yes=yes,
         timeout=timeout,
         auto=auto,
     )

@@ -66,9 +66,9 @@ class Network(Protocol):
         """
 
     def push(
-        self, url: str, new: str, ref: str, expected: str | None, timeout: float
+        self, url: str, new: str, ref: str, expected: str | None, timeout: float, *, force: bool = False
     ) -> Literal["pushed", "rejected"]:
-        """Move a remote's ref from `expected` (None: it must not exist) to `new`, which contains it.
+        """Move a remote's ref from `expected` (None: it must not exist) to `new`, which contains it unless `force`.
 
         "rejected" where the ref is elsewhere or the remote's lock on it was busy: fetch, unite, and push again.
 
@@ -147,9 +147,16 @@ class GitNetwork:
         return done.err
 
     def push(
-        self, url: str, new: str, ref: str, expected: str | None, timeout: float = TIMEOUT_SECONDS
+        self,
+        url: str,
+        new: str,
+        ref: str,
+        expected: str | None,
+        timeout: float = TIMEOUT_SECONDS,
+        *,
+        force: bool = False,
     ) -> Literal["pushed", "rejected"]:
-        if expected is not None and not queries.is_ancestor(self.common, expected, new):
+        if not force and expected is not None and not queries.is_ancestor(self.common, expected, new):
             raise StoreError(f"{new} does not contain {expected}; nothing was sent.", code="not-fast-forward")
         # Exact, where a plain push would make a branch anew that somebody deleted. No force: see above.
         # A new ref, mostly an outbox, is pushed while the remote's other refs may be ahead of what was fetched: git

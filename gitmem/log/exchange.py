@@ -8,6 +8,7 @@ from ..errors import RemoteError, UsageError
 from ..git.port import Draft
 from ..git.remotes import without_credentials
 from ..sync import accepted
+from ..sync import repair as mending
 from ..sync.place_checks import FOREIGN as FOREIGN_LOG
 from ..sync.place_checks import FOREIGN_WHY, PlaceCheck
 from . import outbox, places, ref, sending, settle, trees
@@ -37,6 +38,8 @@ def exchange(
     allow_foreign: bool = False,
     forgiving: bool = False,
     retry: bool = False,
+    repair: bool = False,
+    force: bool = False,
     pause: Callable[[float], None] = time.sleep,
 ) -> list[Remote]:
     """Exchange lines with remotes, in this order; their troubles are in their states.
@@ -51,6 +54,7 @@ def exchange(
         forgiving: Whether a remote that history does not follow may refuse what we send: it is only read then,
             this time and the next times.
         retry: Whether to try again what the remotes were seen to refuse.
+        repair: Whether to repair a shared ref that was left out; by a forced push only with `force`.
         pause: Waits so many seconds.
 
     Raises:
@@ -66,15 +70,15 @@ def exchange(
     drained = settle.drain(log)
     tip = log.git.tip(ref.LOG_REF)
     before = settle.own_tip(log, tip).tree if tip is not None else None
-    first = found[0] if found and found[0].may_send and push and leads else None
-    if first is not None and tip is not None and first.host.crowd:
-        sending.send_early(log, first, tip, timeout, allow_foreign=allow_foreign)
+    early = bool(found) and found[0].may_send and push and leads
+    if early and tip is not None and found[0].host.crowd:
+        sending.send_early(log, found[0], tip, timeout, allow_foreign=allow_foreign)
     for remote in found:
         remote.read(timeout, allow_foreign=allow_foreign)
-    if not push and len(found) == 1 and found[0].is_foreign:
-        raise UsageError(
-            found[0].message, hint=FOREIGN, code="foreign-log", next=["git remote -v", "gitmem doctor"]
-        )
+        if repair and mending.repair(log, remote, timeout, force=force):
+            remote.read(timeout, allow_foreign=allow_foreign)
+    if not push:
+        _refuse_foreign(found)
     for remote in found:
         remote.say(FOREIGN if remote.is_foreign else "")
         follow = leads and remote is found[0]
@@ -91,10 +95,22 @@ def exchange(
         _end(log, remote, before, push=send)
         _withhold(log, remote, push)
         _tell_origin(remote, follow)
-        if not drained:
-            remote.safe = False
-            remote.say("Records that wait for a commit were not sent: another process holds the log's lock.")
+        _tell_waiting(remote, drained)
     return found
+
+
+def _tell_waiting(remote: Remote, drained: bool) -> None:
+    if not drained:
+        remote.safe = False
+        remote.say("Records that wait for a commit were not sent: another process holds the log's lock.")
+
+
+def _refuse_foreign(found: Sequence[Remote]) -> None:
+    """Raise UsageError where the only remote has the log of another project."""
+    if len(found) == 1 and found[0].is_foreign:
+        raise UsageError(
+            found[0].message, hint=FOREIGN, code="foreign-log", next=["git remote -v", "gitmem doctor"]
+        )
 
 
 def _attempt(

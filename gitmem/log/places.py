@@ -50,7 +50,7 @@ def read(log: Log, name: str, oid: str, known: Iterable[str] = ()) -> Tip:
         form = ref.read_format(git, root)
         if form is None:
             raise NotALog("its tree has no file `format`")
-        if not _is_ours(log, oid, known):
+        if not is_rooted(log, oid, known):
             raise NotALog("its history does not start with the first commit of every log")
         return Tip(name, oid, tree, form, ref.project_ids(git, root))
     except KeyError as error:
@@ -59,7 +59,7 @@ def read(log: Log, name: str, oid: str, known: Iterable[str] = ()) -> Tip:
         raise NotALog(error.message) from None
 
 
-def _is_ours(log: Log, oid: str, known: Iterable[str]) -> bool:
+def is_rooted(log: Log, oid: str, known: Iterable[str]) -> bool:
     """Whether a history starts with the first commit; near a known log only what lies between is walked."""
     git = log.git
     starts = [start for start in known if git.has(start)]

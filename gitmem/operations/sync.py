@@ -126,6 +126,9 @@ def sync(
     publish: bool = False,
     configured_only: bool = False,
     allow_foreign: bool = False,
+    allow_large: bool = False,
+    repair: bool = False,
+    force: bool = False,
     timeout: float = 30.0,
     looked: Looked | None = None,
 ) -> Synced:
@@ -139,6 +142,9 @@ def sync(
             asked for may set this.
         configured_only: Refuse what is no name of a configured remote, such as a url.
         allow_foreign: Unite with the log of another project too. That can't be undone.
+        allow_large: Take in files, folders and commits of any size.
+        repair: Move a shared ref that every clone leaves out to a valid tree again.
+        force: The user agrees that a repair may need a forced push.
         timeout: Seconds that a remote may keep us waiting each time.
         looked: What `look` found, for the usual remote.
 
@@ -150,18 +156,14 @@ def sync(
 
     if configured_only:
         agreement.refuse_urls(store, remotes)
-    try:
-        names, leads = chosen(store, remotes, all=all)
-    except UsageError as error:
-        if error.code == "no-remote":  # what failed with the one that was is over
-            autosync.end(store.place, store.now() / 1e6, 0, 0.0)
-        raise
+    names, leads = _chosen_now(store, remotes, all=all)
     store.log.committer = store.log.committer or store.committer()
     trouble = autosync.trouble(store.place)
     if leads:
         autosync.begin(store.place, store.now() / 1e6)
     if looked is not None and looked.network is not None:
         store.log.network = looked.network
+    store.log.allow_large = allow_large
     before = settled.refs_of(store.place.common)
     found = exchange.exchange(
         store.log,
@@ -172,6 +174,8 @@ def sync(
         allow_foreign=allow_foreign,
         forgiving=all,
         retry=bool(remotes) and not all,
+        repair=repair,
+        force=force,
     )
     store.wrote = 0
     store.refresh()
@@ -184,6 +188,16 @@ def sync(
     if synced.status:
         synced.autosync = trouble
     return synced
+
+
+def _chosen_now(store: Store, remotes: Sequence[str], *, all: bool) -> tuple[list[str], bool]:
+    """Choose as `chosen` does; without any remote, what failed with the one that was is over."""
+    try:
+        return chosen(store, remotes, all=all)
+    except UsageError as error:
+        if error.code == "no-remote":
+            autosync.end(store.place, store.now() / 1e6, 0, 0.0)
+        raise
 
 
 def _keep(store: Store, states: Sequence[RemoteState]) -> None:

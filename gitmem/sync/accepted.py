@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..git.separate_fetch import MISSING
 from ..log import ref
 from ..log.settled import ACCEPTED
 from .place_checks import INVALID, PlaceCheck
@@ -70,5 +71,6 @@ def tell(remote: Remote) -> None:
     elif remote.outbox is not None:
         remote.say("Your lines are in an outbox there, which every sync reads.")
     if remote.blocked.kind == INVALID:
-        remote.say(f"Nothing can be pushed to {remote.blocked.ref} until it is repaired.")
+        repair = "" if remote.blocked.why == MISSING else f": gitmem sync --repair {remote.shown_name}"
+        remote.say(f"Nothing can be pushed to {remote.blocked.ref} until it is repaired{repair}")
     remote.end("refused")

@@ -318,3 +318,33 @@ def test_a_ref_of_the_hub_at_a_missing_commit_is_named(box: bool, town: Town, tw
     assert a.sync().code == 0
     assert b.sync().code == 0
     assert a.messages() == b.messages() == town.messages() == {"one", "two", "three"}
+
+
+@pytest.mark.parametrize("kind", ["epoch", "orphan", "dotdot"])
+def test_the_command_that_the_answer_names_repairs_the_branch(
+    kind: str, town: Town, two: tuple[Peer, Peer]
+) -> None:
+    """By a commit on top; what has another history, or can't be fetched, is replaced once the user agrees."""
+    a, b = two
+    if kind == "epoch":
+        _, oid = town.break_with({"format": EPOCH})
+    elif kind == "orphan":
+        oid = town.commit(town.tree(BRANCH, {}))
+    else:
+        oid = forge(town, kind)
+    (town.hub / BRANCH).write_text(oid + "\n")
+    a.say("three")
+    found = a.sync()
+    assert "gitmem sync --repair origin" in found.remote["message"], found.text
+
+    answer = a.sync("--repair", "origin")
+
+    if kind != "epoch":
+        assert town.tip() == oid and "--yes" in answer.text, "no forced push without an agreement"
+        answer = a.sync("--repair", "--yes", "origin")
+    assert answer.code == 0 and "Repaired" in answer.text, answer.text
+    assert b.sync().code == 0
+    assert a.sync().code == 0
+    assert a.messages() == b.messages() == town.messages() == {"one", "two", "three"}
+    if kind == "epoch":
+        git("merge-base", "--is-ancestor", oid, BRANCH, cwd=town.hub)
