@@ -54,7 +54,7 @@ def _onward(kept: str | None) -> list[str]:
     from gitmem.operations.quoting import command
 
     program = "gitmem"
-    found = [command("git", "-C", kept, "log", "gitmem/log", "--")] if kept else []
+    found: list[str] = []
     if os.path.basename(sys.prefix) == ".venv":  # tried from a checkout; elsewhere `gitmem` is not found
         checkout = os.path.dirname(sys.prefix)
         if os.path.isfile(os.path.join(checkout, "cli", "app.py")):
@@ -62,7 +62,9 @@ def _onward(kept: str | None) -> list[str]:
         else:
             found.append("pipx install gitmem-coord")
         program = os.path.relpath(os.path.join(sys.prefix, "Scripts" if os.name == "nt" else "bin", "gitmem"))
-    if not kept:
+    if kept:
+        found.insert(0, command(program, "-C", kept, "log"))
+    else:
         found.append(command(program, "demo", "--keep"))
     return [*found, command(program, "--help")][: out.NEXT_MAX]
 

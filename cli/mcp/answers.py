@@ -40,7 +40,7 @@ def of(
     commands = list(getattr(outcome, "next", ()))
     values = _safe(plain(outcome.as_json()), stamped)
     if "next" in values:
-        values["next"] = out.onward(commands)
+        values["next"] = [sanitize_for_model(each) for each in out.onward(commands)]
     if peers:
         values = {"peers": PEERS, **values}
         lines = lines if stamped and LIMIT in lines[0] else [PEERS, *lines]  # an inbox says it itself

@@ -73,7 +73,7 @@ def _row(each: Mapping[str, object]) -> tuple[str, ...]:
         each.get("agent_identity") or each.get("session_id"),
         " ".join(work) or "-",
         where.strip(),
-        within(str(each.get("activity") or ""), ACTIVITY_MAX),
+        within(sanitize(str(each.get("activity") or ""), keep=""), ACTIVITY_MAX),
     )
     return tuple(plain(str(cell)) for cell in row)
 

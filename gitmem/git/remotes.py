@@ -9,6 +9,8 @@ from . import project, run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ..place import Place
 
 COMPONENT_BYTES_MAX = 200
@@ -53,9 +55,16 @@ def push_urls(common: str, remote: str, worktree: str | None = None) -> tuple[st
         f"There is no remote {remote!r} in this repository; nothing was sent.",
         hint="`git remote -v` lists the remotes." if known else "`git remote add NAME URL` adds one.",
         code="unknown-remote",
-        next=[f"gitmem sync {name}" for name in known[:3]],
+        next=_syncs(known),
         suggestions=known[:3],
     )
+
+
+def _syncs(names: Sequence[str]) -> list[str]:
+    """Return the commands that sync with the first remotes, each name as one word of a shell."""
+    from shlex import quote
+
+    return [f"gitmem sync {quote(name)}" for name in names[:3]]
 
 
 def upstream_remote(place: Place) -> str:
@@ -88,7 +97,7 @@ def upstream_remote(place: Place) -> str:
         f"This branch has no upstream and there are several remotes: {', '.join(known)}; nothing was sent.",
         hint="Name the one to use.",
         code="which-remote",
-        next=[f"gitmem sync {name}" for name in known[:3]],
+        next=_syncs(known),
         suggestions=known,
     )
 

@@ -275,7 +275,7 @@ def _changes(
             f"{ref.LOG_REF} is at {tip[:12]}, which is no gitmem log; nothing was recorded.",
             hint="Move that ref out of the way with git, then run the command again.",
             code="not-a-log",
-            next=[f"git log {ref.LOG_REF} --", "gitmem doctor"],
+            next=["gitmem doctor"],
         )
     form.refuse_newer()
     added: dict[str, list[bytes]] = {}

@@ -191,7 +191,7 @@ class _Walk:
             return
         self.present.update(gone)  # each is told once
         first = [line.rstrip(b"\r") for line in content.split(b"\n")].index(gone[0]) + 1
-        show = command("git", "show", f"{commit[:12]}:{path}")
+        show = command("git", "show", f"{commit[:12]}:{path}") + " | cat -v"  # the bytes are peers'
         self.found.problem(
             "dropped-lines",
             f"{len(gone)} line{'s' if len(gone) > 1 else ''} that this commit had "

@@ -98,7 +98,8 @@ def log(
         entries.append(fields_shown)
     if not entries:
         return Chapter(entries, ["gitmem roster", "gitmem session start"])
-    return Chapter(entries, [f"git log {LOG_REF.removeprefix('refs/')} --", "gitmem inbox"])
+    named = next((str(each["signal_id"]) for each in reversed(entries) if each.get("signal_id")), None)
+    return Chapter(entries, [*([command("gitmem", "show", named)] if named else []), "gitmem inbox"])
 
 
 def show(store: Store, id: str) -> One:
@@ -124,8 +125,6 @@ def show(store: Store, id: str) -> One:
     one.next = [command("gitmem", "thread", said.id), *(["gitmem doctor"] if one.ambiguous else [])]
     if one.ambiguous:
         conflicts.mark(db, [one.record], len(threads.contents(said)))
-    if one.commit:
-        one.next.append(command("git", "show", one.commit))
     return one
 
 
@@ -145,7 +144,7 @@ def _last(store: Store, kind: str, field: str, id: str, next: str) -> One:
         )
     line = row[0].encode()
     one = One(kind, shown(records.read(line) or {}), commit_of(store, line))
-    one.next = [next, *([command("git", "show", one.commit)] if one.commit else [])]
+    one.next = [next]
     return one
 
 

@@ -224,5 +224,5 @@ def _since(since: Since | None) -> list[Piece]:
     rest = since.commits - len(since.subjects)
     lines = [head, *(BAR + line for line in since.subjects)]
     lines += [f"  (and {rest} before these)"] if rest else []
-    shows = command("git", "log", "--oneline", f"{since.head[: anchors.OID_SHOWN]}..")
+    shows = command("git", "diff", "--stat", f"{since.head[: anchors.OID_SHOWN]}..HEAD")
     return [Piece(SINCE, (1, 0, "since"), "since", lines, more=shows)]

@@ -133,6 +133,4 @@ def _next(found: Shown) -> list[str]:
         commands = [command("gitmem", "mem", "update", node.id, *_is_right(found.stale))]
     else:
         commands = [command("gitmem", "mem", "update", node.id, "--status", "active")] if node.closed else []
-    if found.commit:
-        commands.append(command("git", "show", found.commit))
-    return commands
+    return commands or ["gitmem mem list"]

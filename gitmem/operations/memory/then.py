@@ -204,7 +204,7 @@ def _unknown(text: str | int) -> UsageError:
         f"{cut(sanitize(str(text)), 80) or 'Nothing'} is neither a commit of this repository nor a time.",
         hint="Such as 2d, 2026-11-21, 2026-11-21T20:00:00Z, HEAD~3 or a commit of the log.",
         code="bad-as-of",
-        next=["git log -10 --format='%h %cI %s' " + ref.LOG_REF + " --"],
+        next=["git log -10 --format='%h %cI' " + ref.LOG_REF + " --"],
     )
 
 
@@ -216,5 +216,5 @@ def _before(store: Store, tip: str, moment: int) -> UsageError:
         f"Nothing was known {asked}: this log began at {began}." if began else "This log has nothing yet.",
         hint="Name a later time or commit.",
         code="before-the-log",
-        next=[command("git", "log", "--reverse", "--format=%h %cI %s", ref.LOG_REF, "--")],
+        next=[command("git", "log", "--reverse", "--format=%h %cI", ref.LOG_REF, "--")],
     )
