@@ -294,8 +294,8 @@ def proposal(here: Place) -> tuple[str, str, str, str]:
 @pytest.mark.parametrize(
     ("intent", "as_"),
     [("--agree", "Curie"), ("--reject", "id"), ("--counter", PERSON),
-     *(pytest.param(intent, as_, marks=pytest.mark.deep)
-       for intent in ("--agree", "--reject", "--counter") for as_ in ("Curie", "id", PERSON))],
+     *(pytest.param(*each, marks=pytest.mark.deep)
+       for each in (("--agree", "id"), ("--agree", PERSON), ("--reject", "Curie"), ("--counter", "Curie")))],
 )  # fmt: skip
 def test_nobody_decides_for_another(here: Place, intent: str, as_: str) -> None:
     """The proposer's own session with `--as` of the one who was asked, or of the user: refused, and nothing is written."""
