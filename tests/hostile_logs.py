@@ -390,7 +390,7 @@ def one_node(w: Writer) -> None:
 
 def tags_and_paths(w: Writer) -> None:
     """Nodes with as many tags and paths as a line holds."""
-    count = min(LINE_MAX - 2_000, w.left // 2) // 20
+    count = min(LINE_MAX - 2_000, w.left // 2) // 24
     for at in itertools.count():
         tags, paths = (
             [f"{at}-{each:05d}" for each in range(count)],

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .findings import Findings
     from .store import Store
 
-UNREAD_STEPS = 20_000_000  # of SQLite, for what is unread in one of the two indexes
+UNREAD_STEPS = 5_000_000  # of SQLite, for what is unread in one of the two indexes
 ARRIVAL = ("cursor",)  # columns that depend on the order in which lines came; what follows from them does not
 
 

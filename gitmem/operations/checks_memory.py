@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from . import causality
+from .memory import stored
 from .memory.circles import circles
-from .memory.fold import Change, Node, fold, meaning
+from .memory.fold import Change, Node, meaning, of_changes
 from .quoting import command
 
 TYPE_CHECKING = False
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 
     from .checks_lines import Line
     from .findings import Findings
+    from .memory.fold import Winners
 
 
 def check(lines: Sequence[Line], found: Findings) -> None:
@@ -25,14 +27,14 @@ def check(lines: Sequence[Line], found: Findings) -> None:
     for each in by_kind["node"]:
         nodes.setdefault(_text(each, "id"), []).append(each)
     _check_contents(nodes, found)
-    patches = _patches(by_kind["patch"])
-    _check_summaries(nodes, patches, found)
+    fold = _Fold(nodes, by_kind["patch"])
+    _check_summaries(nodes, fold, found)
     _check_patches(by_kind["patch"], nodes, found)
     standing = _standing(by_kind["relation"])
     _check_relations(standing, nodes, found)
     blocks = {(from_id, to_id): each for (from_id, to_id, type), each in standing.items() if type == "blocks"}
     ends = {id for ids in blocks for id in ids if id in nodes}
-    can_block = {id for id in ends if _can_block(nodes[id], patches.get(id, ()))}
+    can_block = {id for id in ends if fold.can_block(id)}
     _check_circles({ids: each for ids, each in blocks.items() if can_block.issuperset(ids)}, found)
 
 
@@ -53,13 +55,34 @@ def _check_contents(nodes: Mapping[str, Sequence[Line]], found: Findings) -> Non
             )
 
 
-def _patches(patches: Sequence[Line]) -> dict[str, list[Line]]:
-    """Node id → the patches that name it."""
-    found: dict[str, list[Line]] = {}
-    for each in patches:
-        for id in sorted(set((each.record or {})["node_ids"])):
-            found.setdefault(id, []).append(each)
-    return found
+class _Fold:
+    """Nodes as they are now; each patch is read once, however many nodes it names."""
+
+    def __init__(self, nodes: Mapping[str, Sequence[Line]], patches: Sequence[Line]) -> None:
+        self._nodes = nodes
+        self._patches: dict[str, list[Change]] = {}
+        for each in patches:
+            change = Change(each.record or {}, each.line)
+            for id in sorted(set((each.record or {})["node_ids"])):
+                self._patches.setdefault(id, []).append(change)
+        self._order = stored.order_of(self._patches)
+        self._sets: dict[tuple[bytes, ...], Winners] = {}
+
+    def summarizing(self, id: str) -> bool:
+        """Whether a line of a node says that a summary has what the node says."""
+        lines = [each.record or {} for each in self._nodes[id]]
+        every = [*lines, *(change.record for change in self._patches.get(id, ()))]
+        return any(record.get("summarized_into") for record in every)
+
+    def node(self, id: str) -> Node:
+        """The node as it is now."""
+        lines = [(each.record or {}, each.line) for each in self._nodes[id]]
+        return of_changes(lines, self._patches.get(id, ()), self._sets, self._order)
+
+    def can_block(self, id: str) -> bool:
+        """Whether a node is open, so that it can block others."""
+        node = self.node(id)
+        return node.rank == 0 and not node.summarized_into
 
 
 def _check_patches(patches: Sequence[Line], nodes: Mapping[str, object], found: Findings) -> None:
@@ -107,17 +130,13 @@ def _check_relations(
             )
 
 
-def _check_summaries(
-    nodes: Mapping[str, Sequence[Line]], patches: Mapping[str, Sequence[Line]], found: Findings
-) -> None:
+def _check_summaries(nodes: Mapping[str, Sequence[Line]], fold: _Fold, found: Findings) -> None:
     """Nodes that stand under each other all the way round: none of them hides anything."""
     leads: dict[str, set[str]] = {}
-    for id, lines in nodes.items():
-        every = [*lines, *patches.get(id, ())]
-        if any((each.record or {}).get("summarized_into") for each in every):
-            into = _folded(lines, patches.get(id, ())).summarized_into
-            if into and into != id:
-                leads[id] = {into}
+    for id in nodes:
+        into = fold.node(id).summarized_into if fold.summarizing(id) else None
+        if into and into != id:
+            leads[id] = {into}
     for circle in circles(leads):
         found.note(
             "summary-circle",
@@ -126,19 +145,6 @@ def _check_summaries(
             "None of them hides anything. gitmem does not write such a thing; ask who did.",
             command("gitmem", "mem", "show", circle[0]),
         )
-
-
-def _folded(lines: Sequence[Line], patches: Sequence[Line]) -> Node:
-    return fold(
-        [(each.record or {}, each.line) for each in lines],
-        [(each.record or {}, each.line) for each in patches],
-    )
-
-
-def _can_block(lines: Sequence[Line], patches: Sequence[Line]) -> bool:
-    """Whether a node is open, so that it can block others."""
-    node = _folded(lines, patches)
-    return node.rank == 0 and not node.summarized_into
 
 
 def _check_circles(blocks: Mapping[tuple[str, str], Line], found: Findings) -> None:

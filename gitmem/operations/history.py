@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 
 COLUMNS = 100  # of an entry of the story; `show` has all of it
 
+LOOKED_UP_MAX = (
+    100  # recipients of a signal whose names are looked up; the others are shown by their addresses
+)
+
 
 class Chapter(Outcome):
     """The newest entries of the story, oldest first: records as `shown`, with `kind` and `sender_name`."""
@@ -94,7 +98,8 @@ def log(
         fields_shown["sender_name"] = name
         to = record.get("recipients")
         if isinstance(to, list):
-            fields_shown["recipient_names"] = [names.get(str(each)) or str(each) for each in to]
+            known = [names.get(str(each)) or str(each) for each in to[:LOOKED_UP_MAX]]
+            fields_shown["recipient_names"] = [*known, *map(str, to[LOOKED_UP_MAX:])]
         entries.append(fields_shown)
     if not entries:
         return Chapter(entries, ["gitmem roster", "gitmem session start"])
