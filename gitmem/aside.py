@@ -7,8 +7,11 @@ import os
 TEMPORARY = ".tmp-"
 
 
-def replace(path: str, content: bytes) -> None:
-    """Give a file its content in one step. Nothing is fsynced: after a power loss it may be empty, or the old one.
+def replace(path: str, content: bytes, *, durable: bool = False) -> None:
+    """Give a file its content in one step.
+
+    Args:
+        durable: Sync the file, and the caller its folder. Without it the file may be empty or old after a power loss.
 
     Raises: OSError; the file is as it was then, and nothing is left beside it.
     """
@@ -16,8 +19,14 @@ def replace(path: str, content: bytes) -> None:
     temporary = os.path.join(folder, f"{TEMPORARY}{name}-{os.getpid()}")
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
     try:
-        with open(os.open(temporary, flags, 0o666), "wb") as file:
-            file.write(content)
+        handle = os.open(temporary, flags, 0o666)
+        try:
+            while content:
+                content = content[os.write(handle, content) :]
+            if durable:
+                os.fsync(handle)
+        finally:
+            os.close(handle)
         os.replace(temporary, path)
     except OSError:
         drop(temporary)

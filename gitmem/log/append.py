@@ -185,20 +185,20 @@ def collect(log: Log) -> list[tuple[Spool, str, Entry]]:
 
 def _spool(log: Log, entry: Entry, spools: Sequence[Spool]) -> tuple[Spool, str]:
     """Accept an entry in the first spool that takes it: the spool, and its name there."""
-    failure = StoreError(
-        f"{log.place.common} cannot be written; nothing was recorded.",
-        hint="Ask its owner to let you write there (git config core.sharedRepository group), or use a clone of your own.",
-        code="read-only",
-    )
+    failure = None
     for spool in spools:
         try:
             name = spool.put(entry, log.now(), log.lock, lambda: _is_committed(log, entry))
         except StoreError as error:
-            failure = error
+            failure = failure or error
             continue
         log.spooled([entry])
         return spool, name
-    raise failure
+    raise failure or StoreError(
+        f"{log.place.common} cannot be written; nothing was recorded.",
+        hint="Ask its owner to let you write there (git config core.sharedRepository group), or use a clone of your own.",
+        code="read-only",
+    )
 
 
 def _finish(log: Log, waiting: Sequence[tuple[Spool, str, Entry]], commit: str) -> None:

@@ -11,7 +11,7 @@ import os
 
 from ..errors import StoreError
 from . import lines
-from .spool_files import fsync_folder, is_private, withdraw
+from .spool_files import fsync_folder, is_private, take_lock, withdraw
 from .spool_files import remove as remove
 from .spool_files import take_back as take_back
 
@@ -163,7 +163,7 @@ class Spool:
                 os.fsync(fd)
             finally:
                 os.close(fd)
-            os.rename(temporary, path)
+            self._accept(temporary, path)
             seen = True
             fsync_folder(self.folder)
         except OSError as error:
@@ -191,12 +191,26 @@ class Spool:
                     pass
                 if not is_private(folder):  # before anything is made inside of it
                     raise PermissionError(1, "it belongs to somebody else or is a link")
-            if self.owner is not None and not self.owner.matches(self.folder):
+        else:
+            os.makedirs(self.folder, exist_ok=True)
+
+    def _accept(self, temporary: str, path: str) -> None:
+        """Give an entry its name, in a folder whose mark says that it is of this repository.
+
+        Another repository at this path may look at the same folder (two containers with one state folder), so the mark
+        is read and the name given under a lock. The mark is on the disk before any line is.
+
+        Raises: OSError.
+        """
+        if self.owner is None:
+            os.rename(temporary, path)
+            return
+        with take_lock(self.folder):
+            if not self.owner.matches(self.folder):
                 if self._listed():
                     raise PermissionError(1, "lines of another repository wait in it")
                 self.owner.mark(self.folder)
-        else:
-            os.makedirs(self.folder, exist_ok=True)
+            os.rename(temporary, path)
 
     def is_ours(self) -> bool:
         """Whether nobody else could have put files here: own uid, mode 0700, no links."""

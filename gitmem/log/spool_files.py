@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import time
 
 from ..errors import StoreError
 
@@ -11,6 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from .lock import Lock
+
+LOCK = "lock"
+LOCK_WAIT_SECONDS = 2.0
 
 
 def withdraw(path: str, lock: Callable[[], Lock] | None, is_committed: Callable[[], bool]) -> bool:
@@ -47,6 +52,25 @@ def remove(path: str) -> bool:
     return True
 
 
+def take_lock(folder: str) -> Lock:
+    """Return the taken lock of a spool folder that several repositories may write to.
+
+    Raises: OSError where somebody else keeps it, or it can't be opened.
+    """
+    from .lock import Lock
+
+    lock = Lock(os.path.join(folder, LOCK))
+    deadline = time.monotonic() + LOCK_WAIT_SECONDS
+    try:
+        while not lock.take():
+            if time.monotonic() >= deadline:
+                raise BlockingIOError(errno.EAGAIN, "another process keeps its lock")
+            time.sleep(0.002)
+    except StoreError as error:
+        raise OSError(errno.EIO, "its lock cannot be opened") from error
+    return lock
+
+
 def is_private(folder: str) -> bool:
     try:
         found = os.lstat(folder)
@@ -64,3 +88,11 @@ def fsync_folder(folder: str) -> None:
         os.fsync(fd)
     finally:
         os.close(fd)
+
+
+def sync_read(path: str) -> None:
+    """Make a file that others have written, and its name, survive a power loss as far as the system lets us."""
+    from ..git.durable import fsync_dir
+
+    fsync_dir(path)
+    fsync_dir(os.path.dirname(path))

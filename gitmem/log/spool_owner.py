@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 
 from ..place import read_small
+from .spool_files import fsync_folder, sync_read
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,8 +31,15 @@ class Owner:
         self._known: dict[str, tuple[bytes, bool]] = {}
 
     def mark(self, folder: str) -> None:
-        """Write down that the lines in a folder are of this repository. Raises: OSError."""
+        """Write down that the lines in a folder are of this repository, so that it survives a power loss.
+
+        A line whose mark is lost would be committed by nobody, and neither would one whose mark names a lost clone id.
+
+        Raises: OSError.
+        """
         from .. import aside
+
+        sync_read(os.path.join(self.place.state, "clone"))
 
         rows = [
             f"clone {self._clone()}",
@@ -39,7 +47,9 @@ class Owner:
             f"folder {self._folder()}",
             f"path {self.place.common}",
         ]
-        aside.replace(os.path.join(folder, NAME), os.fsencode("\n".join(rows) + "\n"))
+        aside.replace(os.path.join(folder, NAME), os.fsencode("\n".join(rows) + "\n"), durable=True)
+        for each in (folder, os.path.dirname(folder)):
+            fsync_folder(each)
 
     def matches(self, folder: str) -> bool:
         """Return whether the lines in a folder are of this repository; not where nothing says whose they are.

@@ -9,7 +9,7 @@ from .. import place as places_of_git
 from ..agents import name_pins
 from ..aside import TEMPORARY
 from ..errors import StoreError
-from ..log import damage, places, ref, remote, spool_owner
+from ..log import damage, places, ref, remote, spool_files, spool_owner
 from ..log.lines import format_at
 from ..log.ref import STALE_LOCK_SECONDS
 from ..log.spool import DONE_KEPT_SECONDS
@@ -118,7 +118,7 @@ def check_spools(store: Store, found: Findings) -> None:
         for name in names:
             path = os.path.join(spool.folder, name)
             age = now - _modified(path, now)
-            if name in ("done", ASIDE, spool_owner.NAME) or (
+            if name in ("done", ASIDE, spool_owner.NAME, spool_files.LOCK) or (
                 name.startswith("tmp-") and age < DONE_KEPT_SECONDS
             ):
                 continue

@@ -207,3 +207,104 @@ def test_who_can_never_write_is_refused(desk: Path, is_member: bool) -> None:
     assert done.returncode == 4, done
     assert "nothing was recorded" in done.stdout + done.stderr
     assert spooled(Path(os.environ["XDG_STATE_HOME"])) == []
+
+
+def sealed(repo: Path) -> Callable[[int], None]:
+    """Give a function that sets the mode of every folder in a git folder."""
+    folders = [repo / ".git", *(path for path in (repo / ".git").rglob("*") if path.is_dir())]
+
+    def change(mode: int) -> None:
+        for path in folders:
+            path.chmod(mode)
+
+    return change
+
+
+def test_a_line_is_not_left_among_those_of_another_project(
+    workspace: Path, tmp_path: Path, git: Git, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another folder takes it; where none does the command is refused, and nothing is left."""
+    another_project(workspace, git)
+    (of_first,) = spooled(tmp_path / "user")
+    assert gitmem(workspace, "inbox").returncode == 0
+    change = sealed(workspace)
+
+    change(0o500)
+    taken = gitmem(workspace, "signal", "of the second", "--broadcast", "--json", before=powerless)
+    monkeypatch.setenv("TMPDIR", "/proc")
+    refused = gitmem(workspace, "signal", "nobody takes it", "--broadcast", "--json", before=powerless)
+    change(0o700)
+
+    assert taken.returncode == 0 and json.loads(taken.stdout)["queued"], taken
+    (second,) = spooled(tmp_path / "tmp")
+    assert b"of the second" in second.read_bytes()
+    assert refused.returncode == 4 and "lines of another repository wait in it" in refused.stdout, refused
+    assert spooled(tmp_path / "user") == [of_first]
+
+
+def test_two_projects_at_one_path_do_not_take_a_folder_at_once(
+    workspace: Path, tmp_path: Path, git: Git
+) -> None:
+    """Two containers may share one state folder: who reads the mark keeps others from changing it meanwhile."""
+    import fcntl
+
+    (line,) = spooled(tmp_path / "user")
+    of_first = line.read_bytes()
+    mark = line.parent / "repository"
+    marked = mark.read_bytes()
+    another_project(workspace, git)
+    assert gitmem(workspace, "inbox").returncode == 0
+    line.unlink()
+    change = sealed(workspace)
+    change(0o500)
+    with (line.parent / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        writer = subprocess.Popen(
+            [str(GITMEM), "signal", "of the second", "--broadcast", "--json"],
+            cwd=workspace, stdout=subprocess.PIPE,
+            preexec_fn=powerless,  # noqa: PLW1509  # no other thread runs here
+        )  # fmt: skip
+        deadline = time.monotonic() + 20
+        while not list(line.parent.glob("tmp-*")):  # it is about to give its line a name
+            assert time.monotonic() < deadline
+            time.sleep(0.002)
+        line.write_bytes(of_first)
+    out, _ = writer.communicate(timeout=30)
+    change(0o700)
+
+    assert json.loads(out)["queued"]
+    assert spooled(tmp_path / "user") == [line] and mark.read_bytes() == marked
+    assert len(spooled(tmp_path / "tmp")) == 1
+
+
+def test_a_mark_is_on_the_disk_before_the_line(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a power loss a line without its mark would be of no repository."""
+    from gitmem import place
+    from gitmem.log.spool import Entry, Spool, Story
+    from gitmem.log.spool_owner import Owner
+
+    steps: list[str] = []
+    real = os.fsync, os.rename, os.replace
+
+    def synced(handle: int) -> None:
+        steps.append("sync " + Path(f"/proc/self/fd/{handle}").readlink().name.split("-")[0])
+        real[0](handle)
+
+    def renamed(old: str, new: str) -> None:
+        steps.append("rename " + Path(new).suffix)
+        real[1](old, new)
+
+    def replaced(old: str, new: str) -> None:
+        steps.append("rename " + Path(new).name)
+        real[2](old, new)
+
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(os, "rename", renamed)
+    monkeypatch.setattr(os, "replace", replaced)
+    folder = repo.parent / "outside" / "project"
+    spool = Spool(str(folder), os.urandom, check_owner=True, owner=Owner(place.find(str(repo))))
+    spool.put(Entry([("t", b'{"a":1}')], Story("a <a@b>", "b"), token="t"), 1)
+
+    marked = steps.index("rename repository")
+    assert steps[marked - 1] == "sync .tmp"
+    assert steps.index("sync project", marked) < steps.index("rename .spool")
