@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..agents import clone_key, name_pins, own_sessions
+from ..agents import clone_key, name_pins, own_recipients, own_sessions
 from ..errors import UsageError
 from . import near, presence
 from .caller import own_mail
@@ -133,9 +133,9 @@ def _exact(store: Store, text: str, caller: Caller | None) -> Resolved | None:
         pinned = _pinned(store, text)
         if pinned is not None:
             return pinned
-        session = presence.of_published_client(store, text)
+        session = own_recipients.of_published_client(store, text) or presence.of_published_client(store, text)
     if session is not None:
-        return _of_session(store, session, text, "exact")
+        return _by_id(store, session, text)
     session = own_sessions.of_client(store, text)
     if session is not None:  # what a client calls its sessions is not published, also not as what was typed
         return _of_session(store, session, session.session_id, "exact")
@@ -146,14 +146,22 @@ def _exact(store: Store, text: str, caller: Caller | None) -> Resolved | None:
         return _of_identity(store, text, "exact")
     _refuse_mixed(text)
     holders = presence.of_name(store, fold(text))
+    own_recipients.refuse_redirected(store, text, holders)
     same = [one for one in holders if one.name == text]
     if holders:
         return _of_session(store, _single(text, same or holders), text, "exact" if same else "folded")
     if text.startswith("sess-") and len(text) >= PREFIX_MIN:
         begun = presence.with_prefix(store, text)
         if begun:
-            return _of_session(store, _single(text, begun), text, "prefix")
+            return _by_id(store, _single(text, begun), text, "prefix")
     return None
+
+
+def _by_id(store: Store, session: Presence, text: str, resolved_by: str = "exact") -> Resolved:
+    session, warning = own_recipients.by_id(store, session)
+    found = _of_session(store, session, text, resolved_by)
+    found.remark = " ".join(filter(None, (warning, found.remark))) or None
+    return found
 
 
 def _pinned(store: Store, text: str) -> Resolved | None:
@@ -190,6 +198,7 @@ def _fuzzy(store: Store, text: str) -> Resolved | None:
     guess = near.clearly_nearest(store, text)
     if guess is None:
         return None
+    own_recipients.refuse_redirected(store, guess.name, [guess])
     pinned = name_pins.find(store, guess.name)
     found = _of_session(store, pinned[0] if pinned is not None else guess, text, "fuzzy")
     found.remark = " ".join(filter(None, (f"{text} was taken for {guess.name}.", found.remark)))

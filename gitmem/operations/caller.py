@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..agents import clone_key, own_sessions
+from ..agents import clone_key, own_recipients, own_sessions
 from ..errors import UsageError
 from ..records.ids import is_id
 from ..text.sanitize import sanitize
@@ -188,7 +188,8 @@ def _named(store: Store, text: str) -> Caller:
     for name in (text, clone_key.hashed(store.keys.now(), text)):
         if presence.is_seen(store, name):
             return _identity(store, name)
-    holders = [one for one in presence.of_name(store, fold(text)) if one.name == text and one.is_current]
+    named = own_recipients.trusted_only(store, presence.of_name(store, fold(text)))
+    holders = [one for one in named if one.name == text and one.is_current]
     if len(holders) == 1:
         name_pins.note(store, text, holders[0].session_id, holders[0].agent_identity)
         return of_session(holders[0], "as")
@@ -207,7 +208,8 @@ def _named(store: Store, text: str) -> Caller:
 
 def _identity(store: Store, identity: str) -> Caller:
     """An identity that the log has seen: in its one session of this clone that has not ended, if that is clear."""
-    open_here = [one for one in presence.of_identity(store, identity) if one.ended is None and one.here]
+    known = own_recipients.trusted_only(store, presence.of_identity(store, identity))
+    open_here = [one for one in known if one.ended is None and one.here]
     if len(open_here) == 1:
         return of_session(open_here[0], "as")
     caller = Caller(identity, f"{identity} <{identity.removeprefix('human:')}@gitmem>", "as")
