@@ -275,6 +275,8 @@ def test_the_limits_are_those_of_the_code() -> None:
         "a line, without its LF": str(lines.LINE_MAX_BYTES),
         "a message, in UTF-8": str(64 * 1024),
         "a segment is closed at": str(ref.SEGMENT_MAX_BYTES),
+        "a segment that no append adds to": str(ref.SEGMENT_BYTES_MAX),
+        "a segment that a union makes": str(ref.UNION_BYTES_MAX),
         "an object of a place (file, folder, commit)": str(tree_checks.OBJECT_BYTES_MAX),
         "folders of a place, nested": str(tree_checks.DEPTH_MAX),
         "entries of a place's tree": str(tree_checks.ROWS_MAX),

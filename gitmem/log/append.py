@@ -18,7 +18,6 @@ import time
 from ..errors import StoreError
 from . import ledger, ref
 from .spool import take_back
-from .union import union
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -267,6 +266,8 @@ def _changes(
     log: Log, tip: str, entries: Sequence[Entry]
 ) -> tuple[dict[str, bytes | TreeEntry | None], bool]:
     """What the entries change in the tip's tree, and whether the open segment is full now."""
+    from .segments import changes_of  # a read that only spools receipts does without it
+
     git = log.git
     tree = git.commit(tip).tree
     form = ref.read_format(git, git.tree(tree))
@@ -278,20 +279,7 @@ def _changes(
             next=["gitmem doctor"],
         )
     form.refuse_newer()
-    added: dict[str, list[bytes]] = {}
-    for entry in entries:
-        for stream, line in entry.lines:
-            added.setdefault(ref.segment_path(stream, line, entry.token), []).append(line)
-    changes: dict[str, bytes | TreeEntry | None] = {}
-    full = False
-    for path, new in added.items():
-        found = ref.lookup(git, tree, path)
-        old = git.blob(found.oid) if found is not None and not found.is_tree else b""
-        content = union(old, b"\n".join(new))
-        if content != old:
-            changes[path] = content
-            full = full or len(content) >= ref.SEGMENT_MAX_BYTES
-    return changes, full
+    return changes_of(git, tree, entries)
 
 
 def _why(entries: Sequence[Entry]) -> str:

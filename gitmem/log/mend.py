@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..errors import StoreError
 from ..git.port import Draft, Entry
-from . import damage, ledger, places, recovery, ref, replay, settle, trees
+from . import damage, ledger, overflow, places, recovery, ref, replay, settle, trees
 from .union import canon
 
 TYPE_CHECKING = False
@@ -69,7 +69,11 @@ def repair(log: Log, top: str, contents: Mapping[str, bytes], lines: Mapping[str
     """
     changes: Changes = {path: canon(old) for path, old in contents.items() if old != canon(old)}
     for path, added in lines.items():
-        changes[path] = canon(b"\n".join([contents.get(path, b""), *added]))
+        content = canon(b"\n".join([contents.get(path, b""), *added]))
+        if len(content) > ref.UNION_BYTES_MAX:
+            content = canon(b"\n".join(added))
+            path = overflow.path_beside(path, content)
+        changes[path] = content
     changes.update(_fixed(log, top))
     if not changes:
         return top

@@ -54,9 +54,21 @@ class Outbox:
 
     def is_in(self, git: Git, tree: str) -> bool:
         """Whether a tree has everything of it. KeyError where an object is missing."""
-        if self.lines is None:
-            return not trees.union_changes(git, tree, [self.tree])
-        return all(lines.issubset(lines_at(git, tree, path)) for path, lines in self.lines.items())
+        if self.lines is not None and all(
+            lines.issubset(lines_at(git, tree, path)) for path, lines in self.lines.items()
+        ):
+            return True
+        return (self.lines is None or self.is_large(git, tree)) and not trees.union_changes(
+            git, tree, [self.tree]
+        )
+
+    def is_large(self, git: Git, tree: str) -> bool:
+        """Whether a segment of it may have no room beside what a tree has there; then only the union tells."""
+        return any(
+            sum(len(git.blob(each.oid)) for each in (entry, ref.lookup(git, tree, path)) if each is not None)
+            > ref.UNION_BYTES_MAX
+            for path, (entry, _) in self.files.items()
+        )
 
 
 def read(log: Log, refs: Mapping[str, str], shared: Tip) -> tuple[list[Outbox], dict[str, str]]:
@@ -154,14 +166,25 @@ def bring(git: Git, boxes: Sequence[Outbox], onto: str) -> str:
     tree = git.commit(onto).tree
     lacking = [box for box in boxes if not box.is_in(git, tree)]
     changes: Changes = {}
-    for path, lines in united(lacking).items():
+    plain = [box for box in lacking if box.lines is not None]
+    if _is_too_much(git, plain, tree):
+        plain = []
+    for path, lines in united(plain).items():
         here = ref.lookup(git, tree, path)
-        whole = [box.files[path] for box in lacking if path in box.files]
+        whole = [box.files[path] for box in plain if path in box.files]
         if len(whole) == 1 and whole[0][1] == here:
             changes[path] = whole[0][0]
         else:
             changes[path] = union(git.blob(here.oid) if here is not None else b"", *lines)
-    plain = [git.commit(oid) for oid in commits_of(git, [box for box in lacking if box.lines is not None])]
-    if plain:
-        onto = replay.write_one(git, changes, plain, onto)
-    return replay.as_one(git, commits_of(git, [box for box in lacking if box.lines is None]), onto)
+    told = [git.commit(oid) for oid in commits_of(git, plain)]
+    if told:
+        onto = replay.write_one(git, changes, told, onto)
+    return replay.as_one(git, commits_of(git, [box for box in lacking if box not in plain]), onto)
+
+
+def _is_too_much(git: Git, boxes: Sequence[Outbox], tree: str) -> bool:
+    """Whether a segment may get larger than a union makes one: then the commits are replayed, which heeds that."""
+    found = united(boxes)
+    here = [ref.lookup(git, tree, path) for path in found]
+    size = sum(len(git.blob(entry.oid)) for entry in here if entry is not None)
+    return size + sum(len(line) + 1 for lines in found.values() for line in lines) > ref.UNION_BYTES_MAX

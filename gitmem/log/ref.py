@@ -19,7 +19,9 @@ BRANCH = "refs/heads/gitmem"
 PUBLISHED_REF = "refs/gitmem/published"
 PUBLISH_PLACES = (BRANCH, LOG_REF)
 FORMAT = 1
-SEGMENT_MAX_BYTES = 16 * 1024
+SEGMENT_MAX_BYTES = 16 * 1024  # an open segment is closed after the append that reaches this
+UNION_BYTES_MAX = 16 * 1024 * 1024  # no union of segments makes a larger file than this, or than it was given
+SEGMENT_BYTES_MAX = 1024 * 1024  # no append makes a larger file, or adds to one
 STALE_LOCK_SECONDS = 10.0  # git holds the lock of a ref for milliseconds; an older one is of the dead
 # An empty tree by `gitmem <gitmem@localhost> 0 +0000`, message `gitmem log`: the same commit in every
 # clone, so that logs that were started apart are related.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..git.port import Commit, Draft, Entry, Signature
-from . import ref, trees
+from . import overflow, ref, trees
 from .union import canon, union
 
 TYPE_CHECKING = False
@@ -130,7 +130,9 @@ class Top:
                 settles = True
                 continue
             change = self._added(path, entry, before)
-            if change is not None:
+            if isinstance(change, bytes) and len(change) > ref.UNION_BYTES_MAX:
+                changes.update(self._beside(path, entry))
+            elif change is not None:
                 changes[path] = change
         if settles:
             changes.update(self._fixed(commit.tree))
@@ -165,6 +167,21 @@ class Top:
         if added.issubset(trees.lines_of(content)):
             return None
         return union(content, *added)
+
+    def _beside(self, path: str, entry: Entry) -> Changes:
+        """Put a segment that has no room at its path where the union of the trees puts it."""
+        content = canon(self.git.blob(entry.oid))
+        while True:
+            path = overflow.path_beside(path, content)
+            here = self._get(path)
+            if isinstance(here, Entry) and not here.mode.startswith("100"):
+                return {}  # left to the union
+            old = self.git.blob(here.oid) if isinstance(here, Entry) else here or b""
+            united = union(old, content)
+            if united == canon(old) or self.known.get(path, set()).issuperset(trees.lines_of(content)):
+                return {}
+            if not old or len(united) <= ref.UNION_BYTES_MAX:
+                return {path: united}
 
     def _lines(self, path: str, entry: Entry) -> tuple[bytes, set[bytes]]:
         """A segment and its lines. The next commit asks for them again."""

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from ..errors import StoreError
 from ..git.port import FILE_MODE, Entry
-from . import ref
-from .union import canon, union
+from . import overflow, ref
+from .union import canon
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -82,42 +82,62 @@ def _content(git: Git, entry: Entry) -> bytes:
     )
 
 
-def _unite(git: Git, path: str, folders: Sequence[Folder], changes: Changes) -> None:
+def _unite(git: Git, path: str, folders: Sequence[Mapping[str, Entry | bytes]], changes: Changes) -> None:
     """Collect the changes that turn the first of the folders at `path` into the union of all."""
     base = folders[0]
-    for name in dict.fromkeys(name for folder in folders for name in folder):
-        found = list(dict.fromkeys(folder[name] for folder in folders if name in folder))
-        if len(found) > 1:
-            _unite_entries(git, path + name, base.get(name), found, changes)
-        elif name not in base:
-            changes[path + name] = found[0]
+    beside: dict[str, list[Entry | bytes]] = {}  # contents that had no room at their paths
+    names = list(dict.fromkeys(name for folder in folders for name in folder))
+    while names:
+        more: dict[str, None] = {}
+        over = []
+        for name in names:
+            there = [folder[name] for folder in folders if name in folder]
+            found = list(dict.fromkeys([*there, *beside.get(name, ())]))
+            changes.pop(path + name, None)
+            if len(found) > 1:
+                over += _unite_entries(git, path + name, base.get(name), found, changes)
+            elif name not in base:
+                changes[path + name] = found[0]
+        for whole, content in over:
+            name = overflow.path_beside(whole, content).removeprefix(path)
+            if content not in beside.get(name, ()):
+                beside.setdefault(name, []).append(content)
+                more[name] = None
+        names = list(more)
 
 
-def _unite_entries(git: Git, path: str, own: Entry | None, found: Sequence[Entry], changes: Changes) -> None:
-    files = [entry for entry in found if not entry.is_tree]
+def _unite_entries(
+    git: Git, path: str, own: Entry | bytes | None, found: Sequence[Entry | bytes], changes: Changes
+) -> list[tuple[str, bytes]]:
+    """Unite what stands at one path. Return what it has no room for, with the path."""
+    files = [entry for entry in found if isinstance(entry, bytes) or not entry.is_tree]
     if len(files) == len(found):
-        united = _unite_files(git, path, files)
+        united, over = _unite_files(git, path, files)
         if united != own:
             changes[path] = united
-        return
-    base = git.tree(own.oid) if own is not None and own.is_tree else {}
-    others: list[Folder] = [git.tree(entry.oid) for entry in found if entry.is_tree and entry != own]
+        return [(path, content) for content in over]
+    trees = [entry for entry in found if isinstance(entry, Entry) and entry.is_tree]
+    base: Mapping[str, Entry | bytes] = git.tree(own.oid) if isinstance(own, Entry) and own.is_tree else {}
+    others: list[Mapping[str, Entry | bytes]] = [git.tree(entry.oid) for entry in trees if entry != own]
     displaced = _DISPLACED + (".jsonl" if is_segment(path) else "")
     others += [{displaced: entry} for entry in files]
     _unite(git, path + "/", [base, *others], changes)
+    return []
 
 
-def _unite_files(git: Git, path: str, files: Sequence[Entry]) -> bytes | Entry:
-    """The union of different files at one path; as an entry where one of them is it."""
-    plain = [entry for entry in files if entry.mode.startswith("100")]
-    if not is_segment(path) or not plain:
-        return greatest(git, files)
+def _unite_files(git: Git, path: str, files: Sequence[Entry | bytes]) -> tuple[bytes | Entry, list[bytes]]:
+    """The union of different files at one path, as an entry where one of them is it, and what that has no room for."""
+    entries = [entry for entry in files if isinstance(entry, Entry)]
+    plain = [entry for entry in entries if entry.mode.startswith("100")]
+    added = [content for content in files if isinstance(content, bytes)]
+    if not is_segment(path) or not (plain or added):
+        return greatest(git, entries), []
     contents = {entry.oid: git.blob(entry.oid) for entry in plain}
-    united = union(*contents.values())
+    united, over = overflow.unite([*contents.values(), *added])
     for oid, content in contents.items():
         if content == united:
-            return Entry(FILE_MODE, oid)
-    return united
+            return Entry(FILE_MODE, oid), over
+    return united, over
 
 
 def is_segment(path: str) -> bool:

@@ -101,8 +101,8 @@ def test_a_bad_line_costs_that_line(desk: Desk, what: str) -> None:
     desk.send(planck, "second", "--to", "Curie")
     after = content(store, path)
     assert after == canon(after)
-    assert set(canon(before + bad).split(b"\n")) < set(after.split(b"\n")), "nothing was dropped"
-    assert messages(desk) == ["first", "second"]
+    assert set(canon(before + bad).split(b"\n")) <= set(after.split(b"\n")), "nothing was dropped"
+    assert messages(desk) == ["first", "second"]  # the second in another segment where this one is full
     check_index(store)
     store.close()
 

@@ -14,11 +14,14 @@ from typing import Any
 import pytest
 
 from gitmem.errors import StoreError
+from gitmem.git.port import Draft
 from gitmem.log import append, ref, spool
 from gitmem.log.append import drain, drain_all
 from gitmem.log.lock import Lock
+from gitmem.log.log import Log
 from gitmem.log.spool import Entry, Spool
 from gitmem.log.telling import tell
+from gitmem.log.trees import differing
 
 from .logs import FakeClock, all_lines, entry, open_log
 
@@ -331,6 +334,46 @@ def test_a_spool_file_of_a_closed_segment_is_not_written_twice(repo: Path) -> No
     drain_all(log)
 
     assert len(all_lines(log)) == 1
+
+
+def sizes(log: Log) -> list[int]:
+    """The sizes of all segments, the largest first."""
+    tree = log.git.commit(log.git.tip(ref.LOG_REF) or "").tree
+    found = [len(log.git.blob(each.oid)) for path, each, _ in differing(log.git, tree, []) if "gm-" in path]
+    return sorted(found, reverse=True)
+
+
+def test_a_segment_that_a_peer_has_filled_is_not_added_to(repo: Path) -> None:
+    """Else the next append makes a file above the limit, and everybody else leaves this clone's log out."""
+    log = open_log(repo)
+    append.append(log, entry(log, "first"))
+    tip = log.git.tip(ref.LOG_REF) or ""
+    tree = log.git.commit(tip).tree
+    ((path, _, _),) = [each for each in differing(log.git, tree, []) if "gm-" in each[0]]
+    filled = b"x" * ref.SEGMENT_BYTES_MAX + b"\n"
+    nobody = log.signature()
+    (new,) = log.git.write([Draft({path: filled}, nobody, nobody, "Fill it")], tip)
+    assert log.git.swap(ref.LOG_REF, tip, new, "sync")
+    waiting = entry(log, "second")
+
+    append.append(log, waiting)
+    append.append(log, waiting)  # as after a crash between swap and removal
+
+    assert sizes(log)[0] == len(filled)
+    assert len(all_lines(log)) == 2 and any(b"second" in line for line in all_lines(log))
+
+
+def test_one_append_of_many_lines_makes_many_segments(repo: Path) -> None:
+    """An import may add more than a file may hold; repeated it adds nothing."""
+    log = open_log(repo)
+    many = entry(log, "y" * 60_000)
+    many.lines.extend(line for _ in range(60) for line in entry(log, "y" * 60_000).lines)
+
+    append.append(log, many)
+    append.append(log, many)
+
+    assert len(all_lines(log)) == 61
+    assert ref.SEGMENT_BYTES_MAX <= sizes(log)[0] <= ref.SEGMENT_BYTES_MAX + 61_000
 
 
 def test_a_segment_closes_at_its_limit(repo: Path) -> None:

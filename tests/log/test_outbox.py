@@ -9,7 +9,7 @@ import pytest
 from gitmem.git import repository
 from gitmem.git.inprocess import DulwichGit
 from gitmem.git.port import Draft, Signature
-from gitmem.log import outbox, places, ref, replay
+from gitmem.log import outbox, places, ref, replay, trees
 from gitmem.log.host import Host
 from gitmem.log.log import Log
 from gitmem.log.places import Tip
@@ -135,6 +135,28 @@ def test_what_is_brought_stands_beside_what_came_to_the_same_segment(log: Log, s
     boxes = read(log, moved, two=two, three=put(log, shared.oid, "a", b"5"))
     tree = log.git.commit(outbox.bring(log.git, boxes, moved.oid)).tree
     assert outbox.lines_at(log.git, tree, "notes/2026-11/21/gm-a.jsonl") == {b"1", b"2", b"5"}
+
+
+def test_outboxes_that_are_too_large_together_make_no_large_file(
+    log: Log, shared: Tip, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Brought or folded every line is there, and both count as taken in: neither waits for ever."""
+    monkeypatch.setattr(ref, "UNION_BYTES_MAX", 40)
+    names = {"x": put(log, shared.oid, "a", b"x" * 30), "y": put(log, shared.oid, "a", b"y" * 31)}
+    boxes = read(log, shared, **names)
+    for tip in (
+        outbox.bring(log.git, boxes, shared.oid),
+        replay.replay(log.git, outbox.commits_of(log.git, boxes), shared.oid),
+    ):
+        tree = log.git.commit(tip).tree
+        assert trees.new_lines(log.git, tree, [shared.tree]) == 2
+        assert all(box.is_in(log.git, tree) for box in boxes)
+        assert outbox.bring(log.git, boxes, tip) == tip
+        sizes = [
+            len(log.git.blob(entry.oid)) for _, entry, _ in trees.differing(log.git, tree, [shared.tree])
+        ]
+        assert sorted(sizes) == [31, 32]
+        assert not outbox.unsent(log.git, list(names.values()), tree, [])
 
 
 @pytest.mark.parametrize("length", [1, 40, STEPS_MAX + 50])

@@ -9,7 +9,7 @@ import pytest
 
 from gitmem.git.inprocess import DulwichGit
 from gitmem.git.port import Draft, Entry, Signature
-from gitmem.log import ref, replay
+from gitmem.log import overflow, ref, replay, trees
 
 
 def path(name: str) -> str:
@@ -289,6 +289,27 @@ def test_a_segment_whose_place_is_taken_is_left_to_the_union(chain: Chain) -> No
     theirs = chain.put(chain.genesis, "theirs", a=b"2\n")
     new = replay.replay(chain.git, [mine, linked], theirs)
     assert chain.file(new) == b"1\n2\n" and len(own(chain, new, theirs)) == 1
+
+
+def test_what_a_segment_has_no_room_for_goes_where_the_union_puts_it(
+    chain: Chain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So nothing is left to repair, and what stands there is neither added to nor taken for what was sent."""
+    monkeypatch.setattr(ref, "UNION_BYTES_MAX", 20)
+    full = chain.put(chain.genesis, "theirs", a=b"x" * 18 + b"\n")
+    mine = chain.put(chain.genesis, "mine", a=b"yy\n")
+    new = replay.replay(chain.git, [mine], full)
+    own_tree, tree = (chain.git.commit(each).tree for each in (mine, new))
+    assert trees.union_changes(chain.git, tree, [own_tree]) == {}
+    assert chain.file(new) == b"x" * 18 + b"\n"
+    assert trees.new_lines(chain.git, tree, [chain.git.commit(full).tree]) == 1
+    assert replay.replay(chain.git, [mine], new) == new
+    # Somebody else may have filled the place beside it, too.
+    beside = overflow.path_beside(path("a"), b"yy\n")
+    who = Signature("n", "n@n", 1)
+    (taken,) = chain.git.write([Draft({beside: b"z" * 19 + b"\n"}, who, who, "taken")], full)
+    both = chain.git.commit(replay.replay(chain.git, [mine], taken)).tree
+    assert trees.union_changes(chain.git, both, [own_tree]) == {}
 
 
 def test_a_segment_that_was_written_by_hand_comes_in_its_canonical_form(chain: Chain) -> None:

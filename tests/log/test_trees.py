@@ -12,7 +12,7 @@ import pytest
 from gitmem.git.inprocess import DulwichGit
 from gitmem.git.plumbing import PlumbingGit
 from gitmem.git.port import Draft, Entry, Signature
-from gitmem.log import ref, trees
+from gitmem.log import overflow, ref, trees
 
 NOBODY = Signature("n", "n@n", 1)
 Port = DulwichGit | PlumbingGit
@@ -176,6 +176,66 @@ def test_union_of_trees_keeps_the_four_laws(dulwich: DulwichGit, seed: int) -> N
         assert united(dulwich, ab, c) == united(dulwich, a, united(dulwich, b, c)) == united(dulwich, c, a, b)
         assert united(dulwich, a, a) == a
         assert united(dulwich, ab, a) == united(dulwich, ab, b) == ab
+
+
+PATHS = ("s/gm-a.jsonl", "s/gm-b.jsonl", "t/gm-a.jsonl")
+
+
+def _crowded_tree(port: Port, draw: random.Random) -> str:
+    """Segments near the limit, which the tests make small, some of them where others go that have no room."""
+    files: Files = {}
+    for path in draw.sample(PATHS, draw.randrange(1, 4)):
+        content = b"".join(
+            b"%02d" % number + draw.choice([b"\n", b"\r\n"]) for number in draw.sample(range(30), 9)
+        )
+        files[path] = content
+        if draw.random() < 0.3:
+            other = b"".join(b"%02d\n" % number for number in sorted(draw.sample(range(30), 9)))
+            files[overflow.path_beside(path, other)] = draw.choice([other, content])
+    return tree_of(port, files)
+
+
+def _lines_in(port: Port, *given: str) -> dict[str, set[bytes]]:
+    """Lines by folder."""
+    found: dict[str, set[bytes]] = {}
+    for tree in given:
+        for path, content in files_of(port, tree).items():
+            found.setdefault(path.partition("/")[0], set()).update(trees.lines_of(content))
+    return found
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_no_union_makes_a_file_that_is_too_large(
+    dulwich: DulwichGit, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has every line, is the same from any side, and takes in none of its parts again."""
+    monkeypatch.setattr(ref, "UNION_BYTES_MAX", 40)
+    draw = random.Random(seed)
+    crowded = 0
+    for _ in range(12):
+        given = [_crowded_tree(dulwich, draw) for _ in range(3)]
+        whole = united(dulwich, *given)
+        assert whole == united(dulwich, *given[::-1]) == united(dulwich, *given[1:], given[0])
+        assert _lines_in(dulwich, whole) == _lines_in(dulwich, *given)
+        for each in given:
+            assert united(dulwich, whole, each) == whole
+        sizes = [len(content) for content in files_of(dulwich, whole).values()]
+        assert max(sizes) <= 40
+        crowded += len(sizes) > len({path for tree in given for path in files_of(dulwich, tree)})
+        step = united(dulwich, united(dulwich, *given[:2]), given[2])
+        for _ in range(4):  # two clones that united them in another order come to one tree
+            step, whole = united(dulwich, step, whole), united(dulwich, whole, step)
+        assert step == whole and _lines_in(dulwich, whole) == _lines_in(dulwich, *given)
+    assert crowded > 3
+
+
+def test_a_content_that_has_all_lines_stays_however_large(
+    dulwich: DulwichGit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file that was taken in is nothing that a union makes larger: it isn't split, and nothing is put beside it."""
+    monkeypatch.setattr(ref, "UNION_BYTES_MAX", 5)
+    large, small = (tree_of(dulwich, {"s/gm-a.jsonl": each}) for each in (b"1\n2\n3\n4\n", b"2\n4\n"))
+    assert united(dulwich, large, small) == united(dulwich, small, large) == large
 
 
 def test_differing_tells_what_was_there_before(dulwich: DulwichGit) -> None:
