@@ -45,7 +45,7 @@ def view(key: Callable[[], CloneKey | None]) -> View:
     def add(db: sqlite3.Connection, rows: Sequence[Row]) -> None:
         _add(db, rows, key())
 
-    return View(KINDS, DDL, add)
+    return View(KINDS, DDL, add, version=2)
 
 
 VIEW = view(lambda: None)
@@ -55,7 +55,9 @@ def speakers(record: Mapping[str, object]) -> list[str]:
     """Return the sessions and clients that a record says it comes from."""
     kind = record["kind"]
     if kind == "session":
-        names = (record.get("session_id"), record.get("harness_session"))
+        names: tuple[object, ...] = (record.get("session_id"), record.get("harness_session"))
+    elif kind == "audit":
+        names = (record.get("sender_session"), record.get("sender_identity"), record.get("reader_identity"))
     elif kind in ("receipt", "access"):
         names = (record.get("reader_session"), record.get("reader_identity"))
     else:

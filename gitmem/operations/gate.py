@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .. import records
+from ..agents import own_passes
 from ..errors import UsageError
 from ..records.ids import is_work_unit, new_id
 from ..signals import receipts
@@ -110,7 +111,7 @@ def look(
         )
     db = store.db()
     found = Gate(caller, wu, [initiative] if initiative else _initiatives_of(db, wu or ""))
-    ids = _fill(store, caller, found, _passed(db, caller, wu) if heed_passes else set())
+    ids = _fill(store, caller, found, own_passes.of(store, caller, wu) if heed_passes else set())
     found.open = not ids
     if ids and reason is not None:
         _pass(store, caller, found, ids, reason, allow_secret)
@@ -127,16 +128,6 @@ def _initiatives_of(db: sqlite3.Connection, wu: str) -> list[str]:
         {"wu": wu},
     )
     return sorted(str(name) for (name,) in rows if name)
-
-
-def _passed(db: sqlite3.Connection, caller: Caller, wu: str | None) -> set[str]:
-    """The signals on a work unit that the caller went past with a reason."""
-    found: set[str] = set()
-    for (body,) in db.execute("SELECT body FROM line WHERE kind = 'audit'"):
-        record = records.read(body.encode()) or {}
-        if record.get("reader_identity") in caller.ids and record.get("wu_id") == wu:
-            found.update(record.get("signal_ids") or ())
-    return found
 
 
 def _fill(store: Store, caller: Caller, found: Gate, passed: Collection[str]) -> list[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 
+from ..agents import authenticity
 from ..records.secrets import find_secret
 from . import frame, local
 from .local import PROMPTS
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from .caller import Caller
+    from .memory.fold import Node
     from .store import Store
 
 SETTING = "gitmem.headline"
@@ -68,19 +70,31 @@ def _chosen_name(caller: Caller) -> str:
 
 def _checkpoint(db: sqlite3.Connection, caller: Caller) -> str:
     """The first line of its last checkpoint that is not sensitive."""
-    row = db.execute(
-        "SELECT id FROM node WHERE session_id = ? AND type = 'checkpoint' AND state < 2 AND NOT sensitive"
-        " ORDER BY created DESC, id LIMIT 1",
-        (caller.session_id,),
-    ).fetchone()
-    if row is None:
-        return ""
-    from .memory import stored
+    if authenticity.is_forged(db, (caller.session_id or "",)):
+        from ..agents import unverified_nodes
+
+        own = unverified_nodes.own_checkpoints(db, caller.session_id or "")
+        nodes = sorted((node for node in own if not node.sensitive), key=lambda node: -node.created)[:1]
+    else:
+        nodes = _last_checkpoint(db, caller.session_id or "")
     from .memory.checkpoint import PREFIX
 
-    nodes = stored.load(db, [row[0]])
     text = nodes[0].content.strip() if nodes else ""
     return text.removeprefix(PREFIX).split("\n", 1)[0]
+
+
+def _last_checkpoint(db: sqlite3.Connection, session_id: str) -> list[Node]:
+    row = db.execute(
+        "SELECT n.id FROM node n JOIN line l ON l.id = n.line WHERE n.session_id = ?1 AND n.type = 'checkpoint'"
+        " AND n.state < 2 AND NOT n.sensitive AND json_extract(l.body, '$.sender_session') = ?1"
+        " ORDER BY n.created DESC, n.id LIMIT 1",
+        (session_id,),
+    ).fetchone()
+    if row is None:
+        return []
+    from .memory import stored
+
+    return stored.load(db, [row[0]])
 
 
 def _prompt(store: Store, caller: Caller) -> str:

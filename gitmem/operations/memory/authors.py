@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 NAMED_MAX = 2  # names of others in one line
 # What `node.hidden_by_other` counts: who archived or deleted a node, and who put it under a summary.
 STATUS, SUMMARY = 1, 2
+UNVERIFIED = "UNVERIFIED"  # a line that names a session of this clone was not written here
+_HIDDEN = ("archived", "deleted", "summarized_into")
 
 
 def note(node: Node, winners: Winners) -> None:
@@ -44,6 +46,11 @@ def note(node: Node, winners: Winners) -> None:
 
 
 def byline(node: Node) -> str:
+    """Return the names of who wrote a node and changed it, and whether that can't be: `Curie, UNVERIFIED`."""
+    return f"{names(node)}, {UNVERIFIED}" if node.unverified else names(node)
+
+
+def names(node: Node) -> str:
     """Return who wrote the content, and who else changed the node: `Curie in a node of Planck, changed by Meitner`."""
     author = str(node.sender_name or node.sender_identity)
     text = f"{node.content_by_name or node.content_by} in a node of {author}" if node.content_by else author
@@ -59,12 +66,13 @@ def byline(node: Node) -> str:
 
 
 def is_changed(node: Node) -> bool:
-    """Whether others than its author changed it."""
-    return bool(node.content_by or node.changed_by)
+    """Whether others than its author changed it, or lines that only say that they are the author's."""
+    return bool(node.content_by or node.changed_by or node.unverified)
 
 
 def hidden(db: sqlite3.Connection, wu: str | None) -> int:
     """Count the nodes of a work unit, and of the project, that others than their authors have hidden."""
+    from . import stored
     from .view import HIDDEN, covered
 
     (count,) = db.execute(
@@ -73,7 +81,15 @@ def hidden(db: sqlite3.Connection, wu: str | None) -> int:
         f" AND {covered('n')}))",
         (wu,),
     ).fetchone()
-    return int(count)
+    # What only says that it is the author's was hidden by others too.
+    rows = db.execute(
+        "SELECT DISTINCT n.id FROM forged f JOIN patch_of p ON p.line = f.line JOIN node n ON n.id = p.id"
+        " WHERE NOT n.hidden_by_other AND (n.wu_id IS ? OR n.lifecycle = 'project')"
+        f" AND (n.state >= {HIDDEN} OR {covered('n')})",
+        (wu,),
+    ).fetchall()
+    forged = [node for node in stored.load(db, [id for (id,) in rows]) if set(node.unverified) & set(_HIDDEN)]
+    return int(count) + len(forged)
 
 
 def told(count: int) -> str:

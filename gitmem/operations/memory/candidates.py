@@ -195,9 +195,10 @@ _NO_BRACKETS = str.maketrans("()[]", "    ")  # no name ends what we say of it
 
 def head(node: Node, stale: str | None = None) -> str:
     """What stands before the content of a node. The day is the one on which it was last said, in UTC."""
-    who = cut(sanitize_for_model(authors.byline(node)).translate(_NO_BRACKETS), NAME_MAX)
+    who = cut(sanitize_for_model(authors.names(node)).translate(_NO_BRACKETS), NAME_MAX)
     about = [format_at(node.touched)[:10], who, node.priority, *map(sanitize_for_model, node.tags[:TAGS_MAX])]
     about += [sanitize_for_model(stale)] if stale else []
+    about += [authors.UNVERIFIED] if node.unverified else []
     return f"- [{node.id}] ({', '.join(part for part in about if part)}):"
 
 

@@ -33,15 +33,16 @@ class Node(Outcome):
 
     `created` and `updated` are microseconds since the epoch; `updated` is None while nothing of what it says
     has changed. `line` holds the bytes that made it. `content_by` is who wrote the content where that is not its
-    author, and `changed_by` are the others whose changes count; see `authors`.
+    author, and `changed_by` are the others whose changes count; see `authors`. `unverified` is what lines in the name
+    of this clone's sessions say that were not written here; see `agents.unverified_nodes`.
     """
 
     __slots__ = (
         "id", "type", "lifecycle", "status", "content", "priority", "tags", "wu_id", "session_id", "lane", "paths",
         "head", "branch", "sensitive", "reason", "summarized_into", "created_at", "updated_at", "accesses",
         "last_accessed_at", "metadata", "sender_identity", "sender_session", "sender_name",
-        "content_by", "content_by_name", "changed_by", "created", "updated", "closed", "archived", "deleted", "line",
-        "hidden_by_other",
+        "content_by", "content_by_name", "changed_by", "unverified", "created", "updated", "closed", "archived", "deleted", "line",
+        "hidden_by_other", "winners",
     )  # fmt: skip
 
     def __init__(self, base: Record, line: bytes) -> None:
@@ -80,7 +81,9 @@ class Node(Outcome):
         self.content_by: str | None = None
         self.content_by_name: str | None = None
         self.changed_by: list[dict[str, object]] = []
+        self.unverified: list[str] = []
         self.hidden_by_other = 0
+        self.winners: Winners | None = None
         self.accesses = 0
         self.last_accessed_at: str | None = None
 
@@ -205,6 +208,7 @@ def of_changes(
             known[lines] = Winners(changes, order)
         _apply(node, known[lines])
         authors.note(node, known[lines])
+        node.winners = known[lines]
     return node.settle()
 
 

@@ -6,7 +6,7 @@ that wait; then the context of the work unit.
 
 from __future__ import annotations
 
-from ...agents import local_sessions
+from ...agents import local_sessions, unverified_nodes
 from ...errors import UsageError
 from ...log.lines import format_at
 from ...text.sanitize import sanitize_for_model
@@ -106,7 +106,7 @@ def recover(
     alone = not (found.pieces or identity or checkpoint)
     pieces = [*found.pieces, *around(store, reader, max_size, roster=roster, alone=alone)]
     if checkpoint is not None:
-        pieces.append(_checkpoint(checkpoint))
+        pieces.append(_checkpoint(checkpoint, stored.one(store.db(), checkpoint.id).unverified))
         pieces += _since(since)
     hidden = authors.hidden(store.db(), unit)
     block = pack(
@@ -165,7 +165,13 @@ def last_checkpoint(
         writer: A reader identity that works without a session.
     """
     db = store.db()
+    until = store.now() + candidates.AHEAD_MAX
     row = None
+    if session is not None and unverified_nodes.has_forged_lines(db, session):
+        for node in unverified_nodes.own_checkpoints(db, session):
+            if asked in (None, node.wu_id) and node.touched <= until:
+                return node
+        session = None
     # By the session itself: what another wrote of it may be anything.
     by_session = "n.session_id = ?1 AND json_extract(l.body, '$.sender_session') = ?1"
     said_by = "n.session_id IS NULL AND json_extract(l.body, '$.sender_identity') = ?1"
@@ -175,7 +181,7 @@ def last_checkpoint(
                 f"SELECT n.id FROM node n JOIN line l ON l.id = n.line WHERE {condition} AND n.type = 'checkpoint'"
                 f" AND n.state < {HIDDEN} AND (?2 IS NULL OR n.wu_id = ?2) AND n.touched <= ?3"
                 " ORDER BY n.touched DESC, n.id DESC LIMIT 1",
-                (value, asked, store.now() + candidates.AHEAD_MAX),
+                (value, asked, until),
             ).fetchone()
     return stored.one(db, row[0]) if row else None
 
@@ -189,8 +195,12 @@ def _identity(store: Store, reader: Caller | None) -> list[str]:
     return [f"You are {name} ({found.reader}): {command('export', f'GITMEM_SESSION={found.session_id}')}"]
 
 
-def _checkpoint(node: Node) -> Piece:
-    """The last checkpoint: when, by whom, what it says, and what it keeps beside that."""
+def _checkpoint(node: Node, forged: Sequence[str]) -> Piece:
+    """The last checkpoint: when, by whom, what it says, and what it keeps beside that.
+
+    Args:
+        forged: What of it others see otherwise, by lines that this session did not write.
+    """
     when = format_at(node.touched)[:16].replace("T", " ") + "Z"
     text = candidates.head(node).replace(format_at(node.touched)[:10], when, 1)
     lines = said(text, node.content)
@@ -206,6 +216,8 @@ def _checkpoint(node: Node) -> Piece:
             )
             first, *rest = said(f"  {name}:", "\n".join(line.strip() for line in words.split("\n")))
             lines += [first, *rest]
+    if forged and not node.unverified:
+        lines.append(f"  left out: forged changes of {', '.join(forged)} that others see")
     return Piece(CHECKPOINT, (0, 0, node.id), node.id, lines, more=candidates.show(node), part=PART)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ... import records
+from ...agents import unverified_nodes
 from ...signals.bit_order import BitOrder
 from . import fold
 from .fold import Change, Node
@@ -37,9 +38,10 @@ def load(db: sqlite3.Connection, ids: Iterable[str], parsed: Parsed | None = Non
     patches = patches_of(db, wanted, parsed)
     order = order_of(patches)
     for some in _portions(wanted):
-        for id, lines in _node_lines(db, some).items():
+        for id, lines in lines_of(db, some).items():
             found[id] = fold.of_changes(lines, patches.get(id, ()), sets, order)
         _add_accesses(db, some, found)
+    unverified_nodes.note(db, found)
     return [found[id] for id in wanted if id in found]
 
 
@@ -67,7 +69,7 @@ def order_of(patches: Mapping[str, Sequence[Change]]) -> BitOrder | None:
     return BitOrder(list(every.values()))
 
 
-def _node_lines(db: sqlite3.Connection, ids: Sequence[str]) -> dict[str, list[tuple[Record, bytes]]]:
+def lines_of(db: sqlite3.Connection, ids: Sequence[str]) -> dict[str, list[tuple[Record, bytes]]]:
     """The lines that made these nodes; of lines that one id has twice all."""
     marks = ", ".join("?" * len(ids))
     rows = db.execute(

@@ -1,0 +1,25 @@
+"""What a caller has gone past at the gate, by audits that it wrote."""
+
+from __future__ import annotations
+
+from .. import records
+from . import authenticity
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..operations.caller import Caller
+    from ..operations.store import Store
+
+
+def of(store: Store, caller: Caller, wu: str | None) -> set[str]:
+    """Return the signals on a work unit that the caller went past with a reason; for a session of this clone, here."""
+    found: set[str] = set()
+    db = store.db()
+    mac = store.keys.now().mac if any(authenticity.is_own(db, name) for name in caller.ids) else None
+    for (body,) in db.execute("SELECT body FROM line WHERE kind = 'audit'"):
+        record = records.read(body.encode()) or {}
+        if mac is not None and not mac.is_valid(body.encode()):
+            continue
+        if record.get("reader_identity") in caller.ids and record.get("wu_id") == wu:
+            found.update(record.get("signal_ids") or ())
+    return found

@@ -1,0 +1,86 @@
+"""Nodes that lines in the name of this clone's sessions made or changed, which were not written here.
+
+The fold of a node counts every line, on every clone alike. Here such a node is shown as unverified; and what a session of
+this clone has noted itself is folded without those lines.
+"""
+
+from __future__ import annotations
+
+from ..operations.memory import fold
+from . import authenticity
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Collection, Mapping
+
+    from ..operations.memory.fold import Node
+
+MADE = "node"  # in `Node.unverified`: the line that made it; else the field that a line changed
+AT_ONCE = 300
+_LINES = (
+    "SELECT DISTINCT l.body FROM forged f JOIN line l ON l.id = f.line WHERE f.line IN (SELECT line FROM node WHERE id"
+    " IN ({ids}) UNION SELECT line FROM node_again WHERE id IN ({ids}) UNION SELECT line FROM patch_of WHERE id IN ({ids}))"
+)
+_CHECKPOINTS = (
+    "SELECT id FROM node WHERE session_id = ?1 AND type = 'checkpoint' UNION SELECT id FROM node"
+    " WHERE line IN (SELECT line FROM forged WHERE name = ?1) UNION SELECT id FROM node_again"
+    " WHERE line IN (SELECT line FROM forged WHERE name = ?1) UNION SELECT id FROM patch_of"
+    " WHERE line IN (SELECT line FROM forged WHERE name = ?1)"
+)
+
+
+def note(db: sqlite3.Connection, nodes: Mapping[str, Node]) -> None:
+    """Fill in what of these nodes, by their ids, is not verified."""
+    if db.execute("SELECT 1 FROM forged LIMIT 1").fetchone() is None:
+        return
+    forged = _lines(db, list(nodes))
+    if not forged:
+        return
+    for node in nodes.values():
+        found = {MADE} if node.line in forged else set()
+        if node.winners is not None:
+            found.update(field for field, last in node.winners.by_field.items() if last.line in forged)
+            found.update("metadata" for last in node.winners.by_key.values() if last.line in forged)
+        node.unverified = sorted(found)
+
+
+def own_checkpoints(db: sqlite3.Connection, session_id: str) -> list[Node]:
+    """Return the checkpoints that a session of this clone wrote of itself, by its own lines, the last first."""
+    ids = [str(id) for (id,) in db.execute(_CHECKPOINTS, (session_id,))]
+    own = (_own(db, id) for id in ids)
+    found = [
+        node
+        for node in own
+        if node is not None
+        and node.type == "checkpoint"
+        and node.session_id == node.sender_session == session_id
+        and not node.is_hidden
+    ]
+    return sorted(found, key=lambda node: (node.touched, node.id), reverse=True)
+
+
+def has_forged_lines(db: sqlite3.Connection, session_id: str | None) -> bool:
+    """Return whether lines that were not written here speak for a session of this clone."""
+    return session_id is not None and authenticity.is_forged(db, (session_id,))
+
+
+def _own(db: sqlite3.Connection, id: str) -> Node | None:
+    """Return a node without forged lines, or None where nothing else made it."""
+    from ..operations.memory import stored
+
+    forged = _lines(db, [id])
+    made = [each for each in stored.lines_of(db, [id]).get(id, ()) if each[1] not in forged]
+    changes = [each for each in stored.patches_of(db, [id]).get(id, ()) if each.line not in forged]
+    return fold.of_changes(made, changes, {}) if made else None
+
+
+def _lines(db: sqlite3.Connection, ids: Collection[str]) -> set[bytes]:
+    """Return the forged lines that make or change these nodes."""
+    wanted = list(ids)
+    found: set[bytes] = set()
+    for start in range(0, len(wanted), AT_ONCE):
+        some = wanted[start : start + AT_ONCE]
+        query = _LINES.format(ids=", ".join("?" * len(some)))
+        found.update(body.encode() for (body,) in db.execute(query, some * 3))
+    return found
