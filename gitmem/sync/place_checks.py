@@ -122,8 +122,11 @@ class PlaceCheck:
         return name not in self.left_out
 
     def pass_commits(self, name: str, commits: Sequence[str]) -> bool:
-        """Whether all commits of an outbox pass, which a fold replays one by one; else it is left out."""
-        return all(self._check_objects(name, oid) for oid in commits)
+        """Whether all commits of an outbox pass, which a fold replays one by one; else it is left out.
+
+        Without a shared ref they go back to the first commit of every log, whose tree is empty.
+        """
+        return all(oid == ref.genesis(oid) or self._check_objects(name, oid) for oid in commits)
 
     def _check_objects(self, name: str, oid: str) -> bool:
         """Check sizes, names and modes of what a place's commit has; else it is left out."""

@@ -121,6 +121,21 @@ def test_a_newer_format_asks_to_upgrade_and_offers_no_repair(town: Town, two: tu
     assert a.run("inbox").code == 0
 
 
+def test_an_outbox_is_taken_in_after_the_branch_was_deleted(town: Town, two: tuple[Peer, Peer]) -> None:
+    """Its history goes back to the first commit of every log then, whose tree is empty."""
+    one, other = two
+    town.break_with({"format": b"nonsense"})
+    one.say("written while the branch was broken")
+    one.sync()
+    assert len(town.outboxes()) == 1
+    git("update-ref", "-d", BRANCH, cwd=town.hub)
+
+    answer = other.sync()
+
+    assert answer.remote["left_out"] == []
+    assert "written while the branch was broken" in other.messages()
+
+
 def test_a_fresh_clone_of_a_broken_hub_gets_what_stood_below(town: Town, two: tuple[Peer, Peer]) -> None:
     """Lines of the newest ancestor that passes, and of outboxes."""
     a, _ = two
