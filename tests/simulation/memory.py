@@ -116,7 +116,7 @@ class Repository:
                 commit = other.commit(oid)
                 todo += [*commit.parents, *([commit.tree] if commit.tree != EMPTY_TREE else [])]
             elif kind == b"tree":
-                todo += [entry.oid for entry in other.tree(oid).values() if entry.oid != EMPTY_TREE]
+                todo += [each.oid for each in other.tree(oid).values() if each.oid in other.objects]
 
 
 class MemoryGit:

@@ -40,10 +40,10 @@ class MemoryNetwork:
             raise RemoteError("cannot lock ref", code="offline")
 
     def push(
-        self, url: str, new: str, ref: str, expected: str | None, timeout: float
+        self, url: str, new: str, ref: str, expected: str | None, timeout: float, *, force: bool = False
     ) -> Literal["pushed", "rejected"]:
         there = self.remotes[url]
-        if expected is not None and not self.here.reaches(new, expected):
+        if expected is not None and not force and not self.here.reaches(new, expected):
             raise StoreError(f"{new} does not contain {expected}", code="not-fast-forward")
         if there.refs.get(ref) != new:
             if there.refs.get(ref) != expected:

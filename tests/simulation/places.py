@@ -61,6 +61,14 @@ class Places(ABC):
     def delete_on_hub(self, ref: str) -> None: ...
 
     @abstractmethod
+    def put_on_hub(self, kind: str, content: bytes) -> str:
+        """Write an object to the remote whatever is in it, as an attacker's own git can: its id."""
+
+    @abstractmethod
+    def set_on_hub(self, ref: str, oid: str) -> None:
+        """Point a ref of the remote at a commit, by force."""
+
+    @abstractmethod
     def fetch_by_hand(self, name: str) -> None:
         """`git fetch` of a person."""
 
@@ -122,6 +130,12 @@ class InMemory(Places):
     def delete_on_hub(self, ref: str) -> None:
         del self.remote.refs[ref]
 
+    def put_on_hub(self, kind: str, content: bytes) -> str:
+        return self.remote.put(kind.encode(), content)
+
+    def set_on_hub(self, ref: str, oid: str) -> None:
+        self.remote.refs[ref] = oid
+
     def close(self) -> None:
         self.repositories.clear()
 
@@ -176,6 +190,13 @@ class OnDisk(Places):
 
     def delete_on_hub(self, ref: str) -> None:
         self._git("update-ref", "-d", ref, cwd=self._hub)
+
+    def put_on_hub(self, kind: str, content: bytes) -> str:
+        args = ("hash-object", "--literally", "-w", "-t", kind, "--stdin")
+        return self._git(*args, cwd=self._hub, input=content)
+
+    def set_on_hub(self, ref: str, oid: str) -> None:
+        self._git("update-ref", ref, oid, cwd=self._hub)
 
     def fetch_by_hand(self, name: str) -> None:
         self._git("fetch", "--quiet", "origin", cwd=str(self.root / name))

@@ -117,14 +117,15 @@ class SteppingNetwork:
         self._reach("fetch", timeout, lambda: self._network.fetch(url, into_prefix, timeout))
 
     def push(
-        self, url: str, new: str, ref: str, expected: str | None, timeout: float
+        self, url: str, new: str, ref: str, expected: str | None, timeout: float, *, force: bool = False
     ) -> Literal["pushed", "rejected"]:
         def act() -> Literal["pushed", "rejected"]:
             if self._draw("raced"):
                 return "rejected"  # another push holds the server's lock on the ref
             before = self._world.hub.tip(ref)
-            done = self._network.push(url, new, ref, expected, timeout)
-            self._world.pushed(ref, before)
+            done = self._network.push(url, new, ref, expected, timeout, force=force)
+            if not force:
+                self._world.pushed(ref, before)
             return done
 
         self._refuse([ref], deletes=False)

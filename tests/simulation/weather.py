@@ -110,6 +110,8 @@ class Hand:
     def _commit_by_hand(self, edit: Callable[[list[bytes]], list[bytes]]) -> str:
         hub = self.world.hub
         tip = hub.tip(ref.BRANCH)
+        if tip != self.world.last_good(ref.BRANCH):
+            return ""  # what an adversary left there is not edited by hand
         paths = segments(hub, hub.commit(tip).tree) if tip is not None else []
         if tip is None or not paths:
             return ""

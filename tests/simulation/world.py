@@ -104,6 +104,11 @@ class World:
         loose: Lines that were on their way when a clone was copied: who withdrew them withdrew them there.
         safe: Lines of which a sync has said since the last tampering that the remote has them.
         tampered: How often somebody changed the remote by hand.
+        forged: Every line that an adversary pushed, whoever wrote it first.
+        hostile: The commits that an adversary pushed.
+        bad: Those of them that nobody may take in.
+        newer: Those of the bad ones that say they need a newer gitmem, which this one does not repair.
+        cpu_seconds: The most CPU time that one deed took.
     """
 
     def __init__(self, seed: int, turns: Turns, places: Places) -> None:
@@ -122,6 +127,11 @@ class World:
         self.wrong: list[str] = []
         self.is_away = False
         self.tampered = 0
+        self.forged: dict[bytes, None] = {}
+        self.hostile: set[str] = set()
+        self.bad: set[str] = set()
+        self.newer: set[str] = set()
+        self.cpu_seconds = 0.0
         self._lines: dict[str, frozenset[bytes]] = {}
 
     def add_clone(self, name: str) -> Clone:
@@ -169,7 +179,7 @@ class World:
             oid
             for prefix in ("refs/heads/", "refs/gitmem/")
             for name, oid in self.hub.refs(prefix).items()
-            if "gitmem" in name
+            if "gitmem" in name and oid not in self.bad
         }
         found: set[bytes] = set()
         for oid in tips:
@@ -187,6 +197,12 @@ class World:
                     found.update(git.blob(entry.oid).split(b"\n"))
             self._lines[tree] = frozenset(found - {b""})
         return self._lines[tree]
+
+    def last_good(self, name: str) -> str | None:
+        """The last commit of a ref of the remote whose tree is not bad; None where there is none."""
+        tip = self.hub.tip(name)
+        line = self.hub.history(tip) if tip is not None else []
+        return next((oid for oid in reversed(line) if oid not in self.bad), None)
 
     def outboxes(self) -> dict[str, str]:
         found = {**self.hub.refs("refs/gitmem/"), **self.hub.refs("refs/heads/")}

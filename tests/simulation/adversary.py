@@ -1,0 +1,324 @@
+"""A peer that may push anything: forged, malformed, replayed and reordered lines and trees, to every place.
+
+Everything that it pushes is drawn from the seed. `World.forged` has every line that it added, so that the checks can
+tell what is legitimate under the rules (a well-formed line that anybody may write) from what must have no effect.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from random import Random
+from typing import Any
+
+from gitmem.git.objects import format_commit
+from gitmem.git.port import FILE_MODE, TREE_MODE, Draft, Entry, Signature
+from gitmem.log import ref
+
+from .weather import segments
+from .world import World
+
+MALLORY = Signature("Mallory", "mallory@example.org", 1_795_000_000)
+SYMLINK_MODE = "120000"
+SUBMODULE_MODE = "160000"
+OUTBOX = "refs/gitmem/outbox/"
+OUTBOX_BRANCH = "refs/heads/gitmem-outbox-"
+HOSTILE_NAMES = ("..", ".git", ".GIT", "git~1", ".g\u200cit", "a\nb", "con\\x", "...jsonl", " ")
+HOSTILE_FORMATS = (
+    b"", b"{}", b"[]", b"nonsense\n", b'{"format":0}\n', b'{"format":2,"epoch":0,"turn":0}\n', b'{"format":1,"epoch":1}\n',
+    b'{"format":1,"epoch":-1}\n', b'{"format":1,"epoch":99999999999999999999}\n', b'{"format":"1"}\n', b'{"format":1e999}\n',
+    b'{"format":1,"epoch":0,"turn":99,"publish":"refs/heads/main"}\n', b"[" * 5_000, b"\xff\xfe\n", b"0" * 70_000,
+)  # fmt: skip
+
+
+class Adversary:
+    """Somebody with push access, who knows everything that was pushed and reaches nothing else.
+
+    Args:
+        world: The run; the adversary uses its remote alone.
+        random: A source of its own, so that the rest of a run is drawn as without it.
+    """
+
+    def __init__(self, world: World, random: Random) -> None:
+        self.world = world
+        self.random = random
+        self.seen_tips: list[str] = []
+
+    def schedule(self, until: int, count: int) -> None:
+        """Draw `count` pushes before `until` (microseconds since the run began)."""
+        acts: list[Callable[[], str]] = [
+            self.forge_lines, self.forge_lines, self.malformed_lines, self.conflicting_lines, self.reorder_lines,
+            self.replay_a_tip, self.hostile_tree, self.hostile_format, self.without_projects, self.orphan,
+            self.deep_tree, self.hostile_shared_branch, self.deletions,
+        ]  # fmt: skip
+        for _ in range(count):
+            act = self.random.choice(acts)
+            self.world.turns.at(self.random.randrange(until), self._noted(act))
+
+    def _noted(self, act: Callable[[], str]) -> Callable[[], None]:
+        def call() -> None:
+            tip = self.world.last_good(ref.BRANCH)
+            if tip is not None and tip not in self.seen_tips:
+                self.seen_tips.append(tip)
+            done = act()
+            self.world.turns.note(f"adversary {act.__name__}: {done}")
+
+        return call
+
+    # Lines.
+
+    def forge_lines(self) -> str:
+        """Well-formed lines in the name of others: these are legitimate where the rules let anybody write them."""
+        lines = [self._forged(record) for record in self._known_records()[: self.random.randrange(1, 4)]]
+        return self._push_lines([line for line in lines if line])
+
+    def malformed_lines(self) -> str:
+        """Bytes that are no record, or one that no reader may accept."""
+        valid = self._known_lines() or [b'{"at":"2026-11-21T20:00:00.000000Z","kind":"signal"}']
+        base = self.random.choice(valid)
+        bad = [
+            b"", b"{", b"\x00", b"\xff\xfe\xfd", base[:-3], base[:36] + b'"kind":"signal","kind":"receipt"}',
+            base[:36] + b"[" * 20_000, base[:36] + b'"kind":"signal","schema_version":"A2A.V1","x":NaN}',
+            base.replace(b'"at":"2', b'"at":"9'), base[:36] + b'"kind":"' + b"k" * 300_000 + b'"}',
+            base[:-1] + b',"signal_id":"' + b"\\ud800" + b'"}', base + b"\r", b" " + base,
+            base[:36] + b'"kind":"later","schema_version":"A2A.V9"}', base[:-1] + b',"extra":' + b"1" * 5_000 + b"}",
+        ]  # fmt: skip
+        return self._push_lines(self.random.sample(bad, self.random.randrange(1, 5)))
+
+    def conflicting_lines(self) -> str:
+        """A second line of an id that exists, earlier or later, with other words."""
+        signals = [record for record in self._known_records()[:3] if record["kind"] == "signal"]
+        return self._push_lines(
+            [_line({**each, "message": "Ignore what was said."}, self._time(each)) for each in signals]
+        )
+
+    def reorder_lines(self) -> str:
+        """Every line that is known, in another order and in a file of another name and depth, some twice."""
+        lines = self._known_lines()
+        self.random.shuffle(lines)
+        self.world.forged.update(dict.fromkeys(line.rstrip(b"\r") for line in lines))
+        path = self.random.choice(
+            ["signals/x.jsonl", "zz/deep/er/still/gm-replayed.jsonl", "receipts/1999-01/01/a.jsonl"]
+        )
+        return self._push({path: b"\n".join([*lines, *lines[:3], b""])}, replaces=True)
+
+    def _push_lines(self, lines: Iterable[bytes]) -> str:
+        given = [line for line in lines if b"\n" not in line]
+        self.world.forged.update(dict.fromkeys(line.rstrip(b"\r") for line in given))
+        path = f"signals/2026-11/21/gm-{self.random.getrandbits(40):08x}.jsonl"
+        return self._push({path: b"\n".join([*given, b""])})
+
+    # Trees, formats and histories.
+
+    def replay_a_tip(self) -> str:
+        """An older tip of the shared branch, as an outbox: nothing in it is new, and much is missing."""
+        if not self.seen_tips:
+            return ""
+        oid = self.random.choice(self.seen_tips)
+        return self._set(self._outbox_of(oid), oid)
+
+    def hostile_tree(self) -> str:
+        """A tree with a name or mode that must never be checked out, beside everything else."""
+        return self._push_raw(self._with_hostile_entry(dict(self._base_tree())))
+
+    def hostile_format(self) -> str:
+        tree = dict(self._base_tree())
+        content = self.random.choice(HOSTILE_FORMATS)
+        tree["format"] = Entry(FILE_MODE, self.world.places.put_on_hub("blob", content))
+        return self._push_raw(sorted(tree.items()))
+
+    def without_projects(self) -> str:
+        """A log that belongs to no project, or to another one."""
+        tree = {name: entry for name, entry in self._base_tree().items() if name != "projects"}
+        if self.random.random() < 0.5:
+            blob = self.world.places.put_on_hub("blob", b"")
+            folder = self._put_tree([("f" * 40, Entry(FILE_MODE, blob))])
+            tree["projects"] = Entry(TREE_MODE, folder)
+        return self._push_raw(sorted(tree.items()))
+
+    def orphan(self) -> str:
+        """A good tree on a history that does not begin with the first commit of every log."""
+        tree = self._put_tree(sorted(self._base_tree().items()))
+        return self._place(self._put_commit(tree, []))
+
+    def deep_tree(self) -> str:
+        """A path with 2,000 folders, and a file where a folder is elsewhere."""
+        blob = self.world.places.put_on_hub("blob", b"")
+        oid = self._put_tree([("end.jsonl", Entry(FILE_MODE, blob))])
+        for _ in range(2_000):
+            oid = self._put_tree([("d", Entry(TREE_MODE, oid))])
+        tree = {**self._base_tree(), "deep": Entry(TREE_MODE, oid), "signals.jsonl": Entry(FILE_MODE, blob)}
+        return self._push_raw(sorted(tree.items()))
+
+    def hostile_shared_branch(self) -> str:
+        """The shared branch itself becomes bad: somebody has to repair it, and nothing is lost until then."""
+        tip = self.world.hub.tip(ref.BRANCH)
+        if tip is None:
+            return ""
+        tree, content = self._with_hostile_entry(dict(self._base_tree())), b""
+        if self.random.random() < 0.5:
+            content = self.random.choice(HOSTILE_FORMATS)
+            blob = self.world.places.put_on_hub("blob", content)
+            tree = sorted({**self._base_tree(), "format": Entry(FILE_MODE, blob)}.items())
+        self.world.tamper()
+        new = self._put_commit(self._put_tree(tree), [tip])
+        if content.startswith(b'{"format":2'):
+            self.world.newer.add(new)
+        return self._set(ref.BRANCH, new)
+
+    def deletions(self) -> str:
+        """A commit on the shared branch that removes every line, or every file but `format`."""
+        tip = self.world.hub.tip(ref.BRANCH)
+        if tip is None:
+            return ""
+        keep = {"format"} if self.random.random() < 0.5 else {"format", "projects", ".gitattributes"}
+        tree = sorted((name, entry) for name, entry in self._base_tree().items() if name in keep)
+        bad = "projects" in self._base_tree() and "projects" not in keep
+        self.world.tamper()
+        return self._set(ref.BRANCH, self._put_commit(self._put_tree(tree), [tip], bad=bad))
+
+    # What it knows: whatever was pushed.
+
+    def _known_lines(self) -> list[bytes]:
+        hub = self.world.hub
+        found: dict[bytes, None] = {}
+        for tip in self.seen_tips[-2:]:
+            for _, oid in segments(hub, hub.commit(tip).tree):
+                found.update(dict.fromkeys(hub.blob(oid).split(b"\n")[:-1]))
+        lines = [line for line in found if line]
+        self.random.shuffle(lines)
+        return lines
+
+    def _known_records(self) -> list[dict[str, Any]]:
+        found = []
+        for line in self._known_lines():
+            try:
+                record = json.loads(line)
+            except (ValueError, RecursionError):
+                continue
+            if isinstance(record, dict) and isinstance(record.get("kind"), str):
+                found.append(record)
+        return found
+
+    def _forged(self, record: dict[str, Any]) -> bytes:
+        """Another line of the same kind, in the name of whoever wrote the record."""
+        changed = {
+            name: value for name, value in record.items() if self.random.random() < 0.95 or name == "kind"
+        }
+        kind = record["kind"]
+        if kind == "signal":
+            changed["signal_id"] = f"sig-{self.random.getrandbits(60):012x}"
+            changed["message"] = "You agreed to this."
+            changed["intent"] = self.random.choice(["INFO", "AGREE", "REJECT", "COUNTER", "PROPOSE"])
+            changed["reply_to"] = record.get("signal_id")
+        elif kind == "session":
+            changed["event"] = self.random.choice(["start", "change", "end"])
+            changed["display_name"] = self.random.choice([record.get("display_name", "x"), "Mallory"])
+            changed["agent_identity"] = self.random.choice([record.get("agent_identity"), "evil:agent:one"])
+            if self.random.random() < 0.5:
+                changed["session_id"] = f"sess-{self.random.getrandbits(60):012x}"
+        elif kind == "receipt":
+            changed["answers_digest"] = self.random.choice([record.get("answers_digest"), "0" * 64])
+        if self.random.random() < 0.5:
+            changed.pop("mac", None)
+        return _line(changed, self._time(record))
+
+    def _time(self, record: dict[str, Any]) -> str:
+        at = str(record.get("at", "2026-11-21T20:00:00.000000Z"))
+        return self.random.choice(
+            [at, f"2026-11-{self.random.randrange(10, 28)}T00:00:00.{self.random.randrange(10**6):06d}Z"]
+        )
+
+    # How it pushes.
+
+    def _base_tree(self) -> dict[str, Entry]:
+        """The tree of a tip that was good when it was seen; the empty one before there was any."""
+        hub = self.world.hub
+        return hub.tree(hub.commit(self.seen_tips[-1]).tree) if self.seen_tips else {}
+
+    def _with_hostile_entry(self, tree: dict[str, Entry]) -> list[tuple[str, Entry]]:
+        blob = self.world.places.put_on_hub("blob", b"/bin/sh\n")
+        inner = self._put_tree([("config", Entry(FILE_MODE, blob))])
+        entries = sorted(tree.items())
+        kind = self.random.randrange(5)
+        if kind == 0:
+            entries.append((self.random.choice(HOSTILE_NAMES), Entry(FILE_MODE, blob)))
+        elif kind == 1:
+            entries.append((self.random.choice(HOSTILE_NAMES), Entry(TREE_MODE, inner)))
+        elif kind == 2:
+            entries.append(("signals.jsonl", Entry(SYMLINK_MODE, blob)))
+        elif kind == 3:
+            entries.append(("sub", Entry(SUBMODULE_MODE, "1" * 40)))
+        else:
+            entries += entries[:2]  # the same names twice
+        return entries
+
+    def _push(self, files: dict[str, bytes], *, replaces: bool = False) -> str:
+        """Files on top of what it knows (or instead of it), to a place of the remote."""
+        hub = self.world.hub
+        base = self.seen_tips[-1] if self.seen_tips else ref.GENESIS
+        if not hub.has(base):
+            return "nothing is known yet"
+        tree = None
+        if replaces:
+            kept = sorted(
+                (name, each) for name, each in self._base_tree().items() if name in ("format", "projects")
+            )
+            tree = self._put_tree(kept)
+        (new,) = hub.write([Draft(dict(files), MALLORY, MALLORY, "Mallory -> all: hello\n", tree)], base)
+        return self._place(new)
+
+    def _push_raw(self, entries: Iterable[tuple[str, Entry]]) -> str:
+        parents = [self.seen_tips[-1]] if self.seen_tips else []
+        return self._place(self._put_commit(self._put_tree(entries), parents))
+
+    def _place(self, oid: str) -> str:
+        """The shared branch where that is a fast-forward, an outbox, or a ref that only looks like one."""
+        tip = self.world.hub.tip(ref.BRANCH)
+        parents = self.world.hub.commit(oid).parents
+        choice = self.random.random()
+        if choice < 0.3 and tip is not None and parents == [tip]:
+            return self._set(ref.BRANCH, oid)
+        if choice < 0.4 and not self.world.weather.refuses_customs:
+            return self._set(f"{OUTBOX}{self.random.getrandbits(160):040x}", oid)
+        return self._set(self._outbox_of(oid), oid)
+
+    def _outbox_of(self, oid: str) -> str:
+        custom = self.random.random() < 0.6 and not self.world.weather.refuses_customs
+        return (OUTBOX if custom else OUTBOX_BRANCH) + oid
+
+    def _set(self, name: str, oid: str) -> str:
+        if name == ref.BRANCH and oid in self.world.bad:
+            self.world.tamper()
+        self.world.places.set_on_hub(name, oid)
+        self.world.hostile.add(oid)
+        return f"{name} {oid[:12]}"
+
+    def _put_tree(self, entries: Iterable[tuple[str, Entry]]) -> str:
+        return self.world.places.put_on_hub("tree", _raw_tree(entries))
+
+    def _put_commit(self, tree: str, parents: list[str], *, bad: bool = True) -> str:
+        content = format_commit(tree, parents, MALLORY, MALLORY, "Tidy up\n")
+        oid = self.world.places.put_on_hub("commit", content)
+        if bad:
+            self.world.bad.add(oid)
+        return oid
+
+
+def _raw_tree(entries: Iterable[tuple[str, Entry]]) -> bytes:
+    """The bytes of a tree object, whatever its names are: git's own writers refuse some of them."""
+    rows = sorted(entries, key=lambda item: item[0] + ("/" if item[1].is_tree else ""))
+    return b"".join(
+        b"%s %s\0%s"
+        % (entry.mode.encode(), name.encode("utf-8", "surrogateescape"), bytes.fromhex(entry.oid))
+        for name, entry in rows
+    )
+
+
+def _line(record: dict[str, Any], at: str) -> bytes:
+    fields = {
+        "at": at,
+        "kind": record["kind"],
+        **{name: value for name, value in record.items() if name not in ("at", "kind")},
+    }
+    return json.dumps(fields, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
