@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from gitmem import records
-from gitmem.git.port import Git
+from gitmem.errors import UsageError
+from gitmem.git.port import Draft, Git
 from gitmem.index import catch_up, schema
 from gitmem.log import ref
-from gitmem.operations import inbox, presence, threads, views
-from gitmem.operations.caller import Caller
+from gitmem.operations import caller, inbox, presence, threads, views
+from gitmem.operations.caller import Caller, Who
 from gitmem.operations.store import Store
 
 from .deeds import agents
-from .weather import segments
+from .memory import MemoryGit, Repository
+from .weather import PERSON, segments
 from .world import Clone, World
 
+CPU_SECONDS_MAX = 5.0  # of one command, whatever peers have pushed
 # Tables of the index that say the same in whatever order the lines came, and their columns.
 TABLES = {
     "line": "key, at, kind, body",
@@ -41,9 +45,15 @@ def healed(world: World) -> list[str]:
     wrong += [f"{name} is at {tip}, the remote at {shared}" for name, tip in tips.items() if tip != shared]
     wrong += _lines(world, world.hub, world.hub.commit(shared).tree)
     if not world.weather.refuses_deletes:
-        wrong += [f"left on the remote: {name}" for name in world.outboxes()]
+        left = world.outboxes().items()
+        wrong += [f"left on the remote: {name}" for name, oid in left if oid not in world.hostile]
+    if world.cpu_seconds > CPU_SECONDS_MAX:
+        wrong.append(f"a command took {world.cpu_seconds:.1f} s of CPU")
     if not wrong:
         wrong += _folds(world)
+    if not wrong and world.hostile:
+        wrong += _own_sessions(world)
+        wrong += _without_malformed(world)
     for clone in world.clones:
         left = sorted(clone.root.rglob("[0-9]*.spool"))
         wrong += [f"left in {clone.name}: {path}" for path in left if path.parent.name != "done"]
@@ -68,15 +78,19 @@ def _history(world: World) -> list[str]:
 def _lines(world: World, git: Git, tree: str) -> list[str]:
     found: Counter[bytes] = Counter()
     for _, oid in segments(git, tree):
-        found.update(git.blob(oid).split(b"\n")[:-1])
+        found.update(line.rstrip(b"\r") for line in git.blob(oid).split(b"\n") if line.rstrip(b"\r"))
     wrong = [
-        f"there {count} times: {line!r}" for line, count in found.items() if count > 1 and line in world.begun
+        f"there {count} times: {line!r}"
+        for line, count in found.items()
+        if count > 1
+        and line in world.begun
+        and line not in world.forged  # who replays a line puts it elsewhere
     ]
     wrong += [f"acknowledged and lost: {line!r}" for line in world.acknowledged if line not in found]
     for line in found:
         if line in world.failed and line not in world.loose:
             wrong.append(f"reported as failed, and there: {line!r}")
-        elif line not in world.begun and b"<<<" not in line:
+        elif line not in world.begun and line not in world.forged and b"<<<" not in line:
             wrong.append(f"nobody wrote {line!r}")
     return wrong
 
@@ -108,6 +122,81 @@ def _folds(world: World) -> list[str]:
     return wrong
 
 
+def _own_sessions(world: World) -> list[str]:
+    """Whoever forged what: each session still is who it was here, and has the mail that it has not read."""
+    wrong = []
+    sent = [record for line in world.acknowledged if (record := records.read(line)) is not None]
+    # A process that was killed may have recorded its receipt before it could say so.
+    begun = [record for line in world.begun if (record := records.read(line)) is not None]
+    began_here = {
+        record["session_id"] for record in sent if record["kind"] == "session" and record.get("mac")
+    }
+    for clone in world.clones:
+        store = _store(clone)
+        for agent in agents(clone):
+            session = clone.sessions.get(agent)
+            if session not in began_here:
+                continue
+            try:
+                found = caller.find(store, Who(session=session))
+            except UsageError as error:
+                wrong.append(f"{session} of {clone.name} can't act: {error.message}")
+                continue
+            if found is None or (found.reader, found.session_id) != (agent, session):
+                wrong.append(f"{session} of {clone.name} was {agent} and is {found and found.ids}")
+                continue
+            shown = inbox.read(store, found, limit=10_000, max_bytes=100_000_000).signals
+            own = {agent, str(session)}
+            missing = _sent_to(own, sent) - _done_by(own, begun) - {str(each["signal_id"]) for each in shown}
+            wrong += [f"{agent} does not get {signal_id} in {clone.name}" for signal_id in sorted(missing)]
+        store.close()
+    return wrong
+
+
+def _sent_to(own: set[str], sent: Iterable[Mapping[str, Any]]) -> set[str]:
+    """The directed signals to a reader."""
+    signals = (record for record in sent if record["kind"] == "signal")
+    return {str(each["signal_id"]) for each in signals if own.intersection(each.get("recipients") or ())}
+
+
+def _done_by(own: set[str], begun: Iterable[Mapping[str, Any]]) -> set[str]:
+    """The signals that a reader wrote, answered, or has a receipt for."""
+    done = set()
+    for record in begun:
+        if record["kind"] == "receipt" and record["reader_identity"] in own:
+            done.add(str(record["signal_id"]))
+        elif record["kind"] == "signal" and own & {record["sender_identity"], record.get("sender_session")}:
+            done.update((str(record["signal_id"]), str(record.get("reply_to"))))
+    return done
+
+
+def _without_malformed(world: World) -> list[str]:
+    """Every answer is as if what is no record had never been pushed."""
+    clone = world.clones[0]
+    tip = world.local_tip(clone)
+    assert tip is not None
+    git = world.places.port(clone.name)
+    lines = sorted(line.rstrip(b"\r") for line in world.lines(git, git.commit(tip).tree))
+    repository = Repository(clone.place.common)
+    good = MemoryGit(repository)
+    changes = {
+        "format": git.blob(git.tree(git.commit(tip).tree)["format"].oid),
+        "signals/all.jsonl": b"".join(line + b"\n" for line in dict.fromkeys(lines) if records.read(line)),
+    }
+    (repository.refs[ref.LOG_REF],) = good.write(
+        [Draft(changes, PERSON, PERSON, "Well-formed lines\n")], None
+    )
+    latest = max(each.now() for each in world.clones)
+    with_all, without = _store(clone), Store(clone.place, good, machine="without", now=lambda: latest)
+    wrong = []
+    for mine, other in zip(_answers(world, with_all), _answers(world, without), strict=True):
+        if mine != other:
+            wrong.append(f"malformed lines change an answer: {mine} instead of {other}")
+    with_all.close()
+    without.close()
+    return wrong
+
+
 def _store(clone: Clone) -> Store:
     """A store as an onlooker has it, whose clock is right in every clone alike."""
     world = clone.world
@@ -131,7 +220,11 @@ def _answers(world: World, store: Store) -> list[object]:
             found.append([agent, [(each["signal_id"], each["delivery_state"]) for each in mail.signals]])
     asked = store.db().execute("SELECT DISTINCT thread FROM signal WHERE intent = 'PROPOSE' ORDER BY thread")
     for (thread,) in asked.fetchall():
-        state = threads.converged(store, thread)
+        try:
+            state = threads.converged(store, thread)
+        except UsageError as error:  # a forged reply made a broadcast the root, or nobody is asked
+            found.append([thread, error.code])
+            continue
         each = [
             (one.identity, one.decision, one.signal_id, one.stale, one.delivery_state)
             for one in state.recipients

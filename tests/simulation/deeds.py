@@ -45,10 +45,12 @@ class Deeds:
         for deed in self.plan:
             if self.gap:
                 time.sleep(self.gap * self.random.random())
+            began = time.thread_time()
             try:
                 done = getattr(self, deed)(store)
             except GitmemError as error:
                 done = f"{error.code}"
+            self.world.cpu_seconds = max(self.world.cpu_seconds, time.thread_time() - began)
             self.world.outcomes.append(f"{self.process.name} {deed}: {done}")
             self.world.turns.note(f"{deed}: {done}")
         store.close()
@@ -127,6 +129,14 @@ class Deeds:
             if line not in seen:
                 self.world.wrong.append(f"{self.process.name} does not see {line[:160]!r}")
         return str(len(before))
+
+    def repair(self, store: WatchedStore) -> str:
+        """What `gitmem sync --repair origin --yes` does."""
+        (found,) = exchange.exchange(
+            store.log, ["origin"], may_send=agreed, timeout=TIMEOUT, repair=True, force=True, pause=time.sleep
+        )
+        store.refresh()
+        return f"{found.state} {found.message}"
 
     def sync(self, store: WatchedStore) -> str:
         """Where it says that all is well, what was committed here before is on the remote."""

@@ -13,6 +13,7 @@ from unittest import mock
 from gitmem.log import ref, settle
 
 from . import checks, deeds
+from .adversary import Adversary
 from .disk import Disk
 from .places import InMemory, OnDisk
 from .surroundings import Surroundings
@@ -43,8 +44,15 @@ class Run:
         return self.world.outcomes
 
 
-def simulate(seed: int, root: Path, place: str = "memory") -> Run:
-    """Run a seed below a folder that does not exist yet."""
+def simulate(seed: int, root: Path, place: str = "memory", *, hostile: bool = False) -> Run:
+    """Run a seed below a folder that does not exist yet.
+
+    Args:
+        seed: What everything is drawn from.
+        root: The folder to make.
+        place: `memory`, or `disk` for real repositories.
+        hostile: Whether an adversary pushes to the remote all the time.
+    """
     random = Random(seed)
     root.mkdir(parents=True)
     turns = Turns(
@@ -65,7 +73,8 @@ def simulate(seed: int, root: Path, place: str = "memory") -> Run:
     }
     with places.entered(), around.exchanged(), _set(limits):
         try:
-            _live(world, random)
+            adversary = Adversary(world, Random(f"{seed} adversary")) if hostile else None
+            _live(world, random, adversary)
             _heal(world, random)
             run.wrong = checks.healed(world)
         finally:
@@ -84,7 +93,7 @@ def _set(limits: Mapping[str, tuple[Any, int]]) -> Iterator[None]:
         yield
 
 
-def _live(world: World, random: Random) -> None:
+def _live(world: World, random: Random, adversary: Adversary | None) -> None:
     hand = Hand(world, random)
     for name in NAMES[: random.choice([1, 2, 3, 3, 4, 4])]:
         clone = world.add_clone(name)
@@ -94,6 +103,8 @@ def _live(world: World, random: Random) -> None:
             clone.skew = int(random.choice([-86_000, -4_000, -61, -2, 2, 61, 4_000, 86_000]) * SECOND)
     until = random.choice([3, 12, 60]) * SECOND
     hand.schedule(until)
+    if adversary is not None:
+        adversary.schedule(until, adversary.random.randrange(2, 12))
     crowd = Crowd(world, hand, random)
     for _ in range(random.randrange(4, 18)):
         crowd.somebody(random.randrange(until))
@@ -149,6 +160,21 @@ class Crowd:
         self.world.turns.at(at, begin)
 
 
+def _repair(world: World, random: Random) -> None:
+    """Somebody repairs the shared branch, as the answer of a sync says; a clone that never synced may not be able to."""
+    for clone in random.sample(world.clones, len(world.clones)):
+        if world.hub.tip(ref.BRANCH) in world.bad:
+            world.tamper()
+            process = deeds.process(world, clone, "repairing", ["sync", "repair"])
+            world.turns.start(process, world.turns.now)
+            world.turns.run()
+    tip = world.hub.tip(ref.BRANCH)
+    if tip is not None and tip in world.bad:
+        if tip not in world.newer and any(world.local_tip(clone) is not None for clone in world.clones):
+            world.wrong.append(f"nobody could repair {tip}")
+        world.places.delete_on_hub(ref.BRANCH)  # as an administrator would where no clone has a log
+
+
 def _heal(world: World, random: Random) -> None:
     """Everything is started again, and each clone syncs twice."""
     weather = world.weather
@@ -161,7 +187,9 @@ def _heal(world: World, random: Random) -> None:
             os.utime(lock, (0, 0))  # also where a clock that jumped would take it for a young one
     world.turns.switches = 0.0
     world.turns.now += HEALING
-    for turn in range(2):
+    if world.hostile:
+        _repair(world, random)
+    for turn in range(4 if world.hostile else 2):  # a clone that hostile outboxes kept busy folds later
         for clone in random.sample(world.clones, len(world.clones)):
             process = deeds.process(world, clone, f"healing{turn}", ["sync"])
             world.turns.start(process, world.turns.now)

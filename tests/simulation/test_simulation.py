@@ -9,7 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from gitmem.agents import authenticity
 from gitmem.log import sending, trees
+from gitmem.signals import doubted
+from gitmem.sync import place_checks
 
 from .memory import MemoryGit
 from .run import Run, simulate
@@ -23,8 +26,8 @@ print(hashlib.sha256("\\n".join([*run.trace, *run.outcomes]).encode()).hexdigest
 """
 
 
-def checked(seed: int, root: Path, place: str = "memory") -> Run:
-    run = simulate(seed, root / place, place)
+def checked(seed: int, root: Path, place: str = "memory", *, hostile: bool = False) -> Run:
+    run = simulate(seed, root / f"{place}-{seed}", place, hostile=hostile)
     if run.wrong:
         trace = root / f"trace-{seed}.txt"
         trace.write_text("\n".join([*run.trace, "", *run.outcomes]) + "\n")
@@ -94,3 +97,41 @@ def test_a_simulation_finds(what: str, tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(*BROKEN[what])
 
     assert any(simulate(seed, tmp_path / str(seed)).wrong for seed in range(1, 100))
+
+
+@pytest.mark.parametrize(
+    "seed_of_attack",
+    [pytest.param(each, marks=[pytest.mark.deep] if each > 10 else []) for each in range(1, 101)],
+)
+def test_an_adversary_changes_nothing_but_what_anybody_may_write(seed_of_attack: int, tmp_path: Path) -> None:
+    """Forged, malformed, replayed and reordered lines and trees on every place of the remote, at any time."""
+    checked(seed_of_attack, tmp_path, hostile=True)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(3_600)
+@pytest.mark.parametrize("first", range(101, 2_001, 100))
+def test_an_adversary_in_two_thousand_runs(first: int, tmp_path: Path) -> None:
+    """The same, a hundred seeds at a time."""
+    for each in range(first, first + 100):
+        checked(each, tmp_path, hostile=True)
+
+
+UNGUARDED = {
+    "places whose format nobody looks at": (place_checks.PlaceCheck, "_reason", lambda *args: ("", "")),
+    "trees whose names nobody looks at": (place_checks.PlaceCheck, "_check_objects", lambda *args: True),
+    "sessions that believe every line": (authenticity, "is_forged", lambda *args: False),
+    "receipts that anybody may write": (doubted, "exist", lambda *args: False),
+}
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("what", UNGUARDED)
+def test_an_adversary_gets_through_without(
+    what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a guard taken out some seed fails."""
+    monkeypatch.setattr(*UNGUARDED[what])
+    seeds = range(1, 100)
+
+    assert any(simulate(seed, tmp_path / str(seed), hostile=True).wrong for seed in seeds)
