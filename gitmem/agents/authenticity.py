@@ -8,8 +8,12 @@ this clone asks who its sessions are and what they have read.
 
 from __future__ import annotations
 
-from ..index.schema import Row, View
+from ..index.schema import Row
 from ..mac import is_signed
+from .known_senders import KINDS as KINDS
+from .known_senders import PREFIXES as PREFIXES
+from .known_senders import is_forged as is_forged
+from .known_senders import is_own as is_own
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,35 +24,8 @@ if TYPE_CHECKING:
     from ..log.log import Log
     from .clone_key import CloneKey
 
-# Every kind, as in `records.KINDS`, whose import would cost a look at an empty inbox more than the look.
-KINDS = ("signal", "receipt", "session", "name", "node", "patch", "relation", "access", "audit")
-PREFIXES = ("sess-", "h-")
 KEY = "clone_key"  # in `meta`: the fingerprint of the key that the tables were made with
 FEW = 16
-
-DDL = (
-    # Lines that speak for somebody and have no valid code, whoever's they are.
-    "CREATE TABLE claim (name TEXT, line INTEGER, PRIMARY KEY (name, line)) WITHOUT ROWID",
-    "CREATE TABLE own (name TEXT PRIMARY KEY) WITHOUT ROWID",
-    "CREATE TABLE forged (name TEXT, line INTEGER, PRIMARY KEY (name, line)) WITHOUT ROWID",
-    "CREATE INDEX forged_line ON forged (line)",
-    # What only forged lines say was read.
-    "CREATE TABLE doubt (reader TEXT, signal_id TEXT, PRIMARY KEY (reader, signal_id)) WITHOUT ROWID",
-    # Lines with a code that came while the key could not be read.
-    "CREATE TABLE unchecked (line INTEGER PRIMARY KEY)",
-)
-
-
-def view(key: Callable[[], CloneKey | None]) -> View:
-    """Return the view of an index whose lines are checked with a key; None stands for a key that nobody has now."""
-
-    def add(db: sqlite3.Connection, rows: Sequence[Row]) -> None:
-        _add(db, rows, key())
-
-    return View(KINDS, DDL, add, version=2)
-
-
-VIEW = view(lambda: None)
 
 
 def speakers(record: Mapping[str, object]) -> list[str]:
@@ -65,7 +42,8 @@ def speakers(record: Mapping[str, object]) -> list[str]:
     return [name for name in names if isinstance(name, str) and name.startswith(PREFIXES)]
 
 
-def _add(db: sqlite3.Connection, rows: Sequence[Row], key: CloneKey | None) -> None:
+def add(db: sqlite3.Connection, rows: Sequence[Row], key: CloneKey | None) -> None:
+    """Take in lines, checked with a key; None stands for a key that nobody has now."""
     mac = key.mac if key is not None else None
     proven: set[str] = set()
     claims: list[tuple[str, int]] = []
@@ -213,7 +191,7 @@ def settle(index: Index, key: CloneKey) -> bool:
             [(line, name) for line, body in found for name in speakers(records.read(body) or {"kind": ""})],
         )
         every = [(line, body, records.read(body)) for line, body in found]
-        _add(index.db, [Row(line, body, record) for line, body, record in every if record is not None], key)
+        add(index.db, [Row(line, body, record) for line, body, record in every if record is not None], key)
         index.db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (KEY, key.fingerprint))
         index.db.execute("COMMIT")
     except BaseException:
@@ -221,15 +199,3 @@ def settle(index: Index, key: CloneKey) -> bool:
             index.db.execute("ROLLBACK")
         raise
     return True
-
-
-def is_own(db: sqlite3.Connection, name: str) -> bool:
-    """Return whether a session was started here, or a client speaks here."""
-    return db.execute("SELECT 1 FROM own WHERE name = ?", (name,)).fetchone() is not None
-
-
-def is_forged(db: sqlite3.Connection, names: Iterable[str]) -> bool:
-    """Return whether any line speaks for one of these names and was not written here."""
-    return any(
-        db.execute("SELECT 1 FROM forged WHERE name = ? LIMIT 1", (name,)).fetchone() for name in names
-    )

@@ -8,9 +8,9 @@ order of arrival, so a broadcast that arrives late is still new.
 
 from __future__ import annotations
 
-from ..agents import authenticity
+from ..agents import known_senders
 from ..index.schema import Row, View
-from ..signals import broadcasts, doubted, receipts
+from ..signals import broadcasts, receipts
 from ..signals.broadcasts import PAST as PAST
 from ..signals.broadcasts import Since
 from ..signals.content import content_of, digest_bytes
@@ -143,7 +143,7 @@ def _own(
     """
     same = db.execute(_SAME, (session or reader,)).fetchall()
     found = [reader, session or reader, *(each for row in same for each in row if each)]
-    if not shared and authenticity.is_forged(db, dict.fromkeys(found)):
+    if not shared and known_senders.is_forged(db, dict.fromkeys(found)):
         from ..agents import own_sessions
 
         found = own_sessions.addresses(db, reader, session)
@@ -205,14 +205,19 @@ def unread_ids(
     more = (LATER if after else "") + (URGENT if directed else "")
     mine = _directed(own, unread=True) + more
     values["after"] = after
-    again = set() if shared or not doubted.exist(db) else doubted.directed(db, own, OURS, more, values)
+    in_doubt = not shared and known_senders.has_doubts(db)
+    again = set()
+    if in_doubt:
+        from ..signals import doubted
+
+        again = doubted.directed(db, own, OURS, more, values)
     if directed:
         return [*{*db.execute(mine, values).fetchall(), *again}]
     since = Since(db, reader, now)
     values |= {**since.values, "cursor": max(since.cursor, after)}
     others = (BROADCASTS + NEW).format(own=own, news=since.condition)
     every = db.execute(f"{mine} UNION {others}", values).fetchall()
-    if shared or not doubted.exist(db):
+    if not in_doubt:
         return every
     later = " AND " + since.condition + (" AND b.line > :after" if after else "")
     return [*{*every, *again, *doubted.to_all(db, own, BROADCASTS.format(own=own) + later, values)}]

@@ -18,11 +18,6 @@ _TO_ALL = (
 )
 
 
-def exist(db: sqlite3.Connection) -> bool:
-    """Return whether forged lines say of anything that it was read."""
-    return db.execute("SELECT 1 FROM doubt LIMIT 1").fetchone() is not None
-
-
 def directed(
     db: sqlite3.Connection, own: str, ours: str, more: str, values: Mapping[str, object]
 ) -> set[tuple[str, str]]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -201,3 +203,24 @@ def test_a_session_that_only_asks_for_mail_keeps_its_name(
 
     kinds = [entry["kind"] for entry in run("log", "--json", session=planck).json["entries"]]
     assert kinds == ["session", "session"]
+
+
+def test_an_inbox_with_nothing_new_needs_no_key_and_checks_no_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Agents ask after every step: the session is found by the id of its client in a local file."""
+    repo = tmp_path / "repo"
+    subprocess.run(["git", "init", "-q", str(repo)], check=True, timeout=60)
+    monkeypatch.setenv("CLAUDE_CODE_SESSION_ID", "4f1d9f0e-1111-4222-8333-944445555666")
+    commands = ["session", "start"], ["inbox"], ["inbox"]
+    for command in commands:
+        done = subprocess.run(
+            [sys.executable, "-X", "importtime", "-m", "cli", *command, "-C", str(repo)],
+            cwd=Path(quick.__file__).parents[1], capture_output=True, text=True, timeout=60, check=True,
+        )  # fmt: skip
+    assert "Nothing new" in done.stdout
+    loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert "gitmem.operations.mail" in loaded
+    assert loaded.isdisjoint(
+        {"gitmem.agents.clone_key", "gitmem.agents.authenticity", "gitmem.mac", "gitmem.log.log"}
+    )
