@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+from . import shared_mode
+
 TEMPORARY = ".tmp-"
 
 
@@ -19,7 +21,7 @@ def replace(path: str, content: bytes, *, durable: bool = False) -> None:
     temporary = os.path.join(folder, f"{TEMPORARY}{name}-{os.getpid()}")
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
     try:
-        handle = os.open(temporary, flags, 0o666)
+        handle = shared_mode.open_file(temporary, flags)
         try:
             while content:
                 content = content[os.write(handle, content) :]

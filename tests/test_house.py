@@ -47,6 +47,7 @@ FOR_ALL = (
     "gitmem.mac",
     "gitmem.place",
     "gitmem.sha256",
+    "gitmem.shared_mode",
     "gitmem.strict_json",
     "gitmem.text",
 )

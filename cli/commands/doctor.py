@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -44,11 +43,12 @@ class Installed:
     def install_pre_push(self) -> None:
         from gitmem.operations import pointers
         from gitmem.operations.hooks import git_hook as gate
+        from gitmem.shared_mode import make_dirs
 
         hook = git_hook(self.at)
         if hook is not None:
             gate.install(hook)
-            os.makedirs(self.at.place.state, exist_ok=True)
+            make_dirs(self.at.place.state)
             pointers.write(self.at.place.state, user=user_state(), program=program())
 
 

@@ -215,8 +215,9 @@ def _git_hook(at: Surroundings, which: str, *, new: bool = False) -> Hook:
 def _gate(at: Surroundings, hook: Hook) -> Gated:
     from gitmem.operations import pointers
     from gitmem.operations.hooks import git_hook as operation
+    from gitmem.shared_mode import make_dirs
 
     found = operation.install(hook)
-    os.makedirs(at.place.state, exist_ok=True)
+    make_dirs(at.place.state)
     pointers.write(at.place.state, user=user_state(), program=program())
     return found

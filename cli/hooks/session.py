@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from gitmem import aside
+from gitmem import aside, shared_mode
 from gitmem.agents import own_sessions
 from gitmem.errors import GitmemError, UsageError
 from gitmem.operations import agreement, pointers, presence, sessions
@@ -74,6 +74,7 @@ def _prepare(at: Surroundings, store: Store) -> None:
     for name, mode in ((BEATS, 0o777), (PROMPTS, 0o700)):
         try:
             os.mkdir(os.path.join(state, name), mode)
+            shared_mode.adjust(os.path.join(state, name))
         except OSError:
             continue
     trouble.go_on(state)

@@ -11,7 +11,7 @@ import os
 import sys
 import time
 
-from gitmem import aside
+from gitmem import aside, shared_mode
 from gitmem.operations import inbox
 from gitmem.operations.local import PROMPTS, WAKES
 
@@ -52,7 +52,7 @@ class Sleep:
     def lie_down(self) -> None:
         """Be the session's only sleeper. Where that can't be written the sleep is over: it might wake again and again."""
         try:
-            os.makedirs(os.path.dirname(self._mark), exist_ok=True)
+            shared_mode.make_dirs(os.path.dirname(self._mark))
             aside.replace(self._mark, self._token)
         except OSError:
             return

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import stat
 
+from .. import shared_mode
 from ..errors import StoreError
 from ..mac import Mac
 from ..sha256 import sha256
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 NAME = "key"
 KEY_BYTES = 32
 SHARED_MODES = 0o077
+GROUP_MODES = 0o060  # allowed where the repository is shared with a group
 HASH_PREFIX = "h-"
 
 
@@ -131,7 +133,8 @@ def read(state: str) -> CloneKey:
     if not found.damage:
         found.mac = Mac(secret)
         found.fingerprint = found.mac.of(b"fingerprint")
-        found.is_exposed = os.name == "posix" and bool(status.st_mode & SHARED_MODES)
+        allowed = GROUP_MODES if is_shared(found.path) else 0
+        found.is_exposed = os.name == "posix" and bool(status.st_mode & SHARED_MODES & ~allowed)
         found.made_at = status.st_mtime_ns // 1000
     return found
 
@@ -139,12 +142,30 @@ def read(state: str) -> CloneKey:
 def _damage(path: str, state: str, status: os.stat_result, secret: bytes) -> str:
     if not stat.S_ISREG(status.st_mode):
         return f"{path} is not a file"
-    if os.name == "posix" and status.st_uid not in (os.geteuid(), os.stat(os.path.dirname(state)).st_uid):
+    if os.name == "posix" and not _is_trusted(path, state, status):
         return f"{path} belongs to user {status.st_uid}, who owns neither this process nor the git folder"
     if len(secret) != KEY_BYTES:
         size = f"more than {KEY_BYTES}" if len(secret) > KEY_BYTES else str(len(secret))
         return f"{path} has {size} bytes instead of {KEY_BYTES}"
     return ""
+
+
+def is_shared(path: str) -> bool:
+    """Return whether the repository is shared with a group, whose members then share the key."""
+    return bool(abs(shared_mode.setting(path)) & 0o040)
+
+
+def mode(path: str) -> int:
+    """Return the mode that the key file is to have. Nobody outside of the group ever reads it."""
+    return 0o640 if is_shared(path) else 0o600
+
+
+def _is_trusted(path: str, state: str, status: os.stat_result) -> bool:
+    """Return whether this user, the git folder's owner, or in a shared repository a member of its group has made it."""
+    top = os.stat(os.path.dirname(state))
+    if status.st_uid in (os.geteuid(), top.st_uid):
+        return True
+    return is_shared(path) and status.st_gid == top.st_gid and not status.st_mode & 0o002
 
 
 def make(state: str, random: Callable[[int], bytes]) -> CloneKey:
@@ -179,6 +200,8 @@ def _write(path: str, secret: bytes) -> None:
     """Create a file that nobody has, readable by its owner, and bring it to the disk."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
     with open(os.open(path, flags, 0o600), "wb", buffering=0) as file:
+        if os.name == "posix":
+            os.fchmod(file.fileno(), mode(path))
         file.write(secret)
         os.fsync(file.fileno())
 

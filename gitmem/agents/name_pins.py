@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 
-from .. import aside
+from .. import aside, shared_mode
 from ..errors import UsageError
 from ..operations import presence
 from ..operations.presence import Presence, ago
@@ -184,7 +184,7 @@ def _parse(content: bytes | None, folded: str | None) -> Pin | None:
 
 def _make_room(folder: str) -> None:
     """Make the folder, and keep it below its limit: the pins that were made first go."""
-    os.makedirs(folder, exist_ok=True)
+    shared_mode.make_dirs(folder)
     names = _names(folder)
     if len(names) >= PINS_MAX:
         aged = sorted(names, key=lambda each: _modified(os.path.join(folder, each)))

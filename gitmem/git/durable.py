@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 
-from .. import aside
+from .. import aside, shared_mode
 from ..errors import StoreError
 
 FOLDERS_MAX = 10  # times that somebody may remove a folder as we make it
@@ -50,6 +50,7 @@ def make_folder(path: str) -> bool:
     try:
         os.mkdir(path)
         os.chmod(path, os.stat(parent).st_mode & 0o7777)
+        shared_mode.adjust(path)
     except FileExistsError:
         return False
     return True

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import time
 
-from .. import aside
+from .. import aside, shared_mode
 from ..errors import GitmemError
 from .durable import add_name, make_folder
 
@@ -147,8 +147,7 @@ def was_pruned(objects: str) -> bool:
 def give_back_all(objects: str) -> int:
     """Give back whatever is missing: how many objects and packs that were."""
     try:
-        with open(os.path.join(objects, _CANARY), "wb"):
-            pass
+        os.close(shared_mode.open_file(os.path.join(objects, _CANARY), os.O_WRONLY | os.O_CREAT))
     except OSError:
         return 0
     held = names(objects)

@@ -11,6 +11,7 @@ import hashlib
 import os
 import zlib
 
+from .. import shared_mode
 from . import held
 from .durable import add_name, make_folder
 
@@ -66,6 +67,7 @@ def write(objects: str, kind: bytes, content: bytes, algorithm: str = "sha1") ->
             file.flush()
             os.fsync(file.fileno())
         os.chmod(temporary, 0o444 & os.stat(objects).st_mode)
+        shared_mode.adjust(temporary)
         _put(temporary, objects, oid, (kind, content))
         os.replace(temporary, os.path.join(second, oid))
     finally:
@@ -90,7 +92,11 @@ def _put(temporary: str, objects: str, oid: str, expected: tuple[bytes, bytes]) 
             if found == expected:
                 with open(path, "rb") as file:
                     os.fsync(file.fileno())
-                os.utime(path)  # as git does: a prune takes what is old and not yet reached
+                try:
+                    os.utime(path)  # as git does: a prune takes what is old and not yet reached
+                except PermissionError:  # another user's, in a shared repository
+                    add_name(temporary, another)
+                    os.replace(another, path)
                 return
         except KeyError:  # a power loss left it empty or torn
             add_name(temporary, another)

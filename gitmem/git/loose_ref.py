@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import time
 
+from .. import shared_mode
 from ..place import read_small
 from . import durable, queries
 from .objects import zero
@@ -74,7 +75,7 @@ def swap(common: str, ref: str, old: str | None, new: str, why: str) -> bool:
     lock = path + ".lock"
     try:
         durable.make_folder(os.path.dirname(path))
-        handle = os.open(lock, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
+        handle = shared_mode.open_file(lock, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
     except (FileExistsError, FileNotFoundError):  # git removes folders of refs that are empty
         return False
     except OSError as error:
@@ -110,7 +111,7 @@ def _log(common: str, ref: str, old: str, new: str, why: str) -> int:
     line = f"{old} {new} gitmem <gitmem@localhost> {int(time.time())} +0000\t{' '.join(why.split())}\n"
     durable.make_folder(os.path.dirname(path))
     mode = 0o666 & os.stat(os.path.dirname(path)).st_mode
-    handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, mode)
+    handle = shared_mode.open_file(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, mode)
     try:
         size = os.fstat(handle).st_size
         os.write(handle, line.encode("utf-8", "replace"))

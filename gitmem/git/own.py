@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 
-from .. import aside
+from .. import aside, shared_mode
 from . import alternates, durable, formats, queries, run
 
 PACKS_MAX = 10  # more are made one
@@ -40,8 +40,10 @@ def make_own(common: str, tip: str) -> None:
         packs.append(run.run(common, args, input=b"\n".join(oids) + b"\n").out.decode("ascii").strip())
     try:
         if oids:
-            with open(f"{pack}-{packs[-1]}.keep", "w") as file:
+            keep = f"{pack}-{packs[-1]}.keep"
+            with open(keep, "w") as file:
                 file.write("gitmem: the log's objects, which a gc here would leave to others\n")
+            shared_mode.adjust(keep)
         aside.replace(state, f"{' '.join(tips)}\n{' '.join(packs)}\n".encode("ascii"))
     except OSError as error:
         raise durable.failed("The log's objects could not be made this repository's own", error) from error

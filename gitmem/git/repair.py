@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from .. import shared_mode
 from . import held, queries, run
 
 TYPE_CHECKING = False
@@ -115,6 +116,6 @@ def put_away(common: str, oid: str, folder: str) -> str | None:
         return None
     if os.path.exists(second) and os.path.samefile(path, second):
         held.let_go(objects, [oid])  # another file may be whole: the next look at the object takes it up
-    os.makedirs(folder, exist_ok=True)
+    shared_mode.make_dirs(folder)
     os.replace(path, to)
     return to

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 
+from .. import shared_mode
 from . import busy
 from .engine import sqlite3
 
@@ -255,6 +256,11 @@ def in_memory(views: Sequence[View], read: Callable[[bytes], Mapping[str, object
 
 def connect(where: str) -> sqlite3.Connection:
     """Open for writing. The busy time comes first: the pragma for WAL needs a lock already."""
+    if shared_mode.setting(where):  # SQLite gives the mode of this file to those beside it
+        try:
+            os.close(shared_mode.open_file(where, os.O_RDWR | os.O_CREAT))
+        except OSError:
+            pass  # SQLite says what is wrong
     connection = sqlite3.connect(where, isolation_level=None, check_same_thread=False)
     connection.execute(f"PRAGMA busy_timeout = {BUSY_MILLISECONDS}")
     if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 
-from .. import aside
+from .. import aside, shared_mode
 from .outbox import PREFIXES
 
 TYPE_CHECKING = False
@@ -76,7 +76,7 @@ class Host:
         if text == self._text or not known:
             return
         try:
-            os.makedirs(os.path.dirname(self._path), exist_ok=True)
+            shared_mode.make_dirs(os.path.dirname(self._path))
             aside.replace(self._path, text.encode())
         except OSError:
             return

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 
+from .. import shared_mode
 from ..place import read_small
 from ..sha256 import sha256
 
@@ -58,7 +59,7 @@ def note(log: Log, entries: Iterable[Entry], commit: str | None = None) -> None:
     path = os.path.join(log.place.state, NAME)
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
     try:
-        fd = os.open(path, flags | getattr(os, "O_BINARY", 0), 0o666)
+        fd = shared_mode.open_file(path, flags)
         try:
             os.write(fd, f"\n{' '.join(words)}\n".encode())
             full = bool(digests) and commit is not None and os.fstat(fd).st_size > BYTES_MAX

@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import os
 
+from .. import shared_mode
 from ..errors import StoreError
 
 TYPE_CHECKING = False
@@ -40,7 +41,7 @@ class Lock:
             import fcntl
         except ImportError:  # Windows
             return self._take_portable()
-        fd = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o666)
+        fd = shared_mode.open_file(self.path, os.O_RDWR | os.O_CREAT)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:

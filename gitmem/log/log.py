@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from .. import aside
+from .. import aside, shared_mode
 from ..errors import StoreError
 from ..git.port import Signature
 from . import ref
@@ -121,9 +121,8 @@ class Log:
         readme = os.path.join(state, "README")
         if not os.path.exists(readme):
             try:
-                os.makedirs(state, exist_ok=True)
-                with open(readme, "w") as file:
-                    file.write(STATE_README)
+                shared_mode.make_dirs(state)
+                aside.replace(readme, STATE_README.encode())
             except PermissionError:
                 return False
             except OSError as error:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 
+from .. import shared_mode
 from ..errors import StoreError
 from . import lines
 from .spool_files import fsync_folder, is_private, take_lock, withdraw
@@ -154,8 +155,8 @@ class Spool:
         seen = False
         try:
             self._make_folder()
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-            fd = os.open(temporary, flags, 0o600 if self.check_owner else 0o666)
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+            fd = shared_mode.open_file(temporary, flags, 0o600 if self.check_owner else 0o666)
             try:
                 content = entry.encode()
                 while content:
@@ -192,7 +193,7 @@ class Spool:
                 if not is_private(folder):  # before anything is made inside of it
                     raise PermissionError(1, "it belongs to somebody else or is a link")
         else:
-            os.makedirs(self.folder, exist_ok=True)
+            shared_mode.make_dirs(self.folder)
 
     def _accept(self, temporary: str, path: str) -> None:
         """Give an entry its name, in a folder whose mark says that it is of this repository.
@@ -249,9 +250,10 @@ class Spool:
         """Remove a committed file; where a writer may wait for it, leave the commit that it went into."""
         if tell:
             done = os.path.join(self.folder, "done")
-            os.makedirs(done, exist_ok=True)
+            shared_mode.make_dirs(done)
             temporary = os.path.join(done, f"tmp-{name}")
-            with open(temporary, "w") as file:
+            handle = shared_mode.open_file(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+            with open(handle, "w") as file:
                 file.write(commit)
             os.replace(temporary, os.path.join(done, name))
         try:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import os
 
-from .. import aside
+from .. import aside, shared_mode
 from ..errors import StoreError, UsageError
 from ..place import read_config
 from .outcome import Outcome
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 KEY = "gitmem.autosync"
 FOLDER, NEXT, ASKED, HURRY, FAILED, LOCK = "autosync", "next", "asked", "hurry", "failed", "lock"
+LOOKED = "look"
 OFF = "off"
 LOOK, LATER, NOW = 0, 1, 2  # somebody looks for news; there is something to send; it is not to wait
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -139,8 +140,7 @@ def wants(place: Place, how: int, now: float) -> bool:
     if abs(now - _changed(mark)) < START_SECONDS:
         return False
     try:
-        if not os.path.isdir(folder):
-            os.mkdir(folder)
+        shared_mode.make_dir(folder)
         _touch(mark, now)
         held = lock(place)
         if not held.take():
@@ -221,8 +221,7 @@ def fail(place: Place, now: float, at: str, code: str, message: str, dice: float
     found = Trouble(at, times, code, " ".join(message.split())[:MESSAGE_MAX])
     every = interval(place)
     try:
-        if not os.path.isdir(folder):
-            os.mkdir(folder)
+        shared_mode.make_dir(folder)
         aside.replace(os.path.join(folder, FAILED), dumps(found.as_json()).encode())
     except OSError:
         return
@@ -255,12 +254,13 @@ def trouble(place: Place) -> Trouble | None:
 def switch(place: Place, on: bool) -> None:
     """Begin anew, or leave nothing that a hook would find."""
     folder = _folder(place)
-    for name in (NEXT, ASKED, HURRY, FAILED):
+    for name in (NEXT, ASKED, HURRY, FAILED, LOOKED):
         aside.drop(os.path.join(folder, name))
     if on:
         try:
-            os.makedirs(folder, exist_ok=True)
-            aside.replace(os.path.join(folder, NEXT), b"")
+            shared_mode.make_dirs(folder)
+            for name in (NEXT, LOOKED):  # a hook's shell would make the second one without a shared mode
+                aside.replace(os.path.join(folder, name), b"")
         except OSError:
             return
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+from ..agents import clone_key
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .findings import Findings
@@ -31,7 +33,7 @@ def check(store: Store, found: Findings) -> None:
             EXPOSED,
             "Other users of this machine can read the clone key, and with it write lines as the sessions of this clone.",
             key.path,
-            "Its mode becomes 600.",
+            f"Its mode becomes {clone_key.mode(key.path):o}.",
             mends=True,
         )
 
@@ -46,6 +48,6 @@ def mend(store: Store, done: Done) -> None:
         store.keys.for_writing()
         done.say(DAMAGED, key.path, f"It is {where} now, and a new key was made.")
     if key.is_exposed:
-        os.chmod(key.path, 0o600)
+        os.chmod(key.path, clone_key.mode(key.path))
         store.keys.forget()
-        done.say(EXPOSED, key.path, "Only its owner may read it now.")
+        done.say(EXPOSED, key.path, "Nobody else may read it now.")

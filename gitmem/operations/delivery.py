@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import time
 
-from .. import aside
+from .. import aside, shared_mode
 from ..errors import GitmemError, StoreError
 from ..log.lines import digest
 from ..log.lock import Lock
@@ -97,6 +97,7 @@ def _make(folder: str) -> bool:
     """Make a folder in the state folder, where that is. Another process may have made it at the same time."""
     try:
         os.mkdir(folder)
+        shared_mode.adjust(folder)
     except OSError:
         return os.path.isdir(folder)
     return True

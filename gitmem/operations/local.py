@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 
-from .. import aside
+from .. import aside, shared_mode
 from ..records.ids import is_id
 
 TYPE_CHECKING = False
@@ -43,7 +43,7 @@ def start(store: Store, session_id: str, harness: tuple[str, str] | None) -> Non
         os.fsencode(worktree(store)) + b"\0" + (harness[1] if harness else "").encode("utf-8", "replace")
     )
     try:
-        os.makedirs(folder, exist_ok=True)
+        shared_mode.make_dirs(folder)
         aside.replace(os.path.join(folder, session_id), content)
     except OSError:
         return

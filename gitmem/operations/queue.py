@@ -18,7 +18,7 @@ from __future__ import annotations
 import os
 import time
 
-from .. import aside
+from .. import aside, shared_mode
 from ..signals.waiting_sessions import FORGED, NEW, Waiting, is_safe, sessions
 from ..signals.waiting_sessions import flag_names as flag_names
 from . import local
@@ -89,7 +89,7 @@ def _feed(store: Store) -> None:
             put(store, session, after)
         if found or not after or newest - after > BEHIND_MAX:
             for name in (QUEUE, FLAGS):
-                os.makedirs(os.path.join(state, name), exist_ok=True)
+                shared_mode.make_dirs(os.path.join(state, name))
             db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (MARK, str(newest)))
             marks = (str(newest), newest)
     store.fed = marks
@@ -114,7 +114,7 @@ def put(store: Store, session: Waiting, after: int = 0) -> None:
     is_here = bool(unread) and _was_seen(store, session, oldest)
     shown = os.path.join(where, SHOWN)
     if unread and not os.path.isdir(shown):
-        os.makedirs(shown, exist_ok=True)  # now: there may be no room for it when it is needed
+        shared_mode.make_dirs(shown)  # now: there may be no room for it when it is needed
     waits, urgent = False, False
     room = MOST - len(events(state, session.session_id)) if unread else 0
     for signal_id in sorted(unread):
@@ -149,11 +149,11 @@ def raise_flags(state: str, names: Iterable[str], *, urgent: bool) -> None:
             if os.stat(path).st_size or not urgent:
                 continue
         except OSError:
-            os.makedirs(os.path.dirname(path), exist_ok=True)
+            shared_mode.make_dirs(os.path.dirname(path))
         if urgent:
             aside.replace(path, b"urgent\n")
         else:
-            os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o666))
+            os.close(shared_mode.open_file(path, os.O_WRONLY | os.O_CREAT))
 
 
 def silent(store: Store) -> dict[str, int]:

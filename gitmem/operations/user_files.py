@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import stat
 
+from .. import shared_mode
 from ..errors import StoreError, UsageError
 from .quoting import command
 
@@ -138,7 +139,7 @@ def _replace(target: str, content: bytes, runs: bool) -> None:
     temporary = os.path.join(folder, f".{name}.gitmem-{os.getpid()}")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     try:
-        with open(os.open(temporary, flags, 0o777 if runs else 0o666), "wb") as file:
+        with open(shared_mode.open_file(temporary, flags, 0o777 if runs else 0o666), "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
@@ -159,6 +160,7 @@ def make_folders(folder: str, made: list[str]) -> None:
         folder = os.path.dirname(folder)
     for each in reversed(missing):
         os.mkdir(each)
+        shared_mode.adjust(each)
         made.append(each)
 
 

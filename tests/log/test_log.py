@@ -134,7 +134,7 @@ def test_a_folder_that_may_not_be_written_is_no_failure(
     def no(*_: object, **__: object) -> None:
         raise OSError(number, os.strerror(number))
 
-    monkeypatch.setattr(os, "makedirs", no)
+    monkeypatch.setattr(os, "mkdir", no)
 
     assert not open_log(repo).make_state()
 
@@ -145,7 +145,7 @@ def test_a_state_folder_that_cannot_be_made_is_told(repo: Path, monkeypatch: pyt
     def full(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(os, "makedirs", full)
+    monkeypatch.setattr(os, "mkdir", full)
 
     with pytest.raises(
         StoreError, match=r"gitmem cannot be made \(No space left.*nothing was recorded"

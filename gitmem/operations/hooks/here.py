@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from ... import aside
+from ... import aside, shared_mode
 from .. import local
 
 TYPE_CHECKING = False
@@ -49,7 +49,7 @@ def _at_work(store: Store, client: str) -> list[str]:
 def _keep(store: Store, client: str, ids: list[str]) -> None:
     where = path(store, client)
     try:
-        os.makedirs(os.path.dirname(where), exist_ok=True)
+        shared_mode.make_dirs(os.path.dirname(where))
         aside.replace(where, "".join(f"{each}\n" for each in ids).encode())
     except OSError:
         return

@@ -5,9 +5,9 @@ A client that can't be done is no reason to leave out the others that were found
 
 from __future__ import annotations
 
-import os
 from functools import partial
 
+from ... import shared_mode
 from ...errors import GitmemError, StoreError, UsageError
 from .. import pointers
 from ..outcome import Outcome
@@ -261,7 +261,7 @@ def _name_program(found: Hooked, places: Places, scope: str) -> None:
         found.remarks.append("The hooks look for gitmem on the PATH: this one is no installed program.")
     else:
         try:
-            os.makedirs(places.state, exist_ok=True)
+            shared_mode.make_dirs(places.state)
         except OSError:
             pass  # the sandbox of an agent: the hooks look on the PATH
         if not pointers.write(places.state, user=places.user, program=program):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from ... import aside
+from ... import aside, shared_mode
 from .. import headline
 from ..local import PROMPTS
 
@@ -45,8 +45,8 @@ def _keep_prompts(store: Store) -> None:
     allowed = os.path.join(store.place.state, KEEP_PROMPTS)
     if headline.shows_prompts(store):
         try:
-            with open(allowed, "ab"):
-                return
+            os.close(shared_mode.open_file(allowed, os.O_WRONLY | os.O_CREAT))
+            return
         except OSError:
             return
     folder = os.path.join(store.place.state, PROMPTS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 
+from ... import shared_mode
 from ...log import append
 from ...log.spool import DONE_KEPT_SECONDS, remove
 from .. import checks_clone
@@ -21,6 +22,7 @@ def put_aside(store: Store, path: str, *, folder: str | None = None) -> str:
     """Move a file to a folder of its own; where it is then. Raises: OSError."""
     where = os.path.join(folder or store.place.state, checks_clone.ASIDE)
     os.makedirs(where, mode=0o700, exist_ok=True)
+    shared_mode.adjust(where)
     day = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(store.now() // 1_000_000))
     name, number = os.path.basename(path), 0
     while True:
