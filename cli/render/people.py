@@ -52,11 +52,12 @@ def ended(found: Ended) -> list[str]:
 def roster(found: Roster | Sessions) -> list[str]:
     rows = [_row(each) for each in found.sessions]
     failed = trouble(getattr(found, "autosync", None))
+    remark = str(getattr(found, "remark", None) or "")
     if not rows:
-        return [plain(str(getattr(found, "remark", None) or "Nobody is here")), *failed]
+        return [plain(remark or "Nobody is here"), *failed]
     heads = ("NAME", "STATUS", "SEEN", "UNREAD", "IDENTITY", "WORK", "WHERE", "DOES")
     count = len(heads) - (not any(row[-1] for row in rows))  # that column only where somebody said something
-    return [*table([row[:count] for row in (heads, *rows)]), *failed]
+    return [*table([row[:count] for row in (heads, *rows)]), *([plain(remark)] if remark else []), *failed]
 
 
 def _row(each: Mapping[str, object]) -> tuple[str, ...]:

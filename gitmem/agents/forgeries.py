@@ -30,23 +30,21 @@ class Forgery:
         where: The file of the log that has it.
     """
 
-    __slots__ = ("at", "kind", "name", "record", "where")
+    __slots__ = ("at", "kind", "line", "name", "record", "where")
 
-    def __init__(self, name: str, kind: str, at: str, record: Mapping[str, object], where: str) -> None:
+    def __init__(self, name: str, kind: str, at: str, line: bytes, where: str) -> None:
         self.name = name
+        self.line = line
         self.kind = kind
         self.at = at
-        self.record = record
+        self.record: Mapping[str, object] = records.read(line) or {}
         self.where = where
 
 
 def every(db: sqlite3.Connection) -> list[Forgery]:
     """Return every forged line of the log."""
     rows = db.execute(_FORGED).fetchall() if db.execute("SELECT 1 FROM forged LIMIT 1").fetchone() else []
-    return [
-        Forgery(name, kind, at, records.read(body.encode()) or {}, where)
-        for _, kind, at, body, where, name in rows
-    ]
+    return [Forgery(name, kind, at, body.encode(), where) for _, kind, at, body, where, name in rows]
 
 
 def of_reader(db: sqlite3.Connection, names: Iterable[str]) -> str | None:

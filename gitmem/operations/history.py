@@ -25,6 +25,8 @@ LOOKED_UP_MAX = (
     100  # recipients of a signal whose names are looked up; the others are shown by their addresses
 )
 
+MERGES_MAX = 20  # merges that are followed to the commit that a line came with
+
 
 class Chapter(Outcome):
     """The newest entries of the story, oldest first: records as `shown`, with `kind` and `sender_name`."""
@@ -164,6 +166,25 @@ def commit_of(store: Store, line: bytes) -> str | None:
     tip = store.git.tip(LOG_REF)
     if path is None or tip is None:
         return None
+    return _first_with(store, tip, path, line)
+
+
+def origin_of(store: Store, line: bytes) -> str | None:
+    """The commit that brought a line first, also where a merge brought that commit; None while it is in the spool."""
+    path = _path_of(store.db(), line)
+    found = commit_of(store, line)
+    for _ in range(MERGES_MAX):
+        if path is None or found is None:
+            break
+        brought = [each for each in store.git.commit(found).parents[1:] if _has(store, each, path, line)]
+        if not brought:
+            break
+        found = _first_with(store, brought[0], path, line) or found
+    return found
+
+
+def _first_with(store: Store, tip: str, path: str, line: bytes) -> str | None:
+    """The first commit along first parents that has a line."""
     commits = store.git.history(tip)
     low, high = 0, len(commits) - 1
     while low < high:

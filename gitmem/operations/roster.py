@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..agents import own_sessions
+from ..agents import own_sessions, strangers
 from ..index.steps import Steps
 from . import autosync, mail, near, presence
 from .outcome import Outcome
@@ -24,7 +24,8 @@ UNREAD_STEPS = 20_000_000  # of SQLite, for all sessions of one answer
 class Roster(Outcome):
     """Sessions, each with its name, whereabouts, `status`, `last_seen` and how much is `unread`.
 
-    `remark` says why there are none, `autosync` what went wrong in the last sync (None: nothing).
+    `remark` says why there are none, and which say without proof that they are of this clone; `autosync` what went
+    wrong in the last sync (None: nothing).
     """
 
     __slots__ = ("sessions", "remark", "autosync", "next")  # the order of the JSON shape
@@ -108,6 +109,7 @@ def roster(
         outcome.remark = (
             f"Nobody matches {query}; {live or 'nobody'} {'are' if live > 1 else 'is'} live here."
         )
+    outcome.remark = " ".join(filter(None, (outcome.remark, strangers.warning(store)))) or None
     return outcome
 
 

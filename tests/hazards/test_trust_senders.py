@@ -361,6 +361,33 @@ def test_forged_lines_are_reported(attack: Attack) -> None:
     assert found.status == 1
     (finding,) = [each for each in found.json["findings"] if each["code"] == "forged-line"]
     assert session in finding["what"] and finding["where"].startswith("signals/")
+    added = [
+        "log",
+        "--no-merges",
+        "--diff-filter=A",
+        "--format=%H %an <%ae>",
+        "gitmem",
+        "--",
+        finding["where"],
+    ]
+    commit, _, author = git(*added, cwd=attack.hub).strip().partition(" ")
+    assert f"Commit {commit[:12]} of {author} brought it." in finding["what"]
+
+
+def test_a_session_that_only_says_that_it_is_of_this_clone_is_reported(attack: Attack) -> None:
+    """In the roster and by doctor; neither the clone's own session is, nor one of another clone."""
+    claimed = session_fields(attack, session_id="sess-evil00000006", event="start")
+    attack.forge("session", "sessions", session_id="sess-evil00000007", event="start", display_name="Bohr",
+                 clone_id="elsewhere0")  # fmt: skip
+    assert attack.json("roster").get("remark") is None
+    attack.forge("session", "sessions", **claimed)
+
+    assert "sess-evil00000006" in attack.json("roster")["remark"]
+    assert "FORGED" in attack("roster").out + attack("roster").err
+    found = [
+        each for each in attack("doctor", "--json").json["findings"] if each["code"] == "not-started-here"
+    ]
+    assert [each["where"] for each in found] == ["sess-evil00000006"]
 
 
 def test_the_user_of_this_clone_is_shown_as_from_another_clone(attack: Attack) -> None:

@@ -1,0 +1,40 @@
+"""Sessions that say that they were started in this clone, and were not."""
+
+from __future__ import annotations
+
+from ..operations import local, presence
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..operations.presence import Presence
+    from ..operations.store import Store
+
+_UNPROVEN = (
+    "SELECT session_id FROM session WHERE clone_id = ? AND ended IS NULL"
+    " AND session_id NOT IN (SELECT name FROM own) ORDER BY session_id"
+)
+
+
+def every(store: Store) -> list[Presence]:
+    """Return the open sessions of the last 30 days with this clone's id that neither a code nor a local file proves.
+
+    A session of gitmem 0.1 has no code, but a file while it is open. Without a clone key nothing can be said.
+    """
+    if store.keys.now().mac is None:
+        return []
+    oldest = store.now() - local.FORGOTTEN_MICROS
+    rows = store.db().execute(_UNPROVEN, (store.log.clone_id(),)).fetchall()
+    found = [presence.one(store, str(id)) for (id,) in rows if not local.is_here(store, str(id))]
+    return [one for one in found if one is not None and one.record_at > oldest]
+
+
+def warning(store: Store) -> str | None:
+    """Return what the roster says of them, or None."""
+    found = every(store)
+    if not found:
+        return None
+    more = f" and {len(found) - 1} more" if len(found) > 1 else ""
+    return (
+        f"FORGED: {found[0].session_id}{more} says that it was started in this clone, and was not. `gitmem doctor` "
+        "lists what was forged."
+    )
