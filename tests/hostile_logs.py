@@ -12,6 +12,8 @@ import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from gitmem.records import ids
+
 LINE_MAX = 256 * 1024
 SEGMENT_LINES = 2_000
 DAY = 24 * 3600 * 1_000_000
@@ -173,10 +175,9 @@ def one_id(w: Writer) -> None:
 
 def keyed_id(w: Writer) -> None:
     """The same with an idempotency key, so that contents are compared and not digests."""
+    id = ids.keyed_id("sig", "mallory:agent:x", "k")
     for at in itertools.count():
-        if not w.signal(
-            "sig-zzzz", thread_id="thread-x", message=f"m{at}", idempotency_key="k", wu_id="WU-1"
-        ):
+        if not w.signal(id, thread_id="thread-x", message=f"m{at}", idempotency_key="k", wu_id="WU-1"):
             return
 
 

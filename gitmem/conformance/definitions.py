@@ -12,7 +12,18 @@ from .adapter import Signal
 
 DECISIONS = ("AGREE", "REJECT", "COUNTER")
 # Where two senders of one key may have been apart: what must be the same for the signals to be the same.
-KEYED = ("message", "recipients", "intent", "reply_to", "wu_id", "initiative_id", "lane", "artifact_path")
+KEYED = (
+    "sender_identity",
+    "thread_id",
+    "message",
+    "recipients",
+    "intent",
+    "reply_to",
+    "wu_id",
+    "initiative_id",
+    "lane",
+    "artifact_path",
+)
 
 
 def keyed(sender: str, key: str) -> str:
@@ -31,7 +42,9 @@ def age(signal: Signal) -> tuple[str, str]:
 def content(signal: Signal) -> str:
     """What a signal says, whenever it was said."""
     whole: Any = signal
-    fields = KEYED if signal.get("idempotency_key") else [name for name in whole if name != "created_at"]
+    key = signal.get("idempotency_key")
+    is_keyed = bool(key) and signal["signal_id"] == f"sig-{keyed(signal['sender_identity'], str(key))}"
+    fields = KEYED if is_keyed else [name for name in whole if name != "created_at"]
     said = {name: whole.get(name) for name in fields}
     return hashlib.sha256(text(said).encode()).hexdigest()
 

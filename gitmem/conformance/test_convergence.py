@@ -222,6 +222,23 @@ def test_text_that_was_swapped_is_agreed_to_by_nobody(bus: Able) -> None:
 
 
 @needs("take")
+def test_a_key_hides_no_other_sender(bus: Able) -> None:
+    """gitmem: “Lines of one id and one idempotency key by two senders are two contents.”"""
+    a, b, _ = sessions(bus, A, B, C)
+    root = bus.send(a, "shall we?", to=[B], intent="PROPOSE", idempotency_key="k")
+    bus.send(b, "yes", intent="AGREE", reply_to=root["signal_id"])
+    thread = str(root["thread_id"])
+    assert bus.converged(thread)["converged"]
+    other = written(
+        root["signal_id"], D, [B], "shall we?", intent="PROPOSE", thread_id=thread, idempotency_key="k"
+    )
+    bus.take(other)
+    found = bus.converged(thread)
+
+    assert (found["converged"], found["ambiguous"]) == (False, [root["signal_id"]])
+
+
+@needs("take")
 def test_an_answer_to_other_text_is_no_agreement(bus: Able) -> None:
     """gitmem: “An answer whose `answers_digest` no text of the answered id has decides nothing.”"""
     asked = Proposal(bus)

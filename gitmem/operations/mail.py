@@ -256,4 +256,4 @@ def all_ids(
     return db.execute(every, values).fetchall()
 
 
-VIEW = View(("signal", "receipt", "session"), DDL, add, version=4)
+VIEW = View(("signal", "receipt", "session"), DDL, add, version=5)

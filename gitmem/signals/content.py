@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
 # Two clones may create one signal from one idempotency key: these fields must be equal then.
-KEYED_FIELDS = ("message", "recipients", "intent", "reply_to", "wu_id", "initiative_id", "lane", "target_role",
+KEYED_FIELDS = ("sender_identity", "thread_id", "message", "recipients", "intent", "reply_to", "wu_id", "initiative_id", "lane", "target_role",
                 "delegation_id", "artifact_path")  # fmt: skip
 NO_LINE = b""  # the content that a receipt answers while no line of the signal has its digest
 ANY_LINE = b"*"  # the content of a reply without a digest that an adapter imported
@@ -23,7 +23,18 @@ ANY_LINE = b"*"  # the content of a reply without a digest that an adapter impor
 
 def keyed_content(record: Mapping[str, object]) -> tuple[str, ...]:
     """Return what two signals with one idempotency key must have in common to be the same."""
-    return tuple(str(record.get(field) or "") for field in KEYED_FIELDS)
+    missing = {"thread_id": record.get("signal_id")}  # names the thread then
+    return tuple(str(record.get(field) or missing.get(field) or "") for field in KEYED_FIELDS)
+
+
+def is_keyed(record: Mapping[str, object]) -> bool:
+    """Return whether an idempotency key gave a signal its id: only then may lines that differ be one signal."""
+    key = record.get("idempotency_key")
+    if not key:
+        return False
+    from ..records.ids import keyed_id
+
+    return record.get("signal_id") == keyed_id("sig", str(record.get("sender_identity")), str(key))
 
 
 def content_of(record: Mapping[str, object], line_digest: bytes) -> bytes:
@@ -33,10 +44,11 @@ def content_of(record: Mapping[str, object], line_digest: bytes) -> bytes:
         record: The signal.
         line_digest: The digest of its line, 32 bytes.
     """
-    key = record.get("idempotency_key")
-    if not key:
+    if not is_keyed(record):
         return line_digest
-    return sha256(repr((str(key), keyed_content(record))).encode("utf-8", "surrogatepass")).digest()
+    return sha256(
+        repr((str(record["idempotency_key"]), keyed_content(record))).encode("utf-8", "surrogatepass")
+    ).digest()
 
 
 def digest_bytes(line: bytes) -> bytes:

@@ -84,6 +84,32 @@ def test_a_second_line_after_the_first_was_read_is_news(
     assert curie.inbox() == []
 
 
+@pytest.mark.parametrize(
+    "fields",
+    [{"sender_identity": "test:worker:mallory"}, {"thread_id": "thread-other"}, {"idempotency_key": "k2"}],
+)
+def test_lines_of_one_idempotency_key_by_others_or_elsewhere_conflict(
+    asked: tuple[Hub, Clone, Clone, dict[str, str]], fields: dict[str, str]
+) -> None:
+    """An answer would go to the sender of the earlier line, or into its thread. A retry of the sender is one signal."""
+    hub, planck, curie, _ = asked
+    signal = planck.send("Keyed", "--to", "Curie", "--intent", "PROPOSE", "--idempotency-key", "k1")
+    planck.sync()
+    original = hub.line_of(signal["signal_id"])
+    hub.forge(changed(original, at=EARLIER, sender_name="again", mac=None))
+    curie.sync()
+    assert [each.get("conflict") for each in curie.inbox("--no-mark", "--thread", signal["thread_id"])] == [
+        None
+    ]
+
+    hub.forge(changed(original, at=EARLIER, mac=None, **fields))
+    curie.sync()
+    found = [each for each in curie.inbox("--no-mark") if each["signal_id"] == signal["signal_id"]]
+    assert len(found) == 2 and all(each["conflict"]["versions"] == 2 for each in found)
+    refused = curie("reply", signal["signal_id"], "yes", "--agree", "--json")
+    assert (refused.status, refused.json["error"]["code"]) == (2, "conflicting-lines")
+
+
 @pytest.mark.deep
 def test_many_lines_of_one_id_fill_no_inbox(asked: tuple[Hub, Clone, Clone, dict[str, str]]) -> None:
     """Four at a time, with the number of all; what was not shown stays unread."""

@@ -13,6 +13,7 @@ from gitmem.index import catch_up, schema
 from gitmem.index.schema import Index
 from gitmem.log.lines import digest
 from gitmem.operations import mail, views
+from gitmem.records import ids
 from gitmem.signals import broadcasts
 
 DAY = broadcasts.BACKLOG_MICROS
@@ -239,10 +240,8 @@ def test_another_line_of_an_id_is_unread_by_itself() -> None:
     seen = receipt(line, 5, READERS[1])
     assert unread(index_of([line, seen, line.replace(b"hello", b"other")]).db, READERS[1]) == {"sig-0001"}
 
-    keyed = [
-        signal(1, 0, READERS[0], [READERS[1]], idempotency_key="k", sender_name=name)
-        for name in ("one", "two")
-    ]
+    made = {"idempotency_key": "k", "signal_id": ids.keyed_id("sig", READERS[0], "k")}
+    keyed = [signal(1, 0, READERS[0], [READERS[1]], sender_name=name, **made) for name in ("one", "two")]
     assert unread(index_of(keyed, [receipt(keyed[1], 5, READERS[1])]).db, READERS[1]) == set()
 
 
