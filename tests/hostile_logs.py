@@ -363,6 +363,53 @@ def dense_patches(w: Writer) -> None:
             return
 
 
+def _most_nodes(w: Writer, share: float) -> list[str]:
+    """Write as many small nodes as a share of the bytes holds."""
+    nodes = [w.id("mem", at) for at in range(int(w.left * share) // 200)]
+    for id in nodes:
+        w.node(id, type="note")
+    return nodes
+
+
+def _in_patches(w: Writer, nodes: list[str], **fields: object) -> None:
+    """Patch all nodes with the same fields, in as few lines as possible."""
+    rest = LINE_MAX - 1_000 - len(json.dumps(fields, ensure_ascii=False).encode())
+    for start in range(0, len(nodes), rest // 13):
+        w.patch(w.id("patch"), nodes[start : start + rest // 13], **fields)
+
+
+def bulk_values(w: Writer) -> None:
+    """Patches that give thousands of tags, paths and entries, or a long text, to thousands of nodes each."""
+    nodes = _most_nodes(w, 0.7)
+    count = min(60_000, w.left // 16) // 12
+    names = [f"{at:06d}" for at in range(count)]
+    for fields in (
+        {"tags": names},
+        {"paths": names},
+        {"metadata": dict.fromkeys(names, 1)},
+        {"content": "word " * count},
+    ):
+        _in_patches(w, nodes, **fields)
+
+
+def bulk_small_values(w: Writer) -> None:
+    """Patches that give each of as many nodes as possible the most that a patch of several may give."""
+    nodes = _most_nodes(w, 0.85)
+    letters = [chr(ord("a") + at) for at in range(7)]
+    _in_patches(w, nodes, tags=letters, paths=letters)
+    _in_patches(w, nodes, content="a b " * 32, metadata=dict.fromkeys(letters[:5], 1))
+
+
+def dense_metadata(w: Writer) -> None:
+    """As many patches as nodes, each of nearly all nodes, with entries of the metadata that no other patch has."""
+    count = int((w.left / 15) ** 0.5)
+    nodes = _most_nodes(w, count * 200 / w.left)
+    for at in range(len(nodes)):
+        keys = {f"{at:03x}{each:x}": 1 for each in range(4)}
+        if not w.patch(w.id("patch", at), nodes[: at % count] + nodes[at % count + 1 :], metadata=keys):
+            return
+
+
 def metadata_keys(w: Writer) -> None:
     """Patches of one node that all set and clear thousands of keys."""
     w.node("mem-000000", metadata={"k": 1})
@@ -543,7 +590,7 @@ FAMILIES: dict[str, Family] = {
         receipts_of_one, broadcasts_and_readers, old_broadcasts, broadcasts_and_sessions, sessions_of_one_name,
         sessions_of_one_harness, sessions_of_one_identity, numbered_names, sessions_of_this_clone, names_that_end, one_session,
         one_session_speaks, long_names, pool_names, identities, patch_cycle, patch_chain, patches_of_all,
-        dense_patches, metadata_keys, clears_and_keys, one_node, tags_and_paths, block_graph, block_chain,
+        dense_patches, bulk_values, bulk_small_values, dense_metadata, metadata_keys, clears_and_keys, one_node, tags_and_paths, block_graph, block_chain,
         imported_blocks, one_relation, summary_chain, accesses, many_nodes, long_texts, audits, short_lines,
         wrong_lines, own_threads, many_units,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from . import causality
-from .memory import stored
+from .memory import bulk_values, stored
 from .memory.circles import circles
 from .memory.fold import Change, Node, meaning, of_changes
 from .quoting import command
@@ -77,7 +77,7 @@ class _Fold:
     def node(self, id: str) -> Node:
         """The node as it is now."""
         lines = [(each.record or {}, each.line) for each in self._nodes[id]]
-        return of_changes(lines, self._patches.get(id, ()), self._sets, self._order)
+        return of_changes(lines, self._patches.get(id, ()), self._sets, self._order, whole=False)
 
     def can_block(self, id: str) -> bool:
         """Whether a node is open, so that it can block others."""
@@ -87,6 +87,16 @@ class _Fold:
 
 def _check_patches(patches: Sequence[Line], nodes: Mapping[str, object], found: Findings) -> None:
     for each in patches:
+        aside = bulk_values.left_aside(each.record or {})
+        if aside:
+            found.note(
+                "left-aside",
+                f"This patch names several nodes, and its {' and '.join(aside)} "
+                f"{'are' if aside[1:] else 'is'} larger than the {bulk_values.SIZE_MAX} bytes that count there.",
+                each.where,
+                "Nobody's nodes take it over; the rest of the patch counts. Write it again, one node at a time.",
+                "gitmem mem update --help",
+            )
         missing = sorted(id for id in set(map(str, (each.record or {})["node_ids"])) if id not in nodes)
         if missing:
             more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""

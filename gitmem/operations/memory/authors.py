@@ -15,13 +15,17 @@ UNVERIFIED = "UNVERIFIED"  # a line that names a session of this clone was not w
 _HIDDEN = ("archived", "deleted", "summarized_into")
 
 
-def note(node: Node, winners: Winners) -> None:
+def note(node: Node, winners: Winners, *, whole: bool) -> None:
     """Fill in which of the changes that count are by others than the node's author.
 
     Somebody who only verified a node (`head`) has changed nothing of what it says.
+
+    Args:
+        whole: Whether to count who changed the metadata.
     """
     changes: dict[str, tuple[str | None, set[str]]] = {}
-    last = [*winners.by_field.items(), *(("metadata", each) for each in winners.by_key.values())]
+    entries = {each.id: each for each in winners.by_key.values()} if whole else {}
+    last = [*winners.by_field.items(), *(("metadata", each) for each in entries.values())]
     for field, change in last:
         sender = str(change.record["sender_identity"])
         name = change.record.get("sender_name")

@@ -10,11 +10,11 @@ from ...log.lines import format_at, parse_at
 from ...signals.bit_order import BitOrder, Subset
 from .. import causality
 from ..outcome import Outcome
-from . import authors
+from . import authors, bulk_values
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     Record = Mapping[str, object]
 
@@ -115,14 +115,14 @@ class Node(Outcome):
 
 
 class Change:
-    """A patch, with what `causality` asks of a fact."""
+    """A patch, with what `causality` asks of a fact. Its record is without what readers leave aside."""
 
     __slots__ = ("clears", "id", "line", "named", "record", "touched")
 
     def __init__(self, record: Record, line: bytes) -> None:
         self.id = str(record["id"])
         self.line = line
-        self.record = record
+        self.record = record = bulk_values.counting(record)
         self.named = frozenset(_list(record, "after"))
         self.clears = frozenset(_list(record, "clear"))
         self.touched = frozenset(field for field in FIELDS if record.get(field) or field in self.clears)
@@ -151,9 +151,10 @@ _REVIVING = frozenset(("metadata", "closed", "archived", "deleted"))
 class Winners:
     """Of a set of patches the one that counts for each field, and for each entry of the metadata."""
 
-    __slots__ = ("by_field", "by_key", "clears_metadata", "updated")
+    __slots__ = ("_by_key", "_find_keys", "by_field", "clears_metadata", "updated")
 
     def __init__(self, changes: Mapping[str, Change], order: BitOrder | None = None) -> None:
+        self._find_keys: Callable[[], dict[str, Change]]
         every = list(changes.values())
         fields: dict[str, list[Change]] = {}
         keys: dict[str, list[Change]] = {}
@@ -167,15 +168,27 @@ class Winners:
         if order is None:
             edges = causality.earlier(changes)
             self.by_field = causality.latest_of_each(fields, edges)
-            self.by_key = causality.latest_of_each(keys, edges, clears)
+            self._find_keys = lambda: causality.latest_of_each(keys, edges, clears)
         else:
             subset = Subset(order, every)
             of = {order.number[each.line]: each for each in every}
             also = subset.bits(clears)
+
+            def last(own: list[Change]) -> Change:
+                return own[0] if len(own) == 1 and not also else of[subset.latest(subset.bits(own) | also)]
+
             self.by_field = {name: of[subset.latest(subset.bits(own))] for name, own in fields.items()}
-            self.by_key = {key: of[subset.latest(subset.bits(own) | also)] for key, own in keys.items()}
+            self._find_keys = lambda: {key: last(own) for key, own in keys.items()}
         said = [parse_at(str(each.record["at"])) for each in every if not each.only_marks]
         self.updated = max(said, default=None)
+        self._by_key: dict[str, Change] | None = None
+
+    @property
+    def by_key(self) -> dict[str, Change]:
+        """Return the patch that counts for each entry of the metadata; found when it is first asked for."""
+        if self._by_key is None:
+            self._by_key = self._find_keys()
+        return self._by_key
 
 
 def fold(nodes: Iterable[tuple[Record, bytes]], patches: Iterable[tuple[Record, bytes]]) -> Node:
@@ -188,12 +201,15 @@ def of_changes(
     patches: Iterable[Change],
     known: dict[tuple[bytes, ...], Winners],
     order: BitOrder | None = None,
+    *,
+    whole: bool = True,
 ) -> Node:
     """The same with patches that were read before.
 
     Args:
         known: What sets of patches come to, by their lines: one patch may name thousands of nodes.
         order: The order of all patches, where many nodes share many of them.
+        whole: Whether the metadata, and who changed it, is wanted too.
     """
     base, line = min(nodes, key=lambda each: each[1])
     node = Node(base, line)
@@ -206,8 +222,8 @@ def of_changes(
             if len(known) >= KNOWN_MAX:
                 known.clear()
             known[lines] = Winners(changes, order)
-        _apply(node, known[lines])
-        authors.note(node, known[lines])
+        _apply(node, known[lines], whole=whole)
+        authors.note(node, known[lines], whole=whole)
         node.winners = known[lines]
     return node.settle()
 
@@ -229,7 +245,7 @@ def meaning(record: Record) -> object:
     )
 
 
-def _apply(node: Node, winners: Winners) -> None:
+def _apply(node: Node, winners: Winners, *, whole: bool) -> None:
     for field, last in winners.by_field.items():
         if field in LISTS:
             setattr(node, field, _list(last.record, field))
@@ -241,7 +257,7 @@ def _apply(node: Node, winners: Winners) -> None:
             node.branch = _text(last.record, "branch")
     if winners.clears_metadata:
         node.metadata = {}
-    for key, last in sorted(winners.by_key.items()):
+    for key, last in sorted(winners.by_key.items()) if whole else ():
         value = _object(last.record).get(key)
         if value is None:
             node.metadata.pop(key, None)

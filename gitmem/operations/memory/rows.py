@@ -28,7 +28,7 @@ def add(db: sqlite3.Connection, rows: Sequence[Row]) -> None:
         by_kind[str(row.record["kind"])].append(row)
     changed = _add_nodes(db, by_kind["node"])
     changed |= _add_patches(db, by_kind["patch"])
-    for node in stored.load(db, sorted(changed)):
+    for node in stored.load(db, sorted(changed), whole=False):
         _refold(db, node)
     _add_relations(db, by_kind["relation"])
     _add_accesses(db, by_kind["access"])

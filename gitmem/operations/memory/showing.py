@@ -7,7 +7,7 @@ from .. import history
 from ..outcome import Outcome
 from ..quoting import command
 from ..shape import sender_name
-from . import anchors, decay, fold, known, relations, stored
+from . import anchors, bulk_values, decay, fold, known, relations, stored
 from .listing import first_line
 
 TYPE_CHECKING = False
@@ -100,12 +100,12 @@ def _relations(db: sqlite3.Connection, node: Node) -> list[dict[str, object]]:
     ]
 
 
-def _patches(db: sqlite3.Connection, id: str) -> list[dict[str, object]]:
+def _patches(db: sqlite3.Connection, id: str) -> list[Mapping[str, object]]:
     rows = db.execute(
         "SELECT l.body FROM patch_of p JOIN line l ON l.id = p.line WHERE p.id = ? ORDER BY l.body", (id,)
     )
     found = (records.read(body.encode()) for (body,) in rows)
-    return list({str(record["id"]): record for record in found if record is not None}.values())
+    return list({str(each["id"]): bulk_values.counting(each) for each in found if each is not None}.values())
 
 
 def _lines(db: sqlite3.Connection, id: str) -> Sequence[bytes]:

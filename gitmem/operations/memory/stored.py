@@ -25,12 +25,15 @@ SHARED_TIMES = 4  # how many nodes a patch has on average, from which on one ord
 ORDERED_MOST = 16_384  # patches in one order: its size is the square of their number
 
 
-def load(db: sqlite3.Connection, ids: Iterable[str], parsed: Parsed | None = None) -> list[Node]:
+def load(
+    db: sqlite3.Connection, ids: Iterable[str], parsed: Parsed | None = None, *, whole: bool = True
+) -> list[Node]:
     """The nodes of these ids, in this order; ids that the log does not have are left out.
 
     Args:
         parsed: Patches by the number of their line, kept from call to call. One patch may name thousands of
             nodes: read again for each of them it would take the square of their number.
+        whole: Whether the metadata is wanted too.
     """
     wanted = list(dict.fromkeys(ids))
     found: dict[str, Node] = {}
@@ -39,9 +42,10 @@ def load(db: sqlite3.Connection, ids: Iterable[str], parsed: Parsed | None = Non
     order = order_of(patches)
     for some in _portions(wanted):
         for id, lines in lines_of(db, some).items():
-            found[id] = fold.of_changes(lines, patches.get(id, ()), sets, order)
+            found[id] = fold.of_changes(lines, patches.get(id, ()), sets, order, whole=whole)
         _add_accesses(db, some, found)
-    unverified_nodes.note(db, found)
+    if whole:
+        unverified_nodes.note(db, found)
     return [found[id] for id in wanted if id in found]
 
 

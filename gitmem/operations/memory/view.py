@@ -64,4 +64,4 @@ def add(db: sqlite3.Connection, rows: Sequence[Row]) -> None:
     room.add(db, rows)
 
 
-VIEW = View(("node", "patch", "relation", "access"), DDL, add, version=2)
+VIEW = View(("node", "patch", "relation", "access"), DDL, add, version=3)

@@ -132,7 +132,7 @@ def _put(db: sqlite3.Connection, ids: Sequence[str]) -> None:
         old = dict(db.execute(f"SELECT id, row FROM {ROWS} WHERE id IN ({marks})", some).fetchall())
         db.executemany(f"DELETE FROM {TABLE} WHERE rowid = ?", [(each,) for each in old.values()])
         rows = []
-        for node in stored.load(db, some):
+        for node in stored.load(db, some, whole=False):
             if node.id not in old:
                 row += 1
                 old[node.id] = row

@@ -7,7 +7,7 @@ from ...records import ids
 from ...signals.bit_order import Subset
 from .. import causality, sessions
 from ..story import SUBJECT_MAX, body, cut, sanitize
-from . import stored
+from . import bulk_values, stored
 from .fold import Change
 
 TYPE_CHECKING = False
@@ -75,11 +75,14 @@ def patches(
 ) -> Lines:
     """The lines that change some fields of nodes: mostly one, whatever their number.
 
+    What readers would leave aside in a patch of several nodes gets a patch for each.
+
     Raises: RecordError, SecretError.
     """
     db = store.db()
     lines = []
-    for some, after in _portions(db, sorted(set(node_ids))):
+    alone = bool(bulk_values.too_large(fields))
+    for some, after in _portions(db, sorted(set(node_ids)), 1 if alone else NAMES_MAX):
         lines.append(
             store.line(
                 "patch",
@@ -98,14 +101,20 @@ def patches(
     return lines
 
 
-def _portions(db: sqlite3.Connection, node_ids: Sequence[str]) -> Iterator[tuple[list[str], list[str]]]:
-    """Node ids, with the patches of them that nothing follows yet, in portions that fit a line."""
+def _portions(
+    db: sqlite3.Connection, node_ids: Sequence[str], most: int
+) -> Iterator[tuple[list[str], list[str]]]:
+    """Node ids, with the patches of them that nothing follows yet, in portions that fit a line.
+
+    Args:
+        most: The number of nodes of a portion.
+    """
     heads = _heads(db, node_ids)
     some: list[str] = []
     after: dict[str, None] = {}
     for id in node_ids:
         more = heads.get(id, [])
-        if some and len(some) + len(after) + 1 + len(more) > NAMES_MAX:
+        if some and (len(some) >= most or len(some) + len(after) + 1 + len(more) > NAMES_MAX):
             yield some, list(after)
             some, after = [], {}
         some.append(id)

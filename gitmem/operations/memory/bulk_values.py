@@ -1,0 +1,68 @@
+"""What one patch may say of several nodes: nothing long, which each of thousands of nodes would then have.
+
+docs/format.md, section 11, states the rule. Every clone folds by it, so it reads parsed values and never their bytes.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+FIELDS = ("content", "tags", "paths", "metadata")
+SIZE_MAX = 128  # of each of the fields, in a patch of several nodes
+ENTRY = 16  # added for each entry of a list or an object
+
+
+def too_large(fields: Mapping[str, object]) -> list[str]:
+    """Return the names of fields that a patch of several nodes must not have."""
+    return [name for name in FIELDS if fields.get(name) and _exceeds(fields[name])]
+
+
+def left_aside(record: Mapping[str, object]) -> list[str]:
+    """Return the fields of a patch that readers leave aside; a record of another kind has none."""
+    if not any(record.get(name) for name in FIELDS):
+        return []
+    nodes = record.get("node_ids")
+    if not isinstance(nodes, (list, tuple)) or not _several(nodes):
+        return []
+    return too_large(record)
+
+
+def counting(record: Mapping[str, object]) -> Mapping[str, object]:
+    """Return a patch without the fields that are left aside."""
+    aside = left_aside(record)
+    return {name: value for name, value in record.items() if name not in aside} if aside else record
+
+
+def _several(ids: Iterable[object]) -> bool:
+    first = None
+    for id in ids:
+        if first is None:
+            first = id
+        elif id != first:
+            return True
+    return False
+
+
+def _exceeds(value: object) -> bool:
+    """Say whether the size of a value is above the limit, without looking at more than it takes."""
+    size = 0
+    todo = [value]
+    while todo:
+        each = todo.pop()
+        if isinstance(each, str):
+            size += len(each) if len(each) > SIZE_MAX else len(each.encode())
+        elif isinstance(each, dict):
+            size += ENTRY * len(each)
+            if size <= SIZE_MAX:
+                todo += [*each, *each.values()]
+        elif isinstance(each, (list, tuple)):
+            size += ENTRY * len(each)
+            if size <= SIZE_MAX:
+                todo += each
+        else:
+            size += 8  # a number, true, false or null
+        if size > SIZE_MAX:
+            return True
+    return False
