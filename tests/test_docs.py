@@ -19,7 +19,7 @@ from gitmem.log.union import canon, union
 from gitmem.mac import Mac
 from gitmem.operations import causality, frame, loop, sessions, story, tenure
 from gitmem.operations.causality import Said
-from gitmem.operations.memory import decay, fold
+from gitmem.operations.memory import bulk_values, decay, fold
 from gitmem.records import ids, models
 from gitmem.signals import broadcasts
 from gitmem.sync import tree_checks
@@ -285,6 +285,9 @@ def test_the_limits_are_those_of_the_code() -> None:
         "broadcasts that a reader without a first line gets, however old": str(broadcasts.NEWEST),
         "ids in the field seen; further ones are not read": str(broadcasts.SEEN_MAX),
         "a name is held after a record": "48 h",
+        "content, tags, paths, metadata of a patch of several nodes, each, by the size of section 11": str(
+            bulk_values.SIZE_MAX
+        ),
     }
     assert clock.AHEAD_MAX_MICROS == 60 * 1_000_000
     assert broadcasts.BACKLOG_MICROS == 24 * 3600 * 1_000_000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from .schema import Index
 
@@ -15,7 +15,22 @@ def differing(ours: Index, theirs: Index, *, but: Sequence[str] = ()) -> list[st
     Args:
         but: Columns that may differ: they depend on the order of arrival.
     """
-    return [table for table in _tables(theirs) if _rows(ours, table, but) != _rows(theirs, table, but)]
+    return [table for table in _tables(theirs) if not _are_same(ours, theirs, table, but)]
+
+
+def _are_same(ours: Index, theirs: Index, table: str, but: Sequence[str]) -> bool:
+    counts: dict[tuple[object, ...], int] = {}
+    for row in _rows(ours, table, but):
+        counts[row] = counts.get(row, 0) + 1
+    for row in _rows(theirs, table, but):
+        left = counts.get(row, 0) - 1
+        if left > 0:
+            counts[row] = left
+        elif left == 0:
+            del counts[row]
+        else:
+            return False
+    return not counts
 
 
 def _tables(index: Index) -> list[str]:
@@ -24,12 +39,12 @@ def _tables(index: Index) -> list[str]:
     return [name for (name,) in rows if name not in own and not name.startswith("sqlite_")]
 
 
-def _rows(index: Index, table: str, but: Sequence[str]) -> list[tuple[object, ...]]:
-    """A table's rows, sorted. Of a line its key is taken, which is the same everywhere, not its number."""
+def _rows(index: Index, table: str, but: Sequence[str]) -> Iterator[tuple[object, ...]]:
+    """A table's rows, in any order. Of a line its key is taken, which is the same everywhere, not its number."""
     names = [row[1] for row in index.db.execute(f'PRAGMA table_info("{table}")')]
     if table == "line":
         wanted = "key, at, kind, body"
     else:
         key = "(SELECT key FROM line WHERE line.id = t.line)"
         wanted = ", ".join(key if name == "line" else f't."{name}"' for name in names if name not in but)
-    return sorted(index.db.execute(f'SELECT {wanted} FROM "{table}" t').fetchall(), key=repr)
+    return index.db.execute(f'SELECT {wanted} FROM "{table}" t')

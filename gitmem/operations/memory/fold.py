@@ -117,7 +117,7 @@ class Node(Outcome):
 class Change:
     """A patch, with what `causality` asks of a fact. Its record is without what readers leave aside."""
 
-    __slots__ = ("clears", "id", "line", "named", "record", "touched")
+    __slots__ = ("clears", "id", "line", "named", "record", "said_at", "touched")
 
     def __init__(self, record: Record, line: bytes) -> None:
         self.id = str(record["id"])
@@ -126,6 +126,7 @@ class Change:
         self.named = frozenset(_list(record, "after"))
         self.clears = frozenset(_list(record, "clear"))
         self.touched = frozenset(field for field in FIELDS if record.get(field) or field in self.clears)
+        self.said_at = "" if self.only_marks else str(record["at"])  # when it last said what the node says
 
     def touches(self, field: str) -> bool:
         return field in self.touched
@@ -179,8 +180,8 @@ class Winners:
 
             self.by_field = {name: of[subset.latest(subset.bits(own))] for name, own in fields.items()}
             self._find_keys = lambda: {key: last(own) for key, own in keys.items()}
-        said = [parse_at(str(each.record["at"])) for each in every if not each.only_marks]
-        self.updated = max(said, default=None)
+        said = max(each.said_at for each in every)  # times have one form: the order of texts is theirs
+        self.updated = parse_at(said) if said else None
         self._by_key: dict[str, Change] | None = None
 
     @property

@@ -8,7 +8,7 @@ empties that, too.
 from __future__ import annotations
 
 from ...index.engine import sqlite3
-from . import stored, words
+from . import bulk_values, stored, words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,9 +16,10 @@ if TYPE_CHECKING:
 
     from .fold import Node
 
-VERSION = 1  # of the tables and of the rules in `words`
+VERSION = 2  # of the tables, and of the rules in `words` and of what a patch may say
 TABLE, ROWS = "memory_words", "memory_words_row"
 KEY = TABLE  # in `meta`
+SPLIT_MAX = 4_096  # short texts whose words are remembered
 LINES_AT_ONCE = 5_000  # in one transaction: a writer waits that long
 IDLE_LINES = 10_000  # lines of other kinds that are looked through each time, before that is noted
 # What a hit counts: a tag is chosen by somebody, a path is short and its folders are everybody's; a name that is
@@ -126,28 +127,53 @@ def _changed(db: sqlite3.Connection, lines: Sequence[tuple[int, str]]) -> list[s
 def _put(db: sqlite3.Connection, ids: Sequence[str]) -> None:
     """Write the rows of nodes anew."""
     (row,) = db.execute(f"SELECT coalesce(max(row), 0) FROM {ROWS}").fetchone()
+    parsed: stored.Parsed = {}
+    split = _Split()
     for start in range(0, len(ids), stored.AT_ONCE):
         some = ids[start : start + stored.AT_ONCE]
         marks = ", ".join("?" * len(some))
         old = dict(db.execute(f"SELECT id, row FROM {ROWS} WHERE id IN ({marks})", some).fetchall())
         db.executemany(f"DELETE FROM {TABLE} WHERE rowid = ?", [(each,) for each in old.values()])
         rows = []
-        for node in stored.load(db, some, whole=False):
+        for node in stored.load(db, some, parsed, whole=False):
             if node.id not in old:
                 row += 1
                 old[node.id] = row
-            rows.append((old[node.id], *_columns(node)))
+            rows.append((old[node.id], *_columns(node, split)))
         db.executemany(f"INSERT OR REPLACE INTO {ROWS} VALUES (?, ?)", [(at, id) for id, at in old.items()])
         columns = ", ".join(("rowid", *WEIGHTS))
         db.executemany(f"INSERT INTO {TABLE} ({columns}) VALUES (?, ?, ?, ?, ?)", rows)
 
 
-def _columns(node: Node) -> tuple[str, ...]:
+class _Split:
+    """Texts that were split into words: thousands of nodes may have those of one patch."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[str, list[str]]] = {}
+
+    def of(self, text: str) -> tuple[str, list[str]]:
+        """The words of a text, and the names in it as one word each."""
+        found = self._known.get(text)
+        if found is None:
+            names = words.named(text)
+            found = (
+                " ".join(part for name in names for part in name.parts),
+                [name.whole for name in names if name.whole],
+            )
+            if len(text) <= bulk_values.SIZE_MAX:
+                if len(self._known) > SPLIT_MAX:
+                    self._known.clear()
+                self._known[text] = found
+        return found
+
+
+def _columns(node: Node, split: _Split) -> tuple[str, ...]:
     """The words of a node, column by column, as `WEIGHTS` has them."""
-    names = [name for text in (node.content, *node.tags, *node.paths) for name in words.named(text)]
-    whole = dict.fromkeys(name.whole for name in names if name.whole)
-    return (_text([node.content]), " ".join(whole), _text(node.tags), _text(node.paths))
+    content, *others = [split.of(text) for text in (node.content, *node.tags, *node.paths)]
+    whole = dict.fromkeys(name for _, names in (content, *others) for name in names)
+    tags, paths = others[: len(node.tags)], others[len(node.tags) :]
+    return (content[0], " ".join(whole), _joined(tags), _joined(paths))
 
 
-def _text(texts: Iterable[str]) -> str:
-    return " ".join(word for text in texts for word in words.words(text))
+def _joined(texts: Iterable[tuple[str, list[str]]]) -> str:
+    return " ".join(said for said, _ in texts if said)
