@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from gitmem import records
+from gitmem.agents import known_senders
 from gitmem.index import catch_up, schema
 from gitmem.log.append import Appended
 from gitmem.log.spool import Story
@@ -59,7 +60,7 @@ class Lines:
     """As much of a store as the upkeep of nodes asks for: an index in memory, and lines that it gets at once."""
 
     def __init__(self, lines: Iterable[bytes] = (), *, now: int = START, seed: int = 1) -> None:
-        self.index = schema.in_memory([VIEW], records.read)
+        self.index = schema.in_memory([VIEW, known_senders.VIEW], records.read)
         self.index.reshape()
         self.value = now
         self.random = random.Random(seed).randbytes

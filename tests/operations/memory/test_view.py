@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gitmem import records
+from gitmem.agents import known_senders
 from gitmem.index import catch_up, compare, schema
 from gitmem.index.schema import Index
 from gitmem.operations.memory import relations, stored
@@ -25,7 +26,7 @@ BY = {"sender_identity": "test:worker:one"}
 
 def index_of(lines: Sequence[bytes], portions: Sequence[int] = ()) -> Index:
     """An index in memory that got these lines, in portions of these sizes."""
-    index = schema.in_memory([VIEW], records.read)
+    index = schema.in_memory([VIEW, known_senders.VIEW], records.read)
     index.reshape()
     rest = list(lines)
     for size in portions:
