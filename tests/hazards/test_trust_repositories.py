@@ -266,6 +266,33 @@ def test_a_script_that_was_changed_is_not_run(repo: Path, home: Path, tmp_path: 
     assert script.read_text() == whole
 
 
+@pytest.mark.parametrize("is_linked", [False, True], ids=["main", "linked"])
+@pytest.mark.parametrize("client", ["codex", "copilot", "cursor", "gemini"])
+def test_a_script_is_checked_once_and_kept_in_the_git_folder(
+    repo: Path, home: Path, tmp_path: Path, git: Git, client: str, is_linked: bool
+) -> None:
+    """Later events start no program to check it, and run what was checked, whatever is in the work tree by then."""
+    assert gitmem(repo, "hooks", "install", "--client", client).returncode == 0
+    git("add", "--all", cwd=repo)
+    git("-c", "user.email=p@e.org", "-c", "user.name=P", "commit", "--quiet", "-m", "Hooks", cwd=repo)
+    here = tmp_path / "linked" if is_linked else repo
+    if is_linked:
+        git("worktree", "add", "--quiet", str(here), cwd=repo)
+    script = here / CLIENTS[client].base / "hooks" / "signal-received.sh"
+    found = lines(client, home, "project", repo)
+    (repo / ".git" / "gitmem").mkdir(exist_ok=True)
+    event, line = next(iter(found.items()))
+    run_hook(line, client, event, here, here)
+
+    kept = list((repo / ".git" / "gitmem" / "hook-scripts").iterdir())
+    assert [path.read_bytes() for path in kept] == [script.read_bytes()]
+    canary, ran = tmp_path / "canary", tmp_path / "ran"
+    script.write_text(f"touch {shlex.quote(str(canary))}\n")
+    kept[0].write_text(f"touch {shlex.quote(str(ran))}\n")  # only to see which of the two runs
+    run_hook(line, client, event, here, here)
+    assert ran.exists() and not canary.exists()
+
+
 def outside(folder: Path) -> Path:
     """A folder of the user's that no repository has any business in, with a file in it."""
     found = folder / "private"

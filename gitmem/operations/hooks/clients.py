@@ -25,9 +25,16 @@ WAKE_SECONDS = 31 * 60  # a little more than the half hour after which it ends b
 # A missing script must be silent: a shell that can't open one may end with 2, which blocks the agent.
 _RUN = """exec sh -c '[ ! -r "$0" ] || . "$0"' """
 # From the top of the work tree, and only as it was installed: no script of a folder that the agent happens to be in,
-# such as a dependency's, and none that was changed since.
+# such as a dependency's, and none that was changed since. What was checked once is kept in the git folder, where no
+# commit can put anything, under its digest: then no program is started.
 _CHECK = """exec sh -c 'd=$PWD; until [ -f "$d/.git" ] || [ -d "$d/.git/objects" ]; do [ "$d" ] || exit 0; d=${d%/*}; done; \
-[ -r "$d/$0" ] || exit 0; h=$({ sha256sum <"$d/$0" || shasum -a 256 <"$d/$0"; } 2>/dev/null); [ "${h%% *}" != @DIGEST@ ] || . "$d/$0"' """
+at() { case $1 in /* | [A-Za-z]:*) g=$1 ;; *) g=$2/$1 ;; esac; }; \
+g=$d/.git; if [ -f "$g" ]; then read -r _ c <"$g"; at "$c" "$d"; fi; \
+if [ -r "$g/commondir" ]; then read -r c <"$g/commondir"; at "$c" "$g"; fi; \
+s=$g/gitmem/hook-scripts/@DIGEST@.sh; if [ -r "$s" ]; then . "$s"; exit; fi; [ -r "$d/$0" ] || exit 0; \
+h=$({ sha256sum <"$d/$0" || shasum -a 256 <"$d/$0"; } 2>/dev/null); [ "${h%% *}" = @DIGEST@ ] || exit 0; \
+if [ -d "$g/gitmem" ]; then { mkdir -p "${s%/*}" && cp "$d/$0" "$s.$$" && h=$(sha256sum <"$s.$$" || shasum -a 256 <"$s.$$") && \
+[ "${h%% *}" = @DIGEST@ ] && mv -f "$s.$$" "$s" || rm -f "$s.$$"; } 2>/dev/null; fi; . "$d/$0"' """
 _CHECKED = (
     "codex",
     "copilot",
