@@ -113,8 +113,10 @@ _SAME_LINE = f"r.content IN (mail.content, {ANY})"
 _SAID = ("signal_id", "sender_identity", "sender_session")
 # `{own}` are the placeholders of what a reader may have been addressed as, see `_own`.
 OURS = "(:workspace IS NULL OR workspace IN ('', :workspace))"
+# Asked once for each id, not for each of its lines: a peer can write thousands of lines under one id.
 URGENT = (
-    " AND NOT EXISTS (SELECT 1 FROM signal s WHERE s.signal_id = mail.signal_id AND s.interrupt = 'advisory')"
+    "SELECT reader, signal_id FROM ({found}) m WHERE NOT EXISTS"
+    " (SELECT 1 FROM signal s WHERE s.signal_id = m.signal_id AND s.interrupt = 'advisory')"
 )
 LATER = " AND signal_id IN (SELECT signal_id FROM signal WHERE line > :after)"
 BROADCASTS = (
@@ -202,15 +204,15 @@ def unread_ids(
         shared: As every clone sees it: forged lines count, as in the roster.
     """
     own, values = _own(db, reader, session, workspace, shared=shared)
-    more = (LATER if after else "") + (URGENT if directed else "")
-    mine = _directed(own, unread=True) + more
+    later, chosen = LATER if after else "", URGENT if directed else "{found}"
+    mine = chosen.format(found=_directed(own, unread=True) + later)
     values["after"] = after
     in_doubt = not shared and known_senders.has_doubts(db)
     again = set()
     if in_doubt:
         from ..signals import doubted
 
-        again = doubted.directed(db, own, OURS, more, values)
+        again = doubted.directed(db, own, OURS, later, chosen, values)
     if directed:
         return [*{*db.execute(mine, values).fetchall(), *again}]
     since = Since(db, reader, now)
@@ -219,8 +221,8 @@ def unread_ids(
     every = db.execute(f"{mine} UNION {others}", values).fetchall()
     if not in_doubt:
         return every
-    later = " AND " + since.condition + (" AND b.line > :after" if after else "")
-    return [*{*every, *again, *doubted.to_all(db, own, BROADCASTS.format(own=own) + later, values)}]
+    only = " AND " + since.condition + (" AND b.line > :after" if after else "")
+    return [*{*every, *again, *doubted.to_all(db, own, BROADCASTS.format(own=own) + only, values)}]
 
 
 def directed_to(

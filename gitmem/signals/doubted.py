@@ -19,7 +19,7 @@ _TO_ALL = (
 
 
 def directed(
-    db: sqlite3.Connection, own: str, ours: str, more: str, values: Mapping[str, object]
+    db: sqlite3.Connection, own: str, ours: str, more: str, chosen: str, values: Mapping[str, object]
 ) -> set[tuple[str, str]]:
     """Return (address, signal id) of directed signals.
 
@@ -27,8 +27,10 @@ def directed(
         own: The placeholders of the reader's addresses.
         ours: The condition of its workspace.
         more: Further conditions.
+        chosen: A query around `{found}`, which is what was found.
     """
-    return set(db.execute(_DIRECTED.format(own=own, ours=ours) + more, values).fetchall())
+    found = _DIRECTED.format(own=own, ours=ours) + more
+    return set(db.execute(chosen.format(found=found), values).fetchall())
 
 
 def to_all(

@@ -251,3 +251,25 @@ def test_a_reply_without_a_digest_counts_where_an_adapter_wrote_it() -> None:
     for origin, expected in (("local", {"sig-0001"}), ("bridge", set())):
         bare = signal(2, 1, READERS[1], [READERS[0]], reply_to="sig-0001", origin=origin)
         assert unread(index_of([bare], [line]).db, READERS[1]) == expected
+
+
+def test_many_lines_of_one_id_cost_no_square() -> None:
+    """Whoever may push can write thousands of them; what may interrupt a reader is asked once for each id."""
+
+    def steps(count: int) -> int:
+        lines = [signal(1, at, "e:v:il", [READERS[0]], message=f"no {at}") for at in range(count)]
+        db = index_of(lines).db
+        done = 0
+
+        def step() -> int:
+            nonlocal done
+            done += 1
+            return 0
+
+        db.set_progress_handler(step, 10)
+        found = mail.unread_ids(db, READERS[0], None, None, START, directed=True)
+        db.set_progress_handler(None, 0)
+        assert found == [(READERS[0], "sig-0001")]
+        return done
+
+    assert steps(2_000) < 3 * steps(1_000)
