@@ -26,6 +26,12 @@ ME = "me:coder:x"
 HOOK = json.dumps(
     {"session_id": "harness-9", "hook_event_name": "PostToolUse", "tool_name": "Bash", "cwd": "."}
 )
+# The families that cost most, each with all commands: 400 s of CPU time in all. The others take part in the soak profile.
+NEAR_THE_LIMIT = {
+    "deep_replies", "dense_after", "many_recipients", "one_id", "keyed_id", "broadcasts_and_readers",
+    "sessions_of_one_name", "numbered_names", "patch_chain", "patches_of_all", "bulk_values", "bulk_small_values",
+    "dense_metadata", "clears_and_keys", "block_chain", "long_texts",
+}  # fmt: skip
 FAR = f"x:{'b' * 100}:{'c' * 99}"
 
 # Every command that reads the log, in an order in which those that mark come late.
@@ -94,8 +100,13 @@ def target(repo: Path, git: Git) -> Iterator[Target]:
     yield Target(repo, git)
 
 
-@pytest.mark.deep
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize(
+    "family",
+    [
+        pytest.param(each, marks=pytest.mark.deep if each in NEAR_THE_LIMIT else pytest.mark.soak)
+        for each in FAMILIES
+    ],
+)
 def test_five_megabytes_of_a_peer_cost_no_command_five_seconds(
     target: Target, family: str, tmp_path: Path, git: Git
 ) -> None:
