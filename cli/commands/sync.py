@@ -22,7 +22,9 @@ def sync(
         typer.Option("--publish", help="Agree to publish the log on these remotes, now and from now on."),
     ] = False,
     allow_foreign: AllowForeign = False,
-    allow_large: Annotated[bool, typer.Option("--allow-large", help="Take in files of any size.")] = False,
+    allow_large: Annotated[
+        bool, typer.Option("--allow-large", help="Take in files of any size and number.")
+    ] = False,
     repair: Annotated[
         bool, typer.Option("--repair", help="Repair a log branch that every clone leaves out.")
     ] = False,

@@ -56,7 +56,7 @@ def read(log: Log, name: str, oid: str, known: Iterable[str] = ()) -> Tip:
     except KeyError as error:
         raise NotALog(f"its object {error.args[0]} is missing or damaged") from None
     except StoreError as error:
-        raise NotALog(error.message) from None
+        raise NotALog(error.message.partition(";")[0].replace("The file", "the file")) from None
 
 
 def is_rooted(log: Log, oid: str, known: Iterable[str]) -> bool:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from ..errors import RemoteError
 from ..git import remotes
 from ..sync import accepted
-from ..sync.place_checks import FOREIGN, FOREIGN_WHY, INVALID, LeftOut, PlaceCheck, valid_ancestor
+from ..sync.partial_reads import some_outboxes, stand_in
+from ..sync.place_checks import FOREIGN, FOREIGN_WHY, INVALID, LeftOut, PlaceCheck
 from . import damage, outbox, places, ref, settle
 from .host import Host
 
@@ -66,6 +67,7 @@ class Remote:
         blocked: The one of these that the log is published at; None where that passed, or is not there.
         accepted: The shared log as it last passed.
         refused: Refs that git refused to fetch, with their commits and why.
+        stepped: Whether a part was taken in of what is too much for one sync.
         pushed: Where this exchange has moved the shared ref to.
 
     Raises: UsageError: `unknown-remote`.
@@ -101,6 +103,7 @@ class Remote:
         self.blocked: LeftOut | None = None
         self.accepted: Tip | None = None
         self.pushed: str | None = None
+        self.stepped = False
         self.refused: dict[str, tuple[str, str]] = {}
         self._base: Tip | None = None
 
@@ -154,6 +157,7 @@ class Remote:
         )
         boxes = {name: oid for name, oid in self.refs.items() if places.is_outbox(name)}
         shared = {name: oid for name, oid in self.refs.items() if name not in boxes}
+        boxes = some_outboxes(self, boxes)
         self.blocked, self._base = None, None
         self.accepted = accepted.last(log, self.prefix, trusted(log))
         check = PlaceCheck(log, self.accepted, trusted(log), boxes)
@@ -231,10 +235,9 @@ class Remote:
         return found
 
     def _look_for_block(self, check: PlaceCheck) -> None:
-        """Find out whether the ref that the log is published at was left out, and what to stand on instead."""
+        """Find out whether the shared ref was left out, and what to stand on instead."""
         place = self.copy_of(self._publish())
-        found = check.left_out.get(place)
-        if found is None:
+        if (found := check.left_out.get(place)) is None:
             return
         local = self.log.git.tip(ref.LOG_REF)
         if local is not None and accepted.reaches(self.log.git, local, found.commit):
@@ -250,11 +253,10 @@ class Remote:
             )
             return
         self.blocked = found
-        self._base = self.accepted
-        if self._base is None and found.kind != FOREIGN:
-            self._base = valid_ancestor(check, place, found.commit)
-            if self._base is not None and not self._related(check, [self._base], allow_foreign=False):
-                self._base = None
+        self._base = stand_in(check, place, found)
+        self.stepped = self._base is not self.accepted
+        if self.stepped and self._base and not self._related(check, [self._base], allow_foreign=False):
+            self._base = None
         if self._base is not None and self._base.oid not in [tip.oid for tip in self.tips]:
             self.tips.append(self._base)
 

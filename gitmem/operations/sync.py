@@ -26,7 +26,8 @@ CONSENT_NEEDED = "consent-needed"
 class Left(Outcome):
     """A place that was left out: its ref, where that is, the author whom the commit names, of what kind, and why.
 
-    `kind`: `newer` (a format of a newer gitmem), `foreign` (another project's log), or `invalid`.
+    `kind`: `newer` (a format of a newer gitmem), `foreign` (another project's log), `large` (more than one sync takes
+    in), or `invalid`.
     """
 
     __slots__ = ("ref", "commit", "author", "kind", "why")
@@ -142,14 +143,14 @@ def sync(
             asked for may set this.
         configured_only: Refuse what is no name of a configured remote, such as a url.
         allow_foreign: Unite with the log of another project too. That can't be undone.
-        allow_large: Take in files, folders and commits of any size.
+        allow_large: Take in files, folders and commits of any size, and as many as there are.
         repair: Move a shared ref that every clone leaves out to a valid tree again.
         force: The user agrees that a repair may need a forced push.
         timeout: Seconds that a remote may keep us waiting each time.
         looked: What `look` found, for the usual remote.
 
     Raises:
-        UsageError: `no-remote`, `which-remote`, `unknown-remote`, `not-configured`; nothing was sent.
+        UsageError: `no-remote`, `which-remote`, `unknown-remote`, `not-configured`, `repair-needs-yes`; nothing was sent.
         StoreError: Our own log can't be read or written; it is as it was.
     """
     from ..log import exchange, settled
@@ -274,7 +275,8 @@ def _next(states: Sequence[RemoteState], *, leads: bool) -> list[str]:
         elif remote.state == "empty":
             found.append(command("git", "push", remote.name, "HEAD"))
         elif remote.state == "refused":
-            found.append("gitmem doctor")
+            large = any(each.kind == "large" for each in remote.left_out)
+            found.append(command("gitmem", "sync", remote.name) if large else "gitmem doctor")
     if any(remote.received for remote in states):
         found.append("gitmem inbox")
     return list(dict.fromkeys(found or ["gitmem log"]))[:3]

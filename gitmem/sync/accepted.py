@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..git.separate_fetch import MISSING
 from ..log import ref
 from ..log.settled import ACCEPTED
-from .place_checks import INVALID, PlaceCheck
+from .place_checks import INVALID, LARGE, PlaceCheck
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -70,7 +70,9 @@ def tell(remote: Remote) -> None:
         remote.say("Your lines stay recorded here.")
     elif remote.outbox is not None:
         remote.say("Your lines are in an outbox there, which every sync reads.")
+    if remote.blocked.kind == LARGE and remote.stepped:
+        remote.say("This sync took in what came first: the next one goes on: gitmem sync")
     if remote.blocked.kind == INVALID:
         repair = "" if remote.blocked.why == MISSING else f": gitmem sync --repair {remote.shown_name}"
-        remote.say(f"Nothing can be pushed to {remote.blocked.ref} until it is repaired{repair}")
+        remote.say(f"Nothing can be pushed to {remote.blocked.ref} until it is repaired{repair or '.'}")
     remote.end("refused")

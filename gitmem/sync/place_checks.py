@@ -9,7 +9,7 @@ from ..git import partial
 from ..git.separate_fetch import MISSING
 from ..log import places, ref
 from ..log.trunk import Trunk
-from .tree_checks import Rejected, TreeCheck
+from .tree_checks import Rejected, TooMuch, TreeCheck
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..log.places import Tip
 
 ANCESTORS_MAX = 256
-NEWER, FOREIGN, INVALID = "newer", "foreign", "invalid"
+NEWER, FOREIGN, INVALID, LARGE = "newer", "foreign", "invalid", "large"
 NO_PROJECTS = "it has no projects/, which this log had"
 FOREIGN_WHY = "it is the log of another project"
 
@@ -32,7 +32,8 @@ class LeftOut:
         ref: Its name on the remote.
         commit: Where it is.
         author: Whom that commit names as its author; "" where it can't be read. Anybody can write any name there.
-        kind: `newer` (a format of a newer gitmem), `foreign` (another project's log), or `invalid`.
+        kind: `newer` (a format of a newer gitmem), `foreign` (another project's log), `large` (more than one sync
+            takes in), or `invalid`.
         why: The reason, as the rest of a sentence.
     """
 
@@ -47,7 +48,7 @@ class LeftOut:
 
     def sentence(self, remote: str) -> str:
         by = f", by {self.author}" if self.author else ""
-        said = f"{self.ref} of {remote} (commit {self.commit[:12]}{by}) was left out: {self.why}."
+        said = f"{self.ref} of {remote} (commit {self.commit[:12]}{by}) was left out: {self.why.rstrip('.')}."
         if self.why == MISSING:
             said += f" Whoever runs it removes the ref with `git update-ref -d {self.ref} {self.commit}`; a sync of each clone then brings the lines back."
         return said
@@ -126,10 +127,13 @@ class PlaceCheck:
 
         Without a shared ref they go back to the first commit of every log, whose tree is empty.
         """
-        return all(oid == ref.genesis(oid) or self._check_objects(name, oid) for oid in commits)
+        return self._check_objects(name, *(oid for oid in commits if oid != ref.genesis(oid)))
 
-    def _check_objects(self, name: str, oid: str) -> bool:
-        """Check sizes, names and modes of what a place's commit has; else it is left out."""
+    def _check_objects(self, name: str, *oids: str) -> bool:
+        """Check sizes, names and modes of what commits of a place have; else it is left out."""
+        if not oids:
+            return True
+        oid = oids[-1]
         if oid in self.refused:
             self.leave_out(name, oid, INVALID, self.refused[oid])
             return False
@@ -137,13 +141,23 @@ class PlaceCheck:
         if partial.lacks(self.log.place.common, oid):
             return True  # told by who reads it
         try:
-            self.trees.commit(oid)
-            self.trees.tree(git.commit(oid).tree, self._known_trees())
+            self.trees.commits(oids)
+            self._check_history(oid)
+            self.trees.trees([git.commit(each).tree for each in oids], self._known_trees())
+        except TooMuch as found:
+            self.leave_out(name, oid, LARGE, f"{found}; `gitmem sync --allow-large` takes in all of it")
         except Rejected as found:
             self.leave_out(name, oid, INVALID, str(found))
         except KeyError as error:
             self.leave_out(name, oid, INVALID, f"its object {error.args[0]} is missing or damaged")
         return name not in self.left_out
+
+    def _check_history(self, oid: str) -> None:
+        """Check the sizes of the commits that a place adds, before any message of them is read. Raises: Rejected."""
+        git = self.log.git
+        tips = {*self.known, *([self.accepted.oid] if self.accepted is not None else [])}
+        if oid not in tips and not tips.issuperset(git.commit(oid).parents):
+            self.trees.commits(git.history(oid, [tip for tip in tips if git.has(tip)]))
 
     def _known_trees(self) -> list[str]:
         """The trees that everything new is compared with: of the local log and of the last accepted tip."""
@@ -201,24 +215,6 @@ def author_of(git: Git, oid: str) -> str:
     except KeyError:
         return ""
     return f"{author.name} <{author.mail}>"
-
-
-def valid_ancestor(check: PlaceCheck, name: str, oid: str) -> Tip | None:
-    """Return the newest ancestor of a rejected tip that passes: for a clone that never saw a valid one."""
-    git = check.log.git
-    probe = PlaceCheck(check.log, None, check.known)
-    try:
-        for _ in range(ANCESTORS_MAX):
-            parents = git.commit(oid).parents
-            if not parents:
-                return None
-            oid = parents[0]
-            tip = probe.check(name, oid)
-            if tip is not None:
-                return tip
-    except KeyError:
-        pass
-    return None
 
 
 def _projects(git: Git, oid: str) -> set[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..errors import RemoteError
+from ..errors import RemoteError, UsageError
 from ..git.port import Draft
 from ..git.separate_fetch import MISSING
 from ..log import places, ref
@@ -22,6 +22,8 @@ def repair(log: Log, remote: Remote, timeout: float, *, force: bool) -> bool:
 
     Args:
         force: Whether the user has agreed to a forced push.
+
+    Raises: UsageError: `repair-needs-yes`; nothing was pushed.
     """
     found, local = remote.blocked, log.git.tip(ref.LOG_REF)
     if remote.state:
@@ -41,10 +43,13 @@ def repair(log: Log, remote: Remote, timeout: float, *, force: bool) -> bool:
         remote.say("This clone has no valid tip of it: repair it from a clone that synced with it before.")
         return False
     elif not force:
-        remote.say(
-            f"The repair replaces {found.commit[:12]} by {base.oid[:12]} with a forced push: add --yes to agree."
+        raise UsageError(
+            f"The repair would replace {found.commit[:12]} by {base.oid[:12]} at {found.ref} of {remote.shown_name} with a "
+            "forced push; nothing was pushed.",
+            hint="What only the replaced commit has is gone there then. --yes agrees.",
+            code="repair-needs-yes",
+            next=[f"gitmem sync --repair --yes {remote.shown_name}"],
         )
-        return False
     else:
         new = base.oid
     try:

@@ -13,7 +13,7 @@ from ..git.port import FILE_MODE, TREE_MODE, Entry
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from ..git.port import Git
 
@@ -22,7 +22,7 @@ DEPTH_MAX = 16
 ROWS_MAX = 1_000_000
 FILES_MAX = 20_000
 LINES_MAX = 200_000
-BYTES_MAX = 64 * 1024 * 1024
+BYTES_MAX = 24 * 1024 * 1024
 HEADS_AT_ONCE = 10_000
 _NAME = re.compile(rb"[a-z0-9_-]([a-z0-9._-]{0,253}[a-z0-9_-])?")
 _TOP_NAMES = (b"README.md", b".gitattributes")
@@ -31,6 +31,10 @@ _MODES = {b"40000": TREE_MODE, b"100644": FILE_MODE, b"100664": FILE_MODE, b"100
 
 class Rejected(Exception):  # noqa: N818  (a finding, not an error)
     """A tree that may not be taken in; the text says why."""
+
+
+class TooMuch(Rejected):
+    """More than one sync takes in: the next ones take the rest."""
 
 
 class TreeCheck:
@@ -45,26 +49,32 @@ class TreeCheck:
         self.git = git
         self.passed = passed
         self.allow_large = allow_large
+        self._files: dict[tuple[str, str], int] = {}  # what was new so far: path and id, and its size
+        self._lines = 0
 
-    def commit(self, oid: str) -> None:
-        """Check the size of a commit. Raises: Rejected."""
-        self._heads("commit", [("", oid)])
+    def commits(self, oids: Iterable[str]) -> None:
+        """Check the sizes of commits. Raises: Rejected."""
+        wanted = [("", oid) for oid in dict.fromkeys(oids) if oid not in self.passed]
+        self._heads("commit", wanted)
+        self.passed.update(oid for _, oid in wanted)
 
-    def tree(self, oid: str, known: Iterable[str]) -> dict[str, Entry]:
-        """Check a tree, and return its files that no tree of `known` has at the same path.
+    def trees(self, oids: Iterable[str], known: Sequence[str]) -> None:
+        """Check trees, but for their files that a tree of `known` has at the same path.
+
+        What one object of this class checks counts together, so that all places of a remote share the limits of a sync.
 
         Raises:
-            Rejected: A name, a mode, a size or the number of entries is not allowed.
+            Rejected: A name, a mode, a size or the number of entries is not allowed. `TooMuch` where it is only more
+                than a sync takes.
             KeyError: An object is missing.
         """
-        if oid in self.passed:
-            return {}
-        fresh: dict[str, Entry] = {}
-        level = [("", oid, [each for each in known if each != oid])]
+        wanted = [oid for oid in dict.fromkeys(oids) if oid not in self.passed]
+        fresh: dict[tuple[str, str], None] = {}
+        level = [("", oid, [each for each in known if each != oid]) for oid in wanted]
         rows = 0
         for depth in range(DEPTH_MAX + 1):
             self._heads("tree", [(path, tree) for path, tree, _ in level])
-            below = []
+            below: dict[tuple[str, str], list[str]] = {}
             for path, tree, olds in level:
                 folders = [self.git.tree(old) for old in olds]
                 for name, entry in self._entries(path, tree):
@@ -76,20 +86,35 @@ class TreeCheck:
                         continue
                     if entry.is_tree:
                         inner = [old.oid for old in there if old.is_tree]
-                        below.append((f"{path}{name}/", entry.oid, inner))
+                        below[f"{path}{name}/", entry.oid] = inner
                     else:
-                        fresh[path + name] = entry
+                        fresh[path + name, entry.oid] = None
             if not below:
                 break
-            level = below
+            level = [(path, tree, inner) for (path, tree), inner in below.items()]
             if depth == DEPTH_MAX:
                 raise Rejected(f"its folders are nested more than {DEPTH_MAX} deep")
-        self._heads("blob", [(path, entry.oid) for path, entry in fresh.items()])
-        self.passed.add(oid)
-        return fresh
+        sizes = self._heads("blob", list(fresh))
+        if not self.allow_large:
+            self._count({key: sizes[key[1]] for key in fresh})
+        self.passed.update(wanted)
 
-    def _heads(self, kind: str, wanted: Sequence[tuple[str, str]]) -> None:
-        """Check that these objects are here, of one kind and not too large, without reading them."""
+    def _count(self, found: Mapping[tuple[str, str], int]) -> None:
+        """Add new files to those of this sync. Raises: TooMuch; then they do not count."""
+        new = {key: size for key, size in found.items() if key not in self._files}
+        size = sum(new.values())
+        _limit("files", len(self._files) + len(new), FILES_MAX)
+        _limit("bytes", sum(self._files.values()) + size, BYTES_MAX)
+        lines = self._lines + size  # at most: a line has one byte or more
+        if lines > LINES_MAX:
+            lines = self._lines + sum(self.git.blob(oid).count(b"\n") + 1 for _, oid in new)
+        _limit("lines", lines, LINES_MAX)
+        self._files.update(new)
+        self._lines = lines
+
+    def _heads(self, kind: str, wanted: Sequence[tuple[str, str]]) -> dict[str, int]:
+        """Return the sizes of objects, which have to be here, of one kind and not too large, without reading them."""
+        sizes: dict[str, int] = {}
         for start in range(0, len(wanted), HEADS_AT_ONCE):
             some = wanted[start : start + HEADS_AT_ONCE]
             found = self.git.heads([oid for _, oid in some])
@@ -98,12 +123,13 @@ class TreeCheck:
                     continue
                 if oid not in found or found[oid][0] != kind:
                     raise KeyError(oid)
-                size = found[oid][1]
+                size = sizes[oid] = found[oid][1]
                 if size > OBJECT_BYTES_MAX and not self.allow_large:
                     what = f"`{path}`" if path else f"its {kind} {oid[:12]}"
                     raise Rejected(
                         f"{what} has {size:,} bytes; {OBJECT_BYTES_MAX:,} are allowed (--allow-large takes it in)"
                     )
+        return sizes
 
     def _entries(self, path: str, oid: str) -> Iterable[tuple[str, Entry]]:
         """Read one level of a tree, each entry checked."""
@@ -123,6 +149,11 @@ class TreeCheck:
                     f"{where!r} has the mode {mode.decode('ascii', 'backslashreplace')}; only files and folders are allowed"
                 )
             yield name.decode("ascii"), Entry(_MODES[mode], target)
+
+
+def _limit(what: str, count: int, most: int) -> None:
+    if count > most:
+        raise TooMuch(f"with it there are more than {most:,} new {what}, which is what one sync takes in")
 
 
 def raw_entries(data: bytes, id_length: int) -> list[tuple[bytes, bytes, str]]:

@@ -61,6 +61,7 @@ def test_a_broken_branch_empties_and_stops_nobody(name: str, town: Town, two: tu
     assert (left["ref"], left["commit"], left["kind"]) == (ref, oid, "invalid")
     assert left["author"] == "Mallory <mallory@example.org>" and why in left["why"].replace("The", "the")
     assert oid[:12] in found.remote["message"] and "Mallory" in found.remote["message"]
+    assert ".." not in found.remote["message"] and "nothing was written" not in found.remote["message"]
     assert town.tip() == oid and found.remote["outbox"] in town.outboxes()
     b.say("four")
     assert b.sync().remote["safe"]
@@ -355,7 +356,9 @@ def test_the_command_that_the_answer_names_repairs_the_branch(
     answer = a.sync("--repair", "origin")
 
     if kind != "epoch":
-        assert town.tip() == oid and "--yes" in answer.text, "no forced push without an agreement"
+        assert answer.code == 2, answer.text
+        assert town.tip() == oid and oid[:12] in answer.text, "no forced push without an agreement"
+        assert answer.json["next"] == ["gitmem sync --repair --yes origin"]
         answer = a.sync("--repair", "--yes", "origin")
     assert answer.code == 0 and "Repaired" in answer.text, answer.text
     assert b.sync().code == 0

@@ -1,0 +1,73 @@
+"""Take in a part of a remote where all of it is not valid, or is more than one sync takes in."""
+
+from __future__ import annotations
+
+from ..sha256 import sha256
+from .place_checks import ANCESTORS_MAX, FOREIGN, LARGE, PlaceCheck
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..log.places import Tip
+    from ..log.remote import Remote
+    from .place_checks import LeftOut
+
+OUTBOXES_MAX = 200
+
+
+def some_outboxes(remote: Remote, boxes: dict[str, str]) -> dict[str, str]:
+    """Return as many outboxes as one sync reads, drawn by lot: so that nobody can keep those of others from being read."""
+    if len(boxes) <= OUTBOXES_MAX:
+        return boxes
+    salt = remote.log.random(16)
+    drawn = sorted(boxes, key=lambda name: sha256(salt + name.encode()).digest())[:OUTBOXES_MAX]
+    remote.say(
+        f"{remote.name} has {len(boxes):,} outboxes; {OUTBOXES_MAX} of them were read, and the next syncs read others: gitmem sync"
+    )
+    return {name: boxes[name] for name in boxes if name in set(drawn)}
+
+
+def stand_in(check: PlaceCheck, place: str, found: LeftOut) -> Tip | None:
+    """Return what is read instead of a shared ref that was left out: what stood there before, or a part of it."""
+    if found.kind == LARGE:
+        return step_towards(check, place, found.commit) or check.accepted
+    if check.accepted is None and found.kind != FOREIGN:
+        return valid_ancestor(check, place, found.commit)
+    return check.accepted
+
+
+def step_towards(check: PlaceCheck, name: str, oid: str) -> Tip | None:
+    """Return the newest commit below a place that has more than a sync takes in which one sync takes; None for none.
+
+    Of its history only what neither the local log nor the last accepted tip has is looked at, so each sync gets further.
+    """
+    git = check.log.git
+    known = [*check.known, *([check.accepted.oid] if check.accepted is not None else [])]
+    line = git.history(oid, [tip for tip in known if git.has(tip)])[:-1]
+    found, low, high = None, 0, len(line)
+    while low < high:
+        middle = (low + high) // 2
+        probe = PlaceCheck(check.log, check.accepted, check.known)
+        tip = probe.check(name, line[middle])
+        if tip is None:
+            high = middle
+        else:
+            found, low = tip, middle + 1
+    return found
+
+
+def valid_ancestor(check: PlaceCheck, name: str, oid: str) -> Tip | None:
+    """Return the newest ancestor of a rejected tip that passes: for a clone that never saw a valid one."""
+    git = check.log.git
+    probe = PlaceCheck(check.log, None, check.known)
+    try:
+        for _ in range(ANCESTORS_MAX):
+            parents = git.commit(oid).parents
+            if not parents:
+                return None
+            oid = parents[0]
+            tip = probe.check(name, oid)
+            if tip is not None:
+                return tip
+    except KeyError:
+        pass
+    return None
