@@ -257,7 +257,10 @@ def test_many_lines_of_one_id_cost_no_square() -> None:
     """Whoever may push can write thousands of them; what may interrupt a reader is asked once for each id."""
 
     def steps(count: int) -> int:
-        lines = [signal(1, at, "e:v:il", [READERS[0]], message=f"no {at}") for at in range(count)]
+        lines = [
+            signal(1, at, "e:v:il", [READERS[0]], message=f"no {at}", interrupt_class="priority")
+            for at in range(count)
+        ]
         db = index_of(lines).db
         done = 0
 
