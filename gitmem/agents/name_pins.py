@@ -17,7 +17,7 @@ from ..operations.spelling import fold, root
 from ..operations.tenure import HOLD_MICROS
 from ..sha256 import sha256
 from ..text.sanitize import sanitize
-from . import own_sessions
+from . import changed_identities, own_sessions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -61,12 +61,14 @@ def find(store: Store, name: str, *, code: str = "ambiguous-recipient") -> tuple
 
     Returns: None where the name is not pinned, or the pin says nothing more: the log decides.
 
-    Raises: UsageError where the holder is gone, or goes by another name, and somebody else claims this one.
+    Raises: UsageError where the holder is gone, or goes by another name, and somebody else claims this one, or where
+        it has another identity.
     """
     pin = read(store, name) if ":" not in name else None  # identities are exact
     kept = _holder(store, pin) if pin is not None else None
-    if kept is None or (not kept.is_current and store.now() >= kept.record_at + HOLD_MICROS):
+    if pin is None or kept is None or (not kept.is_current and store.now() >= kept.record_at + HOLD_MICROS):
         return None
+    changed_identities.refuse(store, name, pin.identity, kept, code)
     others = _claimants(store, name, kept)
     shown = sanitize(name)[:80]
     if kept.is_current and _asks_for(kept, name):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..agents import clone_key, name_pins, own_recipients, own_sessions
+from ..agents import changed_identities, clone_key, name_pins, own_recipients, own_sessions
 from ..errors import UsageError
 from . import near, presence
 from .caller import own_mail
@@ -206,15 +206,18 @@ def _fuzzy(store: Store, text: str) -> Resolved | None:
 
 
 def _of_session(store: Store, session: Presence, query: str, resolved_by: str) -> Resolved:
-    if session.agent_identity is not None:
+    changed = changed_identities.warning(store, session)
+    if session.agent_identity is not None and changed is None:
         found = _of_identity(store, session.agent_identity, resolved_by)
         found.query = query
         if session.ended is not None and not found.asleep:
             found.remark = f"{session.name} has ended; its identity {session.agent_identity} gets this."
     else:
-        found = Resolved(query, session.reader, resolved_by)
+        found = Resolved(query, session.session_id, resolved_by)
         _describe(found, session, store.now())
-        if session.ended is not None:
+        if changed is not None:
+            found.remark = changed
+        elif session.ended is not None:
             found.remark = (
                 f"{session.name} has ended, and has no identity that could come back: nobody may read this."
             )
