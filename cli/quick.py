@@ -196,7 +196,7 @@ def _nothing_new(at: Surroundings, opened: list[sqlite3.Connection], *, count: b
     if at.as_ is not None or not (at.session or at.harness):
         return None
     from gitmem.index import query
-    from gitmem.operations import mail, views
+    from gitmem.operations import mail, view_shape
 
     from .spools import spools_elsewhere
     from .surroundings import machine
@@ -205,7 +205,7 @@ def _nothing_new(at: Surroundings, opened: list[sqlite3.Connection], *, count: b
     if place.by_folder:  # the usual way asks git whether such a repository may be used
         return None
     written, read = spools_elsewhere(place)
-    db = query.fresh(place, machine(), views.VIEWS, [*written, *read])
+    db = query.fresh(place, machine(), view_shape.SHAPE, [*written, *read])
     if db is None:
         return None
     opened.append(db)

@@ -7,7 +7,6 @@ import os
 from ..git.tip import plain_tip
 from . import busy, schema
 from .engine import sqlite3
-from .schema import Index, View
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,15 +17,14 @@ if TYPE_CHECKING:
 LOG_REF = "refs/gitmem/log"
 
 
-def fresh(
-    place: Place, machine: str, views: Sequence[View], elsewhere: Sequence[str] = ()
-) -> sqlite3.Connection | None:
+def fresh(place: Place, machine: str, shape: int, elsewhere: Sequence[str] = ()) -> sqlite3.Connection | None:
     """The index, if it plainly has all that the ref and the spools have; None says only: not plainly.
 
     Git is not started, so a packed ref is not plain, nor one in a reftable that moved. Neither is a spooled line that waits for a
     commit: the next whole command commits it.
 
     Args:
+        shape: What `Index.version` is for the views that the caller asks.
         elsewhere: Spool folders outside the repository.
     """
     where = schema.path(place, machine)
@@ -41,7 +39,7 @@ def fresh(
         connection = None
         try:
             connection = opened(where)
-            if connection is not None and _has(Index(connection, views, _unread), tip, spooled, folders):
+            if connection is not None and _has(connection, shape, tip, spooled, folders):
                 return connection
             failed = False
         except sqlite3.Error:
@@ -57,12 +55,13 @@ def _connect(where: str) -> sqlite3.Connection:
     return sqlite3.connect(where, isolation_level=None, timeout=busy.COPY_SECONDS)
 
 
-def _has(index: Index, tip: str, spooled: set[tuple[str, str]], folders: Sequence[str]) -> bool:
-    return index.is_shaped() and index.tip == tip and spooled == schema.known_spool_files(index.db, folders)
-
-
-def _unread(line: bytes) -> None:
-    """No line is read here."""
+def _has(
+    db: sqlite3.Connection, shape: int, tip: str, spooled: set[tuple[str, str]], folders: Sequence[str]
+) -> bool:
+    if db.execute("PRAGMA user_version").fetchone()[0] != shape:
+        return False
+    row = db.execute("SELECT value FROM meta WHERE key = 'tip'").fetchone()
+    return row == (tip,) and spooled == schema.known_spool_files(db, folders)
 
 
 def _spooled(folders: Sequence[str]) -> set[tuple[str, str]] | None:

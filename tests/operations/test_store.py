@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from gitmem import records
 from gitmem.errors import UsageError
+from gitmem.index import schema
 from gitmem.log import append
-from gitmem.operations import facade, local, names, roster, sessions
+from gitmem.operations import facade, local, names, roster, sessions, view_shape, views
 from gitmem.operations.caller import Who
 from gitmem.operations.facade import Log
 
@@ -168,3 +170,8 @@ def test_git_is_asked_once_for_the_person_and_the_settings(
     }  # fmt: skip
     assert store.committer() == ("Test Person", "person@example.org")
     assert len(asked) == 1
+
+
+def test_the_shape_of_the_index_is_known_without_its_views() -> None:
+    """A view that changes its tables or its version changes this number: write it into `view_shape.SHAPE`."""
+    assert schema.in_memory(views.VIEWS, records.read).version() == view_shape.SHAPE
