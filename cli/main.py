@@ -44,18 +44,40 @@ def _answer(args: list[str]) -> int:
             from .values import check_utf8
 
             check_utf8(args)
-        answered = quick.answer(args)  # None: not a shape that it knows
-        if answered is not None:
-            return answered
-        from .app import run
-
-        return run(args)
+        return _run(args)
     except KeyboardInterrupt:
         return INTERRUPTED
     except Exception as error:
-        from .failure import report
+        try:
+            return _again(error, args)
+        except KeyboardInterrupt:
+            return INTERRUPTED
+        except Exception as last:
+            from .failure import report
 
-        return report(error, args)
+            return report(last, args)
+
+
+def _run(args: list[str]) -> int:
+    answered = quick.answer(args)  # None: not a shape that it knows
+    if answered is not None:
+        return answered
+    from .app import run
+
+    return run(args)
+
+
+def _again(error: Exception, args: list[str]) -> int:
+    """Run a command once more where a damaged index ended it before anything was said or recorded; else raise."""
+    if not getattr(error, "may_repeat", False) or out.has_said():
+        raise error
+    from .surroundings import Surroundings
+
+    Surroundings.is_repeated = True
+    try:
+        return _run(args)
+    finally:
+        Surroundings.is_repeated = False
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 TEXT_MAX_BYTES = 1024 * 1024
 LINES_MAX_BYTES = 256 * 1024 * 1024
+_read: dict[str, Any] = {}
 
 
 def text(what: str, most: int = TEXT_MAX_BYTES) -> str:
@@ -23,7 +24,9 @@ def text(what: str, most: int = TEXT_MAX_BYTES) -> str:
     """
     if sys.stdin is None:
         raise UsageError(f"There is no standard input to read the {what} from; nothing was written.")
-    data = sys.stdin.buffer.read(most)
+    if _read.get("from") is not sys.stdin:  # a command that runs once more finds it read
+        _read.update({"from": sys.stdin, "data": sys.stdin.buffer.read(most)})
+    data: bytes = _read["data"]
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:

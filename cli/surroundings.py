@@ -41,6 +41,8 @@ class Surroundings:
         json: Whether the answer is to be JSON.
     """
 
+    is_repeated = False  # whether this is the second try, after a damaged index was put away
+
     def __init__(self, directory: str | None = None, as_: str | None = None, json: bool = False) -> None:
         self.directory = directory
         self.as_ = as_
@@ -65,7 +67,15 @@ class Surroundings:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        damage = None
+        if isinstance(error, Exception) and self._place is not None and not self.is_repeated:
+            from gitmem.operations import damaged_index
+
+            is_recorded = self._store is not None and self._store.recorded
+            damage = damaged_index.of(error, self._place, machine(), recorded=is_recorded)
         self.close()
+        if damage is not None:
+            raise damage from error
 
     def close(self) -> None:
         """Close the store; the next use opens it anew. What was written is synced, where this clone does so by itself."""

@@ -13,6 +13,7 @@ from gitmem.agents import own_sessions
 from gitmem.errors import GitmemError, UsageError
 from gitmem.operations import caller as callers
 from gitmem.operations import sessions
+from gitmem.operations.damaged_index import IndexDamagedError
 
 from ..render import out
 from ..surroundings import Surroundings
@@ -79,7 +80,14 @@ class Desk:
         return await self.worker.run(lambda: self.do(job))
 
     def do(self, job: Callable[[Here], Answer]) -> Answer:
+        try:
+            with self.here() as at:
+                return job(at)
+        except IndexDamagedError as error:
+            if not error.may_repeat:
+                raise
         with self.here() as at:
+            at.is_repeated = True
             return job(at)
 
     def here(self) -> Here:

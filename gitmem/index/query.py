@@ -33,7 +33,7 @@ def fresh(place: Place, machine: str, shape: int, elsewhere: Sequence[str] = ())
     if spooled is None:
         return None
     tip = plain_tip(place.common, LOG_REF)  # after the spool: a file that is gone by now is in this commit
-    if tip is None or not os.path.isfile(where):
+    if tip is None or where in busy.UNUSABLE or not os.path.isfile(where):
         return None
     for opened in (_connect, schema.copy_of):  # a folder that can't be written needs the second
         connection = None

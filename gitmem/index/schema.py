@@ -172,7 +172,7 @@ def open_index(
 ) -> Index:
     """Open the index of this clone for reading and writing; where that can't be, see `beside`."""
     where = path(place, machine)
-    for attempt in range(2):
+    for attempt in range(2 if where not in busy.UNUSABLE else 0):
         connection = None
         try:
             connection = connect(where)
@@ -212,7 +212,7 @@ def copy_of(where: str) -> sqlite3.Connection | None:
     SQLite does not look out for that where it may lock nothing.
     """
     target = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-    for options in ("mode=ro", "mode=ro&immutable=1"):
+    for options in ("mode=ro", "mode=ro&immutable=1") if where not in busy.UNUSABLE else ():
         source = None
         try:
             before = _stamp(where)

@@ -8,7 +8,7 @@ import time
 from .. import records
 from ..agents import authenticity, clone_key
 from ..errors import GitmemError
-from ..index import busy, catch_up, schema
+from ..index import busy, catch_up, damaged, schema
 from ..index.engine import sqlite3
 from ..index.schema import Index
 from ..log import append, ref
@@ -102,14 +102,14 @@ class Store:
         self._homeless = False  # the folder of the index file was not there: the log begins with this process
         self._draining = False
         self._drain_after = 0.0
-        # What `queue.feed` has looked at, and when it may try again where it could not write.
-        self.fed: object = None
-        self.feed_after = 0.0
+        self.fed: object = None  # what `queue.feed` has looked at
+        self.feed_after = 0.0  # when it may try again where it could not write
         self._settings: dict[str, str] | None = None
         self.has_remote = HasRemote(place, git)
         # Starts a process that calls `keep_up`; None where this one lives on and does it itself.
         self.starts_upkeep: Callable[[], object] | None = None
         self.wrote = 0  # how soon what was committed or queued here is to be sent, as `autosync` has it
+        self.recorded = False  # whether anything was recorded here
 
     @property
     def index(self) -> Index:
@@ -120,10 +120,7 @@ class Store:
         return self._index
 
     def db(self) -> sqlite3.Connection:
-        """The index, caught up with the ref and the spools; what waits for a commit is committed first.
-
-        While a batch is open it has the batch's lines too.
-        """
+        """The index, caught up with the ref, the spools (committed first) and the lines of a batch that is open."""
         if self._ahead is not None:
             return self._ahead.db
         self.adopt()
@@ -200,8 +197,9 @@ class Store:
             with busy.Waiting(self.index.db):
                 catch_up.catch_up(self.index, self.log, progress=self.progress)
                 queue.feed(self)
-        except Exception:
+        except Exception as error:
             self.leave_index()
+            damaged.put_away(schema.path(self.place, self.machine), error)
 
     def leave_index(self) -> None:
         """Open the index anew at the next look."""
@@ -263,6 +261,7 @@ class Store:
         if not entry.rides and self.log.committer is None:
             self.log.committer = self.committer()
         appended = append.append(self.log, entry)
+        self.recorded = self.recorded or not entry.rides
         if not entry.rides:
             self.wrote = max(self.wrote, autosync.soon(entry.lines))
         if appended.queued and not entry.rides:

@@ -1,0 +1,51 @@
+"""An index file that turns out to be damaged while it is used. It is derived from the log: it can go."""
+
+from __future__ import annotations
+
+import os
+
+from . import busy, schema
+from .engine import sqlite3
+
+
+def put_away(where: str, error: BaseException) -> bool:
+    """Remove an index file that an error, or else SQLite's own check, shows to be damaged.
+
+    Args:
+        where: The path of the file.
+        error: What went wrong in an operation that used it.
+
+    Returns:
+        Whether it was damaged.
+    """
+    if not isinstance(error, Exception) or not os.path.isfile(where):
+        return False
+    if not _is_damage(error) and is_whole(where):
+        return False
+    schema.discard(where)
+    if os.path.lexists(where):  # not ours to remove: this process does without
+        busy.UNUSABLE.add(where)
+    return True
+
+
+def is_whole(where: str) -> bool:
+    """Return whether SQLite's check finds nothing; True also where the file can't be checked now."""
+    try:
+        db = sqlite3.connect(where, isolation_level=None, timeout=busy.COPY_SECONDS)
+        try:
+            return bool(db.execute("PRAGMA quick_check(1)").fetchone() == ("ok",))
+        finally:
+            db.close()
+    except sqlite3.DatabaseError as error:
+        return not schema.is_corruption(error)
+    except (sqlite3.Error, UnicodeError):
+        return False
+
+
+def _is_damage(error: Exception) -> bool:
+    """Return whether an error can only come from damaged bytes."""
+    if not isinstance(error, sqlite3.DatabaseError):
+        return False
+    if isinstance(error, sqlite3.OperationalError):
+        return schema.is_corruption(error) or "decode" in str(error)
+    return schema.is_of_the_file(error)
