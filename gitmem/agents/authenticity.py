@@ -1,7 +1,7 @@
 """Lines that speak for sessions and clients of this clone, and whether they were written here.
 
 A line speaks for the session or client that it names as its writer. A name is our own once a line with a valid
-code (`gitmem.mac`) has begun that session, or speaks for that client. A line that speaks for an own name and has
+code (`gitmem.mac`) has begun that session, or speaks for that client (agent identities: `own_identities`). A line that speaks for an own name and has
 no valid code is *forged*: it counts in every fold, as `docs/format.md` section 9 says, and for nothing where
 this clone asks who its sessions are and what they have read.
 """
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from ..index.schema import Row
 from ..mac import is_signed
+from . import own_identities
 from .known_senders import KINDS as KINDS
 from .known_senders import PREFIXES as PREFIXES
 from .known_senders import is_forged as is_forged
@@ -48,11 +49,13 @@ def add(db: sqlite3.Connection, rows: Sequence[Row], key: CloneKey | None) -> No
     proven: set[str] = set()
     claims: list[tuple[str, int]] = []
     unchecked: set[int] = set()
+    valid: dict[int, Row] = {}
     for row in rows:
         names = speakers(row.record)
         if mac is not None and is_signed(row.line) and mac.is_valid(row.line):
+            valid[row.id] = row
             proven.update(_proven(row.record, names))
-        elif names:
+        elif names := _named(row.record):
             claims += [(name, row.id) for name in names]
             if mac is None and is_signed(row.line):
                 unchecked.add(row.id)
@@ -60,8 +63,37 @@ def add(db: sqlite3.Connection, rows: Sequence[Row], key: CloneKey | None) -> No
     db.executemany("INSERT OR IGNORE INTO unchecked VALUES (?)", [(line,) for line in sorted(unchecked)])
     new = [name for name in sorted(proven) if not is_own(db, name)]
     db.executemany("INSERT OR IGNORE INTO own VALUES (?)", [(name,) for name in new])
+    _note_first(db, valid.values())
+    changed = own_identities.note_bearers(db, rows, valid)
+    fresh = _note_forged(db, [claim for claim in claims if claim[1] not in unchecked], new)
+    more, withdrawn = own_identities.update(db, rows, claims, changed, new)
+    if withdrawn:
+        db.execute("DELETE FROM doubt")
+        fresh = {line for (line,) in db.execute("SELECT line FROM forged")}
     _settle_doubts(db, rows)
-    _note_forged(db, [claim for claim in claims if claim[1] not in unchecked], new)
+    _note_doubts(db, sorted(fresh | more))
+
+
+def _note_first(db: sqlite3.Connection, valid: Iterable[Row]) -> None:
+    """Note the first line of each reader among those with a valid code."""
+    from ..signals.broadcasts import KINDS, reader_of
+
+    found = [
+        (name, row.at, row.id)
+        for row in valid
+        if row.record["kind"] in KINDS
+        for name in reader_of(row.record)
+    ]
+    db.executemany(
+        "INSERT INTO own_first VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET at = excluded.at, line = excluded.line"
+        " WHERE excluded.at < own_first.at",
+        found,
+    )
+
+
+def _named(record: Mapping[str, object]) -> list[str]:
+    """Every name that a record says it comes from."""
+    return [*speakers(record), *own_identities.speakers(record)]
 
 
 def _proven(record: Mapping[str, object], names: Iterable[str]) -> list[str]:
@@ -70,7 +102,7 @@ def _proven(record: Mapping[str, object], names: Iterable[str]) -> list[str]:
     return [name for name in names if begins or name.startswith("h-")]
 
 
-def _note_forged(db: sqlite3.Connection, claims: Iterable[tuple[str, int]], new: Iterable[str]) -> None:
+def _note_forged(db: sqlite3.Connection, claims: Iterable[tuple[str, int]], new: Iterable[str]) -> set[int]:
     """Note which claims are forged: the new ones for our own names, and the old ones for names that are new."""
     found = [
         (name, line)
@@ -82,9 +114,8 @@ def _note_forged(db: sqlite3.Connection, claims: Iterable[tuple[str, int]], new:
     claims = list(claims)
     known = {name: is_own(db, name) for name in {name for name, _ in claims}}
     found += [(name, line) for name, line in claims if known[name]]
-    if found:
-        db.executemany("INSERT OR IGNORE INTO forged VALUES (?, ?)", found)
-        _note_doubts(db, sorted({line for _, line in found}))
+    db.executemany("INSERT OR IGNORE INTO forged VALUES (?, ?)", found)
+    return {line for _, line in found}
 
 
 def _marks(record: Mapping[str, object]) -> list[tuple[str, str]]:
@@ -106,13 +137,10 @@ def _settle_doubts(db: sqlite3.Connection, rows: Sequence[Row]) -> None:
 
 
 def _forged_among(db: sqlite3.Connection, lines: Iterable[int]) -> set[int]:
-    """Of these lines those that speak for an own name and have no valid code."""
+    """Return which of these lines are forged."""
     found = set()
     for line in lines:
-        row = db.execute(
-            "SELECT 1 FROM claim c JOIN own o ON o.name = c.name WHERE c.line = ? LIMIT 1", (line,)
-        )
-        if row.fetchone():
+        if db.execute("SELECT 1 FROM forged WHERE line = ? LIMIT 1", (line,)).fetchone():
             found.add(line)
     return found
 
@@ -122,7 +150,7 @@ def _note_doubts(db: sqlite3.Connection, lines: Sequence[int]) -> None:
     from .. import records
 
     doubts: set[tuple[str, str]] = set()
-    for line in lines:
+    for line in lines:  # none, as a rule
         record = _record(db, line)
         if record is not None:
             doubts.update(_marks(record))
@@ -188,7 +216,7 @@ def settle(index: Index, key: CloneKey) -> bool:
         found = [(line, body.encode()) for line, body in rows]
         index.db.executemany(
             "DELETE FROM claim WHERE line = ? AND name = ?",
-            [(line, name) for line, body in found for name in speakers(records.read(body) or {"kind": ""})],
+            [(line, name) for line, body in found for name in _named(records.read(body) or {"kind": ""})],
         )
         every = [(line, body, records.read(body)) for line, body in found]
         add(index.db, [Row(line, body, record) for line, body, record in every if record is not None], key)

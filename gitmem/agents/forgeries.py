@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .. import records
 from ..log import ledger
-from . import authenticity
+from . import authenticity, own_identities
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 ELSEWHERE = "from another clone"
 NOT_THE_SESSION = "not written by this session"
+NOT_THE_AGENT = "not written in this clone, where this agent works"
 WARNINGS_MAX = 20
 _FORGED = (
     "SELECT DISTINCT f.line, l.kind, l.at, l.body, coalesce(i.parent || i.name, ''), min(f.name) FROM forged f"
@@ -48,8 +49,8 @@ def every(db: sqlite3.Connection) -> list[Forgery]:
 
 
 def of_reader(db: sqlite3.Connection, names: Iterable[str]) -> str | None:
-    """Return a warning for a session or client for whom forged lines speak, or None."""
-    known = [name for name in dict.fromkeys(names) if name.startswith(authenticity.PREFIXES)]
+    """Return a warning for a session, client or agent for whom forged lines speak, or None."""
+    known = [name for name in dict.fromkeys(names) if name]
     marks = ", ".join("?" * len(known))
     (count,) = db.execute(
         f"SELECT count(DISTINCT line) FROM forged WHERE name IN ({marks})", known
@@ -106,8 +107,11 @@ class Marks:
         if mac is not None and mac.is_valid(line):
             return None
         names = authenticity.speakers(record)
-        if any(authenticity.is_own(self._store.index.db, name) for name in names):
+        db = self._store.index.db
+        if any(authenticity.is_own(db, name) for name in names):
             return NOT_THE_SESSION
+        if any(own_identities.is_forged(db, name, line) for name in own_identities.speakers(record)):
+            return NOT_THE_AGENT
         if names or record.get("sender_session") or record.get("sender_identity") != self._own_mail:
             return None
         return None if self._was_acknowledged(line) else ELSEWHERE

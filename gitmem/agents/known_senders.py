@@ -24,6 +24,13 @@ DDL = (
     "CREATE INDEX forged_line ON forged (line)",
     # What only forged lines say was read.
     "CREATE TABLE doubt (reader TEXT, signal_id TEXT, PRIMARY KEY (reader, signal_id)) WITHOUT ROWID",
+    # Which session has an agent identity by any record; `since`: the first one with a valid code.
+    "CREATE TABLE bearer (identity TEXT, session_id TEXT, since TEXT, PRIMARY KEY (identity, session_id)) WITHOUT ROWID",
+    "CREATE INDEX bearer_session ON bearer (session_id)",
+    # Identities that are ours alone, see `own_identities`.
+    "CREATE TABLE own_identity (name TEXT PRIMARY KEY, since TEXT) WITHOUT ROWID",
+    # A reader's first line with a valid code.
+    "CREATE TABLE own_first (reader TEXT PRIMARY KEY, at TEXT, line INTEGER) WITHOUT ROWID",
     # Lines with a code that came while the key could not be read.
     "CREATE TABLE unchecked (line INTEGER PRIMARY KEY)",
 )
@@ -37,7 +44,7 @@ def view(key: Callable[[], CloneKey | None]) -> View:
 
         authenticity.add(db, rows, key())
 
-    return View(KINDS, DDL, add, version=2)
+    return View(KINDS, DDL, add, version=3)
 
 
 VIEW = view(lambda: None)
@@ -46,6 +53,18 @@ VIEW = view(lambda: None)
 def is_own(db: sqlite3.Connection, name: str) -> bool:
     """Return whether a session was started here, or a client speaks here."""
     return db.execute("SELECT 1 FROM own WHERE name = ?", (name,)).fetchone() is not None
+
+
+def is_ours(db: sqlite3.Connection, name: str) -> bool:
+    """Return whether a name is that of a session or client of this clone, or of an agent that works nowhere else."""
+    query = "SELECT 1 FROM own WHERE name = ?1 UNION ALL SELECT 1 FROM own_identity WHERE name = ?1"
+    return db.execute(query, (name,)).fetchone() is not None
+
+
+def first_line(db: sqlite3.Connection, reader: str) -> tuple[str, int] | None:
+    """Return time and number of the first line that was written here of a reader who is nowhere else."""
+    row = db.execute("SELECT at, line FROM own_first WHERE reader = ?", (reader,)).fetchone()
+    return (str(row[0]), int(row[1])) if row and is_ours(db, reader) else None
 
 
 def is_forged(db: sqlite3.Connection, names: Iterable[str]) -> bool:

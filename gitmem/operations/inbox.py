@@ -175,7 +175,11 @@ def _warn(
     """Say what was not written by who it says: beside a signal, and of all that speaks for this reader."""
     caller = outcome.target.caller
     names = (
-        [caller.session_id or "", caller.record.get("harness_session", "") if caller.record else ""]
+        [
+            caller.session_id or "",
+            caller.reader,
+            caller.record.get("harness_session", "") if caller.record else "",
+        ]
         if caller
         else []
     )

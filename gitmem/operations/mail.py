@@ -215,7 +215,7 @@ def unread_ids(
         again = doubted.directed(db, own, OURS, later, chosen, values)
     if directed:
         return [*{*db.execute(mine, values).fetchall(), *again}]
-    since = Since(db, reader, now)
+    since = Since(db, reader, now, None if shared else known_senders.first_line(db, reader))
     values |= {**since.values, "cursor": max(since.cursor, after)}
     others = (BROADCASTS + NEW).format(own=own, news=since.condition)
     every = db.execute(f"{mine} UNION {others}", values).fetchall()

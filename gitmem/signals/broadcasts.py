@@ -53,6 +53,9 @@ NEWS_TO_STRANGERS = (
 class Since:
     """From when on broadcasts are news to a reader.
 
+    Args:
+        first: Time and number of the line that is its first instead of the lowest one of the log.
+
     Attributes:
         condition: On a broadcast `b`, with the values `oldest` and `seen`.
         line: The reader's first line, by its number in the index; None where the log does not know the reader.
@@ -61,12 +64,17 @@ class Since:
 
     __slots__ = ("condition", "cursor", "line", "oldest", "seen")
 
-    def __init__(self, db: sqlite3.Connection, reader: str, now: int | None) -> None:
+    def __init__(
+        self, db: sqlite3.Connection, reader: str, now: int | None, first: tuple[str, int] | None = None
+    ) -> None:
         found = db.execute(
             "SELECT r.at, r.line, r.cursor, json_extract(l.body, '$.seen') FROM reader r JOIN line l ON l.id = r.line"
             " WHERE r.reader = ?",
             (reader,),
         ).fetchone()
+        if first is not None and (found is None or found[1] != first[1]):
+            query = "SELECT at, id, 0, json_extract(body, '$.seen') FROM line WHERE id = ?"
+            found = db.execute(query, (first[1],)).fetchone()
         self.condition = NEWS if found else NEWS_TO_STRANGERS
         self.line: int | None = found[1] if found else None
         self.cursor: int = found[2] if found else 0

@@ -1,0 +1,135 @@
+"""Agent identities that only sessions of this clone have, and lines in their names that were not written here.
+
+An identity is *ours alone* while every session of the log that has it was started here, by lines with a valid code. A
+line in its name without a valid code is forged then, whatever session it names or none, if it is not older than
+the first of those lines. What an older line says was read, or answers, is no older than the signal itself: so it is
+forged too where that signal is not older.
+"""
+
+from __future__ import annotations
+
+from .known_senders import PREFIXES
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+
+    from ..index.schema import Row
+
+_SINCE = (
+    "SELECT min(b.since) FROM bearer b JOIN own o ON o.name = b.session_id WHERE b.identity = ?1 AND NOT EXISTS"
+    " (SELECT 1 FROM bearer s WHERE s.identity = ?1 AND s.session_id NOT IN (SELECT name FROM own))"
+)
+_FORGED = (
+    "SELECT c.line FROM claim c JOIN line l ON l.id = c.line WHERE c.name = ?1"
+    " AND c.line NOT IN (SELECT line FROM unchecked) AND (l.at >= ?2 OR (l.kind IN ('receipt', 'signal') AND EXISTS"
+    " (SELECT 1 FROM signal s WHERE s.at >= ?2 AND s.signal_id ="
+    " json_extract(l.body, CASE l.kind WHEN 'receipt' THEN '$.signal_id' ELSE '$.reply_to' END))))"
+)
+_READERS = (
+    "SELECT DISTINCT r.reader FROM receipt r JOIN own_identity i ON i.name = r.reader WHERE r.signal_id = ?"
+)
+
+
+def speakers(record: Mapping[str, object]) -> list[str]:
+    """Return the agent identities that a record says it comes from; records of sessions only tell who has one."""
+    kind = record["kind"]
+    if kind == "session":
+        return []
+    if kind == "audit":
+        names: tuple[object, ...] = (record.get("sender_identity"), record.get("reader_identity"))
+    else:
+        names = (record.get("reader_identity" if kind in ("receipt", "access") else "sender_identity"),)
+    return [name for name in names if isinstance(name, str) and _is_agent(name)]
+
+
+def _is_agent(name: str) -> bool:
+    return ":" in name and not name.startswith((*PREFIXES, "human:"))
+
+
+def is_forged(db: sqlite3.Connection, name: str, line: bytes) -> bool:
+    """Return whether a line in the name of an identity is forged."""
+    query = "SELECT 1 FROM forged f JOIN line l ON l.id = f.line WHERE f.name = ? AND l.at = ? AND l.body = ?"
+    return db.execute(query, (name, line[7:34].decode(), line.decode())).fetchone() is not None
+
+
+def note_bearers(db: sqlite3.Connection, rows: Sequence[Row], valid: Collection[int]) -> set[str]:
+    """Note which sessions have which identities, and since when by lines with a valid code.
+
+    Returns: The identities.
+    """
+    found = [
+        (identity, row.record["session_id"], row.at if row.id in valid else None)
+        for row in rows
+        if row.record["kind"] == "session" and (identity := row.record.get("agent_identity"))
+    ]
+    db.executemany(
+        "INSERT INTO bearer VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET since = excluded.since"
+        " WHERE bearer.since IS NULL OR excluded.since < bearer.since",
+        found,
+    )
+    return {str(identity) for identity, *_ in found}
+
+
+def update(
+    db: sqlite3.Connection,
+    rows: Sequence[Row],
+    claims: Iterable[tuple[str, int]],
+    changed: set[str],
+    new: Sequence[str],
+) -> tuple[set[int], bool]:
+    """Note which lines are forged now that these arrived.
+
+    Args:
+        claims: The names for which these lines speak without a valid code, with the lines.
+        changed: Identities whose sessions may have changed.
+        new: Sessions that were found to be our own.
+
+    Returns: The lines that are forged now and were not, and whether any is no longer.
+    """
+    for session in new:
+        every = db.execute("SELECT identity FROM bearer WHERE session_id = ?", (session,)).fetchall()
+        changed = changed | {str(identity) for (identity,) in every}
+    fresh: set[int] = set()
+    withdrawn = False
+    for name in sorted(changed):
+        added, removed = _settle(db, name)
+        fresh |= added
+        withdrawn |= removed
+    if not db.execute("SELECT 1 FROM own_identity LIMIT 1").fetchone():
+        return fresh, withdrawn
+    fresh |= _add(db, ((name, line) for name, line in claims if name not in changed))
+    for row in rows:
+        if row.record["kind"] == "signal":
+            for (reader,) in db.execute(_READERS, (row.record["signal_id"],)).fetchall():
+                fresh |= _settle(db, str(reader))[0]
+    return fresh, withdrawn
+
+
+def _settle(db: sqlite3.Connection, name: str) -> tuple[set[int], bool]:
+    """Find out anew whether an identity is ours alone, and which lines in its name are forged."""
+    (since,) = db.execute(_SINCE, (name,)).fetchone()
+    before = {line for (line,) in db.execute("SELECT line FROM forged WHERE name = ?", (name,))}
+    now = {line for (line,) in db.execute(_FORGED, (name, since))} if since else set()
+    db.execute("DELETE FROM own_identity WHERE name = ?", (name,))
+    if since:
+        db.execute("INSERT INTO own_identity VALUES (?, ?)", (name, since))
+    db.executemany("DELETE FROM forged WHERE name = ? AND line = ?", [(name, line) for line in before - now])
+    db.executemany("INSERT INTO forged VALUES (?, ?)", [(name, line) for line in sorted(now - before)])
+    return now - before, bool(before - now)
+
+
+def _add(db: sqlite3.Connection, claims: Iterable[tuple[str, int]]) -> set[int]:
+    """Note which of these claims are forged: those for identities that are ours alone."""
+    fresh: set[int] = set()
+    known: dict[str, str | None] = {}
+    for name, line in claims:
+        if name not in known:
+            row = db.execute("SELECT since FROM own_identity WHERE name = ?", (name,)).fetchone()
+            known[name] = row[0] if row else None
+        if known[name] is not None:
+            forged = db.execute(_FORGED + " AND c.line = ?3", (name, known[name], line)).fetchone()
+            if forged and db.execute("INSERT OR IGNORE INTO forged VALUES (?, ?)", (name, line)).rowcount:
+                fresh.add(line)
+    return fresh
