@@ -115,15 +115,11 @@ class GitNetwork:
         if err is not None and not separate_fetch.is_about_objects(err):
             raise _offline(url, err)
         if err is not None:
-            until = time.monotonic() + timeout
             left, words = separate_fetch.fetch(
-                self.common, lambda args: self._run(args, url, timeout), head, url, into_prefix, until
+                self.common, lambda args, given: self._run(args, url, timeout, given), head, url, into_prefix
             )
             if words is not None:
                 raise _offline(url, words)
-            err = self._fetch(head, url, [*refspecs, *(f"^{name}" for name in left)], timeout)
-            if err is not None:
-                raise _offline(url, err)
 
         def online(name: str, asked: list[str], given: bytes) -> None:
             done = self._run([*_QUIET_CONFIG, *asked], name, timeout, given)

@@ -1,29 +1,41 @@
-"""Fetch refs apart from those that break the fetch, and remember the commits that did.
+"""Fetch the places of a remote one after another, past those that break the fetch, and remember the commits that did.
 
-One damaged or forbidden object behind any ref makes git refuse the whole fetch. The refs are then halved until those
-are found; the others are fetched without them, and git keeps nothing of what it refused.
+One damaged or forbidden object behind any ref makes git refuse the whole fetch. So the shared refs are fetched first
+and alone, and then the outboxes in groups that get smaller where git refuses one. A sync runs git only so many times
+for that; the outboxes that it did not come to are for the next one. Git keeps nothing of what it refused.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import time
 
 from .. import aside
+from ..errors import RemoteError
 from ..place import read_small
-from . import run
+from . import queries, run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    # Runs git on the network with these arguments.
-    Ask = Callable[[Sequence[str]], run.Result]
+    # Runs git on the network with these arguments and this input.
+    Ask = Callable[[Sequence[str], bytes], run.Result]
 
 PATTERNS = ("refs/heads/gitmem*", "refs/gitmem/*")
+SHARED = ("refs/heads/gitmem", "refs/gitmem/log")
 FILE = os.path.join("gitmem", "refused")
-KEPT_MAX = 1_000
+REASONS_MAX = 1_000
+KEPT_MAX = 100_000
+RUNS_MAX = 40
+GROUP = 64  # outboxes that are fetched together at first
+SECONDS_MAX = 4.0
 MISSING = "the remote does not have its objects"
+UNEXAMINED = "it was not fetched yet"
+_KNOWN = "git refused its objects in an earlier sync"
+_OUTBOX = re.compile(r"refs/(heads/gitmem-outbox-|gitmem/outbox/)([0-9a-f]{40}|[0-9a-f]{64})")
+_GONE = re.compile(r"couldn't find remote ref (\S+)")
 _REASON_CHARS_MAX = 200
 _MISSING = ("not our ref", "unable to read", "remote side", "bad object", "bad pack")
 _OBJECTS = (
@@ -33,71 +45,163 @@ _OBJECTS = (
 
 
 class Refused:
-    """The commits that broke a fetch: id → why. A small file of the clone; at most `KEPT_MAX` of them."""
+    """The commits that broke a fetch: id → why. A file of the clone with at most `KEPT_MAX` rows.
+
+    The newest `REASONS_MAX` have git's reason, the others only their ids.
+    """
 
     def __init__(self, common: str) -> None:
         self._path = os.path.join(common, FILE)
-        rows = os.fsdecode(read_small(self._path)).splitlines()
-        self.why = {oid: why for oid, _, why in (row.partition(" ") for row in rows) if why}
+        rows = (row.partition(" ") for row in os.fsdecode(read_small(self._path)).splitlines())
+        self.why = {oid: why or _KNOWN for oid, _, why in rows if len(oid) in (40, 64)}
 
-    def add(self, found: Mapping[str, str]) -> None:
-        """Remember more of them; where the file can't be written they are found again."""
+    def add(self, found: Mapping[str, str], there: Iterable[str]) -> None:
+        """Remember more of them. Those that no ref of the remote (`there`) is at go first where they are too many.
+
+        Where the file can't be written they are found again.
+        """
         if not found.items() - self.why.items():
             return
-        self.why = dict(list({**self.why, **found}.items())[-KEPT_MAX:])
-        text = "".join(f"{oid} {why}\n" for oid, why in self.why.items())
+        new = {**{oid: why for oid, why in self.why.items() if oid not in found}, **found}
+        if len(new) > KEPT_MAX:
+            kept = set(there)
+            gone = [oid for oid in new if oid not in kept]
+            for oid in [*gone, *(oid for oid in list(new) if oid in kept)][: len(new) - KEPT_MAX]:
+                del new[oid]
+        self.why = new
+        bare = len(new) - REASONS_MAX
+        rows = (
+            oid if at < bare or why == _KNOWN else f"{oid} {why}" for at, (oid, why) in enumerate(new.items())
+        )
         try:
-            aside.replace(self._path, os.fsencode(text))
+            aside.replace(self._path, os.fsencode("\n".join(rows) + "\n"))
         except OSError:
             return
 
 
+class _Fetch:
+    """One fetch of one remote: what it has, what was refused, and what is left to examine."""
+
+    def __init__(self, common: str, ask: Ask, head: Sequence[str], url: str, into_prefix: str) -> None:
+        self._common = common
+        self._ask = ask
+        self._head = [*head, "--stdin", "--", url]
+        self._prefix = into_prefix
+        self.there: dict[str, str] = {}
+        self.bad: dict[str, str] = {}
+        self.words = ""
+
+    def into(self, name: str) -> str:
+        return self._prefix + name.removeprefix("refs/")
+
+    def names(self, names: Sequence[str]) -> str | None:
+        """Fetch these refs together: None, or git's errors. Those that the remote has no longer are dropped."""
+        while names := [name for name in names if name in self.there]:
+            given = "".join(f"+{name}:{self.into(name)}\n" for name in names)
+            for attempt in range(3):
+                done = self._ask(self._head, os.fsencode(given))
+                if done.code == 0:
+                    return None
+                if "cannot lock ref" not in done.err:  # another sync of this clone fetches, too
+                    break
+                time.sleep(0.05 * attempt)
+            gone = _GONE.search(done.err)
+            if gone is None or self.there.pop(gone[1], None) is None:
+                return done.err
+        return None
+
+    def shared(self) -> str | None:
+        """Fetch the shared refs. Git's words where the remote can't be reached."""
+        names = [name for name in SHARED if name in self.there and name not in self.bad]
+        err = self.names(names)
+        if err is None:
+            return None
+        for name in names:
+            err = self.names([name])
+            if err is not None and not is_about_objects(err):
+                return err
+            if err is not None:
+                self.bad[name] = reason(err)
+        return None
+
+    def boxes(self, names: Sequence[str]) -> None:
+        """Fetch outboxes in groups, each a quarter as large after one that git refused and twice as large after a good one."""
+        until = time.monotonic() + SECONDS_MAX
+        waiting, size, runs = list(names), GROUP, 0
+        while waiting and runs < RUNS_MAX and time.monotonic() < until:
+            runs += 1
+            group = waiting[:size]
+            try:
+                err = self.names(group)
+            except RemoteError:  # no answer in time
+                return
+            if err is None:
+                size *= 2
+            elif not is_about_objects(err):
+                self.words = err
+                return
+            elif len(group) > 1:
+                size = max(1, len(group) // 4)
+                continue
+            else:
+                self.bad[group[0]] = reason(err)
+            waiting = waiting[len(group) :]
+
+    def prune(self, copies: Iterable[str]) -> None:
+        """Forget our copies of places that the remote no longer has: before a fetch, where their names may be in the way."""
+        have = {self.into(name) for name in self.there}
+        gone = [f"delete {name}\n" for name in copies if name not in have and self._is_copy(name)]
+        if gone:
+            run.run(self._common, ["update-ref", "--stdin"], input=os.fsencode("".join(gone)), check=False)
+
+    def _is_copy(self, name: str) -> bool:
+        return name.removeprefix(self._prefix).startswith(("heads/", "gitmem/"))
+
+
 def fetch(
-    common: str, ask: Ask, head: Sequence[str], url: str, into_prefix: str, until: float
+    common: str, ask: Ask, head: Sequence[str], url: str, into_prefix: str
 ) -> tuple[dict[str, tuple[str, str]], str | None]:
-    """Fetch every ref of a remote that can be. Return those that can't, with commit and reason, or git's words if none can.
+    """Fetch the places of a remote that can be. Return the others with commit and reason, or git's words if it is offline.
+
+    The reason of an outbox that this call did not come to is `UNEXAMINED`. Which ones those are is drawn by lot, so that
+    nobody can put another's outbox last.
 
     Args:
         ask: Runs git.
         head: Arguments of a fetch, before the url.
         into_prefix: Where our copies of the remote's refs are.
-        until: When to give up, on the monotonic clock.
     """
-    done = ask(["ls-remote", "--quiet", "--refs", "--", url, *PATTERNS])
+    done = ask(["ls-remote", "--quiet", "--refs", "--", url, *PATTERNS], b"")
     if done.code != 0:
         return {}, done.err
     rows = (line.partition("\t") for line in done.out.decode("utf-8", "surrogateescape").splitlines())
-    there = {name: oid for oid, _, name in rows if not name.startswith("refs/gitmem/remotes/")}
+    step = _Fetch(common, ask, head, url, into_prefix)
+    step.there = {name: oid for oid, _, name in rows if name in SHARED or _OUTBOX.fullmatch(name)}
+    copies = queries.refs_below(common, into_prefix)
+    step.prune(copies)
     refused = Refused(common)
-    bad = {name: (oid, refused.why[oid]) for name, oid in there.items() if oid in refused.why}
-    first_words = ""
+    step.bad = {name: refused.why[oid] for name, oid in step.there.items() if oid in refused.why}
+    words = step.shared()
+    if words is not None:
+        return {}, words
+    boxes = [
+        name
+        for name, oid in step.there.items()
+        if name not in SHARED and name not in step.bad and copies.get(step.into(name)) != oid
+    ]
+    if boxes:
+        import random
 
-    def into(name: str) -> str:
-        return into_prefix + name.removeprefix("refs/")
-
-    def broken(names: Sequence[str]) -> dict[str, tuple[str, str]]:
-        nonlocal first_words
-        if not names or time.monotonic() > until:
-            return {}
-        done = ask([*head, "--", url, *(f"+{name}:{into(name)}" for name in names)])
-        if done.code == 0:
-            return {}
-        first_words = first_words or done.err
-        if len(names) == 1:
-            return {names[0]: (there[names[0]], reason(done.err))}
-        middle = len(names) // 2
-        return {**broken(names[:middle]), **broken(names[middle:])}
-
-    found = broken([name for name in there if name not in bad])
-    # What every ref says is the network's trouble, unless git names the object.
-    if (
-        found
-        and len(found) + len(bad) == len(there)
-        and not any(map(_names_object, (why for _, why in found.values())))
-    ):
-        return {}, first_words
-    refused.add({oid: why for oid, why in found.values() if why != MISSING})
-    return {**bad, **found}, None
+        random.SystemRandom().shuffle(boxes)
+        step.boxes(boxes)
+    found = {step.there[name]: why for name, why in step.bad.items() if why != MISSING}
+    refused.add(found, step.there.values())
+    have = queries.refs_below(common, into_prefix) if boxes else {}
+    late = [name for name in boxes if name in step.there and name not in step.bad]
+    left = {name: UNEXAMINED for name in late if have.get(step.into(name)) != step.there[name]}
+    return {
+        name: (step.there[name], why) for name, why in (step.bad | left).items() if name in step.there
+    }, None
 
 
 def is_about_objects(err: str) -> bool:
@@ -111,7 +215,3 @@ def reason(err: str) -> str:
         return MISSING
     lines = [line for line in err.splitlines() if "error: object" in line or "fsck" in line]
     return run.last_words("\n".join(lines[:1]) or err)[:_REASON_CHARS_MAX]
-
-
-def _names_object(why: str) -> bool:
-    return why == MISSING or "object" in why

@@ -110,17 +110,24 @@ def of_remote(log: Log, remote: str) -> dict[str, str]:
 
 def is_place(name: str) -> bool:
     """Whether a ref of a remote, or our copy of one, is read by sync."""
-    return name.endswith(("/heads/gitmem", "/gitmem/log")) or is_outbox(name)
+    return _there(name) in ref.PUBLISH_PLACES or is_outbox(name)
 
 
 def is_outbox(name: str) -> bool:
     """Whether it is named like one of the refs that hold what waits for the shared one: after a commit."""
-    folder, _, last = name.rpartition("/")
-    if folder.endswith("/heads") and last.startswith("gitmem-outbox-"):
+    folder, _, last = _there(name).rpartition("/")
+    if folder == "refs/heads" and last.startswith("gitmem-outbox-"):
         last = last.removeprefix("gitmem-outbox-")
-    elif not folder.endswith("/gitmem/outbox"):
+    elif folder != "refs/gitmem/outbox":
         return False
     return is_oid(last)
+
+
+def _there(name: str) -> str:
+    """The name that a remote has for what may be our copy of its ref."""
+    if not name.startswith(ref.REMOTES_PREFIX):
+        return name
+    return "refs/" + name.removeprefix(ref.REMOTES_PREFIX).partition("/")[2]
 
 
 def logs(log: Log, refs: Mapping[str, str], trusted: Iterable[str] = ()) -> tuple[list[Tip], dict[str, str]]:

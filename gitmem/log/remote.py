@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..errors import RemoteError
 from ..git import remotes
-from ..sync import accepted
+from ..sync import accepted, unfetched
 from ..sync.partial_reads import some_outboxes, stand_in
 from ..sync.place_checks import FOREIGN, FOREIGN_WHY, INVALID, LeftOut, PlaceCheck
 from . import damage, outbox, places, ref, settle
@@ -67,6 +67,7 @@ class Remote:
         blocked: The one of these that the log is published at; None where that passed, or is not there.
         accepted: The shared log as it last passed.
         refused: Refs that git refused to fetch, with their commits and why.
+        unexamined: How many outboxes a fetch did not come to.
         stepped: Whether a part was taken in of what is too much for one sync.
         pushed: Where this exchange has moved the shared ref to.
 
@@ -105,6 +106,7 @@ class Remote:
         self.pushed: str | None = None
         self.stepped = False
         self.refused: dict[str, tuple[str, str]] = {}
+        self.unexamined = 0
         self._base: Tip | None = None
 
     @property
@@ -136,7 +138,7 @@ class Remote:
         self.attempts += 1
         try:
             if self.state != "offline":
-                self.refused = settle.fetch(self.log, self.url, self.prefix, timeout)
+                unfetched.note(self, settle.fetch(self.log, self.url, self.prefix, timeout))
         except RemoteError as error:
             self.fail(error)
         known = {box.oid for box in self.boxes}  # of the last look, and what this exchange made
@@ -152,16 +154,13 @@ class Remote:
         log = self.log
         refs = log.git.refs(self.prefix)
         self.refs = {name: oid for name, oid in refs.items() if places.is_place(name)}
-        self.refs.update(
-            (self.copy_of(name), oid) for name, (oid, _) in self.refused.items() if places.is_place(name)
-        )
-        boxes = {name: oid for name, oid in self.refs.items() if places.is_outbox(name)}
-        shared = {name: oid for name, oid in self.refs.items() if name not in boxes}
-        boxes = some_outboxes(self, boxes)
+        boxes = some_outboxes(self, unfetched.outboxes(self))
+        shared = {name: oid for name, oid in self.refs.items() if not places.is_outbox(name)}
         self.blocked, self._base = None, None
         self.accepted = accepted.last(log, self.prefix, trusted(log))
         check = PlaceCheck(log, self.accepted, trusted(log), boxes)
         check.refused = dict(self.refused.values())
+        unfetched.leave_out(self, check)
         self.tips = self._related(check, check.admit(shared), allow_foreign=allow_foreign)
         self._look_for_block(check)
         self.boxes = []

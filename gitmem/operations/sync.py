@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 FAILED = ("offline", "rejected", "refused")
 CONSENT_NEEDED = "consent-needed"
+LEFT_OUT_SHOWN = 20
 
 
 class Left(Outcome):
@@ -55,7 +56,7 @@ class RemoteState(Outcome):
         attempts: How often it was asked.
         rejections: How often others pushed first.
         tip: The commit of the log there, as far as known.
-        left_out: Its places that failed the checks and were not read.
+        left_out: Its places that failed the checks and were not read, at most 20; `message` has the number of all.
         message: What there is to say about it, or "".
         url: Where pushes to it go, without credentials.
         unpublished: How many records it lacks and was not sent, in the state `consent-needed`; else 0.
@@ -89,7 +90,7 @@ class RemoteState(Outcome):
         self.attempts = remote.attempts
         self.rejections = remote.rejections
         self.tip = remote.tip
-        self.left_out = [Left(each) for each in remote.left_out]
+        self.left_out = [Left(each) for each in remote.left_out[:LEFT_OUT_SHOWN]]
         self.message = remote.message
         self.url = remote.destination
         self.unpublished = remote.withheld

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..git.separate_fetch import MISSING
 from ..log import ref
 from ..log.settled import ACCEPTED
+from . import unfetched
 from .place_checks import INVALID, LARGE, PlaceCheck
 
 TYPE_CHECKING = False
@@ -62,8 +63,7 @@ def keep(remote: Remote) -> None:
 
 def tell(remote: Remote) -> None:
     """Say what was left out, and what that means for the lines of this clone."""
-    for each in remote.left_out:
-        remote.say(each.sentence(remote.name))
+    unfetched.tell(remote)
     if remote.blocked is None or remote.state not in ("", "synced", "up-to-date"):
         return
     if not remote.safe:

@@ -35,9 +35,11 @@ class LeftOut:
         kind: `newer` (a format of a newer gitmem), `foreign` (another project's log), `large` (more than one sync
             takes in), or `invalid`.
         why: The reason, as the rest of a sentence.
+        is_commit: Whether it is at a commit, as far as known; else at a tag, a folder or a file.
+        is_fetched: Whether that was fetched.
     """
 
-    __slots__ = ("author", "commit", "kind", "ref", "why")
+    __slots__ = ("author", "commit", "is_commit", "is_fetched", "kind", "ref", "why")
 
     def __init__(self, name: str, commit: str, author: str, kind: str, why: str) -> None:
         self.ref = name
@@ -45,10 +47,13 @@ class LeftOut:
         self.author = author
         self.kind = kind
         self.why = why
+        self.is_commit = self.is_fetched = True
 
     def sentence(self, remote: str) -> str:
-        by = f", by {self.author}" if self.author else ""
-        said = f"{self.ref} of {remote} (commit {self.commit[:12]}{by}) was left out: {self.why.rstrip('.')}."
+        by = f", by {self.author}" if self.author else ", author unknown" if self.is_commit else ""
+        by += "" if self.is_fetched else " (not fetched)"
+        at = f"{'commit' if self.is_commit else 'object'} {self.commit[:12]}{by}"
+        said = f"{self.ref} of {remote} ({at}) was left out: {self.why.rstrip('.')}."
         if self.why == MISSING:
             said += f" Whoever runs it removes the ref with `git update-ref -d {self.ref} {self.commit}`; a sync of each clone then brings the lines back."
         return said
@@ -169,7 +174,14 @@ class PlaceCheck:
             return found
 
     def leave_out(self, name: str, oid: str, kind: str, why: str) -> None:
-        self.left_out[name] = LeftOut(name, oid, author_of(self.log.git, oid), kind, why)
+        git, is_fetched = self.log.git, oid not in self.refused
+        found = LeftOut(name, oid, author_of(git, oid) if is_fetched else "", kind, why)
+        found.is_fetched = is_fetched
+        if is_fetched and not found.author:
+            form = git.heads([oid]).get(oid, ("commit", 0))[0]
+            if form != "commit":
+                found.is_commit, found.why = False, f"it is a {form} and no commit"
+        self.left_out[name] = found
 
     def _reason(self, tip: Tip) -> tuple[str, str]:
         """Return the kind and the reason why a log may not be taken in; "" where it may."""

@@ -1,0 +1,69 @@
+"""The places of a remote that a fetch left there: refused by git, or not examined yet."""
+
+from __future__ import annotations
+
+from ..git.separate_fetch import MISSING, UNEXAMINED
+from ..log import places
+from .place_checks import INVALID
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ..log.remote import Remote
+    from .place_checks import LeftOut, PlaceCheck
+
+SHOWN = 5  # of the places that were left out, so many are named in a message
+
+
+def note(remote: Remote, left: Mapping[str, tuple[str, str]]) -> None:
+    """Keep what a fetch left: refs with their commits and why."""
+    known = {name: found for name, found in left.items() if places.is_place(name)}
+    remote.unexamined = sum(why == UNEXAMINED for _, why in known.values())
+    remote.refused = {name: found for name, found in known.items() if found[1] != UNEXAMINED}
+
+
+def outboxes(remote: Remote) -> dict[str, str]:
+    """Return the outboxes of a remote that were fetched; shared refs that git refused are looked at where they are there."""
+    refused = {remote.copy_of(name): oid for name, (oid, _) in remote.refused.items()}
+    remote.refs.update((name, oid) for name, oid in refused.items() if not places.is_outbox(name))
+    return {name: oid for name, oid in remote.refs.items() if places.is_outbox(name) and name not in refused}
+
+
+def leave_out(remote: Remote, check: PlaceCheck) -> None:
+    """Note the outboxes that git refused as left out."""
+    for name, (oid, why) in remote.refused.items():
+        if places.is_outbox(name):
+            check.leave_out(remote.copy_of(name), oid, INVALID, why)
+
+
+def tell(remote: Remote) -> None:
+    """Name the places that were left out, the shared ones first, with what removes an outbox that is invalid."""
+    found = remote.left_out
+    found.sort(key=lambda each: places.is_outbox(each.ref))
+    for each in found[:SHOWN]:
+        remote.say(each.sentence(remote.name) + _removal(remote, each))
+    boxes = f"git ls-remote {_word(remote)} 'refs/gitmem/outbox/*'"
+    if len(found) > SHOWN:
+        remote.say(
+            f"So were {len(found) - SHOWN:,} more of {remote.name}; whoever runs it removes them. All outboxes: {boxes}"
+        )
+    if remote.unexamined:
+        remote.say(
+            f"{remote.unexamined:,} outboxes of {remote.name} were not fetched yet, because git refuses some of them and "
+            f"each has to be tried: the next sync goes on. All outboxes: {boxes}"
+        )
+
+
+def _removal(remote: Remote, each: LeftOut) -> str:
+    if each.kind != INVALID or each.why == MISSING or (each.is_commit and not places.is_outbox(each.ref)):
+        return ""
+    import shlex
+
+    return f" To remove it: git push {_word(remote)} {shlex.quote(':' + each.ref)}"
+
+
+def _word(remote: Remote) -> str:
+    import shlex
+
+    return shlex.quote(remote.shown_name)
