@@ -1,4 +1,4 @@
-"""Whether git would work in a repository at all: `safe.directory` (it belongs to another user) and `safe.bareRepository`.
+"""Whether to work in a repository at all: `safe.directory` (it belongs to another user), `safe.bareRepository`, and more.
 
 gitmem tells git where the repository is, and git then no longer asks; but its config may name programs to run, and
 hooks call gitmem wherever an agent stands. A container that shares a folder with its host is such a case.
@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 
-from ..errors import StoreError
+from ..errors import StoreError, UsageError
+from ..place import find
 from . import run
 
 TYPE_CHECKING = False
@@ -26,6 +27,8 @@ def refuse_foreign(place: Place) -> None:
         StoreError: `dubious-ownership` or `bare-repository`.
     """
     folder = place.worktree or place.common
+    if place.by_folder:
+        _refuse_inside(place.git_dir)
     if _is_ours(place, folder) and not place.by_folder:
         return
     done = run.run("", ["rev-parse", "--git-dir"], cwd=folder, check=False)
@@ -46,6 +49,31 @@ def refuse_foreign(place: Place) -> None:
             code="bare-repository",
             next=["git config --show-origin safe.bareRepository"],
         )
+
+
+def _refuse_inside(folder: str) -> None:
+    """Refuse a bare repository in another one's work tree: a commit may have brought it, with a config that runs programs."""
+    try:
+        around = find(os.path.dirname(folder))
+    except UsageError:
+        return  # there is none
+    if any(_is_below(folder, top) for top in (around.common, around.git_dir)):
+        return  # its own git folder, or what git keeps in there: no commit brings that
+    if around.worktree is None or not _is_below(folder, around.worktree):
+        return
+    import shlex
+
+    raise StoreError(
+        f"{folder} is a bare repository inside the work tree {around.worktree}, where a commit may have put it; nothing was "
+        "read or written.",
+        hint=f"If you trust it, name it in the variable GIT_DIR: GIT_DIR={shlex.quote(folder)} gitmem ...",
+        code="bare-repository",
+        next=[f"gitmem -C {shlex.quote(around.worktree)} doctor"],
+    )
+
+
+def _is_below(path: str, top: str) -> bool:
+    return path == top or path.startswith(os.path.join(top, ""))
 
 
 def _is_ours(place: Place, folder: str) -> bool:

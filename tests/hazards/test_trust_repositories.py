@@ -182,6 +182,44 @@ def test_no_command_executes_what_a_clone_contains(clone: Clone, home: Path, dep
         assert changed == "", planted
 
 
+@pytest.mark.parametrize("depth", DEPTHS[1:])
+def test_a_planted_repository_that_is_named_is_refused(clone: Clone, home: Path, depth: str) -> None:
+    """Also where somebody names it with -C, a sync runs none of its programs; the sentence says what it is."""
+    planted = clone.folder / depth
+    config = planted / "config"
+    config.write_text(
+        config.read_text()
+        + f'[protocol "ext"]\n\tallow = always\n[remote "origin"]\n\turl = ext::sh -c touch% {clone.canary}\n'
+    )
+    for args in (["sync"], ["sync", "--publish"], ["signal", "hello"], ["inbox"], ["whoami"], ["doctor"], ["init"],
+                 ["sync", "--auto"], ["log"]):  # fmt: skip
+        done = gitmem(clone.folder, "-C", depth, *args)
+        assert not clone.is_harmed(), args
+        if args not in (["sync", "--auto"],):
+            assert done.returncode != 0, (args, done)
+    done = gitmem(clone.folder, "-C", depth, "sync")
+    said = " ".join((done.stdout + done.stderr).split())
+    assert f"{planted} is a bare repository inside the work tree {clone.folder}" in said, done
+    assert f"GIT_DIR={planted}" in said
+    assert not (planted / "gitmem" / "lock").exists()
+
+
+def test_a_repository_that_is_named_and_no_commit_brought_is_used(repo: Path, home: Path, git: Git) -> None:
+    """The folder `.git`, a bare one elsewhere, the one that a `.git` file leads to, and one that GIT_DIR names."""
+    git("init", "--quiet", "--bare", str(repo / "inner.git"))
+    git("init", "--quiet", "--bare", str(home / "hub.git"))
+    project = home / "project"
+    git("clone", "--quiet", "--bare", str(repo), str(project / ".bare"))
+    (project / ".git").write_text("gitdir: ./.bare\n")
+    git("worktree", "add", "--quiet", "--detach", str(project / "feature"), cwd=project / ".bare")
+
+    for named in (repo / ".git", home / "hub.git", project / ".bare", project / ".bare/worktrees/feature"):
+        done = gitmem(home, "-C", str(named), "log")
+        assert done.returncode == 0, (named, done)
+    assert "inside the work tree" in gitmem(repo, "-C", "inner.git", "log").stderr
+    assert gitmem(repo, "log", GIT_DIR="inner.git").returncode == 0
+
+
 def test_a_hook_still_works_in_such_a_clone(clone: Clone, home: Path) -> None:
     """What protects must not silence: a signal reaches an agent that works in the planted folder."""
     gitmem(home, "hooks", "install", "--scope", "user", "--client", "claude-code")
