@@ -19,6 +19,7 @@ BRANCH = "refs/heads/gitmem"
 PUBLISHED_REF = "refs/gitmem/published"
 PUBLISH_PLACES = (BRANCH, LOG_REF)
 FORMAT = 1
+FORMAT_MAX = FORMAT + 100  # no newer gitmem has a format above this: who writes one wants nobody to repair it
 SEGMENT_MAX_BYTES = 16 * 1024  # an open segment is closed after the append that reaches this
 UNION_BYTES_MAX = 16 * 1024 * 1024  # no union of segments makes a larger file than this, or than it was given
 SEGMENT_BYTES_MAX = 1024 * 1024  # no append makes a larger file, or adds to one

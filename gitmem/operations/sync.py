@@ -276,6 +276,8 @@ def _next(states: Sequence[RemoteState], *, leads: bool) -> list[str]:
         elif remote.state == "empty":
             found.append(command("git", "push", remote.name, "HEAD"))
         elif remote.state == "refused":
+            repair = command("gitmem", "sync", "--repair", remote.name)
+            found += [repair] if repair in remote.message else []
             large = any(each.kind == "large" for each in remote.left_out)
             found.append(command("gitmem", "sync", remote.name) if large else "gitmem doctor")
     if any(remote.received for remote in states):

@@ -186,12 +186,12 @@ class PlaceCheck:
     def _reason(self, tip: Tip) -> tuple[str, str]:
         """Return the kind and the reason why a log may not be taken in; "" where it may."""
         form = tip.format
-        if form.format > ref.FORMAT and self._is_well_formed(tip):
+        if ref.FORMAT < form.format <= ref.FORMAT_MAX and self._is_well_formed(tip):
             return NEWER, f"it has format {form.format}; upgrade gitmem (this one reads format {ref.FORMAT})"
         if form.format != ref.FORMAT:
-            return INVALID, f"its format is {form.format}; only {ref.FORMAT} is valid"
+            return INVALID, f"its format is {str(form.format)[:24]}; only {ref.FORMAT} is valid"
         if form.epoch != 0:
-            return INVALID, f"its epoch is {form.epoch}; only 0 is valid"
+            return INVALID, f"its epoch is {str(form.epoch)[:24]}; only 0 is valid"
         if not tip.projects and self._had_projects(tip):
             return INVALID, NO_PROJECTS
         return "", ""

@@ -12,6 +12,7 @@ EPOCH = b'{"format":1,"epoch":1,"turn":0,"publish":"refs/heads/gitmem"}\n'
 BROKEN: dict[str, tuple[dict[str, bytes | None], str]] = {
     "epoch": ({"format": EPOCH}, "its epoch is 1; only 0 is valid"),
     "format 0": ({"format": b'{"format":0}\n'}, "its format is 0; only 1 is valid"),
+    "format of no gitmem": ({"format": b'{"format":102}\n'}, "its format is 102; only 1 is valid"),
     "format deleted": ({"format": None}, "its tree has no file `format`"),
     "format unreadable": ({"format": b"[[[["}, "the file `format` of the log cannot be read"),
     "projects deleted": ({"projects": None}, "it has no projects/, which this log had"),
@@ -336,7 +337,9 @@ def test_a_ref_of_the_hub_at_a_missing_commit_is_named(box: bool, town: Town, tw
     assert a.messages() == b.messages() == town.messages() == {"one", "two", "three"}
 
 
-@pytest.mark.parametrize("kind", ["epoch", "orphan", "dotdot"])
+@pytest.mark.parametrize(
+    "kind", ["epoch", pytest.param("format", marks=pytest.mark.deep), "orphan", "dotdot"]
+)
 def test_the_command_that_the_answer_names_repairs_the_branch(
     kind: str, town: Town, two: tuple[Peer, Peer]
 ) -> None:
@@ -344,6 +347,8 @@ def test_the_command_that_the_answer_names_repairs_the_branch(
     a, b = two
     if kind == "epoch":
         _, oid = town.break_with({"format": EPOCH})
+    elif kind == "format":
+        _, oid = town.break_with({"format": b'{"format":99999999999999999999999999999999}\n'})
     elif kind == "orphan":
         oid = town.commit(town.tree(BRANCH, {}))
     else:
@@ -352,10 +357,11 @@ def test_the_command_that_the_answer_names_repairs_the_branch(
     a.say("three")
     found = a.sync()
     assert "gitmem sync --repair origin" in found.remote["message"], found.text
+    assert found.json["next"][0] == "gitmem sync --repair origin"
 
     answer = a.sync("--repair", "origin")
 
-    if kind != "epoch":
+    if kind in ("orphan", "dotdot"):
         assert answer.code == 2, answer.text
         assert town.tip() == oid and oid[:12] in answer.text, "no forced push without an agreement"
         assert answer.json["next"] == ["gitmem sync --repair --yes origin"]
@@ -364,5 +370,5 @@ def test_the_command_that_the_answer_names_repairs_the_branch(
     assert b.sync().code == 0
     assert a.sync().code == 0
     assert a.messages() == b.messages() == town.messages() == {"one", "two", "three"}
-    if kind == "epoch":
+    if kind in ("epoch", "format"):
         git("merge-base", "--is-ancestor", oid, BRANCH, cwd=town.hub)
