@@ -74,7 +74,8 @@ class Writer:
         return self.add("node", id=id, **said)
 
     def patch(self, id: str, nodes: list[str], **fields: object) -> bool:
-        return self.add("patch", id=id, node_ids=nodes, sender_identity="mallory:agent:x", **fields)
+        said = {"sender_identity": "mallory:agent:x", **fields}
+        return self.add("patch", id=id, node_ids=nodes, **said)
 
     def session(self, id: str, **fields: object) -> bool:
         said = {"event": "start", "display_name": "Planck", "clone_id": "mallorys00", **fields}
@@ -212,6 +213,16 @@ def old_broadcasts(w: Writer) -> None:
     for at in range(count):
         w.add("receipt", signal_id=w.id("sig", at), reader_identity=f"r{at}", delivery_state="delivered",
               answers_digest=f"{at:064x}")  # fmt: skip
+
+
+def seen_broadcasts(w: Writer) -> None:
+    """Broadcasts that each name as many others as count, in circles, and a session that has seen the last ones."""
+    count = w.left // 500
+    for at in range(count):
+        w.signal(
+            w.id("sig", at), recipients=[], seen=[w.id("sig", (at + step) % count) for step in range(1, 17)]
+        )
+    w.session("sess-zzzz", seen=[w.id("sig", at) for at in range(16)])
 
 
 def broadcasts_and_sessions(w: Writer) -> None:
@@ -360,6 +371,18 @@ def dense_patches(w: Writer) -> None:
         if not w.patch(
             id, nodes[: at % count] + nodes[at % count + 1 :], after=patches, lane=f"l{at}", tags=["t"]
         ):
+            return
+
+
+def forged_patches(w: Writer) -> None:
+    """Patches in the name of the victim's session that each name thousands of nodes, half of them its checkpoints."""
+    by = {"sender_identity": w.victim.identity, "sender_session": w.victim.session}
+    nodes = [w.id("mem", at) for at in range(w.left // 2 // 280)]
+    for at, id in enumerate(nodes):
+        w.node(id, session_id=w.victim.session, **({"type": "checkpoint", **by} if at % 2 else {}))
+    patches = [w.id("patch", at) for at in range(400)]
+    for id in patches:
+        if not w.patch(id, nodes[: (LINE_MAX - 10_000) // 13], after=patches, lane="l", **by):
             return
 
 
@@ -587,10 +610,10 @@ FAMILIES: dict[str, Family] = {
     each.__name__: each
     for each in (
         reply_cycle, agree_chain, deep_replies, dense_after, many_recipients, wide_recipients, one_id, keyed_id,
-        receipts_of_one, broadcasts_and_readers, old_broadcasts, broadcasts_and_sessions, sessions_of_one_name,
+        receipts_of_one, broadcasts_and_readers, old_broadcasts, seen_broadcasts, broadcasts_and_sessions, sessions_of_one_name,
         sessions_of_one_harness, sessions_of_one_identity, numbered_names, sessions_of_this_clone, names_that_end, one_session,
         one_session_speaks, long_names, pool_names, identities, patch_cycle, patch_chain, patches_of_all,
-        dense_patches, bulk_values, bulk_small_values, dense_metadata, metadata_keys, clears_and_keys, one_node, tags_and_paths, block_graph, block_chain,
+        dense_patches, forged_patches, bulk_values, bulk_small_values, dense_metadata, metadata_keys, clears_and_keys, one_node, tags_and_paths, block_graph, block_chain,
         imported_blocks, one_relation, summary_chain, accesses, many_nodes, long_texts, audits, short_lines,
         wrong_lines, own_threads, many_units,
     )

@@ -12,9 +12,9 @@ from . import authenticity
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Collection, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from ..operations.memory.fold import Node
+    from ..operations.memory.fold import Node, Winners
 
 MADE = "node"  # in `Node.unverified`: the line that made it; else the field that a line changed
 AT_ONCE = 300
@@ -48,12 +48,10 @@ def note(db: sqlite3.Connection, nodes: Mapping[str, Node]) -> None:
 def own_checkpoints(db: sqlite3.Connection, session_id: str) -> list[Node]:
     """Return the checkpoints that a session of this clone wrote of itself, by its own lines, the last first."""
     ids = [str(id) for (id,) in db.execute(_CHECKPOINTS, (session_id,))]
-    own = (_own(db, id) for id in ids)
     found = [
         node
-        for node in own
-        if node is not None
-        and node.type == "checkpoint"
+        for node in _own(db, ids)
+        if node.type == "checkpoint"
         and node.session_id == node.sender_session == session_id
         and not node.is_hidden
     ]
@@ -65,22 +63,31 @@ def has_forged_lines(db: sqlite3.Connection, session_id: str | None) -> bool:
     return session_id is not None and authenticity.is_forged(db, (session_id,))
 
 
-def _own(db: sqlite3.Connection, id: str) -> Node | None:
-    """Return a node without forged lines, or None where nothing else made it."""
+def _own(db: sqlite3.Connection, ids: Sequence[str]) -> Iterator[Node]:
+    """Give nodes without forged lines; not those that nothing else made.
+
+    The patches are read once for all nodes: one of them may name thousands.
+    """
     from ..operations.memory import stored
 
-    forged = _lines(db, [id])
-    made = [each for each in stored.lines_of(db, [id]).get(id, ()) if each[1] not in forged]
-    changes = [each for each in stored.patches_of(db, [id]).get(id, ()) if each.line not in forged]
-    return fold.of_changes(made, changes, {}) if made else None
+    forged = _lines(db, ids)
+    patches = {
+        id: [each for each in of if each.line not in forged] for id, of in stored.patches_of(db, ids).items()
+    }
+    order = stored.order_of(patches)
+    sets: dict[tuple[bytes, ...], Winners] = {}
+    for start in range(0, len(ids), AT_ONCE):
+        for id, lines in stored.lines_of(db, ids[start : start + AT_ONCE]).items():
+            made = [each for each in lines if each[1] not in forged]
+            if made:
+                yield fold.of_changes(made, patches.get(id, ()), sets, order)
 
 
-def _lines(db: sqlite3.Connection, ids: Collection[str]) -> set[bytes]:
+def _lines(db: sqlite3.Connection, ids: Sequence[str]) -> set[bytes]:
     """Return the forged lines that make or change these nodes."""
-    wanted = list(ids)
     found: set[bytes] = set()
-    for start in range(0, len(wanted), AT_ONCE):
-        some = wanted[start : start + AT_ONCE]
+    for start in range(0, len(ids), AT_ONCE):
+        some = ids[start : start + AT_ONCE]
         query = _LINES.format(ids=", ".join("?" * len(some)))
-        found.update(body.encode() for (body,) in db.execute(query, some * 3))
+        found.update(body.encode() for (body,) in db.execute(query, [*some, *some, *some]))
     return found

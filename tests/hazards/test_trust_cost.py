@@ -30,7 +30,7 @@ HOOK = json.dumps(
 NEAR_THE_LIMIT = {
     "deep_replies", "dense_after", "many_recipients", "one_id", "keyed_id", "broadcasts_and_readers",
     "sessions_of_one_name", "numbered_names", "patch_chain", "patches_of_all", "bulk_values", "bulk_small_values",
-    "dense_metadata", "clears_and_keys", "block_chain", "long_texts",
+    "dense_metadata", "forged_patches", "clears_and_keys", "block_chain", "long_texts",
 }  # fmt: skip
 FAR = f"x:{'b' * 100}:{'c' * 99}"
 
