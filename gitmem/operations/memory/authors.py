@@ -12,6 +12,7 @@ NAMED_MAX = 2  # names of others in one line
 # What `node.hidden_by_other` counts: who archived or deleted a node, and who put it under a summary.
 STATUS, SUMMARY = 1, 2
 UNVERIFIED = "UNVERIFIED"  # a line that names a session of this clone was not written here
+CONFLICT = "CONFLICT"  # several lines of its id say different things
 _HIDDEN = ("archived", "deleted", "summarized_into")
 
 
@@ -51,7 +52,16 @@ def note(node: Node, winners: Winners, *, whole: bool) -> None:
 
 def byline(node: Node) -> str:
     """Return the names of who wrote a node and changed it, and whether that can't be: `Curie, UNVERIFIED`."""
-    return f"{names(node)}, {UNVERIFIED}" if node.unverified else names(node)
+    return ", ".join([names(node), *marks(node)])
+
+
+def marks(node: Node) -> list[str]:
+    """Return what makes the words of a node doubtful: who wrote which of several different lines is in `mem show`."""
+    found = [UNVERIFIED] if node.unverified else []
+    if node.conflicting:
+        others = f" and {len(node.conflicting) - NAMED_MAX} more" if len(node.conflicting) > NAMED_MAX else ""
+        found.append(f"{CONFLICT}: different lines by {' and '.join(node.conflicting[:NAMED_MAX])}{others}")
+    return found
 
 
 def names(node: Node) -> str:
@@ -71,7 +81,7 @@ def names(node: Node) -> str:
 
 def is_changed(node: Node) -> bool:
     """Whether others than its author changed it, or lines that only say that they are the author's."""
-    return bool(node.content_by or node.changed_by or node.unverified)
+    return bool(node.content_by or node.changed_by or node.unverified or node.conflicting)
 
 
 def hidden(db: sqlite3.Connection, wu: str | None) -> int:

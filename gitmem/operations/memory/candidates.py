@@ -198,7 +198,7 @@ def head(node: Node, stale: str | None = None) -> str:
     who = cut(sanitize_for_model(authors.names(node)).translate(_NO_BRACKETS), NAME_MAX)
     about = [format_at(node.touched)[:10], who, node.priority, *map(sanitize_for_model, node.tags[:TAGS_MAX])]
     about += [sanitize_for_model(stale)] if stale else []
-    about += [authors.UNVERIFIED] if node.unverified else []
+    about += [sanitize_for_model(mark).translate(_NO_BRACKETS) for mark in authors.marks(node)]
     return f"- [{node.id}] ({', '.join(part for part in about if part)}):"
 
 

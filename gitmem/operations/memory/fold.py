@@ -34,14 +34,15 @@ class Node(Outcome):
     `created` and `updated` are microseconds since the epoch; `updated` is None while nothing of what it says
     has changed. `line` holds the bytes that made it. `content_by` is who wrote the content where that is not its
     author, and `changed_by` are the others whose changes count; see `authors`. `unverified` is what lines in the name
-    of this clone's sessions say that were not written here; see `agents.unverified_nodes`.
+    of this clone's sessions say that were not written here; see `agents.unverified_nodes`. `conflicting`
+    are the senders of the lines with its id, where these say different things.
     """
 
     __slots__ = (
         "id", "type", "lifecycle", "status", "content", "priority", "tags", "wu_id", "session_id", "lane", "paths",
         "head", "branch", "sensitive", "reason", "summarized_into", "created_at", "updated_at", "accesses",
         "last_accessed_at", "metadata", "sender_identity", "sender_session", "sender_name",
-        "content_by", "content_by_name", "changed_by", "unverified", "created", "updated", "closed", "archived", "deleted", "line",
+        "content_by", "content_by_name", "changed_by", "unverified", "conflicting", "created", "updated", "closed", "archived", "deleted", "line",
         "hidden_by_other", "winners",
     )  # fmt: skip
 
@@ -82,6 +83,7 @@ class Node(Outcome):
         self.content_by_name: str | None = None
         self.changed_by: list[dict[str, object]] = []
         self.unverified: list[str] = []
+        self.conflicting: list[str] = []
         self.hidden_by_other = 0
         self.winners: Winners | None = None
         self.accesses = 0
@@ -212,8 +214,11 @@ def of_changes(
         order: The order of all patches, where many nodes share many of them.
         whole: Whether the metadata, and who changed it, is wanted too.
     """
-    base, line = min(nodes, key=lambda each: each[1])
+    made = list(nodes)
+    base, line = min(made, key=lambda each: each[1])
     node = Node(base, line)
+    if len(made) > 1 and len({meaning(record) for record, _ in made}) > 1:
+        node.conflicting = sorted({str(record["sender_identity"]) for record, _ in made})
     changes: dict[str, Change] = {}
     for each in sorted(patches, key=lambda each: each.line):
         changes.setdefault(each.id, each)
