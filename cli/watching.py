@@ -53,7 +53,7 @@ def watch(
     if of.peek and exec_ is not None:
         raise UsageError(
             f"{of.peek} So --exec runs nothing for them.",
-            hint="--as says that you act as that reader.",
+            hint="Only that reader itself runs commands for its signals: its own session, or --as where no variable names another.",
             code="not-yours",
         )
     out.carry(None, (of.session or of.reader) if session is not None else None)

@@ -85,11 +85,6 @@ def _notes(warnings: Sequence[str]) -> list[str]:
 def _delivery(signal: Mapping[str, object]) -> str:
     if signal.get("counts") is False:
         return "answers a line that is not in this log"
-    if signal.get("via"):
-        by = f"recorded by {sanitize(str(signal['via']), keep='')} in the sender's name"
-        return (
-            f"{by}, which has proposed here itself: decides nothing" if signal.get("decides") is False else by
-        )
     states = signal.get("delivery")
     if not isinstance(states, dict) or not states:
         return ""

@@ -122,7 +122,7 @@ def _marks(record: Mapping[str, object]) -> list[tuple[str, str]]:
     """(reader, signal id) of what a record says was read."""
     if record["kind"] == "receipt":
         return [(str(record["reader_identity"]), str(record["signal_id"]))]
-    if record["kind"] == "signal" and record.get("reply_to"):
+    if record["kind"] == "signal" and record.get("reply_to") and not record.get("via"):
         names = (record.get("sender_identity"), record.get("sender_session"))
         return [(str(name), str(record["reply_to"])) for name in names if name]
     return []

@@ -1,4 +1,4 @@
-"""A decision under another identity than that of the session which records it."""
+"""What a session says, decides and reads under another identity than its own, with `--as`."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ DECISIONS = ("AGREE", "REJECT", "COUNTER")
 
 
 def recorded_by(store: Store, caller: Caller, intent: str, *, insist: bool) -> str | None:
-    """Return the session that records a decision in the caller's name, or None where the caller records it itself.
+    """Return the session that records a signal in the caller's name, or None where the caller records it itself.
 
     Args:
-        insist: Whether a person wants it recorded all the same.
+        insist: Whether a person wants a decision recorded all the same.
 
-    Raises: UsageError `another-identity` without `insist`.
+    Raises: UsageError `another-identity` for a decision without `insist`.
     """
-    if caller.who is None or intent not in DECISIONS:
+    if caller.who is None:
         return None
     own, name = _own(store, caller.who)
     if own is None or own in _ids(store, caller):
         return None
-    if insist:
+    if insist or intent not in DECISIONS:
         return own
     raise UsageError(
         f"--as {sanitize(str(caller.who.as_))}: you are {name}, and can't record the {intent} of another; "
@@ -40,6 +40,25 @@ def recorded_by(store: Store, caller: Caller, intent: str, *, insist: bool) -> s
     )
 
 
+def looks_on(store: Store, caller: Caller) -> str | None:
+    """Return why a session that reads a mailbox as somebody else marks nothing, or None where the caller reads its own."""
+    if caller.who is None:
+        return None
+    own = _session(store, caller.who)
+    if own is None or own.raw or not own.session_id or own.session_id in _ids(store, caller):
+        return None
+    return (
+        f"This is the inbox of {sanitize(caller.name or caller.reader)}, and you are "
+        f"{sanitize(own.name or own.session_id)}: a look, nothing is marked."
+    )
+
+
+def _session(store: Store, who: Who) -> Caller | None:
+    if who.session is None and who.harness is None:
+        return None
+    return callers.find(store, Who(session=who.session, harness=who.harness), must=False)
+
+
 def _own(store: Store, who: Who) -> tuple[str | None, str]:
     """Return the session that the environment names, and what it is called; None where it names none.
 
@@ -47,7 +66,7 @@ def _own(store: Store, who: Who) -> tuple[str | None, str]:
     """
     if who.session is None and who.harness is None:
         return None, ""
-    own = callers.find(store, Who(session=who.session, harness=who.harness), must=False)
+    own = _session(store, who)
     if own is None or not own.session_id:  # a session that has ended, say
         return who.session, sanitize(who.session or "")
     return own.session_id, f"{own.name} ({own.session_id})" if own.name else own.session_id

@@ -215,9 +215,9 @@ class Reference:
             and each.get("answers_digest") in (None, *self.contents(signal_id))
             for each in self.kept.receipts.values()
         ) or any(
-            each.get("reply_to") == signal_id and is_by(each, reader) and self.counts(each)
+            (each.get("reply_to"), each.get("via")) == (signal_id, None) and self.counts(each)
             for each in self.signals().values()
-            for reader in readers
+            if any(is_by(each, reader) for reader in readers)
         )
 
     def contents(self, signal_id: str) -> set[str]:

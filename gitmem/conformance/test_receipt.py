@@ -172,6 +172,14 @@ def test_a_receipt_for_other_text_marks_nothing(bus: Able) -> None:
     assert read(bus, a) == [["x"]]
 
 
+@needs("take")
+def test_an_answer_in_anothers_name_reads_nothing_for_it(bus: Able) -> None:
+    """gitmem: “A reply that another session recorded in the sender's name leaves what it answers unread.”"""
+    asked = Proposal(bus)
+    bus.take(decided(asked.root, "sig-aaaa1112", B, "AGREE", via="sess-0123456789ab"))
+    assert asked.root["message"] in read(bus, asked.b)[0]
+
+
 @needs("watch")
 def test_a_watcher_delivers(bus: Able) -> None:
     """A2A.V1: “What a watcher was given is delivered, and is not given again.”"""

@@ -53,9 +53,17 @@ def head(fields: Mapping[str, object], *, age: str | None = None, note: str = ""
         f"file {path}" if path else "",
         "needs AGREE or REJECT" if fields.get("requires_ack") else "",
         str(fields.get(UNVERIFIED) or ""),
+        _recorded(fields),
         note,
     ]
     return "[" + SEPARATOR.join(_inside(part) for part in parts if part) + "]"
+
+
+def _recorded(fields: Mapping[str, object]) -> str:
+    if not fields.get("via"):
+        return ""
+    void = ", which has proposed here itself: decides nothing" if fields.get("decides") is False else ""
+    return f"recorded by {fields['via']} in the sender's name{void}"
 
 
 def _inside(part: str) -> str:

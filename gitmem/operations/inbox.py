@@ -127,7 +127,7 @@ def read(
     db = store.db()
     if whose is None:
         whose = target(store, caller, for_, nobody=nobody)
-    if caller is not None and caller.session_id is not None:
+    if caller is not None and caller.session_id is not None and (whose.peek is None or caller.who is None):
         local.seen(store, caller.session_id)
     unread = _unread(store, db, whose, directed=directed)
     outcome = Reading(whose, len(unread))

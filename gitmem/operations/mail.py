@@ -258,4 +258,4 @@ def all_ids(
     return db.execute(every, values).fetchall()
 
 
-VIEW = View(("signal", "receipt", "session"), DDL, add, version=5)
+VIEW = View(("signal", "receipt", "session"), DDL, add, version=6)

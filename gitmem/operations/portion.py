@@ -76,6 +76,7 @@ class Showing:
             return None
         fields = shown(record)
         fields.pop(frame.UNFOLDED, None)
+        fields.pop("decides", None)
         thread_id = str(record.get("thread_id") or signal_id)
         if content is None:
             fields["delivery_state"] = self._state(fields, signal_id, thread_id)
@@ -104,6 +105,8 @@ class Showing:
             return recorded
         if signal_id not in found.said:
             return recorded
+        if found.said[signal_id].void:
+            fields["decides"] = False
         return threads.delivery_state(self._reader, found.said[signal_id], found, recorded)
 
 

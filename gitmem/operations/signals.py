@@ -76,7 +76,7 @@ def send(
         reply_to: Signal id, or a prefix of six characters or more after the dash.
         idempotency_key: The same key and content again is the same signal, here and on other clones.
         allow_unseen: Accept identities that the log has never seen.
-        insist: Record a decision under another identity than the session's own, with `via`.
+        insist: Record a decision also under another identity than the session's own: with `via`, as all signals are then.
 
     Raises: UsageError (RecordError, SecretError, `loop`), and then nothing was written; StoreError.
     """
@@ -173,7 +173,7 @@ def _intent(
             suggestions=[each for each in INTENTS if each[:1] == name[:1]],
         )
     answering.refuse_conflicting(answered, name)
-    if caller.who is None or name not in causality.DECISIONS:
+    if caller.who is None:
         return {"intent": name}
     from ..agents import decisions_for_others
 

@@ -39,8 +39,12 @@ def target(store: Store, caller: Caller | None, for_: str | None, *, nobody: boo
                 "Nothing says whose inbox this is.", hint="Name a reader with --for.", code="who"
             )
         found = Target(caller.reader, caller.session_id, caller.workspace)
-        found.caller = caller
         found.remark = caller.remark
+        if caller.who is not None:
+            from ..agents import decisions_for_others
+
+            found.peek = decisions_for_others.looks_on(store, caller)
+        found.caller = caller if found.peek is None else None
         return found
     from . import addressing
 

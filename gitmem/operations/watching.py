@@ -66,6 +66,10 @@ def whose(store: Store, who: Who, session: str | None = None) -> Whose:
     if session is None:
         own = callers.find(store, who)
         assert own is not None
+        if own.who is not None:
+            from ..agents import decisions_for_others
+
+            return Whose(own, own, decisions_for_others.looks_on(store, own))
         return Whose(own, own)
     try:
         named = callers.find(store, Who(as_=session))
@@ -189,7 +193,10 @@ class Watch:
         self._waker.close()
 
     def _find(self) -> Target:
-        return target(self.store, self.of.caller, self.of.reader if self.of.peek else None, nobody=False)
+        found = target(self.store, self.of.caller, self.of.reader if self.of.peek else None, nobody=False)
+        if self.of.peek is not None:
+            found.peek, found.caller = self.of.peek, None
+        return found
 
     def _renew(self) -> None:
         """A session may get another name or identity, or end, while it is watched."""

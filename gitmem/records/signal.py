@@ -43,7 +43,7 @@ class Signal(Record):
         default=None, description="What others saw of the sender when it was sent."
     )
     via: Address | None = Field(
-        default=None, description="The session that recorded this decision in the sender's name."
+        default=None, description="The session that recorded this in the sender's name."
     )
     recipients: Annotated[tuple[Address, ...], Field(strict=False)] = Field(
         default=(), description="Whom it is for: agent identities, session ids, people; empty is a broadcast."

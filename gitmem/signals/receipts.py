@@ -37,6 +37,8 @@ def _receipts_of(row: Row) -> list[tuple[object, ...]]:
         state = record.get("delivery_state") or "delivered"
         return [(record["reader_identity"], record["signal_id"], state, bytes.fromhex(str(given)), row.at)]
     parent = record.get("reply_to")
+    if record.get("via"):
+        return []  # another session wrote it in the sender's name, who may not have read what it answers
     if record["kind"] != "signal" or not parent or not (given or is_imported(record)):
         return []
     of = bytes.fromhex(str(given)) if given else b""

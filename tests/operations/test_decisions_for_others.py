@@ -40,7 +40,7 @@ def test_a_program_that_runs_in_a_session_decides_for_nobody_else(repo_path: str
         said = log.signals.reply(id, "agreed", intent="agree", insist=True).signal
         assert said["via"] == planck
         assert log.converged(thread).pending == [curie]
-        assert log.signals.reply(id, "a remark").signal.get("via") is None
+        assert log.signals.reply(id, "a remark").signal["via"] == planck
     with facade.open(repo_path, session="Curie", machine="test") as log:
         log.signals.reply(id, "agreed", intent="AGREE")
         assert log.converged(thread).converged
