@@ -103,7 +103,9 @@ class Syncs:
         if code == 2 and b'"consent-needed"' in answer:  # all that the others wrote has come
             before, self._only_fetches = self._only_fetches, True
             told = (
-                None if before else f"sync only fetches ({_why(answer)}); `gitmem sync --publish` sends, too"
+                None
+                if before
+                else f"sync only fetches ({_why(answer)}); your user decides whether `gitmem sync --publish` sends, too"
             )
             return self._done(None) or told
         return self._done(None if code == 0 else _why(answer))

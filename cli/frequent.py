@@ -232,27 +232,32 @@ def _publish(at: Surroundings, sent: Sent) -> None:
     if sent.pushed:
         one = history.show(at.store(), str(sent.signal["signal_id"]))
         sent.commit, sent.queued = one.commit, one.queued
-    else:
+    elif again:
         sent.next.insert(0, again)
 
 
 def _sync(at: Surroundings) -> tuple[list[str], bool, str]:
     """Sync with the usual remote, without agreeing to anything.
 
-    Returns: What went wrong, as sentences; whether our lines are there all the same; the command to run if not.
+    Returns: What went wrong, as sentences; whether our lines are there all the same; the command to run if not, or "".
     """
     from gitmem.errors import GitmemError
-    from gitmem.operations import sync
+    from gitmem.operations import agreement, sync
+
+    from .syncing import is_agent
 
     try:
         synced = sync.sync(at.store())
     except GitmemError as error:
         return [f"Not synced: {error.message}"], False, "gitmem sync"
     good = ("synced", "up-to-date")
+    again = synced.next[0] if synced.status == 2 else "gitmem sync"
+    if is_agent(at) and synced.status == 2:
+        agreement.ask_user(synced)
+        again = ""  # its user decides
     failures = [
         f"Not synced with {each.name}: {each.message}" for each in synced.remotes if each.state not in good
     ]
-    again = synced.next[0] if synced.status == 2 else "gitmem sync"
     return failures, all(each.safe for each in synced.remotes), again
 
 

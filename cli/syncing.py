@@ -38,12 +38,25 @@ def sync(
             at.store(lives_on=True), remotes, all=all, publish=publish, allow_foreign=allow_foreign,
             allow_large=allow_large, repair=repair, force=yes, timeout=seconds,
         )  # fmt: skip
+        if publish:
+            from gitmem.operations import agreement
+
+            agreement.tell_agreed(at.store(), synced.remotes)
     else:
         synced = usual(at, seconds)
+    if is_agent(at) and synced.status == 2:
+        from gitmem.operations import agreement
+
+        agreement.ask_user(synced)
     from .render import show, upkeep
 
     show.say(at.json, synced, upkeep.sync)
     return int(synced.status)
+
+
+def is_agent(at: Surroundings) -> bool:
+    """Return whether a client's variable says that an agent runs the command."""
+    return at.client is not None or at.harness is not None
 
 
 def usual(at: Surroundings, timeout: float) -> Synced:

@@ -10,6 +10,7 @@ from .. import driver
 from ..options import TIMEOUT, AllowForeign, Timeout
 from ..render import show, upkeep
 from ..surroundings import Surroundings
+from ..syncing import is_agent
 from ..values import duration
 
 
@@ -30,7 +31,9 @@ def init(
     ] = False,
     no_publish: Annotated[
         bool,
-        typer.Option("--no-publish", help="Let syncs only fetch; take back an earlier agreement to publish."),
+        typer.Option(
+            "--no-publish", help="Let syncs only fetch until `gitmem sync --publish`; take back an agreement."
+        ),
     ] = False,
     allow_foreign: AllowForeign = False,
     timeout: Timeout = TIMEOUT,
@@ -52,7 +55,7 @@ def init(
     found = operation.init(
         store,
         publish=publish,
-        consents=not no_publish,
+        consents=False if no_publish else None if autosync is not None else True,
         allow_foreign=allow_foreign,
         timeout=duration(timeout),
     )
@@ -60,6 +63,8 @@ def init(
     if autosync is not None:
         changed = _unique([*changed, *driver.set_autosync(store.place, every)])
         operation.switched(store, found, every)
+    if is_agent(at):  # its user decides what is published
+        found.next = [each for each in found.next if "--publish" not in each.split()]
     values = {**found.as_json(), "program": program, "changed": changed}
     show.say_values(at.json, values, upkeep.init(found, program, changed), found.next)
     return 0

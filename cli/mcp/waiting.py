@@ -48,10 +48,12 @@ async def sync(desk: Desk, network: Worker, ctx: Context[Any, Any], remotes: Seq
     """Exchange with configured remotes, without agreeing to publish. Who cancels stops waiting; the exchange comes to its end all the same."""
 
     def job() -> CallToolResult:
+        from gitmem.operations import agreement
         from gitmem.operations import sync as operation
 
         with desk.here() as at:
             synced = operation.sync(at.store(), remotes, configured_only=True)
+            agreement.ask_user(synced)
             return answers.of(synced, upkeep.sync(synced), peers=any(each.records for each in synced.remotes))
 
     what = f"exchanging with {'the named remotes' if remotes else 'the usual remote'}"  # a url may hold a password

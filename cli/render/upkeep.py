@@ -69,16 +69,24 @@ def init(found: Initialised, program: str, changed: Sequence[str]) -> list[str]:
         "present": f"The log is at {found.log}, as before",
     }
     places = {"branch": "the branch gitmem", "hidden": found.log + ", which forges hide"}
-    lines = [
+    url = sanitize(found.publishes_to or "", keep="")
+    lines = (
+        [f"Agreed to publish the log to {url}; `gitmem init --no-publish` takes it back"]
+        if found.agreed
+        else []
+    )
+    lines += [
         states.get(found.state, found.state),
         f"remotes keep it in {places.get(found.publish, found.publish)}",
     ]
     if found.remote is not None:
         lines.append(_remote(found.remote))
     if found.publishes_to is not None:
-        lines.append(f"gitmem sync publishes the log to {sanitize(found.publishes_to, keep='')}")
+        lines.append(f"gitmem sync publishes the log to {url}")
     elif found.remote is not None:
-        lines.append("nothing is published: `gitmem sync` only fetches")
+        lines.append(
+            "nothing is published: `gitmem sync` only fetches, until your user runs `gitmem sync --publish`"
+        )
     if found.autosync is not None:
         lines.append(f"gitmem syncs by itself, every {sanitize(found.autosync, keep='')} at most")
     lines.append(f"git merges its files with {sanitize(program, keep='')}")

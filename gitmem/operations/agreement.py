@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..errors import UsageError
 from ..text.sanitize import sanitize
 from . import autosync
+from .quoting import command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -12,6 +13,14 @@ if TYPE_CHECKING:
 
     from ..log.remote import Remote
     from .store import Store
+    from .sync import RemoteState, Synced
+
+UNSENT = (
+    "offline",
+    "rejected",
+    "refused",
+    "empty",
+)  # states of a remote that has not got what is recorded here
 
 
 def may_send(store: Store, *, publish: bool) -> Callable[[Remote], bool]:
@@ -54,6 +63,43 @@ def remark(store: Store) -> str | None:
         f"Automatic sync only fetches: nobody has agreed to publish this log to {sanitize(url)}. "
         "Only your user decides that; `gitmem sync --publish` says yes."
     )
+
+
+def init_command(store: Store) -> str:
+    """Return the `init` that installs what is missing and changes nothing about what may be published."""
+    from ..sync import consent
+    from .sync import chosen
+
+    try:
+        names, _ = chosen(store, (), all=False)
+        url = consent.destination(store.place, names[0])
+    except UsageError:
+        return "gitmem init --no-publish"
+    return "gitmem init" if consent.is_given(store.place, url) else "gitmem init --no-publish"
+
+
+def ask_user(synced: Synced) -> None:
+    """Word an answer for an agent: whether a log is published is its user's decision, so `next` does not propose it."""
+    for each in synced.remotes:
+        if each.state == "consent-needed":
+            own = command("gitmem", "sync", "--publish", each.name)
+            does = own if own in synced.next else "gitmem sync --publish"
+            each.message += f" Ask your user whether it may be published there; after a yes: `{does}`."
+    synced.next = [each for each in synced.next if "--publish" not in each.split()] or ["gitmem log"]
+
+
+def tell_agreed(store: Store, remotes: Sequence[RemoteState]) -> None:
+    """Say of remotes that took nothing that consent to publish there was recorded all the same."""
+    from ..sync import consent
+
+    for each in remotes:
+        if each.state in UNSENT and consent.is_given(store.place, each.url):
+            each.message += (
+                f" You have agreed to publish to {sanitize(each.url)}: what is recorded here is sent when it is reachable."
+                if each.state == "offline"
+                else f" You have agreed to publish to {sanitize(each.url)}: the next sync that it takes sends what is recorded here."
+            )
+            each.message = each.message.strip()
 
 
 def refuse_urls(store: Store, remotes: Sequence[str]) -> None:

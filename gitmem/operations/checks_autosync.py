@@ -31,7 +31,7 @@ def check(store: Store, found: Findings) -> None:
             "autosync-only-fetches",
             remark,
             autosync.KEY,
-            "Agree, if others may read this log there.",
+            "Ask your user whether others may read this log there, then agree.",
             PUBLISH,
         )
     trouble = autosync.trouble(store.place)

@@ -254,8 +254,8 @@ def check_config(store: Store, found: Findings) -> None:
         )
 
 
-def check_driver(driver: DriverStatus, found: Findings) -> None:
-    """The merge driver: only for people who merge by hand, but half of it is worse than none."""
+def check_driver(driver: DriverStatus, found: Findings, init: str) -> None:
+    """The merge driver: only for people who merge by hand. `init`: the command that installs it and publishes nothing."""
     if driver.driver is None and driver.attributes:
         found.problem(
             "driver-missing",
@@ -269,8 +269,8 @@ def check_driver(driver: DriverStatus, found: Findings) -> None:
             "driver-missing",
             "The merge driver is not installed. Sync does not need it; a merge by hand may leave duplicates.",
             "merge.gitmem.driver",
-            "`gitmem init` installs it.",
-            "gitmem init",
+            f"`{init}` installs it.",
+            init,
         )
     elif not driver.ours:
         found.note(

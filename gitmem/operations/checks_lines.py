@@ -82,8 +82,7 @@ def _check_unread(each: Line, whole: list[bytes], found: Findings) -> None:
             "conflict-marker",
             "A conflict marker, left by a merge without the merge driver.",
             each.where,
-            f"{KEPT} `gitmem init` installs the driver, so that it does not happen again.",
-            "gitmem init",
+            f"{KEPT} `gitmem doctor` says how to install the driver, so that it does not happen again.",
         )
         return
     why = form.problem(line)

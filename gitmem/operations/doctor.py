@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..errors import StoreError, UsageError
 from ..log import ref, remote
 from . import (
+    agreement,
     checks_autosync,
     checks_clone,
     checks_hooks,
@@ -165,7 +166,7 @@ def _look(store: Store, driver: DriverStatus | None, hooks: HookStatus | None) -
     if hooks is not None:
         checks_hooks.check(hooks, found)
     if driver is not None:  # the last: only who merges by hand needs it
-        checks_clone.check_driver(driver, found)
+        checks_clone.check_driver(driver, found, agreement.init_command(store))
     return found
 
 
@@ -175,8 +176,8 @@ def _look_at_log(store: Store, tip: str | None, found: Findings) -> None:
             "no-log",
             "This clone has no log yet.",
             ref.LOG_REF,
-            "The first record starts it; `gitmem init` brings the remote's.",
-            "gitmem init",
+            f"The first record starts it; `{agreement.init_command(store)}` brings the remote's.",
+            agreement.init_command(store),
         )
         checks_refs.check_losses(store, None, (), found)
     elif checks_log.check_tip(store, tip, found):

@@ -30,11 +30,23 @@ class Initialised(Outcome):
         tip: The log's last commit.
         remote: What the remote's log brought; None without a remote.
         publishes_to: The usual remote's url, without credentials, where syncs may publish the log there; else None.
+        agreed: Whether this call has agreed to that.
         autosync: How often gitmem syncs by itself, such as `30s`; None where it does not.
         remarks: What else there is to know.
     """
 
-    __slots__ = ("log", "state", "publish", "tip", "remote", "publishes_to", "autosync", "remarks", "next")
+    __slots__ = (
+        "log",
+        "state",
+        "publish",
+        "tip",
+        "remote",
+        "publishes_to",
+        "agreed",
+        "autosync",
+        "remarks",
+        "next",
+    )
 
     def __init__(self, state: str, publish: str, tip: str, remote: RemoteState | None) -> None:
         self.log = ref.LOG_REF
@@ -43,6 +55,7 @@ class Initialised(Outcome):
         self.tip = tip
         self.remote = remote
         self.publishes_to: str | None = None
+        self.agreed = False
         self.autosync: str | None = None
         self.remarks: list[str] = []
         self.next: list[str] = []
@@ -69,18 +82,19 @@ def init(
     store: Store,
     *,
     publish: str | None = None,
-    consents: bool = True,
+    consents: bool | None = True,
     allow_foreign: bool = False,
     timeout: float = 30.0,
 ) -> Initialised:
     """Give this clone its log: the remote's where it can be reached, else what is here, else a new one.
 
-    Nothing is pushed, but from now on syncs may publish the log at the url that the usual remote has now. A second call
-    changes nothing but what the remote brings.
+    Nothing is pushed, but from now on syncs may publish the log at the url that the usual remote has now, unless the
+    user has refused that before. A second call changes nothing but what the remote brings.
 
     Args:
         publish: `branch` or `hidden`: where all clones shall publish the log. None leaves it.
-        consents: Whether the user agrees to that; False withdraws it.
+        consents: Whether the user agrees to that; False refuses it, and it stays refused until a sync is told to
+            publish; None leaves it as it is.
         allow_foreign: Unite with the log of another project too. That can't be undone.
         timeout: Seconds that the remote may keep us waiting.
 
@@ -97,7 +111,9 @@ def init(
     log = store.log
     log.committer = log.committer or store.committer()
     before = log.git.tip(ref.LOG_REF)
-    remote, remark = _bring(store, consents, allow_foreign, timeout)
+    if consents is False:
+        consent.refuse(store.place)
+    remote, remark, agreed = _bring(store, consents, allow_foreign, timeout)
     tip = log.git.tip(ref.LOG_REF) or settle.start_alone(log)
     changed = publish is not None and publication.publish(store.log, PLACES[publish])
     tip = log.git.tip(ref.LOG_REF) or tip
@@ -105,7 +121,9 @@ def init(
     place = "hidden" if form.publish == ref.LOG_REF else "branch"
     state = "present" if before else ("adopted" if log.git.tip(ref.PUBLISHED_REF) else "started")
     outcome = Initialised(state, place, tip, remote)
-    outcome.publishes_to = remote.url if remote is not None and consents else None
+    may_publish = remote is not None and consent.is_given(store.place, remote.url)
+    outcome.publishes_to = remote.url if remote is not None and may_publish else None
+    outcome.agreed = agreed
     outcome.remarks = [remark] if remark else []
     if changed and before is not None:
         outcome.remarks.append(
@@ -116,7 +134,7 @@ def init(
     outcome.autosync = autosync.setting(store.place)
     outcome.next = ["gitmem session start"]
     if remote is not None:
-        sync = "gitmem sync" if consents else "gitmem sync --publish"
+        sync = "gitmem sync" if may_publish else "gitmem sync --publish"
         outcome.next.append(sync if remote.state != "empty" else command("git", "push", remote.name, "HEAD"))
     return outcome
 
@@ -130,15 +148,22 @@ def switched(store: Store, outcome: Initialised, every: str | None) -> None:
 
 
 def _bring(
-    store: Store, consents: bool, allow_foreign: bool, timeout: float
-) -> tuple[RemoteState | None, str]:
-    """Fetch and unite what the usual remote has. That there is none, or that it is away, is only a remark."""
+    store: Store, consents: bool | None, allow_foreign: bool, timeout: float
+) -> tuple[RemoteState | None, str, bool]:
+    """Fetch and unite what the usual remote has. That there is none, or that it is away, is only a remark.
+
+    Returns: What came of it, the remark, and whether consent was given now.
+    """
     try:
         names, leads = chosen(store, (), all=False)
     except UsageError as error:
         if error.code == "which-remote":
-            return None, "There are several remotes and none is the usual one: name one to `gitmem sync`."
-        return None, ""
+            return (
+                None,
+                "There are several remotes and none is the usual one: name one to `gitmem sync`.",
+                False,
+            )
+        return None, "", False
     at = format_at(store.now())
     consent.carry_over(store.log, at)
     (found,) = exchange.exchange(
@@ -150,14 +175,20 @@ def _bring(
         leads=leads,
         allow_foreign=allow_foreign,
     )
-    if consents:
-        consent.give(store.place, found.destination, consent.BY_INIT, at)
-    else:
+    agreed = False
+    if consents is False:
         consent.withdraw(store.place, found.destination)
+    elif consents and not consent.is_refused(store.place):
+        agreed = not consent.is_given(store.place, found.destination)
+        consent.give(store.place, found.destination, consent.BY_INIT, at)
     state = RemoteState(found)
     if state.state == "offline":
-        return state, f"{state.message} The log here works without it; `gitmem sync` catches up later."
-    return state, state.message
+        return (
+            state,
+            f"{state.message} The log here works without it; `gitmem sync` catches up later.",
+            agreed,
+        )
+    return state, state.message, agreed
 
 
 def uninstall(store: Store) -> Uninstalled:

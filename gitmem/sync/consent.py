@@ -4,7 +4,8 @@ A file is named after the SHA-256 of the URL without credentials, and holds the 
 JSON. Whatever can't be read as that is no consent. Nothing that a fetch or a checkout brings can write there.
 
 Version 0.1 pushed without asking. A clone that published then keeps publishing: `carry_over` gives consent where the
-state of that time shows it, once for each clone. The file `checked` says that this was done.
+state of that time shows it, once for each clone. The file `checked` says that this was done. The file `refused` says
+that the user wants nothing published: then only `gitmem sync --publish` gives consent.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 FOLDER = "consent"
 CHECKED = "checked"
+REFUSED = "refused"
 BY_INIT, BY_SYNC, BY_EARLIER = "gitmem init", "gitmem sync --publish", "published by version 0.1"
 
 
@@ -62,6 +64,8 @@ def give(place: Place, url: str, by: str, at: str) -> None:
     Raises:
         StoreError: `read-only`; nothing was recorded.
     """
+    if by == BY_SYNC:
+        aside.drop(os.path.join(place.state, FOLDER, REFUSED))
     if is_given(place, url):
         return
     from json import dumps
@@ -88,6 +92,31 @@ def withdraw(place: Place, url: str) -> bool:
     return was_given
 
 
+def refuse(place: Place) -> None:
+    """Record that the user wants nothing published, until `gitmem sync --publish`.
+
+    Raises:
+        StoreError: `read-only`; nothing was changed.
+    """
+    from ..git.durable import make_folder
+
+    try:
+        make_folder(os.path.join(place.state, FOLDER))
+        aside.replace(os.path.join(place.state, FOLDER, REFUSED), b"")
+    except OSError as error:
+        raise StoreError(
+            f"The refusal to publish could not be recorded in {place.state}: {error.strerror}; nothing was changed.",
+            hint="Mend its permissions, then run the command again.",
+            code="read-only",
+            next=["gitmem doctor"],
+        ) from None
+
+
+def is_refused(place: Place) -> bool:
+    """Return whether the user has said that nothing is to be published."""
+    return os.path.lexists(os.path.join(place.state, FOLDER, REFUSED))
+
+
 def withdraw_all(place: Place) -> None:
     """Forget every consent of this clone. That of version 0.1 is not carried over again."""
     folder = os.path.join(place.state, FOLDER)
@@ -96,7 +125,7 @@ def withdraw_all(place: Place) -> None:
     except OSError:
         return
     for name in names:
-        if name != CHECKED:
+        if name not in (CHECKED, REFUSED):
             aside.drop(os.path.join(folder, name))
     if names:
         _mark_checked(place)
@@ -116,7 +145,7 @@ def carry_over(log: Log, at: str) -> None:
     from ..log import ledger, ref
 
     place = log.place
-    if os.path.lexists(os.path.join(place.state, FOLDER, CHECKED)):
+    if os.path.lexists(os.path.join(place.state, FOLDER, CHECKED)) or is_refused(place):
         return
     if log.git.tip(ref.PUBLISHED_REF) is not None and log.git.refs(ref.REMOTES_PREFIX):
         ours = {digest for record in ledger.read(log) for digest in record.digests}

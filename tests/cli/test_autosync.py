@@ -216,13 +216,14 @@ def test_a_sync_by_hand_leaves_nothing_to_do(
 ) -> None:
     """Neither the whole one, nor the one that finds nothing new."""
     planck = start("Planck")
+    run("init")
     run("init", "--autosync", "30s")
     folder = repo / ".git" / "gitmem" / "autosync"
     run("signal", "Shall we?", "--broadcast", "--requires-ack", session=planck)
     for _ in range(3):
         (folder / "asked").touch()
         assert run("sync").status == 0
-        assert sorted(path.name for path in folder.iterdir()) == ["lock", "next"]
+        assert sorted(path.name for path in folder.iterdir()) == ["lock", "look", "next"]
         assert (folder / "next").stat().st_mtime > time.time() + 5
         os.utime(folder / "next", (1, 1))
 
@@ -265,6 +266,7 @@ def test_its_last_error_shows_until_a_sync_is_good(
     """In the roster, in doctor and in the next sync, with the command to run."""
     planck = start("Planck")
     run("sync")
+    run("init")
     run("init", "--autosync", "30s")
     git("remote", "set-url", "origin", str(tmp_path / "gone.git"), cwd=repo)
     run("signal", "Hello", "--broadcast", "--requires-ack", session=planck)
@@ -348,10 +350,12 @@ def test_for_real_a_signal_goes_to_the_remote_and_another_clone_gets_it(
 ) -> None:
     """Nobody says sync: the sender signals, the other one looks into its inbox."""
     planck = start("Planck")
+    run("init")
     run("init", "--autosync", "1s")
     other = tmp_path / "other"
     git("clone", "--quiet", str(hub), str(other), cwd=tmp_path)
     git("config", "user.email", "other@example.org", cwd=other)
+    run("init", cwd=other)
     run("init", "--autosync", "1s", cwd=other)
     curie = run("session", "start", "--name", "Curie", "--json", cwd=other).json["session_id"]
     run("signal", "The parser drops tabs", "--broadcast", session=planck)

@@ -397,3 +397,95 @@ def test_no_answer_has_credentials(planck: Path, tmp_path: Path, git: Git) -> No
             assert SECRET not in said.text, (url, args, said.text)
     state = [each.read_bytes() for each in (planck / ".git/gitmem").rglob("*") if each.is_file()]
     assert not any(SECRET.encode() in content for content in state)
+
+
+# What refuses consent, what says that it was given, and who is asked
+
+
+def test_a_refusal_is_kept_until_sync_is_told_to_publish(planck: Path, hub: Path, git: Git) -> None:
+    """No later `init` agrees again, whatever its options; the driver that it installs is another matter."""
+    assert gitmem("init", "--no-publish", cwd=planck).status == 0
+    for args in ([], ["--autosync", "off"], ["--autosync", "1h"], ["--publish", "branch"]):
+        said = gitmem("init", *args, cwd=planck)
+        assert said.status == 0 and "Agreed" not in said.text and "nothing is published" in said.text
+        assert gitmem("sync", cwd=planck).status == 2
+    assert published(hub, git) == ""
+
+    assert gitmem("sync", "--publish", cwd=planck).status == 0
+    assert gitmem("init", cwd=planck).status == 0
+    speak(planck, "Another.")
+    assert gitmem("sync", cwd=planck).status == 0
+
+
+def test_a_refusal_before_there_is_a_remote_counts_for_the_first_one(
+    tmp_path: Path, hub: Path, git: Git
+) -> None:
+    alone = tmp_path / "alone"
+    silent_clone(hub, "alone", git)
+    git("remote", "remove", "origin", cwd=alone)
+    assert gitmem("init", "--no-publish", cwd=alone).status == 0
+    git("remote", "add", "origin", str(hub), cwd=alone)
+    speak(alone, SAID)
+
+    assert gitmem("init", cwd=alone).status == 0
+    assert gitmem("sync", cwd=alone).status == 2
+    assert published(hub, git) == ""
+
+
+def test_autosync_agrees_to_nothing_and_takes_nothing_back(planck: Path, hub: Path, git: Git) -> None:
+    assert gitmem("init", "--autosync", "1h", cwd=planck).status == 0
+    assert gitmem("sync", cwd=planck).status == 2
+
+    assert gitmem("init", cwd=planck).status == 0
+    assert gitmem("init", "--autosync", "off", "--json", cwd=planck).json["publishes_to"] == str(hub)
+    assert gitmem("sync", cwd=planck).status == 0
+
+
+def test_init_says_first_to_which_url_it_agreed(planck: Path, hub: Path) -> None:
+    first, again = gitmem("init", cwd=planck), gitmem("init", "--json", cwd=planck)
+
+    assert first.text.splitlines()[0].startswith(f"Agreed to publish the log to {hub}")
+    assert again.json["agreed"] is False and again.json["publishes_to"] == str(hub)
+
+
+def test_the_init_that_doctor_proposes_agrees_to_nothing(planck: Path, hub: Path, git: Git) -> None:
+    """Where the user has agreed, what it proposes takes nothing back."""
+
+    def proposed() -> list[str]:
+        found = gitmem("doctor", "--json", cwd=planck).json["findings"]
+        return [each["command"] for each in found if each["code"] == "driver-missing"]
+
+    assert proposed() == ["gitmem init --no-publish"]
+    assert gitmem("init", "--no-publish", cwd=planck).status == 0
+    assert gitmem("sync", cwd=planck).status == 2 and published(hub, git) == ""
+    assert gitmem("sync", "--publish", cwd=planck).status == 0
+    git("config", "--remove-section", "merge.gitmem", cwd=planck)
+    (planck / ".git" / "info" / "attributes").unlink()
+    assert proposed() == ["gitmem init"]
+
+
+def test_agreeing_to_a_remote_that_is_away_is_said(planck: Path, hub: Path, git: Git) -> None:
+    away = hub.with_name("away.git")
+    hub.rename(away)
+    said = gitmem("sync", "--publish", cwd=planck)
+    away.rename(hub)
+
+    assert said.status == 5
+    assert (
+        f"You have agreed to publish to {hub}: what is recorded here is sent when it is reachable."
+        in said.text
+    )
+    assert gitmem("sync", cwd=planck).status == 0
+
+
+@pytest.mark.parametrize("marker", ["CLAUDECODE", "CODEX_THREAD_ID"])
+def test_an_agent_is_told_to_ask_its_user(planck: Path, marker: str) -> None:
+    """The command stands in the sentence alone: `next` is what an agent runs."""
+    env = {marker: "1"}
+    gitmem("session", "start", cwd=planck, env=env)
+    for args in (["sync"], ["signal", "One more.", "--broadcast", "--sync"], ["init", "--no-publish"]):
+        said, answer = gitmem(*args, cwd=planck, env=env), gitmem(*args, "--json", cwd=planck, env=env)
+        assert "next: gitmem sync --publish" not in said.text
+        assert not [each for each in answer.json["next"] if "--publish" in each] and answer.json["next"]
+        assert args[0] == "init" or "Ask your user whether it may be published there" in said.text
+        assert args[0] == "init" or "`gitmem sync --publish`" in answer.text

@@ -123,7 +123,7 @@ def at(store: Store, text: str | int) -> Then:
             "There is no log here yet, so nothing was known.",
             hint="It may be on the remote: `gitmem sync` brings it.",
             code="no-log",
-            next=["gitmem sync", "gitmem init"],
+            next=["gitmem sync"],
         )
     moment = text if isinstance(text, int) else _time(text, store.now(), sure=True)
     head = None
