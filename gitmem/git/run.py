@@ -194,7 +194,7 @@ def failure(args: Sequence[str], result: Result) -> StoreError:
         )
     words = last_words(result.err) or f"exit status {result.code}"
     return StoreError(
-        f"git {_name(args)} failed: {words}",
+        f"git {_name(args)} failed: {words.rstrip('.')}.",
         hint="Look for a full disk, missing permissions or a damaged repository, then run the command again.",
         code="git-failed",
     )

@@ -43,6 +43,8 @@ _OBJECTS = (
     *("did not send all necessary objects", "unresolved deltas", "not a valid object", "pack-objects"),
 )
 
+_CUT_OFF = ("early EOF", "unexpected disconnect", "hung up", "RPC failed", "transfer closed", "premature end")
+
 
 class Refused:
     """The commits that broke a fetch: id → why. A file of the clone with at most `KEPT_MAX` rows.
@@ -205,8 +207,8 @@ def fetch(
 
 
 def is_about_objects(err: str) -> bool:
-    """Whether a fetch failed for what a ref holds, rather than for the way to the remote."""
-    return any(words in err for words in _OBJECTS)
+    """Whether a fetch failed for what a ref holds, rather than for the way to the remote: a cut connection is no refusal."""
+    return any(words in err for words in _OBJECTS) and not any(words in err for words in _CUT_OFF)
 
 
 def reason(err: str) -> str:

@@ -50,7 +50,7 @@ def test_output_input_and_exit_status(common: str) -> None:
 def test_a_failure_says_what_git_said(common: str) -> None:
     """The last telling line, with control characters made visible."""
     with pytest.raises(
-        StoreError, match=r"^git cat-file failed: fatal: Not a valid object name x$"
+        StoreError, match=r"^git cat-file failed: fatal: Not a valid object name x\.$"
     ) as caught:
         run.run(common, ["cat-file", "-t", "x"])
     assert caught.value.code == "git-failed"
@@ -69,7 +69,7 @@ def test_words_of_git_are_harmless_and_telling() -> None:
 
 def test_words_that_are_no_text_are_told_all_the_same(common: str) -> None:
     """Git names paths in their own bytes; the error is git's, not one about its letters."""
-    with pytest.raises(StoreError, match=r"^git odd failed: fatal: \ufffd is no file$"):
+    with pytest.raises(StoreError, match=r"^git odd failed: fatal: \ufffd is no file\.$"):
         run.run(
             common, ["-c", "a.b=c", "-c", r"alias.odd=!printf 'fatal: \377 is no file\n' >&2; exit 1", "odd"]
         )

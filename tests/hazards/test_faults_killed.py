@@ -158,7 +158,12 @@ class Story:
         fsck(self.a)
         git("fsck", "--strict", cwd=self.hub)
         left = git("for-each-ref", "--format=%(refname)", "refs/gitmem", cwd=self.a).split()
-        assert left == [ref.LOG_REF, ref.PUBLISHED_REF, "refs/gitmem/remotes/origin/heads/gitmem"]
+        assert left == [
+            ref.LOG_REF,
+            ref.PUBLISHED_REF,
+            "refs/gitmem/remotes/origin/accepted",
+            "refs/gitmem/remotes/origin/heads/gitmem",
+        ]
 
 
 @pytest.mark.deep

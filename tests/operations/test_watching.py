@@ -12,6 +12,7 @@ import pytest
 
 from gitmem.errors import StoreError, UsageError
 from gitmem.index import schema
+from gitmem.log.spool_owner import Owner
 from gitmem.operations import delivery, inbox, presence, sessions, signals, waking, watching
 from gitmem.operations.caller import Caller, Who
 from gitmem.operations.facade import Log
@@ -357,6 +358,7 @@ def test_a_spool_that_appears_later_is_read(desk: Desk, tmp_path: Path) -> None:
     seen.store.log.read_also([str(folder)])
     before = seen._waker.stamp()
     folder.mkdir(mode=0o700)
+    Owner(seen.store.place).mark(str(folder))
     (folder / "00000000000000001-abcdefgh-ride.spool").write_text("no line")
 
     assert seen._waker.stamp() != before

@@ -17,7 +17,7 @@ class MemoryNetwork:
         self.here = here
         self.remotes = remotes
 
-    def fetch(self, url: str, into_prefix: str, timeout: float) -> None:
+    def fetch(self, url: str, into_prefix: str, timeout: float) -> dict[str, tuple[str, str]]:
         there = self.remotes[url]
         found = {}
         for name, oid in there.refs.items():
@@ -38,6 +38,7 @@ class MemoryNetwork:
         self.here.refs.update((name, oid) for name, oid in found.items() if name not in locked)
         if locked:
             raise RemoteError("cannot lock ref", code="offline")
+        return {}
 
     def push(
         self, url: str, new: str, ref: str, expected: str | None, timeout: float, *, force: bool = False

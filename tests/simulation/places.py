@@ -100,7 +100,7 @@ class InMemory(Places):
     def entered(self) -> Iterator[None]:
         """What would be asked of the git program has a plain answer here."""
         with ExitStack() as stack:
-            stack.enter_context(mock.patch.object(remotes, "push_url", lambda *_: URL))
+            stack.enter_context(mock.patch.object(remotes, "push_urls", lambda *_: (URL, URL)))
             stack.enter_context(mock.patch.object(roots, "root_commits", lambda place: {self.first}))
             yield
 

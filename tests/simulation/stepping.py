@@ -111,10 +111,10 @@ class SteppingNetwork:
         self._clone = clone
         self._world = world
 
-    def fetch(self, url: str, into_prefix: str, timeout: float) -> None:
+    def fetch(self, url: str, into_prefix: str, timeout: float) -> Mapping[str, tuple[str, str]] | None:
         if self._turns.mine().is_confined:
             raise self._offline("our copies of its refs can't be written")
-        self._reach("fetch", timeout, lambda: self._network.fetch(url, into_prefix, timeout))
+        return self._reach("fetch", timeout, lambda: self._network.fetch(url, into_prefix, timeout))
 
     def push(
         self, url: str, new: str, ref: str, expected: str | None, timeout: float, *, force: bool = False
