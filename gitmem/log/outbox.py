@@ -6,9 +6,9 @@ of one name are the same. Whoever folds it into the shared ref deletes it.
 
 from __future__ import annotations
 
-from . import ref, replay, trees
+from . import overflow, ref, replay, trees
 from .trunk import Trunk, above
-from .union import union
+from .union import canon, union
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -55,12 +55,21 @@ class Outbox:
     def is_in(self, git: Git, tree: str) -> bool:
         """Whether a tree has everything of it. KeyError where an object is missing."""
         if self.lines is not None and all(
-            lines.issubset(lines_at(git, tree, path)) for path, lines in self.lines.items()
+            lines.issubset(there := lines_at(git, tree, path))
+            or lines.issubset(there | self._beside(git, tree, path))
+            for path, lines in self.lines.items()
         ):
             return True
         return (self.lines is None or self.is_large(git, tree)) and not trees.union_changes(
             git, tree, [self.tree]
         )
+
+    def _beside(self, git: Git, tree: str, path: str) -> set[bytes]:
+        """The lines of one of its segments that had no room beside another content, where a tree keeps them."""
+        entry, _ = self.files[path]
+        if ref.lookup(git, tree, path) == entry:
+            return set()
+        return lines_at(git, tree, overflow.path_beside(path, canon(git.blob(entry.oid))))
 
     def is_large(self, git: Git, tree: str) -> bool:
         """Whether a segment of it may have no room beside what a tree has there; then only the union tells."""
