@@ -131,11 +131,12 @@ def _put(
         if done == "rejected":  # a lock of the remote's own; of this name there is no other content
             remote.rejections += 1
             return False
-        remote.outbox = prefix + oid
+        is_new, remote.outbox = remote.outbox != prefix + oid, prefix + oid
         made = outbox.made(log.git, oid, shared)
         remote.boxes.append(made)
         remote.waiting.append(made)
-        remote.sent += trees.new_lines(log.git, made.tree, [shared.tree])
+        if is_new:
+            remote.sent += trees.new_lines(log.git, made.tree, [shared.tree])
         return True
     return False
 
