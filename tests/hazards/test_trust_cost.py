@@ -103,7 +103,7 @@ def target(repo: Path, git: Git) -> Iterator[Target]:
 @pytest.mark.parametrize(
     "family",
     [
-        pytest.param(each, marks=pytest.mark.deep if each in NEAR_THE_LIMIT else pytest.mark.soak)
+        pytest.param(each, marks=pytest.mark.soak if each in NEAR_THE_LIMIT else pytest.mark.soak)
         for each in FAMILIES
     ],
 )
