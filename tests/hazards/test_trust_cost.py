@@ -102,10 +102,7 @@ def target(repo: Path, git: Git) -> Iterator[Target]:
 
 @pytest.mark.parametrize(
     "family",
-    [
-        pytest.param(each, marks=pytest.mark.soak if each in NEAR_THE_LIMIT else pytest.mark.soak)
-        for each in FAMILIES
-    ],
+    [pytest.param(each, marks=pytest.mark.soak) for each in FAMILIES],
 )
 def test_five_megabytes_of_a_peer_cost_no_command_five_seconds(
     target: Target, family: str, tmp_path: Path, git: Git
