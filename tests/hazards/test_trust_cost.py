@@ -26,12 +26,6 @@ ME = "me:coder:x"
 HOOK = json.dumps(
     {"session_id": "harness-9", "hook_event_name": "PostToolUse", "tool_name": "Bash", "cwd": "."}
 )
-# The families that cost most, each with all commands: 400 s of CPU time in all. The others take part in the soak profile.
-NEAR_THE_LIMIT = {
-    "deep_replies", "dense_after", "many_recipients", "one_id", "keyed_id", "broadcasts_and_readers",
-    "sessions_of_one_name", "numbered_names", "patch_chain", "patches_of_all", "bulk_values", "bulk_small_values",
-    "dense_metadata", "forged_patches", "clears_and_keys", "block_chain", "long_texts",
-}  # fmt: skip
 FAR = f"x:{'b' * 100}:{'c' * 99}"
 
 # Every command that reads the log, in an order in which those that mark come late.
