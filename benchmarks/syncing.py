@@ -16,6 +16,7 @@ from . import stage as stages
 from .measure import Figure, in_turn
 from .stage import Stage
 
+PERSON = "human:person@example.org"
 ROUNDS = 5
 REPLAYED = 900  # commits: more than 1,000 go as one
 KEPT = "refs/heads/kept"
@@ -49,7 +50,7 @@ def apart(stage: Stage) -> list[Figure]:
 def _apart(stage: Stage, name: str, count: int, commits: int | None) -> tuple[float, float]:
     hub, where = _met(stage, name, lambda clone: _record(stage, clone, count, commits, seed=1))
     _record(stage, where, count, commits, seed=2)
-    with stages.open_log(where, "human:person@example.org") as log:
+    with stages.open_log(where, PERSON) as log:
         log.store.db()  # what is here is in the index already
     ours, theirs = [], []
     for number in range(min(ROUNDS, stage.size.rounds)):
@@ -59,8 +60,9 @@ def _apart(stage: Stage, name: str, count: int, commits: int | None) -> tuple[fl
             shutil.copytree(where, each)
             stage.git(each, "remote", "set-url", "origin", each + ".git")
         one, other = pair
-        _run([stage.program("gitmem"), "whoami"], one, stage.environment)  # notices that it is a copy
-        ours.append(_wall_of([stage.program("gitmem"), "sync", "--publish"], one, stage.environment)())
+        program = stage.program("gitmem")
+        _run([program, "whoami", "--as", PERSON], one, stage.environment)  # notices that it is a copy
+        ours.append(_wall_of([program, "sync", "--publish"], one, stage.environment)())
         fetch = ["git", "fetch", "--quiet", "origin", f"gitmem:{KEPT}"]
         took = _wall_of(fetch, other, stage.environment)()
         _copy_objects(one, other)
