@@ -81,7 +81,9 @@ def _adoptable(log: Log) -> list[places.Tip]:
     refs = places.known(log)
     if not refs:
         return []
-    others = places.fetched_by_hand(log).keys() - {f"refs/remotes/{_usual(log)}/gitmem"}
+    others = set(places.fetched_by_hand(log))
+    if others:  # which remote is the usual one takes processes of git
+        others.discard(f"refs/remotes/{_usual(log)}/gitmem")
     tips = PlaceCheck(log, None, ()).admit({name: oid for name, oid in refs.items() if name not in others})
     ours = places.own_projects(log)
     found = []

@@ -6,10 +6,12 @@ import os
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from gitmem.errors import StoreError
+from gitmem.git import run
 from gitmem.git.port import Draft, Signature
 from gitmem.log import ref
 from gitmem.log.log import Log
@@ -142,6 +144,24 @@ def test_of_what_git_fetched_only_the_usual_remotes_log_is_taken_up(desk: Desk) 
         git("update-ref", f"refs/remotes/{remote}/gitmem", tip, cwd=desk.repo)
     assert start(desk.log) == ours
     assert all_lines(desk.log) == [b"1"]
+
+
+def test_the_usual_remote_is_looked_up_only_where_git_fetched_a_log(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A log that a sync left is taken up without a look at the config of the remotes."""
+    asked = []
+
+    def counted(common: str, args: list[str], **options: Any) -> run.Result:
+        asked.append(args)
+        return real(common, args, **options)
+
+    real = run.run
+    monkeypatch.setattr(run, "run", counted)
+    tip = desk.put(a=b"1\n")
+    desk.name(origin=tip)
+    assert start(desk.log) == tip
+    assert not [args for args in asked if args[0] == "remote" or args[-1].endswith(".remote")]
 
 
 def test_the_log_of_another_project_is_no_log_of_ours(desk: Desk) -> None:

@@ -101,6 +101,7 @@ class InMemory(Places):
         """What would be asked of the git program has a plain answer here."""
         with ExitStack() as stack:
             stack.enter_context(mock.patch.object(remotes, "push_urls", lambda *_: (URL, URL)))
+            stack.enter_context(mock.patch.object(remotes, "upstream_remote", lambda place: "origin"))
             stack.enter_context(mock.patch.object(roots, "root_commits", lambda place: {self.first}))
             yield
 
