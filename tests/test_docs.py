@@ -21,7 +21,7 @@ from gitmem.operations import causality, frame, loop, sessions, story, tenure
 from gitmem.operations.causality import Said
 from gitmem.operations.memory import bulk_values, decay, fold
 from gitmem.records import ids, models
-from gitmem.signals import broadcasts
+from gitmem.signals import broadcasts, own_decisions
 from gitmem.sync import partial_reads, tree_checks
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -176,6 +176,16 @@ def test_the_thread_is_read_as_the_example_says() -> None:
     before = {name: said for name, said in thread.items() if name != "sig-0004"}
     after = causality.seen_before("curie", before, set(), "sig-0003")
     assert after == thread["sig-0004"].names("after")
+
+
+def test_what_is_void_is_what_the_example_says() -> None:
+    """A new session of who proposed decides for nobody, and another agent for whom it speaks."""
+    given = json.loads(example("own"))
+    called = {each.pop("session_id"): list(each.values()) for each in given["sessions"]}
+    thread = {each["signal_id"]: Said(each, [json.dumps(each).encode()]) for each in given["signals"]}
+    found = own_decisions.without_own(thread, lambda ids: called)
+
+    assert [id for id, said in found.items() if said.void] == given["void"]
 
 
 def test_the_node_is_folded_as_the_example_says() -> None:

@@ -34,7 +34,7 @@ def recorded_by(store: Store, caller: Caller, intent: str, *, insist: bool) -> s
         f"--as {sanitize(str(caller.who.as_))}: you are {name}, and can't record the {intent} of another; "
         "nothing was written.",
         hint="Whoever was asked decides itself. Where a person wants it recorded, --insist does so with your session in "
-        "`via`; it decides nothing where that session has proposed.",
+        "`via`; it decides nothing where you have proposed, in this session or an earlier one.",
         code="another-identity",
         next=["gitmem whoami", "gitmem roster"],
     )

@@ -5,10 +5,12 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from .adapter import Signal
+
+Called = Mapping[str, Collection[str]]  # a session's id → what else it is called
 
 DECISIONS = ("AGREE", "REJECT", "COUNTER")
 # Where two senders of one key may have been apart: what must be the same for the signals to be the same.
@@ -69,14 +71,27 @@ def named_by(signal: Signal) -> list[str]:
     return [*signal.get("after", []), *filter(None, [signal.get("reply_to")])]
 
 
-def without_own(said: Mapping[str, Signal]) -> dict[str, Signal]:
-    """A thread in which nobody decides on a proposal of its own under another's name: such a signal only informs."""
-    asking = [each for each in said.values() if each["intent"] in ("PROPOSE", "COUNTER")]
-    sessions = {each.get("sender_session") for each in [*asking, *([root_of(said)] if said else [])]}
+def without_own(said: Mapping[str, Signal], called: Called) -> dict[str, Signal]:
+    """A thread in which nobody decides on what it has proposed itself where one of the two is in another's name.
+
+    Such a decision only informs. `called` has the other names of sessions: agent identities, and clients where a bus has them.
+    """
+    tops = [root_of(said)] if said else []
+    asking = [*tops, *(each for each in said.values() if each["intent"] in ("PROPOSE", "COUNTER"))]
+
+    def names(*ids: str | None) -> set[str]:
+        return {name for id in ids if id for name in (id, *called.get(id, ()))}
+
+    def own(each: Signal) -> set[str]:
+        return names(each["sender_identity"], each.get("sender_session"))
+
+    def is_void(each: Signal) -> bool:
+        if each.get("via"):
+            return any(names(each.get("via")) & (own(asked) | names(asked.get("via"))) for asked in asking)
+        return any(own(each) & names(asked.get("via")) for asked in asking)
+
     return {
-        id: {**each, "intent": "INFO"}
-        if each["intent"] in DECISIONS and each.get("via") and each.get("via") in sessions
-        else each
+        id: {**each, "intent": "INFO"} if each["intent"] in DECISIONS and is_void(each) else each
         for id, each in said.items()
     }
 
@@ -92,9 +107,9 @@ def before(start: str, said: Mapping[str, Signal]) -> set[str]:
     return found
 
 
-def decision_of(reader: str, said: Mapping[str, Signal]) -> Signal | None:
+def decision_of(reader: str, said: Mapping[str, Signal], called: Called) -> Signal | None:
     """A reader's decision that is earlier than no other of them; of several, the youngest."""
-    said = without_own(said)
+    said = without_own(said, called)
     own = {id for id, each in said.items() if each["intent"] in DECISIONS and is_by(each, reader)}
     earlier = {id for each in own for id in before(each, said) if each not in before(id, said)}
     return max((said[id] for id in own - earlier), key=age, default=None)

@@ -271,7 +271,8 @@ class Reference:
         return found
 
     def decision(self, reader: str, said: Mapping[str, Signal]) -> Signal | None:
-        return decision_of(reader, said)
+        every = self.kept.sessions.values()
+        return decision_of(reader, said, {each["id"]: [each["identity"] or each["id"]] for each in every})
 
     def ambiguous(self, said: Mapping[str, Signal]) -> list[str]:
         """Ids with two contents."""

@@ -269,3 +269,29 @@ def test_nobody_agrees_to_its_own_proposal_in_anothers_name(bus: Able) -> None:
     assert bus.converged(asked.thread)["pending"] == [C]
     bus.take(decided(asked.root, "sig-cccc0002", C, "AGREE", via="sess-0123456789ab"))
     assert bus.converged(asked.thread)["converged"]
+
+
+@needs("take")
+def test_a_new_session_of_who_proposed_agrees_for_nobody(bus: Able) -> None:
+    """gitmem: “Nor does one whose `via` is another session of the identity that has proposed.”"""
+    asked = Proposal(bus)
+    asked.say(asked.b, "AGREE")
+    bus.take(decided(asked.root, "sig-cccc0001", C, "AGREE", via=session(bus, A)))
+    assert bus.converged(asked.thread)["pending"] == [C]
+    bus.take(decided(asked.root, "sig-cccc0002", C, "AGREE", via=session(bus, D)))
+    assert bus.converged(asked.thread)["converged"]
+
+
+@needs("take")
+@pytest.mark.parametrize("who", [D, "human:person@example.org"])
+def test_nobody_agrees_to_what_it_proposed_in_anothers_name(bus: Able, who: str) -> None:
+    """gitmem: “Where a proposal has `via`, neither this session's identity nor what it recorded for others agrees to it.”"""
+    first, second, _, c = sessions(bus, A, A, B, C)
+    root: Any = written("sig-root0001", who, [A, B, C], "shall we?", intent="PROPOSE", via=first)
+    bus.take(root)
+    bus.send(second, "yes", reply_to=root["signal_id"], intent="AGREE")
+    bus.take(decided(root, "sig-bbbb0001", B, "AGREE", via=second))
+    bus.send(c, "yes", reply_to=root["signal_id"], intent="AGREE")
+    found = bus.converged(root["thread_id"])
+
+    assert (found["agreed"], sorted(found["pending"])) == ([C], [A, B])

@@ -40,7 +40,7 @@ class Said:
     def __init__(self, record: Mapping[str, object], lines: Iterable[bytes], *, counts: bool = True) -> None:
         self.record = record
         self.counts = counts  # False for an answer to a line that does not exist: it decides nothing
-        self.void = False  # True for a decision in another's name on a proposal of the one who recorded it
+        self.void = False  # True for a decision on a proposal of one's own, one of them in another's name
         self.id = str(record["signal_id"])
         self.lines = sorted(lines)
         self.line = self.lines[0]

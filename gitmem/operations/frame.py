@@ -60,9 +60,10 @@ def head(fields: Mapping[str, object], *, age: str | None = None, note: str = ""
 
 
 def _recorded(fields: Mapping[str, object]) -> str:
+    is_void = fields.get("decides") is False
     if not fields.get("via"):
-        return ""
-    void = ", which has proposed here itself: decides nothing" if fields.get("decides") is False else ""
+        return "its sender has proposed here in another's name: decides nothing" if is_void else ""
+    void = ", which has proposed here itself: decides nothing" if is_void else ""
     return f"recorded by {fields['via']} in the sender's name{void}"
 
 

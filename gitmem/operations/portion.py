@@ -76,7 +76,6 @@ class Showing:
             return None
         fields = shown(record)
         fields.pop(frame.UNFOLDED, None)
-        fields.pop("decides", None)
         thread_id = str(record.get("thread_id") or signal_id)
         if content is None:
             fields["delivery_state"] = self._state(fields, signal_id, thread_id)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 # The line's own fields, and names that answers use for what they say about a record.
-_LEFT_OUT = frozenset(("at", "kind", "mac", "unverified", "seen", "conflict", "counts"))
+_LEFT_OUT = frozenset(("at", "kind", "mac", "unverified", "seen", "conflict", "counts", "decides"))
 
 
 def shown(record: Mapping[str, object]) -> dict[str, object]:

@@ -6,6 +6,7 @@ from .. import records
 from ..errors import UsageError
 from ..log.lines import digest
 from ..records import ids
+from ..signals import own_decisions
 from ..signals.content import keyed_content
 from . import addressing, advice, answering, causality, headline, known_ids, loop, sessions, story, threads
 from .outcome import Outcome
@@ -111,7 +112,8 @@ def send(
     sent = Sent(_shown(line, fields), appended.commit, resolved)
     said_of = [caller.remark, brake, *(each.remark for each in resolved)]
     sent.warnings = [*filter(None, said_of), *advice.borders(store, caller, resolved),
-                     *advice.remarks(fields, said, caller.ids)]  # fmt: skip
+                     *advice.remarks(fields, said, caller.ids),
+                     *own_decisions.remarks(db, said, fields, line)]  # fmt: skip
     sent.next = advice.after(store, sent.signal, resolved)
     return sent
 

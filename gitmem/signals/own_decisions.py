@@ -1,25 +1,112 @@
-"""Decisions that a session recorded in another's name, on proposals of its own: they decide nothing."""
+"""Decisions of those who have proposed themselves, where one of the two stands in another's name: they decide nothing.
+
+`docs/format.md` section 8, "A signal in another's name", has the rule. A session is known by its id, and by each agent
+identity and client that its records have, so that an agent that begins a new session is still the same.
+"""
 
 from __future__ import annotations
 
 from ..operations.causality import DECISIONS, Said, root
+from ..records.ids import is_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    import sqlite3
+    from collections.abc import Callable, Collection, Iterable, Mapping
+
+    NamesOf = Callable[[Collection[str]], Mapping[str, Collection[str]]]
+
+ASKS = ("PROPOSE", "COUNTER")
 
 
-def without_own(thread: Mapping[str, Said]) -> dict[str, Said]:
-    """Return a thread in which the decisions are void that a session recorded in another's name, having proposed itself."""
+class SessionNames:
+    """The agent identities and clients of sessions, from every session record of the index; each is read once."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+        self._known: dict[str, set[str]] = {}
+
+    def __call__(self, ids: Collection[str]) -> Mapping[str, Collection[str]]:
+        """Return what these sessions are called beside their ids; other names have no entry or an empty one."""
+        new = [id for id in ids if id not in self._known and is_id("sess", id)]
+        if new:
+            self._known.update((id, set()) for id in new)
+            wanted = "[" + ",".join(f'"{id}"' for id in new) + "]"  # ids need no escapes
+            rows = self._db.execute(
+                "SELECT DISTINCT session_id, agent_identity, harness_session FROM session_event"
+                " WHERE session_id IN (SELECT value FROM json_each(?))",
+                (wanted,),
+            )
+            for id, *names in rows:
+                self._known[id].update(name for name in names if name)
+        return self._known
+
+
+def without_own(thread: Mapping[str, Said], names_of: NamesOf) -> dict[str, Said]:
+    """Return a thread in which those decisions are void whose recorder has proposed.
+
+    Args:
+        thread: The signals by their ids.
+        names_of: Returns the other names of those of the given ids that are sessions.
+
+    Returns: The thread; void are the decisions in another's name by who asked, or recorded what asks, and the own
+        decisions of who recorded in another's name what asks.
+    """
     found = dict(thread)
-    recorded = [said for said in thread.values() if said.intent in DECISIONS and said.text("via")]
-    if not recorded:
+    if not any(said.text("via") for said in thread.values()):
         return found
     top = root(thread)
-    asking = (said for said in thread.values() if said is top or said.intent in ("PROPOSE", "COUNTER"))
-    sessions = {said.text("sender_session") for said in asking}
-    for said in recorded:
-        if said.text("via") in sessions:
+    asking = [said for said in thread.values() if said is top or said.intent in ASKS]
+    deciding = [said for said in thread.values() if said.intent in DECISIONS]
+    known = names_of({name for said in (*asking, *deciding) for name in _named(said)})
+    recorders = _Names(known, (said.text("via") for said in asking))
+    askers = _Names(known, (name for said in asking for name in _named(said)))
+    for said in deciding:
+        via = said.text("via")
+        if (via in askers) if via else any(name in recorders for name in said.writers):
             found[said.id] = void = Said(said.record, said.lines, counts=said.counts)
             void.void = True
     return found
+
+
+def remarks(
+    db: sqlite3.Connection, thread: Mapping[str, Said], record: Mapping[str, object], line: bytes
+) -> list[str]:
+    """Return what the sender of a signal should know: that its decision is void, as a sentence.
+
+    Args:
+        thread: The signals of its thread before it.
+        record: The new signal, and its line.
+    """
+    said = Said(record, [line])
+    if (
+        said.intent not in DECISIONS
+        or not without_own({**thread, said.id: said}, SessionNames(db))[said.id].void
+    ):
+        return []
+    who = (
+        f"{said.text('via')} has proposed in this thread"
+        if said.text("via")
+        else "you have proposed in this thread in another's name"
+    )
+    return [f"This {said.text('intent')} decides nothing: {who}. Whoever else was asked decides itself."]
+
+
+def _named(said: Said) -> set[str]:
+    """Return whose words a signal is, and who recorded it."""
+    via = said.text("via")
+    return said.writers | {via} if via else said.writers
+
+
+class _Names:
+    """Whether an id stands for one of these, by any name that the two have in common."""
+
+    def __init__(self, known: Mapping[str, Collection[str]], ids: Iterable[str | None]) -> None:
+        self._known = known
+        self._names = {name for id in set(ids) if id for name in (id, *known.get(id, ()))}
+        self._found: dict[str, bool] = {}  # a session may have many names, and decide often
+
+    def __contains__(self, id: str) -> bool:
+        if id not in self._found:
+            self._found[id] = id in self._names or not self._names.isdisjoint(self._known.get(id, ()))
+        return self._found[id]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from .. import records
 from ..operations.causality import Conversation, Said
 from .content import counts, digests_of
-from .own_decisions import without_own
+from .own_decisions import SessionNames, without_own
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ class ThreadLines:
         self._left = most
         self._but = "" if forged else " AND s.line NOT IN (SELECT line FROM forged)"
         self._said: dict[str, Said | None] = {}
+        self._names = SessionNames(db)
 
     def load(self, thread_id: str) -> dict[str, Said] | None:
         """Return every signal of a thread, lines of one id together; None where the budget does not allow it."""
@@ -41,7 +42,7 @@ class ThreadLines:
         if new:
             self._read(new)
         found = {id: self._said.get(id) for id in ids}
-        return without_own({id: said for id, said in found.items() if said is not None})
+        return without_own({id: said for id, said in found.items() if said is not None}, self._names)
 
     def _may_read(self, count: int, new: Sequence[str]) -> bool:
         if self._left is None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Unpack
 
 from gitmem.conformance.adapter import Convergence, Options, Receipt, Refused, Signal
-from gitmem.conformance.definitions import DECISIONS, age, is_by
+from gitmem.conformance.definitions import DECISIONS, age, decision_of, is_by
 from gitmem.conformance.reference import Reference
 
 
@@ -142,6 +142,19 @@ class DoesNotKnowTheOldAlias(Reference):
 class TrustsSwappedText(Reference):
     def ambiguous(self, said: Mapping[str, Signal]) -> list[str]:
         return []
+
+
+class KnowsTheProposerByItsSessionAlone(Reference):
+    def decision(self, reader: str, said: Mapping[str, Signal]) -> Signal | None:
+        return decision_of(reader, said, {})
+
+
+class LetsWhoRecordedAProposalAgree(Reference):
+    def decision(self, reader: str, said: Mapping[str, Signal]) -> Signal | None:
+        asks = {
+            id: {**each, "via": None} if each["intent"] == "PROPOSE" else each for id, each in said.items()
+        }
+        return super().decision(reader, asks)
 
 
 class TrustsAnswersToOtherText(Reference):

@@ -50,18 +50,36 @@ def test_a_program_that_runs_in_a_session_decides_for_nobody_else(repo_path: str
         assert [each.get("decides") for each in shown] == [None, False, None, None]
 
 
-@given(st.lists(st.tuples(*[st.integers(0, 3)] * 4), min_size=1, max_size=8))
-def test_what_is_void_is_what_the_contract_says(said: list[tuple[int, int, int, int]]) -> None:
+SESSIONS = ("sess-a", "sess-b", "sess-c", "sess-d", None)
+IDENTITIES = ("agent-a", "agent-b", "sess-c", "human:d@example.org")
+CALLED = {  # one agent in two sessions, one client in two sessions
+    "sess-a": ["agent-a", "h-a"],
+    "sess-b": ["agent-b"],
+    "sess-c": ["h-c"],
+    "sess-d": ["agent-a", "agent-d", "h-c"],
+}
+VIA = (*SESSIONS, None, None, "h-c", "sess-unknown")
+SAID = st.tuples(
+    st.sampled_from(("PROPOSE", "AGREE", "REJECT", "COUNTER", "INFO")), st.sampled_from(IDENTITIES),
+    st.sampled_from(SESSIONS), st.sampled_from(VIA), st.integers(0, 4),
+)  # fmt: skip
+
+
+@given(st.lists(SAID, min_size=1, max_size=8), st.booleans())
+def test_what_is_void_is_what_the_contract_says(
+    said: list[tuple[str, str, str | None, str | None, int]], is_known: bool
+) -> None:
     """Random threads: the fold and the conformance suite's own definition void the same decisions."""
-    intents, sessions = ("PROPOSE", "AGREE", "COUNTER", "INFO"), ("sess-a", "sess-b", "sess-c", None)
     thread: dict[str, Any] = {}
-    for number, (intent, by, via, parent) in enumerate(said):
+    for number, (intent, by, session, via, parent) in enumerate(said):
         thread[f"sig-{number}"] = {
             "signal_id": f"sig-{number}", "created_at": f"2026-11-22T16:{number:02}:00.000000Z",
-            "sender_identity": f"agent-{by}", "sender_session": sessions[by], "via": sessions[via],
-            "intent": intents[intent], "reply_to": f"sig-{parent}" if parent < number else None,
+            "sender_identity": by, "sender_session": session, "via": via,
+            "intent": intent, "reply_to": f"sig-{parent}" if parent < number else None,
         }  # fmt: skip
-    folded = without_own({id: Said(each, [text(each["created_at"]).encode()]) for id, each in thread.items()})
+    called = CALLED if is_known else {}
+    lines = {id: Said(each, [text(each["created_at"]).encode()]) for id, each in thread.items()}
+    folded = without_own(lines, lambda ids: {id: called[id] for id in ids if id in called})
     assert {id: each.intent for id, each in folded.items()} == {
-        id: each["intent"] for id, each in definitions.without_own(thread).items()
+        id: each["intent"] for id, each in definitions.without_own(thread, called).items()
     }
