@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 FAILED = ("offline", "rejected", "refused")
 CONSENT_NEEDED = "consent-needed"
+EMPTY = "empty"
 LEFT_OUT_SHOWN = 20
 
 
@@ -114,10 +115,16 @@ class Synced(Outcome):
 
     @property
     def status(self) -> int:
-        """Exit status: 5 where a remote could not be reached, or refused, 2 where consent is needed; nothing is lost."""
-        if any(remote.state in FAILED for remote in self.remotes):
+        """Exit status; nothing is lost with any of them.
+
+        5 where a remote could not be reached, or refused. 2 where the user has to do something first: consent, or push
+        a branch to the only remotes that were asked.
+        """
+        states = [remote.state for remote in self.remotes]
+        if any(state in FAILED for state in states):
             return 5
-        return 2 if any(remote.state == CONSENT_NEEDED for remote in self.remotes) else 0
+        is_empty = bool(states) and all(state == EMPTY for state in states)
+        return 2 if is_empty or CONSENT_NEEDED in states else 0
 
 
 def sync(
@@ -207,7 +214,7 @@ def _keep(store: Store, states: Sequence[RemoteState]) -> None:
     from ..log.lines import format_at
 
     usual, now, dice = states[0], store.now(), store.random(1)[0] / 255
-    if usual.state in (*FAILED, "empty"):
+    if usual.state in (*FAILED, EMPTY):
         said = usual.message or f"{usual.name}: {usual.state}"
         autosync.fail(store.place, now / 1e6, format_at(now), usual.state, said, dice)
     else:
@@ -273,7 +280,7 @@ def _next(states: Sequence[RemoteState], *, leads: bool) -> list[str]:
             found.append(command("gitmem", "sync", "--publish", *([] if usual else [remote.name])))
         elif remote.state in ("offline", "rejected"):
             found.append(command("gitmem", "sync", remote.name))
-        elif remote.state == "empty":
+        elif remote.state == EMPTY:
             found.append(command("git", "push", remote.name, "HEAD"))
         elif remote.state == "refused":
             repair = command("gitmem", "sync", "--repair", remote.name)

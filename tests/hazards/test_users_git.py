@@ -281,8 +281,12 @@ def test_the_first_push_never_makes_a_default_branch(tmp_path: Path, git: Git, d
     git("remote", "add", "origin", str(empty), cwd=desk.repo)
     desk.start("Planck")
     said = desk("sync", "--publish", "--json")
-    assert (said.status, said.json["remotes"][0]["state"]) == (0, "empty")
+    assert (said.status, said.json["remotes"][0]["state"]) == (2, "empty")
     assert said.json["next"] == ["git push origin HEAD"]
+    again = desk("sync", "--json")
+    assert (again.status, again.json["next"]) == (2, ["git push origin HEAD"])
+    wrong = desk("sync", "orign", "--json")
+    assert wrong.status == 2 and wrong.json["next"] == ["gitmem sync origin"]
     assert git("for-each-ref", cwd=empty) == ""
 
 

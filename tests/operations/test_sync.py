@@ -105,13 +105,13 @@ def test_a_remote_that_fails_makes_the_status_5_and_says_what_to_run(hub: Hub) -
     assert hub.texts() == ["one"]
 
 
-def test_an_empty_remote_is_no_failure_and_says_what_to_push(hub: Hub, tmp_path: Path) -> None:
+def test_an_empty_remote_gets_nothing_and_the_answer_says_what_to_push(hub: Hub, tmp_path: Path) -> None:
     """The next command is git's own."""
     git("init", "--quiet", "--bare", "empty.git", cwd=tmp_path)
     a = hub.clone("a")
     git("remote", "set-url", "origin", str(tmp_path / "empty.git"), cwd=a.path)
     found = sync.sync(a.store, publish=True)
-    assert (found.status, found.next) == (0, ["git push origin HEAD"])
+    assert (found.status, found.next) == (2, ["git push origin HEAD"])
     kept = autosync.trouble(a.store.place)
     assert kept is not None
     assert (kept.code, kept.message) == ("empty", found.remotes[0].message)
