@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from .store import Store
 
 OFF = (autosync.OFF, "false", "no", "0", "")
-PUBLISH = "gitmem sync --publish"
 MAY_PASS = ("offline", "rejected", "timeout", "empty")
 
 
@@ -31,8 +30,7 @@ def check(store: Store, found: Findings) -> None:
             "autosync-only-fetches",
             remark,
             autosync.KEY,
-            "Ask your user whether others may read this log there, then agree.",
-            PUBLISH,
+            "An agent asks its user whether others may read this log there. It never agrees for its user.",
         )
     trouble = autosync.trouble(store.place)
     if trouble is None:

@@ -285,7 +285,12 @@ def test_autosync_only_fetches_and_a_session_starts_with_that(planck: Path, hub:
     assert len(line) == 1 and str(hub) in line[0] and "gitmem sync --publish" in line[0]
     assert published(hub, git) == before
     assert gitmem("roster", "--json", cwd=planck).json["autosync"] is None  # nothing has failed
-    assert "autosync-only-fetches" in gitmem("doctor", cwd=planck).text
+    found = gitmem("doctor", "--json", cwd=planck)
+    (finding,) = [each for each in found.json["findings"] if each["code"] == "autosync-only-fetches"]
+    assert (
+        finding["command"] == "" and "user" in finding["fix"]
+    )  # consent is a person's, and agents run `next`
+    assert not [each for each in found.json["next"] if "--publish" in each]
     given = json.dumps({"session_id": "client-1", "hook_event_name": "SessionStart", "cwd": str(planck)})
     told = gitmem("hook", "claude-code", "SessionStart", cwd=planck, given=given)
     assert "only fetches" in told.out
