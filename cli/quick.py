@@ -196,6 +196,7 @@ def _nothing_new(at: Surroundings, opened: list[sqlite3.Connection], *, count: b
     if at.as_ is not None or not (at.session or at.harness):
         return None
     from gitmem.index import query
+    from gitmem.log import ledger
     from gitmem.operations import mail, view_shape
 
     from .spools import spools_elsewhere
@@ -216,6 +217,8 @@ def _nothing_new(at: Surroundings, opened: list[sqlite3.Connection], *, count: b
     session_id, identity, workspace = session
     reader = identity or session_id
     if mail.unread_ids(db, reader, session_id, workspace, now):
+        return None
+    if not query.has_all(db, ledger.last_commit(place.state)):
         return None
     _seen(place.state, session_id)
     at.looks = True

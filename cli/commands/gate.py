@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from gitmem.operations.caller import Caller
     from gitmem.operations.gate import Gate
+    from gitmem.operations.work_units import Unchecked
 
 CLOSED = 1
 ACTING = ("gitmem inbox", "gitmem reply", "gitmem gate")
@@ -61,24 +62,38 @@ def gate(
 
 
 def _before_push(at: Surroundings) -> int:
-    """The same for git's hook, where nobody can give options: silent where nothing stands in the way.
+    """The same for git's hook, where nobody can give options: silent where nothing that was checked stands in the way.
 
-    What the caller has gone past with a reason stands in the way of no push.
+    What the caller has gone past with a reason stands in the way of no push. What could not be checked is said.
     """
     from gitmem.operations import gate as operation
     from gitmem.operations import work_units
 
     store = at.store()
     status = 0
-    for wu in work_units.of_checkout(store, store.settings().get("gitmem.wu")):
+    units = work_units.of_checkout(store, store.settings().get(work_units.SETTING))
+    if not units:
+        _say_unchecked(at, work_units.unchecked(store))
+    for wu in units:
         callers = _callers(at)
+        if not callers:
+            _say_unchecked(at, work_units.of_nobody(wu))
         for caller in callers:
             found = operation.look(store, caller, wu=wu, heed_passes=True)
             if not found.open:
                 status = CLOSED
                 found.next = [*found.next[:2], operation.way_past(wu)]
+            if not found.open or found.warnings:
                 _say(at, found, ["--as", caller.reader] if len(callers) > 1 else [])
     return status
+
+
+def _say_unchecked(at: Surroundings, found: Unchecked) -> None:
+    """Say what was not checked, and that the log lacks lines where it does."""
+    from gitmem.operations import moved_back
+
+    moved_back.tell(at.store(), found)
+    show.say(at.json, found, render.unchecked)
 
 
 def _say(at: Surroundings, found: Gate, who: Sequence[str] = ()) -> None:

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from gitmem.operations.gate import Gate
+    from gitmem.operations.work_units import Unchecked
 
 
 def gate(found: Gate) -> list[str]:
@@ -17,8 +18,9 @@ def gate(found: Gate) -> list[str]:
 
     reader = sanitize(found.reader, keep="")
     about = sanitize(found.about, keep="")
+    notes = [f"note: {sanitize(each)}" for each in found.warnings]
     if found.open and not found.passed:
-        return [f"gate open: nothing on {about} is unread or unanswered by {reader}"]
+        return [f"gate open: nothing on {about} is unread or unanswered by {reader}", *notes]
     if found.passed:
         where = f"commit {found.commit[:12]}" if found.commit else "queued"
         head = f"gate passed: {counted(found)} on {about} for {reader}{SEPARATOR}{found.audit_id}{SEPARATOR}{where}"
@@ -29,7 +31,13 @@ def gate(found: Gate) -> list[str]:
         lines += _signal(signal)
     if found.more:
         lines.append(f"and {found.more} more")
-    return lines
+    return [*lines, *notes]
+
+
+def unchecked(found: Unchecked) -> list[str]:
+    about = f"on {sanitize(found.wu_id, keep='')}" if found.wu_id else "for this push"
+    notes = [f"note: {sanitize(each)}" for each in found.warnings]
+    return [f"gate: nothing was checked {about}: {sanitize(found.reason)}", *notes]
 
 
 def _signal(signal: Mapping[str, object]) -> list[str]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 
+from ..log import lines as form
 from ..log import recovery
 from ..sha256 import sha256
 from . import schema
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from .schema import Index
 
 KEYS_AT_ONCE = 500
+COUNT_MAX = 10_000
 _MAKE = "CREATE TABLE IF NOT EXISTS lost (key BLOB PRIMARY KEY, epoch INTEGER, path TEXT, body TEXT)"
 _FILL = (
     "INSERT OR IGNORE INTO lost SELECT b.key, 0, CASE WHEN f.id > 0 THEN f.parent || f.name ELSE '' END, b.body"
@@ -67,6 +69,18 @@ def lines(place: Place) -> Iterator[Kept]:
     for db in _indexes(place):
         yield from _kept(db, "SELECT key, path, body FROM lost", ())
         db.close()
+
+
+def count(db: sqlite3.Connection) -> int:
+    """Return how many lines an index, caught up with the log, has kept that the log has no more."""
+    try:
+        rows = db.execute(
+            "SELECT body FROM lost WHERE path <> '' AND key NOT IN (SELECT key FROM line) LIMIT ?",
+            (COUNT_MAX,),
+        )
+        return sum(1 for (body,) in rows if form.problem(str(body).encode("utf-8", "surrogatepass")) is None)
+    except sqlite3.Error:
+        return 0  # the table is made with the first line that is lost
 
 
 def find(place: Place, keys: Collection[bytes]) -> Iterator[Kept]:

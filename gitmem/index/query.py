@@ -51,6 +51,20 @@ def fresh(place: Place, machine: str, shape: int, elsewhere: Sequence[str] = ())
     return None
 
 
+def has_all(db: sqlite3.Connection, accepted: str | None) -> bool:
+    """Return whether a fresh index plainly lacks nothing that this clone has accepted: see `operations.moved_back`.
+
+    Args:
+        accepted: The tip that this clone accepted last, where that is known.
+    """
+    if accepted is not None and db.execute("SELECT value FROM meta WHERE key = 'tip'").fetchone() != (
+        accepted,
+    ):
+        return False
+    made = db.execute("SELECT 1 FROM sqlite_master WHERE name = 'lost'").fetchone()
+    return made is None or db.execute("SELECT 1 FROM lost LIMIT 1").fetchone() is None
+
+
 def _connect(where: str) -> sqlite3.Connection:
     return sqlite3.connect(where, isolation_level=None, timeout=busy.COPY_SECONDS)
 

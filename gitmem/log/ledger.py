@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 NAME = "ledger"
 OLDER = "ledger.old"
 BYTES_MAX = 512 * 1024  # then it becomes the older one of two
+TAIL_BYTES = 4 * 1024
 LINES_MAX = 5_000  # of one record: of a commit with more of them, the commit alone is noted
 _HEX = frozenset("0123456789abcdef")
 
@@ -79,6 +80,37 @@ def read(log: Log) -> Iterator[Record]:
             record = _parsed(row)
             if record is not None:
                 yield record
+
+
+def last_commit(state: str) -> str | None:
+    """Return the commit that this clone accepted last as its log's tip; None where no record names one.
+
+    It may be read without a lock: every move of the log's ref by gitmem is noted here afterwards.
+
+    Args:
+        state: The state folder.
+    """
+    path = os.path.join(state, NAME)
+    try:
+        with open(path, "rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - TAIL_BYTES))
+            found = _last(file.read(), cut=size > TAIL_BYTES)
+    except OSError:
+        found = None
+    if found is None:
+        found = _last(read_small(path), cut=False) or _last(read_small(os.path.join(state, OLDER)), cut=False)
+    return found
+
+
+def _last(content: bytes, *, cut: bool) -> str | None:
+    """The commit of the last record that has one. `cut`: the first row may be the rest of a longer one."""
+    rows = content.decode("ascii", "replace").split("\n")
+    for row in reversed(rows[1:] if cut else rows):
+        record = _parsed(row)
+        if record is not None and record.commit is not None:
+            return record.commit
+    return None
 
 
 def _parsed(row: str) -> Record | None:

@@ -227,11 +227,15 @@ def _identity(store: Store, identity: str) -> Caller:
 def _session(store: Store, session_id: str, where: str) -> Presence:
     found = own_sessions.trusted(store, session_id) if is_id("sess", session_id) else None
     if found is None:
+        from . import moved_back
+
+        missing = moved_back.warning(store)
+        next = ["gitmem session start", "gitmem roster"]
         raise UsageError(
             f"{where} {sanitize(session_id)}, a session that this log does not have; nothing was written.",
-            hint="Start a session, and export the id that it gets.",
+            hint=missing or "Start a session, and export the id that it gets.",
             code="unknown-session",
-            next=["gitmem session start", "gitmem roster"],
+            next=moved_back.repair_first(next) if missing else next,
         )
     if found.ended is not None:
         when = presence.ago(store.now() - found.ended)

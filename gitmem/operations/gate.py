@@ -8,7 +8,7 @@ from ..errors import UsageError
 from ..records.ids import is_work_unit, new_id
 from ..signals import receipts
 from ..signals.thread_lines import ThreadLines
-from . import advice, mail, presence, story, threads
+from . import advice, mail, moved_back, presence, story, threads
 from .outcome import Outcome
 from .quoting import command
 
@@ -36,11 +36,12 @@ class Gate(Outcome):
             `unanswered`, `commands` is what settles each.
         more: How many more there are.
         passed: Whether it was passed by, with the record `audit_id`.
+        warnings: Why the answer may be wrong: lines are missing from the log.
     """
 
     __slots__ = (  # the order of the JSON shape
         "open", "reader", "wu_id", "initiatives", "unread", "unanswered", "signals", "more", "passed", "audit_id",
-        "commit", "queued", "next",
+        "commit", "queued", "warnings", "next",
     )  # fmt: skip
 
     def __init__(self, caller: Caller, wu: str | None, initiatives: Sequence[str]) -> None:
@@ -56,6 +57,7 @@ class Gate(Outcome):
         self.audit_id: str | None = None
         self.commit: str | None = None
         self.queued = False
+        self.warnings: list[str] = []
         self.next: list[str] = []
 
     @property
@@ -116,6 +118,7 @@ def look(
     if ids and reason is not None:
         _pass(store, caller, found, ids, reason, allow_secret)
     found.next = _next(store, found)
+    moved_back.tell(store, found)
     return found
 
 

@@ -6,7 +6,7 @@ from ..agents import authenticity
 from ..errors import StoreError
 from ..log.lines import digest, format_at
 from ..signals import conflicts
-from . import advice, delivery, frame, local, mail, presence
+from . import advice, delivery, frame, local, mail, moved_back, presence
 from .outcome import Outcome
 from .portion import Budget, Showing
 from .quoting import command
@@ -151,6 +151,7 @@ def read(
                 (address, signal_id, digest(each.line)) for each in lines for address in each.addresses
             ]
     outcome.next = _next(outcome)
+    moved_back.tell(store, outcome)
     return outcome
 
 

@@ -8,7 +8,7 @@ from ..errors import UsageError
 from ..signals import conflicts, receipts
 from ..signals.content import NO_LINE, content_of, digest_bytes
 from ..signals.thread_lines import ThreadLines
-from . import addressing, advice, causality, presence
+from . import addressing, advice, causality, moved_back, presence
 from .caller import own_mail
 from .causality import Conversation as Conversation
 from .causality import Said
@@ -264,6 +264,7 @@ def converged(store: Store, id: str, *, strict: bool = False) -> Converged:
     outcome.warnings = [*forgeries.in_thread(db, found.said), *unmatched(db, found.said)]
     outcome.commit = store.index.tip
     outcome.next = _next_of(store, outcome, strict)
+    moved_back.tell(store, outcome)
     return outcome
 
 

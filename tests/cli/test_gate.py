@@ -65,7 +65,7 @@ def test_as_json_it_has_the_fields_of_its_shape(run: Run, asked: dict[str, str])
     assert found.status == 1
     assert list(found.json) == [
         "open", "reader", "wu_id", "initiatives", "unread", "unanswered", "signals", "more", "passed",
-        "audit_id", "commit", "queued", "next",
+        "audit_id", "commit", "queued", "warnings", "next",
     ]  # fmt: skip
     first = found.json["signals"][0]
     assert (first["signal_id"], first["requires_ack"], first["why"]) == (asked["question"], True, "unread")
@@ -125,9 +125,14 @@ def test_a_secret_in_a_reason_is_refused(run: Run, asked: dict[str, str]) -> Non
 def test_before_a_push_the_branch_says_which_work_unit(
     run: Run, asked: dict[str, str], git: Git, repo: Path
 ) -> None:
-    """Silent where there is none, or nothing stands in the way."""
-    quiet = run("gate", "--pre-push", session=asked["curie"])
-    assert (quiet.status, quiet.out, quiet.err) == (0, "", "")
+    """Where there is none the answer says that nothing was checked; silent where nothing stands in the way."""
+    for branch, names in (("main", "WU-123"), ("lane/wu-8-other", "WU-8")):
+        git("checkout", "--quiet", "-B", branch, cwd=repo)
+        unchecked = run("gate", "--pre-push", session=asked["curie"])
+        assert unchecked.status == 0 and "nothing was checked" in unchecked.out, unchecked
+        assert branch in unchecked.out and f"next: git config gitmem.wu {names}" in unchecked.out
+        answer = run("gate", "--pre-push", "--json", session=asked["curie"]).json
+        assert answer["open"] is True and answer["wu_id"] is None and answer["reason"]
     git("checkout", "--quiet", "-b", "lane/wu-7-prices", cwd=repo)
 
     closed = run("gate", "--pre-push", session=asked["curie"])
@@ -188,4 +193,5 @@ def test_where_nobody_can_be_written_to_a_push_goes_on(
 
     found = run("gate", "--pre-push")
 
-    assert (found.status, found.out) == (0, ""), found
+    assert found.status == 0
+    assert found.out.startswith("gate: nothing was checked on WU-7: no session and no user.email"), found
