@@ -77,13 +77,15 @@ def log(
         where.append(f"json_extract(l.body, '$.signal_id') IN ({ids})")
         values.append(thread_id)
     if from_:
+        import json
+
         senders = sorted(presence.readers_called(db, from_) | {from_})
-        marks = ", ".join("?" * len(senders))
         fields = ("sender_identity", "sender_session", "reader_identity", "agent_identity", "session_id")
+        among = "IN (SELECT value FROM json_each(?))"  # one value for any number: SQLite takes 999 in its oldest form
         where.append(
-            "(" + " OR ".join(f"json_extract(l.body, '$.{field}') IN ({marks})" for field in fields) + ")"
+            "(" + " OR ".join(f"json_extract(l.body, '$.{field}') {among}" for field in fields) + ")"
         )
-        values += senders * len(fields)
+        values += [json.dumps(senders)] * len(fields)
     rows = db.execute(
         f"SELECT l.kind, l.body FROM line l WHERE {' AND '.join(where)} ORDER BY l.at DESC, l.body DESC LIMIT ?",
         [*values, n],

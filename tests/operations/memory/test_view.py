@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Sequence
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -48,6 +50,25 @@ def patch(id: str, *node_ids: str, at: int = START, **fields: Any) -> bytes:
 def relation(id: str, at: int = START, **fields: Any) -> bytes:
     given = {"from_id": IDS[0], "to_id": IDS[1], "type": "blocks", **BY, **fields}
     return records.line("relation", at, {"id": id, **given})
+
+
+@pytest.mark.parametrize(
+    ("count", "values_most"), [(1_200, 999), pytest.param(33_100, 32_766, marks=pytest.mark.deep)]
+)
+def test_one_node_has_more_lines_than_a_query_takes_values(count: int, values_most: int) -> None:
+    """A patch folds it anew: the lowest line stands, and no line is skipped."""
+    index = index_of([])
+    index.db.setlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER, values_most)
+    found = [node(at=START + number, content=f"c{number}") for number in range(count)]
+    catch_up.add_lines(index, 1, [*reversed(found), patch("patch-0000", IDS[0], at=START + DAY, tags=["a"])])
+    assert index.db.execute("SELECT count(*) FROM skipped").fetchone() == (0,)
+    assert index.db.execute("SELECT count(*) FROM node_again").fetchone() == (count - 1,)
+    assert index.db.execute("SELECT body FROM line JOIN node ON node.line = line.id").fetchone() == (
+        found[0].decode(),
+    )
+    (only,) = stored.load(index.db, IDS)
+    assert (only.content, only.tags) == ("c0", ["a"])
+    assert index.db.execute("SELECT tag, id FROM tag").fetchall() == [("a", IDS[0])]
 
 
 TIMES = st.integers(0, 5).map(lambda days: START + days * DAY)
