@@ -11,7 +11,9 @@ import time
 
 LINE_MAX_BYTES = 256 * 1024
 HEAD_BYTES = 36  # {"at":"2026-11-21T20:00:00.123456Z",
+DAYS_KEPT = 1_000  # days of which the beginning is remembered: the lines of one call are of few days
 _HEAD = b'{"at":"'
+_midnights: dict[str, int] = {}
 
 
 def format_at(micros: int) -> str:
@@ -24,15 +26,31 @@ def format_at(micros: int) -> str:
 
 def parse_at(text: str) -> int:
     """The inverse of `format_at`. ValueError for any other form."""
-    parts = (text[:4], text[5:7], text[8:10], text[11:13], text[14:16], text[17:19], text[20:26])
-    if all(part.isascii() and part.isdecimal() for part in parts):
-        year, month, day, hour, minute, second, fraction = map(int, parts)
-        seconds = _days(year, month, day) * 86_400 + hour * 3_600 + minute * 60 + second
-        micros = seconds * 1_000_000 + fraction
-        # The 30th of February is a number, too; written out again it is another day.
-        if 0 <= seconds < 253_402_300_800 and format_at(micros) == text:
-            return micros
+    midnight = _midnights.get(text[:10])
+    if midnight is None:
+        midnight = _midnight(text[:10])
+    clock = text[11:13] + text[14:16] + text[17:19] + text[20:26]
+    marks = text[10:11] + text[13:14] + text[16:17] + text[19:20] + text[26:]
+    if midnight >= 0 and marks == "T::.Z" and len(clock) == 12 and clock.isascii() and clock.isdecimal():
+        hour, minute, rest = int(clock[:2]), int(clock[2:4]), int(clock[4:])  # seconds and their fraction
+        if hour < 24 and minute < 60 and rest < 60_000_000:
+            return midnight + (hour * 60 + minute) * 60_000_000 + rest
     raise ValueError(f"{text!r} is not a time such as 2026-11-21T20:00:00.123456Z")
+
+
+def _midnight(date: str) -> int:
+    """Return when a day such as 2026-11-21 begins; -1 where it is no day since 1970."""
+    parts = (date[:4], date[5:7], date[8:])
+    if len(date) != 10 or not all(part.isascii() and part.isdecimal() for part in parts):
+        return -1
+    micros = _days(*map(int, parts)) * 86_400_000_000
+    # The 30th of February is a number, too; written out again it is another day.
+    if not 0 <= micros < 253_402_300_800_000_000 or format_at(micros)[:10] != date:
+        return -1
+    if len(_midnights) >= DAYS_KEPT:
+        _midnights.clear()  # a peer may write lines of any number of days
+    _midnights[date] = micros
+    return micros
 
 
 def _days(year: int, month: int, day: int) -> int:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 ADVANCED, ADVANCED_ROWS = 8, 200_000  # readers whose cursor moves at once, and broadcasts looked at for it
+ADVANCE_ROWS = 100  # what moving one cursor costs without any broadcast, in broadcasts looked at
 PLACEHOLDERS_MAX = 500  # addresses of one reader that a query names one by one
 
 DDL = (
@@ -76,7 +77,7 @@ def _lately(db: sqlite3.Connection, behind: set[str], rows: Sequence[Row]) -> li
         for name in broadcasts.reader_of(row.record):
             last[name] = max(last.get(name, ""), row.at)
     latest = sorted(behind, key=lambda reader: (last.get(reader, ""), reader), reverse=True)
-    return latest[: max(ADVANCED, ADVANCED_ROWS // (count + 1))]
+    return latest[: max(ADVANCED, ADVANCED_ROWS // (count + ADVANCE_ROWS))]
 
 
 def _signal_values(row: Row, of: bytes, content: bytes) -> tuple[object, ...]:

@@ -59,6 +59,7 @@ def add(db: sqlite3.Connection, rows: Sequence[Row]) -> None:
     """Take in sessions, names and the signs of life in signals, in whatever order they arrive."""
     times: dict[str, list[str]] = {}
     changed: set[str] = set()
+    events: list[Sequence[object]] = []
     for row in rows:
         record = row.record
         if record["kind"] == "signal":
@@ -70,12 +71,13 @@ def add(db: sqlite3.Connection, rows: Sequence[Row]) -> None:
             if record["kind"] == "session":
                 writer = record["session_id"]
                 changed.add(str(writer))
-                _add_event(db, row.id, at, record)
+                events.append(_event_values(row.id, at, record))
             else:
                 writer = record.get("sender_session")
                 _add_name(db, at, row)
         if writer:
             times.setdefault(str(writer), []).append(row.at)
+    db.executemany(f"INSERT INTO session_event VALUES ({', '.join('?' * (5 + len(FIELDS)))})", events)
     since: dict[str, int] = {}  # roots whose names are to be settled anew, and from when on
     for session_id in sorted(times):
         if _was_alive(db, session_id, times[session_id]) or session_id in changed:
@@ -131,11 +133,10 @@ def _add_name(db: sqlite3.Connection, at: int, row: Row) -> None:
     )
 
 
-def _add_event(db: sqlite3.Connection, line: int, at: int, record: Mapping[str, object]) -> None:
+def _event_values(line: int, at: int, record: Mapping[str, object]) -> Sequence[object]:
     clear = record.get("clear")
     gone = " ".join(map(str, clear)) if isinstance(clear, list) else ""
-    values = [line, record["session_id"], at, record["event"], gone, *(record.get(name) for name in FIELDS)]
-    db.execute(f"INSERT INTO session_event VALUES ({', '.join('?' * len(values))})", values)
+    return line, record["session_id"], at, record["event"], gone, *map(record.get, FIELDS)
 
 
 # The records of a session in their order; `{but}` leaves some of them out.
@@ -176,7 +177,7 @@ def _fold_session(db: sqlite3.Connection, session_id: str, since: dict[str, int]
     if not events:
         return  # signals came before their session, or a harness's raw id wrote them
     started, ended, fields, claims = fold_events(events)
-    values = (session_id, started, ended, *(fields.get(name) for name in FIELDS))
+    values = (session_id, started, ended, *map(fields.get, FIELDS))
     if values != db.execute("SELECT * FROM session WHERE session_id = ?", (session_id,)).fetchone():
         db.execute(f"INSERT OR REPLACE INTO session VALUES ({', '.join('?' * len(values))})", values)
     alive = db.execute(
