@@ -17,8 +17,10 @@ AT_ONCE = 1_000
 class Steps:
     """Answers questions until a number of steps is used up. It counts steps and no time.
 
+    A question counts as 1,000 steps at least, which is about what it costs to ask it.
+
     Args:
-        most: Steps in all; 20,000,000 take well under a second.
+        most: Steps in all; 20,000,000 take about a second.
     """
 
     def __init__(self, db: sqlite3.Connection, most: int) -> None:
@@ -29,6 +31,7 @@ class Steps:
         """Return the answer to a question with these values; None where the budget does not allow it."""
         if self._left <= 0:
             return None
+        self._left -= AT_ONCE
         self._db.set_progress_handler(self._is_over, AT_ONCE)
         try:
             return question(*given)

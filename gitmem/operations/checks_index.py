@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 
-from .. import records
 from ..errors import StoreError
 from ..index import catch_up, compare, schema
 from ..index.engine import sqlite3
@@ -13,18 +12,24 @@ from . import mail, queue
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from ..index.schema import Index
     from .findings import Findings
     from .store import Store
 
-UNREAD_STEPS = 5_000_000  # of SQLite, for what is unread in one of the two indexes
+UNREAD_STEPS = 2_000_000  # of SQLite, for what is unread in one of the two indexes
 ARRIVAL = ("cursor",)  # columns that depend on the order in which lines came; what follows from them does not
 
 
-def check_index(store: Store, found: Findings) -> None:
-    """The index against one that is built anew from the log, and the lines that neither could take in whole."""
+def check_index(store: Store, found: Findings, read: Callable[[bytes], Mapping[str, object] | None]) -> None:
+    """The index against one that is built anew from the log, and the lines that neither could take in whole.
+
+    Args:
+        read: Gives the record that a line is, or None where it is none.
+    """
     where = schema.path(store.place, store.machine)
-    anew = schema.in_memory(store.views, records.read)
+    anew = schema.in_memory(store.views, read)
     lacks: set[bytes] = set()
     has: set[bytes] = set()
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from sys import intern
 
 from .. import records
 from ..log import lines as form
@@ -12,7 +13,7 @@ from .findings import Findings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from typing import Any
 
     from .store import Store
@@ -42,9 +43,7 @@ def check(store: Store, files: Mapping[str, bytes], found: Findings) -> list[Lin
         for number, raw in enumerate(content.split(b"\n"), 1):
             line = raw.rstrip(b"\r")
             if line and line not in every:
-                every[line] = Line(
-                    line, f"{place}:{number}", records.read(line) if not form.problem(line) else None
-                )
+                every[line] = Line(line, f"{place}:{number}", _record(line))
     found.checked["lines"] = len(every)
     whole = sorted(line for line, each in every.items() if each.record is not None)
     for each in every.values():
@@ -52,6 +51,26 @@ def check(store: Store, files: Mapping[str, bytes], found: Findings) -> list[Lin
             _check_unread(each, whole, found)
     _check_times(store, [each for each in every.values() if each.record is not None], found)
     return list(every.values())
+
+
+def _record(line: bytes) -> dict[str, Any] | None:
+    """Return the record of a line; None where it has none, or is no line of the log."""
+    record = records.read(line)
+    if record is None or line[form.HEAD_BYTES - 2 : form.HEAD_BYTES] != b'",':
+        return None  # `read` asks for everything else that `form.problem` asks for
+    return {
+        intern(name): value for name, value in record.items()
+    }  # one string for each name, not one for each line
+
+
+def taken(lines: Iterable[Line]) -> Callable[[bytes], dict[str, Any] | None]:
+    """Return a reader of records that gives each record of these lines once, and forgets it."""
+    known = {each.line: each.record for each in lines if each.record is not None}
+
+    def read(line: bytes) -> dict[str, Any] | None:
+        return known.pop(line, None) or records.read(line)
+
+    return read
 
 
 def _check_form(content: bytes, where: str, found: Findings) -> None:

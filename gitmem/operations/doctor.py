@@ -181,13 +181,14 @@ def _look_at_log(store: Store, tip: str | None, found: Findings) -> None:
         )
         checks_refs.check_losses(store, None, (), found)
     elif checks_log.check_tip(store, tip, found):
-        files = checks_log.read_files(store, tip, found)
-        lines = checks_lines.check(store, files, found)
+        lines = checks_lines.check(store, checks_log.read_files(store, tip, found), found)
         checks_ids.check(lines, found)
         checks_memory.check(lines, found)
         told = checks_log.check_history(store, tip, {each.line for each in lines}, found)
         checks_refs.check_losses(store, tip, told, found)
-        checks_index.check_index(store, found)
+        read = checks_lines.taken(lines)
+        del lines, told  # what they hold is forgotten as the index is filled
+        checks_index.check_index(store, found, read)
         checks_index.check_queue(store, found)
 
 
