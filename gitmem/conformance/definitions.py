@@ -25,6 +25,10 @@ KEYED = (
     "initiative_id",
     "lane",
     "artifact_path",
+    "requires_ack",
+    "workspace_id",
+    "via",
+    "origin",
 )
 
 
@@ -47,7 +51,7 @@ def content(signal: Signal) -> str:
     key = signal.get("idempotency_key")
     is_keyed = bool(key) and signal["signal_id"] == f"sig-{keyed(signal['sender_identity'], str(key))}"
     fields = KEYED if is_keyed else [name for name in whole if name != "created_at"]
-    said = {name: whole.get(name) for name in fields}
+    said = {name: whole.get(name) or None for name in fields}
     return hashlib.sha256(text(said).encode()).hexdigest()
 
 

@@ -259,4 +259,4 @@ def all_ids(
     return db.execute(every, values).fetchall()
 
 
-VIEW = View(("signal", "receipt", "session"), DDL, add, version=6)
+VIEW = View(("signal", "receipt", "session"), DDL, add, version=7)

@@ -14,16 +14,21 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Collection, Iterable, Mapping
 
-# Two clones may create one signal from one idempotency key: these fields must be equal then.
+# Two clones may create one signal from one idempotency key: what it says, to whom, for whom and what it asks must be equal
+# then. Not so what depends on where and when it was recorded: session and name of the sender, what it had seen, how the
+# recipients were found, and the interrupt class, which the loop brake of one clone may lower.
 KEYED_FIELDS = ("sender_identity", "thread_id", "message", "recipients", "intent", "reply_to", "wu_id", "initiative_id", "lane", "target_role",
-                "delegation_id", "artifact_path")  # fmt: skip
+                "delegation_id", "artifact_path", "requires_ack", "workspace_id", "via", "origin")  # fmt: skip
 NO_LINE = b""  # the content that a receipt answers while no line of the signal has its digest
 ANY_LINE = b"*"  # the content of a reply without a digest that an adapter imported
 
 
 def keyed_content(record: Mapping[str, object]) -> tuple[str, ...]:
     """Return what two signals with one idempotency key must have in common to be the same."""
-    missing = {"thread_id": record.get("signal_id")}  # names the thread then
+    missing = {
+        "thread_id": record.get("signal_id"),
+        "origin": "local",
+    }  # the signal's id names the thread then
     return tuple(str(record.get(field) or missing.get(field) or "") for field in KEYED_FIELDS)
 
 

@@ -66,6 +66,8 @@ def test_an_idempotency_key_is_one_signal(world: World) -> None:
     assert (again.signal["signal_id"], again.commit) == (first.signal["signal_id"], first.commit)
     with pytest.raises(UsageError, match="key"):
         b.signals.send("y", to=[A], idempotency_key="k")
+    with pytest.raises(UsageError, match="other content"):
+        b.signals.send("x", to=[A], idempotency_key="k", requires_ack=True)
 
 
 def test_an_idempotency_key_is_one_signal_also_from_two_clones(world: World, tmp_path: Path) -> None:

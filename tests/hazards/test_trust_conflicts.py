@@ -86,17 +86,21 @@ def test_a_second_line_after_the_first_was_read_is_news(
 
 @pytest.mark.parametrize(
     "fields",
-    [{"sender_identity": "test:worker:mallory"}, {"thread_id": "thread-other"}, {"idempotency_key": "k2"}],
-)
+    [{"sender_identity": "test:worker:mallory"}, {"thread_id": "thread-other"}, {"idempotency_key": "k2"},
+     {"requires_ack": True},
+     *(pytest.param(each, marks=pytest.mark.deep)
+       for each in ({"workspace_id": "elsewhere"}, {"via": "sess-mall0ry0"}, {"origin": "lumenflow"}))],
+)  # fmt: skip
 def test_lines_of_one_idempotency_key_by_others_or_elsewhere_conflict(
-    asked: tuple[Hub, Clone, Clone, dict[str, str]], fields: dict[str, str]
+    asked: tuple[Hub, Clone, Clone, dict[str, str]], fields: dict[str, object]
 ) -> None:
     """An answer would go to the sender of the earlier line, or into its thread. A retry of the sender is one signal."""
     hub, planck, curie, _ = asked
     signal = planck.send("Keyed", "--to", "Curie", "--intent", "PROPOSE", "--idempotency-key", "k1")
     planck.sync()
     original = hub.line_of(signal["signal_id"])
-    hub.forge(changed(original, at=EARLIER, sender_name="again", mac=None))
+    again = {"sender_name": "again", "sender_session": "sess-aga1n000", "interrupt_class": "advisory"}
+    hub.forge(changed(original, at=EARLIER, mac=None, **again, seen=[]))
     curie.sync()
     assert [each.get("conflict") for each in curie.inbox("--no-mark", "--thread", signal["thread_id"])] == [
         None

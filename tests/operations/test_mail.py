@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import sqlite3
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -243,6 +244,35 @@ def test_another_line_of_an_id_is_unread_by_itself() -> None:
     made = {"idempotency_key": "k", "signal_id": ids.keyed_id("sig", READERS[0], "k")}
     keyed = [signal(1, 0, READERS[0], [READERS[1]], sender_name=name, **made) for name in ("one", "two")]
     assert unread(index_of(keyed, [receipt(keyed[1], 5, READERS[1])]).db, READERS[1]) == set()
+
+    unmade = {**made, "signal_id": "sig-0001"}  # a key that has not made the id means nothing
+    keyed = [signal(1, 0, READERS[0], [READERS[1]], sender_name=name, **unmade) for name in ("one", "two")]
+    assert unread(index_of(keyed, [receipt(keyed[1], 5, READERS[1])]).db, READERS[1]) == {"sig-0001"}
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"requires_ack": True}, {"workspace_id": "w"}, {"via": "sess-0001"}, {"origin": "bridge"}, {"wu_id": "WU-1"},
+     {"artifact_path": "a"}, {"lane": "l"}, {"message": "m"}, {"intent": "PROPOSE"}, {"thread_id": "thread-x"}],
+    ids=str,
+)  # fmt: skip
+def test_lines_of_one_key_that_say_or_ask_something_else_are_read_by_themselves(
+    fields: dict[str, object],
+) -> None:
+    """What the sender's own retry from another session or clone leaves the same is the content."""
+    made = {"idempotency_key": "k", "signal_id": ids.keyed_id("sig", READERS[0], "k")}
+    line = signal(1, 0, READERS[0], [READERS[1]], **made)
+    again = {
+        "sender_session": "sess-0002",
+        "sender_name": "n",
+        "interrupt_class": "advisory",
+        "after": ["sig-0009"],
+    }
+    seen = receipt(line, 5, READERS[1])
+    retried = signal(1, 1, READERS[0], [READERS[1]], **made, **again)
+    assert unread(index_of([line, seen, retried]).db, READERS[1]) == set()
+    other = signal(1, 1, READERS[0], [READERS[1]], **{**made, **fields})
+    assert unread(index_of([line, seen, other]).db, READERS[1]) == {made["signal_id"]}
 
 
 def test_a_reply_without_a_digest_counts_where_an_adapter_wrote_it() -> None:
