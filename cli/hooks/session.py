@@ -100,7 +100,8 @@ def _register(at: Surroundings, call: Given) -> Presence | None:
     variable = events.SESSION_VARIABLES.get(call.client, call.client)
     identity = at.identity if call.client not in events.FORGETFUL else None
     given = callers.Who(harness=(variable, call.session or ""), identity=identity)
-    wu = _work_unit(store) if known is None or not known.wu_id else None
+    before = known or (own_sessions.of_client(store, call.session, ended=True) if call.session else None)
+    wu = _work_unit(store) if before is None or not before.wu_id else None
     try:
         started = sessions.start(store, given, wu=wu, client=call.client)
     except UsageError as error:

@@ -33,6 +33,14 @@ def fields(
     }
 
 
+def taken_over(given: Mapping[str, str | None], former: Mapping[str, str]) -> dict[str, str | None]:
+    """Return the values of a session that goes on as one that has ended: what is not given (None) is as it was.
+
+    What the session did last is not taken over: that was then.
+    """
+    return {name: former.get(name) if value is None else value for name, value in given.items()}
+
+
 def cleared(given: Mapping[str, str | None], known: Mapping[str, str]) -> list[str]:
     """The fields that are given as empty and are not empty yet."""
     return [name for name in CLEARABLE if given.get(name) == "" and known.get(name)]

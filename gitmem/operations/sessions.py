@@ -80,7 +80,8 @@ def start(
 ) -> Started:
     """Start a session of an agent in this worktree.
 
-    Under the harness session id of one that has not ended it gives that one, with the given fields changed.
+    Under the harness session id of one that has not ended it gives that one, with the given fields changed. A new one
+    under the id of one that has ended takes over its name and fields, but for what is given.
 
     Args:
         agent_identity: `owner:role:purpose`; `who.identity` where it is not given.
@@ -108,8 +109,11 @@ def start(
 def _begin(
     store: Store, who: Who, name: str | None, fields: dict[str, str | None], allow_secret: bool
 ) -> Started:
+    former = own_sessions.of_client(store, who.harness[1], ended=True) if who.harness else None
+    if former is not None:
+        fields = about.taken_over(fields, former.record)
     if name is None:
-        name, chosen = _former_name(store, who) or (names.pick(store), False)
+        name, chosen = (former and _former_name(store, former)) or (names.pick(store), False)
     else:
         names.claim(store, name, again=about.again("start", fields))
         chosen = True
@@ -139,11 +143,8 @@ def _begin(
     return Started(found, appended.commit, appended.queued, _first_steps(session_id))
 
 
-def _former_name(store: Store, who: Who) -> tuple[str, bool] | None:
+def _former_name(store: Store, former: Presence) -> tuple[str, bool] | None:
     """The name of a session that ended and is resumed, where it is free, and whether it had asked for it."""
-    former = own_sessions.of_client(store, who.harness[1], ended=True) if who.harness else None
-    if former is None:
-        return None
     try:
         names.claim(store, former.asked)
     except UsageError:

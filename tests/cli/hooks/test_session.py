@@ -82,6 +82,60 @@ def test_what_waits_comes_with_the_start(hook: Hook, run: Run, start: Start) -> 
     assert "drops tabs" not in again
 
 
+@pytest.mark.parametrize("end", ["by its client", "by itself", "not at all"])
+def test_a_conversation_that_is_resumed_goes_on_as_who_it_was(
+    hook: Hook, run: Run, start: Start, git: Git, end: str
+) -> None:
+    """Identity, work unit, lane, name and mail, also where the variable that gave the identity is gone."""
+    planck = start("Planck")
+    ours = hook.start("claude-code", env={"GITMEM_AGENT_IDENTITY": "test:worker:curie"})
+    run("session", "set", "--name", "Hopper", "--wu", "WU-5", "--lane", "parser", session=ours)
+    run("signal", "Before.", "--to", "Hopper", "--wu", "WU-5", session=planck)
+    if end == "by its client":
+        hook("claude-code", "SessionEnd")
+    elif end == "by itself":
+        run("session", "end", session=ours)
+    run("signal", "Meanwhile.", "--to", "test:worker:curie", "--wu", "WU-5", session=planck)
+    git("checkout", "--quiet", "-b", "wu-9-other", cwd=hook.repo)
+
+    text = hook.reads("claude-code", "SessionStart", source="resume")
+
+    (row,) = [each for each in run("roster", "--json").json["sessions"] if each["display_name"] == "Hopper"]
+    assert (row["session_id"] == ours) is (end == "not at all")
+    assert (row["agent_identity"], row["wu_id"], row["lane"]) == ("test:worker:curie", "WU-5", "parser")
+    assert "| Before." in text and "| Meanwhile." in text
+
+
+def test_a_resumed_conversation_without_identity_still_has_to_answer(
+    hook: Hook, run: Run, start: Start
+) -> None:
+    """What was asked of the session that ended holds its gate closed until it answers."""
+    planck, ours = start("Planck"), hook.start("claude-code")
+    run("session", "set", "--name", "Hopper", "--wu", "WU-5", session=ours)
+    asked = run(
+        "signal", "Agreed?", "--to", "Hopper", "--wu", "WU-5", "--intent", "propose", "--requires-ack", "--json",
+        session=planck,
+    ).json["signal"]  # fmt: skip
+    hook("claude-code", "SessionEnd")
+    assert "| Agreed?" in hook.reads("claude-code", "SessionStart", source="resume")
+    (again,) = [each for each in hook.sessions() if each not in (planck, ours)]
+
+    assert run("gate", session=again).status == 1
+    run("reply", asked["signal_id"], "Yes.", "--agree", session=again)
+
+    assert run("gate", session=again).status == 0
+
+
+def test_what_a_start_names_wins_over_what_the_session_was(hook: Hook, run: Run) -> None:
+    ours = hook.start("claude-code", env={"GITMEM_AGENT_IDENTITY": "test:worker:curie"})
+    run("session", "set", "--wu", "WU-5", session=ours)
+    hook("claude-code", "SessionEnd")
+
+    said = run("session", "start", "--wu", "WU-6", "--json", CLAUDE_CODE_SESSION_ID="h-1")
+
+    assert (said.json["agent_identity"], said.json["wu_id"]) == ("test:worker:curie", "WU-6")
+
+
 def test_an_identity_that_breaks_the_rules_costs_the_identity_alone(hook: Hook, run: Run) -> None:
     ours = hook.start("codex", env={"GITMEM_AGENT_IDENTITY": "not an identity"})
 
