@@ -15,7 +15,7 @@ from gitmem import records
 from gitmem.records import models
 from gitmem.records.base import Record
 from gitmem.records.plain import plain
-from gitmem.records.table import FIELDS
+from gitmem.records.table import FIELDS, REQUIRED
 from tests.profiles import up_to
 from tools import compile_table
 
@@ -94,9 +94,8 @@ def test_plainly_right_is_right(case: tuple[str, dict[str, Any]], writing: bool)
 
 
 @settings(max_examples=up_to(400), deadline=None)
-@example(
-    ("signal", {"signal_id": "sig-0000", "sender_identity": "a:b:c", "message": "m", "seen": []}),
-)
+@example(("signal", {"signal_id": "sig-0000", "sender_identity": "a:b:c", "message": "m", "seen": []}))
+@example(("patch", {"id": "patch-0000", "node_ids": [], "sender_identity": "a:b:c"}))
 @given(some_fields())
 def test_the_bytes_are_those_of_the_model(case: tuple[str, dict[str, Any]]) -> None:
     """A line written by way of the table is what the model's own fields would be, dumped."""
@@ -115,7 +114,7 @@ def test_the_bytes_are_those_of_the_model(case: tuple[str, dict[str, Any]]) -> N
         n: dumped[n]
         for n in order
         if dumped[n] not in (None, "", [], {}, False)
-        or n in ("recipients", "unknown")
+        or n in ("recipients", "unknown", *REQUIRED[kind])
         or (n == "seen" and dumped[n] is not None)  # written even when empty
     }
     assert line == json.dumps(kept, ensure_ascii=False, separators=(",", ":")).encode()
