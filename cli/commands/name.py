@@ -17,7 +17,7 @@ def add(at: Surroundings, names: Names, allow_secret: AllowSecret = False) -> in
     """Add names to the pool."""
     from gitmem.operations import names as operation
 
-    changed = operation.add(at.store(), at.caller_if_any(), names, allow_secret=allow_secret)
+    changed = operation.add(at.store(), at.caller(), names, allow_secret=allow_secret)
     show.say(at.json, changed, people.names_changed)
     return 0
 
@@ -26,7 +26,7 @@ def remove(at: Surroundings, names: Names, allow_secret: AllowSecret = False) ->
     """Take names out of the pool; whoever has one keeps it."""
     from gitmem.operations import names as operation
 
-    changed = operation.remove(at.store(), at.caller_if_any(), names, allow_secret=allow_secret)
+    changed = operation.remove(at.store(), at.caller(), names, allow_secret=allow_secret)
     show.say(at.json, changed, people.names_changed)
     return 0
 

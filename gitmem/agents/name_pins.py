@@ -13,7 +13,7 @@ from .. import aside, shared_mode
 from ..errors import UsageError
 from ..operations import presence
 from ..operations.presence import Presence, ago
-from ..operations.spelling import fold, root
+from ..operations.spelling import fold, is_reserved, root
 from ..operations.tenure import HOLD_MICROS
 from ..sha256 import sha256
 from ..text.sanitize import sanitize
@@ -64,7 +64,7 @@ def find(store: Store, name: str, *, code: str = "ambiguous-recipient") -> tuple
     Raises: UsageError where the holder is gone, or goes by another name, and somebody else claims this one, or where
         it has another identity.
     """
-    pin = read(store, name) if ":" not in name else None  # identities are exact
+    pin = None if is_reserved(name) else read(store, name)  # identities and ids are exact
     kept = _holder(store, pin) if pin is not None else None
     if pin is None or kept is None or (not kept.is_current and store.now() >= kept.record_at + HOLD_MICROS):
         return None

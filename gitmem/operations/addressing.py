@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from ..agents import changed_identities, clone_key, name_pins, own_recipients, own_sessions
 from ..errors import UsageError
+from ..text.sanitize import is_unsafe
 from . import near, presence
 from .caller import own_mail
 from .outcome import Outcome
 from .presence import Presence, ago
 from .quoting import command
-from .spelling import fold, is_mixed
+from .spelling import fold, is_identity, is_mixed, is_reserved, is_word
 from .story import sanitize
 
 TYPE_CHECKING = False
@@ -84,7 +85,7 @@ def resolve(
         one = _exact(store, part, caller)
         if one is None and fuzzy:
             one = _fuzzy(store, part)
-        if one is None and allow_unseen and _is_identity(part):
+        if one is None and allow_unseen and is_identity(part) and not any(map(is_unsafe, part)):
             one = Resolved(part, part, "exact")
             one.remark = f"{part} has never been seen in this log: nobody reads this until it comes."
             one.asleep = one.elsewhere = True
@@ -126,14 +127,21 @@ def _exact(store: Store, text: str, caller: Caller | None) -> Resolved | None:
     """Return the recipient that a text names: the first of these steps that matches decides.
 
     A session's id; a name that this clone has used before; a client's own id; an identity; a name in any spelling;
-    the beginning of a session's id.
+    the beginning of a session's id. What peers call their clients or identities never stands before a name that
+    somebody has, and a word for a group is nobody's.
     """
     session = presence.one(store, text)
+    holders: list[Presence] = []
     if session is None:
         pinned = _pinned(store, text)
         if pinned is not None:
             return pinned
-        session = own_recipients.of_published_client(store, text) or presence.of_published_client(store, text)
+        if is_word(text):
+            return None
+        holders = [] if is_reserved(text) else presence.of_name(store, fold(text))
+        session = own_recipients.of_published_client(store, text)
+        if session is None and not holders and not is_identity(text):
+            session = presence.of_published_client(store, text)
     if session is not None:
         return _by_id(store, session, text)
     session = own_sessions.of_client(store, text)
@@ -142,10 +150,9 @@ def _exact(store: Store, text: str, caller: Caller | None) -> Resolved | None:
     client = clone_key.hashed(store.keys.now(), text)
     if presence.is_seen(store, client):
         return _of_identity(store, client, "exact")
-    if presence.is_seen(store, text) or text == own_mail(store):
+    if (not holders and presence.is_seen(store, text)) or text == own_mail(store):
         return _of_identity(store, text, "exact")
     _refuse_mixed(text)
-    holders = presence.of_name(store, fold(text))
     own_recipients.refuse_redirected(store, text, holders)
     same = [one for one in holders if one.name == text]
     if holders:
@@ -196,7 +203,7 @@ def _single(text: str, found: Sequence[Presence]) -> Presence:
 
 def _fuzzy(store: Store, text: str) -> Resolved | None:
     guess = near.clearly_nearest(store, text)
-    if guess is None:
+    if guess is None or is_reserved(text) or is_reserved(guess.name):
         return None
     own_recipients.refuse_redirected(store, guess.name, [guess])
     pinned = name_pins.find(store, guess.name)
@@ -248,17 +255,6 @@ def _describe(found: Resolved, session: Presence, now: int) -> None:
         found.remark = f"{session.name} looks asleep: last seen {ago(now - session.last_seen)}."
 
 
-def _is_identity(text: str) -> bool:
-    """Whether it has the form of an agent identity or of a person."""
-    if not text.isprintable() or " " in text:
-        return False
-    if text.startswith("human:"):
-        name, at, domain = text[len("human:") :].partition("@")
-        return bool(name and at and domain)
-    parts = text.split(":")
-    return len(parts) == 3 and all(parts)
-
-
 def _refuse_mixed(text: str) -> None:
     if not any(is_mixed(part) for part in text.split(":")):
         return
@@ -280,7 +276,9 @@ def _unknown(store: Store, text: str, what: str) -> UsageError:
     if _never_synced(store):
         hint = f"{hint} This clone has never synced: others are known after `gitmem sync`.".strip()
         next_commands.insert(0, "gitmem sync")
-    elif _is_identity(text):
+    elif is_word(text):
+        hint = "Nobody can be called so. To tell everybody: --broadcast."
+    elif is_identity(text):
         hint = f"{hint} An identity that has never been seen is accepted with --allow-unseen.".strip()
     return UsageError(
         f"{what}, which is nobody that the log knows; nothing was written.",

@@ -7,7 +7,7 @@ from ..errors import UsageError
 from ..records.ids import is_id
 from ..text.sanitize import sanitize
 from . import presence
-from .spelling import fold
+from .spelling import fold, is_reserved, is_word
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -185,10 +185,11 @@ def _named(store: Store, text: str) -> Caller:
         caller = of_session(pinned[0], "as")
         caller.remark = pinned[1]
         return caller
+    named = [] if is_reserved(text) else presence.of_name(store, fold(text))
     for name in (text, clone_key.hashed(store.keys.now(), text)):
-        if presence.is_seen(store, name):
+        if not named and not is_word(text) and presence.is_seen(store, name):
             return _identity(store, name)
-    named = own_recipients.trusted_only(store, presence.of_name(store, fold(text)))
+    named = own_recipients.trusted_only(store, named)
     holders = [one for one in named if one.name == text and one.is_current]
     if len(holders) == 1:
         name_pins.note(store, text, holders[0].session_id, holders[0].agent_identity)

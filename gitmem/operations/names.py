@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from ..errors import UsageError
 from ..log.spool import Story
+from ..text.sanitize import is_unsafe
 from .outcome import Outcome
 from .pool import POOL
 from .quoting import command
-from .spelling import fold, is_mixed, is_within
+from .spelling import fold, is_mixed, is_reserved, is_within
 from .story import SUBJECT_MAX, cut
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Container, Iterator, Sequence
 
     from .caller import Caller
     from .store import Store
@@ -22,7 +23,10 @@ NAME_MAX = 64
 
 
 class Name(Outcome):
-    """A name of the pool, where it comes from (`shipped` or `added`), and the session that shows under it now."""
+    """A name of the pool and the session that shows under it now.
+
+    `origin` is `shipped`, `added`, or `refused`: a peer added what nobody may be called, and no session gets it.
+    """
 
     __slots__ = ("name", "origin", "held_by")  # the order of the JSON shape
 
@@ -58,16 +62,14 @@ class Changed(Outcome):
         self.next = ["gitmem name list", "gitmem session start"]
 
 
-def add(store: Store, caller: Caller | None, names: Sequence[str], *, allow_secret: bool = False) -> Changed:
+def add(store: Store, caller: Caller, names: Sequence[str], *, allow_secret: bool = False) -> Changed:
     """Put names into the pool. Raises: UsageError for a name that nobody may have."""
     for name in names:
         check(name)
     return _change(store, caller, "add", names, allow_secret)
 
 
-def remove(
-    store: Store, caller: Caller | None, names: Sequence[str], *, allow_secret: bool = False
-) -> Changed:
+def remove(store: Store, caller: Caller, names: Sequence[str], *, allow_secret: bool = False) -> Changed:
     """Take names out of the pool; who holds one keeps it."""
     return _change(store, caller, "remove", names, allow_secret)
 
@@ -75,28 +77,22 @@ def remove(
 def listing(store: Store) -> Names:
     """The names of the pool, least recently used first."""
     shipped, held = {fold(name) for name in POOL}, _held(store, store.now())
-    found = [
-        Name(name, "shipped" if fold(name) in shipped else "added", held.get(fold(name)))
-        for name in _by_use(store)
-    ]
+    found = [Name(name, _origin(name, shipped), held.get(fold(name))) for name in _by_use(store)]
     return Names(found, ["gitmem session start"])
 
 
+def _origin(name: str, shipped: Container[str]) -> str:
+    if fold(name) in shipped:
+        return "shipped"
+    return "refused" if _wrong(name) else "added"
+
+
 def check(name: str) -> None:
-    """UsageError for a text that can't be a display name: it would not be addressable, or could deceive."""
-    wrong = None
-    if not name or name != name.strip():
-        wrong = "is empty or has white space at an end"
-    elif len(name) > NAME_MAX:
-        wrong = f"has {len(name)} characters, and at most {NAME_MAX} are allowed"
-    elif not name.isprintable():
-        wrong = "has control, bidi or invisible characters"
-    elif "," in name or ":" in name or name.startswith(("-", "sess-", "sig-")):
-        wrong = "could be taken for an option, an id, an identity or a list"
-    elif not any(char.isalnum() for char in name):
-        wrong = "has no letter or digit"
-    elif is_mixed(name):
-        wrong = "mixes letters of several scripts, so that it could pass for another name"
+    """Refuse a text that can't be a display name: it would not be addressable, or could deceive.
+
+    Raises: UsageError `bad-name`.
+    """
+    wrong = _wrong(name)
     if wrong:
         raise UsageError(
             f"The name {ascii(name)[:80]} {wrong}; nothing was recorded.",
@@ -104,6 +100,42 @@ def check(name: str) -> None:
             code="bad-name",
             next=["gitmem session start", "gitmem name list"],
         )
+
+
+def check_identity(identity: str | None) -> None:
+    """Refuse an agent identity that reads like another one, or like a person. The form is checked when it is written.
+
+    Raises: UsageError `bad-identity`.
+    """
+    wrong = ""
+    if identity and any(map(is_unsafe, identity)):
+        wrong = "has control, bidi or invisible characters"
+    elif identity and fold(identity).startswith("human:"):
+        wrong = "starts like the address of a person"
+    if identity and wrong:
+        raise UsageError(
+            f"The agent identity {ascii(identity)[:80]} {wrong}; nothing was recorded.",
+            hint="It is owner:role:purpose, three parts that show every character they have.",
+            code="bad-identity",
+            next=["gitmem session start", "gitmem roster --all"],
+        )
+
+
+def _wrong(name: str) -> str:
+    """Return what is wrong with a name, as the rest of a sentence; "" where nothing is."""
+    if not name or name != name.strip():
+        return "is empty or has white space at an end"
+    if len(name) > NAME_MAX:
+        return f"has {len(name)} characters, and at most {NAME_MAX} are allowed"
+    if not name.isprintable() or any(map(is_unsafe, name)):
+        return "has control, bidi or invisible characters"
+    if not any(char.isalnum() for char in name):
+        return "has no letter or digit"
+    if is_reserved(name):
+        return "could be taken for an option, an id, an address, a list or a group"
+    if is_mixed(name):
+        return "mixes letters of several scripts, so that it could pass for another name"
+    return ""
 
 
 def claim(
@@ -154,8 +186,8 @@ def pick(store: Store) -> str:
     None that is within two edits of a held one; `<Name>-2` and so on where the pool is exhausted.
     """
     held = _held(store, store.log.clock.tick())
-    order = list(_by_use(store)) or list(POOL)
     shipped = {fold(name) for name in POOL}
+    order = [name for name in _by_use(store) if _origin(name, shipped) != "refused"] or list(POOL)
     strangers = held.keys() - shipped  # the names that ship are known to be far enough from each other
     for name in order:
         folded = fold(name)
@@ -207,9 +239,7 @@ def _first_place(store: Store) -> int:
     return int.from_bytes(store.log.clone_id().encode(), "big")
 
 
-def _change(
-    store: Store, caller: Caller | None, event: str, names: Sequence[str], allow_secret: bool
-) -> Changed:
+def _change(store: Store, caller: Caller, event: str, names: Sequence[str], allow_secret: bool) -> Changed:
     pool = {fold(name) for name in _by_use(store)}
     wanted: dict[str, str] = {}
     unchanged = []
@@ -221,17 +251,11 @@ def _change(
     if not wanted:
         return Changed(event, (), unchanged, None, False)
     told = list(wanted.values())
-    sender: dict[str, object] = {}
-    person = store.committer()
-    author = f"{person[0]} <{person[1]}>" if person else "gitmem <gitmem@localhost>"
-    trailers: list[tuple[str, str]] = []
-    if caller is not None:
-        sender = {
-            "sender_identity": caller.reader,
-            "sender_session": caller.session_id,
-            "sender_name": caller.name,
-        }
-        author, trailers = caller.author, caller.trailers()
+    sender = {
+        "sender_identity": caller.reader,
+        "sender_session": caller.session_id,
+        "sender_name": caller.name,
+    }
     lines = [
         store.line("name", {"name": name, "event": event, **sender}, allow_secret=allow_secret)
         for name in told
@@ -240,5 +264,5 @@ def _change(
     subject = f"{told[0]} {verb}s the pool of names"
     if len(told) > 1:
         subject = f"{len(told)} names {verb} the pool: {', '.join(told)}"
-    appended = store.record(lines, Story(author, cut(subject, SUBJECT_MAX), "", trailers))
+    appended = store.record(lines, Story(caller.author, cut(subject, SUBJECT_MAX), "", caller.trailers()))
     return Changed(event, told, unchanged, appended.commit, appended.queued)

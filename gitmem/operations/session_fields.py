@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from . import names
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,7 +24,8 @@ def fields(
     client: str | None,
     workspace: str | None,
 ) -> dict[str, str | None]:
-    """The values by the contract's names."""
+    """The values by the contract's names. Raises: UsageError for an identity that reads like another one."""
+    names.check_identity(identity)
     return {
         "agent_identity": identity,
         "wu_id": wu,

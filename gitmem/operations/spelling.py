@@ -5,6 +5,16 @@ from __future__ import annotations
 _DIGITS = "0123456789"
 # Scripts that are written together: Japanese and Korean use several in one word.
 _EAST_ASIAN = frozenset(("CJK", "HIRAGANA", "KATAKANA", "HANGUL", "BOPOMOFO"))
+# Words that mean a group, nobody in particular, or the one who speaks.
+_WORDS = frozenset((
+    "all", "anybody", "anyone", "broadcast", "everybody", "everyone", "gitmem", "human", "me", "myself", "nobody", "none",
+    "self", "somebody", "someone", "you",
+))  # fmt: skip
+_ID_PREFIXES = ("h-", "sess-", "sig-")
+_ADDRESS_SIGNS = frozenset(
+    ",:@\u02d0\u02f8\u0589\u05c3\u1803\u1809\u205a\u2236\ua4fd\ua789"
+)  # `:` and its look-alikes
+_UUID = (8, 4, 4, 4, 12)  # lengths of its parts: clients call their sessions so
 
 
 def fold(text: str) -> str:
@@ -14,6 +24,42 @@ def fold(text: str) -> str:
 
         text = normalize("NFKC", normalize("NFKC", text).casefold())
     return text.lower().replace("_", "-").replace(" ", "-")
+
+
+def is_reserved(text: str) -> bool:
+    """Return whether a text reads like an address, an id, an option, a list or a word for a group.
+
+    Nobody may take such a name, and none is ever looked up as one: peers can write any name into the log.
+    """
+    folded = fold(text)
+    if folded.startswith(_ID_PREFIXES) and root(folded) not in (
+        "h",
+        "sig",
+    ):  # `H-2` is the second one called H
+        return True
+    return is_word(text) or not _ADDRESS_SIGNS.isdisjoint(folded) or _is_uuid(folded)
+
+
+def is_word(text: str) -> bool:
+    """Return whether a text is no address in any log: an option, signs alone, or a word for a group."""
+    folded = fold(text)
+    return folded.startswith("-") or not any(map(str.isalnum, folded)) or root(folded) in _WORDS
+
+
+def is_identity(text: str) -> bool:
+    """Return whether a text has the form of an agent identity or of a person."""
+    if not text.isprintable() or " " in text:
+        return False
+    if text.startswith("human:"):
+        name, at, domain = text[len("human:") :].partition("@")
+        return bool(name and at and domain)
+    parts = text.split(":")
+    return len(parts) == 3 and all(parts)
+
+
+def _is_uuid(folded: str) -> bool:
+    parts = folded.split("-")
+    return tuple(map(len, parts)) == _UUID and not "".join(parts).strip(f"{_DIGITS}abcdef")
 
 
 def root(folded: str) -> str:

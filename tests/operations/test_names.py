@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 
 from gitmem.errors import UsageError
-from gitmem.operations import caller, names, sessions
+from gitmem.log.spool import Story
+from gitmem.operations import caller, names, sessions, spelling
 from gitmem.operations.caller import Who
 from gitmem.operations.store import Store
+from tests.hazards.test_trust_names import PLAIN, RESERVED
 
 from .desks import HOUR, Clock, acting, carry, new_repo, open_store
 
@@ -20,6 +22,12 @@ def small_pool(monkeypatch: pytest.MonkeyPatch, *pool: str) -> None:
 
 def start(store: Store) -> sessions.Started:
     return sessions.start(store, Who())
+
+
+def person(store: Store) -> caller.Caller:
+    found = caller.find(store, Who(terminal=True))
+    assert found is not None
+    return found
 
 
 @pytest.fixture(autouse=True)
@@ -73,7 +81,7 @@ def test_an_added_name_is_kept_from_those_in_use(repo: Path, monkeypatch: pytest
     """An added name may be near to one of the pool."""
     small_pool(monkeypatch, "Curie", "Planck")
     store = open_store(repo, Clock())
-    names.add(store, None, ["Plank"])
+    names.add(store, person(store), ["Plank"])
 
     assert [start(store).display_name for _ in range(3)] == ["Curie", "Planck", "Curie-2"]
 
@@ -88,21 +96,19 @@ def test_a_name_that_is_asked_for_is_given_as_asked(repo: Path) -> None:
 
 
 def test_names_enter_and_leave_the_pool(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is so already is not recorded again; nobody has to be anybody for it."""
+    """What is so already is not recorded again."""
     small_pool(monkeypatch, "Curie", "Planck")
     store = open_store(repo, Clock())
-    assert names.add(store, None, ["Hopper", "curie"]).as_json() == {
+    assert names.add(store, person(store), ["Hopper", "curie"]).as_json() == {
         "event": "add", "names": ["Hopper"], "unchanged": ["curie"], "commit": store.git.tip("refs/gitmem/log"),
         "queued": False, "next": ["gitmem name list", "gitmem session start"],
     }  # fmt: skip
-    assert names.remove(store, caller.find(store, Who(terminal=True)), ["CURIE", "Nobody"]).unchanged == [
-        "Nobody"
-    ]
+    assert names.remove(store, person(store), ["CURIE", "Nobody"]).unchanged == ["Nobody"]
     assert [(each.name, each.origin) for each in names.listing(store).names] == [
         ("Planck", "shipped"),
         ("Hopper", "added"),
     ]
-    assert names.add(store, None, ["Curie"]).names == ["Curie"]
+    assert names.add(store, person(store), ["Curie"]).names == ["Curie"]
     assert [each.name for each in names.listing(store).names] == ["Curie", "Planck", "Hopper"]
 
 
@@ -130,18 +136,39 @@ def test_an_empty_pool_still_gives_names(repo: Path, monkeypatch: pytest.MonkeyP
     """Somebody removed them all."""
     small_pool(monkeypatch, "Curie")
     store = open_store(repo, Clock())
-    names.remove(store, None, ["Curie"])
+    names.remove(store, person(store), ["Curie"])
 
     assert start(store).display_name == "Curie"
 
 
-@pytest.mark.parametrize("name", ["", "a,b", "Pl\u0430nck", "sess-123456", "a\u2028b"])
+@pytest.mark.parametrize(
+    "name", ["", "a,b", "Pl\u0430nck", "sess-123456", "a\u2028b", "all", "x@y", "Cu\ufe0frie"]
+)
 def test_what_nobody_may_be_called_does_not_enter(repo: Path, name: str) -> None:
     """Nothing is written."""
     store = open_store(repo, Clock())
     with pytest.raises(UsageError):
-        names.add(store, None, ["Fine", name])
+        names.add(store, person(store), ["Fine", name])
     assert store.git.tip("refs/gitmem/log") is None
+
+
+@pytest.mark.parametrize(
+    "name", ["all", "human:bob@example.org", "Hop\ufe0fper", "h-" + "a" * 26, "sess-123456", "--as", "*"]
+)
+def test_a_bad_name_that_a_peer_put_into_the_pool_is_given_to_nobody(
+    repo: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """It is listed, and can be taken out."""
+    small_pool(monkeypatch, "Curie")
+    store = open_store(repo, Clock())
+    store.record([store.line("name", {"name": name, "event": "add"})], Story("M <m@m>", "A name", "", []))
+
+    assert [(each.name, each.origin) for each in names.listing(store).names] == [
+        ("Curie", "shipped"),
+        (name, "refused"),
+    ]
+    assert [start(store).display_name for _ in range(3)] == ["Curie", "Curie-2", "Curie-3"]
+    assert names.remove(store, person(store), [name]).names == [name]
 
 
 def test_two_clones_agree_on_the_pool(tmp_path: Path, repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,12 +176,25 @@ def test_two_clones_agree_on_the_pool(tmp_path: Path, repo: Path, monkeypatch: p
     small_pool(monkeypatch, "Curie")
     clock = Clock()
     here, there = open_store(repo, clock), open_store(new_repo(tmp_path / "other"), clock)
-    names.add(here, None, ["Hopper"])
+    names.add(here, person(here), ["Hopper"])
     clock.forward(HOUR)
-    names.add(there, None, ["hopper"])
+    names.add(there, person(there), ["hopper"])
     clock.forward(HOUR)
-    names.remove(here, None, ["Hopper"])
+    names.remove(here, person(here), ["Hopper"])
     carry(here, there)
 
     assert [each.name for each in names.listing(here).names] == ["Curie"]
     assert [each.name for each in names.listing(there).names] == ["Curie"]
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_a_name_that_only_begins_like_a_reserved_one_is_allowed(name: str) -> None:
+    names.check(name)
+    assert not spelling.is_reserved(name)
+
+
+@pytest.mark.parametrize("name", RESERVED)
+def test_what_reads_like_an_address_is_no_name(name: str) -> None:
+    assert spelling.is_reserved(name)
+    with pytest.raises(UsageError):
+        names.check(name)
