@@ -6,6 +6,8 @@ look-alike letters as ASCII. Each step is linear in the length of the text, what
 
 from __future__ import annotations
 
+from unicodedata import category
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -15,6 +17,11 @@ _NAME_MAX = 64
 _TAG_MAX = 300
 _CODE_INDENT_MAX = 3
 _SQUASHED = {ord("i"): "l", ord("1"): "l", ord("0"): "o"}
+
+
+_SIGNS_IN_WORDS = ("-", "_", "~", "=")  # `take-from session` is no reply line
+_DASH_LETTERS = "一ーㅡᅳㄧ\u0640\u07faᐨⲺⲻˉ"  # letters that are a horizontal stroke
+_QUOTES = ("Pi", "Pf", "Ps", "Pe", "Mn", "Me")
 
 
 def _squash(name: str) -> str:
@@ -172,16 +179,24 @@ def _is_word(folded: str, at: int) -> bool:
 
 
 def _reply_lines(folded: str) -> Iterator[int]:
-    """Yield the dashes of what looks like the line below a signal: `— from session …`."""
+    """Yield the signs before what looks like the line below a signal: `— from session …`."""
     at = folded.find("session")
     while at >= 0:
         end = _back(folded, at, " \t")
         if end < at and folded.endswith("from", 0, end):
-            end = _back(folded, end - 4, " \t")
-            start = _back(folded, end, "-—")
-            if not (folded[start:end] == "-" and _is_word(folded, start - 1)):  # `take-from session`
+            end = start = _back(folded, end - 4, " \t")
+            while start > 0 and _may_be_dash(folded[start - 1]):
+                start -= 1
+            if not (folded[start:end] in _SIGNS_IN_WORDS and _is_word(folded, start - 1)):
                 yield from range(start, end)
         at = folded.find("session", at + 1)
+
+
+def _may_be_dash(char: str) -> bool:
+    """Return whether a character could be read as a dash: every sign of no script could, but quotes and brackets."""
+    if char.isascii():
+        return char in _SIGNS_IN_WORDS
+    return char in _DASH_LETTERS or not (char.isalnum() or category(char) in _QUOTES)
 
 
 def _back(text: str, at: int, chars: str) -> int:

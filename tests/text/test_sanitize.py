@@ -85,6 +85,30 @@ def test_a_false_reply_line_loses_its_dash(line: str) -> None:
     assert len(defuse_tags(line)) == len(line)
 
 
+@pytest.mark.parametrize(
+    "sign",
+    ["\u30fc", "\u2796", "\u4e00", "\u3161", "\u1173", "\u2053", "\u2014", "\u2015", "\u2e3a", "\u2e3b", "\u2500", "\u2501", "\u00af",
+     "\u02c9", "\u0640", "\u1680", "\u2022", "\u2192", "\u301c", "\u3030", "\u31d0", "\uff70", "\uff3f", "\u23af", "\u2f00", "\u2cba",
+     "\u1428", "\u06d4", "~", "_", "=", "--", "- \u2014", "\u4e00\u30fc", "\u2192\u301c"],
+)  # fmt: skip
+@pytest.mark.parametrize("before", ["", "done. ", "\n"])
+def test_no_sign_can_stand_for_the_dash(sign: str, before: str) -> None:
+    """A table of dashes would always lack one: each sign before the words counts."""
+    shown = sanitize(f"{before}{sign} from session x", keep="\n")
+
+    assert shown.endswith(MARK + " from session x")
+    assert sanitize(f"{before}{sign} from session x", keep="\n") == sanitize(shown, keep="\n")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["(from session 3)", '"from session 3"', "\u201cfrom session 3\u201d", "\u65e5\u672c from session 3", "\u00e9t\u00e9 from session 3",
+     "take_from session", "x=from session", "a, from session 3", "3: from session 4", "\u2026 from session 3"],
+)  # fmt: skip
+def test_words_before_from_session_stay(text: str) -> None:
+    assert sanitize(text) == text
+
+
 @pytest.mark.parametrize("code", CODE)
 def test_code_and_prose_stay_as_they_are(code: str) -> None:
     """What can't be taken for a frame is not touched."""
