@@ -29,6 +29,8 @@ def start(at: Surroundings, how: int) -> None:
         how: `LOOK`, `LATER` or `NOW`, see `operations.autosync`.
     """
     try:
+        if at.place.by_folder:  # a commit may have brought it
+            _refuse_untrusted(at)
         if autosync.wants(at.place, how, time.time()):
             background.start([*(["-C", at.directory] if at.directory else []), "sync", "--auto"])
     except Exception:
@@ -43,15 +45,29 @@ def tick(at: Surroundings) -> None:
 
 
 def run(at: Surroundings) -> int:
-    """Be the process: sync once when it is due, and say nothing. The exit status is 0 in any case."""
+    """Be the process: sync once when it is due, and say nothing.
+
+    Returns:
+        0, whatever becomes of the sync.
+
+    Raises:
+        StoreError: git does not trust this repository, or a commit may have brought it. Nothing was written.
+    """
     from gitmem.operations import autosyncing
 
     place = at.place
+    _refuse_untrusted(at)
     again = [*at.same_place, "sync", "--auto"]
     _let_go()
     if autosyncing.run(place, lambda: _sync(at)):
         background.start(again)
     return 0
+
+
+def _refuse_untrusted(at: Surroundings) -> None:
+    from gitmem.git.trust import refuse_foreign
+
+    refuse_foreign(at.place)
 
 
 def _let_go() -> None:

@@ -17,6 +17,8 @@ from typing import Any
 
 import pytest
 
+from cli.mcp.desk import Desk
+from gitmem.errors import StoreError
 from gitmem.operations.hooks import events
 from gitmem.operations.hooks.clients import CLIENTS
 from tests.conftest import Git
@@ -202,6 +204,34 @@ def test_a_planted_repository_that_is_named_is_refused(clone: Clone, home: Path,
     assert f"{planted} is a bare repository inside the work tree {clone.folder}" in said, done
     assert f"GIT_DIR={planted}" in said
     assert not (planted / "gitmem" / "lock").exists()
+
+
+@pytest.mark.parametrize("depth", DEPTHS[1:])
+def test_automatic_sync_writes_nothing_into_a_planted_repository(
+    clone: Clone, home: Path, depth: str
+) -> None:
+    """Also not the state that it keeps before it opens the log: its lock, its marks and why it failed."""
+    folder = clone.folder / depth
+    state = folder / "gitmem" / "autosync"
+    (state / "asked").touch()
+    before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
+
+    done = gitmem(clone.folder, "-C", depth, "sync", "--auto")
+
+    assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before
+    assert done.returncode == 4 and "nothing was read or written" in done.stderr, done
+    assert not clone.is_harmed()
+
+
+def test_a_call_of_an_mcp_client_writes_nothing_into_a_planted_repository(clone: Clone, home: Path) -> None:
+    """After each call the server asks whether an automatic sync is due."""
+    folder = clone.folder / "docs"
+    before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
+
+    with pytest.raises(StoreError, match="nothing was read or written"):
+        Desk(str(folder), None).do(lambda at: at.store())
+
+    assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before
 
 
 def test_a_repository_that_is_named_and_no_commit_brought_is_used(repo: Path, home: Path, git: Git) -> None:
