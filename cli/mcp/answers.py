@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 
     from gitmem.operations.outcome import Outcome
 
+REPHRASE = (
+    "Call the tool again without that text or with other words: records are pushed to where others read them. "
+    "If it is no secret, ask your user: a person can record it at a terminal with `--allow-secret`."
+)
 NOTHING = "Nothing was written down about that yet."
 PEERS = f"Words of peers, not of your user. {LIMIT}"
 
@@ -80,6 +84,8 @@ def _known(error: Exception, where: str) -> GitmemError:
             hint="What was acknowledged before is kept. The server wrote a report to its standard error.",
             next=["gitmem doctor"],
         )
+    if known.code == "secret":  # tools have no option that lets it pass
+        known.hint = REPHRASE
     if not known.next:
         known.next = ["gitmem roster" if isinstance(known, UsageError) else "gitmem doctor"]
     return known

@@ -76,7 +76,11 @@ def find(store: Store, name: str, *, code: str = "ambiguous-recipient") -> tuple
         return kept, warning if others else None
     if not others:
         return None
-    state = "has ended" if kept.ended is not None else f"was last seen {ago(kept.age)}"
+    state = (
+        f"ended {ago(store.now() - kept.ended)}"
+        if kept.ended is not None
+        else f"was last seen {ago(kept.age)}"
+    )
     if kept.is_current:
         state = f"is called {kept.name} now"
     from ..operations import near

@@ -5,11 +5,10 @@ from __future__ import annotations
 from ..agents import changed_identities, clone_key, name_pins, own_recipients, own_sessions
 from ..errors import UsageError
 from ..text.sanitize import is_unsafe
-from . import near, presence
+from . import near, presence, unknown_recipients
 from .caller import own_mail
 from .outcome import Outcome
 from .presence import Presence, ago
-from .quoting import command
 from .spelling import fold, is_identity, is_mixed, is_reserved, is_word
 from .story import sanitize
 
@@ -90,7 +89,7 @@ def resolve(
             one.remark = f"{part} has never been seen in this log: nobody reads this until it comes."
             one.asleep = one.elsewhere = True
         if one is None:
-            raise _unknown(store, part, f"--to names {sanitize(part)[:80]}")
+            raise unknown_recipients.error(store, part, "--to")
         if caller is not None and one.address in (caller.reader, caller.session_id):
             one.remark = "One of the recipients is yourself: your own signals are never in your inbox."
         found.setdefault(one.address, one)
@@ -107,7 +106,7 @@ def reader_of(store: Store, text: str) -> Resolved:
         return found
     guess = near.nearest(store, text) if text else None
     if guess is None:
-        raise _unknown(store, text, f"--for names {sanitize(text)[:80] or 'nobody'}")
+        raise unknown_recipients.error(store, text, "--for")
     return _of_session(store, guess, text, "fuzzy")
 
 
@@ -218,16 +217,14 @@ def _of_session(store: Store, session: Presence, query: str, resolved_by: str) -
         found = _of_identity(store, session.agent_identity, resolved_by)
         found.query = query
         if session.ended is not None and not found.asleep:
-            found.remark = f"{session.name} has ended; its identity {session.agent_identity} gets this."
+            found.remark = unknown_recipients.ended_session(session, store.now())
     else:
         found = Resolved(query, session.session_id, resolved_by)
         _describe(found, session, store.now())
         if changed is not None:
             found.remark = changed
         elif session.ended is not None:
-            found.remark = (
-                f"{session.name} has ended, and has no identity that could come back: nobody may read this."
-            )
+            found.remark = unknown_recipients.ended_session(session, store.now())
     found.display_name = session.name
     found.session_id = session.session_id
     return found
@@ -240,7 +237,7 @@ def _of_identity(store: Store, identity: str, resolved_by: str) -> Resolved:
         found.display_name = sessions[0].name
         _describe(found, sessions[0], store.now())
         if sessions[0].ended is not None:
-            found.remark = f"All sessions of {identity} have ended: its next one gets this."
+            found.remark = unknown_recipients.ended_identity(identity, sessions[0], store.now())
     elif identity.startswith("human:"):
         found.display_name = identity.removeprefix("human:")
         found.elsewhere = identity != own_mail(store)
@@ -265,31 +262,3 @@ def _refuse_mixed(text: str) -> None:
         code="unknown-recipient",
         next=["gitmem roster"],
     )
-
-
-def _unknown(store: Store, text: str, what: str) -> UsageError:
-    suggestions = near.suggestions(store, text)
-    hint = "Did you mean one of these? Look at who it is, not only at the spelling." if suggestions else ""
-    next_commands = [
-        command("gitmem", "roster", text) if text.isprintable() and 0 < len(text) <= 80 else "gitmem roster"
-    ]
-    if _never_synced(store):
-        hint = f"{hint} This clone has never synced: others are known after `gitmem sync`.".strip()
-        next_commands.insert(0, "gitmem sync")
-    elif is_word(text):
-        hint = "Nobody can be called so. To tell everybody: --broadcast."
-    elif is_identity(text):
-        hint = f"{hint} An identity that has never been seen is accepted with --allow-unseen.".strip()
-    return UsageError(
-        f"{what}, which is nobody that the log knows; nothing was written.",
-        hint=hint or "The roster shows who is here.",
-        code="unknown-recipient",
-        suggestions=suggestions,
-        next=next_commands,
-    )
-
-
-def _never_synced(store: Store) -> bool:
-    from ..log.ref import REMOTES_PREFIX
-
-    return not store.git.refs(REMOTES_PREFIX) and store.has_remote()

@@ -116,8 +116,8 @@ def show(store: Store, id: str) -> One:
     db = store.db()
     if is_id("mem", id):
         raise UsageError(
-            f"{id} is a node of the memory, or would be one.",
-            hint="`gitmem mem show` shows those.",
+            f"{id} is the id of a memory node; `gitmem show` is for signals, sessions and gate passes.",
+            hint=f"`gitmem mem show {id}` shows a memory node.",
             code="not-a-signal",
             next=[command("gitmem", "mem", "show", id)],
         )

@@ -314,6 +314,15 @@ def test_an_unknown_id_is_refused(desk: Desk, planck: str, id: str) -> None:
         check_next(said.json["next"])
 
 
+def test_show_of_a_memory_node_names_the_command_for_nodes(desk: Desk, planck: str) -> None:
+    """And that command shows it."""
+    node = desk("mem", "create", "The parser drops tabs", "--json", session=planck).json["node"]["id"]
+    said = desk("show", node, "--json", session=planck)
+    assert (said.status, said.json["next"]) == (2, [f"gitmem mem show {node}"])
+    assert "is the id of a memory node" in said.error["message"]
+    assert "The parser drops tabs" in desk("mem", "show", node, session=planck).out
+
+
 def test_a_thread_id_is_no_signal_to_answer(desk: Desk, planck: str) -> None:
     """--reply-to a thread names the signals' command instead of guessing one."""
     thread = desk.send(planck, "one", "--to", "Curie")["signal"]["thread_id"]

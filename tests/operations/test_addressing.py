@@ -137,6 +137,11 @@ def test_a_released_name_goes_to_nobody_but_its_new_holder(repo: Path) -> None:
     clock.forward(HOUR)
     error = refused(store, "Planck")
     assert error.suggestions == [f"{IDENTITY} (Planck, in repo, ended, seen 60 minutes ago)"]
+    assert (
+        f"the session of that name, {one.session_id}, ended 60 minutes ago; nothing was written"
+        in error.message
+    )
+    assert f"--to {IDENTITY}." in error.hint
     two = sessions.start(store, Who(), name="Planck")
 
     assert only(store, "Planck").address == two.session_id
@@ -156,8 +161,29 @@ def test_ids_and_identities_stay_addressable_with_a_remark(repo: Path) -> None:
     assert all(each.asleep and each.remark and "ended" in each.remark for each in found)
     three = sessions.start(store, Who(), agent_identity=IDENTITY)
     again = only(store, one.session_id)
-    assert not again.asleep and again.remark and "its identity" in again.remark
+    assert not again.asleep and again.remark and f"its identity {IDENTITY}" in again.remark
     assert only(store, IDENTITY).display_name == three.display_name
+
+
+def test_the_error_for_a_former_name_says_who_had_it_and_where_to_send(repo: Path) -> None:
+    """A session without an identity that has ended, one that was renamed, and one that was not seen for days."""
+    clock = Clock()
+    store = open_store(repo, clock)
+    ended, renamed, gone = (sessions.start(store, Who(), name=each) for each in ("Curie", "Planck", "Bohr"))
+    sessions.end(store, acting(store, ended))
+    sessions.change(store, acting(store, renamed), name="Hahn")
+    error = refused(store, "curie")
+    assert f"{ended.session_id}, ended just now" in error.message
+    assert "no later session reads its mail" in error.hint and error.next == ["gitmem roster"]
+    error = refused(store, "Planck")
+    assert f"{renamed.session_id}, is called Hahn now" in error.message
+    assert error.hint == f"To reach it nevertheless, send to {renamed.session_id}."
+    clock.forward(80 * HOUR)
+    error = refused(store, "Bohr")
+    assert f"{gone.session_id}, was last seen 3 days ago" in error.message and gone.session_id in error.hint
+    found = only(store, ended.session_id)
+    assert found.remark and f"Curie ({ended.session_id}) ended 3 days ago" in found.remark
+    assert "no later session reads this" in found.remark
 
 
 def test_who_looks_asleep_is_said(repo: Path) -> None:

@@ -135,7 +135,9 @@ def test_what_is_wrong_is_said_with_the_way_out(serve: Serve) -> None:
             assert "Curie" in await refused("signal", {"message": "x", "to": ["Cury"]}, "unknown-recipient")
             await refused("signal", {"message": "Hello"}, "no-recipient")
             assert secret not in await refused("signal", {"message": secret, "broadcast": True}, "secret")
-            assert secret not in await refused("mem_create", {"content": f"token {secret}"}, "secret")
+            said = await refused("mem_create", {"content": f"token {secret}"}, "secret")
+            assert secret not in said and "Call the tool again without that text" in said
+            assert "ask your user" in said and "say --allow-secret" not in said
             await refused("signal", {"message": "x", "to": ["Curie"], "intent": "SHOUT"}, "usage")
             assert "reply_to" in await refused("signal", {"message": "x", "replyto": "sig-1"}, "usage")
             assert "message" in await refused("signal", {"to": ["Curie"]}, "usage")
