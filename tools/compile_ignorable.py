@@ -33,8 +33,8 @@ PREPENDED_CONCATENATION_MARK = (
 
 HEADER = '''"""Code points that are escaped when shown. Written by `tools/compile_ignorable.py`: don't edit.
 
-`IGNORABLE` is Unicode's Default_Ignorable_Code_Point. `UNSAFE` adds control characters, line and paragraph
-separators, interlinear annotations, and Braille without a dot. Ranges are inclusive and ascending.
+`IGNORABLE` is Unicode's Default_Ignorable_Code_Point. `ALSO_UNSAFE` has control characters, line and paragraph
+separators, interlinear annotations, and Braille without a dot; `UNSAFE` is both. Ranges are inclusive and ascending.
 """
 
 from __future__ import annotations
@@ -54,10 +54,10 @@ def ignorable() -> set[int]:
     return (expand(OTHER_DEFAULT_IGNORABLE) | formats | expand(VARIATION_SELECTOR)) - expand(without)
 
 
-def unsafe() -> set[int]:
-    """Return everything that is escaped when shown."""
+def also_unsafe() -> set[int]:
+    """Return what is escaped when shown besides ignorable code points."""
     controls = {code for code in range(0x100) if unicodedata.category(chr(code)) == "Cc"}
-    return ignorable() | controls | expand(INTERLINEAR_ANNOTATION) | {0x2028, 0x2029, 0x2800}
+    return (controls | expand(INTERLINEAR_ANNOTATION) | {0x2028, 0x2029, 0x2800}) - ignorable()
 
 
 def compress(codes: set[int]) -> list[tuple[int, int]]:
@@ -74,9 +74,10 @@ def compress(codes: set[int]) -> list[tuple[int, int]]:
 def render() -> str:
     """Return the source of the generated module."""
     parts = [HEADER]
-    for name, codes in (("IGNORABLE", ignorable()), ("UNSAFE", unsafe())):
+    for name, codes in (("IGNORABLE", ignorable()), ("ALSO_UNSAFE", also_unsafe())):
         rows = "".join(f"    (0x{first:04X}, 0x{last:04X}),\n" for first, last in compress(codes))
         parts.append(f"{name}: tuple[tuple[int, int], ...] = (\n{rows})\n")
+    parts.append("UNSAFE = tuple(sorted((*IGNORABLE, *ALSO_UNSAFE)))\n")
     return "".join(parts)
 
 

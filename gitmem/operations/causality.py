@@ -11,17 +11,9 @@ from ..signals import graph
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-    from typing import Protocol, TypeVar
+    from typing import TypeVar
 
-    class Fact(Protocol):
-        """What has a name and a line, and names what its writer had seen."""
-
-        @property
-        def id(self) -> str: ...
-        @property
-        def line(self) -> bytes: ...
-        @property
-        def named(self) -> frozenset[str]: ...
+    from ..signals.fact import Fact
 
     F = TypeVar("F", bound=Fact)
     K = TypeVar("K", bound=Hashable)

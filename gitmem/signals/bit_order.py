@@ -11,17 +11,8 @@ from . import graph
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from typing import Protocol
 
-    class Fact(Protocol):
-        """What has a name and a line, and names what its writer had seen."""
-
-        @property
-        def id(self) -> str: ...
-        @property
-        def line(self) -> bytes: ...
-        @property
-        def named(self) -> frozenset[str]: ...
+    from .fact import Fact
 
 
 class BitOrder:

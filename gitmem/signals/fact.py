@@ -1,0 +1,16 @@
+"""The type of what the folds put in order: signals of a thread, and patches of memory nodes."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class Fact(Protocol):
+    """A record with an id, one of its lines, and the ids that its writer had seen."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def line(self) -> bytes: ...
+    @property
+    def named(self) -> frozenset[str]: ...
