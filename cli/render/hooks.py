@@ -108,7 +108,9 @@ def _scope(each: ClientStatus, scope: ScopeStatus) -> list[str]:
     lines = [SEPARATOR.join(parts)]
     if scope.problem:
         lines.append(f"  {sanitize(scope.problem)}")
-        lines.append(f"  Mend that first: {each.title} may read no hooks from it, and install refuses it.")
+        lines.append(
+            f"  Correct that file first: {each.title} may read no hooks from it, and `gitmem hooks install` refuses it."
+        )
     return [*lines, *(f"  {sanitize(path, keep='')}" for path in scope.files)]
 
 

@@ -54,7 +54,7 @@ def _check_scope(title: str, scope: ScopeStatus, again: str, found: Findings) ->
             "hooks-broken",
             f"The hooks of {title} can't be read. {scope.problem}",
             where,
-            "Mend that file.",
+            "Correct that file.",
             again,
         )
     elif scope.state == "incomplete":

@@ -112,7 +112,8 @@ def test_broken_settings_are_a_sentence_with_a_place(run: Run, home: Path, repo:
 
     assert said.status == 2
     assert said.json["error"]["code"] == "broken-settings"
-    assert f"{settings}, line 3, column 3" in said.err
+    assert f"{settings}, line 3, column 3: this is not valid JSON: " in said.err
+    assert "nothing was written" in said.err
     assert settings.read_text() == '{\n  "a": 1\n  "b": 2\n}\n'
     assert os.listdir(repo / ".claude") == ["settings.json"]
 
@@ -250,12 +251,26 @@ def test_status_names_broken_settings(run: Run, home: Path, repo: Path) -> None:
 
     assert said.status == 1
     assert "Claude Code: broken · project scope" in said.out
-    assert f"{settings}, line 3, column 3: ',' or '}}' is expected." in said.out
+    assert f"{settings}, line 3, column 3: this is not valid JSON: ',' or '}}' is expected." in said.out
     assert "nothing was written" not in said.out
     assert "next: gitmem hooks install --client claude-code --scope project" in said.out
     assert run("hooks", "test").status == 2  # nothing of ours is there to be tried
     codes = [each["code"] for each in run("doctor", "--json").json["findings"]]
     assert not [each for each in codes if each.startswith("hooks")]
+
+
+def test_uninstall_leaves_broken_settings_and_the_script_alone(run: Run, home: Path, repo: Path) -> None:
+    """Our entries in such a file can't be found: what they name must not go without them. Exit status 2."""
+    run("hooks", "install", "--client", "claude-code")
+    settings = repo / ".claude" / "settings.json"
+    settings.write_text(settings.read_text()[:-3])
+    before = {path: path.read_bytes() for path in (repo / ".claude").rglob("*") if path.is_file()}
+
+    for options in ([], ["--client", "claude-code"]):
+        said = run("hooks", "uninstall", *options)
+        assert said.status == 2 and "this is not valid JSON" in said.err and "nothing was written" in said.err
+
+    assert {path: path.read_bytes() for path in (repo / ".claude").rglob("*") if path.is_file()} == before
 
 
 def test_a_try_names_settings_that_broke(run: Run, home: Path, repo: Path) -> None:
@@ -283,7 +298,7 @@ def test_one_broken_file_keeps_no_other_client_from_its_hooks(run: Run, home: Pa
 
     assert said.status == found.status == 2
     assert "Codex CLI (.codex is in the project): NOT installed" in said.out
-    assert f"{settings}, line 2, column 3: a comment" in said.out
+    assert f"{settings}, line 2, column 3: this is not valid JSON: a comment" in said.out
     assert "Installed: Claude Code, Gemini CLI. Not installed: Codex CLI." in said.out
     assert "next: gitmem hooks install --client codex --scope project" in said.out
     states = {each["client"]: each["state"] for each in found.json["clients"]}

@@ -98,7 +98,7 @@ class Target:
         """Our entries in the settings. UsageError where they can't be read."""
         if not text or settings.SCRIPT not in text:
             return []  # whatever is in it: not even a broken file keeps us from leaving the others
-        with _Told(self):
+        with _SentenceForBrokenSettings(self):
             _, hooks = settings.read(text, comments=self.client.comments)
         return settings.found(hooks, groups=self.groups)
 
@@ -112,7 +112,7 @@ class Target:
         wanted = self.wanted(wake=wake or any(f" {WAKE}{settings.END}" in line for _, line in present))
         if present == {(each.event, each.command) for each in wanted}:
             return changes, None
-        with _Told(self):
+        with _SentenceForBrokenSettings(self):
             before = self.before(text)
             put = settings.put(before or "", wanted, comments=self.client.comments, extra=self.client.extra)
         new = put.text.encode()
@@ -200,7 +200,7 @@ class Target:
     def _check(self, text: str | None) -> None:
         """UsageError where the settings are such that install would refuse them."""
         entries = self.client.entries(self.scope, "", b"", wake=False)
-        with _Told(self):
+        with _SentenceForBrokenSettings(self):
             settings.put(text or "", entries, comments=self.client.comments, extra=self.client.extra)
 
     def _foreign(self, path: str) -> UsageError:
@@ -221,8 +221,8 @@ def bare(error: GitmemError) -> str:
     return error.message.replace("; nothing was written.", ".")
 
 
-class _Told:
-    """Settings that are no JSON, or other JSON than the client's, become an error that says where."""
+class _SentenceForBrokenSettings:
+    """Turn the errors of settings that are no JSON, or not the client's JSON, into one that says where."""
 
     def __init__(self, target: Target) -> None:
         self.target = target
@@ -234,9 +234,10 @@ class _Told:
         target = self.target
         if isinstance(error, (BrokenError, settings.OddError)):
             place = f"{target.settings}, line {error.line}, column {error.column}"
+            what = "this is not valid JSON: " if isinstance(error, BrokenError) else ""
             raise UsageError(
-                f"{place}: {error.what}; nothing was written.",
-                hint=f"{target.client.title} can't read its hooks from such a file. Mend it, then run the command again.",
+                f"{place}: {what}{error.what}; nothing was written.",
+                hint=f"{target.client.title} can't read its hooks from such a file. Correct it, then run the command again.",
                 code="broken-settings",
                 next=[command("gitmem", "hooks", "status")],
             ) from None

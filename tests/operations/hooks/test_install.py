@@ -326,7 +326,7 @@ def test_comments_are_refused_where_the_client_reads_none(repo: Path, tmp_path: 
     (repo / ".codex").mkdir()
     (repo / ".codex" / "hooks.json").write_text('{\n  // mine\n  "hooks": {}\n}\n')
 
-    with pytest.raises(UsageError, match="line 2, column 3: a comment") as caught:
+    with pytest.raises(UsageError, match="line 2, column 3: this is not valid JSON: a comment") as caught:
         put_in(places, "codex")
 
     assert caught.value.status == 2
