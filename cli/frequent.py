@@ -120,7 +120,7 @@ def converged(
                 autosync.start(at, autosync.LOOK)
             sync_at = time.monotonic() + SYNC_EVERY_SECONDS
         seen = waker.stamp()  # before looking: what comes in between is a change
-        found = threads.converged(at.store(), id, strict=strict)
+        found = threads.converged(at.store(), id, strict=strict, caller=at.caller_if_any())
         if found.converged or time.monotonic() >= deadline:
             break
         waker.wait(seen, min(deadline, sync_at) - time.monotonic())

@@ -32,7 +32,7 @@ async def converged(
     def job(at: Here) -> Converged:
         from gitmem.operations import threads
 
-        return threads.converged(at.store(), id, strict=strict)
+        return threads.converged(at.store(), id, strict=strict, caller=desk.reader(at))
 
     began = time.monotonic()
     while True:

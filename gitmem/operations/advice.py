@@ -79,7 +79,9 @@ def after(store: Store, signal: Mapping[str, object], resolved: Sequence[Resolve
         any(each.elsewhere for each in resolved) or (not resolved and is_unpublished(store))
     ):
         found.append("gitmem sync")
-    if thread_id and signal.get("intent") in ASKS:
+    senders = (signal.get("sender_identity"), signal.get("sender_session"))
+    asks_others = not resolved or any(each.address not in senders for each in resolved)
+    if thread_id and signal.get("intent") in ASKS and asks_others:
         found.append(command("gitmem", "converged", str(thread_id), "--wait", "60s"))
     return [*found, command("gitmem", "thread", str(thread_id or signal["signal_id"]))]
 

@@ -104,7 +104,8 @@ class Log:
 
     def converged(self, id: str, *, strict: bool = False) -> threads.Converged:
         """Whether every recipient of the thread's root stands at AGREE."""
-        return threads.converged(self.store, id, strict=strict)
+        caller = callers.find(self.store, self.who, must=False)
+        return threads.converged(self.store, id, strict=strict, caller=caller)
 
     def watch(self, *, stop: Stop | None = None, events: bool = True) -> Iterator[Reading]:
         """Batches of signals to the caller as they come; it waits for them, for ever or until `stop` is set.

@@ -242,11 +242,12 @@ def _state_for(readers: Sequence[str], fields: Mapping[str, object]) -> str:
     return next((str(states[each]) for each in addressed if each in states), "unread")
 
 
-def converged(store: Store, id: str, *, strict: bool = False) -> Converged:
+def converged(store: Store, id: str, *, strict: bool = False, caller: Caller | None = None) -> Converged:
     """Whether the latest decision of every recipient of the thread's root is AGREE.
 
     Args:
         strict: Each AGREE must also come after every PROPOSE and COUNTER but the reader's own.
+        caller: Who asks, where that is known: `next` tells nobody to wait for their own answer.
 
     Raises: UsageError where the thread is unknown or its root has no recipients.
     """
@@ -263,17 +264,22 @@ def converged(store: Store, id: str, *, strict: bool = False) -> Converged:
     outcome.converged = outcome.converged and not outcome.ambiguous
     outcome.warnings = [*forgeries.in_thread(db, found.said), *unmatched(db, found.said)]
     outcome.commit = store.index.tip
-    outcome.next = _next_of(store, outcome, strict)
+    others = [each for each in outcome.pending if caller is None or each not in caller.ids]
+    outcome.next = _next_of(store, outcome, others, strict)
+    proposals = [said.id for said in found.said.values() if said.intent in advice.ASKS]
+    if len(others) < len(outcome.pending) and not outcome.ambiguous and proposals in ([], [root.id]):
+        outcome.next = [*advice.decide(root.id), *outcome.next]
     moved_back.tell(store, outcome)
     return outcome
 
 
-def _next_of(store: Store, outcome: Converged, strict: bool) -> list[str]:
+def _next_of(store: Store, outcome: Converged, others: Sequence[str], strict: bool) -> list[str]:
+    """Return the commands that wait for others who have not answered, and that show the thread."""
     look = command("gitmem", "thread", outcome.thread_id)
     if outcome.ambiguous:
         return ["gitmem doctor", look]
-    if outcome.converged or outcome.rejected or outcome.countered or not outcome.pending:
+    if outcome.converged or outcome.rejected or outcome.countered or not others:
         return [look]
-    away = any(each.elsewhere for each in addressing.known(store, outcome.pending[:LOOKED_UP_MAX]))
+    away = any(each.elsewhere for each in addressing.known(store, others[:LOOKED_UP_MAX]))
     options = [*(["--strict"] if strict else []), "--wait", "60s", *(["--sync"] if away else [])]
     return [command("gitmem", "converged", outcome.thread_id, *options), look]

@@ -132,6 +132,36 @@ def test_what_is_asked_of_a_reader_comes_first(run: Run, start: Start) -> None:
     assert steps(run("thread", first, session=planck))[0].endswith("'your reply'")
 
 
+def test_who_has_not_answered_is_not_told_to_wait_for_itself(run: Run, start: Start) -> None:
+    """Its own answer comes first; others who were asked are waited for; nobody else's step changes."""
+    planck, curie, bohr = start("Planck"), start("Curie"), start("Bohr")
+    both = run("signal", "So?", "--to", "Curie,Bohr", "--intent", "propose", "-q", session=planck).out.strip()
+    own = [f"gitmem reply {both} agreed --agree", f"gitmem reply {both} 'your reason' --reject"]
+
+    found = steps(run("converged", both, session=curie))
+    assert found[:2] == own and found[2].endswith(" --wait 60s")
+    run("reply", both, "Fine.", "--agree", session=bohr)
+    found = steps(run("converged", both, session=curie))
+    assert found[:2] == own and found[2].startswith("gitmem thread ") and len(found) == 3
+    assert steps(run("converged", both, session=planck))[0].endswith(" --wait 60s")
+    run("reply", both, "Rather so.", "--counter", session=bohr)
+    # Which of the two proposals to answer is for the thread to show.
+    assert steps(run("converged", both, session=curie))[0].startswith("gitmem thread ")
+
+
+def test_who_asks_only_itself_is_not_told_to_wait(run: Run, start: Start) -> None:
+    """Nobody else is going to answer."""
+    planck = start("Planck")
+    sent = run("signal", "So?", "--to", "Planck", "--intent", "propose", session=planck)
+    root = sent.out.split()[0]
+
+    assert steps(sent)[0].startswith("gitmem thread ")
+    found = steps(run("converged", root, session=planck))
+    assert found[0] == f"gitmem reply {root} agreed --agree" and "--wait" not in " ".join(found)
+    assert again(run, found[0], session=planck).status == 0
+    assert run("converged", root, session=planck).status == 0
+
+
 def test_a_counter_is_its_writer_s_to_agree_to(run: Run, start: Start) -> None:
     """Though everybody else took it up: the answer names who is missing."""
     planck, curie = start("Planck"), start("Curie")
