@@ -14,6 +14,11 @@ if TYPE_CHECKING:
     from gitmem.operations.sync import RemoteState, Synced
 
 RECORDS_SHOWN = 10
+KIND_NAMES = {
+    "signal": "signal", "node": "memory node", "patch": "memory change", "relation": "memory relation",
+    "audit": "gate record", "session": "session record", "name": "name record", "receipt": "receipt",
+    "access": "access record", "unreadable": "unreadable line",
+}  # fmt: skip
 
 
 def sync(found: Synced) -> list[str]:
@@ -29,14 +34,23 @@ def sync(found: Synced) -> list[str]:
 
 
 def _with_records(each: RemoteState) -> list[str]:
-    """A remote, and the newest records that were not sent there for want of consent."""
+    """A remote; for records that were not sent there for want of consent, how many of each kind, and some of them."""
     lines = [_remote(each)]
-    shown = each.records[-RECORDS_SHOWN:]
+    if not each.unpublished:
+        return lines
+    lines.append("  " + ", ".join(_count(kind, count) for kind, count in each.kinds.items()))
+    shown = each.records[:RECORDS_SHOWN]
+    lines += [f"  {sanitize(row['kind'])} {sanitize(row['id'])}  {sanitize(row['text'])}" for row in shown]
     if each.unpublished > len(shown):
-        lines.append(f"  … {each.unpublished - len(shown)} older ones, and")
-    return lines + [
-        f"  {sanitize(row['kind'])} {sanitize(row['id'])}  {sanitize(row['text'])}" for row in shown
-    ]
+        lines.append(f"  … and {each.unpublished - len(shown)} more; `gitmem log` shows them")
+    return lines
+
+
+def _count(kind: str, count: int) -> str:
+    from .text import plural
+
+    one = KIND_NAMES.get(kind)
+    return plural(count, one) if one else f"{count} {sanitize(kind)}"
 
 
 def trouble(found: Trouble | None) -> list[str]:

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 ATTEMPTS_MAX = 4
 FOREIGN = "If they belong together nevertheless, --allow-foreign unites them for good."
-WITHHELD_SHOWN = 20
 PAUSE_SECONDS = 0.2  # the first pause is at most this long, the next at most twice as long, and so on
 
 
@@ -33,6 +32,7 @@ def exchange(
     *,
     timeout: float,
     may_send: Callable[[Remote], bool],
+    kind_of: Callable[[bytes], str] = lambda line: "",
     push: bool = True,
     leads: bool = True,
     allow_foreign: bool = False,
@@ -48,6 +48,7 @@ def exchange(
         timeout: Seconds for each run of git on the network; no new attempt starts after as many.
         may_send: Whether the user has agreed to publish on a remote; asked before anything is fetched. Else lines are
             only brought, and the remote's state is `consent-needed` where it lacks any.
+        kind_of: Returns the kind of record in a line, by which those that are not sent are counted.
         push: Whether to send; else lines are only brought.
         leads: Whether history follows the first remote. The others get a commit of the union on their own tip.
         allow_foreign: Whether to unite with the log of another project. That can't be undone.
@@ -93,7 +94,7 @@ def exchange(
         if push and remote.may_send and not send and not remote.state:
             remote.end("read-only")
         _end(log, remote, before, push=send)
-        _withhold(log, remote, push)
+        _withhold(log, remote, push, kind_of)
         _tell_origin(remote, follow)
         _tell_waiting(remote, drained)
     return found
@@ -171,7 +172,7 @@ def _tell_origin(remote: Remote, follow: bool) -> None:
     )
 
 
-def _withhold(log: Log, remote: Remote, push: bool) -> None:
+def _withhold(log: Log, remote: Remote, push: bool, kind_of: Callable[[bytes], str]) -> None:
     """Say what a remote lacks, and is not sent because nobody has agreed to publish there."""
     if not push or remote.may_send or remote.state not in ("synced", "up-to-date"):
         return
@@ -182,10 +183,9 @@ def _withhold(log: Log, remote: Remote, push: bool) -> None:
         # The shared branch is broken; this is what it had before.
         known.append(remote.accepted.tree)
     for fresh in trees.fresh_lines(log.git, tree, known, outbox.united(remote.boxes)) if tree else ():
-        remote.withheld += len(fresh)
-        remote.newest_withheld = sorted([*remote.newest_withheld, *fresh])[-WITHHELD_SHOWN:]
-    remote.safe = not remote.withheld
-    if remote.withheld:
+        remote.withheld.add(fresh, kind_of)
+    remote.safe = not remote.withheld.total
+    if remote.withheld.total:
         remote.state = "consent-needed"
 
 

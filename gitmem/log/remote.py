@@ -7,6 +7,7 @@ from ..git import remotes
 from ..sync import accepted, unfetched
 from ..sync.partial_reads import some_outboxes, stand_in
 from ..sync.place_checks import FOREIGN, FOREIGN_WHY, INVALID, LeftOut, PlaceCheck
+from ..sync.withheld import Withheld
 from . import damage, outbox, places, ref, settle
 from .host import Host
 
@@ -61,8 +62,7 @@ class Remote:
         is_foreign: Whether it was refused as the log of another project.
         destination: Where pushes to it end, after `insteadOf` and without credentials.
         may_send: Whether the user has agreed that the log is published there.
-        withheld: How many lines it lacks and is not sent for want of that.
-        newest_withheld: The newest of those lines.
+        withheld: The lines that it lacks and is not sent for want of that.
         left_out: Its places that failed the checks.
         blocked: The one of these that the log is published at; None where that passed, or is not there.
         accepted: The shared log as it last passed.
@@ -98,8 +98,7 @@ class Remote:
         self.most = 0
         self.is_foreign = False
         self.may_send = False
-        self.withheld = 0
-        self.newest_withheld: list[bytes] = []
+        self.withheld = Withheld()
         self.left_out: list[LeftOut] = []
         self.blocked: LeftOut | None = None
         self.accepted: Tip | None = None

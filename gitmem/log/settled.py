@@ -12,6 +12,7 @@ import time
 from .. import aside
 from ..git.tip import loose_tip, tables
 from ..place import read_config, read_small
+from ..sync.withheld import Withheld
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,8 +37,8 @@ class Settled:
 
     __slots__ = ("destination", "prefix", "refs", "shown_name", "tip", "url")
     state, message, attempts = "up-to-date", "", 1
-    received = sent = rejections = withheld = 0
-    newest_withheld: tuple[bytes, ...] = ()
+    received = sent = rejections = 0
+    withheld = Withheld()
     safe, outbox = True, None
     left_out: Sequence[LeftOut] = ()
 

@@ -61,7 +61,8 @@ class RemoteState(Outcome):
         message: What there is to say about it, or "".
         url: Where pushes to it go, without credentials.
         unpublished: How many records it lacks and was not sent, in the state `consent-needed`; else 0.
-        records: The newest of those, each with `kind`, `id` and `text`.
+        kinds: The number of those of each kind, what people and agents wrote first.
+        records: At most 20 of them in that order of kinds, of a kind the newest first; each with `kind`, `id` and `text`.
     """
 
     __slots__ = (
@@ -78,6 +79,7 @@ class RemoteState(Outcome):
         "message",
         "url",
         "unpublished",
+        "kinds",
         "records",
     )
 
@@ -94,12 +96,14 @@ class RemoteState(Outcome):
         self.left_out = [Left(each) for each in remote.left_out[:LEFT_OUT_SHOWN]]
         self.message = remote.message
         self.url = remote.destination
-        self.unpublished = remote.withheld
+        self.unpublished = remote.withheld.total
+        self.kinds: dict[str, int] = {}
         self.records: list[dict[str, str]] = []
         if self.unpublished:
             from . import withheld
 
-            self.records = [withheld.of(line) for line in remote.newest_withheld]
+            self.kinds = withheld.kinds(remote.withheld)
+            self.records = withheld.records_of(remote.withheld)
             self.message = f"{withheld.sentence(self.unpublished, self.url)} {self.message}".strip()
 
 
@@ -162,6 +166,7 @@ def sync(
         StoreError: Our own log can't be read or written; it is as it was.
     """
     from ..log import exchange, settled
+    from . import withheld
 
     if configured_only:
         agreement.refuse_urls(store, remotes)
@@ -179,6 +184,7 @@ def sync(
         names,
         timeout=timeout,
         may_send=agreement.may_send(store, publish=publish),
+        kind_of=withheld.kind_of,
         leads=leads,
         allow_foreign=allow_foreign,
         forgiving=all,

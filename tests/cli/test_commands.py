@@ -243,6 +243,7 @@ def test_sync_says_what_became_of_each_remote(
         "message",
         "url",
         "unpublished",
+        "kinds",
         "records",
     ]
     assert good.json["remotes"][0]["state"] == "synced"

@@ -128,7 +128,32 @@ def test_the_list_has_a_bound_and_the_count_has_none(planck: Path) -> None:
 
     assert answer.remote["unpublished"] == 13
     assert "Number 11." in said.text and "Number 2." in said.text and "Number 1." not in said.text
-    assert "3 older ones" in said.text
+    assert "  13 signals\n" in said.text and "… and 3 more" in said.text
+
+
+def test_what_was_said_is_listed_before_receipts_and_sessions(planck: Path) -> None:
+    """Most records are receipts, which say little to whoever decides; they are counted, and listed last."""
+    for number in range(3):
+        speak(planck, f"Number {number}.")
+    for name in ("Curie", "Bohr", "Hahn"):
+        started = gitmem("session", "start", "--name", name, "--json", cwd=planck)
+        gitmem("inbox", "--as", started.json["session_id"], cwd=planck)
+    assert (
+        gitmem(
+            "mem", "create", "The parser drops tabs.", "--as", "human:planck@example.org", cwd=planck
+        ).status
+        == 0
+    )
+
+    said, answer = gitmem("sync", cwd=planck), gitmem("sync", "--json", cwd=planck)
+
+    assert list(answer.remote["kinds"].items())[:3] == [("signal", 4), ("node", 1), ("session", 3)]
+    assert list(answer.remote["kinds"])[3:] == ["receipt"] and answer.remote["kinds"]["receipt"] >= 3
+    assert answer.remote["unpublished"] == sum(answer.remote["kinds"].values())
+    listed = [record["kind"] for record in answer.remote["records"]]
+    assert listed[:8] == ["signal"] * 4 + ["node"] + ["session"] * 3
+    assert "Number 2." in answer.remote["records"][0]["text"]
+    assert "  4 signals, 1 memory node, 3 session records, " in said.text
 
 
 def test_without_consent_it_still_fetches_and_unites(planck: Path, hub: Path, git: Git) -> None:

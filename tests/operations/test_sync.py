@@ -37,6 +37,7 @@ def test_the_answer_has_the_fields_of_its_shape(hub: Hub) -> None:
         "message",
         "url",
         "unpublished",
+        "kinds",
         "records",
     ]
     assert (remote.name, remote.state, remote.sent, remote.attempts, remote.tip) == (
