@@ -12,6 +12,8 @@ from gitmem.errors import GitmemError
 from gitmem.operations.hooks import events
 from gitmem.place import find
 
+from ..render import out
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -95,8 +97,6 @@ def _main(args: Sequence[str]) -> int:
     kind = events.kind(client, event)
     if kind is None:
         if sys.stdin is not None and sys.stdin.isatty():
-            from ..render import out
-
             out.complain(USAGE)
         return 0
     from . import given
@@ -112,19 +112,34 @@ def _main(args: Sequence[str]) -> int:
 
 
 def _try(call: Given, clock: Clock) -> int:
+    """Answer, and once more where a damaged index ended it before anything was said or recorded.
+
+    Returns:
+        The exit status; 0 also where it failed, with a note of why.
+    """
+    try:
+        try:
+            return _once(call, clock)
+        except Exception as error:
+            if not getattr(error, "may_repeat", False) or out.has_said():
+                raise
+            return _once(call, clock, is_repeated=True)
+    except Exception as error:
+        said = getattr(error, "message", None) or f"{type(error).__name__} {error}"
+        clock.note(str(said))
+        return 0
+
+
+def _once(call: Given, clock: Clock, *, is_repeated: bool = False) -> int:
     from ..surroundings import Surroundings
 
     with Surroundings(_top_of(call.folder)) as at:
         at.is_hook = True
-        try:
-            clock.state = at.place.state
-            if not os.path.isdir(clock.state):
-                return 0  # no log here, and a hook of the whole user must not start one in every repository
-            return _answer(at, call, clock)
-        except Exception as error:
-            said = getattr(error, "message", None) or f"{type(error).__name__} {error}"
-            clock.note(str(said))
-            return 0
+        at.is_repeated = is_repeated
+        clock.state = at.place.state
+        if not os.path.isdir(clock.state):
+            return 0  # no log here, and a hook of the whole user must not start one in every repository
+        return _answer(at, call, clock)
 
 
 def _top_of(folder: str | None) -> str | None:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from ..agents import said as given
 from .conftest import Desk, powerless, process
 
 PROGRAM = str(Path(sys.executable).with_name("gitmem"))
@@ -132,3 +133,29 @@ def test_any_part_of_the_file_may_be_noise(office: Office) -> None:
     said = office.run("log", "-n", "1000").stdout
     for seed in range(50):
         assert said.count(f"Unique {seed}\n") == 1, seed
+
+
+def hook(office: Office, event: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [PROGRAM, "hook", "codex", event], cwd=office.repo, input=json.dumps(given("codex", event, "c-1", office.repo)),
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+
+
+def test_a_hook_hands_over_what_waits_in_spite_of_a_damaged_index(office: Office) -> None:
+    """It puts the index away and runs again by itself, and hands the signal over once."""
+    sessions = office.repo / ".git" / "gitmem" / "sessions"
+    before = {path.name for path in sessions.iterdir()}
+    assert hook(office, "SessionStart").returncode == 0
+    (own,) = {path.name for path in sessions.iterdir()} - before
+    for seed in range(4):
+        office.desk.send(office.planck, f"Unique {seed}.", "--to", own)
+        office.kept = office.index.read_bytes()
+        office.corrupt(8_192 + seed * (len(office.kept) // 5), 9_000, seed)
+
+        done = hook(office, "PostToolUse")
+
+        assert (done.returncode, done.stdout.count(f"Unique {seed}.")) == (0, 1), (seed, done)
+        json.loads(done.stdout)
+        assert hook(office, "PostToolUse").stdout == ""
+    assert not (office.repo / ".git" / "gitmem" / "hook-error").exists()
