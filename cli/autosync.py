@@ -30,7 +30,9 @@ def start(at: Surroundings, how: int) -> None:
     """
     try:
         if at.place.by_folder:  # a commit may have brought it
-            _refuse_untrusted(at)
+            from gitmem.operations.autosyncing import refuse_untrusted
+
+            refuse_untrusted(at.place)
         if autosync.wants(at.place, how, time.time()):
             background.start([*(["-C", at.directory] if at.directory else []), "sync", "--auto"])
     except Exception:
@@ -56,18 +58,12 @@ def run(at: Surroundings) -> int:
     from gitmem.operations import autosyncing
 
     place = at.place
-    _refuse_untrusted(at)
+    autosyncing.refuse_untrusted(place)
     again = [*at.same_place, "sync", "--auto"]
     _let_go()
     if autosyncing.run(place, lambda: _sync(at)):
         background.start(again)
     return 0
-
-
-def _refuse_untrusted(at: Surroundings) -> None:
-    from gitmem.git.trust import refuse_foreign
-
-    refuse_foreign(at.place)
 
 
 def _let_go() -> None:

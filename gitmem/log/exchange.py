@@ -52,8 +52,7 @@ def exchange(
         push: Whether to send; else lines are only brought.
         leads: Whether history follows the first remote. The others get a commit of the union on their own tip.
         allow_foreign: Whether to unite with the log of another project. That can't be undone.
-        forgiving: Whether a remote that history does not follow may refuse what we send: it is only read then,
-            this time and the next times.
+        forgiving: Whether a remote that history does not follow may refuse what we send: from then on it is only read.
         retry: Whether to try again what the remotes were seen to refuse.
         repair: Whether to repair a shared ref that was left out; by a forced push only with `force`.
         pause: Waits so many seconds.
@@ -95,12 +94,12 @@ def exchange(
             remote.end("read-only")
         _end(log, remote, before, push=send)
         _withhold(log, remote, push, kind_of)
-        _tell_origin(remote, follow)
-        _tell_waiting(remote, drained)
+        _tell(remote, follow, drained)
     return found
 
 
-def _tell_waiting(remote: Remote, drained: bool) -> None:
+def _tell(remote: Remote, follow: bool, drained: bool) -> None:
+    _tell_origin(remote, follow)
     if not drained:
         remote.safe = False
         remote.say("Records that wait for a commit were not sent: another process holds the log's lock.")

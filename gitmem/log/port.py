@@ -7,7 +7,7 @@ import os
 from ..git import held
 from ..git.port import Behind as Behind
 from ..git.port import Git as Git
-from ..git.trust import refuse_foreign
+from ..git.trust import refuse_foreign as refuse_foreign
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

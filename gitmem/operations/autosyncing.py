@@ -58,6 +58,17 @@ def run(
     return _is_wanted(place, now())
 
 
+def refuse_untrusted(place: Place) -> None:
+    """Refuse a repository that opening its log would refuse, before anything is kept about its syncs.
+
+    Raises:
+        StoreError: `dubious-ownership` or `bare-repository`.
+    """
+    from ..log.port import refuse_foreign
+
+    refuse_foreign(place)
+
+
 def _take(place: Place, pause: Callable[[float], None]) -> Lock | None:
     try:
         for _ in range(LOCK_TRIES):

@@ -180,18 +180,10 @@ def sync(
     store.log.allow_large = allow_large
     before = settled.refs_of(store.place.common)
     found = exchange.exchange(
-        store.log,
-        names,
-        timeout=timeout,
-        may_send=agreement.may_send(store, publish=publish),
-        kind_of=withheld.kind_of,
-        leads=leads,
-        allow_foreign=allow_foreign,
-        forgiving=all,
-        retry=bool(remotes) and not all,
-        repair=repair,
-        force=force,
-    )
+        store.log, names, timeout=timeout, may_send=agreement.may_send(store, publish=publish),
+        kind_of=withheld.kind_of, leads=leads, allow_foreign=allow_foreign, forgiving=all,
+        retry=bool(remotes) and not all, repair=repair, force=force,
+    )  # fmt: skip
     store.wrote = 0
     store.refresh()
     store.keep_up()
