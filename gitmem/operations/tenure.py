@@ -46,6 +46,7 @@ DDL = (
     "CREATE TABLE tenure (session_id TEXT, line INTEGER, claimed INTEGER, until INTEGER, name TEXT, fold TEXT,"
     " root TEXT, shown TEXT, shown_fold TEXT, last INTEGER, UNIQUE (line, claimed))",
     "CREATE INDEX tenure_session ON tenure (session_id)",
+    "CREATE INDEX tenure_last ON tenure (session_id) WHERE last",
     "CREATE INDEX tenure_until ON tenure (until)",
     "CREATE INDEX tenure_fold ON tenure (fold, until)",
     "CREATE INDEX tenure_shown ON tenure (shown_fold, until)",

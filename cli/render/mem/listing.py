@@ -74,7 +74,7 @@ def shown(found: Shown) -> list[str]:
     ]
     lines += [f"{name}: {sanitize(str(value), keep='')}" for name, value in facts if value]
     lines += [_relation(node.id, each) for each in found.relations]
-    lines += [_change(each) for each in found.history]
+    lines += [_change(node, each) for each in found.history]
     last = f", last {ago(node.last_accessed_at)}" if node.last_accessed_at else ""
     return [
         *lines,
@@ -89,7 +89,7 @@ def _relation(id: str, each: dict[str, object]) -> str:
     return f"{each['from_id']} {each['type']} this | {other}"
 
 
-def _change(each: Change) -> str:
+def _change(node: Node, each: Change) -> str:
     said = []
     for name, value in each.fields.items():
         if name in ("head", "branch"):
@@ -99,7 +99,8 @@ def _change(each: Change) -> str:
         said.append(name if value is True else f"{word} {_beginning(text)}")
     if "head" in each.fields:
         said.append(_verified(each.fields))
-    return sanitize(f"{each.at[:19]}Z {each.sender}: {'; '.join(said)}", keep="")
+    by = authors.who(node, each.sender, each.sender_identity)
+    return sanitize(f"{each.at[:19]}Z {by}: {'; '.join(said)}", keep="")
 
 
 def _plain(value: object) -> str:

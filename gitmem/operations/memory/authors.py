@@ -5,6 +5,7 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
+    from collections.abc import Collection
 
     from .fold import Node, Winners
 
@@ -14,6 +15,12 @@ STATUS, SUMMARY = 1, 2
 UNVERIFIED = "UNVERIFIED"  # a line that names a session of this clone was not written here
 CONFLICT = "CONFLICT"  # several lines of its id say different things
 _HIDDEN = ("archived", "deleted", "summarized_into")
+_NO_BRACKETS = str.maketrans("()[]", "    ")  # no name ends what we say of it, or adds an identity
+_SHOWN = (
+    "SELECT s.session_id, coalesce(s.agent_identity, s.session_id), t.shown FROM json_each(?) i"
+    " JOIN session s ON s.session_id = i.value JOIN tenure t INDEXED BY tenure_last"
+    " ON t.session_id = s.session_id AND t.last"
+)
 
 
 def note(node: Node, winners: Winners, *, whole: bool) -> None:
@@ -32,6 +39,8 @@ def note(node: Node, winners: Winners, *, whole: bool) -> None:
         name = change.record.get("sender_name")
         if field == "content":
             node.content_by, node.content_by_name = sender, str(name) if name else None
+        if whole:
+            _sign(node, sender, name, change.record.get("sender_session"))
         if sender != node.sender_identity:
             changes.setdefault(sender, (str(name) if name else None, set()))[1].add(field)
     if node.content_by == node.sender_identity:
@@ -50,6 +59,37 @@ def note(node: Node, winners: Winners, *, whole: bool) -> None:
     )
 
 
+def _sign(node: Node, sender: str, name: object, session: object) -> None:
+    """Note a name that somebody gave for an identity, and the session that it was given in."""
+    if name and session:
+        node.signed.add((sender, str(name), str(session)))
+
+
+def note_own_names(db: sqlite3.Connection, nodes: Collection[Node]) -> None:
+    """Fill in which names in these nodes are those under which sessions of their identities show, or did at their end."""
+    from ...records.ids import is_id
+
+    for node in nodes:
+        _sign(node, node.sender_identity, node.sender_name, node.sender_session)
+    sessions = {session for node in nodes for *_, session in node.signed if is_id("sess", session)}
+    if not sessions:
+        return
+    listed = "[" + ",".join(f'"{session}"' for session in sorted(sessions)) + "]"  # ids need no escapes
+    shown = {session: (sender, name) for session, sender, name in db.execute(_SHOWN, (listed,))}
+    for node in nodes:
+        node.own_names = {
+            (sender, name) for sender, name, session in node.signed if shown.get(session) == (sender, name)
+        }
+
+
+def who(node: Node, name: object, identity: object) -> str:
+    """Return a name where it is its session's own; else the name with the identity, or the identity alone."""
+    plain, exact = (str(each or "").translate(_NO_BRACKETS) for each in (name, identity))
+    if not plain or plain == exact:
+        return exact
+    return plain if (identity, name) in node.own_names else f"{plain} ({exact})"
+
+
 def byline(node: Node) -> str:
     """Return the names of who wrote a node and changed it, and whether that can't be: `Curie, UNVERIFIED`."""
     return ", ".join([names(node), *marks(node)])
@@ -66,17 +106,18 @@ def marks(node: Node) -> list[str]:
 
 def names(node: Node) -> str:
     """Return who wrote the content, and who else changed the node: `Curie in a node of Planck, changed by Meitner`."""
-    author = str(node.sender_name or node.sender_identity)
-    text = f"{node.content_by_name or node.content_by} in a node of {author}" if node.content_by else author
+    author = who(node, node.sender_name, node.sender_identity)
+    if node.content_by:
+        author = f"{who(node, node.content_by_name, node.content_by)} in a node of {author}"
     others = [
-        str(each.get("sender_name") or each["sender_identity"])
+        who(node, each.get("sender_name"), each["sender_identity"])
         for each in node.changed_by
         if each["sender_identity"] != node.content_by
     ]
     if not others:
-        return text
+        return author
     more = f" and {len(others) - NAMED_MAX} more" if len(others) > NAMED_MAX else ""
-    return f"{text}, changed by {', '.join(others[:NAMED_MAX])}{more}"
+    return f"{author}, changed by {', '.join(others[:NAMED_MAX])}{more}"
 
 
 def is_changed(node: Node) -> bool:

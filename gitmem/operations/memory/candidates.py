@@ -27,6 +27,7 @@ FEWEST = 128  # nodes that are looked at: what a small budget is told of them mu
 AHEAD_MAX = decay.DAY_MICROS  # of a node's time before the clock
 TAGS_MAX = 3  # in the line of a node
 NAME_MAX = 60  # characters of a writer's name
+NAMES_MAX = 200  # of all writers of a node, with the identities of those whose names are not their own
 ROUNDS = 3  # of looking for nodes that come before stale ones
 SPARE = 4  # how many times as many rows as the budget can hold are looked at for that
 
@@ -195,7 +196,7 @@ _NO_BRACKETS = str.maketrans("()[]", "    ")  # no name ends what we say of it
 
 def head(node: Node, stale: str | None = None) -> str:
     """What stands before the content of a node. The day is the one on which it was last said, in UTC."""
-    who = cut(sanitize_for_model(authors.names(node)).translate(_NO_BRACKETS), NAME_MAX)
+    who = cut(sanitize_for_model(authors.names(node)), NAMES_MAX)
     about = [format_at(node.touched)[:10], who, node.priority, *map(sanitize_for_model, node.tags[:TAGS_MAX])]
     about += [sanitize_for_model(stale)] if stale else []
     about += [sanitize_for_model(mark).translate(_NO_BRACKETS) for mark in authors.marks(node)]

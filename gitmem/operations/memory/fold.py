@@ -35,7 +35,8 @@ class Node(Outcome):
     has changed. `line` holds the bytes that made it. `content_by` is who wrote the content where that is not its
     author, and `changed_by` are the others whose changes count; see `authors`. `unverified` is what lines in the name
     of this clone's sessions say that were not written here; see `agents.unverified_nodes`. `conflicting`
-    are the senders of the lines with its id, where these say different things.
+    are the senders of the lines with its id, where these say different things. `signed` has the identities, names and
+    sessions of its author and of whoever changed it, `own_names` those identities and names that belong together.
     """
 
     __slots__ = (
@@ -43,7 +44,7 @@ class Node(Outcome):
         "head", "branch", "sensitive", "reason", "summarized_into", "created_at", "updated_at", "accesses",
         "last_accessed_at", "metadata", "sender_identity", "sender_session", "sender_name",
         "content_by", "content_by_name", "changed_by", "unverified", "conflicting", "created", "updated", "closed", "archived", "deleted", "line",
-        "hidden_by_other", "winners",
+        "hidden_by_other", "winners", "signed", "own_names",
     )  # fmt: skip
 
     def __init__(self, base: Record, line: bytes) -> None:
@@ -86,6 +87,8 @@ class Node(Outcome):
         self.conflicting: list[str] = []
         self.hidden_by_other = 0
         self.winners: Winners | None = None
+        self.signed: set[tuple[str, str, str]] = set()
+        self.own_names: set[tuple[str, str]] = set()
         self.accesses = 0
         self.last_accessed_at: str | None = None
 

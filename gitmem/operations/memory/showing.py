@@ -26,12 +26,13 @@ _BESIDE = ("at", "kind", "mac", "schema_version", "id", "node_ids", "after", "se
 class Change(Outcome):
     """One patch of a node: its fields with their new values, `clear` with those that became empty."""
 
-    __slots__ = ("id", "at", "sender", "sender_session", "fields")
+    __slots__ = ("id", "at", "sender", "sender_identity", "sender_session", "fields")
 
     def __init__(self, record: Mapping[str, object], sender: str) -> None:
         self.id = str(record["id"])
         self.at = str(record["at"])
         self.sender = sender
+        self.sender_identity = str(record["sender_identity"])
         self.sender_session = record.get("sender_session")
         self.fields = {key: value for key, value in record.items() if key not in _BESIDE and value}
 

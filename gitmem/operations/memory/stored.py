@@ -5,7 +5,7 @@ from __future__ import annotations
 from ... import records
 from ...agents import unverified_nodes
 from ...signals.bit_order import BitOrder
-from . import fold
+from . import authors, fold
 from .fold import Change, Node
 
 TYPE_CHECKING = False
@@ -46,6 +46,7 @@ def load(
         _add_accesses(db, some, found)
     if whole:
         unverified_nodes.note(db, found)
+        authors.note_own_names(db, found.values())
     return [found[id] for id in wanted if id in found]
 
 
