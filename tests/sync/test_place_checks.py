@@ -1,0 +1,223 @@
+"""Each rule by which a place of a remote is left out, by itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gitmem.git import partial
+from gitmem.git.port import Draft, Signature
+from gitmem.log import places, ref
+from gitmem.log.log import Log
+from gitmem.log.start import start
+from gitmem.sync import place_checks, tree_checks
+from gitmem.sync.place_checks import FOREIGN, INVALID, LARGE, NEWER, NO_PROJECTS, PlaceCheck
+from tests.hazards.peers import git
+from tests.log.logs import open_log
+
+WHO = Signature("Mallory", "m@m", 1)
+GONE = "ab" * 20
+NAME = "refs/heads/gitmem"
+
+
+@pytest.fixture
+def log(repo: Path) -> Log:
+    found = open_log(repo, seed=1)
+    start(found)
+    return found
+
+
+def local(log: Log) -> str:
+    tip = log.git.tip(ref.LOG_REF)
+    assert tip is not None
+    return tip
+
+
+def put(log: Log, onto: str | None, files: dict[str, bytes | None], text: str = "x\n") -> str:
+    return log.git.write([Draft(files, WHO, WHO, text)], onto)[0]
+
+
+def raw(log: Log, kind: str, data: bytes) -> str:
+    at = Path(log.place.common)
+    return git("hash-object", "-t", kind, "--literally", "-w", "--stdin", cwd=at, input=data)
+
+
+def without_projects(log: Log) -> str:
+    names = ref.project_ids(log.git, log.git.tree(log.git.commit(local(log)).tree))
+    return put(log, local(log), {f"projects/{name}": None for name in names})
+
+
+def accepted(log: Log, oid: str | None = None) -> places.Tip:
+    return places.read(log, NAME, oid or local(log))
+
+
+def look(log: Log, oid: str, check: PlaceCheck | None = None) -> tuple[str, str]:
+    """The kind and the reason why a place is left out; "" where it is taken."""
+    log.passed_trees.clear()
+    check = check or PlaceCheck(log, accepted(log), [local(log)])
+    tip = check.check(NAME, oid)
+    assert (tip is None) == (NAME in check.left_out)
+    found = check.left_out.get(NAME)
+    return (found.kind, found.why) if found is not None else ("", "")
+
+
+def test_a_place_that_goes_on_passes(log: Log) -> None:
+    assert look(log, put(log, local(log), {"signals/x/gm-a.jsonl": b"1\n"})) == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("content", "kind"),
+    [(b'{"format":0}\n', INVALID), (b'{"format":2}\n', NEWER), (b'{"format":101}\n', NEWER), (b'{"format":102}\n', INVALID),
+     (b'{"format":1,"epoch":1}\n', INVALID), (b'{"format":1,"epoch":-1}\n', INVALID), (b"[", INVALID), (None, INVALID)],
+)  # fmt: skip
+def test_the_format_and_the_epoch_are_ours(log: Log, content: bytes | None, kind: str) -> None:
+    assert look(log, put(log, local(log), {"format": content}))[0] == kind
+
+
+def test_a_newer_log_is_one_only_where_it_continues_ours(log: Log) -> None:
+    """Without ids, with those of others, or beside what was accepted it is invalid."""
+    newer: dict[str, bytes | None] = {"format": b'{"format":2}\n'}
+    base = accepted(log)
+    ours = {f"projects/{name}": None for name in base.projects}
+    beside = put(log, local(log), newer)
+    went_on = accepted(log, put(log, local(log), {"signals/x/gm-a.jsonl": b"1\n"}))
+    known = [local(log)]
+    assert look(log, beside, PlaceCheck(log, went_on, known))[0] == INVALID
+    assert look(log, beside, PlaceCheck(log, base, known))[0] == NEWER
+    assert look(log, beside, PlaceCheck(log, None, known))[0] == NEWER
+    others = put(log, local(log), {**newer, **ours, f"projects/{GONE}": b""})
+    assert look(log, others, PlaceCheck(log, base, known))[0] == INVALID
+    nobodys = put(log, local(log), {**newer, **ours})
+    assert look(log, nobodys, PlaceCheck(log, None, known))[0] == INVALID
+
+
+def test_projects_are_missing_only_where_they_always_were(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By what was accepted; else by the history, as far as it is looked at; else by outboxes that stand elsewhere."""
+    bare = without_projects(log)
+    known = [local(log)]
+    assert look(log, bare) == (INVALID, NO_PROJECTS)
+    assert look(log, bare, PlaceCheck(log, accepted(log, bare), known)) == ("", "")
+    above = put(log, bare, {"signals/x/gm-a.jsonl": b"1\n"})
+    assert look(log, above, PlaceCheck(log, None, known)) == (INVALID, NO_PROJECTS)
+    monkeypatch.setattr(place_checks, "ANCESTORS_MAX", 1)
+    assert look(log, above, PlaceCheck(log, None, known)) == ("", "")
+    boxes = {"refs/gitmem/outbox/x": local(log)}
+    root = log.git.write([Draft({}, WHO, WHO, "Bare\n", tree=log.git.commit(bare).tree)], ref.genesis(bare))[
+        0
+    ]
+    assert look(log, root, PlaceCheck(log, None, [root])) == ("", "")
+    assert look(log, root, PlaceCheck(log, None, [root], {"refs/gitmem/outbox/r": root})) == ("", "")
+    assert look(log, root, PlaceCheck(log, None, [root], {"refs/gitmem/outbox/r": GONE})) == ("", "")
+    assert look(log, root, PlaceCheck(log, None, [root], boxes)) == (INVALID, NO_PROJECTS)
+    on_it = put(log, root, {f"projects/{GONE}": b""})
+    assert look(log, put(log, root, {"signals/x/gm-b.jsonl": b"1\n"}),
+                PlaceCheck(log, None, [root], {"refs/gitmem/outbox/r": on_it})) == ("", "")  # fmt: skip
+
+
+def test_what_git_refused_or_lacks_is_told(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A refused commit is not even read; a partial clone's missing files are told by who reads them."""
+    oid = put(log, local(log), {"signals/A": b"1\n"})
+    assert "not allowed" in look(log, oid)[1]
+    check = PlaceCheck(log, accepted(log), [local(log)])
+    check.refused = {oid: "git refuses it"}
+    assert look(log, oid, check) == (INVALID, "git refuses it")
+    assert not check.left_out[NAME].is_fetched and check.left_out[NAME].author == ""
+    monkeypatch.setattr(partial, "lacks", lambda common, commit: True)
+    assert "not allowed" not in look(log, oid)[1]
+
+
+def test_what_is_too_much_is_large_and_says_how_to_take_it(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+    oid = put(log, local(log), {"signals/x/gm-a.jsonl": b"1\n", "signals/x/gm-b.jsonl": b"2\n"})
+    monkeypatch.setattr(tree_checks, "FILES_MAX", 1)
+    kind, why = look(log, oid)
+    assert kind == LARGE and "--allow-large" in why
+
+
+def test_files_of_the_log_and_of_the_accepted_tip_are_not_new(
+    log: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each for itself."""
+    oid = put(log, local(log), {"signals/x/gm-a.jsonl": b"1\n"})
+    monkeypatch.setattr(tree_checks, "FILES_MAX", 1)
+    assert look(log, oid) == ("", "")
+    assert look(log, oid, PlaceCheck(log, None, [local(log)])) == ("", "")
+    before = accepted(log)
+    log.git.swap(ref.LOG_REF, local(log), ref.genesis(oid), "test")
+    assert look(log, oid, PlaceCheck(log, before, [before.oid])) == ("", "")
+    assert look(log, oid, PlaceCheck(log, None, [before.oid]))[0] == LARGE
+
+
+def test_a_commit_below_the_tip_is_checked_before_it_is_read(
+    log: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its message may be too large; what is known is not looked at again."""
+    below = put(log, local(log), {"signals/x/gm-a.jsonl": b"1\n"}, "x" * 5000 + "\n")
+    oid = put(log, below, {"signals/x/gm-b.jsonl": b"1\n"})
+    monkeypatch.setattr(tree_checks, "OBJECT_BYTES_MAX", 4000)
+    assert "bytes" in look(log, oid)[1]
+    assert look(log, oid, PlaceCheck(log, accepted(log), [local(log), below])) == ("", "")
+    assert "bytes" in look(log, below)[1]
+
+
+@pytest.mark.parametrize("what", ["tree", "blob", "parent"])
+def test_what_is_missing_is_said(log: Log, what: str) -> None:
+    """A tip's tree, a file of it, or a commit below it; `is_whole` says the same."""
+    tree = log.git.commit(local(log)).tree
+    by = "Mallory <m@m> 1 +0000"
+    if what == "blob":
+        rows = log.git.raw_tree(tree) + b"100644 zz\0" + bytes.fromhex(GONE)
+        tree = raw(log, "tree", rows)
+    text = f"tree {GONE if what == 'tree' else tree}\nparent {GONE if what == 'parent' else local(log)}\n"
+    oid = raw(log, "commit", f"{text}author {by}\ncommitter {by}\n\nx\n".encode())
+    kind, why = look(log, oid)
+    assert kind == INVALID and (GONE in why or what == "parent"), why
+    check = PlaceCheck(log, accepted(log), [local(log)])
+    assert check.is_whole(NAME, oid) == (NAME not in check.left_out) and (what == "parent" or check.left_out)
+
+
+def test_an_outbox_has_the_files_of_each_log(log: Log) -> None:
+    """`format` and `projects/`; the second only where the accepted tip has it."""
+    base, known = accepted(log), [local(log)]
+    bare = without_projects(log)
+    for oid, last, is_whole in (
+        (local(log), base, True),
+        (bare, base, False),
+        (bare, None, True),
+        (bare, accepted(log, bare), True),
+        (put(log, local(log), {"format": None}), base, False),
+        (put(log, local(log), {"signals/A": b"1\n"}), base, False),
+    ):
+        check = PlaceCheck(log, last, known)
+        assert check.is_whole(NAME, oid) is is_whole
+        assert (NAME in check.left_out) is not is_whole
+
+
+def test_all_commits_of_an_outbox_have_to_pass(log: Log) -> None:
+    """Not only the last one; the first commit of every log has an empty tree and passes."""
+    bad = put(log, local(log), {"signals/A": b"1\n"})
+    good = put(log, bad, {"signals/A": None})
+    check = PlaceCheck(log, accepted(log), [local(log)])
+    assert check.pass_commits(NAME, [ref.genesis(good), local(log), good])
+    assert check.pass_commits(NAME, [])
+    assert not check.pass_commits(NAME, [bad, good])
+    assert check.left_out[NAME].kind == INVALID
+
+
+def test_a_tip_is_looked_at_once_and_names_its_author(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Under its first name; a place at no commit is called what it is."""
+    oid = put(log, local(log), {"signals/x/gm-a.jsonl": b"1\n"})
+    bad = put(log, local(log), {"format": None})
+    blob = raw(log, "blob", b"x\n")
+    check = PlaceCheck(log, accepted(log), [local(log)])
+    tips = check.admit({"refs/a": oid, "refs/b": oid, "refs/c": bad, "refs/d": blob})
+    assert [(tip.name, tip.oid) for tip in tips] == [("refs/a", oid)]
+    left = check.left_out
+    assert sorted(left) == ["refs/c", "refs/d"]
+    assert left["refs/c"].author == "Mallory <m@m>" and left["refs/c"].is_commit
+    assert left["refs/d"].why == "it is a blob and no commit" and not left["refs/d"].is_commit
+    assert "object" in left["refs/d"].sentence("origin") and "by Mallory" in left["refs/c"].sentence("origin")
+
+
+def test_the_kinds_are_those_of_the_answer() -> None:
+    assert (NEWER, FOREIGN, INVALID, LARGE) == ("newer", "foreign", "invalid", "large")
