@@ -103,7 +103,7 @@ def report(error: Exception, args: Sequence[str]) -> int:
             hint="What was acknowledged before is kept. The report on standard error helps to mend it.",
             next=["gitmem doctor"],
         )
-    known.next = known.next or [_usual_next(known, args)]
+    known.next = _others(known.next or [_usual_next(known, args)], args)
     # What was said already is an answer: a second document would spoil it for a JSON reader.
     if wants_json(args) and not out.has_said():
         try:
@@ -119,6 +119,13 @@ def report(error: Exception, args: Sequence[str]) -> int:
         lines.append(details(error, args))
     out.complain(out.with_next(lines, known.next))
     return known.status
+
+
+def _others(next: Sequence[str], args: Sequence[str]) -> list[str]:
+    """The commands without `doctor` where that is what just failed; git looks at the repository in its place."""
+    if not any(arg == "doctor" for arg in args):
+        return list(next)
+    return [each for each in next if not each.startswith("gitmem doctor")] or ["git fsck"]
 
 
 def _usual_next(error: GitmemError, args: Sequence[str]) -> str:

@@ -264,6 +264,5 @@ def _sync(at: Surroundings) -> tuple[list[str], bool, str]:
 def waiting(at: Surroundings) -> list[str]:
     """Where accepted lines wait for a commit, as sentences."""
     folders = [spool.folder for spool in at.store().log.spools if spool.names()]
-    return [
-        f"It waits in {folder}, and whoever may write to the git folder commits it." for folder in folders
-    ]
+    where = " or ".join(folders)
+    return [f"It waits in {where}: a command that may write to the git folder commits it."] if where else []

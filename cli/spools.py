@@ -65,8 +65,9 @@ def tell_of_temporary(folder: str) -> None:
     """Warn where a folder that took a line is none that lasts."""
     if os.path.dirname(folder) != user_state():
         out.complain(
-            f"warning: what was said waits in {out.sanitize(folder)}, a temporary folder: other processes may not find"
-            " it, and it may be emptied. Let this process write the git folder or your state folder."
+            f"warning: what was said waits in {out.sanitize(folder)}, a temporary folder: a command with another one, such"
+            " as in a container, does not find it there, and it may be emptied. Let this process write the git folder or"
+            " your state folder."
         )
 
 

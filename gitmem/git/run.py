@@ -192,11 +192,33 @@ def failure(args: Sequence[str], result: Result) -> StoreError:
             hint="Put a newer git on PATH; the one that made this repository is new enough.",
             code="old-git",
         )
+    if "bad config " in result.err:
+        return _bad_config(last_words(result.err))
     words = last_words(result.err) or f"exit status {result.code}"
     return StoreError(
         f"git {_name(args)} failed: {words.rstrip('.')}.",
         hint="Look for a full disk, missing permissions or a damaged repository, then run the command again.",
         code="git-failed",
+    )
+
+
+def _bad_config(words: str) -> StoreError:
+    """The error for a config file that git can't read: `doctor` can't help, and git refuses every command."""
+    import re
+    import shlex
+
+    line = re.search(r"bad config line ([0-9]+) in file (.+)$", words)
+    variable = re.search(r"bad config variable '.*' in file '(.+)' at line ([0-9]+)", words)
+    number, path = line.groups() if line else variable.groups()[::-1] if variable else ("", "")
+    first = max(1, int(number or 1) - 2)  # git names the line at which it gave up, which may be the one after
+    next = (
+        [f"sed -n {first},{number}p {shlex.quote(path)}"] if number else ["git config --list --show-origin"]
+    )
+    return StoreError(
+        f"git can't read its configuration: {words.removeprefix('fatal: ').rstrip('.')}. Nothing was done.",
+        hint="Mend that line in an editor: git refuses every command until then. What was recorded before is kept.",
+        code="bad-config",
+        next=next,
     )
 
 

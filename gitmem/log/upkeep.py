@@ -58,7 +58,9 @@ def piled_up(log: Log) -> int:
 def left_half(log: Log) -> list[str]:
     """Files of packs that were not finished, while nobody is at it."""
     lock = _lock(log)
-    if not os.path.isdir(log.place.state) or not lock.take():
+    if (
+        not os.access(log.place.state, os.W_OK) or not lock.take()
+    ):  # who may not write can't know whether one is at it
         return []
     with lock:
         return packing.left_half(log.place.common)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .store import Store
 
 WAITS_SECONDS = 60
+_ACCEPTED = ("{} accepted line has", "{} accepted lines have")
 ASIDE = "aside"  # a folder beside what `--fix` has put away
 AHEAD_SECONDS = 60
 OLDEST_GIT = (2, 36)
@@ -95,9 +96,10 @@ def check_spools(store: Store, found: Findings) -> None:
     if stuck:
         found.note(
             "read-only",
-            "The git folder can't be written from here: what is said waits in a spool.",
+            "The git folder can't be written from here: what is said waits in a spool, and nothing can be mended.",
             store.place.common,
-            "Nothing is lost; the next command of somebody who may write there commits it.",
+            "Nothing is lost; the next command that may write there commits it. Else let this process write the folder.",
+            command("ls", "-ld", store.place.common, store.place.state),
         )
     for spool in store.log.spools:
         try:
@@ -137,9 +139,9 @@ def check_spools(store: Store, found: Findings) -> None:
             if not entry.rides and (stuck or age > WAITS_SECONDS):
                 found.note(
                     "spool-waits",
-                    f"{len(entry.lines)} accepted lines have waited {age:.0f} seconds for a commit.",
+                    f"{_ACCEPTED[len(entry.lines) > 1].format(len(entry.lines))} waited {age:.0f} seconds for a commit.",
                     path,
-                    "Nothing is lost; the next command that may write here commits them.",
+                    "Nothing is lost; the next command that may write to the git folder, and finds this one, commits it.",
                     mends=not stuck,
                 )
     checks_spools.of_others(store, found)

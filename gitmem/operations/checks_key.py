@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import os
 
+from .. import records
 from ..agents import clone_key
+from ..log import ledger
+from ..mac import is_signed
+from . import local
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -12,7 +16,8 @@ if TYPE_CHECKING:
     from .mending.done import Done
     from .store import Store
 
-DAMAGED, EXPOSED = "clone-key", "clone-key-exposed"
+DAMAGED, EXPOSED, REPLACED = "clone-key", "clone-key-exposed", "clone-key-replaced"
+NAMED_MAX = 5
 CODES = (DAMAGED, EXPOSED)
 
 
@@ -36,6 +41,44 @@ def check(store: Store, found: Findings) -> None:
             f"Its mode becomes {clone_key.mode(key.path):o}.",
             mends=True,
         )
+
+
+def check_sessions(store: Store, found: Findings) -> None:
+    """Sessions that were started here with a key that this clone has no more: nothing proves their lines.
+
+    The ledger says which lines were written here; a peer can't add to it.
+    """
+    key = store.keys.now()
+    if key.mac is None and not key.is_missing:
+        return  # damaged, which is told, or another user's
+    acknowledged, _ = ledger.acknowledged(store.log)
+    ids = set()
+    for (body,) in store.db().execute("SELECT body FROM line WHERE kind = 'session'"):
+        line = str(body).encode("utf-8", "surrogatepass")
+        if not is_signed(line) or ledger.digest(line) not in acknowledged:
+            continue
+        record = records.read(line) or {}
+        if record.get("event") == "start" and (key.mac is None or not key.mac.is_valid(line)):
+            ids.add(str(record["session_id"]))
+    if not ids:
+        return
+    open_here = sorted(ids.intersection(local.known(store)))
+    many = "1 session was" if len(ids) == 1 else f"{len(ids)} sessions were"
+    what = (
+        f"The clone key was {'lost' if key.mac is None else 'replaced'} after {many} started here: what they wrote can no "
+        "longer be told from lines that others forge in their names, and forged ones are not reported."
+    )
+    put_back = "Put the file back from a backup if there is one."
+    if not open_here:
+        found.note(REPLACED, what, key.path, f"{put_back} They have all ended: nothing else is to do.")
+        return
+    found.problem(
+        REPLACED,
+        what,
+        key.path,
+        f"{put_back} Else start each open session anew ({', '.join(open_here[:NAMED_MAX])}): what it writes then is proven.",
+        "gitmem session start",
+    )
 
 
 def mend(store: Store, done: Done) -> None:

@@ -160,6 +160,7 @@ def _look(store: Store, driver: DriverStatus | None, hooks: HookStatus | None) -
     check(lambda: checks_clone.check_files(store, found))
     check(lambda: checks_clone.check_config(store, found))
     check(lambda: checks_key.check(store, found))
+    check(lambda: checks_key.check_sessions(store, found))
     check(lambda: checks_senders.check(store, found))
     check(lambda: checks_packs.check(store, found))
     check(lambda: checks_autosync.check(store, found))
@@ -167,6 +168,8 @@ def _look(store: Store, driver: DriverStatus | None, hooks: HookStatus | None) -
         checks_hooks.check(hooks, found)
     if driver is not None:  # the last: only who merges by hand needs it
         checks_clone.check_driver(driver, found, agreement.init_command(store))
+    if not checks_clone.is_writable(store):
+        found.for_reading_only()
     return found
 
 

@@ -7,6 +7,15 @@ from .outcome import Outcome
 PER_CODE_MAX = 20
 SYNC = "gitmem sync"
 FIX = "gitmem doctor --fix"
+WRITING = (
+    "gitmem init",
+    "gitmem sync",
+    "gitmem hooks",
+    "gitmem session",
+    "git update-ref",
+    "git fetch",
+    "rm ",
+)
 FOUND, MENDED, LEFT, NEEDS_YOU = "found", "mended", "left", "needs-you"
 
 
@@ -79,6 +88,13 @@ class Findings:
             found.append(finding)
         else:
             self._more[finding.code] = self._more.get(finding.code, 0) + 1
+
+    def for_reading_only(self) -> None:
+        """Take the commands away that write to the git folder, which fail here; their sentences keep them."""
+        for finding in (each for found in self._found.values() for each in found):
+            if finding.mends or finding.command.startswith(WRITING):
+                finding.fix = f"{finding.fix} Where the git folder can be written: `{finding.command}`."
+                finding.command, finding.mends = "", False
 
     def listed(self) -> list[Finding]:
         """Problems first; where there were too many of a code, the last of them says how many more."""
