@@ -35,7 +35,9 @@ Key = Annotated[
     typer.Option("--idempotency-key", metavar="K", help="The same key and content again is the same signal."),
 ]
 SyncToo = Annotated[bool, typer.Option("--sync", help="Sync with the remote, too.")]
-AllowSecret = Annotated[bool, typer.Option("--allow-secret", help="Accept text that looks like a secret.")]
+AllowSecret = Annotated[
+    bool, typer.Option("--allow-secret", help="A person decides: record text that looks like a secret.")
+]
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Print only the id.")]
 Everyone = Annotated[bool, typer.Option("--all", help="Those that are gone or ended, too.")]
 Message = Annotated[str, typer.Argument(metavar="MESSAGE", help="The text; - reads standard input.")]

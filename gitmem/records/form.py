@@ -215,7 +215,7 @@ def _refuse_secrets(kind: str, record: Mapping[str, object]) -> None:
             raise SecretError(
                 f"The {kind}'s {where} looks like it holds {found.what} at character {found.at}; nothing was written.",
                 hint="Take it out: the log is pushed to where others read it. "
-                "If it is no secret, say --allow-secret.",
+                "If it is no secret, a person may allow it with --allow-secret; an agent asks its user first.",
             )
 
 
