@@ -109,7 +109,7 @@ def test_a_damaged_key_stops_writing_and_is_not_replaced(
 
 
 def test_doctor_moves_a_damaged_key_aside_and_makes_another(desk: Desk, key: Path) -> None:
-    """When it is asked to; the session goes on."""
+    """When it is asked to; the session goes on, and what is left to do is to start it anew."""
     planck = desk.start("Planck")
     truncate(key)
 
@@ -118,7 +118,9 @@ def test_doctor_moves_a_damaged_key_aside_and_makes_another(desk: Desk, key: Pat
     assert "clone-key" in {each["code"] for each in found.json["findings"]}
     fixed = desk("doctor", "--fix", "--json")
 
-    assert fixed.status == 0, fixed
+    left = [each["code"] for each in fixed.json["findings"] if each["state"] == "needs-you"]
+    assert (fixed.status, left) == (1, ["clone-key-replaced"]), fixed
+    assert fixed.json["next"][0] == "gitmem session start"
     assert len(key.read_bytes()) == 32
     assert [each.read_bytes() for each in (key.parent / "aside").iterdir()] == [b"short"]
     assert desk("signal", "Hello", session=planck).status == 0
