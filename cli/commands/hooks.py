@@ -75,7 +75,11 @@ def uninstall(
     if hook is not None and not client:
         show.say(at.json, gate.uninstall(hook), render.gated)
         return 0
-    found = operation.uninstall(places(at, scope), client or ["all-found"], scope)
+    try:
+        found = operation.uninstall(places(at, scope), client or ["all-found"], scope)
+    except GitmemError as error:
+        error.next = [each.replace("hooks install", "hooks uninstall") for each in error.next]
+        raise
     if hook is not None:
         found.git = gate.uninstall(hook)
     elif (here := git_hook(at)) is not None and gate.state(here) in ("installed", "outdated"):

@@ -10,7 +10,7 @@ from gitmem.agents import own_sessions
 from gitmem.errors import GitmemError, UsageError
 from gitmem.operations import agreement, pointers, presence, sessions
 from gitmem.operations import caller as callers
-from gitmem.operations.hooks import events, here, kept, looking, trouble
+from gitmem.operations.hooks import checked_scripts, events, here, kept, looking, trouble
 from gitmem.operations.local import BEATS, PROMPTS
 
 from ..spools import spool_folders, user_state
@@ -41,6 +41,7 @@ def start(at: Surroundings, call: Given, clock: Clock) -> None:
     if found is None:
         return
     here.add(store, call.client, found.session_id)
+    _beat(store, call.session, found.session_id)
     variables = {"GITMEM_SESSION": found.session_id}
     exported = _export(at, variables) or call.client == "cursor"
     caller = callers.of_session(found, "harness")
@@ -77,9 +78,21 @@ def _prepare(at: Surroundings, store: Store) -> None:
             shared_mode.adjust(os.path.join(state, name))
         except OSError:
             continue
+    checked_scripts.share(state)
     trouble.go_on(state)
     kept.keep(store)
     pointers.write(state, user=user_state(), program=_program(), spools=spool_folders(at.place))
+
+
+def _beat(store: Store, *names: str | None) -> None:
+    """Make the files that the script touches, with the mode that the repository asks for: a shell has its umask alone."""
+    for name in names:
+        if name and os.path.basename(name) == name and not name.startswith("."):
+            path = os.path.join(store.place.state, BEATS, name)
+            try:
+                os.close(shared_mode.open_file(path, os.O_WRONLY | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)))
+            except (OSError, ValueError):
+                continue
 
 
 def _program() -> str | None:

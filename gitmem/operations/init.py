@@ -75,7 +75,7 @@ class Uninstalled(Outcome):
         self.kept = kept
         self.remove = remove
         self.remarks = remarks
-        self.next = ["gitmem init"]
+        self.next = ["gitmem hooks status"]
 
 
 def init(

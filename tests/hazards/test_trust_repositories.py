@@ -493,3 +493,65 @@ def test_the_pre_push_hook_is_not_written_through_a_link(
         done = gitmem(repo, "hooks", verb, "--git", "pre-push")
         assert done.returncode == 2 and "nothing was written" in done.stderr, done
         assert everything(private) == before
+
+
+def test_checked_copies_go_once_no_settings_name_them(
+    repo: Path, home: Path, tmp_path: Path, git: Git
+) -> None:
+    """An update of the script leaves the copy of the old one; uninstall takes those that no worktree uses."""
+    assert gitmem(repo, "hooks", "install", "--client", "codex").returncode == 0
+    git("add", "--all", cwd=repo)
+    git("-c", "user.email=p@e.org", "-c", "user.name=P", "commit", "--quiet", "-m", "Hooks", cwd=repo)
+    linked = tmp_path / "linked"
+    git("worktree", "add", "--quiet", str(linked), cwd=repo)
+    (repo / ".git" / "gitmem").mkdir(exist_ok=True)
+    event, line = next(iter(lines("codex", home, "project", repo).items()))
+    run_hook(line, "codex", event, repo, repo)
+    folder = repo / ".git" / "gitmem" / "hook-scripts"
+    (used,) = folder.iterdir()
+    (folder / f"{'0' * 64}.sh").write_text("# of an older gitmem\n")
+    (folder / f"{used.name}.4711").write_text("# half a copy\n")
+
+    assert gitmem(repo, "hooks", "uninstall").returncode == 0
+    assert used.exists()
+    assert not (folder / f"{'0' * 64}.sh").exists()  # the linked worktree still names the other one
+    done = gitmem(linked, "hooks", "uninstall")
+    assert done.returncode == 0 and "checked cop" in done.stdout
+    assert not folder.exists()
+
+
+def test_uninstall_where_no_project_is_never_proposes_to_install(
+    tmp_path: Path, git: Git, home: Path
+) -> None:
+    nowhere, bare = tmp_path / "nowhere", tmp_path / "bare.git"
+    nowhere.mkdir()
+    git("init", "--quiet", "--bare", str(bare))
+    for folder in (nowhere, bare):
+        done = gitmem(folder, "hooks", "uninstall")
+        assert done.returncode == 2
+        assert "next: gitmem hooks uninstall --scope user" in done.stderr
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes of POSIX")
+def test_files_that_a_shell_made_get_the_mode_of_a_shared_repository(
+    repo: Path, home: Path, git: Git
+) -> None:
+    """The check's copy and the heartbeat, under the strictest umask; nobody but its owner may change the copy."""
+    git("config", "core.sharedRepository", "group", cwd=repo)
+    git("config", "user.email", "p@e.org", cwd=repo)
+    assert gitmem(repo, "init").returncode == 0
+    assert gitmem(repo, "hooks", "install", "--client", "codex").returncode == 0
+    found = lines("codex", home, "project", repo)
+    before = os.umask(0o077)
+    try:
+        for event in ("SessionStart", "PostToolUse"):
+            run_hook(found[event], "codex", event, repo, repo)
+    finally:
+        os.umask(before)
+
+    state = repo / ".git" / "gitmem"
+    (copy,) = (state / "hook-scripts").iterdir()
+    beats = list((state / "beats").iterdir())
+    assert beats, "no hook has run"
+    assert all(path.stat().st_mode & 0o060 == 0o060 for path in [state / "hook-scripts", *beats])
+    assert copy.stat().st_mode & 0o060 == 0o040

@@ -5,6 +5,7 @@ A client that can't be done is no reason to leave out the others that were found
 
 from __future__ import annotations
 
+import os
 from functools import partial
 
 from ... import shared_mode
@@ -12,7 +13,7 @@ from ...errors import GitmemError, StoreError, UsageError
 from .. import pointers
 from ..outcome import Outcome
 from ..quoting import command
-from . import advice, applying, clients
+from . import advice, applying, checked_scripts, clients
 from .applying import Plan
 from .clients import ALL_FOUND, CLIENTS, NOTHING, SCOPES, USER, Client, Places
 from .status import trust
@@ -109,6 +110,7 @@ def install(
     found.status = max((plan.error.status for plan in failed if plan.error is not None), default=0)
     if len(failed) < len(plans):
         _name_program(found, places, scope)
+    checked_scripts.remove_unused(places)
     found.remarks += advice.for_all(found.clients, scope, wake=wake)
     there = [each for each in found.clients if each.state != "failed"]
     found.next = [
@@ -144,6 +146,14 @@ def uninstall(places: Places, names: Sequence[str], scope: str) -> Hooked:
     )
     found.status = max((plan.error.status for plan in plans if plan.error is not None), default=0)
     found.remarks += advice.left(places, scope)
+    removed = checked_scripts.remove_unused(places)
+    if removed:
+        what = (
+            "1 checked copy of a hook script"
+            if len(removed) == 1
+            else f"{len(removed)} checked copies of hook scripts"
+        )
+        found.remarks.append(f"Removed {what} from {os.path.dirname(removed[0])}.")
     found.next = ["gitmem hooks status"]
     return found
 
