@@ -116,7 +116,7 @@ def was_shown(store: Store, reader: str, session_id: str | None) -> set[str]:
 def _settle(store: Store, reader: str) -> None:
     """Record the receipts that could not be recorded. Where they still can't be, all stays as it is."""
     for session in queue.of_reader(store, reader):
-        ids = queue.shown(store.place.state, session.session_id)
+        ids = sorted(queue.shown(store.place.state, session.session_id))
         if not ids:
             continue
         try:
@@ -132,7 +132,7 @@ def _record_shown(store: Store, session: Waiting, ids: Collection[str]) -> None:
     unread = mail.unread_ids(db, session.reader, session.session_id, session.workspace, store.now())
     to_mark = [
         (address, id, digest(_line_shown(store, session, id) or mail.line_of(db, id)))
-        for address, id in unread
+        for address, id in sorted(unread)
         if id in ids
     ]
     record(store, session.reader, None, to_mark, session_id=session.session_id)
@@ -194,7 +194,7 @@ def set_aside(store: Store, reader: str, session_id: str | None, ids: Iterable[s
     wanted = set(ids)
     for session in queue.of_reader(store, reader, session_id):
         where = queue.folder(store.place.state, session.session_id)
-        for id in wanted & queue.events(store.place.state, session.session_id):
+        for id in sorted(wanted & queue.events(store.place.state, session.session_id)):
             try:
                 os.rename(os.path.join(where, id), os.path.join(where, queue.SHOWN, id))
             except OSError:
@@ -229,7 +229,7 @@ def _tidy(store: Store, session: Waiting) -> None:
     names = queue.events(state, session.session_id)
     store.db()
     unread = session.unread(store) if names else set()
-    for name in names - unread:
+    for name in sorted(names - unread):
         aside.drop(os.path.join(queue.folder(state, session.session_id), name))
     left = names & unread
     if len(names) >= queue.MOST:

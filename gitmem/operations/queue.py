@@ -196,9 +196,9 @@ def sweep(store: Store) -> None:
         found = sessions(store)
         oldest = store.now() - local.FORGOTTEN_MICROS
         kept = [each for each in found if _was_seen(store, each, oldest)]
-        for session_id in queues - {each.session_id for each in kept}:
+        for session_id in sorted(queues - {each.session_id for each in kept}):
             remove(state, session_id, [session_id])
-        for name in flags - {name for each in kept for name in each.names}:
+        for name in sorted(flags - {name for each in kept for name in each.names}):
             aside.drop(flag(state, name))
         local.forget_old(store, oldest)
     except Exception:
@@ -228,7 +228,7 @@ def remove(state: str, session_id: str, names: Iterable[str]) -> None:
         return  # a harness's own id could be any path
     where = folder(state, session_id)
     for inside in (os.path.join(where, SHOWN), where):
-        for name in _names(inside, hidden=True):  # with what a killed process left
+        for name in sorted(_names(inside, hidden=True)):  # with what a killed process left
             aside.drop(os.path.join(inside, name))
         try:
             os.rmdir(inside)
