@@ -14,6 +14,7 @@ from typing import Any
 from gitmem.git.objects import format_commit
 from gitmem.git.port import FILE_MODE, TREE_MODE, Draft, Entry, Signature
 from gitmem.log import ref
+from gitmem.log.lines import digest
 
 from .weather import segments
 from .world import World
@@ -29,6 +30,9 @@ HOSTILE_FORMATS = (
     b'{"format":1,"epoch":-1}\n', b'{"format":1,"epoch":99999999999999999999}\n', b'{"format":"1"}\n', b'{"format":1e999}\n',
     b'{"format":1,"epoch":0,"turn":99,"publish":"refs/heads/main"}\n', b"[" * 5_000, b"\xff\xfe\n", b"0" * 70_000,
 )  # fmt: skip
+
+
+MORE_ACTS: tuple[str, ...] = ()  # names of further acts, for who wants to see one of them often
 
 
 class Adversary:
@@ -47,7 +51,7 @@ class Adversary:
     def schedule(self, until: int, count: int) -> None:
         """Draw `count` pushes before `until` (microseconds since the run began)."""
         acts: list[Callable[[], str]] = [
-            self.forge_lines, self.forge_lines, self.malformed_lines, self.conflicting_lines, self.reorder_lines,
+            self.forge_lines, self.forge_lines, *(getattr(self, name) for name in MORE_ACTS), self.malformed_lines, self.conflicting_lines, self.reorder_lines,
             self.replay_a_tip, self.hostile_tree, self.hostile_format, self.without_projects, self.orphan,
             self.deep_tree, self.hostile_shared_branch, self.deletions,
         ]  # fmt: skip
@@ -71,6 +75,18 @@ class Adversary:
         """Well-formed lines in the name of others: these are legitimate where the rules let anybody write them."""
         lines = [self._forged(record) for record in self._known_records()[: self.random.randrange(1, 4)]]
         return self._push_lines([line for line in lines if line])
+
+    def forge_receipts(self) -> str:
+        """Receipts that the recipients of signals did not write, perhaps before everything that they wrote."""
+        signals = [record for record in self._known_records() if record["kind"] == "signal"]
+        seen = [str(each.get("signal_id")) for each in signals if not each.get("recipients")][:16]
+        lines = []
+        for each in signals:
+            readers = each.get("recipients")
+            if isinstance(readers, list) and readers:
+                receipt = _receipt(each, str(self.random.choice(readers)))
+                lines.append(_line({**receipt, "seen": seen}, self._time(each)))
+        return self._push_lines(lines[:8])
 
     def malformed_lines(self) -> str:
         """Bytes that are no record, or one that no reader may accept."""
@@ -313,6 +329,18 @@ def _raw_tree(entries: Iterable[tuple[str, Entry]]) -> bytes:
         % (entry.mode.encode(), name.encode("utf-8", "surrogateescape"), bytes.fromhex(entry.oid))
         for name, entry in rows
     )
+
+
+def _receipt(record: dict[str, Any], reader: str) -> dict[str, Any]:
+    """What a reader would write who has read a signal."""
+    return {
+        "kind": "receipt",
+        "schema_version": "A2A.V1",
+        "signal_id": record.get("signal_id"),
+        "reader_identity": reader,
+        "delivery_state": "delivered",
+        "answers_digest": digest(_line(record, str(record.get("at")))),
+    }
 
 
 def _line(record: dict[str, Any], at: str) -> bytes:

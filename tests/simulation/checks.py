@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Sequence
 
 from gitmem import records
 from gitmem.errors import UsageError
 from gitmem.git.port import Draft, Git
 from gitmem.index import catch_up, schema
 from gitmem.log import ref
-from gitmem.operations import caller, inbox, presence, threads, views
-from gitmem.operations.caller import Caller, Who
+from gitmem.operations import inbox, mail, presence, threads, views
+from gitmem.operations.caller import Caller
 from gitmem.operations.store import Store
 
+from . import own_checks
 from .deeds import agents
 from .memory import MemoryGit, Repository
 from .weather import PERSON, segments
@@ -52,7 +52,10 @@ def healed(world: World) -> list[str]:
     if not wrong:
         wrong += _folds(world)
     if not wrong and world.hostile:
-        wrong += _own_sessions(world)
+        for clone in world.clones:
+            store = _store(clone)
+            wrong += own_checks.own_sessions(world, clone, store)
+            store.close()
         wrong += _without_malformed(world)
     for clone in world.clones:
         left = sorted(clone.root.rglob("[0-9]*.spool"))
@@ -98,76 +101,29 @@ def _lines(world: World, git: Git, tree: str) -> list[str]:
 def _folds(world: World) -> list[str]:
     """The index of each clone says what one says that is built from nothing; so do the answers made from it."""
     wrong = []
-    expected: Any = None
+    tables: dict[str, list[tuple[object, ...]]] = {}
+    expected: dict[str, object] = {}
     for clone in world.clones:
         store = _store(clone)
         store.db()
-        answers = _answers(world, store)
-        tables = dump(store.index)
-        if expected is None:
+        answers = _answers(world, store, own_checks.strangers(world, clone))
+        if not tables:
             fresh = schema.in_memory(views.VIEWS, records.read)
             catch_up.catch_up(fresh, store.log)
-            expected = dump(fresh), answers
+            tables = dump(fresh)
             fresh.close()
-        for table, rows in tables.items():
-            if rows != expected[0][table]:
-                differs = set(rows) ^ set(expected[0][table])
+        for table, rows in dump(store.index).items():
+            if rows != tables[table]:
+                differs = set(rows) ^ set(tables[table])
                 wrong.append(f"the table {table} of {clone.name} differs: {sorted(differs, key=repr)[:4]}")
-        if answers != expected[1]:
-            differing = [
-                (mine, other) for mine, other in zip(answers, expected[1], strict=True) if mine != other
-            ]
-            wrong.append(f"{clone.name} answers otherwise: {differing[:2]}")
+        for question, answer in answers.items():
+            if expected.setdefault(question, answer) != answer:
+                wrong.append(
+                    f"{clone.name} answers otherwise: {question}: {answer} instead of {expected[question]}"
+                )
+        wrong += own_checks.differs_anew(world, clone, store)
         store.close()
     return wrong
-
-
-def _own_sessions(world: World) -> list[str]:
-    """Whoever forged what: each session still is who it was here, and has the mail that it has not read."""
-    wrong = []
-    sent = [record for line in world.acknowledged if (record := records.read(line)) is not None]
-    # A process that was killed may have recorded its receipt before it could say so.
-    begun = [record for line in world.begun if (record := records.read(line)) is not None]
-    began_here = {
-        record["session_id"] for record in sent if record["kind"] == "session" and record.get("mac")
-    }
-    for clone in world.clones:
-        store = _store(clone)
-        for agent in agents(clone):
-            session = clone.sessions.get(agent)
-            if session not in began_here:
-                continue
-            try:
-                found = caller.find(store, Who(session=session))
-            except UsageError as error:
-                wrong.append(f"{session} of {clone.name} can't act: {error.message}")
-                continue
-            if found is None or (found.reader, found.session_id) != (agent, session):
-                wrong.append(f"{session} of {clone.name} was {agent} and is {found and found.ids}")
-                continue
-            shown = inbox.read(store, found, limit=10_000, max_bytes=100_000_000).signals
-            own = {agent, str(session)}
-            missing = _sent_to(own, sent) - _done_by(own, begun) - {str(each["signal_id"]) for each in shown}
-            wrong += [f"{agent} does not get {signal_id} in {clone.name}" for signal_id in sorted(missing)]
-        store.close()
-    return wrong
-
-
-def _sent_to(own: set[str], sent: Iterable[Mapping[str, Any]]) -> set[str]:
-    """The directed signals to a reader."""
-    signals = (record for record in sent if record["kind"] == "signal")
-    return {str(each["signal_id"]) for each in signals if own.intersection(each.get("recipients") or ())}
-
-
-def _done_by(own: set[str], begun: Iterable[Mapping[str, Any]]) -> set[str]:
-    """The signals that a reader wrote, answered, or has a receipt for."""
-    done = set()
-    for record in begun:
-        if record["kind"] == "receipt" and record["reader_identity"] in own:
-            done.add(str(record["signal_id"]))
-        elif record["kind"] == "signal" and own & {record["sender_identity"], record.get("sender_session")}:
-            done.update((str(record["signal_id"]), str(record.get("reply_to"))))
-    return done
 
 
 def _without_malformed(world: World) -> list[str]:
@@ -188,10 +144,13 @@ def _without_malformed(world: World) -> list[str]:
     )
     latest = max(each.now() for each in world.clones)
     with_all, without = _store(clone), Store(clone.place, good, machine="without", now=lambda: latest)
-    wrong = []
-    for mine, other in zip(_answers(world, with_all), _answers(world, without), strict=True):
-        if mine != other:
-            wrong.append(f"malformed lines change an answer: {mine} instead of {other}")
+    everybody = [agent for each in world.clones for agent in agents(each)]
+    mine, others = (_answers(world, store, everybody) for store in (with_all, without))
+    wrong = [
+        f"malformed lines change an answer: {question}: {mine.get(question)} instead of {others.get(question)}"
+        for question in sorted(mine.keys() | others.keys())
+        if mine.get(question) != others.get(question)
+    ]
     with_all.close()
     without.close()
     return wrong
@@ -209,27 +168,35 @@ def dump(index: schema.Index) -> dict[str, list[tuple[object, ...]]]:
     return {name: sorted(rows.fetchall(), key=repr) for name, rows in found.items()}
 
 
-def _answers(world: World, store: Store) -> list[object]:
-    """What a clone says: who has not read what, what was agreed, and who is called what."""
-    found: list[object] = []
-    for clone in world.clones:
-        for agent in agents(clone):
-            reader = Caller(agent, agent, "as")
-            reader.identity = agent
-            mail = inbox.read(store, reader, limit=10_000, max_bytes=100_000_000)
-            found.append([agent, [(each["signal_id"], each["delivery_state"]) for each in mail.signals]])
-    asked = store.db().execute("SELECT DISTINCT thread FROM signal WHERE intent = 'PROPOSE' ORDER BY thread")
-    for (thread,) in asked.fetchall():
-        try:
-            state = threads.converged(store, thread)
-        except UsageError as error:  # a forged reply made a broadcast the root, or nobody is asked
-            found.append([thread, error.code])
-            continue
-        each = [
-            (one.identity, one.decision, one.signal_id, one.stale, one.delivery_state)
-            for one in state.recipients
-        ]
-        found.append([thread, state.converged, state.ambiguous, each])
+def _answers(world: World, store: Store, asked: Sequence[str]) -> dict[str, object]:
+    """What a clone says: who has not read what, what was agreed, and who is called what.
+
+    Args:
+        asked: The readers whose inbox is opened. That of its own agents depends on what a clone knows by itself.
+    """
+    found: dict[str, object] = {}
+    for agent in [agent for clone in world.clones for agent in agents(clone)]:
+        unread = mail.unread_ids(store.db(), agent, None, None, store.now(), shared=True)
+        found[f"unread by {agent}"] = sorted(unread)
+    for agent in asked:
+        reader = Caller(agent, agent, "as")
+        reader.identity = agent
+        shown = inbox.read(store, reader, limit=10_000, max_bytes=100_000_000).signals
+        found[f"inbox of {agent}"] = [(each["signal_id"], each["delivery_state"]) for each in shown]
+    proposed = store.db().execute("SELECT DISTINCT thread FROM signal WHERE intent = 'PROPOSE'")
+    for (thread,) in proposed.fetchall():
+        found[f"thread {thread}"] = _agreed(store, thread)
     people = presence.shown(store, all=True).values()
-    found.append(sorted((one.session_id, one.name, one.reader, one.ended, one.held) for one in people))
+    found["people"] = sorted((one.session_id, one.name, one.reader, one.ended, one.held) for one in people)
     return found
+
+
+def _agreed(store: Store, thread: str) -> object:
+    try:
+        state = threads.converged(store, thread)
+    except UsageError as error:  # a forged reply made a broadcast the root, or nobody is asked
+        return error.code
+    each = [
+        (one.identity, one.decision, one.signal_id, one.stale, one.delivery_state) for one in state.recipients
+    ]
+    return state.converged, state.ambiguous, each

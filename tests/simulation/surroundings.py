@@ -178,8 +178,12 @@ class Surroundings:
         def call(path: Any, flags: int, *args: Any, **options: Any) -> int:
             process = self.stepping()
             disk = self._watched(path) if process is not None else None
-            if process is None or disk is None:
+            if process is None:
                 return real(path, flags, *args, **options)
+            if disk is None:
+                handle = real(path, flags, *args, **options)
+                process.opened.pop(handle, None)
+                return handle
             writes = flags & (os.O_WRONLY | os.O_RDWR)
             if writes:
                 self.turns.step(f"open {disk.named(path)}")
@@ -188,7 +192,7 @@ class Surroundings:
             if writes and fresh:
                 disk.refuse()
             handle = real(path, flags, *args, **options)
-            process.files[handle] = path
+            process.files[handle] = process.opened[handle] = path
             if writes:
                 disk.opened(path, fresh=fresh, micros=process.where.now())
             return handle
@@ -229,7 +233,7 @@ class Surroundings:
             if process.inside:
                 return None  # the pages of a run are never really written: it ends before the power does
             self.stepping()
-            path = process.files.get(handle)
+            path = process.opened.get(handle)
             disk = self._watched(path)
             if disk is not None and path is not None:
                 self.turns.step(f"fsync {disk.named(path)}")
@@ -254,14 +258,19 @@ class Surroundings:
                 process.files.pop(path, None)  # the file object closes it
                 return real(path, mode, *args, **options)
             disk = self._watched(path) if process is not None and mode[0] in "wxa" else None
-            if process is None or disk is None:
+            if process is None:
                 return real(path, mode, *args, **options)
+            if disk is None:
+                file = real(path, mode, *args, **options)
+                process.opened.pop(file.fileno(), None)
+                return file
             self.turns.step(f"open {disk.named(path)}")
             _confine(process, path)
             disk.refuse()
             fresh = not os.path.exists(path)
             file = real(path, mode, *args, **options)
             disk.opened(path, fresh=fresh, micros=process.where.now())
+            process.opened[file.fileno()] = path
             return file
 
         return call

@@ -13,6 +13,7 @@ from gitmem.agents import authenticity, known_senders
 from gitmem.log import overflow, sending
 from gitmem.sync import place_checks
 
+from . import adversary
 from .memory import MemoryGit
 from .run import Run, simulate
 
@@ -98,10 +99,6 @@ def test_a_simulation_finds(what: str, tmp_path: Path, monkeypatch: pytest.Monke
     assert any(simulate(seed, tmp_path / str(seed)).wrong for seed in range(1, 100))
 
 
-@pytest.mark.parametrize(
-    "seed_of_attack",
-    [pytest.param(each, marks=[pytest.mark.deep] if each > 10 else []) for each in range(1, 101)],
-)
 def test_an_adversary_changes_nothing_but_what_anybody_may_write(seed_of_attack: int, tmp_path: Path) -> None:
     """Forged, malformed, replayed and reordered lines and trees on every place of the remote, at any time."""
     checked(seed_of_attack, tmp_path, hostile=True)
@@ -131,6 +128,8 @@ def test_an_adversary_gets_through_without(
 ) -> None:
     """With a guard taken out some seed fails."""
     monkeypatch.setattr(*UNGUARDED[what])
+    if what.startswith("receipts"):  # those of others are seldom forged by chance
+        monkeypatch.setattr(adversary, "MORE_ACTS", ("forge_receipts",))
 
     def goes_wrong(seed: int) -> bool:
         try:

@@ -40,7 +40,8 @@ class Process:
         inside: Above 0 while it is in a call whose parts are no steps (of the port, of the network).
         alone: Above 0 while it must not lose its turn: it holds a lock that others would wait for in earnest.
         is_confined: Whether it may not write to the git folder, as an agent in a sandbox.
-        files: Its open file descriptors, each with the path that it was opened by.
+        files: Its open file descriptors that no file object closes, each with the path that it was opened by.
+        opened: Every file descriptor with the path that it was last opened by, also where that is closed by now.
     """
 
     def __init__(self, name: str, where: Any, random: Random, act: Callable[[], None]) -> None:
@@ -60,6 +61,7 @@ class Process:
         self.number = 0
         self.ident = 0
         self.files: dict[int, str] = {}
+        self.opened: dict[int, str] = {}
         self.databases: list[Any] = []
         self.turn = _taken_lock()
         self.thread: threading.Thread | None = None

@@ -1,0 +1,151 @@
+"""What a clone knows about its own agents: who they are, and what they have not read, whoever forged what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from gitmem import records
+from gitmem.agents import clone_key
+from gitmem.errors import UsageError
+from gitmem.index import catch_up, compare, schema
+from gitmem.operations import caller, checks_index, inbox, mail
+from gitmem.operations.caller import Who
+from gitmem.operations.store import Store
+from gitmem.signals import broadcasts
+
+from .deeds import agents
+from .world import Clone, World
+
+
+def strangers(world: World, clone: Clone) -> list[str]:
+    """Return the agents of clones with another key: this clone knows nothing of them but what the log says."""
+    own = _key(clone)
+    return [agent for each in world.clones if own is None or _key(each) != own for agent in agents(each)]
+
+
+def _key(clone: Clone) -> str | None:
+    return clone_key.read(clone.place.state).fingerprint
+
+
+def differs_anew(world: World, clone: Clone, store: Store) -> list[str]:
+    """Return what the index of a clone says otherwise than one that is built anew with the same key."""
+    if store.keys.now().damage:
+        return [f"the key of {clone.name} is damaged: {store.keys.now().damage}"]
+    fresh = schema.in_memory(store.views, records.read)
+    catch_up.catch_up(fresh, store.log)
+    wrong = [
+        f"the table {table} of {clone.name} differs from one that is built anew"
+        for table in compare.differing(store.index, fresh, but=checks_index.ARRIVAL)
+    ]
+    for agent in [agent for each in world.clones for agent in agents(each)]:
+        ours, anew = (
+            sorted(mail.unread_ids(db, agent, None, None, store.now())) for db in (store.index.db, fresh.db)
+        )
+        if ours != anew:
+            wrong.append(f"{clone.name} says {ours} is unread by {agent}, and built anew {anew}")
+    fresh.close()
+    return wrong
+
+
+def own_sessions(world: World, clone: Clone, store: Store) -> list[str]:
+    """Return where a session is not who it was here, or does not get what it has not read."""
+    wrong = []
+    sent = _read(world.acknowledged)
+    # A process that was killed may have recorded its receipt before it could say so.
+    begun = _read(world.begun)
+    log = _read(str(body).encode() for (body,) in store.db().execute("SELECT body FROM line"))
+    began_here = {
+        record["session_id"] for record in sent if record["kind"] == "session" and record.get("mac")
+    }
+    for agent in agents(clone):
+        session = clone.sessions.get(agent)
+        if session not in began_here:
+            continue
+        try:
+            found = caller.find(store, Who(session=session))
+        except UsageError as error:
+            wrong.append(f"{session} of {clone.name} can't act: {error.message}")
+            continue
+        if found is None or (found.reader, found.session_id) != (agent, session):
+            wrong.append(f"{session} of {clone.name} was {agent} and is {found and found.ids}")
+            continue
+        shown = inbox.read(store, found, limit=10_000, max_bytes=100_000_000).signals
+        own = {agent, str(session)}
+        wanted = _sent_to(own, sent)
+        if _is_alone(agent, log, begun):
+            wanted |= _sent_to_all(agent, own, begun, log)
+        missing = wanted - _done_by(own, begun) - {str(each["signal_id"]) for each in shown}
+        wrong += [f"{agent} does not get {signal_id} in {clone.name}" for signal_id in sorted(missing)]
+    return wrong
+
+
+def _read(lines: Iterable[bytes]) -> list[dict[str, Any]]:
+    return [record for line in lines if (record := records.read(line)) is not None]
+
+
+def _sent_to(own: set[str], sent: Iterable[Mapping[str, Any]]) -> set[str]:
+    """The directed signals to a reader."""
+    signals = (record for record in sent if record["kind"] == "signal")
+    return {str(each["signal_id"]) for each in signals if own.intersection(each.get("recipients") or ())}
+
+
+def _is_alone(agent: str, log: Iterable[Mapping[str, Any]], begun: Iterable[Mapping[str, Any]]) -> bool:
+    """Whether no session has this identity but those that were really begun."""
+    began = {
+        record["session_id"] for record in begun if record["kind"] == "session" and record["event"] == "start"
+    }
+    return all(
+        record["session_id"] in began
+        for record in log
+        if record["kind"] == "session" and record.get("agent_identity") == agent
+    )
+
+
+def _sent_to_all(
+    agent: str, own: set[str], begun: Iterable[Mapping[str, Any]], log: Iterable[Mapping[str, Any]]
+) -> set[str]:
+    """The broadcasts of others that are not before the first line that the agent itself wrote."""
+    there = {record.get("mac") for record in log}
+    first = min(
+        (
+            record
+            for record in begun
+            if record.get("mac") in there
+            and record["kind"] in broadcasts.KINDS
+            and agent in broadcasts.reader_of(record)
+        ),
+        key=lambda record: str(record["at"]),
+    )
+    every = [record for record in log if record["kind"] == "signal" and not record.get("recipients")]
+    names: dict[str, set[str]] = {}
+    for each in every:
+        names.setdefault(each["signal_id"], set()).update((each.get("seen") or ())[: broadcasts.SEEN_MAX])
+    reached: set[str] = set()
+    following = list(first.get("seen") or ())
+    while following:
+        signal_id = following.pop()
+        if signal_id not in reached:
+            reached.add(signal_id)
+            following += names.get(signal_id, ())
+    oldest, is_tracked = broadcasts.day_before(first["at"]), first.get("seen") is not None
+    return {
+        str(each["signal_id"])
+        for each in every
+        if not own & {each["sender_identity"], each.get("sender_session")}
+        and (
+            each["at"] >= oldest
+            or (is_tracked and each.get("seen") is not None and each["signal_id"] not in reached)
+        )
+    }
+
+
+def _done_by(own: set[str], begun: Iterable[Mapping[str, Any]]) -> set[str]:
+    """The signals that a reader wrote, answered, or has a receipt for."""
+    done = set()
+    for record in begun:
+        if record["kind"] == "receipt" and record["reader_identity"] in own:
+            done.add(str(record["signal_id"]))
+        elif record["kind"] == "signal" and own & {record["sender_identity"], record.get("sender_session")}:
+            done.update((str(record["signal_id"]), str(record.get("reply_to"))))
+    return done
