@@ -157,6 +157,7 @@ def test_a_commit_below_the_tip_is_checked_before_it_is_read(
     monkeypatch.setattr(tree_checks, "OBJECT_BYTES_MAX", 4000)
     assert "bytes" in look(log, oid)[1]
     assert look(log, oid, PlaceCheck(log, accepted(log), [local(log), below])) == ("", "")
+    assert look(log, oid, PlaceCheck(log, accepted(log, below), [local(log)])) == ("", "")
     assert "bytes" in look(log, below)[1]
 
 
@@ -191,6 +192,17 @@ def test_an_outbox_has_the_files_of_each_log(log: Log) -> None:
         check = PlaceCheck(log, last, known)
         assert check.is_whole(NAME, oid) is is_whole
         assert (NAME in check.left_out) is not is_whole
+
+
+def test_an_outbox_without_a_format_is_left_out_of_a_partial_clone_too(
+    log: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its tree is not checked there, as files of it are missing."""
+    oid = put(log, local(log), {"format": None})
+    monkeypatch.setattr(partial, "lacks", lambda common, commit: True)
+    check = PlaceCheck(log, accepted(log), [local(log)])
+    assert not check.is_whole(NAME, oid)
+    assert "format" in check.left_out[NAME].why
 
 
 def test_all_commits_of_an_outbox_have_to_pass(log: Log) -> None:

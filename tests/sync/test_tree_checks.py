@@ -12,6 +12,7 @@ from gitmem.sync.tree_checks import Rejected, TooMuch, TreeCheck, raw_entries
 from tests.hazards.peers import git
 
 FILE, FOLDER = "100644", "40000"
+EMPTY = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"  # in no object store: git knows it
 
 
 class Trees:
@@ -62,7 +63,7 @@ def test_a_tree_of_a_log_passes(trees: Trees) -> None:
             (FILE, b"README.md", blob),
             (FILE, b".gitattributes", blob),
             ("100755", b"a", blob),
-            ("040000", b"b", trees.folder()),
+            ("040000", b"b", EMPTY),
             (FOLDER, b"s", trees.folder(("100664", b"gm-1.jsonl", blob), (FILE, b"x" * 255, blob))),
         )
     )
@@ -96,7 +97,8 @@ def test_the_top_has_the_file_format(trees: Trees) -> None:
 
 
 @pytest.mark.parametrize(
-    "data", [b"100644", b"100644 a", b"100644 a\0" + b"\1" * 19, b"100644a\0" + b"\1" * 20]
+    "data",
+    [b"100644", b"100644 a", b"100644 " + b"a" * 30, b"100644 a\0" + b"\1" * 19, b"100644a\0" + b"\1" * 20],
 )
 def test_a_cut_tree_is_damaged(data: bytes) -> None:
     with pytest.raises(Rejected, match="damaged"):
