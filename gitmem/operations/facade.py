@@ -40,8 +40,10 @@ def open(
 
     Args:
         start: A folder of the repository: a work tree, a subdirectory of one, or the git folder.
-        session: Who acts: a session id (`sess-…`), an agent identity or a live display name. None is
-            the session of `runs_in`, else a person, `human:<git user.email>`.
+        session: Who acts: a session id (`sess-…`), an agent identity, a live display name, or a person as
+            `human:<git user.email>`. None is the session of `runs_in`, else the only session of this worktree in the
+            last 24 hours, else the person if this clone has no session. Where several sessions could be meant,
+            whatever acts as somebody is refused (`which-session`): a program must not become the person by default.
         runs_in: The session that this program itself belongs to, such as the value of GITMEM_SESSION. A decision as
             somebody else is refused then, or with `insist=True` recorded with `via`.
         identity: The agent identity for sessions that are started through this log.
@@ -57,7 +59,7 @@ def open(
 
         machine = platform.node()
     store = open_store(place, machine=machine, lives_on=True, now=now, spool_elsewhere=spool_elsewhere)
-    return Log(store, callers.Who(as_=session, session=runs_in, identity=identity, terminal=True))
+    return Log(store, callers.Who(as_=session, session=runs_in, identity=identity))
 
 
 class Log:

@@ -26,7 +26,7 @@ def repo_path(repo: Path) -> str:
 
 
 def test_a_program_that_runs_in_a_session_decides_for_nobody_else(repo_path: str) -> None:
-    """It says in which one it runs; without that it is the person's program."""
+    """It says in which one it runs."""
     with facade.open(repo_path, machine="test") as log:
         curie = log.sessions.start(name="Curie").session_id
     with facade.open(repo_path, machine="test") as log:
@@ -48,6 +48,30 @@ def test_a_program_that_runs_in_a_session_decides_for_nobody_else(repo_path: str
         assert log.caller.session_id == planck
         shown = threads.thread(log.store, thread).signals
         assert [each.get("decides") for each in shown] == [None, False, None, None]
+
+
+def test_a_program_that_does_not_say_who_acts_is_not_the_person_where_agents_are(repo_path: str) -> None:
+    """It is the person in a clone without sessions, the worktree's only session, and refused where several are."""
+
+    def caller() -> tuple[str, bool]:
+        with facade.open(repo_path, machine="test") as log:
+            return log.caller.reader, log.caller.is_person
+
+    person = caller()
+    assert person[1]
+    with facade.open(repo_path, machine="test") as log:
+        planck = log.sessions.start(name="Planck").session_id
+    assert caller() == (planck, False)
+    with facade.open(repo_path, machine="test") as log:
+        log.sessions.start(name="Curie")
+    with facade.open(repo_path, machine="test") as log:
+        for act in (lambda: log.signals.send("x", broadcast=True), log.inbox, lambda: log.gate(wu="WU-1")):
+            with pytest.raises(UsageError) as caught:
+                act()
+            assert (caught.value.status, caught.value.code) == (2, "which-session")
+        assert len(log.roster().sessions) == 2  # a look needs nobody
+    with facade.open(repo_path, session=person[0], machine="test") as log:
+        assert log.caller.is_person
 
 
 SESSIONS = ("sess-a", "sess-b", "sess-c", "sess-d", None)

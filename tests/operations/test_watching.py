@@ -199,6 +199,24 @@ def test_an_agent_that_names_another_only_looks_on(desk: Desk) -> None:
     assert shown(desk.watch("Curie")) == [signal_id]
 
 
+@pytest.mark.parametrize("as_", ["Curie", "codex:builder:host"])
+def test_an_agent_that_watches_as_another_only_looks_on(desk: Desk, as_: str) -> None:
+    """With `--as` it acts as the other, and still marks nothing; without a session of its own it does."""
+    signal_id = desk.say("for Curie", "Curie")
+    of = watching.whose(desk.watcher, Who(as_=as_, session=desk.planck.session_id))
+    seen = Watch(desk.watcher, of, desk.stop, events=False)
+    desk.opened.append(seen)
+    assert of.peek is not None and "nothing is marked" in of.peek
+    assert shown(seen) == [signal_id] and shown(seen) == []
+    assert desk.unread() == {signal_id}
+
+    own = Watch(desk.watcher, watching.whose(desk.watcher, Who(as_=as_)), desk.stop, events=False)
+    desk.opened.append(own)
+    assert own.of.peek is None
+    assert shown(own) == [signal_id] and shown(own) == []
+    assert desk.unread() == set()
+
+
 @pytest.mark.parametrize("name", ["session", "identity", "name"])
 def test_an_agent_that_names_itself_is_itself(desk: Desk, name: str) -> None:
     """By its session, its identity or its name."""
