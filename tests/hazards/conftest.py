@@ -18,6 +18,8 @@ import pytest
 
 from cli import main as front
 
+from .peers import Town
+
 ROOT = Path(__file__).resolve().parents[2]
 COMMANDS = {
     "session", "whoami", "roster", "signal", "reply", "inbox", "thread", "show", "converged", "log", "sync",
@@ -205,3 +207,9 @@ def desk(repo: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
     for key, value in (("name", "Test Person"), ("email", "person@example.org")):
         subprocess.run(["git", "config", f"user.{key}", value], cwd=repo, check=True)
     return Desk(repo, monkeypatch)
+
+
+@pytest.fixture
+def town(tmp_path: Path) -> Town:
+    """A hub without clones, which use the installed program."""
+    return Town(tmp_path)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from pathlib import Path
 
 import pytest
 
@@ -18,11 +17,6 @@ from .forging import Hub, changed, line
 START = 1_793_000_000_000_000
 DAY = broadcasts.BACKLOG_MICROS
 CPU_SECONDS = 4  # of processor time for what a peer pushed
-
-
-@pytest.fixture
-def hub(tmp_path: Path) -> Hub:
-    return Hub(tmp_path)
 
 
 def broadcast(id: str, at: str, seen: list[str] | None, message: str) -> bytes:

@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 import resource
-from pathlib import Path
 
 import pytest
 
 from tests.hazards.peers import BRANCH, Answer, Peer, Town, git
 
 WHO = "Mallory <mallory@example.org>"
-
-
-@pytest.fixture
-def town(tmp_path: Path) -> Town:
-    return Town(tmp_path)
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import resource
-from pathlib import Path
 
 import pytest
 
@@ -11,11 +10,6 @@ from tests.hazards.peers import BRANCH, Answer, Peer, Town, git
 
 WHO = "Mallory <mallory@example.org> 1795000000 +0000"
 CPU_SECONDS_MAX = 5.0
-
-
-@pytest.fixture
-def town(tmp_path: Path) -> Town:
-    return Town(tmp_path)
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import time
 from collections.abc import Sequence
-from pathlib import Path
 
 import pytest
 
@@ -35,11 +34,6 @@ PLAIN = ("Alle", "Meg", "H", "H-2", "Sigrid", "Hannah", "planck 2", "audit-bot",
 
 def now(seconds: float) -> str:
     return format_at(time.time_ns() // 1000 + int(seconds * 1_000_000))
-
-
-@pytest.fixture
-def hub(tmp_path: Path) -> Hub:
-    return Hub(tmp_path)
 
 
 @pytest.fixture

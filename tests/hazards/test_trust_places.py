@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from tests.hazards.peers import BRANCH, Peer, Town, git
@@ -27,11 +25,6 @@ NAMES = [
     name if name in ("epoch", "projects deleted") else pytest.param(name, marks=pytest.mark.deep)
     for name in BROKEN
 ]
-
-
-@pytest.fixture
-def town(tmp_path: Path) -> Town:
-    return Town(tmp_path)
 
 
 @pytest.fixture
