@@ -1,7 +1,12 @@
-"""How the cost of every fold grows with the lines of a hostile log: hardly faster than their number."""
+"""How the cost of every fold grows with the lines of a hostile log: hardly faster than their number.
+
+Steps are counted, so that a busy machine changes nothing: calls of functions, those of C too, and instructions of SQLite.
+What one call does in C is not counted. CPU time shows that, and only roughly: caches alone add a tenth.
+"""
 
 from __future__ import annotations
 
+import cProfile
 import gc
 import math
 import time
@@ -23,9 +28,11 @@ from tests.hostile_logs import FAMILIES, Victim
 
 FEW, MANY = 1_000, 32_000  # lines
 PROBE = 200_000  # bytes, to see how long the lines of a family are
-EXPONENT = 1.25  # n log n has 1.1, with what the processor caches less of 1.15; a square of a tenth of the work has 1.4
-TRIES = 3
-LEAST_SECONDS = 0.03  # what is faster is done again, and counts by its average
+STEPS_EXPONENT = 1.2  # n log n has 1.12
+CPU_EXPONENT = 1.3  # with what others do to the caches; a square of a tenth of the work has 1.4
+REPEATS = 2  # of the few lines, which take milliseconds; the least counts
+SQLITE_STEPS = 100  # instructions that count together, as one step
+LEAST_STEPS, LEAST_SECONDS = 2_000, 0.05  # what costs less than that for the many lines costs nothing
 NOW = 1_793_000_000_000_000
 ME = Victim("sess-000000000001", "me:coder:x", NOW, "victim0000")
 SHAPES = (
@@ -52,11 +59,19 @@ def lines(family: str, count: int) -> list[bytes]:
     return [line for _, line in found]
 
 
-def index_of(found: list[bytes]) -> Index:
+def filled(found: list[bytes]) -> Callable[[Index], None]:
+    """Return what puts lines into an empty index."""
+
+    def fill(index: Index) -> None:
+        catch_up.add_lines(index, 1, found)
+        assert index.db.execute("SELECT count(*) FROM skipped").fetchone() == (0,)
+
+    return fill
+
+
+def empty() -> Index:
     index = schema.in_memory(views.VIEWS, records.read)
     index.reshape()
-    catch_up.add_lines(index, 1, found)
-    assert index.db.execute("SELECT count(*) FROM skipped").fetchone() == (0,)
     return index
 
 
@@ -108,33 +123,38 @@ FOLDS: tuple[Callable[[Store], None], ...] = (
 )  # fmt: skip
 
 
-def seconds(work: Callable[[], object]) -> float:
-    """The CPU time of some work, done as often as it takes to be measured.
+class Cost:
+    """What some work took: steps, and seconds of CPU time while they were counted."""
 
-    Without the garbage collector: what it costs depends on what else the process holds.
-    """
-    gc.collect()
-    gc.disable()
-    try:
-        started, done = time.process_time(), 0
-        while done == 0 or time.process_time() - started < LEAST_SECONDS:
-            work()
-            done += 1
-        return (time.process_time() - started) / done
-    finally:
-        gc.enable()
+    def __init__(self, db: schema.sqlite3.Connection, work: Callable[[], object]) -> None:
+        calls = cProfile.Profile()
+        db.set_progress_handler(_step, SQLITE_STEPS)
+        gc.disable()  # what it costs depends on what else the process holds
+        try:
+            started = time.process_time()
+            calls.runcall(work)
+            self.seconds = time.process_time() - started
+        finally:
+            gc.enable()
+            db.set_progress_handler(None, 0)
+        self.steps = sum(each.callcount for each in calls.getstats())
 
 
-def exponent(few: Callable[[], object], many: Callable[[], object], ratio: float) -> float:
-    """How cost grows with size: 1 where it is in proportion. What is too much is measured again: others use the CPU."""
-    small, large = [], []
-    for _ in range(TRIES):
-        small.append(seconds(few))
-        large.append(seconds(many))
-        found = math.log(min(large) / min(small)) / math.log(ratio)
-        if found <= EXPONENT:
-            break
-    return found
+def _step() -> int:
+    """Go on; this call is counted as any other."""
+    return 0
+
+
+def exponents(few: list[Cost], many: Cost, ratio: float) -> tuple[float, float]:
+    """How steps and CPU time grow with size: 1 where they are in proportion."""
+    return (
+        _exponent(min(each.steps for each in few), many.steps, ratio, LEAST_STEPS),
+        _exponent(min(each.seconds for each in few), many.seconds, ratio, LEAST_SECONDS),
+    )
+
+
+def _exponent(few: float, many: float, ratio: float, least: float) -> float:
+    return math.log(max(many, least) / max(few, least / ratio)) / math.log(ratio)
 
 
 @pytest.fixture
@@ -158,11 +178,34 @@ def test_no_fold_grows_much_faster_than_the_log(opened: Callable[[Index], Store]
     few, many = lines(family, FEW), lines(family, MANY)
     ratio = len(many) / len(few)
     assert ratio > MANY / FEW / 2
-    found = {"catch_up": exponent(lambda: index_of(few).close(), lambda: index_of(many).close(), ratio)}
-    small, large = opened(index_of(few)), opened(index_of(many))
+    smalls, large = [empty() for _ in range(REPEATS)], empty()
+    steps, seconds = {}, {}
+    fill = [Cost(each.db, partial(filled(few), each)) for each in smalls]
+    steps["catch_up"], seconds["catch_up"] = exponents(
+        fill, Cost(large.db, partial(filled(many), large)), ratio
+    )
+    small_store, large_store = opened(smalls[0]), opened(large)
     for fold in FOLDS:
-        found[fold.__name__] = exponent(partial(fold, small), partial(fold, large), ratio)
-    small.index.close()
-    large.index.close()
+        costs = [Cost(smalls[0].db, partial(fold, small_store)) for _ in range(REPEATS)]
+        found = exponents(costs, Cost(large.db, partial(fold, large_store)), ratio)
+        steps[fold.__name__], seconds[fold.__name__] = found
+    for index in (*smalls, large):
+        index.close()
 
-    assert {name: round(each, 2) for name, each in found.items() if each > EXPONENT} == {}
+    assert {name: round(each, 2) for name, each in steps.items() if each > STEPS_EXPONENT} == {}
+    assert {name: round(each, 2) for name, each in seconds.items() if each > CPU_EXPONENT} == {}
+
+
+def test_a_square_of_a_tenth_of_the_work_is_noticed() -> None:
+    """What the measure would say of a fold that looks at a thousandth of all pairs of lines."""
+
+    def work(count: int) -> None:
+        for _ in range(10 * count + count * count // 1_000):
+            len("")
+
+    index = empty()
+    few, many = (Cost(index.db, partial(work, count)) for count in (FEW, MANY))
+    steps, _ = exponents([few], many, MANY / FEW)
+    index.close()
+
+    assert steps > STEPS_EXPONENT
