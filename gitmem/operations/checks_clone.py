@@ -13,6 +13,7 @@ from ..log import damage, places, ref, remote, spool_files, spool_owner
 from ..log.lines import format_at
 from ..log.ref import STALE_LOCK_SECONDS
 from ..log.spool import DONE_KEPT_SECONDS
+from ..sync.lost_projects import LOST_PROJECTS, ProjectIds
 from . import checks_spools
 from .findings import Findings
 from .quoting import command
@@ -32,20 +33,20 @@ OURS = (ref.LOG_REF, ref.PUBLISHED_REF)
 
 def check_refs(store: Store, tip: str | None, found: Findings) -> None:
     """Refs that look like logs and are none or not ours, and refs of ours that nobody needs."""
-    log, git = store.log, store.git
-    known = places.known(log)
-    every = git.refs("refs/gitmem/")
+    log, git, ids = store.log, store.git, ProjectIds(store.log)
+    known, every = places.known(log), git.refs("refs/gitmem/")
     found.checked["refs"] = len(every) + len([name for name in known if name not in every])
     tips, others = places.logs(log, known, remote.trusted(log))
+    others |= {each.name: LOST_PROJECTS for each in tips if ids.are_lost(each, None)}
     for name, why in others.items():
         found.note(
             "not-a-log",
             f"{name} has a log's name and is none: {why}.",
             name,
-            "Sync leaves it alone. Where it is in the way on a remote, rename it there.",
+            "Sync leaves it out. Where a remote's log is at it, `gitmem sync` names the repair; else rename it there.",
         )
     ours = remote.projects(log) if tip is not None and not others.get(ref.LOG_REF) else set()
-    for each in tips:
+    for each in (one for one in tips if one.name not in others):
         if not remote.is_related(log, ours, each):
             found.note(
                 "foreign-log",

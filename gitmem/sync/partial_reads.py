@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ..sha256 import sha256
-from .place_checks import ANCESTORS_MAX, FOREIGN, LARGE, PlaceCheck
+from .lost_projects import ANCESTORS_MAX
+from .place_checks import FOREIGN, LARGE, PlaceCheck
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -68,6 +69,7 @@ def valid_ancestor(check: PlaceCheck, name: str, oid: str) -> Tip | None:
             tip = probe.check(name, oid)
             if tip is not None:
                 return tip
+            probe.left_out.clear()
     except KeyError:
         pass
     return None

@@ -9,6 +9,7 @@ from ..git import partial
 from ..git.separate_fetch import MISSING
 from ..log import places, ref
 from ..log.trunk import Trunk
+from .lost_projects import ANCESTORS_MAX, LOST_PROJECTS, ProjectIds
 from .tree_checks import Rejected, TooMuch, TreeCheck
 
 TYPE_CHECKING = False
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from ..log.log import Log
     from ..log.places import Tip
 
-ANCESTORS_MAX = 256
 NEWER, FOREIGN, INVALID, LARGE = "newer", "foreign", "invalid", "large"
 NO_PROJECTS = "it has no projects/, which this log had"
 FOREIGN_WHY = "it is the log of another project"
@@ -77,6 +77,7 @@ class PlaceCheck:
         self.boxes = dict(boxes or {})
         self.left_out: dict[str, LeftOut] = {}
         self.refused: Mapping[str, str] = {}  # commits that git refused to fetch, and why
+        self.ids = ProjectIds(log)
         self.trees = TreeCheck(log.git, log.passed_trees, allow_large=log.allow_large)
 
     def admit(self, refs: Mapping[str, str]) -> list[Tip]:
@@ -194,6 +195,8 @@ class PlaceCheck:
             return INVALID, f"its epoch is {str(form.epoch)[:24]}; only 0 is valid"
         if not tip.projects and self._had_projects(tip):
             return INVALID, NO_PROJECTS
+        if self.ids.are_lost(tip, self.accepted):
+            return INVALID, LOST_PROJECTS
         return "", ""
 
     def _is_well_formed(self, tip: Tip) -> bool:

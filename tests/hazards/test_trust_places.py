@@ -7,6 +7,7 @@ import pytest
 from tests.hazards.peers import BRANCH, Peer, Town, git
 
 EPOCH = b'{"format":1,"epoch":1,"turn":0,"publish":"refs/heads/gitmem"}\n'
+FOREIGN = "projects/" + "f" * 40
 BROKEN: dict[str, tuple[dict[str, bytes | None], str]] = {
     "epoch": ({"format": EPOCH}, "its epoch is 1; only 0 is valid"),
     "format 0": ({"format": b'{"format":0}\n'}, "its format is 0; only 1 is valid"),
@@ -14,6 +15,7 @@ BROKEN: dict[str, tuple[dict[str, bytes | None], str]] = {
     "format deleted": ({"format": None}, "its tree has no file `format`"),
     "format unreadable": ({"format": b"[[[["}, "the file `format` of the log cannot be read"),
     "projects deleted": ({"projects": None}, "it has no projects/, which this log had"),
+    "projects of another": ({"projects": None, FOREIGN: b""}, "its project ids are those of another project"),
     "newer without projects": (
         {"format": b'{"format":2}\n', "projects": None},
         "its format is 2; only 1 is valid",
@@ -22,7 +24,9 @@ BROKEN: dict[str, tuple[dict[str, bytes | None], str]] = {
 
 
 NAMES = [
-    name if name in ("epoch", "projects deleted") else pytest.param(name, marks=pytest.mark.deep)
+    name
+    if name in ("epoch", "projects deleted", "projects of another")
+    else pytest.param(name, marks=pytest.mark.deep)
     for name in BROKEN
 ]
 
@@ -80,6 +84,61 @@ def test_a_broken_outbox_stops_nobody(name: str, town: Town, two: tuple[Peer, Pe
     assert (left["ref"], left["commit"]) == (ref, oid) and left["kind"] == "invalid"
     assert b.sync().code == 0
     assert a.messages() == b.messages() == town.messages() == {"one", "two", "three"}
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("behind", ["the last accepted tip", "an older tip", "this clone has never synced"])
+def test_a_branch_with_the_ids_of_another_project_is_repaired(
+    behind: str, town: Town, two: tuple[Peer, Peer]
+) -> None:
+    """It is damage over our own history, whoever looks, and nobody is told to unite it."""
+    a, b = two
+    old = town.tip()
+    if behind == "an older tip":
+        a.say("three")
+        a.sync()
+        git("update-ref", BRANCH, old, cwd=town.hub)
+    _, oid = town.break_with({"projects": None, FOREIGN: b""})
+    town.break_with({"signals/2026-11/21/gm-f0rged00.jsonl": b'{"message":"forged"}\n'})
+    c = town.clone("c", init=False) if behind == "this clone has never synced" else a
+    made = c.run("init", "--json")
+    c.say("four")
+
+    found = c.sync()
+
+    assert found.code == 5 and found.remote["safe"], found.text
+    assert [left["kind"] for left in found.remote["left_out"]] == ["invalid"]
+    assert found.json["next"][0] == "gitmem sync --repair origin"
+    for answer in (made, found, c.run("doctor")):
+        assert "--allow-foreign" not in answer.text, answer.text
+    assert b.sync().remote["safe"]
+    assert b.messages() >= {"one", "two", "four"} and "forged" not in b.messages()
+    assert c.sync("--repair", "origin").code == 0
+    assert b.sync().code == 0
+    assert "four" in town.messages() and town.tip() != oid
+    assert FOREIGN not in git("ls-tree", "-r", "--name-only", BRANCH, cwd=town.hub)
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("box", [False, True])
+def test_an_id_of_another_project_beside_ours_stops_nobody(
+    box: bool, town: Town, two: tuple[Peer, Peer]
+) -> None:
+    """The ids are united; taking ours away later is damage no more, and a sync brings them back."""
+    a, b = two
+    town.break_with({FOREIGN: b""}, box=box)
+    a.say("three")
+    assert a.sync().code == 0
+    assert b.sync().code == 0
+    town.break_with({"projects": None, FOREIGN: b""}, box=box)
+    b.say("four")
+    assert b.sync().code == 0
+    assert a.sync().code == 0
+    c = town.clone("c")
+    assert c.sync().code == 0
+    assert a.messages() == b.messages() == c.messages() == town.messages() == {"one", "two", "three", "four"}
+    ids = git("ls-tree", "--name-only", f"{BRANCH}:projects", cwd=town.hub).splitlines()
+    assert len(ids) == 2 and "f" * 40 in ids
 
 
 @pytest.mark.parametrize("box", [False, True])
@@ -331,7 +390,7 @@ def test_a_ref_of_the_hub_at_a_missing_commit_is_named(box: bool, town: Town, tw
 
 
 @pytest.mark.parametrize(
-    "kind", ["epoch", pytest.param("format", marks=pytest.mark.deep), "orphan", "dotdot"]
+    "kind", ["epoch", pytest.param("format", marks=pytest.mark.deep), "projects", "orphan", "dotdot"]
 )
 def test_the_command_that_the_answer_names_repairs_the_branch(
     kind: str, town: Town, two: tuple[Peer, Peer]
@@ -342,6 +401,8 @@ def test_the_command_that_the_answer_names_repairs_the_branch(
         _, oid = town.break_with({"format": EPOCH})
     elif kind == "format":
         _, oid = town.break_with({"format": b'{"format":99999999999999999999999999999999}\n'})
+    elif kind == "projects":
+        _, oid = town.break_with({"projects": None, FOREIGN: b""})
     elif kind == "orphan":
         oid = town.commit(town.tree(BRANCH, {}))
     else:
@@ -363,5 +424,5 @@ def test_the_command_that_the_answer_names_repairs_the_branch(
     assert b.sync().code == 0
     assert a.sync().code == 0
     assert a.messages() == b.messages() == town.messages() == {"one", "two", "three"}
-    if kind in ("epoch", "format"):
+    if kind in ("epoch", "format", "projects"):
         git("merge-base", "--is-ancestor", oid, BRANCH, cwd=town.hub)
