@@ -32,7 +32,7 @@ HOSTILE_FORMATS = (
 )  # fmt: skip
 
 
-MORE_ACTS: tuple[str, ...] = ()  # names of further acts, for who wants to see one of them often
+MORE_ACTS: tuple[str, ...] = ("forge_receipts",)  # names of further acts, for who wants some of them or none
 
 
 class Adversary:
@@ -141,7 +141,11 @@ class Adversary:
         tree = dict(self._base_tree())
         content = self.random.choice(HOSTILE_FORMATS)
         tree["format"] = Entry(FILE_MODE, self.world.places.put_on_hub("blob", content))
-        return self._push_raw(sorted(tree.items()))
+        before = set(self.world.hostile)
+        done = self._push_raw(sorted(tree.items()))
+        if content.startswith(b'{"format":2'):
+            self.world.newer |= self.world.hostile - before
+        return done
 
     def without_projects(self) -> str:
         """A log that belongs to no project, or to another one."""

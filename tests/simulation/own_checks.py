@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from gitmem import records
@@ -75,7 +75,8 @@ def own_sessions(world: World, clone: Clone, store: Store) -> list[str]:
         wanted = _sent_to(own, sent)
         if _is_alone(agent, log, begun):
             wanted |= _sent_to_all(agent, own, begun, log)
-        missing = wanted - _done_by(own, begun) - {str(each["signal_id"]) for each in shown}
+        excused = _read_before_its_time(agent, sent, log)
+        missing = wanted - excused - _done_by(own, begun) - {str(each["signal_id"]) for each in shown}
         wrong += [f"{agent} does not get {signal_id} in {clone.name}" for signal_id in sorted(missing)]
     return wrong
 
@@ -138,6 +139,27 @@ def _sent_to_all(
             or (is_tracked and each.get("seen") is not None and each["signal_id"] not in reached)
         )
     }
+
+
+def _read_before_its_time(
+    agent: str, sent: Iterable[Mapping[str, Any]], log: Sequence[Mapping[str, Any]]
+) -> set[str]:
+    """The signals that a line without a code may mark as read: it and all lines of the signal are older than the identity."""
+    began = min(
+        str(each["at"])
+        for each in sent
+        if each["kind"] == "session" and each.get("mac") and each.get("agent_identity") == agent
+    )
+    newer = {each["signal_id"] for each in log if each["kind"] == "signal" and each["at"] >= began}
+    found = set()
+    for each in log:
+        if each["at"] >= began:
+            continue
+        if each["kind"] == "receipt" and each["reader_identity"] == agent:
+            found.add(str(each["signal_id"]))
+        elif each["kind"] == "signal" and each["sender_identity"] == agent:
+            found.add(str(each.get("reply_to")))
+    return found - newer
 
 
 def _done_by(own: set[str], begun: Iterable[Mapping[str, Any]]) -> set[str]:

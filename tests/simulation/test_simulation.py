@@ -128,8 +128,8 @@ def test_an_adversary_gets_through_without(
 ) -> None:
     """With a guard taken out some seed fails."""
     monkeypatch.setattr(*UNGUARDED[what])
-    if what.startswith("receipts"):  # those of others are seldom forged by chance
-        monkeypatch.setattr(adversary, "MORE_ACTS", ("forge_receipts",))
+    if not what.startswith("receipts"):  # so that the other lines are forged more often
+        monkeypatch.setattr(adversary, "MORE_ACTS", ())
 
     def goes_wrong(seed: int) -> bool:
         try:
