@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from pathlib import Path
 
 import pytest
 
@@ -30,6 +31,12 @@ def broadcast(id: str, at: str, seen: list[str] | None, message: str) -> bytes:
         seen=seen,
     )
     return changed(whole)
+
+
+@pytest.fixture
+def hub(tmp_path: Path) -> Hub:
+    """A hub whose clones run the installed program."""
+    return Hub(tmp_path)
 
 
 def test_a_broadcast_from_a_clock_that_is_days_behind_reaches_who_was_there(hub: Hub) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import time
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
@@ -34,6 +35,12 @@ PLAIN = ("Alle", "Meg", "H", "H-2", "Sigrid", "Hannah", "planck 2", "audit-bot",
 
 def now(seconds: float) -> str:
     return format_at(time.time_ns() // 1000 + int(seconds * 1_000_000))
+
+
+@pytest.fixture
+def hub(tmp_path: Path) -> Hub:
+    """A hub whose clones run the installed program."""
+    return Hub(tmp_path)
 
 
 @pytest.fixture
@@ -67,7 +74,7 @@ def forge_names(hub: Hub, names: Sequence[str]) -> list[str]:
     return made
 
 
-@pytest.mark.parametrize("kind", ["reserved", "hidden"])
+@pytest.mark.parametrize("kind", ["reserved", pytest.param("hidden", marks=pytest.mark.deep)])
 def test_nobody_can_take_a_name_that_reads_like_another(kind: str, planck: Clone) -> None:
     """For itself, later, or into the pool; nothing is recorded."""
     for name in (RESERVED if kind == "reserved" else HIDDEN)[:: 1 if kind == "hidden" else 4]:
@@ -77,6 +84,7 @@ def test_nobody_can_take_a_name_that_reads_like_another(kind: str, planck: Clone
         refused(planck, "bad-name", "name", "add", "Fine", name)
 
 
+@pytest.mark.deep
 def test_an_identity_with_a_character_that_is_not_seen_is_refused(planck: Clone) -> None:
     """Also one that starts like a person's address, and as a recipient that nobody has seen."""
     for identity in ("codex:impl:a\ufe0f", "co\u3164dex:impl:a", "Human:impl:a", "\uff48uman:impl:a"):
@@ -85,6 +93,7 @@ def test_an_identity_with_a_character_that_is_not_seen_is_refused(planck: Clone)
     refused(planck, "unknown-recipient", "signal", "hello", "--to", "codex:impl:a\ufe0f", "--allow-unseen")
 
 
+@pytest.mark.deep
 def test_a_peer_that_is_called_like_an_address_gets_nobodys_mail(hub: Hub, planck: Clone) -> None:
     """The sessions are shown; none of these words means one of them, and nobody acts as one of them."""
     planck.sync()
@@ -102,6 +111,7 @@ def test_a_peer_that_is_called_like_an_address_gets_nobodys_mail(hub: Hub, planc
     assert sent["recipients"] == [BOB]
 
 
+@pytest.mark.deep
 def test_a_word_that_a_peer_uses_as_its_address_means_nobody(hub: Hub, planck: Clone) -> None:
     """Nor does a name that somebody has mean a peer whose identity or client is called so."""
     curie = hub.clone("Curie")
