@@ -9,7 +9,7 @@ import pytest
 from tests.hazards.peers import BRANCH, Answer, Peer, Town, git
 
 WHO = "Mallory <mallory@example.org> 1795000000 +0000"
-CPU_SECONDS_MAX = 5.0
+CPU_SECONDS_MAX = 8.0  # for up to 24 MB; the promise of 5 s is for 5 MB (test_trust_cost.py)
 
 
 @pytest.fixture
