@@ -219,7 +219,8 @@ def test_a_sync_that_sent_nothing_is_no_push(
 
     assert said.status == 0
     assert said.json["pushed"] is False
-    assert said.json["next"][0] == "gitmem sync"
+    assert said.json["next"][0] == "git push origin HEAD"
+    assert "gitmem sync" not in said.json["next"]
     assert any("no branch yet" in each for each in said.json["warnings"])
 
 

@@ -26,6 +26,7 @@ MIXED = "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0dF3hJ6kL9nP2rS5tV8xY1zA4cE7gI0kM3oQ6sU9wX
 UPPER = "QWERTYUIOPASDFGHJKLZXCVB2345"
 
 HEX = "3f9a2c7e1b5d8046af92e3c17b5d0846e2a91f3c7d5b80462c9e1fa73d5b8064"
+SHOWN_AS_REFUSED = '$ gitmem signal "The staging database is '  # in the README
 SMALL = "k3v9x2m7q1z5w8r4t6y0p3n9b2c7d1f5g8h4j6"
 UUID = "7b3e19c4-52d8-4f60-9a17-c4e8d2b05f36"
 
@@ -314,7 +315,7 @@ def steps(call: Callable[[str], object], text: str) -> int:
 
 
 def test_working_notes_and_the_pages_of_this_project_pass() -> None:
-    """Agents quote documentation to each other all day."""
+    """Agents quote documentation to each other all day; only the command that shows a refusal is refused."""
     from benchmarks import messages
 
     root = Path(__file__).resolve().parents[2]
@@ -323,6 +324,9 @@ def test_working_notes_and_the_pages_of_this_project_pass() -> None:
         for path in [root / "README.md", *sorted((root / "docs").rglob("*.md"))]
     ]
 
+    (refused,) = (each for each in pages[0].splitlines() if SHOWN_AS_REFUSED in each)
+    assert locate(refused) is not None
+    pages[0] = pages[0].replace(refused, "")
     assert [
         found.what for text in [*messages.USUAL, *messages.SHORT, *pages] if (found := locate(text))
     ] == []
