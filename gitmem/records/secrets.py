@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 _SHORTEST = 10  # characters: what is shorter is no secret, not even with the name that it is given to
 _DISTINCT_MIN = 2  # `XXXX…` and `0000…` stand for something
 _MORE = 64  # characters of a last step that are looked at beyond the least
+_DISCORD_SIZES = (23, 24, 26)  # of 17 to 19 digits in base64
+_DIGITS_IN_BASE64 = ("MNO", "DTjz", "AEIMQUYcgk", "wxyz012345")
 _EXAMPLES = ("example", "xxxx", "your", "placeholder", "redacted", "dummy")
 
 
@@ -46,8 +48,13 @@ def locate(text: str) -> Found | None:
         small = plain.lower()
         if len(small) != len(plain):  # a letter that becomes two
             small = "".join(low if len(low := char.lower()) == 1 else char for char in plain)
-        if any(word in small for word in assigned.WORDS):
+        has_word = any(word in small for word in assigned.WORDS)
+        if has_word:
             found = assigned.find(plain, small)
+        if found is None and (has_word or any(word in small for word in assigned.SPOKEN)):
+            from .secrets_spoken import find
+
+            found = find(plain, small)
     if found is None:
         return None
     return Found(found[0], _original(text, found[1]) + 1)
@@ -75,14 +82,22 @@ def marked(values: Iterable[object]) -> bool:
         elif type(value) is not bool:
             return True
     together = _plain("\n".join(texts))
-    from .secrets_assigned import WORDS
-    from .secrets_formats import BY_MARKER
+    from .secrets_assigned import SPOKEN, WORDS
 
-    for marker in BY_MARKER:  # a generator costs more than the search
-        if marker in together:
+    long = _long_words(together)
+    if long:
+        from .secrets_formats import BY_MARKER
+
+        for marker in BY_MARKER:  # a generator costs more than the search
+            if marker in long:
+                return True
+        if _discord(long) >= 0:
             return True
     small = together.lower()
-    for word in WORDS:  # noqa: SIM110  (likewise)
+    for word in WORDS:
+        if word in small:
+            return True
+    for word in SPOKEN:  # noqa: SIM110  (likewise)
         if word in small:
             return True
     return False
@@ -97,11 +112,25 @@ def find_in(value: object) -> Found | None:
     return None
 
 
+def _long_words(text: str) -> str:
+    """Return what of a text may hold a format: words that are long enough for one; "" for plain talk."""
+    from .secrets_formats import SHORTEST, SPACED
+
+    for marker in SPACED:
+        if marker in text:
+            return text
+    return "\n".join([word for word in text.split() if len(word) >= SHORTEST])
+
+
 def _formats(text: str) -> tuple[str, int] | None:
+    """Return the format that a text holds, and where, or None."""
+    long = _long_words(text)
+    if not long:
+        return None
     from .secrets_formats import BY_MARKER
 
     for marker, formats in BY_MARKER.items():
-        if marker not in text:
+        if marker not in long:
             continue
         for what, before, steps, needs in formats:
             at = text.find(marker)
@@ -110,7 +139,28 @@ def _formats(text: str) -> tuple[str, int] | None:
                 if size >= 0 and _follows(text, at, size, len(marker), steps, needs):
                     return what, at - size
                 at = text.find(marker, at + len(marker))
+    if _discord(long) >= 0:
+        return "a Discord token", _discord(text)
     return None
+
+
+def _discord(text: str) -> int:
+    """Return where the token of a Discord bot begins: the digits of an id in base64, a time and a digest; -1 without."""
+    from .secrets_formats import CLASSES
+
+    at = text.find(".")
+    while at >= 0:
+        if text[at + 7 : at + 8] == "." and not text[at + 1 : at + 7].strip(CLASSES["w"]):
+            piece = text[max(0, at - 28) : at]
+            size = len(piece) - len(piece.rstrip(CLASSES["a"]))
+            digest = text[at + 8 : at + 8 + 27]
+            if size in _DISCORD_SIZES and len(digest) == 27 and not digest.strip(CLASSES["w"]):
+                user = text[at - size : at][: size // 4 * 4 + 1]  # the last group may hold fewer bits
+                # A byte of a digit is 0011 and four bits, so few letters can stand at each place.
+                if all(char in _DIGITS_IN_BASE64[number % 4] for number, char in enumerate(user)):
+                    return at - size
+        at = text.find(".", at + 1)
+    return -1
 
 
 def _size_before(text: str, at: int, before: str) -> int:

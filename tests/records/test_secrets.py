@@ -19,8 +19,8 @@ import pytest
 from gitmem.errors import UsageError
 from gitmem.records import form
 from gitmem.records.secrets import _SHORTEST, find_in, find_secret, locate, marked
-from gitmem.records.secrets_assigned import WORDS
-from gitmem.records.secrets_formats import BY_MARKER
+from gitmem.records.secrets_assigned import SPOKEN, WORDS
+from gitmem.records.secrets_formats import BY_MARKER, FORMATS, SHORTEST
 
 MIXED = "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0dF3hJ6kL9nP2rS5tV8xY1zA4cE7gI0kM3oQ6sU9wX2zB5dG8fH1jL4nP7r"
 UPPER = "QWERTYUIOPASDFGHJKLZXCVB2345"
@@ -140,7 +140,80 @@ PROVIDERS = [
     ("a Mapbox token", "sk." + "ey" + "J" + MIXED[:60] + "." + MIXED[:22]), ("an age key", "AGE-SECRET-" + "KEY-1" + (UPPER * 2)[:58]),
 ]  # fmt: skip
 
+PROVIDERS += [
+    ("a Discord token", b64("198622483471925248") + ".Cl2FMQ" + ".ZnCjm1XVW7vRze4b7Cq4se7kKWs"),
+    ("a Discord token", b64("1098622483471925248").rstrip("=") + ".GkQX1z." + MIXED[:38]),
+    ("a Doppler token", "d" + "p.st.prd." + MIXED[:43]), ("a Doppler token", "d" + "p.st.dev_planck." + MIXED[:43]),
+    ("an Azure SAS signature", "https://shop.blob.core.windows.net/a/b?sv=2022-11-02&se=2027-01-01&sr=c&sp=r&s" + "ig=" + MIXED[:43] + "%3D"),
+    ("an Azure SAS signature", "sr=b&s" + "ig=" + MIXED[:20] + "%2F" + MIXED[20:42] + "%3D"),
+    ("an Azure DevOps token", MIXED[:76] + "AZ" + "DO" + MIXED[:4]), ("an AWS signed URL", "X-Amz-Sig" + "nature=" + HEX),
+    ("an Amazon MWS token", "amzn" + ".mws." + UUID), ("a Google API key", "AQ" + ".Ab8RN6" + MIXED[:44]),
+    ("a Google signed URL", "X-Goog-Sig" + "nature=" + HEX * 8), ("a Firebase key", "AAAA" + MIXED[:7] + ":APA" + "91b" + (MIXED * 2)[:134]),
+    ("a Facebook token", "EAA" + "CEdEose0cBA" + (MIXED * 2)[:170]), ("a Flutterwave key", "FLW" + "SECK-" + HEX[:32] + "-X"),
+    ("a Flutterwave key", "FLW" + "SECK_TEST-" + HEX[:12]), ("a DigitalOcean key", "DO" + "00" + UPPER[8:24]),
+    ("a Cloudflare token", "cfu" + "t_" + MIXED[:48]), ("a Fly.io token", "fo" + "1_" + MIXED[:43]), ("a Netlify token", "nf" + "u_" + MIXED[:36]),
+    ("a Vercel token", "vc" + "i_" + MIXED[:56]), ("a Tencent key", "AK" + "ID" + MIXED[:32]), ("a Yandex key", "AQ" + "VN" + MIXED[:36]),
+    ("a Scalingo token", "tk-" + "us-" + MIXED[:48]), ("an Infracost key", "ic" + "o-" + MIXED[:32]),
+    ("an Artifactory key", "cmVm" + "dGtuOj" + MIXED[:54]), ("a Packagist token", "pack" + "agist_uut_" + HEX),
+    ("a CircleCI token", "CCI" + "PRJ_" + MIXED[:22] + "_" + HEX[:40]), ("a Buildkite token", "bk" + "ct_" + MIXED[:40]),
+    ("a Harness token", "pa" + "t." + MIXED[:22] + "." + HEX[:24] + "." + MIXED[:20]), ("an Octopus Deploy key", "AP" + "I-" + UPPER[2:28]),
+    ("a Depot token", "dep" + "ot_org_" + HEX), ("a Prefect key", "pn" + "u_" + SMALL[:36]), ("a Snyk token", "sn" + "yk_uat." + HEX[:8] + "." + MIXED[:80]),
+    ("a Hugging Face token", "api" + "_org_" + "abcdefghijklmnopqrSTUVWXYZabcdefgh"), ("a Langfuse key", "sk-" + "lf-" + UUID),
+    ("a Jina key", "ji" + "na_" + MIXED[:60]), ("a Firecrawl key", "f" + "c-" + HEX[:32]), ("a Brave key", "BS" + "A" + MIXED[:28]),
+    ("an E2B key", "e2" + "b_" + HEX[:40]), ("a Modal token", "a" + "k-" + MIXED[:22]), ("a Weights & Biases key", "wan" + "db_v1_" + MIXED),
+    ("a Cursor key", "cr" + "sr_" + HEX), ("a Slack token", "xo" + "xc-123456789012-" + HEX), ("a Slack token", "xo" + "xd-" + MIXED[:40] + "%2B" + MIXED[:20]),
+    ("a Twilio token", "A" + "C" + HEX[:32] + ":" + HEX[32:]), ("a Twitch token", "oau" + "th:" + SMALL[:30]),
+    ("a Zapier webhook", "https://hooks.zap" + "ier.com/hooks/catch/1234567/" + SMALL[:7]), ("a Brevo key", "xsmtp" + "sib-" + HEX + "-" + MIXED[:16]),
+    ("a Stripe key", "sk" + "_org_live_" + MIXED[:24]), ("a Square token", "EA" + "AA" + MIXED[:60]), ("a Square secret", "sandbox-sq" + "0csb-" + MIXED[:43]),
+    ("a Braintree token", "access_token$" + "sandbox$" + SMALL[:16] + "$" + HEX[:32]), ("a Plaid token", "access-" + "sandbox-" + UUID),
+    ("a PayPal token", "A21" + "AA" + MIXED), ("a Checkout.com key", "sk" + "_" + UUID), ("a Razorpay key", "rz" + "p_live_" + MIXED[:14]),
+    ("a Mollie key", "li" + "ve_" + MIXED[:30]), ("a Shippo token", "ship" + "po_live_" + HEX[:40]), ("an EasyPost key", "EZ" + "AK" + MIXED[:54]),
+    ("a Supabase token", "sb" + "p_v0_" + HEX[:40]), ("a CockroachDB key", "CC" + "DB1_" + MIXED[:22] + "_" + MIXED[:40]),
+    ("a Databricks token", "do" + "se" + HEX[:32]), ("a New Relic key", HEX[:36] + "NR" + "AL"), ("a New Relic key", "NR" + "II-" + MIXED[:32]),
+    ("a Datadog token", "dd" + "pat_" + MIXED[:32]), ("an Axiom token", "xa" + "at-" + UUID), ("a PostHog key", "ph" + "x_" + MIXED[:43]),
+    ("a Honeycomb key", "hca" + "ik_" + (SMALL * 2)[:58]), ("a Grafana key", "eyJr" + "Ijoi" + MIXED[:70]), ("a Figma token", "fi" + "go_" + MIXED[:40]),
+    ("a Trello token", "AT" + "TA" + HEX + "ABCD1234"), ("a ClickUp token", "p" + "k_12345678_" + (UPPER + "2345")[:32]),
+    ("a Dropbox token", "s" + "l." + MIXED * 2), ("a Dropbox token", "s" + "l.u." + MIXED * 2), ("a Typeform token", "tf" + "p_" + MIXED[:44]),
+    ("a ReadMe key", "rd" + "me_" + (SMALL * 2)[:70]), ("a Statsig key", "sec" + "ret-" + MIXED[:43]), ("a Linear token", "lin" + "_oauth_" + HEX),
+    ("a private JSON web key", '{"kty": "OKP", "d"' + ': "' + MIXED[:43] + '"}'), ("a private JSON web key", '{"d"' + ':"' + MIXED[:43] + '"}'),
+]  # fmt: skip
+
+# In command lines, headers, settings and sentences: no marker gives these away, only what stands before them.
+SAID = [
+    ("a secret value", "X-Api-" + "Key: " + SMALL[:32]), ("a secret value", "curl -H 'x-api-" + "key: " + MIXED[:32] + "'"),
+    ("a secret value", "Ocp-Apim-Subscription-" + "Key: " + HEX[:32]), ("a secret value", "DD-APPLICATION-" + "KEY: " + HEX[:40]),
+    ("a secret value", "DD_APP_" + "KEY=" + HEX[:40]), ("a secret value", "NEW_RELIC_LICENSE_" + "KEY=" + HEX[:40]),
+    ("a secret value", "X-Auth-" + "Key: " + HEX[:37]), ("a secret value", "RAILWAY_TO" + "KEN=" + UUID), ("a secret value", "NPM_TO" + "KEN=" + UUID),
+    ("a secret value", "//registry.npmjs.org/:_auth" + "Token=" + UUID), ("a secret value", "Authorization: tok" + "en " + HEX[:40]),
+    ("a secret value", "Authorization: SS" + "WS 00" + MIXED[:40]), ("a secret value", "Authoriz" + "ation: " + MIXED[:40]),
+    ("HTTP basic credentials", '{"auths": {"example.org": {"au' + 'th": "' + b64("planck:quantum-7h") + '"}}}'),
+    ("a password", "mysql -uroot -p" + "S3cr3tPa55" + " shop"), ("a password", "mysqldump -h db -u app -p" + "Xk29dkfj2" + " shop"),
+    ("a password", "mariadb -u root -p'" + "Xk29dkfj2!" + "' shop"), ("a password", "sshpass -p " + "Xk29dkfj2" + " ssh root@host"),
+    ("a password", "docker login -u planck -p " + "Xk29dkfj2" + " registry.example.org"), ("a password", "redis-cli -h cache -a " + "Xk29dkfj2" + " ping"),
+    ("a password", "unzip -P " + "Xk29dkfj2" + " a.zip"), ("a password of curl", "curl -uadmin:" + "Xk29dkfj2" + " https://example.org"),
+    ("a password of curl", "curl --user=admin:" + "Xk29dkfj2" + " https://example.org"), ("an AWS secret key", "AWS sec" + "ret key " + MIXED[:40]),
+    ("an AWS secret key", "the AWS sec" + "ret access key is " + MIXED[:40]), ("a password", "pass" + "wd " + "Xk29dkfj2"),
+    ("a password", "the pass" + "word is " + "Xk29dkfj2" + "."), ("a password", "changed the pass" + "word to " + "Xk29dkfj2"),
+    ("a password", "machine api.example.org login planck pass" + "word " + "Xk29dkfj2"), ("a password", "pass" + "word -> " + "Xk29dkfj2"),
+    ("a secret value", "my API " + "key is " + MIXED[:32]), ("a secret value", "API " + "key: " + HEX[:32]),
+    ("a secret value", "the tok" + "en is " + MIXED[:40]), ("a secret value", "the client sec" + "ret was " + SMALL[:32]),
+]  # fmt: skip
+
 HARMLESS = [
+    "password sha256", "passwd bcrypt12", "the password is argon2id", "password RFC7617", "password hashes use PBKDF2-HMAC-SHA256",
+    "the password is at least 12 characters", "the password is in 1Password", "password to UTF8-encoded", "token " + HEX[:40],
+    "the token of " + HEX[:40], "token sig-3f9k2m7q1x0z", "the secret is in vault-2024-production-eu-west-1", "the api key is rotated every 90 days",
+    "token TOKEN_KIND_IDENTIFIER_2_WITH_ARGUMENTS", "access key ids begin with four letters", "secret key rotation 2026-11-22T10:00:00Z",
+    "mysql -p3306 shop", "mysql -u root -p shop", "mysql -uroot -p$MYSQL_PWD2 shop", "docker login -u planck -p \"$TOKEN2\"", "mkdir -p a1b2/c3 && mysql",
+    "cp -a src2/x1 redis-cli/", "unzip -P $ZIP2 a.zip", "git push -u origin:main2 && ls", "author: planck, authority 2", "authorization: none", '"auth": "required"',
+    "Authorization: Digest username=planck", "authorization code " + HEX[:40], "_auth=${NPM_AUTH}", "PAGE_TOKEN: " + UUID, "X-Request-Id: " + UUID,
+    "X-Api-Key: <your key>", "cache-key: npm-linux-x64-" + HEX[:40], "Idempotency-Key: " + UUID, "primary_key = order_line_2026_id", "sort_key=2026-11-22T10:00:00Z",
+    "https://example.org/a?sig=abc", "sig=" + HEX, "?sig=sig-3f9k2m7q1x0z", "v1.2.3-rc.4", "MTIz.abcdef.ghi", "github.com.abcdef.example.org.with.a.long.name.that.goes.on",
+    "dp.st.prd", "dp.state.production.configuration.of.the.shop", "EAACCESS", "EAAAAAAA" * 20, "FLWSECK-", "API-REFERENCE-2026", "live_reload_is_on_2", "sl.no",
+    "M10 20c1-2 3-4", '{"d":"M12 2C6.48 2 2 6.48 2 12s4.48 10 10 10 10-4.48 10-10S17.52 2 12 2z"}', "pat.example.org", "fc-cache -f", "as-is", "cfk_", "depot_manager",
+    "key_" + "a" * 64, "AKIDS", "X-Amz-Signature=<hex>", "oauth:2.0", "Pipfile.lock: \"sha256:" + HEX + "\"", "checksum = \"" + HEX + "\"",
+    "    \"node_modules/a\": {\"version\": \"1.2.3\", \"resolved\": \"https://registry.npmjs.org/a/-/a-1.2.3.tgz\", \"integrity\": \"sha512-"
+    + base64.b64encode(hashlib.sha512(b"w").digest()).decode() + "\"}",
     "ASIAN and AKIAN, ASIA-PACIFIC",
     "AKIA" + "IOSFODNN7" + "EXAMPLE",
     "sk-learn", "sk-learn-2024-classification-of-long-branch-names-v3",
@@ -182,7 +255,7 @@ HARMLESS = [
 ]  # fmt: skip
 
 
-EVERY = [*SECRETS, *PROVIDERS]
+EVERY = [*SECRETS, *PROVIDERS, *SAID]
 
 
 def test_the_lists_are_as_long_as_they_should_be() -> None:
@@ -269,17 +342,42 @@ def test_a_text_with_secrets_is_searched_without_re() -> None:
     subprocess.run([sys.executable, "-S", "-c", code], check=True, timeout=60)
 
 
+def test_no_format_is_shorter_than_the_words_that_are_looked_at() -> None:
+    """Shorter words are left out of the search for markers."""
+    for what, marker, before, steps_after, _ in FORMATS:
+        if " " in marker:
+            continue
+        size = len(marker) + (sum(int(step[1:]) for step in before.split(" ")) if before[-1].isdigit() else 0)
+        for step in steps_after.split(" "):
+            size += len(step) - 1 if step[0] == "=" else int(step[1:].rstrip("+").partition("-")[0])
+        assert size >= SHORTEST, what
+
+
 JOINTS = ("", "-", "_", "a", "A1b2", '"', " ", "=", ": ", ".", "\u200b")
 
 
-FEW = ("eyJ", "glpat-", "sk-", "hooks.slack.com/", "-us", "://", "password", "token", "bearer ", "curl ")
+FEW = (
+    "eyJ",
+    "glpat-",
+    "sk-",
+    "hooks.slack.com/",
+    "-us",
+    "://",
+    "password",
+    "token",
+    "bearer ",
+    "curl ",
+    " -p",
+    "a.abcdef.",
+    "password is ",
+)
 
 
 @pytest.mark.parametrize(
     "marker",
     [
         marker if marker in FEW else pytest.param(marker, marks=pytest.mark.deep)
-        for marker in (*BY_MARKER, *WORDS)
+        for marker in (*BY_MARKER, *WORDS, *SPOKEN, "mysql -p", "a.abcdef.", "password is ")
     ],
 )
 def test_the_work_grows_no_faster_than_the_text(marker: str) -> None:
