@@ -17,7 +17,7 @@ from ..operations.spelling import fold, is_reserved, root
 from ..operations.tenure import HOLD_MICROS
 from ..sha256 import sha256
 from ..text.sanitize import sanitize
-from . import changed_identities, own_sessions
+from . import changed_identities, own_recipients, own_sessions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ def _claimants(store: Store, name: str, kept: Presence) -> list[str]:
 
 def _holder(store: Store, pin: Pin) -> Presence | None:
     """Return the session of a pin; of an identity with several one that is at work and asks for the name."""
-    sessions = presence.of_identity(store, pin.identity) if pin.identity else []
+    sessions = own_recipients.of_identity(store, pin.identity) if pin.identity else []
     if not sessions:
         return own_sessions.trusted(store, pin.session_id)
     return max(sessions, key=lambda one: (one.is_current, _asks_for(one, pin.name), one.record_at))

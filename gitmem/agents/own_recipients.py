@@ -1,4 +1,4 @@
-"""Whom `--to` means where forged lines say something else of a session of this clone than its own lines do.
+"""Whom `--to` and `--as` mean where forged lines say something else of a session of this clone than its own lines do.
 
 What others see of such a session is shared, and every line counts for it. A new signal is written here: it goes to
 whom the session's own lines name, or it is not written.
@@ -7,14 +7,14 @@ whom the session's own lines name, or it is not written.
 from __future__ import annotations
 
 from ..errors import UsageError
+from ..operations import presence
 from ..operations.spelling import fold
 from ..text.sanitize import sanitize
 from . import authenticity, own_sessions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import sqlite3
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from ..operations.presence import Presence
     from ..operations.store import Store
@@ -28,10 +28,55 @@ def by_id(store: Store, found: Presence) -> tuple[Presence, str | None]:
         return found, None
     own = own_sessions.trusted(store, found.session_id) or found
     if own.reader == found.reader:
-        return own, None
+        return own, _difference(found, own)
     return own, (
         f"Lines that were not written here say that {found.session_id} is {sanitize(found.reader)}; by its own lines "
         f"it is {own.reader}, which gets this. `gitmem doctor` lists them."
+    )
+
+
+def named(store: Store, name: str) -> list[Presence]:
+    """Return the open sessions of this clone that have a name by their own lines, where the log has forged lines too."""
+    return [own for _, own in _forged_sessions(store) if own.ended is None and _is_called(own, name)]
+
+
+def of_identity(store: Store, identity: str) -> list[Presence]:
+    """Return the sessions of an agent identity; those of this clone by their own lines alone."""
+    forged = {own.session_id: own for _, own in _forged_sessions(store)}
+    others = [one for one in presence.of_identity(store, identity) if one.session_id not in forged]
+    return [*others, *(own for own in forged.values() if own.agent_identity == identity)]
+
+
+def warning(store: Store, session_id: str | None = None) -> str | None:
+    """Return what forged lines change of open sessions of this clone, for one session or the first; None for nothing."""
+    found = []
+    for shown, own in _forged_sessions(store):
+        said = _difference(shown, own) if session_id in (None, own.session_id) else None
+        if said is not None:
+            found.append(said)
+    if not found:
+        return None
+    return found[0] + (
+        f" {len(found) - 1} more sessions of this clone are shown wrongly." if found[1:] else ""
+    )
+
+
+def _difference(shown: Presence, own: Presence) -> str | None:
+    """Return what the log shows of an open session that its own lines do not say, or None."""
+    if own.ended is not None:
+        return None
+    said = []
+    if shown.ended is not None:
+        said.append("has ended")
+    if fold(shown.asked) != fold(own.asked):
+        said.append(f"is called {sanitize(shown.asked)[:80]}")
+    if shown.reader != own.reader:
+        said.append(f"is {sanitize(shown.reader)}")
+    if not said:
+        return None
+    return (
+        f"FORGED: lines that were not written here say that {own.session_id} {' and '.join(said)}. By its own lines it "
+        f"is open, and is {own.name} ({own.reader}). `gitmem doctor` lists them."
     )
 
 
@@ -45,11 +90,8 @@ def refuse_redirected(store: Store, text: str, found: Sequence[Presence]) -> Non
     Raises: UsageError where the own lines of the session say something else.
     """
     shown = {one.session_id: one for one in found}
-    for session_id in _forged_sessions(store.db()):
-        own = own_sessions.trusted(store, session_id)
-        if own is None:
-            continue
-        other = shown.get(session_id)
+    for _, own in _forged_sessions(store):
+        other = shown.get(own.session_id)
         is_own = own.ended is None and _is_called(own, text)
         if other is not None and (not is_own or other.reader != own.reader):
             raise _refusal(text, other.reader, own)
@@ -74,8 +116,13 @@ def of_published_client(store: Store, value: str) -> Presence | None:
     return max(own, key=lambda one: (one.started, one.session_id), default=None)
 
 
-def _forged_sessions(db: sqlite3.Connection) -> list[str]:
-    return [str(name) for (name,) in db.execute(_FORGED).fetchall() if authenticity.is_own(db, str(name))]
+def _forged_sessions(store: Store) -> Iterator[tuple[Presence, Presence]]:
+    """Yield each session of this clone that forged lines speak for: as the log shows it, and by its own lines."""
+    for (name,) in store.db().execute(_FORGED).fetchall():
+        shown = presence.one(store, str(name)) if authenticity.is_own(store.db(), str(name)) else None
+        own = own_sessions.trusted(store, shown.session_id) if shown is not None else None
+        if shown is not None and own is not None:
+            yield shown, own
 
 
 def _is_called(own: Presence, text: str) -> bool:

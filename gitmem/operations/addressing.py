@@ -9,7 +9,7 @@ from . import near, presence, unknown_recipients
 from .caller import own_mail
 from .outcome import Outcome
 from .presence import Presence, ago
-from .spelling import fold, is_identity, is_mixed, is_reserved, is_word
+from .spelling import fold, is_client_id, is_identity, is_mixed, is_reserved, is_reserved_identity, is_word
 from .story import sanitize
 
 TYPE_CHECKING = False
@@ -84,7 +84,7 @@ def resolve(
         one = _exact(store, part, caller)
         if one is None and fuzzy:
             one = _fuzzy(store, part)
-        if one is None and allow_unseen and is_identity(part) and not any(map(is_unsafe, part)):
+        if one is None and allow_unseen and _may_be_unseen(part):
             one = Resolved(part, part, "exact")
             one.remark = f"{part} has never been seen in this log: nobody reads this until it comes."
             one.asleep = one.elsewhere = True
@@ -94,6 +94,10 @@ def resolve(
             one.remark = "One of the recipients is yourself: your own signals are never in your inbox."
         found.setdefault(one.address, one)
     return list(found.values())
+
+
+def _may_be_unseen(text: str) -> bool:
+    return is_identity(text) and not is_reserved_identity(text) and not any(map(is_unsafe, text))
 
 
 def reader_of(store: Store, text: str) -> Resolved:
@@ -125,8 +129,9 @@ def known(store: Store, addresses: Iterable[str]) -> list[Resolved]:
 def _exact(store: Store, text: str, caller: Caller | None) -> Resolved | None:
     """Return the recipient that a text names: the first of these steps that matches decides.
 
-    A session's id; a name that this clone has used before; a client's own id; an identity; a name in any spelling;
-    the beginning of a session's id. What peers call their clients or identities never stands before a name that
+    A session's id; a name that this clone has used before; a client's published id; a client's own id, where the
+    text has the form of one and nobody has it as name; an identity; a name in any spelling; the beginning of a
+    session's id. What a peer or a local process calls its client or identity never stands before a name that
     somebody has, and a word for a group is nobody's.
     """
     session = presence.one(store, text)
@@ -143,16 +148,19 @@ def _exact(store: Store, text: str, caller: Caller | None) -> Resolved | None:
             session = presence.of_published_client(store, text)
     if session is not None:
         return _by_id(store, session, text)
-    session = own_sessions.of_client(store, text)
-    if session is not None:  # what a client calls its sessions is not published, also not as what was typed
-        return _of_session(store, session, session.session_id, "exact")
-    client = clone_key.hashed(store.keys.now(), text)
-    if presence.is_seen(store, client):
-        return _of_identity(store, client, "exact")
+    if not holders:
+        found = _by_client_id(store, text)
+        if found is not None:
+            return found
     if (not holders and presence.is_seen(store, text)) or text == own_mail(store):
         return _of_identity(store, text, "exact")
     _refuse_mixed(text)
     own_recipients.refuse_redirected(store, text, holders)
+    own = [] if holders or is_reserved(text) else own_recipients.named(store, text)
+    if own:
+        one = _single(text, own)
+        shown = presence.one(store, one.session_id) or one
+        return _by_id(store, shown, text, "exact" if one.name == text else "folded")
     same = [one for one in holders if one.name == text]
     if holders:
         return _of_session(store, _single(text, same or holders), text, "exact" if same else "folded")
@@ -166,8 +174,19 @@ def _exact(store: Store, text: str, caller: Caller | None) -> Resolved | None:
 def _by_id(store: Store, session: Presence, text: str, resolved_by: str = "exact") -> Resolved:
     session, warning = own_recipients.by_id(store, session)
     found = _of_session(store, session, text, resolved_by)
-    found.remark = " ".join(filter(None, (warning, found.remark))) or None
+    found.remark = warning or found.remark  # a remark on an end that is forged would contradict the warning
     return found
+
+
+def _by_client_id(store: Store, text: str) -> Resolved | None:
+    """Return whom a client's own session id means. It is not published, also not as what was typed."""
+    if not is_client_id(text):
+        return None
+    session = own_sessions.of_client(store, text)
+    if session is not None:
+        return _of_session(store, session, session.session_id, "exact")
+    client = clone_key.hashed(store.keys.now(), text)
+    return _of_identity(store, client, "exact") if presence.is_seen(store, client) else None
 
 
 def _pinned(store: Store, text: str) -> Resolved | None:
@@ -176,7 +195,8 @@ def _pinned(store: Store, text: str) -> Resolved | None:
         return None
     session, warning = pinned
     found = _of_session(store, session, text, "exact" if text in (session.name, session.asked) else "folded")
-    found.remark = " ".join(filter(None, (warning, found.remark))) or None
+    forged = own_recipients.warning(store, session.session_id)
+    found.remark = " ".join(filter(None, (warning, forged or found.remark))) or None
     return found
 
 

@@ -7,7 +7,7 @@ from ..errors import UsageError
 from ..records.ids import is_id
 from ..text.sanitize import sanitize
 from . import presence
-from .spelling import fold, is_reserved, is_word
+from .spelling import fold, is_client_id, is_reserved, is_word
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -183,17 +183,22 @@ def _named(store: Store, text: str) -> Caller:
     )
     if pinned is not None:
         caller = of_session(pinned[0], "as")
-        caller.remark = pinned[1]
+        caller.remark = pinned[1] or own_recipients.warning(store, caller.session_id)
         return caller
-    named = [] if is_reserved(text) else presence.of_name(store, fold(text))
-    for name in (text, clone_key.hashed(store.keys.now(), text)):
+    named = [] if is_reserved(text) else own_recipients.named(store, text)
+    if not named and not is_reserved(text):
+        named = presence.of_name(store, fold(text))
+    clients = [clone_key.hashed(store.keys.now(), text)] if is_client_id(text) else []
+    for name in (text, *clients):
         if not named and not is_word(text) and presence.is_seen(store, name):
             return _identity(store, name)
     named = own_recipients.trusted_only(store, named)
     holders = [one for one in named if one.name == text and one.is_current]
     if len(holders) == 1:
         name_pins.note(store, text, holders[0].session_id, holders[0].agent_identity)
-        return of_session(holders[0], "as")
+        caller = of_session(holders[0], "as")
+        caller.remark = own_recipients.warning(store, caller.session_id)
+        return caller
     if holders:
         from ..agents import unnamed_caller
 
@@ -209,10 +214,12 @@ def _named(store: Store, text: str) -> Caller:
 
 def _identity(store: Store, identity: str) -> Caller:
     """An identity that the log has seen: in its one session of this clone that has not ended, if that is clear."""
-    known = own_recipients.trusted_only(store, presence.of_identity(store, identity))
+    known = own_recipients.of_identity(store, identity)
     open_here = [one for one in known if one.ended is None and one.here]
     if len(open_here) == 1:
-        return of_session(open_here[0], "as")
+        caller = of_session(open_here[0], "as")
+        caller.remark = own_recipients.warning(store, caller.session_id)
+        return caller
     caller = Caller(identity, f"{identity} <{identity.removeprefix('human:')}@gitmem>", "as")
     if identity.startswith("human:"):
         caller.author = f"{identity[6:]} <{identity[6:]}>"

@@ -8,7 +8,7 @@ from ..text.sanitize import is_unsafe
 from .outcome import Outcome
 from .pool import POOL
 from .quoting import command
-from .spelling import fold, is_mixed, is_reserved, is_within
+from .spelling import fold, is_mixed, is_reserved, is_reserved_identity, is_within
 from .story import SUBJECT_MAX, cut
 
 TYPE_CHECKING = False
@@ -112,6 +112,8 @@ def check_identity(identity: str | None) -> None:
         wrong = "has control, bidi or invisible characters"
     elif identity and fold(identity).startswith("human:"):
         wrong = "starts like the address of a person"
+    elif identity and is_reserved_identity(identity):
+        wrong = "could be taken for an id or a group"
     if identity and wrong:
         raise UsageError(
             f"The agent identity {ascii(identity)[:80]} {wrong}; nothing was recorded.",

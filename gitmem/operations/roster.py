@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..agents import own_sessions, strangers
+from ..agents import own_recipients, own_sessions, strangers
 from ..index.steps import Steps
 from . import autosync, mail, near, presence
 from .outcome import Outcome
@@ -109,7 +109,8 @@ def roster(
         outcome.remark = (
             f"Nobody matches {query}; {live or 'nobody'} {'are' if live > 1 else 'is'} live here."
         )
-    outcome.remark = " ".join(filter(None, (outcome.remark, strangers.warning(store)))) or None
+    warnings = (outcome.remark, strangers.warning(store), own_recipients.warning(store))
+    outcome.remark = " ".join(filter(None, warnings)) or None
     return outcome
 
 

@@ -14,6 +14,7 @@ _ID_PREFIXES = ("h-", "sess-", "sig-")
 _ADDRESS_SIGNS = frozenset(
     ",:@\u02d0\u02f8\u0589\u05c3\u1803\u1809\u205a\u2236\ua4fd\ua789"
 )  # `:` and its look-alikes
+_OPENCODE_LETTERS = 20
 _UUID = (8, 4, 4, 4, 12)  # lengths of its parts: clients call their sessions so
 
 
@@ -44,6 +45,25 @@ def is_word(text: str) -> bool:
     """Return whether a text is no address in any log: an option, signs alone, or a word for a group."""
     folded = fold(text)
     return folded.startswith("-") or not any(map(str.isalnum, folded)) or root(folded) in _WORDS
+
+
+def is_reserved_identity(text: str) -> bool:
+    """Return whether an agent identity reads like an id, or consists of words for a group.
+
+    No session may take such an identity: what starts like an id is taken for a session or a client elsewhere.
+    """
+    return fold(text).startswith(_ID_PREFIXES) or all(map(is_word, text.split(":")))
+
+
+def is_client_id(text: str) -> bool:
+    """Return whether a text has the form of a client's own session id: a UUID, or OpenCode's `ses_…`.
+
+    A local process chooses these values, so that a text of any other form is never taken for one: it could be the
+    address or the name of somebody else.
+    """
+    start, _, rest = text.partition("_")
+    is_opencode = start == "ses" and rest.isascii() and rest.isalnum() and len(rest) >= _OPENCODE_LETTERS
+    return is_opencode or _is_uuid(fold(text))
 
 
 def is_identity(text: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..agents import own_recipients
 from ..errors import UsageError
 from . import near, presence
 from .presence import ago
@@ -24,6 +25,16 @@ def error(store: Store, text: str, option: str) -> UsageError:
         option: The option that it was typed for, such as `--to`.
     """
     former = presence.former(store, fold(text)) if text and not is_reserved(text) else None
+    forged = own_recipients.warning(store, former.session_id) if former is not None else None
+    if former is not None and forged is not None:
+        return UsageError(
+            f"{option} names {sanitize(text)[:80]}, which {former.session_id} is not called by its own lines; "
+            "nothing was written.",
+            hint=forged,
+            code="unknown-recipient",
+            suggestions=[former.session_id],
+            next=["gitmem doctor", "gitmem roster"],
+        )
     if former is not None:
         return _former_name(store, text, option, former)
     suggestions = near.suggestions(store, text)

@@ -105,26 +105,29 @@ def test_a_prefix_of_several_ids_is_refused_with_them(repo: Path) -> None:
     assert refused(store, one.session_id[:10]).code == "unknown-recipient"
 
 
-def test_an_id_is_taken_before_a_name(tmp_path: Path, repo: Path) -> None:
-    """A raw harness id that somebody is called like stays that harness; but where that one started, the name is pinned."""
+def test_a_name_is_taken_before_a_clients_id(tmp_path: Path, repo: Path) -> None:
+    """A local process chooses its id, so it gets no mail of somebody who is called like it."""
+    name = "ses_3f9d2c1b7ffeQ4mZx0LkT8vWya"
     clock = Clock()
     store, there = open_store(repo, clock), open_store(new_repo(tmp_path / "other"), clock)
-    raw = caller.find(store, Who(harness=("CODEX_THREAD_ID", "thread7")))
+    raw = caller.find(store, Who(harness=("OPENCODE_SESSION_ID", name)))
     assert raw
     say(store, raw)
-    one = sessions.start(there, Who(), name="thread7")
+    assert only(store, name).address == raw.reader
+    one = sessions.start(there, Who(), name=name)
     carry(store, there)
 
-    assert only(store, "thread7").address == raw.reader
-    assert only(there, "thread7").address == one.session_id
+    assert only(store, name).address == one.session_id
+    assert only(there, name).address == one.session_id
 
 
 def test_mail_for_a_harness_id_goes_to_the_session_that_it_started(repo: Path) -> None:
     """Answers to what it said before it had a session find it."""
     store = open_store(repo, Clock())
-    one = sessions.start(store, Who(harness=("CODEX_THREAD_ID", "thread-7")))
+    thread = "0f8fad5b-d9cb-469f-a165-70867728950e"
+    one = sessions.start(store, Who(harness=("CODEX_THREAD_ID", thread)))
 
-    assert only(store, "thread-7").address == one.session_id
+    assert only(store, thread).address == one.session_id
 
 
 def test_a_released_name_goes_to_nobody_but_its_new_holder(repo: Path) -> None:

@@ -240,9 +240,9 @@ def test_signals_to_the_session_count_for_the_identity(desk: Desk) -> None:
 
 def test_signals_to_the_harness_count_and_are_answered_by_the_session(desk: Desk) -> None:
     """An agent that was written to before it had a session answers under the session that it gets."""
-    who = Who(harness=("CODEX_THREAD_ID", "harness-77"))
+    who = Who(harness=("CODEX_THREAD_ID", "0f8fad5b-d9cb-469f-a165-70867728950e"))
     desk.say("hello", callers.find(desk.store, who))
-    signal_id = desk.say("agree?", to=["harness-77"], wu="WU-7", requires_ack=True)
+    signal_id = desk.say("agree?", to=["0f8fad5b-d9cb-469f-a165-70867728950e"], wu="WU-7", requires_ack=True)
     started = acting(desk.store, sessions.start(desk.store, who, name="Noether"))
     assert listed(desk.look(started, wu="WU-7")) == [(signal_id, "unread")]
     desk.read(started)
