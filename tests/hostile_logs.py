@@ -595,6 +595,27 @@ def own_threads(w: Writer) -> None:
             return
 
 
+def own_answers(w: Writer) -> None:
+    """Decisions of others and in the name of the victim's agent, each of which answers and names others, in circles."""
+    w.at, w.step = w.victim.now, 1
+    count = w.left // 460
+    for at in range(count):
+        w.signal(w.id("sig", at), thread_id="thread-x", intent=("PROPOSE", "AGREE", "COUNTER")[at % 3],
+                 sender_identity=("mallory:agent:x", w.victim.identity)[at % 2],
+                 reply_to=w.id("sig", (at * 7_919 + 1) % count),
+                 after=sorted({w.id("sig", (at * each * 31 + each) % count) for each in range(1, 9)}))  # fmt: skip
+
+
+def old_own_answers(w: Writer) -> None:
+    """Lines of one id that all differ, and as many answers to it in the name of the victim's agent, from before it came."""
+    w.step = 1
+    for at in itertools.count():
+        w.signal("sig-zzzz", thread_id="thread-x", message=f"m{at}")
+        if not w.signal(w.id("sig", at), thread_id="thread-x", intent="AGREE", reply_to="sig-zzzz",
+                        sender_identity=w.victim.identity):  # fmt: skip
+            return
+
+
 def many_units(w: Writer) -> None:
     """Nodes and sessions of thousands of work units and lanes."""
     for at in itertools.count():
@@ -615,7 +636,7 @@ FAMILIES: dict[str, Family] = {
         one_session_speaks, long_names, pool_names, identities, patch_cycle, patch_chain, patches_of_all,
         dense_patches, forged_patches, bulk_values, bulk_small_values, dense_metadata, metadata_keys, clears_and_keys, one_node, tags_and_paths, block_graph, block_chain,
         imported_blocks, one_relation, summary_chain, accesses, many_nodes, long_texts, audits, short_lines,
-        wrong_lines, own_threads, many_units,
+        wrong_lines, own_threads, own_answers, old_own_answers, many_units,
     )
 }  # fmt: skip
 

@@ -21,14 +21,17 @@ _SINCE = (
     "SELECT min(b.since) FROM bearer b JOIN own o ON o.name = b.session_id WHERE b.identity = ?1 AND NOT EXISTS"
     " (SELECT 1 FROM bearer s WHERE s.identity = ?1 AND s.session_id NOT IN (SELECT name FROM own))"
 )
-_FORGED = (
-    "SELECT c.line FROM claim c JOIN line l ON l.id = c.line WHERE c.name = ?1"
-    " AND c.line NOT IN (SELECT line FROM unchecked) AND (l.at >= ?2 OR (l.kind IN ('receipt', 'signal') AND EXISTS"
-    " (SELECT 1 FROM signal s WHERE s.at >= ?2 AND s.signal_id ="
-    " json_extract(l.body, CASE l.kind WHEN 'receipt' THEN '$.signal_id' ELSE '$.reply_to' END))))"
+_CLAIMED = " FROM claim c JOIN line l ON l.id = c.line WHERE c.name = :name AND c.line NOT IN (SELECT line FROM unchecked)"
+_AMONG = " AND c.line IN (SELECT value FROM json_each(:lines))"
+_NEWER = f"SELECT c.line{_CLAIMED} AND l.at >= :since"
+_OLDER = (  # with the signal that is read or answered
+    "SELECT c.line, json_extract(l.body, CASE l.kind WHEN 'receipt' THEN '$.signal_id' ELSE '$.reply_to' END)"
+    f"{_CLAIMED} AND l.at < :since AND l.kind IN ('receipt', 'signal')"
 )
+_SIGNALS = "SELECT DISTINCT s.signal_id FROM signal s WHERE s.at >= ? AND s.signal_id IN (SELECT value FROM json_each(?))"
 _READERS = (
-    "SELECT DISTINCT r.reader FROM receipt r JOIN own_identity i ON i.name = r.reader WHERE r.signal_id = ?"
+    "SELECT DISTINCT r.reader FROM json_each(?) w CROSS JOIN receipt r ON r.signal_id = w.value"
+    " CROSS JOIN own_identity i ON i.name = r.reader"
 )
 
 
@@ -50,8 +53,10 @@ def _is_agent(name: str) -> bool:
 
 def is_forged(db: sqlite3.Connection, name: str, line: bytes) -> bool:
     """Return whether a line in the name of an identity is forged."""
-    query = "SELECT 1 FROM forged f JOIN line l ON l.id = f.line WHERE f.name = ? AND l.at = ? AND l.body = ?"
-    return db.execute(query, (name, line[7:34].decode(), line.decode())).fetchone() is not None
+    from ..index.catch_up import key_of
+
+    query = "SELECT 1 FROM line l JOIN forged f ON f.line = l.id AND f.name = ? WHERE l.key = ?"
+    return db.execute(query, (name, key_of(line))).fetchone() is not None
 
 
 def note_bearers(db: sqlite3.Connection, rows: Sequence[Row], valid: Collection[int]) -> set[str]:
@@ -100,10 +105,10 @@ def update(
     if not db.execute("SELECT 1 FROM own_identity LIMIT 1").fetchone():
         return fresh, withdrawn
     fresh |= _add(db, ((name, line) for name, line in claims if name not in changed))
-    for row in rows:
-        if row.record["kind"] == "signal":
-            for (reader,) in db.execute(_READERS, (row.record["signal_id"],)).fetchall():
-                fresh |= _settle(db, str(reader))[0]
+    signals = {str(row.record["signal_id"]) for row in rows if row.record["kind"] == "signal"}
+    for (reader,) in db.execute(_READERS, (_json(signals),)).fetchall():
+        if reader not in changed:
+            fresh |= _settle(db, str(reader))[0]
     return fresh, withdrawn
 
 
@@ -111,7 +116,7 @@ def _settle(db: sqlite3.Connection, name: str) -> tuple[set[int], bool]:
     """Find out anew whether an identity is ours alone, and which lines in its name are forged."""
     (since,) = db.execute(_SINCE, (name,)).fetchone()
     before = {line for (line,) in db.execute("SELECT line FROM forged WHERE name = ?", (name,))}
-    now = {line for (line,) in db.execute(_FORGED, (name, since))} if since else set()
+    now = _forged(db, name, since) if since else set()
     db.execute("DELETE FROM own_identity WHERE name = ?", (name,))
     if since:
         db.execute("INSERT INTO own_identity VALUES (?, ?)", (name, since))
@@ -122,14 +127,44 @@ def _settle(db: sqlite3.Connection, name: str) -> tuple[set[int], bool]:
 
 def _add(db: sqlite3.Connection, claims: Iterable[tuple[str, int]]) -> set[int]:
     """Note which of these claims are forged: those for identities that are ours alone."""
-    fresh: set[int] = set()
-    known: dict[str, str | None] = {}
+    by_name: dict[str, list[int]] = {}
     for name, line in claims:
-        if name not in known:
-            row = db.execute("SELECT since FROM own_identity WHERE name = ?", (name,)).fetchone()
-            known[name] = row[0] if row else None
-        if known[name] is not None:
-            forged = db.execute(_FORGED + " AND c.line = ?3", (name, known[name], line)).fetchone()
-            if forged and db.execute("INSERT OR IGNORE INTO forged VALUES (?, ?)", (name, line)).rowcount:
+        by_name.setdefault(name, []).append(line)
+    fresh: set[int] = set()
+    for name, found in by_name.items():
+        row = db.execute("SELECT since FROM own_identity WHERE name = ?", (name,)).fetchone()
+        if row is None:
+            continue
+        for line in sorted(_forged(db, name, row[0], found)):
+            if db.execute("INSERT OR IGNORE INTO forged VALUES (?, ?)", (name, line)).rowcount:
                 fresh.add(line)
     return fresh
+
+
+def _forged(db: sqlite3.Connection, name: str, since: str, among: Collection[int] | None = None) -> set[int]:
+    """Return the lines in the name of an identity that are forged.
+
+    Each signal that is read or answered is looked up once, however many claims name it and however many lines it has.
+
+    Args:
+        since: When the identity was first used here.
+        among: Only these lines; None for all that the index has.
+    """
+    values: dict[str, object] = {"name": name, "since": since}
+    more = ""
+    if among is not None:
+        more, values["lines"] = _AMONG, _json(among)
+    found = {line for (line,) in db.execute(_NEWER + more, values)}
+    by_signal: dict[str, list[int]] = {}
+    for line, signal_id in db.execute(_OLDER + more, values):
+        if signal_id is not None:
+            by_signal.setdefault(signal_id, []).append(line)
+    if by_signal:
+        for (signal_id,) in db.execute(_SIGNALS, (since, _json(by_signal))):
+            found.update(by_signal[signal_id])
+    return found
+
+
+def _json(values: Iterable[str | int]) -> str:
+    """Return row ids, or ids of signals, as a JSON list; ids need no escapes."""
+    return "[" + ",".join(f'"{each}"' if isinstance(each, str) else str(each) for each in values) + "]"

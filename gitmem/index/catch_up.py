@@ -207,7 +207,7 @@ class _Reader:
             self._add(file, found)
             return
         old = {key for (key,) in self.db.execute("SELECT key FROM line WHERE file = ?", (file,))}
-        keyed = {_key(line): line for line in found}
+        keyed = {key_of(line): line for line in found}
         if not old <= keyed.keys():
             raise _LostLineError
         self._add(file, [line for key, line in keyed.items() if key not in old])
@@ -239,7 +239,7 @@ def _add_all(index: Index, found: Sequence[tuple[int, bytes]]) -> None:
     values: list[tuple[int, bytes, object, object, str]] = []
     records = {}
     for file, line in found:
-        key = _key(line)
+        key = key_of(line)
         try:
             record = index.read(line)
         except (ValueError, TypeError, LookupError, ArithmeticError, RecursionError):
@@ -287,7 +287,8 @@ def _feed(db: sqlite3.Connection, view: View, rows: Sequence[Row]) -> None:
         db.execute("RELEASE feed")
 
 
-def _key(line: bytes) -> bytes:
+def key_of(line: bytes) -> bytes:
+    """Return the `key` of a line in the table of lines."""
     return sha256(line).digest()[:KEY_BYTES]
 
 

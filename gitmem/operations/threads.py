@@ -15,7 +15,7 @@ from .causality import Said
 from .known_ids import find_id, thread_of
 from .outcome import Outcome
 from .quoting import command
-from .shape import sender_name, shown
+from .shape import named, shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from .caller import Caller
+    from .presence import Names
     from .store import Store
 
 LOOKED_UP_MAX = 100  # recipients that are looked up for the next command
@@ -182,10 +183,10 @@ def thread(store: Store, id: str, caller: Caller | None = None) -> Thread:
     outcome = Thread(thread_id, root.id, _recipients(db, found, root))
     outcome.ambiguous = ambiguous(found.said)
     outcome.warnings = [*forgeries.in_thread(db, found.said), *unmatched(db, found.said)]
-    marks = forgeries.Marks(store, own_mail(store))
+    marks, names = forgeries.Marks(store, own_mail(store)), presence.names_by_session(db)
     for said in causality.in_order(found.said, found.edges):
         fields = shown(said.record)
-        fields["sender_name"] = sender_name(store, said.record)
+        fields["sender_name"] = named(names, said.record)
         marks.put(fields, said.line)
         recorded = receipts.states(db, said.id)
         states = {
@@ -197,12 +198,12 @@ def thread(store: Store, id: str, caller: Caller | None = None) -> Thread:
         if said.void:
             fields["decides"] = False
         fields["delivery"] = {reader: state for reader, state in states.items() if state}
-        outcome.signals += _versions(store, db, fields) if said.id in outcome.ambiguous else [fields]
+        outcome.signals += _versions(db, names, fields) if said.id in outcome.ambiguous else [fields]
     outcome.next = _next(outcome, caller)
     return outcome
 
 
-def _versions(store: Store, db: sqlite3.Connection, fields: dict[str, object]) -> list[dict[str, object]]:
+def _versions(db: sqlite3.Connection, names: Names, fields: dict[str, object]) -> list[dict[str, object]]:
     """The lines of an id that conflict, each as it is shown."""
     id = str(fields["signal_id"])
     every = conflicts.versions(db, id)
@@ -211,7 +212,7 @@ def _versions(store: Store, db: sqlite3.Connection, fields: dict[str, object]) -
         record = records.read(each.line)
         if record is not None:
             recorded = receipts.states(db, id, each.content)
-            own = {"sender_name": sender_name(store, record), "delivery": recorded}
+            own = {"sender_name": named(names, record), "delivery": recorded}
             found.append(
                 {**shown(record), **own, **({} if fields.get("counts", True) else {"counts": False})}
             )

@@ -17,14 +17,17 @@ from pathlib import Path
 import pytest
 
 from gitmem import place, records
+from gitmem.agents import forgeries, known_senders
+from gitmem.agents.clone_key import CloneKey
 from gitmem.index import catch_up, schema
 from gitmem.index.schema import Index
+from gitmem.mac import Mac
 from gitmem.operations import causality, mail, presence, store, threads, views
 from gitmem.operations.causality import Conversation
 from gitmem.operations.memory import relations, stored
 from gitmem.operations.store import Store
 from tests import hostile_logs
-from tests.hostile_logs import FAMILIES, Victim
+from tests.hostile_logs import FAMILIES, Victim, Writer
 
 FEW, MANY = 1_000, 32_000  # lines
 PROBE = 200_000  # bytes, to see how long the lines of a family are
@@ -38,7 +41,7 @@ ME = Victim("sess-000000000001", "me:coder:x", NOW, "victim0000")
 SHAPES = (
     "reply_cycle", "agree_chain", "deep_replies", "one_id", "receipts_of_one", "seen_broadcasts", "sessions_of_one_name",
     "sessions_of_this_clone", "numbered_names", "patch_cycle", "patch_chain", "one_node",
-    "one_relation", "block_chain",
+    "one_relation", "block_chain", "own_answers", "old_own_answers",
 )  # fmt: skip
 
 
@@ -70,8 +73,15 @@ def filled(found: list[bytes]) -> Callable[[Index], None]:
 
 
 def empty() -> Index:
-    index = schema.in_memory(views.VIEWS, records.read)
+    """Return the index of a clone in which the victim's session was started, and nothing else was said."""
+    key = CloneKey("")
+    key.mac = Mac(bytes(range(32)))
+    index = schema.in_memory((*views.VIEWS[:-1], known_senders.view(lambda: key)), records.read)
     index.reshape()
+    begun = Writer(ME, 1_000, start=NOW - 1_000_000)
+    begun.session(ME.session, agent_identity=ME.identity, clone_id=ME.clone, display_name="Curie")
+    catch_up.add_lines(index, 1, [key.mac.signed(begun.lines[0][1])])
+    assert known_senders.is_ours(index.db, ME.identity)
     return index
 
 
@@ -118,8 +128,17 @@ def fold_interrupts(at: Store) -> None:
     mail.unread_ids(at.db(), ME.identity, ME.session, None, NOW, directed=True)
 
 
+def fold_marks(at: Store) -> None:
+    """What `thread` and the inbox say of who wrote each signal."""
+    said = threads.load(at.db(), "thread-x")
+    forgeries.in_thread(at.db(), said)
+    marks = forgeries.Marks(at, None)
+    for each in said.values():
+        marks.put(dict(each.record), each.line)
+
+
 FOLDS: tuple[Callable[[Store], None], ...] = (
-    fold_thread, fold_names, fold_nodes, fold_relations, fold_unread, fold_interrupts,
+    fold_thread, fold_names, fold_nodes, fold_relations, fold_unread, fold_interrupts, fold_marks,
 )  # fmt: skip
 
 
