@@ -22,7 +22,7 @@ from gitmem.operations.causality import Said
 from gitmem.operations.memory import bulk_values, decay, fold
 from gitmem.records import ids, models
 from gitmem.signals import broadcasts, own_decisions
-from gitmem.sync import partial_reads, tree_checks
+from gitmem.sync import budget, partial_reads, tree_checks
 
 ROOT = Path(__file__).resolve().parent.parent
 FORMAT = (ROOT / "docs/format.md").read_text(encoding="utf-8")
@@ -287,9 +287,9 @@ def test_the_limits_are_those_of_the_code() -> None:
         "a segment is closed at": str(ref.SEGMENT_MAX_BYTES),
         "a segment that no append adds to": str(ref.SEGMENT_BYTES_MAX),
         "a segment that a union makes": str(ref.UNION_BYTES_MAX),
-        "new files that a sync takes in": str(tree_checks.FILES_MAX),
-        "new lines that a sync takes in": str(tree_checks.LINES_MAX),
-        "bytes of new files that a sync takes in": str(tree_checks.BYTES_MAX),
+        "new files that a sync takes in": str(budget.FILES_MAX),
+        "new lines that a sync takes in": str(budget.LINES_MAX),
+        "bytes of new files that a sync takes in": str(budget.BYTES_MAX),
         "outboxes that a sync reads": str(partial_reads.OUTBOXES_MAX),
         "an object of a place (file, folder, commit)": str(tree_checks.OBJECT_BYTES_MAX),
         "folders of a place, nested": str(tree_checks.DEPTH_MAX),

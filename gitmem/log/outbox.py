@@ -80,10 +80,16 @@ class Outbox:
         )
 
 
-def read(log: Log, refs: Mapping[str, str], shared: Tip) -> tuple[list[Outbox], dict[str, str]]:
-    """The outboxes that stand on the history of a log, and the refs that do not."""
+def read(
+    log: Log, refs: Mapping[str, str], shared: Tip, trunk: Trunk | None = None
+) -> tuple[list[Outbox], dict[str, str]]:
+    """The outboxes that stand on the history of a log, and the refs that do not.
+
+    Args:
+        trunk: That history, where the caller walks it for several.
+    """
     git = log.git
-    trunk = Trunk(git, shared.oid)
+    trunk = trunk or Trunk(git, shared.oid)
     found = {}
     for oid in dict.fromkeys(refs.values()):
         try:

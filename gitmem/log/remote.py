@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from ..errors import RemoteError
 from ..git import remotes
-from ..sync import accepted, unfetched
+from ..sync import accepted, outbox_places, unfetched
 from ..sync.partial_reads import some_outboxes, stand_in
 from ..sync.place_checks import FOREIGN, FOREIGN_WHY, INVALID, LeftOut, PlaceCheck
 from ..sync.withheld import Withheld
-from . import damage, outbox, places, ref, settle
+from . import damage, places, ref, settle
 from .host import Host
 
 TYPE_CHECKING = False
@@ -160,21 +160,17 @@ class Remote:
         check = PlaceCheck(log, self.accepted, trusted(log), boxes)
         check.refused = dict(self.refused.values())
         unfetched.leave_out(self, check)
-        self.tips = self._related(check, check.admit(shared), allow_foreign=allow_foreign)
+        self.tips = []
+
+        def related(tips: Sequence[Tip]) -> list[Tip]:
+            return self._related(check, tips, allow_foreign=allow_foreign)
+
+        for name, oid in check.in_order(shared):
+            if oid not in [tip.oid for tip in self.tips]:
+                self.tips += related(check.admit({name: oid}))
         self._look_for_block(check)
-        self.boxes = []
         top = self.shared()
-        if top is not None:
-            check.accepted = top
-            boxes = {name: oid for name, oid in boxes.items() if check.is_whole(name, oid)}
-            self.boxes, rest = outbox.read(log, boxes, top)
-            names = {oid: name for name, oid in boxes.items()}
-            self.boxes = [box for box in self.boxes if check.pass_commits(names[box.oid], box.commits)]
-            boxes = rest
-        more = self._related(check, check.admit(boxes), allow_foreign=allow_foreign)
-        whole = [(tip, outbox.whole(log.git, tip, top)) for tip in more]
-        whole = [(tip, box) for tip, box in whole if check.pass_commits(tip.name, box.commits)]
-        self.tips += [tip for tip, _ in whole]
+        self.boxes = outbox_places.read(log, check, boxes, top, related, self.tips)
         self.left_out = list(check.left_out.values())
         for each in self.left_out:
             if each.kind == INVALID and each.ref in refs:
@@ -182,7 +178,6 @@ class Remote:
             each.ref = each.ref.replace(self.prefix, "refs/")
         if not self.tips:
             self.boxes = []
-        self.boxes += [box for _, box in whole]
         self.waiting = [box for box in self.boxes if top is None or not box.is_in(log.git, top.tree)]
 
     def draw(self) -> bool:

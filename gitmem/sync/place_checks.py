@@ -5,12 +5,15 @@ A place that fails is left out and reported; it never stops the others.
 
 from __future__ import annotations
 
+import math
+
 from ..git import partial
 from ..git.separate_fetch import MISSING
 from ..log import places, ref
 from ..log.trunk import Trunk
 from .lost_projects import ANCESTORS_MAX, LOST_PROJECTS, ProjectIds
-from .tree_checks import Rejected, TooMuch, TreeCheck
+from .rejected import Rejected, TooMuch
+from .tree_checks import TreeCheck
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -80,10 +83,28 @@ class PlaceCheck:
         self.ids = ProjectIds(log)
         self.trees = TreeCheck(log.git, log.passed_trees, allow_large=log.allow_large)
 
+    def in_order(self, refs: Mapping[str, str]) -> list[tuple[str, str]]:
+        """Return refs in the order in which they are read: those with less that is new first, so that others have room."""
+        if len(refs) < 2 or self.log.allow_large:
+            return list(refs.items())
+        git, known = self.log.git, self._known_trees()
+
+        def size(oid: str) -> float:
+            if oid in self.refused or partial.lacks(self.log.place.common, oid):
+                return math.inf
+            try:
+                self.trees.commits([oid])
+                return self.trees.measure(git.commit(oid).tree, known)
+            except (Rejected, KeyError):
+                return math.inf
+
+        sizes = {oid: size(oid) for oid in dict.fromkeys(refs.values())}
+        return sorted(refs.items(), key=lambda item: sizes[item[1]])
+
     def admit(self, refs: Mapping[str, str]) -> list[Tip]:
         """Return the logs among these refs, each tip once; note why the others are left out."""
         tips: dict[str, Tip] = {}
-        for name, oid in refs.items():
+        for name, oid in self.in_order(refs):
             if oid in tips:
                 continue
             tip = self.check(name, oid)
@@ -92,8 +113,11 @@ class PlaceCheck:
         return list(tips.values())
 
     def check(self, name: str, oid: str) -> Tip | None:
-        """Return the log that a ref is at, or None and note why it is left out."""
-        if not self._check_objects(name, oid):
+        """Return the log that a ref is at, or None and note why it is left out.
+
+        What is invalid is called so also where it has more than one sync takes in: it has to be repaired.
+        """
+        if not self._check_objects(name, oid) and self.left_out[name].kind != LARGE:
             return None
         found, others = places.logs(self.log, {name: oid}, self.known)
         if not found:
@@ -104,10 +128,9 @@ class PlaceCheck:
             kind, why = self._reason(tip)
         except KeyError as error:
             kind, why = INVALID, f"its object {error.args[0]} is missing or damaged"
-        if not why:
-            return tip
-        self.leave_out(name, oid, kind, why)
-        return None
+        if why:
+            self.leave_out(name, oid, kind, why)
+        return tip if name not in self.left_out else None
 
     def is_whole(self, name: str, oid: str) -> bool:
         """Whether the tree of an outbox has the files that each log has; else it is left out.
@@ -149,7 +172,7 @@ class PlaceCheck:
         try:
             self.trees.commits(oids)
             self._check_history(oid)
-            self.trees.trees([git.commit(each).tree for each in oids], self._known_trees())
+            self.trees.trees([git.commit(each).tree for each in oids], self._known_trees(), name)
         except TooMuch as found:
             self.leave_out(name, oid, LARGE, f"{found}; `gitmem sync --allow-large` takes in all of it")
         except Rejected as found:
@@ -175,6 +198,8 @@ class PlaceCheck:
             return found
 
     def leave_out(self, name: str, oid: str, kind: str, why: str) -> None:
+        """Note a place as left out; what it has does not count for the others."""
+        self.trees.forget(name)
         git, is_fetched = self.log.git, oid not in self.refused
         found = LeftOut(name, oid, author_of(git, oid) if is_fetched else "", kind, why)
         found.is_fetched = is_fetched

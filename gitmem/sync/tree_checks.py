@@ -6,35 +6,27 @@ then no two of them collide on a file system that ignores case.
 
 from __future__ import annotations
 
+import math
 import re
 
 from ..git.objects import is_empty_tree
 from ..git.port import FILE_MODE, TREE_MODE, Entry
+from .budget import Budget
+from .rejected import Rejected
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from ..git.port import Git
 
 OBJECT_BYTES_MAX = 32 * 1024 * 1024
 DEPTH_MAX = 16
 ROWS_MAX = 1_000_000
-FILES_MAX = 20_000
-LINES_MAX = 200_000
-BYTES_MAX = 24 * 1024 * 1024
 HEADS_AT_ONCE = 10_000
 _NAME = re.compile(rb"[a-z0-9_-]([a-z0-9._-]{0,253}[a-z0-9_-])?")
 _TOP_NAMES = (b"README.md", b".gitattributes")
 _MODES = {b"40000": TREE_MODE, b"100644": FILE_MODE, b"100664": FILE_MODE, b"100755": "100755"}
-
-
-class Rejected(Exception):  # noqa: N818  (a finding, not an error)
-    """A tree that may not be taken in; the text says why."""
-
-
-class TooMuch(Rejected):
-    """More than one sync takes in: the next ones take the rest."""
 
 
 class TreeCheck:
@@ -49,8 +41,9 @@ class TreeCheck:
         self.git = git
         self.passed = passed
         self.allow_large = allow_large
-        self._files: dict[tuple[str, str], int] = {}  # what was new so far: path and id, and its size
-        self._lines = 0
+        self.budget = Budget(git)
+        self._passed_by: dict[str, set[str]] = {}  # trees that passed, by place
+        self._measured: dict[tuple[str, ...], dict[tuple[str, str], int]] = {}
 
     def commits(self, oids: Iterable[str]) -> None:
         """Check the sizes of commits. Raises: Rejected."""
@@ -58,10 +51,13 @@ class TreeCheck:
         self._heads("commit", wanted)
         self.passed.update(oid for _, oid in wanted)
 
-    def trees(self, oids: Iterable[str], known: Sequence[str]) -> None:
+    def trees(self, oids: Iterable[str], known: Sequence[str], place: str = "") -> None:
         """Check trees, but for their files that a tree of `known` has at the same path.
 
         What one object of this class checks counts together, so that all places of a remote share the limits of a sync.
+
+        Args:
+            place: The ref that they belong to.
 
         Raises:
             Rejected: A name, a mode, a size or the number of entries is not allowed. `TooMuch` where it is only more
@@ -69,6 +65,32 @@ class TreeCheck:
             KeyError: An object is missing.
         """
         wanted = [oid for oid in dict.fromkeys(oids) if oid not in self.passed]
+        found = self._measured.pop((*wanted, "", *known), None)
+        if found is None:
+            found = self._new_files(wanted, known)
+        if not self.allow_large:
+            self.budget.take(place, found)
+        self.passed.update(wanted)
+        self._passed_by.setdefault(place, set()).update(wanted)
+
+    def measure(self, oid: str, known: Sequence[str]) -> float:
+        """Return how many bytes of new files a tree has; infinite where it does not pass."""
+        if oid in self.passed:
+            return 0
+        try:
+            found = self._new_files([oid], known)
+        except (Rejected, KeyError):
+            return math.inf
+        self._measured[oid, "", *known] = found
+        return sum(found.values())
+
+    def forget(self, place: str) -> None:
+        """Let what a place has count no longer: it is left out."""
+        self.budget.give_back(place)
+        self.passed -= self._passed_by.pop(place, set())
+
+    def _new_files(self, wanted: Sequence[str], known: Sequence[str]) -> dict[tuple[str, str], int]:
+        """Check all but the counts; return path, id and size of the files that are new. Raises: as `trees`."""
         fresh: dict[tuple[str, str], None] = {}
         level = [("", oid, [each for each in known if each != oid]) for oid in wanted]
         rows = 0
@@ -95,22 +117,7 @@ class TreeCheck:
             if depth == DEPTH_MAX:
                 raise Rejected(f"its folders are nested more than {DEPTH_MAX} deep")
         sizes = self._heads("blob", list(fresh))
-        if not self.allow_large:
-            self._count({key: sizes[key[1]] for key in fresh})
-        self.passed.update(wanted)
-
-    def _count(self, found: Mapping[tuple[str, str], int]) -> None:
-        """Add new files to those of this sync. Raises: TooMuch; then they do not count."""
-        new = {key: size for key, size in found.items() if key not in self._files}
-        size = sum(new.values())
-        _limit("files", len(self._files) + len(new), FILES_MAX)
-        _limit("bytes", sum(self._files.values()) + size, BYTES_MAX)
-        lines = self._lines + size  # at most: a line has one byte or more
-        if lines > LINES_MAX:
-            lines = self._lines + sum(self.git.blob(oid).count(b"\n") + 1 for _, oid in new)
-        _limit("lines", lines, LINES_MAX)
-        self._files.update(new)
-        self._lines = lines
+        return {key: sizes[key[1]] for key in fresh}
 
     def _heads(self, kind: str, wanted: Sequence[tuple[str, str]]) -> dict[str, int]:
         """Return the sizes of objects, which have to be here, of one kind and not too large, without reading them."""
@@ -149,11 +156,6 @@ class TreeCheck:
                     f"{where!r} has the mode {mode.decode('ascii', 'backslashreplace')}; only files and folders are allowed"
                 )
             yield name.decode("ascii"), Entry(_MODES[mode], target)
-
-
-def _limit(what: str, count: int, most: int) -> None:
-    if count > most:
-        raise TooMuch(f"with it there are more than {most:,} new {what}, which is what one sync takes in")
 
 
 def raw_entries(data: bytes, id_length: int) -> list[tuple[bytes, bytes, str]]:

@@ -11,7 +11,7 @@ from gitmem.git.port import Draft, Signature
 from gitmem.log import places, ref
 from gitmem.log.log import Log
 from gitmem.log.start import start
-from gitmem.sync import place_checks, tree_checks
+from gitmem.sync import budget, place_checks, tree_checks
 from gitmem.sync.place_checks import FOREIGN, INVALID, LARGE, NEWER, NO_PROJECTS, PlaceCheck
 from tests.hazards.peers import git
 from tests.log.logs import open_log
@@ -129,7 +129,7 @@ def test_what_git_refused_or_lacks_is_told(log: Log, monkeypatch: pytest.MonkeyP
 
 def test_what_is_too_much_is_large_and_says_how_to_take_it(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
     oid = put(log, local(log), {"signals/x/gm-a.jsonl": b"1\n", "signals/x/gm-b.jsonl": b"2\n"})
-    monkeypatch.setattr(tree_checks, "FILES_MAX", 1)
+    monkeypatch.setattr(budget, "FILES_MAX", 1)
     kind, why = look(log, oid)
     assert kind == LARGE and "--allow-large" in why
 
@@ -139,7 +139,7 @@ def test_files_of_the_log_and_of_the_accepted_tip_are_not_new(
 ) -> None:
     """Each for itself."""
     oid = put(log, local(log), {"signals/x/gm-a.jsonl": b"1\n"})
-    monkeypatch.setattr(tree_checks, "FILES_MAX", 1)
+    monkeypatch.setattr(budget, "FILES_MAX", 1)
     assert look(log, oid) == ("", "")
     assert look(log, oid, PlaceCheck(log, None, [local(log)])) == ("", "")
     before = accepted(log)
@@ -233,3 +233,34 @@ def test_a_tip_is_looked_at_once_and_names_its_author(log: Log, monkeypatch: pyt
 
 def test_the_kinds_are_those_of_the_answer() -> None:
     assert (NEWER, FOREIGN, INVALID, LARGE) == ("newer", "foreign", "invalid", "large")
+
+
+def test_what_is_invalid_is_called_so_however_large_it_is(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else nobody would be told to repair it; the same for a newer format."""
+    files: dict[str, bytes | None] = {"signals/x/gm-a.jsonl": b"1\n", "signals/x/gm-b.jsonl": b"2\n"}
+    monkeypatch.setattr(budget, "FILES_MAX", 1)
+    assert look(log, put(log, local(log), files))[0] == LARGE
+    for form, kind in ((b'{"format":1,"epoch":1}\n', INVALID), (b"[", INVALID), (b'{"format":2}\n', NEWER)):
+        assert look(log, put(log, local(log), {**files, "format": form}))[0] == kind
+    assert look(log, put(log, None, {**files, "format": b'{"format":1}\n'}))[0] == INVALID
+
+
+def test_places_with_less_are_read_first_and_those_that_fail_cost_nothing(
+    log: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By their names the others come first; answers keep what each place is left out for."""
+    monkeypatch.setattr(budget, "LINES_MAX", 4)
+    bad = put(log, local(log), {"signals/x/gm-a.jsonl": b"1\n", "format": b'{"format":1,"epoch":1}\n'})
+    small = put(log, local(log), {"signals/x/gm-b.jsonl": b"1\n2\n"})
+    more = put(log, local(log), {"signals/x/gm-c.jsonl": b"1\n2\n3\n"})
+    missing = raw(
+        log, "commit", f"tree {GONE}\nauthor M <m@m> 1 +0000\ncommitter M <m@m> 1 +0000\n\nx\n".encode()
+    )
+    check = PlaceCheck(log, accepted(log), [local(log)])
+    tips = check.admit({"refs/a": missing, "refs/b": bad, "refs/c": more, "refs/d": small})
+    assert [tip.oid for tip in tips] == [small]
+    assert {name: each.kind for name, each in check.left_out.items()} == {
+        "refs/a": INVALID, "refs/b": INVALID, "refs/c": LARGE
+    }  # fmt: skip
+    alone = PlaceCheck(log, accepted(log), [local(log)])
+    assert [tip.oid for tip in alone.admit({"refs/b": bad, "refs/c": more})] == [more]

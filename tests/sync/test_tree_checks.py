@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from gitmem.git.inprocess import DulwichGit
-from gitmem.sync import tree_checks
-from gitmem.sync.tree_checks import Rejected, TooMuch, TreeCheck, raw_entries
+from gitmem.sync import budget, tree_checks
+from gitmem.sync.rejected import Rejected, TooMuch
+from gitmem.sync.tree_checks import TreeCheck, raw_entries
 from tests.hazards.peers import git
 
 FILE, FOLDER = "100644", "40000"
@@ -161,23 +162,21 @@ def test_entries_are_counted_over_all_folders(trees: Trees, monkeypatch: pytest.
         trees.check(trees.below(*rows))
 
 
-@pytest.mark.parametrize(("limit", "most"), [("FILES_MAX", 2), ("LINES_MAX", 4), ("BYTES_MAX", 5)])
+@pytest.mark.parametrize(("limit", "most"), [("FILES_MAX", 2), ("LINES_MAX", 3), ("BYTES_MAX", 5)])
 def test_what_is_new_is_limited_over_all_places_of_a_sync(
     trees: Trees, limit: str, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`format` and one file of two lines fit twice; what was counted or is known counts no more, what failed counts not."""
-    monkeypatch.setattr(tree_checks, limit, most)
-    one, other = (trees.root((FILE, name, trees.blob(name + b"\n"))) for name in (b"a", b"b"))
+    """One file fits twice; what was counted or is known counts no more, what failed counts not."""
+    monkeypatch.setattr(budget, limit, most)
+    one, other = (trees.root((FILE, name + b".jsonl", trees.blob(name + b"\n"))) for name in (b"a", b"b"))
     check = TreeCheck(trees.git, set())
-    known = (
-        trees.root()
-    )  # `format` is known, so each tree has one new file of two bytes, which may be two lines
+    known = trees.root()  # `format` is known, so each tree has one new file of two bytes and a line
     check.trees([one], [known])
     check.passed.clear()
     check.trees([one], [known])
     check.trees([other], [known])
     check.passed.clear()
-    both = trees.root((FILE, b"c", trees.blob(b"c\n")), (FILE, b"d", trees.blob(b"d\n")))
+    both = trees.root((FILE, b"c.jsonl", trees.blob(b"c\n")), (FILE, b"d.jsonl", trees.blob(b"d\n")))
     with pytest.raises(TooMuch, match="more than"):
         check.trees([both], [known])
     check.trees([one, other], [known])
@@ -187,11 +186,40 @@ def test_what_is_new_is_limited_over_all_places_of_a_sync(
 
 def test_lines_are_counted_where_bytes_are_too_many(trees: Trees, monkeypatch: pytest.MonkeyPatch) -> None:
     """A long line is one line, also without an end."""
-    monkeypatch.setattr(tree_checks, "LINES_MAX", 3)
+    monkeypatch.setattr(budget, "LINES_MAX", 3)
     known = trees.root()
-    trees.check(trees.root((FILE, b"a", trees.blob(b"x" * 99))), known=(known,))
-    with pytest.raises(TooMuch, match="lines"):
-        trees.check(trees.root((FILE, b"a", trees.blob(b"x\n" * 3))), known=(known,))
+    for fits in (b"x" * 99, b"x\n" * 3, b"x\n" * 2 + b"x"):
+        trees.check(trees.root((FILE, b"a.jsonl", trees.blob(fits))), known=(known,))
+    for much in (b"x\n" * 4, b"x\n" * 3 + b"x"):
+        with pytest.raises(TooMuch, match="lines"):
+            trees.check(trees.root((FILE, b"a.jsonl", trees.blob(much))), known=(known,))
+
+
+def test_only_segments_have_lines(trees: Trees, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other files count as files and bytes."""
+    monkeypatch.setattr(budget, "LINES_MAX", 3)
+    trees.check(trees.folder((FILE, b"format", trees.blob(b"[\n" * 50))))
+    trees.check(trees.root((FILE, b"a", trees.blob(b"x\n" * 50))))
+
+
+@pytest.mark.parametrize(("limit", "most"), [("FILES_MAX", 2), ("LINES_MAX", 2), ("BYTES_MAX", 4)])
+def test_a_place_that_is_left_out_gives_back_what_it_took(
+    trees: Trees, limit: str, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """But not what another place has too; and its tree is looked at and counted again for the next place."""
+    monkeypatch.setattr(budget, limit, most)
+    a, b, c = ((FILE, name + b".jsonl", trees.blob(name + b"\n")) for name in (b"a", b"b", b"c"))
+    known = [trees.root()]
+    check = TreeCheck(trees.git, set())
+    check.trees([trees.root(a)], known, "good")
+    check.trees([trees.root(a, b)], known, "bad")
+    with pytest.raises(TooMuch):
+        check.trees([trees.root(c)], known, "third")
+    check.forget("bad")
+    check.trees([trees.root(c)], known, "third")
+    for again in (trees.root(a, b), trees.root(b)):
+        with pytest.raises(TooMuch):
+            check.trees([again], known, "fourth")
 
 
 def test_what_passed_is_looked_at_once(trees: Trees, monkeypatch: pytest.MonkeyPatch) -> None:

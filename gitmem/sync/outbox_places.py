@@ -1,0 +1,55 @@
+"""Read the outboxes of a remote, each by itself, so that one that is left out costs the others nothing."""
+
+from __future__ import annotations
+
+from ..log import outbox
+from ..log.trunk import Trunk
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from ..log.log import Log
+    from ..log.outbox import Outbox
+    from ..log.places import Tip
+    from .place_checks import PlaceCheck
+
+
+def read(
+    log: Log,
+    check: PlaceCheck,
+    boxes: Mapping[str, str],
+    top: Tip | None,
+    related: Callable[[Sequence[Tip]], list[Tip]],
+    tips: list[Tip],
+) -> list[Outbox]:
+    """Return the outboxes that pass, those with less that is new first.
+
+    Args:
+        boxes: Refs with their commits.
+        top: The shared log; None where there is none that passed.
+        related: Leaves out those of other projects.
+        tips: The logs of the remote; outboxes that are logs of their own are added.
+    """
+    if top is not None:
+        check.accepted = top
+    on_top: list[Outbox] = []
+    others: list[Outbox] = []
+    trunk = Trunk(log.git, top.oid) if top is not None else None
+    seen: set[str] = set()
+    for name, oid in check.in_order(boxes):
+        if oid in seen or (top is not None and not check.is_whole(name, oid)):
+            continue
+        found = outbox.read(log, {name: oid}, top, trunk)[0] if top is not None else []
+        if found:
+            if check.pass_commits(name, found[0].commits):
+                on_top += found
+                seen.add(oid)
+            continue
+        for tip in related(check.admit({name: oid})):
+            box = outbox.whole(log.git, tip, top)
+            if check.pass_commits(name, box.commits):
+                others.append(box)
+                tips.append(tip)
+                seen.add(oid)
+    return on_top + others
