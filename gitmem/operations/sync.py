@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 FAILED = ("offline", "rejected", "refused")
 CONSENT_NEEDED = "consent-needed"
 EMPTY = "empty"
+GOES_ON = "the next one goes on: gitmem sync"  # what a sync says that took in a part
 LEFT_OUT_SHOWN = 20
 
 
@@ -283,8 +284,15 @@ def _next(states: Sequence[RemoteState], *, leads: bool) -> list[str]:
         elif remote.state == "refused":
             repair = command("gitmem", "sync", "--repair", remote.name)
             found += [repair] if repair in remote.message else []
-            large = any(each.kind == "large" for each in remote.left_out)
-            found.append(command("gitmem", "sync", remote.name) if large else "gitmem doctor")
+            found.append(_after_refusal(remote))
     if any(remote.received for remote in states):
         found.append("gitmem inbox")
     return list(dict.fromkeys(found or ["gitmem log"]))[:3]
+
+
+def _after_refusal(remote: RemoteState) -> str:
+    """The command after a sync that left out the shared ref, or that the remote refused."""
+    large = [each.ref for each in remote.left_out if each.kind == "large"]
+    if GOES_ON not in remote.message and any("outbox" not in name for name in large):
+        return command("gitmem", "sync", "--allow-large", remote.name)  # one commit alone is too much
+    return command("gitmem", "sync", remote.name) if large else "gitmem doctor"

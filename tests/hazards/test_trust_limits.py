@@ -106,10 +106,86 @@ def test_all_of_it_is_taken_in_where_the_user_says_so(box: bool, town: Town, a: 
     ref, oid = town.break_with({"signals/x/gm-x.jsonl": numbers(0, 200_001)}, box=box)
     left = a.sync()
     assert [each["ref"] for each in left.remote["left_out"]] == [ref] and left.remote["received"] == 0
+    if not box:
+        assert left.json["next"][0] == "gitmem sync --allow-large origin", "a sync without it gets no further"
     assert a.sync("--allow-large").remote["received"] == 200_001
     found = a.sync()
     assert found.code == 0 and not found.remote["left_out"], found.text
     git("merge-base", "--is-ancestor", oid, "refs/gitmem/log", cwd=a.path, check=not box)
+
+
+EPOCH = b'{"format":1,"epoch":1}\n'
+FULL: dict[str, dict[str, bytes | None]] = {
+    "lines": {"format": EPOCH, "signals/a.jsonl": b"".join(b"%d\n" % number for number in range(199_985))},
+    "bytes": {"format": EPOCH, "signals/a.jsonl": b"x" * (24 * 1024 * 1024 - 5_000)},
+    "a file format without lines": {"format": b"[" * 199_999},
+    "a file format with lines": {"format": b"[\n" * 99_995},
+}
+
+
+@pytest.mark.parametrize(
+    "what",
+    [
+        name if name == "a file format without lines" else pytest.param(name, marks=pytest.mark.deep)
+        for name in FULL
+    ],
+)
+def test_a_branch_that_is_left_out_takes_no_room_from_outboxes(what: str, town: Town, a: Peer) -> None:
+    """As much as a sync takes in, in a branch that nobody reads: what is said meanwhile arrives."""
+    b = town.clone("b")
+    assert b.sync().code == 0
+    for number in range(12):
+        a.say(f"number {number}")
+    _, oid = town.break_with(FULL[what])
+
+    sent, found = a.sync(), b.sync()
+
+    assert sent.remote["safe"] and "which every sync reads" in sent.remote["message"], sent.text
+    assert [(each["commit"], each["kind"]) for each in found.remote["left_out"]] == [(oid, "invalid")]
+    assert b.messages() == a.messages() == {"one", *(f"number {number}" for number in range(12))}
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("what", ["epoch", "orphan"])
+def test_a_branch_that_is_bad_and_too_large_is_repaired_by_what_the_answer_names(
+    what: str, town: Town, a: Peer
+) -> None:
+    """With and without the option that lifts the limits: nothing of the branch has to be taken in for it."""
+    b = town.clone("b")
+    many = numbers(0, 200_001)
+    if what == "epoch":
+        town.break_with({"format": EPOCH, "signals/x/gm-x.jsonl": many})
+    else:
+        town.point(BRANCH, town.commit(town.tree(BRANCH, {"signals/x/gm-x.jsonl": many})))
+    a.say("two")
+    for options in ([], ["--allow-large"]):
+        found = a.sync(*options)
+        assert [each["kind"] for each in found.remote["left_out"]] == ["invalid"], found.text
+        assert found.json["next"][0] == "gitmem sync --repair origin", found.text
+
+    answer = a.sync("--repair", "origin")
+
+    if what == "orphan":
+        assert answer.code == 2 and answer.json["next"] == ["gitmem sync --repair --yes origin"], answer.text
+        large = a.sync("--repair", "--allow-large", "origin")
+        assert large.json["next"] == ["gitmem sync --repair --yes --allow-large origin"], large.text
+        answer = a.sync("--repair", "--yes", "origin")
+    assert answer.code == 0 and "Repaired" in answer.text, answer.text
+    assert b.sync().code == 0
+    assert a.messages() == b.messages() == town.messages() == {"one", "two"}
+
+
+@pytest.mark.deep
+def test_a_history_that_no_commit_on_top_can_mend_is_replaced(town: Town, a: Peer) -> None:
+    """A commit below has a message above the limit, so every clone would leave out what stands on it."""
+    push(town, {"signals/x/gm-a.jsonl": b"1\n"}, message=b"x" * (33 * 1024 * 1024) + b"\n")
+    tip = push(town, {"signals/x/gm-b.jsonl": b"2\n"})[-1]
+    assert a.sync().json["next"][0] == "gitmem sync --repair origin"
+    asked = a.sync("--repair", "origin")
+    assert asked.code == 2 and town.tip() == tip, asked.text
+    answer = a.sync("--repair", "--yes", "origin")
+    assert answer.code == 0 and "Repaired" in answer.text, answer.text
+    assert town.messages() == {"one"}
 
 
 @pytest.mark.deep
