@@ -24,7 +24,7 @@ COLUMNS = 80  # of what a node says, in a list; `show` has all of it
 def listed(found: Listing) -> list[str]:
     lines = [line(node, found.stale.get(node.id)) for node in found.nodes]
     if not lines:
-        return ["no such node"]
+        return ["No node of the memory fits."]
     return [*lines, *([f"{plural(found.more, 'more node')}: --limit N shows more"] if found.more else [])]
 
 

@@ -43,6 +43,14 @@ def test_a_list_has_a_line_for_each_node_and_counts_the_rest(run: Run, write: Wr
     assert lines[3].startswith("next: gitmem mem show mem-")
 
 
+def test_an_empty_list_says_so_and_names_what_to_run(run: Run) -> None:
+    """Nobody asked for one node, so none is said to be missing."""
+    done = run("mem", "list")
+
+    assert done.status == 0
+    assert done.out.startswith("No node of the memory fits.\nnext: gitmem mem list --include-archived\n")
+
+
 def test_a_list_tells_when_for_how_long_and_about_what(run: Run, write: Write) -> None:
     """What is usual is left out: the lifecycle of a work unit."""
     note = write("note", "--type", "note", "--path", "src/a.py", "--path", "src/b.py")
