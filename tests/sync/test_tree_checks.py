@@ -99,7 +99,14 @@ def test_the_top_has_the_file_format(trees: Trees) -> None:
 
 @pytest.mark.parametrize(
     "data",
-    [b"100644", b"100644 a", b"100644 " + b"a" * 30, b"100644 a\0" + b"\1" * 19, b"100644a\0" + b"\1" * 20],
+    [
+        b"100644",
+        b"100644 a",
+        b"100644 " + b"a" * 30,
+        b"100644 " + b"a" * 13,  # as long as an id: without a NUL it would end just there
+        b"100644 a\0" + b"\1" * 19,
+        b"100644a\0" + b"\1" * 20,
+    ],
 )
 def test_a_cut_tree_is_damaged(data: bytes) -> None:
     with pytest.raises(Rejected, match="damaged"):
