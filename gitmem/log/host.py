@@ -22,7 +22,7 @@ class Host:
         refused: The prefixes under which it takes no outbox.
         keeps_refs: Whether it refuses to delete refs: then it gets no outboxes either.
         read_only: Whether it took nothing from us when it was one of several.
-        seen: The outboxes of the last look.
+        seen: The outboxes that were there at the last look, also those that it did not read.
         crowd: How many of those were new then and not ours: whether others push at this time.
     """
 

@@ -145,7 +145,8 @@ class Remote:
         self.look(allow_foreign=allow_foreign)
         self.crowd = sum(box.oid not in known for box in self.boxes)
         if self.state != "offline":
-            self.host.seen = {box.oid for box in self.boxes}
+            # Those too that this sync did not read: else they are new to a later one, and it leaves the folding to others.
+            self.host.seen = {oid for name, oid in self.refs.items() if places.is_outbox(name)}
             self.host.crowd = self.crowd
 
     def look(self, *, allow_foreign: bool = False) -> None:
