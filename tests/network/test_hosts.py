@@ -54,7 +54,7 @@ class Lan:
         assert found["commit"]
 
     def begin_sync(self, host: Host, timeout: str = "20s") -> Running:
-        return host.gitmem(self.path(host), "sync", "--timeout", timeout)
+        return host.gitmem(self.path(host), "sync", "--publish", "--timeout", timeout)
 
     def sync(self, host: Host) -> Any:
         (remote,) = self.begin_sync(host).end()["remotes"]

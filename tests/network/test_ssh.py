@@ -62,7 +62,9 @@ def test_the_plain_ssh_asks_nothing(
     assert words in shown.text and "stays recorded" in shown.text
     assert not any(word in shown.text for word in ASKED), shown
     assert (
-        at_terminal(planck.path, "gitmem", "sync", PATH=plain_ssh(site, tmp_path / "bin2", "right")).status
+        at_terminal(
+            planck.path, "gitmem", "sync", "--publish", PATH=plain_ssh(site, tmp_path / "bin2", "right")
+        ).status
         == 0
     )
 
@@ -78,7 +80,10 @@ def test_an_ssh_of_the_users_own_has_no_terminal_to_ask_at(site: Ssh, planck: Ag
         assert (shown.status, shown.seconds < 20) == (5, True), shown
         assert "Permission denied" in shown.text
         assert not any(word in shown.text for word in ASKED), shown
-    assert at_terminal(planck.path, "gitmem", "sync", GIT_SSH_COMMAND=site.command("right")).status == 0
+    assert (
+        at_terminal(planck.path, "gitmem", "sync", "--publish", GIT_SSH_COMMAND=site.command("right")).status
+        == 0
+    )
 
 
 def test_the_users_own_ssh_folder_is_as_it_was(planck: Agent) -> None:
