@@ -7,6 +7,7 @@ would be strangers.
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 
@@ -24,6 +25,8 @@ KEY_BYTES = 32
 SHARED_MODES = 0o077
 GROUP_MODES = 0o060  # allowed where the repository is shared with a group
 HASH_PREFIX = "h-"
+# Errors of a file system without hard links.
+NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EXDEV, errno.EMLINK)
 
 
 class CloneKey:
@@ -183,8 +186,10 @@ def make(state: str, random: Callable[[int], bytes]) -> CloneKey:
             os.link(temporary, path)
         except FileExistsError:
             pass
-        except OSError:  # a file system without hard links: readers may see the file before its content
-            _write(path, secret)
+        except OSError as error:
+            if error.errno not in NO_LINKS:
+                raise  # a full or failing disk: a key that is cut short would keep every command from writing
+            _write(path, secret)  # readers may see the file before its content
         _sync_folder(state)
     except OSError:
         pass

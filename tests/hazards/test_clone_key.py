@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import stat
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from gitmem.agents import clone_key
 from gitmem.mac import Mac, is_signed
 
 from .conftest import ROOT, Desk, nothing_written, powerless, process
@@ -162,3 +164,25 @@ def test_who_can_make_no_key_writes_without_codes(desk: Desk, key: Path, tmp_pat
     assert len(log_lines(desk.repo)) == 2
     assert not any(map(is_signed, log_lines(desk.repo)))
     assert json.loads(log_lines(desk.repo)[0])["schema_version"] == "A2A.V1"
+
+
+@pytest.mark.parametrize(
+    ("number", "is_made"),
+    [(errno.EIO, False), (errno.ENOSPC, False), (errno.EOPNOTSUPP, True), (errno.EPERM, True)],
+)
+def test_a_failing_disk_leaves_no_key_that_is_cut_short(
+    key: Path, monkeypatch: pytest.MonkeyPatch, number: int, is_made: bool
+) -> None:
+    """Only where the file system has no hard links is the key written in place: a crash there could cut it short."""
+    key.parent.mkdir()
+
+    def fails(*_: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "link", fails)
+
+    found = clone_key.make(str(key.parent), os.urandom)
+
+    assert key.exists() is is_made
+    assert (found.mac is not None, found.is_missing, found.damage) == (is_made, not is_made, "")
+    assert os.listdir(key.parent) == ([key.name] if is_made else [])
