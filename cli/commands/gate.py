@@ -62,9 +62,10 @@ def gate(
 
 
 def _before_push(at: Surroundings) -> int:
-    """The same for git's hook, where nobody can give options: silent where nothing that was checked stands in the way.
+    """Check the gate for git's pre-push hook, which passes no options.
 
-    What the caller has gone past with a reason stands in the way of no push. What could not be checked is said.
+    Print nothing where the gate is open. A gate that the caller has passed with a reason counts as open. Say what
+    could not be checked.
     """
     from gitmem.operations import gate as operation
     from gitmem.operations import work_units

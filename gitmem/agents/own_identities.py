@@ -91,7 +91,7 @@ def update(
         changed: Identities whose sessions may have changed.
         new: Sessions that were found to be our own.
 
-    Returns: The lines that are forged now and were not, and whether any is no longer.
+    Returns: The lines that became forged, and whether any line stopped being forged.
     """
     for session in new:
         every = db.execute("SELECT identity FROM bearer WHERE session_id = ?", (session,)).fetchall()

@@ -216,7 +216,7 @@ def _bad_config(words: str) -> StoreError:
     )
     return StoreError(
         f"git can't read its configuration: {words.removeprefix('fatal: ').rstrip('.')}. Nothing was done.",
-        hint="Mend that line in an editor: git refuses every command until then. What was recorded before is kept.",
+        hint="Correct that line in an editor: git refuses every command until then. What was recorded before is kept.",
         code="bad-config",
         next=next,
     )

@@ -207,7 +207,7 @@ def fetch(
 
 
 def is_about_objects(err: str) -> bool:
-    """Whether a fetch failed for what a ref holds, rather than for the way to the remote: a cut connection is no refusal."""
+    """Return whether a fetch failed because of a ref's objects; a lost connection does not count."""
     return any(words in err for words in _OBJECTS) and not any(words in err for words in _CUT_OFF)
 
 

@@ -72,7 +72,7 @@ def lines(place: Place) -> Iterator[Kept]:
 
 
 def count(db: sqlite3.Connection) -> int:
-    """Return how many lines an index, caught up with the log, has kept that the log has no more."""
+    """Return how many lines that are missing from the log an up-to-date index still has."""
     try:
         rows = db.execute(
             "SELECT body FROM lost WHERE path <> '' AND key NOT IN (SELECT key FROM line) LIMIT ?",
