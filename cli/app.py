@@ -1,76 +1,110 @@
-"""The typer app: the commands by name, and the options that may stand before them."""
+"""The typer app: help, completion, and errors of the command line. `parser.py` runs what is plainly right.
+
+Commands are declared here and by the signatures of their functions, nowhere else: `tools/compile_parser.py` writes the
+parser's table from the app.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+import functools
+import inspect
+from importlib import import_module
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from gitmem.errors import UsageError
 
-from .commands import (
-    agents_md,
-    converged,
-    demo,
-    doctor,
-    gate,
-    hooks,
-    importing,
-    inbox,
-    init,
-    log,
-    mcp,
-    name,
-    roster,
-    schema,
-    session,
-    signal,
-    sync,
-    thread,
-    upkeep,
-    watch,
-)
-from .options import As, Before, Directory, Json, with_common
+from .commands.options import As, Commit, Directory, Json
 from .render.show import say_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-ORDER = (
-    "session", "whoami", "roster", "signal", "reply", "inbox", "watch", "thread", "show", "converged", "gate", "mem", "log", "sync",
-    "hooks", "agents-md", "mcp",
-    "import", "init", "doctor", "name", "schema", "demo", "upkeep",
-)  # fmt: skip
 ABOUT = """Agents and people who share a git repository signal each other, agree and remember.
 
 Everything is a line on one ref of the repository: `git log gitmem/log` tells the story. Start with
 `gitmem session start`, then `gitmem roster`, `gitmem signal` and `gitmem inbox`."""
+GROUPS = {
+    "session": "Start, change, end and list sessions of agents.",
+    "mem": "Remember, look up, hand on: notes of agents, with the code they are about.",
+    "hooks": "Have coding agents see signals by themselves.",
+    "import": "Bring what another tool remembers into the log.",
+    "name": "The names that sessions get.",
+}
+# The function of each command, below `commands`, in the order in which one meets them.
+COMMANDS = {
+    "session start": "session:start",
+    "session set": "session:change",
+    "session note": "session:note",
+    "session end": "session:end",
+    "session list": "session:listing",
+    "whoami": "roster:whoami",
+    "roster": "roster:roster",
+    "signal": "signal:signal",
+    "reply": "signal:reply",
+    "inbox": "inbox:inbox",
+    "watch": "watch:watch",
+    "thread": "thread:thread",
+    "show": "thread:show",
+    "converged": "converged:converged",
+    "gate": "gate:gate",
+    "mem create": "mem.nodes:create",
+    "mem update": "mem.nodes:update",
+    "mem relate": "mem.nodes:relate",
+    "mem checkpoint": "mem.checkpoint:checkpoint",
+    "mem show": "mem.listing:show",
+    "mem list": "mem.listing:listing",
+    "mem ready": "mem.listing:ready",
+    "mem search": "mem.search:search",
+    "mem context": "mem.context:context",
+    "mem recover": "mem.context:recover",
+    "mem profile": "mem.context:profile",
+    "mem promote": "mem.knowledge:promote",
+    "mem summarize": "mem.knowledge:summarize",
+    "mem triage": "mem.knowledge:triage",
+    "mem index": "mem.knowledge:index",
+    "mem archive": "mem.upkeep:archive",
+    "mem cleanup": "mem.upkeep:cleanup",
+    "mem delete": "mem.upkeep:delete",
+    "mem export": "mem.listing:export",
+    "mem access": "mem.upkeep:access",
+    "log": "log:log",
+    "sync": "sync:sync",
+    "hooks install": "hooks:install",
+    "hooks uninstall": "hooks:uninstall",
+    "hooks status": "hooks:status",
+    "hooks test": "hooks:test",
+    "agents-md": "agents_md:agents_md",
+    "mcp": "mcp:mcp",
+    "import lumenflow": "importing:lumenflow",
+    "init": "init:init",
+    "doctor": "doctor:doctor",
+    "name add": "name:add",
+    "name remove": "name:remove",
+    "name list": "name:listing",
+    "schema": "schema:schema",
+    "demo": "demo:demo",
+    "upkeep": "upkeep:upkeep",
+    "commit-waiting": "commit_waiting:commit_waiting",
+}
+HIDDEN = ("upkeep", "commit-waiting")
+ORDER = tuple(dict.fromkeys(path.partition(" ")[0] for path in COMMANDS))
 
 
 class Ordered(typer.core.TyperGroup):
     """Lists the commands in the order in which one meets them."""
 
     def list_commands(self, ctx: typer.Context) -> list[str]:  # type: ignore[override]  # typer hands its own
-        return sorted(self.commands, key=lambda name: ORDER.index(name) if name in ORDER else len(ORDER))
+        return sorted(self.commands, key=ORDER.index)
 
 
-app = typer.Typer(
-    name="gitmem",
-    cls=Ordered,
-    help=ABOUT,
-    add_completion=False,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-
-
-@app.callback(invoke_without_command=True)
 def before(
     ctx: typer.Context,
     directory: Directory = None,
     as_: As = None,
     json: Json = False,
+    commit: Commit = False,
     version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
 ) -> int:
     if version:
@@ -83,97 +117,70 @@ def before(
             raise UsageError("There is no command to answer with JSON.", next=["gitmem --help"])
         say_lines([ctx.get_help()])
         raise typer.Exit
-    ctx.obj = Before(directory, as_, json)
+    ctx.obj = {"directory": directory, "as_": as_, "json": json, "commit": commit}
     return 0
 
 
-def _add(to: typer.Typer, body: Callable[..., int], name: str | None = None, *, hidden: bool = False) -> None:
-    to.command(name or body.__name__, hidden=hidden)(with_common(body))
-
-
-def _group(name: str, help: str, *bodies: tuple[str, Callable[..., int]]) -> None:
-    group = typer.Typer(help=help, rich_markup_mode=None)
-    for command, body in bodies:
-        _add(group, body, command)
-    app.add_typer(group, name=name)
-
-
-_group(
-    "session",
-    "Start, change, end and list sessions of agents.",
-    ("start", session.start),
-    ("set", session.change),
-    ("note", session.note),
-    ("end", session.end),
-    ("list", session.listing),
+# Every command takes these, too: `ctx` first, without --version.
+_CONTEXT, *_COMMON = (
+    each.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+    for name, each in inspect.signature(before, eval_str=True).parameters.items()
+    if name != "version"
 )
-_add(app, roster.whoami)
-_add(app, roster.roster)
-_add(app, signal.signal)
-_add(app, signal.reply)
-_add(app, inbox.inbox)
-_add(app, watch.watch)
-_add(app, thread.thread)
-_add(app, thread.show)
-_add(app, converged.converged)
-_add(app, gate.gate)
-_add(app, log.log)
-_add(app, sync.sync)
-_group(
-    "hooks",
-    "Have coding agents see signals by themselves.",
-    ("install", hooks.install),
-    ("uninstall", hooks.uninstall),
-    ("status", hooks.status),
-    ("test", hooks.test),
-)
-_add(app, agents_md.agents_md, "agents-md")
-_add(app, mcp.mcp)
-_group(
-    "import",
-    "Bring what another tool remembers into the log.",
-    ("lumenflow", importing.lumenflow),
-)
-_add(app, init.init)
-_add(app, doctor.doctor)
-_group(
-    "name",
-    "The names that sessions get.",
-    ("add", name.add),
-    ("remove", name.remove),
-    ("list", name.listing),
-)
-_add(app, schema.schema)
-_add(app, demo.demo)
-_add(app, upkeep.upkeep, hidden=True)
 
 
-class InOrder(typer.core.TyperGroup):
-    """Lists its commands in the order in which they were added."""
+def _declared(body: Callable[..., int]) -> Callable[..., int]:
+    """Return what typer takes for a command: the parameters of its function, without the first, and the common options.
 
-    def list_commands(self, ctx: typer.Context) -> list[str]:  # type: ignore[override]  # typer hands its own
-        return list(self.commands)
+    The annotations are evaluated here, with the names of the `options` module that is beside the function's module.
+    """
+    options = import_module(".options", body.__module__.rpartition(".")[0])
+    _, *own = inspect.signature(body, locals=vars(options), eval_str=True).parameters.values()
+
+    @functools.wraps(body)
+    def command(*, ctx: typer.Context, **values: Any) -> int:
+        from . import parser  # not above: its table is written from this module
+
+        return parser.run(body, ctx.obj, values)
+
+    parameters = [_CONTEXT, *(each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in own), *_COMMON]
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # typer reads it
+    command.__annotations__ = {each.name: each.annotation for each in parameters}
+    del command.__wrapped__  # or its annotations would be read instead
+    return command
 
 
-memory = typer.Typer(
-    cls=InOrder,
-    help="Remember, look up, hand on: notes of agents, with the code they are about.",
-    rich_markup_mode=None,
-)
-app.add_typer(memory, name="mem")
+def build(args: Sequence[str] | None = None) -> typer.core.TyperGroup:
+    """Build the app.
 
-
-def _add_memory() -> None:
-    """Its commands are half of all: they are imported where one of them is meant."""
-    from .commands.mem import COMMANDS
-
-    for word, body in COMMANDS if not memory.registered_commands else ():
-        _add(memory, body, word)
+    Args:
+        args: Groups that are not named in these have no commands: their modules are not imported. None: all have.
+    """
+    app = typer.Typer(
+        cls=Ordered,
+        help=ABOUT,
+        add_completion=False,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback(invoke_without_command=True)(before)
+    groups = {"": app}
+    for group, help in GROUPS.items():
+        groups[group] = typer.Typer(help=help, rich_markup_mode=None)
+        app.add_typer(groups[group], name=group)
+    for path, function in COMMANDS.items():
+        group, _, word = path.rpartition(" ")
+        if not group or args is None or group in args:
+            module, _, name = function.partition(":")
+            body = getattr(import_module(f".commands.{module}", __package__), name)
+            groups[group].command(word, hidden=path in HIDDEN)(_declared(body))
+    root = typer.main.get_command(app)
+    assert isinstance(root, typer.core.TyperGroup)
+    return root
 
 
 def run(args: Sequence[str]) -> int:
     """Run a command line; its exit status. Typer's own errors are raised, not printed."""
-    if "mem" in args:
-        _add_memory()
-    status = typer.main.get_command(app).main(args=list(args), prog_name="gitmem", standalone_mode=False)
+    status = build(args).main(args=list(args), prog_name="gitmem", standalone_mode=False)
     return status if isinstance(status, int) else 0

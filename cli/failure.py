@@ -6,6 +6,7 @@ import errno
 
 from gitmem.errors import GitmemError, StoreError, UsageError
 
+from .parser_table import COMMANDS
 from .render import out
 from .render.as_json import as_json
 from .render.out import sanitize
@@ -28,69 +29,7 @@ DISK = {
 }
 HIDDEN = "(hidden)"
 # The words of a command line that are ours; all others are somebody's.
-WORDS = frozenset(
-    [
-        "session",
-        "start",
-        "set",
-        "note",
-        "end",
-        "list",
-        "whoami",
-        "roster",
-        "signal",
-        "reply",
-        "inbox",
-        "thread",
-        "show",
-        "converged",
-        "gate",
-        "watch",
-        "log",
-        "sync",
-        "init",
-        "doctor",
-        "name",
-        "add",
-        "remove",
-        "schema",
-        "demo",
-        "mem",
-        "create",
-        "update",
-        "relate",
-        "checkpoint",
-        "ready",
-        "context",
-        "recover",
-        "search",
-        "summarize",
-        "triage",
-        "promote",
-        "profile",
-        "index",
-        "archive",
-        "cleanup",
-        "delete",
-        "export",
-        "access",
-        "import",
-        "lumenflow",
-        "agents-md",
-        "hooks",
-        "install",
-        "uninstall",
-        "status",
-        "test",
-        "mcp",
-    ]
-)
-# Those that stand behind another command alone, or behind `mem`.
-_SECOND_WORDS = frozenset(
-    ["start", "set", "note", "end", "list", "add", "remove", "create", "update", "relate", "checkpoint", "ready", "context",
-     "recover", "search", "summarize", "triage", "promote", "profile", "index", "archive", "cleanup", "delete",
-     "export", "access", "lumenflow", "install", "uninstall", "status", "test"]
-)  # fmt: skip
+WORDS = frozenset(word for path in COMMANDS for word in path.split())
 
 
 def report(error: Exception, args: Sequence[str]) -> int:
@@ -132,7 +71,8 @@ def _usual_next(error: GitmemError, args: Sequence[str]) -> str:
     """The next step after an error that names none."""
     if not isinstance(error, UsageError):
         return "gitmem doctor"
-    command = [arg for arg in args if arg in WORDS - _SECOND_WORDS][:1]
+    commands = {path.partition(" ")[0] for path in COMMANDS}
+    command = [arg for arg in args if arg in commands][:1]
     if command == ["mem"]:
         behind = args[list(args).index("mem") + 1 :]
         command += [arg for arg in behind if arg in WORDS][:1]

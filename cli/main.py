@@ -1,11 +1,11 @@
-"""The front door: quick answers first, else the whole app; errors become a message, a hint and an exit status."""
+"""The front door: run a command by the parser's table, or by typer; errors become a message, a hint and an exit status."""
 
 from __future__ import annotations
 
 import gc
 import sys
 
-from . import quick
+from . import parser
 from .render import out
 
 TYPE_CHECKING = False
@@ -59,9 +59,14 @@ def _answer(args: list[str]) -> int:
 
 
 def _run(args: list[str]) -> int:
-    answered = quick.answer(args)  # None: not a shape that it knows
-    if answered is not None:
-        return answered
+    parsed = parser.parse(args)
+    if parsed is not None:
+        return parsed.run()
+    if args == ["--version"]:
+        from gitmem import __version__
+
+        out.say(f"gitmem {__version__}")
+        return 0
     from .app import run
 
     return run(args)

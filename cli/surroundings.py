@@ -8,10 +8,13 @@ import sys
 from gitmem.errors import GitmemError, UsageError
 from gitmem.place import Place, find
 
+from . import committer
+from .progress import Progress
 from .render import out
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import sqlite3
     from collections.abc import Sequence
     from types import TracebackType
 
@@ -29,7 +32,6 @@ MARKERS = (
     ("OPENCODE", "opencode"), ("CLINE_ACTIVE", "cline"), ("COPILOT_CLI", "copilot"), ("AI_AGENT", ""),
 )  # fmt: skip
 IDENTITIES = ("GITMEM_AGENT_IDENTITY", "LUMENFLOW_AGENT_IDENTITY")
-PROGRESS_SECONDS = 1.0
 
 
 class Surroundings:
@@ -39,17 +41,22 @@ class Surroundings:
         directory: The value of -C, relative to the current folder.
         as_: The value of --as.
         json: Whether the answer is to be JSON.
+        commit: Whether what is recorded is to be committed before the answer.
     """
 
     is_repeated = False  # whether this is the second try, after a damaged index was put away
 
-    def __init__(self, directory: str | None = None, as_: str | None = None, json: bool = False) -> None:
+    def __init__(
+        self, directory: str | None = None, as_: str | None = None, json: bool = False, commit: bool = False
+    ) -> None:
+        self.commit = commit
         self.directory = directory
         self.as_ = as_
         self.json = json
         self._place: Place | None = None
         self._store: Store | None = None
         self._caller: Caller | None = None
+        self.index: sqlite3.Connection | None = None  # opened without the store; closed after it
         self.is_hook = False  # a client's hook says nothing but its answer
         self.looks = False  # a live session asks for its mail
         out.carry(directory, as_)
@@ -82,10 +89,15 @@ class Surroundings:
         store, self._store, self._caller = self._store, None, None
         if store is not None:
             if store.log.left_in is not None and not self.is_hook:
-                from .spools import tell_of_temporary
+                from .wal_folders import tell_of_temporary
 
                 tell_of_temporary(store.log.left_in)
             store.close()
+        if self.index is not None:
+            self.index.close()  # last: SQLite tidies its files up with the last connection
+            self.index = None
+        if store is not None and store.recorded and store.commit_after and store.log.left_in is None:
+            committer.start(self)
         if (self.looks or (store is not None and store.wrote)) and self._may_sync():
             from . import autosync
 
@@ -218,47 +230,29 @@ class Surroundings:
         if self._store is None:
             from gitmem.operations.store import open_store
 
-            from .spools import spool_parents, spools_elsewhere, tell_of_strange
+            from .wal_folders import tell_of_strange, wal_parents, wals_elsewhere
 
-            written, read = spools_elsewhere(self.place)
+            written, read = wals_elsewhere(self.place)
             self._store = open_store(
                 self.place,
                 machine=machine(),
                 lives_on=lives_on,
-                spool_elsewhere=written,
-                spools_read=read,
+                commit_after=0.0 if self.commit else committer.window(self.place),
+                wal_elsewhere=written,
+                wals_read=read,
                 progress=Progress(),
             )
             self._store.starts_upkeep = self._start_upkeep
-            self._store.log.spool_parents = spool_parents()
+            self._store.log.wal_parents = wal_parents()
             if not self.is_hook:
                 outside = (*self._store.log.elsewhere, *self._store.log.others)
-                tell_of_strange(spool.folder for spool in outside if spool.is_strange())
+                tell_of_strange(wal.folder for wal in outside if wal.is_strange())
         return self._store
 
     def _start_upkeep(self) -> None:
         from . import background
 
         background.start([*self.same_place, "upkeep"])
-
-
-class Progress:
-    """Says on standard error that the index is being built, where that takes more than a second."""
-
-    def __init__(self) -> None:
-        self._began = self._shown = 0.0
-        self._done = 0
-
-    def __call__(self, done: int) -> None:
-        import time
-
-        now = time.monotonic()
-        if done <= self._done or not self._began:  # it began anew: a watch lives long
-            self._began = now
-        self._done = done
-        if now - self._began > PROGRESS_SECONDS and now - self._shown > PROGRESS_SECONDS:
-            self._shown = now
-            out.complain(f"gitmem: reading the log into the index, {done} lines so far")
 
 
 def _variable(name: str) -> str | None:
@@ -278,15 +272,6 @@ def is_terminal() -> bool:
         return sys.stdin.isatty()
     except (AttributeError, ValueError):
         return False
-
-
-def polling() -> bool:
-    """Whether file-system events are not to be asked for, by the variable that `watchfiles` has for it."""
-    return (os.environ.get("WATCHFILES_FORCE_POLLING") or "false").lower() not in (
-        "false",
-        "disable",
-        "disabled",
-    )
 
 
 def machine() -> str:

@@ -1,8 +1,6 @@
-"""`gitmem sync`, as both ways in call it. With nothing new it is to be hardly more than git's own fetch."""
+"""Syncs with the usual remote: by `gitmem sync`, beside another command, in the background."""
 
 from __future__ import annotations
-
-from .values import duration
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -11,47 +9,6 @@ if TYPE_CHECKING:
     from .surroundings import Surroundings
 
 TIMEOUT = "30s"  # for each run of git
-
-
-def sync(
-    at: Surroundings,
-    *remotes: str,
-    all: bool = False,
-    publish: bool = False,
-    allow_foreign: bool = False,
-    allow_large: bool = False,
-    repair: bool = False,
-    yes: bool = False,
-    timeout: str = TIMEOUT,
-    auto: bool = False,
-) -> int:
-    """Fetch what other machines wrote, and push what was written here, where the user has agreed to publish."""
-    if auto:
-        from . import autosync
-
-        return autosync.run(at)
-    seconds = duration(timeout)
-    if remotes or all or publish or allow_foreign or allow_large or repair:
-        from gitmem.operations import sync as operation
-
-        synced = operation.sync(
-            at.store(lives_on=True), remotes, all=all, publish=publish, allow_foreign=allow_foreign,
-            allow_large=allow_large, repair=repair, force=yes, timeout=seconds,
-        )  # fmt: skip
-        if publish:
-            from gitmem.operations import agreement
-
-            agreement.tell_agreed(at.store(), synced.remotes)
-    else:
-        synced = usual(at, seconds)
-    if is_agent(at) and synced.status == 2:
-        from gitmem.operations import agreement
-
-        agreement.ask_user(synced)
-    from .render import show, upkeep
-
-    show.say(at.json, synced, upkeep.sync)
-    return int(synced.status)
 
 
 def is_agent(at: Surroundings) -> bool:
@@ -66,17 +23,40 @@ def usual(at: Surroundings, timeout: float) -> Synced:
 
     from gitmem.operations import sync as operation
 
-    from .spools import spools_elsewhere
+    from .wal_folders import wals_elsewhere
 
     place = at.place
 
     def meanwhile() -> list[str]:
         from .render import show, upkeep  # noqa: F401  (needed in a moment, and the remote takes its time)
 
-        written, read = spools_elsewhere(place)
+        written, read = wals_elsewhere(place)
         return [*written, *read]
 
     looked = operation.look(place, meanwhile, time.time(), timeout)
     if looked is not None and looked.unchanged:
         return operation.unchanged(place, looked, time.time(), os.urandom(1)[0] / 255)
     return operation.sync(at.store(lives_on=True), timeout=timeout, looked=looked)
+
+
+def sync_too(at: Surroundings) -> tuple[list[str], bool, str]:
+    """Sync with the usual remote, without agreeing to anything.
+
+    Returns: What went wrong, as sentences; whether our lines are there all the same; the command to run if not, or "".
+    """
+    from gitmem.errors import GitmemError
+    from gitmem.operations import agreement, sync
+
+    try:
+        synced = sync.sync(at.store())
+    except GitmemError as error:
+        return [f"Not synced: {error.message}"], False, "gitmem sync"
+    good = ("synced", "up-to-date")
+    again = synced.next[0] if synced.status == 2 else "gitmem sync"
+    if is_agent(at) and synced.status == 2:
+        agreement.ask_user(synced)
+        again = ""  # its user decides
+    failures = [
+        f"Not synced with {each.name}: {each.message}" for each in synced.remotes if each.state not in good
+    ]
+    return failures, all(each.safe for each in synced.remotes), again

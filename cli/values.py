@@ -9,6 +9,9 @@ from gitmem.errors import UsageError
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import TypeVar
+
+    Text = TypeVar("Text", str, str | None)
 
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 SECONDS_MAX = 100 * 365 * 86400
@@ -53,6 +56,45 @@ def number(option: str, text: str | None, otherwise: int) -> int:
     if not (text.isascii() and text.isdigit() and int(text[:12]) > 0 and len(text) <= 12):
         raise UsageError(f"{option} wants a whole number of 1 or more, not {text!r}.", code="bad-number")
     return int(text)
+
+
+def typed(text: Text, what: str) -> Text:
+    """What was typed, or all of standard input where that is `-`."""
+    if text != "-":
+        return text
+    from . import stdin
+
+    return stdin.text(what)
+
+
+def parts(values: Sequence[str] | None) -> list[str]:
+    """The parts of comma lists."""
+    return [part.strip() for value in values or () for part in value.split(",") if part.strip()]
+
+
+def metadata(values: Sequence[str] | None) -> dict[str, object]:
+    """Entries such as `attempts=3`; null takes an entry out."""
+    found: dict[str, object] = {}
+    for value in values or ():
+        key, equals, text = value.partition("=")
+        if not key or not equals:
+            raise UsageError(
+                f"--meta wants KEY=VALUE, not {value!r}; nothing was written.", code="bad-metadata"
+            )
+        import json
+
+        try:
+            found[key] = json.loads(text)
+        except (ValueError, RecursionError):
+            found[key] = text
+    return found
+
+
+def half_life(text: str | None) -> int:
+    """Microseconds. UsageError where it is no duration."""
+    from gitmem.operations.memory.decay import HALF_LIFE_MICROS
+
+    return HALF_LIFE_MICROS if text is None else int(duration(text) * 1_000_000)
 
 
 def check_utf8(args: Sequence[str]) -> None:

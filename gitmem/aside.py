@@ -9,11 +9,12 @@ from . import shared_mode
 TEMPORARY = ".tmp-"
 
 
-def replace(path: str, content: bytes, *, durable: bool = False) -> None:
+def replace(path: str, content: bytes, *, durable: bool = False, private: bool = False) -> None:
     """Give a file its content in one step.
 
     Args:
         durable: Sync the file, and the caller its folder. Without it the file may be empty or old after a power loss.
+        private: Let this user alone read and write the file, also in a repository that several users share.
 
     Raises: OSError; the file is as it was then, and nothing is left beside it.
     """
@@ -21,7 +22,7 @@ def replace(path: str, content: bytes, *, durable: bool = False) -> None:
     temporary = os.path.join(folder, f"{TEMPORARY}{name}-{os.getpid()}")
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
     try:
-        handle = shared_mode.open_file(temporary, flags)
+        handle = os.open(temporary, flags, 0o600) if private else shared_mode.open_file(temporary, flags)
         try:
             while content:
                 content = content[os.write(handle, content) :]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from .sha256 import sha256
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
-_PAIRS = tuple(high + low for high in _ALPHABET for low in _ALPHABET)
+_pairs: list[str] = []  # of characters of the alphabet; filled where many codes are compared
 _BLOCK_BYTES = 64
 _FIELD = b',"mac":"'
 _CHARACTERS = 26
@@ -36,7 +36,9 @@ class Mac:
         inner.update(content)
         outer.update(inner.digest())
         bits = int.from_bytes(outer.digest()[:16], "big") << 2
-        return "".join([_PAIRS[bits >> shift & 1023] for shift in range(120, -1, -10)])
+        if not _pairs:
+            return "".join([_ALPHABET[bits >> shift & 31] for shift in range(125, -1, -5)])
+        return "".join([_pairs[bits >> shift & 1023] for shift in range(120, -1, -10)])
 
     def signed(self, line: bytes) -> bytes:
         """Return a line without LF with its code as the last field."""
@@ -46,6 +48,8 @@ class Mac:
         """Return whether a line without LF ends with its own code under this key."""
         if line[-TAIL_BYTES : -TAIL_BYTES + len(_FIELD)] != _FIELD or line[-2:] != b'"}':
             return False
+        if not _pairs:
+            _pairs.extend(high + low for high in _ALPHABET for low in _ALPHABET)
         return line[-TAIL_BYTES + len(_FIELD) : -2] == self.of(line[:-TAIL_BYTES] + b"}").encode()
 
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from gitmem.git.inprocess import DulwichGit
 from gitmem.git.plumbing import PlumbingGit
-from gitmem.log import append, exchange, lines, ref
+from gitmem.log import append, committer, exchange, lines, ref
+from gitmem.log.entry import Entry, Story
 from gitmem.log.log import Log
 from gitmem.log.remote import Remote
-from gitmem.log.spool import Entry, Story
 from gitmem.operations.store import Store
 from gitmem.place import Place, find
 from gitmem.sync import consent
@@ -65,12 +65,17 @@ class Clone:
         self.log: Log = self.store.log
         self.log.committer = (path.name, f"{path.name}@example.org")
 
-    def add(self, text: str, *, rides: bool = False, stream: str = "notes") -> str | None:
-        """Append a line: its commit."""
+    def add(self, text: str, *, deferred: bool = False, stream: str = "notes") -> str | None:
+        """Append a line and commit it: the commit."""
+        self.record(text, deferred=deferred, stream=stream)
+        return None if deferred else committer.commit_within(self.log, 5.0)
+
+    def record(self, text: str, *, deferred: bool = False, stream: str = "notes") -> None:
+        """Append a line, which waits for its commit then."""
         at = lines.format_at(self.log.clock.tick())
         line = json.dumps({"at": at, "kind": "note", "text": text}, separators=(",", ":")).encode()
         story = Story(f"{self.path.name} <{self.path.name}@agents>", text, "", [("Note", text)])
-        return append.append(self.log, Entry([(stream, line)], story, rides=rides)).commit
+        append.append(self.log, Entry([(stream, line)], story, deferred=deferred))
 
     def exchange(self, *names: str, **options: object) -> Remote:
         """Sync with one remote."""

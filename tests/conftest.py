@@ -59,6 +59,9 @@ def isolated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
     monkeypatch.setenv("GIT_CONFIG_SYSTEM", os.devnull)
     monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    monkeypatch.setenv(
+        "GITMEM_COMMIT_AFTER", "0"
+    )  # no process outlives a test; committers have tests of their own
     for role in ("AUTHOR", "COMMITTER"):
         monkeypatch.setenv(f"GIT_{role}_NAME", "Test Person")
         monkeypatch.setenv(f"GIT_{role}_EMAIL", "person@example.org")

@@ -27,7 +27,7 @@ def test_git_reads_no_configuration_but_the_repository_s(git: Callable[..., str]
 
 def test_no_session_and_one_identity(git: Callable[..., str], repo: Path) -> None:
     """No harness's session is inherited, and commits have a fixed author."""
-    assert not [name for name in os.environ if name.startswith("GITMEM_")]
+    assert not [name for name in os.environ if name.startswith("GITMEM_") and name != "GITMEM_COMMIT_AFTER"]
     assert "CLAUDE_CODE_SESSION_ID" not in os.environ
     assert "CODEX_THREAD_ID" not in os.environ
     assert git("log", "--format=%an <%ae>", cwd=repo) == "Test Person <person@example.org>\n"

@@ -12,12 +12,13 @@ from pathlib import Path
 import pytest
 
 from gitmem import records
+from gitmem.agents import own_sessions
 from gitmem.git import remotes
-from gitmem.log import clock, lines, ref
-from gitmem.log.spool import Entry
+from gitmem.log import clock, lines, ref, wal_record
+from gitmem.log.entry import Entry
 from gitmem.log.union import canon, union
 from gitmem.mac import Mac
-from gitmem.operations import causality, frame, loop, sessions, story, tenure
+from gitmem.operations import causality, frame, loop, story, tenure
 from gitmem.operations.causality import Said
 from gitmem.operations.memory import bulk_values, decay, fold
 from gitmem.records import ids, models
@@ -255,19 +256,23 @@ def test_the_loop_is_as_long_as_it_says() -> None:
     assert f"within {loop.WINDOW_MICROS // 60_000_000} minutes" in FORMAT
 
 
-def test_the_spool_file_reads_as_an_entry() -> None:
-    """Name and content are what the next process will commit."""
-    name = example("spool-name").splitlines()[1]
-    content = example("spool-file").encode()
+def test_the_entry_of_the_write_ahead_log_reads_as_one() -> None:
+    """Its bytes are what the next process will commit, and the record around it has the form that the page shows."""
+    content = example("wal-entry").encode()
 
-    entry = Entry.decode(name, content)
+    entry = Entry.decode(content)
 
     assert entry.encode() == content
-    assert (entry.token, entry.rides) == ("7d2kq0ze", False)
+    assert (entry.token, entry.deferred) == ("7d2kq0ze", False)
     assert entry.story.subject == "Planck → all: hello"
     assert [stream for stream, _ in entry.lines] == ["signals"]
     assert records.read(entry.lines[0][1]) is not None
-    assert name.startswith(f"{lines.parse_at('2026-11-21T20:00:00.123456Z'):017d}-")
+    head = wal_record.encode(content).partition(b"\n")[0].decode()
+    fields = {"NUL": "\0", "SP": " ", "<e or v>": "e", "<length, 10 digits>": f"{len(content):010d}"}
+    shown = example("wal-record").partition(" LF")[0].replace(" ", "")
+    for name, value in {**fields, "<checksum>": wal_record.checksum(content).decode()}.items():
+        shown = shown.replace(name.replace(" ", ""), value)
+    assert head == shown
 
 
 def test_the_name_of_a_remote_is_encoded_as_the_example() -> None:
@@ -306,7 +311,7 @@ def test_the_limits_are_those_of_the_code() -> None:
     assert clock.AHEAD_MAX_MICROS == 60 * 1_000_000
     assert broadcasts.BACKLOG_MICROS == 24 * 3600 * 1_000_000
     assert tenure.HOLD_MICROS == 48 * 3600 * 1_000_000
-    assert sessions.KEEPALIVE_MICROS == 24 * 3600 * 1_000_000
+    assert own_sessions.KEEPALIVE_MICROS == 24 * 3600 * 1_000_000
 
 
 @pytest.mark.parametrize("kind", records.KINDS)

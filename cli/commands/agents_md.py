@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
-from typing import Annotated
-
-import typer
 
 from gitmem.errors import UsageError
 
 from ..render import agents, show
 from ..surroundings import Surroundings
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Annotated
+
+    import typer
 
 
 def agents_md(

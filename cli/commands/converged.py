@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
 from gitmem.errors import UsageError
 
-from .. import frequent
-from ..options import SyncToo, Thread
 from ..surroundings import Surroundings
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Annotated
+
+    import typer
+
+    from .options import SyncToo, Thread
+
+SYNC_EVERY_SECONDS = 5.0
 
 
 def converged(
@@ -29,4 +33,34 @@ def converged(
     """Exit 0 when every recipient of the thread's first signal stands at AGREE, else 1."""
     if (id is None) == (thread is None):
         raise UsageError("converged wants one thread or signal id.", next=["gitmem converged --help"])
-    return frequent.converged(at, id or thread or "", wait=wait, strict=strict, sync=sync)
+    import time
+
+    from gitmem.operations import threads, waking
+
+    from .. import autosync
+    from ..render import mail, show
+    from ..syncing import sync_too
+    from ..values import duration
+
+    waker = waking.Waker(at.store(), waking.Never(), events=False)
+    deadline = time.monotonic() + (duration(wait) if wait is not None else 0.0)
+    sync_at = time.monotonic() if sync or wait is not None else deadline
+    failures: list[str] = []
+    while True:
+        if time.monotonic() >= sync_at:
+            if sync:
+                failures, _, _ = sync_too(at)
+            else:
+                autosync.start(at, autosync.LOOK)
+            sync_at = time.monotonic() + SYNC_EVERY_SECONDS
+        seen = waker.stamp()  # before looking: what comes in between is a change
+        found = threads.converged(at.store(), id or thread or "", strict=strict, caller=at.caller_if_any())
+        if found.converged or time.monotonic() >= deadline:
+            break
+        waker.wait(seen, min(deadline, sync_at) - time.monotonic())
+    if at.json:
+        found.warnings += failures
+    else:
+        show.note(failures)
+    show.say(at.json, found, mail.converged)
+    return 0 if found.converged else 1

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import os
-from typing import Annotated
-
-import typer
 
 from ..render import out
 from ..render.as_json import as_json
@@ -13,11 +10,19 @@ from ..render.show import say_lines
 from ..stage import Agent, Stage
 from ..surroundings import Surroundings
 
-Keep = Annotated[bool, typer.Option("--keep", help="Leave the folder for a look.")]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Annotated
+
+    import typer
+
 STORY = ("log", "--graph", "--format=%h %s", "refs/gitmem/log", "--")
 
 
-def demo(at: Surroundings, keep: Keep = False) -> int:
+def demo(
+    at: Surroundings,
+    keep: Annotated[bool, typer.Option("--keep", help="Leave the folder for a look.")] = False,
+) -> int:
     """Play the main job in a throw-away repository: propose, agree, reject, sync, converge."""
     import shutil
     import tempfile

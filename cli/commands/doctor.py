@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
-
-import typer
-
 from .. import driver
 from ..render import show, upkeep
-from ..spools import user_state
 from ..surroundings import Surroundings
+from ..wal_folders import user_state
 from .hooks import git_hook, places, program
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Annotated
+
+    import typer
+
     from gitmem.operations.doctor import DriverStatus
     from gitmem.operations.hooks.status import HookStatus
 
@@ -61,10 +62,10 @@ def doctor(
         ),
     ] = False,
 ) -> int:
-    """Check the log, the index, the spool, the merge driver and the hooks; say what to do about each finding."""
+    """Check the log, the index, the write-ahead log, the merge driver and the hooks; say what to do about each finding."""
     from gitmem.operations import doctor as operation
 
-    store, installed = at.store(lives_on=True), Installed(at)
+    store, installed = at.store(), Installed(at)
     if fix:
         report = operation.mend(store, installed)
     else:

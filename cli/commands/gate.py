@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
-
-import typer
-
 from gitmem.errors import UsageError
 
-from ..options import AllowSecret, Initiative, Wu
 from ..render import gate as render
 from ..render import show
 from ..render.out import onward
 from ..surroundings import Surroundings
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Annotated
+
+    import typer
 
     from gitmem.operations.caller import Caller
     from gitmem.operations.gate import Gate
     from gitmem.operations.work_units import Unchecked
+
+    from .options import AllowSecret, Initiative, Wu
 
 CLOSED = 1
 ACTING = ("gitmem inbox", "gitmem reply", "gitmem gate")

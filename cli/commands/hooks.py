@@ -3,42 +3,25 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Annotated
-
-import typer
 
 from gitmem.errors import GitmemError, UsageError
 
 from ..render import hooks as render
 from ..render import show
-from ..spools import user_state
 from ..surroundings import Surroundings
+from ..wal_folders import user_state
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Annotated
+
+    import typer
+
     from gitmem.operations.hooks.clients import Places
     from gitmem.operations.hooks.git_hook import Gated, Hook
     from gitmem.place import Place
 
-NAMES = "claude-code|codex|gemini|cursor|opencode|cline|copilot|windsurf|aider|all-found"
-ClientOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--client", metavar=NAMES, help="Which client; may be repeated. Without it: all that are found."
-    ),
-]
-InstalledOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--client", metavar=NAMES, help="Which client; may be repeated. Without it: all that are installed."
-    ),
-]
-Scope = Annotated[
-    str, typer.Option("--scope", metavar="project|user", help="For this project, or for all of yours.")
-]
-GitHook = Annotated[
-    str | None,
-    typer.Option("--git", metavar="pre-push", help="The gate in front of a push, as git's own hook."),
-]
+    from .options import ClientOption, GitHook, InstalledOption, Scope
 
 
 def install(

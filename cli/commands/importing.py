@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
-from ..options import AllowSecret
 from ..render import importing as render
 from ..render import show
 from ..surroundings import Surroundings
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Annotated
+
+    import typer
+
+    from .options import AllowSecret
 
 
 def lumenflow(

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
-from .. import frequent
-from ..options import From, Lane, Thread, Wu
 from ..surroundings import Surroundings
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Annotated
+
+    import typer
+
+    from .options import From, Lane, Thread, Wu
+
+MORE_BYTES = 1_000_000
 
 
 def inbox(
@@ -33,7 +38,74 @@ def inbox(
     ] = None,
 ) -> int:
     """Show what you have not read yet, and mark it as delivered."""
-    return frequent.inbox(
-        at, for_=for_, wu=wu, lane=lane, thread=thread, intent=intent or (), from_=from_, since=since, all=all,
-        no_mark=no_mark, count=count, limit=limit, max_bytes=max_bytes,
-    )  # fmt: skip
+    filtered = bool(wu or lane or thread or intent or from_ or since or all)
+    if not (filtered or for_ is not None or no_mark or limit is not None or max_bytes is not None):
+        from ..empty_inbox import answer
+
+        if answer(at, count=count):
+            return 0
+    from gitmem.operations import delivery
+    from gitmem.operations import inbox as operation
+    from gitmem.operations.caller import says_nobody
+    from gitmem.operations.target import target
+
+    from ..render import mail, out, show
+    from ..values import moment, number
+
+    oldest = moment(since) if since is not None else None
+    most = number("--limit", limit, operation.LIMIT)
+    bytes_most = number("--max-bytes", max_bytes, operation.MAX_BYTES)
+    store = at.store()
+    caller = at.caller() if for_ is None else at.caller_if_any()
+    nobody = for_ is not None and says_nobody(store, at.who())
+    at.looks = caller is not None and caller.session_id is not None
+    if count and not filtered:
+        show.say(at.json, operation.count(store, caller, for_=for_, nobody=nobody), mail.count)
+        return 0
+    whose = target(store, caller, for_, nobody=nobody)
+    marks = not (count or no_mark or whose.peek)
+    with delivery.turn(store, whose.reader, wait_seconds=delivery.WAIT_SECONDS if marks else None):
+        reading = operation.read(
+            store, caller, whose=whose, wu=wu, lane=lane, thread=thread, intent=intent or (), from_=from_,
+            since=oldest, all=all, limit=most, max_bytes=bytes_most, via=out.program(),
+        )  # fmt: skip
+        if count:
+            fitting = operation.Count(reading.reader, len(reading.signals) + reading.more)
+            show.say(at.json, fitting, mail.count)
+            return 0
+        if reading.more:
+            if no_mark or all or not reading.to_mark:  # the same would be shown again
+                limit = str(len(reading.signals) + reading.more)
+                max_bytes = str(max(bytes_most * 2, MORE_BYTES))
+            again = {"--for": for_, "--wu": wu, "--lane": lane, "--thread": thread, "--intent": intent, "--from": from_,
+                     "--since": since, "--all": all, "--no-mark": no_mark, "--limit": limit, "--max-bytes": max_bytes}  # fmt: skip
+            reading.next.insert(0, _again(again))
+        note_stranger(at, from_)
+        if show.say(at.json, reading, mail.inbox) and not no_mark:
+            operation.mark(store, reading)
+    return 0
+
+
+def _again(typed: Mapping[str, str | bool | list[str] | None]) -> str:
+    """The inbox once more, with the options that were typed."""
+    from gitmem.operations.quoting import command
+
+    words: list[str] = []
+    for option, value in typed.items():
+        if value is True:
+            words.append(option)
+        elif value:
+            words += [
+                word for each in ([value] if isinstance(value, str) else value) for word in (option, each)
+            ]
+    return command("gitmem", "inbox", *words)
+
+
+def note_stranger(at: Surroundings, name: str | None) -> None:
+    """Say so where --from names nobody that the log knows: nothing fits, and that is no news of them."""
+    from gitmem.operations import near
+
+    from ..render import show
+
+    if name and not near.is_known(at.store(), name):
+        show.note([f"Nobody called {name} is known; `gitmem roster --all` lists everybody."])

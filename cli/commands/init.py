@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
 from .. import driver
-from ..options import TIMEOUT, AllowForeign, Timeout
 from ..render import show, upkeep
 from ..surroundings import Surroundings
-from ..syncing import is_agent
+from ..syncing import TIMEOUT, is_agent
 from ..values import duration
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Annotated
+
+    import typer
+
+    from .options import AllowForeign, Timeout
 
 
 def init(

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
-from .. import frequent
-from ..options import From, Thread, Wu
 from ..render import mail, show
 from ..surroundings import Surroundings
 from ..values import number
+from .inbox import note_stranger
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Annotated
+
+    import typer
+
+    from .options import From, Thread, Wu
 
 ENTRIES = 20
 
@@ -24,10 +27,11 @@ def log(
     receipts: Annotated[bool, typer.Option("--receipts", help="Who read what, too.")] = False,
 ) -> int:
     """The story so far, newest last."""
-    from gitmem.operations import history
+    from gitmem.operations import committing, history
 
     most = number("-n", n, ENTRIES)
+    committing.commit_first(at.store())  # so that git tells the same story
     found = history.log(at.store(), n=most, wu=wu, thread=thread, from_=from_, receipts=receipts)
-    frequent.note_stranger(at, from_)
+    note_stranger(at, from_)
     show.say(at.json, found, mail.story)
     return 0

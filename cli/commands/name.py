@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
-from ..options import AllowSecret
 from ..render import people, show
 from ..surroundings import Surroundings
 
-Names = Annotated[list[str], typer.Argument(metavar="NAME", help="1 to 64 characters each.")]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .options import AllowSecret, Names
 
 
 def add(at: Surroundings, names: Names, allow_secret: AllowSecret = False) -> int:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
-from .. import frequent
-from ..options import Everyone
 from ..render import people, show
 from ..surroundings import Surroundings
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Annotated
+
+    import typer
+
+    from .options import Everyone
 
 
 def roster(
@@ -20,7 +22,10 @@ def roster(
     all: Everyone = False,
 ) -> int:
     """List the sessions: who is at work, on what, where, and seen when."""
-    return frequent.roster(at, query, all=all)
+    from gitmem.operations import roster as operation
+
+    show.say(at.json, operation.roster(at.store(), query, all=all, caller=at.caller_if_any()), people.roster)
+    return 0
 
 
 def whoami(at: Surroundings) -> int:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
 from gitmem.records import KINDS
 
 from ..render import show
 from ..render.as_json import as_json
 from ..surroundings import Surroundings
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Annotated
+
+    import typer
 
 
 def schema(

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
-from ..options import AllowSecret, Everyone, Initiative, Lane, Wu
 from ..render import people, show
 from ..surroundings import Surroundings
 
-Identity = Annotated[
-    str | None,
-    typer.Option("--agent-identity", metavar="OWNER:ROLE:PURPOSE", help="Who you are beyond this session."),
-]
-Name = Annotated[str | None, typer.Option("--name", metavar="N", help="A display name of your choice.")]
-Client = Annotated[str | None, typer.Option("--client", metavar="C", help="The program that runs you.")]
-Workspace = Annotated[str | None, typer.Option("--workspace", metavar="W", help="The workspace.")]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Annotated
+
+    import typer
+
+    from .options import AllowSecret, Client, Everyone, Identity, Initiative, Lane, Name, Workspace, Wu
 
 
 def start(

@@ -2,75 +2,93 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from gitmem.errors import UsageError
 
-import typer
-
-from .. import frequent
-from ..options import (
-    AllowSecret,
-    Initiative,
-    Key,
-    Lane,
-    Message,
-    Quiet,
-    RequiresAck,
-    SignalId,
-    SyncToo,
-    Thread,
-    To,
-    Wu,
-)
+from ..render import mail, show
 from ..surroundings import Surroundings
 
-Broadcast = Annotated[bool, typer.Option("--broadcast", help="To everybody, also in a thread.")]
-Intent = Annotated[
-    str | None, typer.Option("--intent", metavar="INTENT", help="INFO, PROPOSE, COUNTER, AGREE or REJECT.")
-]
-ReplyTo = Annotated[str | None, typer.Option("--reply-to", metavar="ID", help="The signal that it answers.")]
-Interrupt = Annotated[str | None, typer.Option("--interrupt", metavar="CLASS", help="advisory or priority.")]
-Artifact = Annotated[str | None, typer.Option("--artifact", metavar="PATH", help="A file that it points to.")]
-AllowUnseen = Annotated[
-    bool, typer.Option("--allow-unseen", help="Accept an identity that this log has never seen.")
-]
-Insist = Annotated[
-    bool,
-    typer.Option(
-        "--insist", help="Record a decision under --as though your session is another; it is named."
-    ),
-]
-Fuzzy = Annotated[bool, typer.Option("--fuzzy", help="Take the one name that is clearly nearest.")]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Annotated
+
+    import typer
+
+    from gitmem.operations.signals import Sent
+
+    from .options import (
+        AllowSecret,
+        Initiative,
+        Insist,
+        Key,
+        Lane,
+        Message,
+        Quiet,
+        RequiresAck,
+        SignalId,
+        SyncToo,
+        Thread,
+        To,
+        Wu,
+    )
 
 
 def signal(
     at: Surroundings,
     message: Message,
     to: To = None,
-    broadcast: Broadcast = False,
+    broadcast: Annotated[bool, typer.Option("--broadcast", help="To everybody, also in a thread.")] = False,
     wu: Wu = None,
     initiative: Initiative = None,
     lane: Lane = None,
-    intent: Intent = None,
+    intent: Annotated[
+        str | None,
+        typer.Option("--intent", metavar="INTENT", help="INFO, PROPOSE, COUNTER, AGREE or REJECT."),
+    ] = None,
     requires_ack: RequiresAck = False,
-    reply_to: ReplyTo = None,
+    reply_to: Annotated[
+        str | None, typer.Option("--reply-to", metavar="ID", help="The signal that it answers.")
+    ] = None,
     thread: Thread = None,
-    interrupt: Interrupt = None,
-    artifact: Artifact = None,
+    interrupt: Annotated[
+        str | None, typer.Option("--interrupt", metavar="CLASS", help="advisory or priority.")
+    ] = None,
+    artifact: Annotated[
+        str | None, typer.Option("--artifact", metavar="PATH", help="A file that it points to.")
+    ] = None,
     idempotency_key: Key = None,
     sync: SyncToo = False,
-    allow_unseen: AllowUnseen = False,
-    fuzzy: Fuzzy = False,
+    allow_unseen: Annotated[
+        bool, typer.Option("--allow-unseen", help="Accept an identity that this log has never seen.")
+    ] = False,
+    fuzzy: Annotated[
+        bool, typer.Option("--fuzzy", help="Take the one name that is clearly nearest.")
+    ] = False,
     allow_secret: AllowSecret = False,
     insist: Insist = False,
     quiet: Quiet = False,
 ) -> int:
     """Say something to somebody (--to), to a thread, or to everybody. It is committed before this returns."""
-    return frequent.signal(
-        at, message, to=to or (), broadcast=broadcast, wu=wu, initiative=initiative, lane=lane, intent=intent,
-        requires_ack=requires_ack, reply_to=reply_to, thread=thread, interrupt=interrupt, artifact=artifact,
-        idempotency_key=idempotency_key, sync=sync, allow_unseen=allow_unseen, fuzzy=fuzzy,
-        allow_secret=allow_secret, insist=insist, quiet=quiet,
+    from gitmem.operations import signals
+
+    if message == "-":
+        from .. import stdin
+
+        message = stdin.text("message")
+    sent = signals.send(
+        at.store(), at.caller(), message, to=to or (), broadcast=broadcast, wu=wu, initiative=initiative, lane=lane,
+        intent=intent, requires_ack=requires_ack, reply_to=reply_to, thread=thread, interrupt=interrupt,
+        artifact=artifact, idempotency_key=idempotency_key, allow_unseen=allow_unseen, fuzzy=fuzzy,
+        allow_secret=allow_secret, insist=insist,
     )  # fmt: skip
+    if sync:
+        _publish(at, sent)
+    if sent.commit is None:
+        sent.warnings += where_waiting(at)
+    if quiet and not at.json:
+        show.say_lines([str(sent.signal["signal_id"])])
+    else:
+        show.say(at.json, sent, mail.sent)
+    return 0
 
 
 def reply(
@@ -89,7 +107,38 @@ def reply(
     quiet: Quiet = False,
 ) -> int:
     """Answer a signal; it goes to whoever wrote it, in its thread."""
-    return frequent.reply(
-        at, id, message, agree=agree, reject=reject, counter=counter, to=to or (), requires_ack=requires_ack,
+    decisions = [
+        name for name, wanted in (("AGREE", agree), ("REJECT", reject), ("COUNTER", counter)) if wanted
+    ]
+    if len(decisions) > 1:
+        raise UsageError("--agree, --reject and --counter exclude each other; nothing was written.")
+    return signal(
+        at, message, reply_to=id, intent=decisions[0] if decisions else None, to=to, requires_ack=requires_ack,
         idempotency_key=idempotency_key, sync=sync, allow_secret=allow_secret, insist=insist, quiet=quiet,
     )  # fmt: skip
+
+
+def _publish(at: Surroundings, sent: Sent) -> None:
+    """Sync after a signal. The signal is recorded whatever becomes of it, so that is no failure of the command."""
+    from gitmem.operations import history
+
+    from ..syncing import sync_too
+
+    failures, sent.pushed, again = sync_too(at)
+    sent.warnings += failures
+    sent.next = [command for command in sent.next if command != "gitmem sync"]
+    if sent.pushed:
+        one = history.show(at.store(), str(sent.signal["signal_id"]))
+        sent.commit = one.commit
+    elif again:
+        sent.next.insert(0, again)
+
+
+def where_waiting(at: Surroundings) -> list[str]:
+    """Return where lines wait outside the repository for their commit, and why a commit failed, as sentences."""
+    outside = (*at.store().log.elsewhere, *at.store().log.others)
+    folders = [wal.folder for wal in outside if any(file.size for file in wal.files())]
+    where = " or ".join(folders)
+    failed = at.store().commit_failed
+    found = [f"It waits in {where}: a command that may write to the git folder commits it."] if where else []
+    return [*found, *([f"It is recorded and not committed yet: {failed.message}"] if failed else [])]

@@ -1,14 +1,18 @@
-"""`gitmem sync`."""
+"""`gitmem sync`. With nothing new it is to cost hardly more than git's own fetch."""
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
 from .. import syncing
-from ..options import TIMEOUT, AllowForeign, Timeout
 from ..surroundings import Surroundings
+from ..values import duration
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Annotated
+
+    import typer
+
+    from .options import AllowForeign, Timeout
 
 
 def sync(
@@ -31,19 +35,33 @@ def sync(
     yes: Annotated[
         bool, typer.Option("--yes", help="Agree to a forced push if the repair needs one.")
     ] = False,
-    timeout: Timeout = TIMEOUT,
+    timeout: Timeout = syncing.TIMEOUT,
     auto: Annotated[bool, typer.Option("--auto", hidden=True)] = False,
 ) -> int:
     """Fetch what other machines wrote, and push what was written here once you have agreed to publish."""
-    return syncing.sync(
-        at,
-        *(remotes or ()),
-        all=all,
-        publish=publish,
-        allow_foreign=allow_foreign,
-        allow_large=allow_large,
-        repair=repair,
-        yes=yes,
-        timeout=timeout,
-        auto=auto,
-    )
+    if auto:
+        from .. import autosync
+
+        return autosync.run(at)
+    seconds = duration(timeout)
+    if remotes or all or publish or allow_foreign or allow_large or repair:
+        from gitmem.operations import sync as operation
+
+        synced = operation.sync(
+            at.store(lives_on=True), remotes or (), all=all, publish=publish, allow_foreign=allow_foreign,
+            allow_large=allow_large, repair=repair, force=yes, timeout=seconds,
+        )  # fmt: skip
+        if publish:
+            from gitmem.operations import agreement
+
+            agreement.tell_agreed(at.store(), synced.remotes)
+    else:
+        synced = syncing.usual(at, seconds)
+    if syncing.is_agent(at) and synced.status == 2:
+        from gitmem.operations import agreement
+
+        agreement.ask_user(synced)
+    from ..render import show, upkeep
+
+    show.say(at.json, synced, upkeep.sync)
+    return int(synced.status)

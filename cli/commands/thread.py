@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from ..options import AnyId
 from ..render import mail
 from ..render import show as answer
 from ..surroundings import Surroundings
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .options import AnyId
 
 
 def thread(at: Surroundings, id: AnyId) -> int:

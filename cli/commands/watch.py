@@ -1,13 +1,39 @@
-"""`gitmem watch`."""
+"""`gitmem watch`: show what comes, and see to what runs beside it."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import os
+import signal
 
-import typer
+from gitmem.errors import UsageError
 
-from .. import frequent
+from .. import autosync
+from ..render import out
+from ..render import watch as render
+from ..render.text import ago
 from ..surroundings import Surroundings
+from ..values import duration
+from ..wal_folders import wals_elsewhere
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from types import FrameType
+    from typing import Annotated
+
+    import typer
+
+    from gitmem.operations.inbox import Reading
+    from gitmem.operations.store import Store
+    from gitmem.operations.watching import Watch, Whose
+
+    from ..children import Syncs
+    from ..kept import Kept
+
+TICK_SECONDS = 2.0
+SYNC_TICK_SECONDS = 0.5
+EXEC_LIMIT = "60s"
+LEAST_SECONDS = 1.0
 
 
 def watch(
@@ -33,4 +59,197 @@ def watch(
     ] = None,
 ) -> int:
     """Show signals as they come, each once, until Ctrl-C; with --json one a line."""
-    return frequent.watch(at, session=session, sync=sync, exec_=exec_, exec_limit=exec_limit, write=write)
+    from gitmem.operations import watching
+
+    every, limit = _seconds("--sync", sync), _seconds("--exec-limit", exec_limit or EXEC_LIMIT)
+    stop = Stop()
+    store = at.store()
+    of = watching.whose(store, at.who(), session)
+    if of.peek and exec_ is not None:
+        raise UsageError(
+            f"{of.peek} So --exec runs nothing for them.",
+            hint="Only that reader itself runs commands for its signals: its own session, or --as where no variable names another.",
+            code="not-yours",
+        )
+    out.carry(None, (of.session or of.reader) if session is not None else None)
+    showing = Showing(at, of, stop, exec_, limit or 0.0)
+    if write is not None:
+        from gitmem.operations.frame import LIMIT
+
+        from ..kept import Kept
+
+        showing.kept = Kept(os.path.join(at.folder, write), LIMIT)
+    seen = watching.Watch(store, of, stop, events=not _polling(), one_by_one=exec_ is not None, tell=_note)
+    syncs: Syncs | None = None
+    if every is not None:
+        from ..children import Syncs
+
+        syncs = Syncs(at.folder, every)
+    with stop:
+        if session is None and of.caller is not None and of.caller.remark:
+            _note(of.caller.remark)
+        _note(of.peek or f"watching for signals to {of.name}; Ctrl-C ends it{_other(store, of)}")
+        try:
+            _go_on(at, seen, showing, syncs)
+        finally:
+            seen.close()
+            if syncs is not None:
+                syncs.close()
+    return 0
+
+
+def _go_on(at: Surroundings, seen: Watch, showing: Showing, syncs: Syncs | None) -> None:
+    """Show and wait, until it is enough."""
+    changed = True
+    while not showing.stop.is_set():
+        if changed:
+            for batch in seen.unread():
+                if not showing.show(batch, seen):
+                    return  # nobody reads what is shown: it stays unread
+        if seen.ended:
+            _note(f"the session of {seen.of.name} has ended, and so has the watch")
+            return
+        if syncs is None:
+            autosync.tick(at)
+        elif (said := syncs.tick()) is not None:
+            _note(said)
+        seen.store.log.read_also(wals_elsewhere(at.place)[1])
+        if not out.is_read():
+            return
+        changed = seen.wait(TICK_SECONDS if syncs is None else SYNC_TICK_SECONDS)
+
+
+class Showing:
+    """Where signals are shown: standard output, a file, a command.
+
+    Args:
+        command: What to run for each signal to this reader in particular.
+        limit: Seconds that it may take.
+    """
+
+    def __init__(self, at: Surroundings, of: Whose, stop: Stop, command: str | None, limit: float) -> None:
+        self.at = at
+        self.of = of
+        self.stop = stop
+        self.command = command
+        self.limit = limit
+        self.kept: Kept | None = None
+        self._unwritten = False
+
+    def show(self, batch: Reading, seen: Watch) -> bool:
+        """Show a batch, and have the watch leave unread what could not be handed on. False where nobody reads it."""
+        self.of = seen.of
+        if self.at.json:
+            said = "\n".join(render.event(fields, self.of) for fields in batch.signals)
+        else:
+            texts = [
+                render.text(fields, self.of, age=ago(str(fields["created_at"]))) for fields in batch.signals
+            ]
+            said = render.together(texts)
+        if not out.say(said):
+            return False
+        if self.kept is not None and not self._write(self.kept, batch):
+            for fields in batch.signals:
+                seen.leave(batch, str(fields["signal_id"]))
+        for fields in batch.signals:
+            wrong = self._run(fields) if fields.get("recipients") else None
+            if wrong is not None:
+                signal_id = str(fields["signal_id"])
+                _note(f"--exec: {wrong}; {signal_id} stays unread")
+                seen.leave(batch, signal_id)
+        return True
+
+    def _write(self, kept: Kept, batch: Reading) -> bool:
+        try:
+            kept.add(
+                [render.text(fields, self.of, age=_minute(fields["created_at"])) for fields in batch.signals]
+            )
+        except OSError as error:
+            if not self._unwritten:
+                _note(f"{kept.path} can't be written ({error.strerror}); what is not in it stays unread")
+            self._unwritten = True
+            return False
+        self._unwritten = False
+        return True
+
+    def _run(self, fields: Mapping[str, object]) -> str | None:
+        """Run the command, if there is one, for a signal; what went wrong, or None.
+
+        No text of the signal is in its command line.
+        """
+        if self.command is None:
+            return None
+        from .. import children
+
+        environment = {
+            "GITMEM_SIGNAL_ID": str(fields["signal_id"]),
+            "GITMEM_THREAD_ID": str(fields.get("thread_id") or ""),
+            "GITMEM_INTENT": str(fields.get("intent") or "INFO"),
+            "GITMEM_SENDER": str(fields.get("sender_identity") or ""),
+        }
+        if self.of.session is not None:
+            environment["GITMEM_SESSION"] = self.of.session  # its `gitmem reply` answers for this reader
+        event = render.event(fields, self.of) + "\n"
+        return children.run(
+            self.command, input=event.encode("utf-8", "backslashreplace"), environment=environment,
+            folder=self.at.folder, seconds=self.limit, stop=self.stop,
+        )  # fmt: skip
+
+
+class Stop:
+    """Set by INT and TERM. The second one ends what is under way, too: a reader that takes nothing, say."""
+
+    def __init__(self) -> None:
+        self._set = False
+        self._before: dict[int, object] = {}
+
+    def is_set(self) -> bool:
+        return self._set
+
+    def __enter__(self) -> Stop:
+        for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+            number = getattr(signal, name, None)
+            if number is not None and signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
+                self._before[number] = signal.signal(number, self._on)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)  # type: ignore[arg-type]  # it came from there
+
+    def _on(self, number: int, frame: FrameType | None) -> None:
+        if self._set:
+            raise KeyboardInterrupt
+        self._set = True
+
+
+def _other(store: Store, of: Whose) -> str:
+    """How to watch for an agent, where a person may have meant one that works here."""
+    from gitmem.agents import local_sessions
+
+    meant = of.caller is not None and of.caller.is_person and local_sessions.of_worktree(store)
+    return "; `--session NAME` watches for an agent" if meant else ""
+
+
+def _polling() -> bool:
+    """Whether file-system events are not to be asked for, by the variable that `watchfiles` has for it."""
+    value = os.environ.get("WATCHFILES_FORCE_POLLING") or "false"
+    return value.lower() not in ("false", "disable", "disabled")
+
+
+def _seconds(option: str, text: str | None) -> float | None:
+    if text is None:
+        return None
+    seconds = duration(text)
+    if seconds < LEAST_SECONDS:
+        raise UsageError(f"{option} wants a second or more, not {text!r}.", code="bad-duration")
+    return seconds
+
+
+def _minute(at: object) -> str:
+    """`2026-11-21 20:00Z`."""
+    return f"{str(at)[:16].replace('T', ' ')}Z"
+
+
+def _note(sentence: str) -> None:
+    out.complain(f"gitmem: {out.sanitize(sentence)}")

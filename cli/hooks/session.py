@@ -13,7 +13,7 @@ from gitmem.operations import caller as callers
 from gitmem.operations.hooks import checked_scripts, events, here, kept, looking, trouble
 from gitmem.operations.local import BEATS, PROMPTS
 
-from ..spools import spool_folders, user_state
+from ..wal_folders import user_state, wal_folders
 from . import greeting, who
 from .drain import hand_over, settle
 from .memory import block
@@ -81,7 +81,7 @@ def _prepare(at: Surroundings, store: Store) -> None:
     checked_scripts.share(state)
     trouble.go_on(state)
     kept.keep(store)
-    pointers.write(state, user=user_state(), program=_program(), spools=spool_folders(at.place))
+    pointers.write(state, user=user_state(), program=_program(), wal_folders=wal_folders(at.place))
 
 
 def _beat(store: Store, *names: str | None) -> None:

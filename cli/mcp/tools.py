@@ -13,7 +13,7 @@ from pydantic import Field
 
 from gitmem.errors import UsageError
 
-from .. import frequent
+from ..commands.signal import where_waiting
 from ..render import mail, out, people
 from . import answers, waiting
 from .calls import Calls, Ctx, Words, Wu
@@ -79,8 +79,8 @@ class Tools(Calls):
                 requires_ack=requires_ack, reply_to=reply_to or None, thread=thread or None,
                 idempotency_key=idempotency_key or None,
             )  # fmt: skip
-            if sent.queued:
-                sent.warnings += frequent.waiting(at)
+            if sent.commit is None:
+                sent.warnings += where_waiting(at)
             return answers.of(sent, mail.sent(sent))
 
         return await self._do(ctx, "signal", job)

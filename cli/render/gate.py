@@ -22,7 +22,7 @@ def gate(found: Gate) -> list[str]:
     if found.open and not found.passed:
         return [f"gate open: nothing on {about} is unread or unanswered by {reader}", *notes]
     if found.passed:
-        where = f"commit {found.commit[:12]}" if found.commit else "queued"
+        where = f"commit {found.commit[:12]}" if found.commit else "recorded"
         head = f"gate passed: {counted(found)} on {about} for {reader}{SEPARATOR}{found.audit_id}{SEPARATOR}{where}"
     else:
         head = f"gate closed: {counted(found)} on {about} for {reader}"

@@ -30,11 +30,9 @@ def _head(found: Imported) -> str:
     folder = sanitize(found.folder, keep="")
     if found.dry_run:
         return f"{folder}: this would be imported, and nothing was written"
-    if found.queued:
-        return f"{folder}{SEPARATOR}queued"
-    if found.commit is None:
-        return f"{folder}: nothing new"
-    return f"{folder}{SEPARATOR}commit {found.commit[:12]}"
+    if found.commit is not None:
+        return f"{folder}{SEPARATOR}commit {found.commit[:12]}"
+    return f"{folder}{SEPARATOR}recorded" if found.recorded else f"{folder}: nothing new"
 
 
 def _told(word: str, every: Sequence[Told], more: int) -> list[str]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from gitmem.operations.frame import within
 
 from .out import onward, sanitize
-from .text import SEPARATOR, ago, table
-from .upkeep import trouble
+from .text import SEPARATOR, ago, table, trouble
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,8 +37,6 @@ def session(found: Session) -> list[str]:
     lines = [plain(f"You are {found.display_name} ({SEPARATOR.join(about)})")]
     if found.activity:
         lines.append(plain(f"doing: {found.activity}"))
-    if found.queued:
-        lines.append("queued; the next command that may write commits it")
     if found.remark:
         lines.append(plain(found.remark))
     return lines
@@ -91,7 +88,7 @@ def names(found: Names) -> list[str]:
 def names_changed(found: Changed) -> list[str]:
     lines = []
     if found.names:
-        where = f"commit {found.commit[:12]}" if found.commit else "queued"
+        where = f"commit {found.commit[:12]}" if found.commit else "recorded"
         verb = "added" if found.event == "add" else "removed"
         lines.append(f"{verb}: {plain(', '.join(found.names))}{SEPARATOR}{where}")
     if found.unchanged:

@@ -16,6 +16,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from gitmem.operations.autosync import Trouble
+
 
 def ago(at: str, now: int | None = None) -> str:
     """How long ago a time such as `2026-11-21T20:00:00.123456Z` was; the time itself when it is ahead.
@@ -72,3 +74,10 @@ def table(rows: Sequence[Sequence[str]]) -> list[str]:
 
 def plural(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def trouble(found: Trouble | None) -> list[str]:
+    """What went wrong in the last sync, in a line."""
+    if found is None:
+        return []
+    return [f"{found.what}, {ago(found.at)}: {sanitize(found.message)}"]

@@ -8,7 +8,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gitmem.operations.autosync import Trouble
     from gitmem.operations.doctor import Report
     from gitmem.operations.init import Initialised, Uninstalled
     from gitmem.operations.sync import RemoteState, Synced
@@ -30,6 +29,8 @@ def sync(found: Synced) -> list[str]:
         " ".join(each.message.split()).startswith(before.message) for each in found.remotes
     ):
         return lines  # the same again
+    from .text import trouble
+
     return [*lines, *trouble(before)]
 
 
@@ -51,15 +52,6 @@ def _count(kind: str, count: int) -> str:
 
     one = KIND_NAMES.get(kind)
     return plural(count, one) if one else f"{count} {sanitize(kind)}"
-
-
-def trouble(found: Trouble | None) -> list[str]:
-    """What went wrong in the last sync, in a line."""
-    if found is None:
-        return []
-    from .text import ago
-
-    return [f"{found.what}, {ago(found.at)}: {sanitize(found.message)}"]
 
 
 def _remote(each: RemoteState) -> str:

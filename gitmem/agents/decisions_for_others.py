@@ -5,14 +5,13 @@ from __future__ import annotations
 from ..errors import UsageError
 from ..operations import caller as callers
 from ..operations.caller import Who
+from ..signals import DECISIONS
 from ..text.sanitize import sanitize
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..operations.caller import Caller
     from ..operations.store import Store
-
-DECISIONS = ("AGREE", "REJECT", "COUNTER")
 
 
 def recorded_by(store: Store, caller: Caller, intent: str, *, insist: bool) -> str | None:

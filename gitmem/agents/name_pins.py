@@ -17,7 +17,7 @@ from ..operations.spelling import fold, is_reserved, root
 from ..operations.tenure import HOLD_MICROS
 from ..sha256 import sha256
 from ..text.sanitize import sanitize
-from . import changed_identities, own_recipients, own_sessions
+from . import own_recipients, own_sessions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def find(store: Store, name: str, *, code: str = "ambiguous-recipient") -> tuple
     kept = _holder(store, pin) if pin is not None else None
     if pin is None or kept is None or (not kept.is_current and store.now() >= kept.record_at + HOLD_MICROS):
         return None
-    changed_identities.refuse(store, name, pin.identity, kept, code)
+    own_recipients.refuse_changed_identity(store, name, pin.identity, kept, code)
     others = _claimants(store, name, kept)
     shown = sanitize(name)[:80]
     if kept.is_current and _asks_for(kept, name):
@@ -137,17 +137,22 @@ def unreadable(store: Store) -> Iterator[str]:
 
 def _claimants(store: Store, name: str, kept: Presence) -> list[str]:
     """Return descriptions of whoever else the log has for a name: by name, as a client's id, or as an address."""
-    from ..operations import near
-
-    found = {one.reader: near.describe(one, one.reader) for one in presence.of_name(store, fold(name))}
+    found: dict[str, Presence | None] = {one.reader: one for one in presence.of_name(store, fold(name))}
     by_client = presence.of_published_client(store, name)
     if by_client is not None:
-        found.setdefault(by_client.reader, near.describe(by_client, by_client.reader))
+        found.setdefault(by_client.reader, by_client)
     if presence.is_seen(store, name):
-        found.setdefault(name, f"the address {sanitize(name)[:80]}")
+        found.setdefault(name, None)
     found.pop(kept.reader, None)
     found.pop(kept.session_id, None)
-    return list(found.values())[:3]
+    if not found:
+        return []
+    from ..operations import near
+
+    return [
+        near.describe(one, reader) if one is not None else f"the address {sanitize(reader)[:80]}"
+        for reader, one in list(found.items())[:3]
+    ]
 
 
 def _holder(store: Store, pin: Pin) -> Presence | None:

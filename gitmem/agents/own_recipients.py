@@ -1,7 +1,9 @@
-"""Whom `--to` and `--as` mean where forged lines say something else of a session of this clone than its own lines do.
+"""Whom `--to` and `--as` mean where lines of the log disagree about a session.
 
-What others see of such a session is shared, and every line counts for it. A new signal is written here: it goes to
-whom the session's own lines name, or it is not written.
+What others see of a session is shared, and every line counts for it. A new signal is written here. Where forged lines
+say something else of a session of this clone than its own lines do, it goes to whom the own lines name, or it is not
+written. Of sessions of other clones this clone can't tell which line is genuine, and anybody who may push can write one that
+gives such a session another identity: mail for the session goes to its id then, which the session itself reads.
 """
 
 from __future__ import annotations
@@ -19,6 +21,10 @@ if TYPE_CHECKING:
     from ..operations.presence import Presence
     from ..operations.store import Store
 
+_IDENTITIES = (
+    "SELECT DISTINCT coalesce(agent_identity, '') FROM session_event"
+    " WHERE session_id = ? AND (agent_identity IS NOT NULL OR event = 'start') LIMIT 2"
+)
 _FORGED = "SELECT DISTINCT name FROM forged WHERE name > 'sess-' AND name < 'sess.'"
 
 
@@ -156,3 +162,42 @@ def trusted_only(store: Store, found: Sequence[Presence]) -> list[Presence]:
         ):
             kept.append(own)
     return kept
+
+
+def changed_identity(store: Store, session: Presence) -> str | None:
+    """Return why mail for a session goes to its id and not to its identity, or None where it goes to the identity."""
+    if session.agent_identity is None or authenticity.is_own(store.db(), session.session_id):
+        return None
+    if len(store.db().execute(_IDENTITIES, (session.session_id,)).fetchall()) < 2:
+        return None
+    return (
+        f"The identity of {session.session_id} was changed: it is {sanitize(session.agent_identity)} now. The session "
+        "itself gets this, by its id; one that you trust gets it by --to with that identity."
+    )
+
+
+def refuse_changed_identity(store: Store, name: str, identity: str, holder: Presence, code: str) -> None:
+    """Raise UsageError where the session of another clone that a name means here has another identity by now.
+
+    Args:
+        name: The name as it was typed.
+        identity: The identity that the name was noted with, "" for none: then it means the session.
+        holder: Whom the note names.
+        code: The code of the error.
+    """
+    if (
+        not identity
+        or identity == holder.agent_identity
+        or authenticity.is_own(store.db(), holder.session_id)
+    ):
+        return
+    shown = sanitize(name)[:80]
+    raise UsageError(
+        f"{shown} meant {sanitize(identity)} here, and its session {holder.session_id} is "
+        f"{sanitize(holder.reader)} now; nothing was written.",
+        hint="Whoever may push can write such a change. Ask the one that you mean, and use the identity, or the id of "
+        "the session.",
+        code=code,
+        suggestions=[holder.session_id, sanitize(identity), sanitize(holder.reader)],
+        next=["gitmem roster --all"],
+    )

@@ -14,8 +14,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
 
+    from ..operations.caller import Caller
     from ..operations.store import Store
 
+KEEPALIVE_MICROS = 24 * 3600 * 1_000_000
 _NOT_FORGED = " AND e.line NOT IN (SELECT line FROM forged)"
 
 
@@ -97,3 +99,31 @@ def _values(db: sqlite3.Connection, column: str, key: str, value: str) -> list[s
         f"SELECT DISTINCT e.{column} FROM session_event e WHERE e.{key} = ?{_NOT_FORGED}", (value,)
     )
     return [str(row[0]) for row in rows.fetchall() if row[0] is not None]
+
+
+def touch(store: Store, caller: Caller) -> None:
+    """Note that the caller is here: a touched file, never a commit."""
+    if caller.session_id is not None:
+        local.seen(store, caller.session_id)
+
+
+def keepalive(store: Store, caller: Caller) -> list[tuple[str, bytes]]:
+    """Return the line that keeps a name held, for a session that acts and whose last record is a day old; else none."""
+    if caller.record is None or caller.session_id is None:
+        return []
+    if store.now() - caller.record_at < KEEPALIVE_MICROS:
+        return []
+    found = trusted(store, caller.session_id)
+    if found is None or found.ended is not None:
+        return []
+    return [store.line("session", record(found, "change"), allow_secret=True)]  # it says nothing new
+
+
+def record(found: Presence, event: str) -> dict[str, object]:
+    """Return what every record of a session has. The clone is the one that it started in, wherever this runs."""
+    return {
+        "session_id": found.session_id,
+        "event": event,
+        "display_name": found.asked,
+        "clone_id": found.clone_id,
+    }

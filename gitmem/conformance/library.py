@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from ..errors import UsageError
+from ..log.entry import Story
 from ..log.lines import digest
-from ..log.spool import Story
 from ..operations import facade, history, mail
 from .adapter import Convergence, Options, Receipt, Refused, Session, Signal
 from .clones import another, connect, new_repository

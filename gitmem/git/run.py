@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from .child import Child
 
 TIMEOUT_SECONDS = 120.0
+# For a git that reads much: by default it keeps 96 MB of objects that others are stored against. The last few are as good.
+SMALL_CACHE = ("-c", "core.deltaBaseCacheLimit=4m")
 # Local to one repository or one command of git. The user's GIT_SSH*, GIT_CONFIG_*, GIT_ASKPASS,
 # GIT_SSL*, GIT_TRACE* and the `git -c` values in GIT_CONFIG_PARAMETERS stay.
 _LOCAL = frozenset(

@@ -7,20 +7,21 @@ log (a redaction, a rewound ref, a withdrawn entry) everything is read anew.
 
 from __future__ import annotations
 
+from ..errors import StoreError
 from ..log import ref
 from ..log.ref import LOG_REF
 from ..log.union import canon
 from ..sha256 import sha256
-from . import lost, schema
+from . import generations, lost, schema
 from .engine import sqlite3
+from .generations import LostLineError as _LostLineError
 from .schema import Index, Row, View
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from ..log.log import Log
-    from ..log.spool import Spool
 
 KEY_BYTES = 16
 LINES_AT_ONCE = 10_000  # added together: one file at a time would take twice as long
@@ -28,12 +29,8 @@ BODY_MAX_BYTES = 256 * 1024
 AT = b'{"at":"'
 
 
-class _LostLineError(Exception):
-    """A line that the index has is in the log no more."""
-
-
 def catch_up(index: Index, log: Log, *, progress: Callable[[int], None] | None = None) -> None:
-    """Bring the index to the ref's tip and the spools.
+    """Bring the index to the ref's tip and the write-ahead logs.
 
     Args:
         progress: Called now and then with the number of lines read so far.
@@ -71,7 +68,7 @@ def read_commit(
     until: bytes | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> None:
-    """Fill an index that holds nothing with what stood in the log at one of its commits; no spool counts.
+    """Fill an index that holds nothing with what stood in the log at one of its commits; nothing that waits counts.
 
     Args:
         until: The `at` of the last moment that counts: later lines are left out. Lines without a time are kept.
@@ -90,23 +87,24 @@ def read_commit(
 
 
 def is_current(index: Index, log: Log) -> bool:
-    """Whether the index has just what the ref and the spools have."""
+    """Whether the index has just what the ref and the write-ahead logs have."""
     return index.is_shaped() and _is_current(index, log)
 
 
+def can_write(index: Index) -> bool:
+    """Return whether the tip that the index has read is a log that this gitmem can write to, or there was none yet."""
+    row = index.db.execute("SELECT value FROM meta WHERE key = 'format'").fetchone()
+    return row is None or bool(row[0])
+
+
 def _is_current(index: Index, log: Log) -> bool:
-    names = _spool_names(log)  # before the tip: a file that is gone by now is in the commit that we see
-    return index.tip == log.git.tip(LOG_REF) and set(names) == _known_spool_names(index, log)
-
-
-def _spool_names(log: Log) -> dict[tuple[str, str], tuple[Spool, str]]:
-    return {
-        schema.spool_row(spool.folder, name): (spool, name) for spool in log.spools for name in spool.names()
-    }
-
-
-def _known_spool_names(index: Index, log: Log) -> set[tuple[str, str]]:
-    return schema.known_spool_files(index.db, [spool.folder for spool in log.spools])
+    files = [
+        file for wal in log.wals for file in wal.files()
+    ]  # before the tip: what is gone by then is in it
+    folders = [wal.folder for wal in log.wals]
+    return index.tip == log.git.tip(LOG_REF) and generations.has_all(
+        index.db, folders, generations.sizes(files)
+    )
 
 
 class _Reader:
@@ -125,50 +123,36 @@ class _Reader:
         self.waiting: list[tuple[int, bytes]] = []
 
     def read(self) -> None:
-        spooled = _spool_names(self.log)
-        known = _known_spool_names(self.index, self.log)
-        entries = self._read_spools({row: spooled[row] for row in sorted(spooled.keys() - known)})
+        tails = generations.Tails(self.db, self.log)
         tip = self.git.tip(LOG_REF)
         if tip is not None and tip != self.index.tip:
             self.read_tree(tip)
         elif tip is None and self.index.tip is not None:
             raise _LostLineError
-        for parent, name in known - spooled.keys():
-            self._forget_spool_file(parent, name)
-        for (parent, name), content in entries:
-            self._spool_file(parent, name, content)
+        self.waiting = tails.apply()
+        self._flush()
 
     def read_tree(self, commit: str) -> None:
-        self._folder("", self.git.commit(commit).tree, top=True)
+        tree = self.git.commit(commit).tree
+        self._folder("", tree, top=True)
         self._flush()
+        self.db.execute("INSERT OR REPLACE INTO meta VALUES ('format', ?)", (self._format(tree),))
         self.db.execute("INSERT OR REPLACE INTO meta VALUES ('tip', ?)", (commit,))
 
-    def _read_spools(
-        self, files: Mapping[tuple[str, str], tuple[Spool, str]]
-    ) -> list[tuple[tuple[str, str], list[bytes]]]:
-        found: list[tuple[tuple[str, str], list[bytes]]] = []
-        for row, (spool, name) in files.items():
-            try:
-                found.append((row, [line for _, line in spool.read(name).lines]))
-            except FileNotFoundError:
-                continue
-            except (OSError, ValueError):
-                found.append((row, []))  # not ours: known, so that it is not opened again and again
-        return found
-
-    def _spool_file(self, parent: str, name: str, content: Sequence[bytes]) -> None:
-        (least,) = self.db.execute("SELECT min(0, min(id)) FROM file").fetchone()
-        file = (least or 0) - 1
-        self.db.execute("INSERT INTO file VALUES (?, ?, ?, '')", (file, parent, name))
-        add_lines(self.index, file, content)
-
-    def _forget_spool_file(self, parent: str, name: str) -> None:
-        (file,) = self.db.execute(
-            "SELECT id FROM file WHERE parent = ? AND name = ?", (parent, name)
-        ).fetchone()
-        if self.db.execute("SELECT 1 FROM line WHERE file = ? LIMIT 1", (file,)).fetchone():
-            raise _LostLineError
-        self.db.execute("DELETE FROM file WHERE id = ?", (file,))
+    def _format(self, tree: str) -> str:
+        """Return the object id of the tip's `format` where lines can be put on it; else nothing, see `can_write`."""
+        entry = self.git.tree(tree).get("format")
+        known = self.db.execute("SELECT value FROM meta WHERE key = 'format'").fetchone()
+        if entry is None or known == (entry.oid,):
+            return entry.oid if entry is not None else ""
+        try:
+            form = ref.read_format(self.git, {"format": entry})
+            if form is None:
+                return ""
+            form.refuse_newer()
+        except StoreError:
+            return ""
+        return entry.oid
 
     def _folder(self, path: str, oid: str, *, top: bool = False) -> None:
         entries = self.git.tree(oid)
@@ -220,7 +204,7 @@ class _Reader:
             self._flush()
 
     def _flush(self) -> None:
-        _add_all(self.index, self.waiting)
+        add_all(self.index, self.waiting)
         self.done += len(self.waiting)
         self.waiting = []
         if self.progress is not None:
@@ -230,12 +214,13 @@ class _Reader:
 def add_lines(index: Index, file: int, found: Sequence[bytes]) -> None:
     """Add lines of a file, and what the views derive from those that are new.
 
-    Equal bytes are one line; one that only a spool had so far now belongs to the file.
+    Equal bytes are one line; one that only waited for its commit so far now belongs to the file.
     """
-    _add_all(index, [(file, line) for line in found])
+    add_all(index, [(file, line) for line in found])
 
 
-def _add_all(index: Index, found: Sequence[tuple[int, bytes]]) -> None:
+def add_all(index: Index, found: Sequence[tuple[int, bytes]]) -> None:
+    """The same of lines of several files, each with the number of its file."""
     values: list[tuple[int, bytes, object, object, str]] = []
     records = {}
     for file, line in found:

@@ -31,7 +31,7 @@ _FILL = (
 
 
 class Kept:
-    """A line that an index has: its bytes, and the segment that it stood in; "" where only a spool had it."""
+    """A line that an index has: its bytes, and the segment that it stood in; "" where it only waited for its commit."""
 
     __slots__ = ("line", "path")
 

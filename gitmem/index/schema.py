@@ -20,17 +20,17 @@ if TYPE_CHECKING:
     from ..place import Place
 
 BUSY_MILLISECONDS = busy.READER_MILLISECONDS
-CORE_VERSION = 1
+CORE_VERSION = 2
 KEPT = ("lost", "before", "before_file")  # tables of `lost`, which a new shape leaves alone
 CORE = (
     "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID",
-    # A folder's path ends in `/`, the root's is empty. A spool file has a negative id and no object id.
+    # A folder's path ends in `/`, the root's is empty. A file of a write-ahead log has a negative id, see `generations`.
     "CREATE TABLE file (id INTEGER PRIMARY KEY, parent TEXT, name TEXT, oid TEXT, UNIQUE (parent, name))",
     # `key` is the start of the line's SHA-256: equal bytes in two files are one line.
     "CREATE TABLE line (id INTEGER PRIMARY KEY, file INTEGER, key BLOB UNIQUE, at TEXT, kind TEXT, body TEXT)",
     # Lines that a view could not take: they are kept, and `doctor` says how many.
     "CREATE TABLE skipped (line INTEGER PRIMARY KEY)",
-    # Row ids of files count up from here: without it the first file after a spool file would get the id 0.
+    # Row ids of files count up from here: without it the first one after a file of a write-ahead log would get the id 0.
     "INSERT INTO file VALUES (1, NULL, '', '')",
     "CREATE INDEX line_file ON line (file)",
     "CREATE INDEX line_kind_at ON line (kind, at)",
@@ -136,21 +136,6 @@ class Index:
 
     def close(self) -> None:
         self.db.close()
-
-
-def spool_row(folder: str, name: str) -> tuple[str, str]:
-    """How the table `file` names a spool file: `parent` and `name`, as text whatever their bytes are."""
-    return as_text(folder) + "//", as_text(name)
-
-
-def known_spool_files(db: sqlite3.Connection, folders: Sequence[str]) -> set[tuple[str, str]]:
-    """The spool files that the index has read, as `spool_row` names them, for a process that reads these folders.
-
-    Another process may read others (it has another $TMPDIR): what it found there is left while it is there.
-    """
-    ours = {spool_row(folder, "")[0] for folder in folders}
-    rows = db.execute("SELECT parent, name FROM file WHERE id < 0").fetchall()
-    return {row for row in rows if row[0] in ours or not os.path.lexists(row[0] + row[1])}
 
 
 def as_text(path: str) -> str:

@@ -43,7 +43,7 @@ class Clock:
                 aside.replace(self.path, b"")
                 os.utime(self.path, ns=(at * 1000, at * 1000))
             except OSError:
-                pass  # a folder that cannot be written: the spool elsewhere still takes the line
+                pass  # a folder that cannot be written: a write-ahead log elsewhere still takes the line
         except OSError:
             pass
         return at

@@ -9,7 +9,7 @@ from . import places, recovery, ref
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
     from .log import Log
 
@@ -22,9 +22,13 @@ def is_scratch(name: str) -> bool:
     return prefix == "refs/gitmem/scratch" and len(end) == 16 and not end.strip("0123456789abcdef")
 
 
-def damaged_copies(log: Log) -> list[str]:
-    """Our copies of what remotes have, and the mark of what was published, that can't be read."""
-    sound = recovery.Sound(log)
+def damaged_copies(log: Log, whole: Collection[str] = ()) -> list[str]:
+    """Our copies of what remotes have, and the mark of what was published, that can't be read.
+
+    Args:
+        whole: Commits of the log that were read with all that they lead to.
+    """
+    sound = recovery.Sound(log, whole)
     found = []
     for name, oid in log.git.refs("refs/gitmem/").items():
         copied = name == ref.PUBLISHED_REF or _is_copy(name)

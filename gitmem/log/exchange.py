@@ -122,7 +122,7 @@ def _attempt(
     if push and follow:
         return sending.attempt(log, remote, tips, boxes, timeout)
     shared = remote.shared()
-    tip = settle.settle(log, shared if follow else None, tips, boxes, fold=False)
+    tip = settle.settle(log, shared if follow else None, tips, boxes)
     publish = settle.own_tip(log, tip).format.publish
     remote.tip = remote.at(publish)
     if not push or remote.state or remote.blocked is not None:

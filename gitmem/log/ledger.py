@@ -4,7 +4,7 @@ A record for each acknowledgement, in one unsynced write to the end of a file:
 
     LF 0 SP <commit> { SP <digest of a line> } LF
 
-The number and the commit are `-` for what only the spool has so far; whoever commits it makes a record of its own. A record
+The number and the commit are `-` for what was recorded and waits for its commit; that makes a record of its own. A record
 begins with an LF so that one which a crash has torn costs nothing but itself. The ledger is a witness and not a
 store: where it can't be written, what was recorded is recorded all the same.
 """
@@ -21,19 +21,20 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from .entry import Entry
     from .log import Log
-    from .spool import Entry
 
 NAME = "ledger"
 OLDER = "ledger.old"
 BYTES_MAX = 512 * 1024  # then it becomes the older one of two
 TAIL_BYTES = 4 * 1024
+KEY_BYTES = 16
 LINES_MAX = 5_000  # of one record: of a commit with more of them, the commit alone is noted
 _HEX = frozenset("0123456789abcdef")
 
 
 class Record:
-    """An acknowledgement: the commit (None while it waited in a spool), and digests of lines."""
+    """An acknowledgement: the commit (None while it waited for one), and digests of lines."""
 
     __slots__ = ("commit", "digests")
 
@@ -42,16 +43,21 @@ class Record:
         self.digests = digests
 
 
+def key(line: bytes) -> bytes:
+    """Return the first half of the SHA-256 of a line, by which ledger and index know it."""
+    return sha256(line).digest()[:KEY_BYTES]
+
+
 def digest(line: bytes) -> str:
-    """What the ledger has of a line: the first half of its SHA-256, as the index has it for a key."""
-    return sha256(line).hexdigest()[:32]
+    """Return the key of a line as the ledger has it, in hex."""
+    return key(line).hex()
 
 
 def note(log: Log, entries: Iterable[Entry], commit: str | None = None) -> None:
     """Note entries that are acknowledged from now on. Never an error.
 
     Args:
-        commit: The commit that they are in, for who holds the lock; None while they wait in a spool.
+        commit: The commit that they are in, for who holds the lock; None while they wait for one.
     """
     digests = [digest(line) for entry in entries for _, line in entry.lines]
     if commit is not None and len(digests) > LINES_MAX:
@@ -63,7 +69,7 @@ def note(log: Log, entries: Iterable[Entry], commit: str | None = None) -> None:
         fd = shared_mode.open_file(path, flags)
         try:
             os.write(fd, f"\n{' '.join(words)}\n".encode())
-            full = bool(digests) and commit is not None and os.fstat(fd).st_size > BYTES_MAX
+            full = commit is not None and os.fstat(fd).st_size > BYTES_MAX
         finally:
             os.close(fd)
         if full:  # only under the lock: of two who did it at once, one would drop what the other has put away

@@ -9,9 +9,10 @@ from ..errors import StoreError
 from ..git.port import Signature
 from . import ref
 from .clock import Clock
+from .entry import is_name
 from .lock import Lock
-from .spool import Spool, is_name
-from .spool_owner import Owner
+from .wal import WriteAheadLog
+from .wal_owner import Owner
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,15 +21,15 @@ if TYPE_CHECKING:
     from ..git.network import Network
     from ..git.port import Git
     from ..place import Place
+    from .entry import Entry
     from .outbox import Outbox
-    from .spool import Entry
 
 CROCKFORD = "0123456789abcdefghjkmnpqrstvwxyz"
 STATE_README = """This folder belongs to gitmem and is local to this clone. Nothing in it is pushed.
 
 index-*.sqlite3  derived from refs/gitmem/log; delete it at any time
 queue/, flags/   derived from it too: what waits for which session
-spool/           accepted lines that wait for a commit; do not delete
+wal/             recorded lines that wait for a commit; do not delete
 ledger           digests of what was accepted here, so that `gitmem doctor` can tell when it is gone
 aside/           what `gitmem doctor --fix` has moved out of the way; look at it, then delete it
 the rest         small state: the lock, the clock, the open segment, this clone's id and its sessions
@@ -44,9 +45,9 @@ class Log:
         now: The wall clock, microseconds since the epoch.
         random: Secure random bytes.
         committer: Name and mail of the person whose clone this is, or None.
-        spool_elsewhere: Spool folders for when the git folder cannot be written; the first that takes an
+        wal_elsewhere: Write-ahead logs for when the git folder cannot be written; the first that takes an
             entry has it, all are read.
-        spools_read: Spool folders that are only read: other processes may write to them.
+        wals_read: Write-ahead logs of other processes, which are only read and committed.
         network: How remotes are reached; None for the git program.
     """
 
@@ -58,8 +59,8 @@ class Log:
         now: Callable[[], int],
         random: Callable[[int], bytes] = os.urandom,
         committer: tuple[str, str] | None = None,
-        spool_elsewhere: Sequence[str] = (),
-        spools_read: Sequence[str] = (),
+        wal_elsewhere: Sequence[str] = (),
+        wals_read: Sequence[str] = (),
         network: Network | None = None,
     ) -> None:
         self.place = place
@@ -68,21 +69,21 @@ class Log:
         self.random = random
         self.committer = committer
         self.clock = Clock(os.path.join(place.state, "clock"), now)
-        self.spool = Spool(os.path.join(place.state, "spool"), random)
+        self.wal = WriteAheadLog(os.path.join(place.state, "wal"), now)
+        self._old = WriteAheadLog(os.path.join(place.state, "spool"), now)  # of version 0.1
         self._owner = Owner(place)
-        self.elsewhere = self._outside(spool_elsewhere)
-        self.others = self._outside(spools_read)
-        self.spool_parents: Sequence[str] = ()  # where spool folders of all of this user's repositories are
+        self.elsewhere = self._outside(wal_elsewhere)
+        self.others = self._outside(wals_read)
+        self.wal_parents: Sequence[str] = ()  # where write-ahead logs of all of this user's repositories are
         self.left_in: str | None = None  # the folder outside the repository that took a line last
         self._network = network
         self.allow_large = False  # whether what a peer sends may have any size
         self.passed_trees: set[str] = set()  # trees of peers that passed the checks
         self.boxes: dict[str, Outbox] = {}  # what was read of them lasts longer than an exchange
-        # Called after the ref has moved and the lock was released: the index catches up here. A writer that finds its
-        # spool file gone finds its line in the commit.
+        # Called after the ref has moved and the lock was released: the index catches up here.
         self.committed: Callable[[], None] = lambda: None
-        # Called with the entries that were just spooled.
-        self.spooled: Callable[[Sequence[Entry]], None] = lambda entries: None
+        # Called with the entries that were just recorded in a write-ahead log.
+        self.recorded: Callable[[Sequence[Entry]], None] = lambda entries: None
 
     @property
     def network(self) -> Network:
@@ -97,16 +98,17 @@ class Log:
         self._network = network
 
     @property
-    def spools(self) -> list[Spool]:
-        return [self.spool, *self.elsewhere, *self.others]
+    def wals(self) -> list[WriteAheadLog]:
+        """Every write-ahead log whose entries belong to this clone."""
+        return [self.wal, self._old, *self.elsewhere, *self.others]
 
     def read_also(self, folders: Sequence[str]) -> None:
-        """From now on read these spool folders of others; one may appear while a process lives."""
-        if [spool.folder for spool in self.others] != list(folders):
+        """From now on read these write-ahead logs of others; one may appear while a process lives."""
+        if [wal.folder for wal in self.others] != list(folders):
             self.others = self._outside(folders)
 
-    def _outside(self, folders: Sequence[str]) -> list[Spool]:
-        return [Spool(folder, self.random, check_owner=True, owner=self._owner) for folder in folders]
+    def _outside(self, folders: Sequence[str]) -> list[WriteAheadLog]:
+        return [WriteAheadLog(folder, self.now, check_owner=True, owner=self._owner) for folder in folders]
 
     def signature(self, otherwise: tuple[str, str] = ref.NOBODY) -> Signature:
         """Who commits now: the person whose clone this is, where there is one."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from ..errors import StoreError
 from ..git.port import Draft, Entry
-from . import damage, ledger, overflow, places, recovery, ref, replay, settle, trees
+from . import damage, ledger, overflow, places, recovery, ref, settle, survey, trees
+from .squash import squash
 from .union import canon
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from .log import Log
 
@@ -39,45 +40,58 @@ def base(log: Log, tip: str | None) -> str:
 
 
 def put_back(log: Log, oid: str, top: str) -> str:
-    """The commits of a former tip on top of another: the new tip. Where one of them is damaged, none."""
+    """What the commits of a former tip added, on top of another: the new tip. Where one of them is damaged, nothing."""
     try:
-        return replay.replay(log.git, log.git.history(oid, [top]), top)
+        return squash(log.git, log.git.history(oid, [top]), top)
     except (KeyError, StoreError):
         return top
 
 
-def segments(log: Log, commit: str) -> dict[str, bytes]:
-    """Every file of lines in a commit that is whole."""
-    found: dict[str, bytes] = {}
-    todo = [("", log.git.commit(commit).tree)]
-    while todo:
-        path, oid = todo.pop()
-        for name, entry in log.git.tree(oid).items():
-            if entry.is_tree:
-                todo.append((f"{path}{name}/", entry.oid))
-            elif trees.is_segment(name) and entry.mode.startswith("100"):
-                found[path + name] = log.git.blob(entry.oid)
-    return found
+def segments(log: Log, commit: str) -> Iterator[tuple[str, bytes]]:
+    """Yield path and content of every file of lines in a commit that is whole."""
+    for path, entry, content in survey.walk(log.git, commit):
+        if survey.is_plain_segment(path, entry):
+            yield path, content
 
 
-def repair(log: Log, top: str, contents: Mapping[str, bytes], lines: Mapping[str, Sequence[bytes]]) -> str:
+def repair(log: Log, top: str, lines: Mapping[str, Sequence[bytes]]) -> str:
     """One commit with lines that are missing at `top`, and the form that its files should have: the new tip.
 
     Args:
-        contents: Its segments.
         lines: What is missing, by path.
     """
-    changes: Changes = {path: canon(old) for path, old in contents.items() if old != canon(old)}
-    for path, added in lines.items():
-        content = canon(b"\n".join([contents.get(path, b""), *added]))
-        if len(content) > ref.UNION_BYTES_MAX:
-            content = canon(b"\n".join(added))
-            path = overflow.path_beside(path, content)
-        changes[path] = content
+    left = dict(lines)
+    changes: Changes = {}
+    for path, entry, old in survey.walk(log.git, top):
+        name = path.rstrip("/")
+        added = left.pop(name, ())
+        if survey.is_plain_segment(path, entry):
+            content = _with_lines(changes, path, old, added)
+            if content != old:
+                changes[path] = content
+        elif added:
+            _put_beside(changes, name, added)
+    for path, added in left.items():
+        if content := _with_lines(changes, path, b"", added):
+            changes[path] = content
     changes.update(_fixed(log, top))
     if not changes:
         return top
     return settle.write_repair(log, top, changes, sum(map(len, lines.values())))
+
+
+def _with_lines(changes: Changes, path: str, old: bytes, added: Sequence[bytes]) -> bytes:
+    """Return a file in its form with lines that it lacks; where it has no room they go into another one."""
+    content = canon(b"\n".join([old, *added]))
+    if added and len(content) > ref.UNION_BYTES_MAX:
+        _put_beside(changes, path, added)
+        return canon(old)
+    return content
+
+
+def _put_beside(changes: Changes, path: str, added: Sequence[bytes]) -> None:
+    content = canon(b"\n".join(added))
+    changes[overflow.path_beside(path, content)] = content
 
 
 def _fixed(log: Log, top: str) -> Changes:

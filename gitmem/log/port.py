@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 
 from ..git import held
+from ..git.cached_config import CachedConfig as CachedConfig
 from ..git.port import Behind as Behind
+from ..git.port import Entry as Entry
 from ..git.port import Git as Git
 from ..git.trust import refuse_foreign as refuse_foreign
 

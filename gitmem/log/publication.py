@@ -6,7 +6,7 @@ import time
 
 from ..errors import StoreError
 from ..git.port import Draft
-from . import append, ref, settle
+from . import committer, ref, settle
 from .start import start
 
 TYPE_CHECKING = False
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def publish(log: Log, place: str) -> bool:
     """Record in `format` where the log is published, for all clones. False where that is so already."""
     git = log.git
-    for _ in range(append.SWAPS_MAX):
+    for _ in range(committer.SWAPS_MAX):
         lock = settle.take_lock(log)
         try:
             tip = git.tip(ref.LOG_REF) or start(log)

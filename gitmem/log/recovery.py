@@ -8,7 +8,7 @@ from . import ledger, places, ref, trees
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from ..git.port import Git
     from .log import Log
@@ -22,16 +22,21 @@ OURS, BROKEN, OTHER = "ours", "broken", "other"
 
 
 class Sound:
-    """Which commits the log can stand on: their trees are whole, and commits lead down to the first one of every log."""
+    """Which commits the log can stand on: their trees are whole, and commits lead down to the first one of every log.
 
-    def __init__(self, log: Log) -> None:
+    Args:
+        whole: Commits that are known to be such.
+    """
+
+    def __init__(self, log: Log, whole: Collection[str] = ()) -> None:
         self.git = log.git
+        self._whole = whole
         self._cut = cut_commits(log.place.common)
         self._trees: dict[str, bool] = {}
         self._ends: dict[str, str] = {}
 
     def commit(self, oid: str) -> bool:
-        return self.end(oid) == OURS and self._tree(self.git.commit(oid).tree)
+        return oid in self._whole or (self.end(oid) == OURS and self._tree(self.git.commit(oid).tree))
 
     def end(self, oid: str) -> str:
         """Whether commits lead to the first one of every log, to a damaged one, or to another's first one."""
@@ -40,6 +45,9 @@ class Sound:
             at = todo[-1]
             if at in self._ends:
                 todo.pop()
+                continue
+            if at in self._whole:
+                self._ends[at] = OURS
                 continue
             try:
                 parents = self.git.commit(at).parents

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from ..git.port import Entry as TreeEntry
     from ..git.port import Git
-    from .spool import Entry
+    from .entry import Entry
 
 _DIGITS = "0123456789abcdefghjkmnpqrstvwxyz"
 

@@ -12,7 +12,8 @@ ref has already: the next one that looks folds or deletes them.
 from __future__ import annotations
 
 from ..errors import RemoteError
-from . import outbox, ref, replay, settle, trees
+from . import outbox, ref, settle, trees
+from .squash import squash
 from .trunk import above
 
 TYPE_CHECKING = False
@@ -51,7 +52,7 @@ def attempt(log: Log, remote: Remote, tips: Sequence[Tip], boxes: Sequence[Outbo
         return _go_round(log, remote, shared, tips, boxes, timeout)
     turn = remote.draw()
     fold = not remote.state and (turn or not remote.waiting or _must_fold(log, remote, shared))
-    tip = settle.settle(log, shared, tips, boxes, fold=fold)
+    tip = settle.settle(log, shared, tips, boxes)
     publish = settle.own_tip(log, tip).format.publish
     remote.tip = remote.at(publish)
     if remote.state:
@@ -86,7 +87,7 @@ def _go_round(
     timeout: float,
 ) -> bool:
     """One round while the shared ref is left out: read the outboxes, add one on the last accepted tip, fold nothing."""
-    tip = settle.settle(log, shared, tips, boxes, fold=False)
+    tip = settle.settle(log, shared, tips, boxes)
     remote.tip = remote.at(settle.own_tip(log, tip).format.publish)
     if remote.state:
         return True
@@ -103,11 +104,13 @@ def _must_fold(log: Log, remote: Remote, shared: Tip | None) -> bool:
     local = log.git.tip(ref.LOG_REF)
     if shared is None or local is None or remote.host.prefixes:
         return shared is None
-    return bool(_unsent(log, remote, shared, local))
+    return _unsent(log, remote, shared, local) != shared.oid
 
 
-def _unsent(log: Log, remote: Remote, shared: Tip, tip: str) -> list[str]:
-    return outbox.unsent(log.git, above(log.git, tip, shared.oid), shared.tree, remote.waiting)
+def _unsent(log: Log, remote: Remote, shared: Tip, tip: str) -> str:
+    """Put what neither the shared log nor an outbox has on the shared tip, in one commit: that, or the shared tip."""
+    git = log.git
+    return squash(git, above(git, tip, shared.oid), shared.oid, outbox.Sent(git, remote.waiting))
 
 
 def _put(
@@ -116,8 +119,7 @@ def _put(
     """Put what is ours and nowhere there into an outbox of its own. Whether everything of ours is there now."""
     if shared is None:
         return False
-    commits = _unsent(log, remote, shared, tip)
-    oid = replay.replay(log.git, commits, shared.oid)
+    oid = _unsent(log, remote, shared, tip)
     if oid == shared.oid:
         return True
     for prefix in prefixes:

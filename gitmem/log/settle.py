@@ -1,6 +1,6 @@
 """Settling: this clone's log becomes the union of all that it knows, on top of what is shared.
 
-The new tip is made outside the lock; the lock is taken only to put on it the few commits that came
+The new tip is made outside the lock; the lock is taken only to put on it the commits that came
 meanwhile, and to swap. Where the union is the shared tip's tree, the new tip is the shared tip.
 """
 
@@ -12,7 +12,8 @@ import time
 from ..errors import RemoteError, StoreError
 from ..git.own import make_own
 from ..git.port import Draft, Entry
-from . import append, ledger, outbox, places, ref, replay, trees
+from . import committer, ledger, outbox, places, ref, trees
+from .squash import squash
 from .start import start
 from .trunk import above
 
@@ -28,36 +29,31 @@ if TYPE_CHECKING:
     from .trees import Changes
 
 ROUNDS_MAX = 20
-FEW = 20  # commits that are replayed while others wait for the lock
 LOCK_SECONDS = 3.0
 
 
-def settle(
-    log: Log, shared: Tip | None, tips: Sequence[Tip], boxes: Sequence[Outbox] = (), *, fold: bool = True
-) -> str:
+def settle(log: Log, shared: Tip | None, tips: Sequence[Tip], boxes: Sequence[Outbox] = ()) -> str:
     """Bring the log's ref to the union of itself, `tips` and `boxes`: the new tip.
 
     Args:
         shared: The tip that history follows, one of `tips`; None where a remote has none.
         tips: Logs that may be united with ours.
         boxes: Outboxes that the shared tip lacks.
-        fold: Whether the new tip is to be pushed to the shared ref: then the commits of outboxes stand on it one
-            by one. Else they are one commit, that the next settling leaves out.
 
     Raises: StoreError; then the ref is as it was.
     """
     git = log.git
     try:
         local = git.tip(ref.LOG_REF) or start_alone(log)
-        new = assemble(log, local, shared, tips, boxes, fold)
+        new = assemble(log, local, shared, tips, boxes)
         for attempt in range(ROUNDS_MAX):
             make_own(log.place.common, new)
             lock = take_lock(log)
             try:
                 late = _since(log, local)
-                if late is not None and (len(late) <= FEW or attempt == ROUNDS_MAX - 1):
+                if late is not None:
                     now = late[-1] if late else local
-                    done = replay.replay(git, late, new)
+                    done = squash(git, late, new)
                     if _loses(log, now, done):
                         if not late:
                             raise _loss(now, done)
@@ -70,10 +66,10 @@ def settle(
                 if lock is not None:
                     lock.release()
             if late:
-                new, local = replay.replay(git, late, new), late[-1]
+                new, local = done, late[-1]
             elif late is None:
                 local = git.tip(ref.LOG_REF) or start_alone(log)
-                new = assemble(log, local, shared, tips, boxes, fold)
+                new = assemble(log, local, shared, tips, boxes)
             time.sleep(min(0.002 * 1.5**attempt, 0.2) * log.random(1)[0] / 255)
         else:
             raise StoreError(
@@ -86,7 +82,7 @@ def settle(
         raise ref.missing_object(error, "nothing was changed") from error
     if done != now:
         ledger.note(log, (), done)
-        append.moved(log)
+        committer.moved(log)
     if shared is not None and git.contains(done, shared.oid):
         publish(log, done, shared.oid)
     return done
@@ -128,18 +124,15 @@ def _since(log: Log, local: str) -> list[str] | None:
 
 
 def assemble(
-    log: Log,
-    local: str,
-    shared: Tip | None,
-    tips: Sequence[Tip],
-    boxes: Sequence[Outbox] = (),
-    fold: bool = True,
+    log: Log, local: str, shared: Tip | None, tips: Sequence[Tip], boxes: Sequence[Outbox] = ()
 ) -> str:
-    """The commit that the log should be at: the shared tip, commits of outboxes, own ones, then at most one repair."""
+    """The commit that the log should be at: on the shared tip own lines, those of outboxes, then at most one repair."""
     git = log.git
     own = own_tip(log, local)
     current = [*tips, own]
-    top = _on(log, local, _base(log, local, shared), boxes, fold=fold)
+    base = _base(log, local, shared)
+    top = squash(git, above(git, local, base), base, outbox.Sent(git, boxes) if boxes else None)
+    top = outbox.fold(git, boxes, top)
     tree = git.commit(top).tree
     changes = trees.union_changes(git, tree, [tip.tree for tip in current])
     if not any(tip.projects for tip in current):
@@ -148,18 +141,6 @@ def assemble(
         return top
     count = sum(_lines_in(git, tree, path, change) for path, change in changes.items())
     return write_repair(log, top, changes, count)
-
-
-def _on(log: Log, local: str, base: str, boxes: Sequence[Outbox], *, fold: bool) -> str:
-    """What outboxes have and the log's own commits, on top of `base`."""
-    git = log.git
-    own = above(git, local, base)
-    waiting = outbox.commits_of(git, boxes)
-    if fold or not waiting:
-        return replay.replay(git, own, replay.replay(git, waiting, base))
-    if not git.contains(local, base):
-        own = outbox.unsent(git, own, git.commit(base).tree, boxes)
-    return outbox.bring(git, boxes, replay.replay(git, own, base))
 
 
 def own_tip(log: Log, oid: str) -> Tip:
@@ -199,7 +180,7 @@ def _base(log: Log, local: str, shared: Tip | None) -> str:
 
 
 def write_repair(log: Log, top: str, changes: Changes, count: int) -> str:
-    """One commit that brings `count` lines which no replayed commit does, or mends the files' form: the new tip."""
+    """One commit that brings `count` lines which no other commit does, or mends the files' form: the new tip."""
     who = log.signature()
     lines = f"{count} lines that were" if count != 1 else "1 line that was"
     message = f"Repair: {lines} missing\n" if count else "Repair: the form of the log's files\n"
@@ -239,16 +220,14 @@ def _is_older(git: Git, oid: str, than: str) -> bool:
 
 
 def drain(log: Log) -> bool:
-    """Commit what waits in the spool, riding entries too; what another process commits now is waited for.
+    """Commit what waits in the write-ahead logs, deferred entries too; another process that commits is waited for.
 
     False where something still waits then.
     """
-    deadline = time.monotonic() + LOCK_SECONDS
-    while not append.drain_all(log):
-        if time.monotonic() >= deadline or not log.make_state():
-            return False
-        time.sleep(0.005 + 0.01 * log.random(1)[0] / 255)
-    return True
+    return (
+        not committer.waiting(log, deferred=True)
+        or committer.commit_within(log, LOCK_SECONDS, deferred=True) is not None
+    )
 
 
 def take_lock(log: Log) -> Lock | None:

@@ -13,6 +13,7 @@ from .. import aside
 from ..git.tip import loose_tip, tables
 from ..place import read_config, read_small
 from ..sync.withheld import Withheld
+from .wal_files import listed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -161,13 +162,14 @@ def _has_slash(place: Place) -> bool:
     return any("/" in key for key in keys if key.startswith("remote."))
 
 
-def look(place: Place, spools: Callable[[], Iterable[str]], timeout: float) -> Looked | None:
+def look(place: Place, wals: Callable[[], Iterable[str]], timeout: float) -> Looked | None:
     """Ask the remote of the last good sync, where everything here is as that left it. None: sync the usual way.
 
     Raises StoreError where git would not work in the repository, or gitmem does not know its kind.
 
     Args:
-        spools: The folders of all of the clone's spools; what waits there is to be sent. It runs while the remote answers.
+        wals: Gives the folders of all of the clone's write-ahead logs; what waits there is to be sent. It runs while the
+            remote answers.
         timeout: Seconds.
     """
     known = _known(place)
@@ -181,7 +183,13 @@ def look(place: Place, spools: Callable[[], Iterable[str]], timeout: float) -> L
     refuse_foreign(place)  # the url is what the owner of the git folder says, and may name a program
 
     asked = ask(place.common, known.url, ("refs/heads/gitmem", "refs/gitmem/"))
-    if any(map(_has_files, spools())) or refs_of(place.common) != known.refs:
+    folders = list(wals())
+
+    def is_same() -> bool:
+        waits = any(file.size for folder in folders for file in listed(folder))
+        return not waits and refs_of(place.common) == known.refs
+
+    if not is_same():
         if asked is not None:
             asked.drop()
         return None
@@ -190,11 +198,11 @@ def look(place: Place, spools: Callable[[], Iterable[str]], timeout: float) -> L
         copies = {known.prefix + name.removeprefix("refs/"): oid for name, oid in there.items()}
         theirs = f"{known.prefix}gitmem/remotes/"  # its own copies, which no fetch brings
         copies = {name: oid for name, oid in copies.items() if not name.startswith(theirs)}
-        return Looked(known, copies == known.copies and refs_of(place.common) == known.refs)
+        return Looked(known, copies == known.copies and is_same())
     from ..git.fetched import Fetched
 
     network = Fetched(place.common, known.url, known.prefix, timeout)
-    return Looked(known, network.error is None and refs_of(place.common) == known.refs, network)
+    return Looked(known, network.error is None and is_same(), network)
 
 
 def _known(place: Place) -> Settled | None:
@@ -210,13 +218,6 @@ def _known(place: Place) -> Settled | None:
     name, url, destination, prefix, tip, *rows = words[:-1]
     refs = (row.partition(" ") for row in rows)
     return Settled(name, url, destination, prefix, tip, {ref: oid for oid, _, ref in refs})
-
-
-def _has_files(spool: str) -> bool:
-    try:
-        return any(name.endswith(".spool") for name in os.listdir(spool))
-    except OSError:
-        return False
 
 
 def _stamp(place: Place) -> str:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from ..git.port import Draft, Signature
 from . import lines
-from .spool import Story
+from .entry import Story
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..git.port import Entry as TreeEntry
+    from .entry import Entry
     from .log import Log
-    from .spool import Entry
 
 
 def draft(log: Log, entries: Sequence[Entry], changes: dict[str, bytes | TreeEntry | None]) -> Draft:
@@ -32,7 +32,7 @@ def draft(log: Log, entries: Sequence[Entry], changes: dict[str, bytes | TreeEnt
 
 def tell(entries: Sequence[Entry]) -> Story:
     """One story for entries that share a commit: their own where there is one, else a count of them."""
-    spoken = [entry for entry in entries if not entry.rides] or list(entries)
+    spoken = [entry for entry in entries if not entry.deferred] or list(entries)
     first = spoken[0].story
     ordered = [*spoken, *(entry for entry in entries if entry not in spoken)]
     found = dict.fromkeys(trailer for entry in ordered for trailer in entry.story.trailers)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from ..errors import StoreError
 from ..git.port import FILE_MODE, Entry
 from . import overflow, ref
-from .union import canon
+from .union import canon, lines
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -175,11 +175,11 @@ def fresh_lines(
     for path, entry, there in differing(git, tree, olds):
         if not is_segment(path) or not entry.mode.startswith("100"):
             continue
-        fresh = set(lines_of(git.blob(entry.oid)))
+        fresh = lines(git.blob(entry.oid))
         fresh -= (known or {}).get(path, set())
         for old in there:
             if fresh and old.mode.startswith("100"):
-                fresh.difference_update(lines_of(git.blob(old.oid)))
+                fresh -= lines(git.blob(old.oid))
         yield fresh
 
 

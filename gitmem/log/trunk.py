@@ -4,6 +4,8 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ..git.port import Git
 
 STEPS_MAX = 256  # beyond that git is quicker
@@ -51,3 +53,10 @@ def above(git: Git, tip: str, base: str) -> list[str]:
     """The commits that `tip` has and `base` has not, parents before children."""
     line = Trunk(git, base).above(tip)
     return git.history(tip, [base]) if line is None else line
+
+
+def bases(git: Git, commits: Sequence[str]) -> list[str]:
+    """The commits that some commits stand on, which are not among them."""
+    inside = set(commits)
+    parents = (parent for oid in commits for parent in git.commit(oid).parents)
+    return [oid for oid in dict.fromkeys(parents) if oid not in inside]

@@ -12,13 +12,16 @@ def canon(content: bytes) -> bytes:
 
     CRs that end a line go (a work tree with CRLF conversion adds them), and so do empty lines.
     """
-    lines = content.split(b"\n")
-    if b"\r" in content:
-        # All of them, not one: else a second union would strip another, and union of a and a would not be a.
-        lines = [line.rstrip(b"\r") for line in lines]
-    once = set(lines)
+    return b"\n".join([*sorted(lines(content)), b""])
+
+
+def lines(content: bytes) -> set[bytes]:
+    """The lines of a segment, in whatever form it is, without their ends."""
+    found = content.split(b"\n")
+    # All CRs, not one: else a second union would strip another, and union of a and a would not be a.
+    once = {line.rstrip(b"\r") for line in found} if b"\r" in content else set(found)
     once.discard(b"")
-    return b"\n".join([*sorted(once), b""])
+    return once
 
 
 def union(*contents: bytes) -> bytes:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ..agents import changed_identities, clone_key, name_pins, own_recipients, own_sessions
+from ..agents import clone_key, name_pins, own_recipients, own_sessions
 from ..errors import UsageError
 from ..text.sanitize import is_unsafe
-from . import near, presence, unknown_recipients
+from . import presence
 from .caller import own_mail
 from .outcome import Outcome
 from .presence import Presence, ago
@@ -89,6 +89,8 @@ def resolve(
             one.remark = f"{part} has never been seen in this log: nobody reads this until it comes."
             one.asleep = one.elsewhere = True
         if one is None:
+            from . import unknown_recipients
+
             raise unknown_recipients.error(store, part, "--to")
         if caller is not None and one.address in (caller.reader, caller.session_id):
             one.remark = "One of the recipients is yourself: your own signals are never in your inbox."
@@ -108,6 +110,8 @@ def reader_of(store: Store, text: str) -> Resolved:
     found = _exact(store, text, None) if text else None
     if found is not None:
         return found
+    from . import near, unknown_recipients
+
     guess = near.nearest(store, text) if text else None
     if guess is None:
         raise unknown_recipients.error(store, text, "--for")
@@ -211,6 +215,8 @@ def keep_names(store: Store, resolved: Sequence[Resolved]) -> None:
 def _single(text: str, found: Sequence[Presence]) -> Presence:
     if len(found) == 1:
         return found[0]
+    from . import near
+
     raise UsageError(
         f"{sanitize(text)} could be {len(found)} sessions; nothing was written.",
         hint="Use the id of one, or more of it.",
@@ -221,6 +227,8 @@ def _single(text: str, found: Sequence[Presence]) -> Presence:
 
 
 def _fuzzy(store: Store, text: str) -> Resolved | None:
+    from . import near
+
     guess = near.clearly_nearest(store, text)
     if guess is None or is_reserved(text) or is_reserved(guess.name):
         return None
@@ -232,22 +240,28 @@ def _fuzzy(store: Store, text: str) -> Resolved | None:
 
 
 def _of_session(store: Store, session: Presence, query: str, resolved_by: str) -> Resolved:
-    changed = changed_identities.warning(store, session)
+    changed = own_recipients.changed_identity(store, session)
     if session.agent_identity is not None and changed is None:
         found = _of_identity(store, session.agent_identity, resolved_by)
         found.query = query
         if session.ended is not None and not found.asleep:
-            found.remark = unknown_recipients.ended_session(session, store.now())
+            found.remark = _ended_session(store, session)
     else:
         found = Resolved(query, session.session_id, resolved_by)
         _describe(found, session, store.now())
         if changed is not None:
             found.remark = changed
         elif session.ended is not None:
-            found.remark = unknown_recipients.ended_session(session, store.now())
+            found.remark = _ended_session(store, session)
     found.display_name = session.name
     found.session_id = session.session_id
     return found
+
+
+def _ended_session(store: Store, session: Presence) -> str:
+    from . import unknown_recipients
+
+    return unknown_recipients.ended_session(session, store.now())
 
 
 def _of_identity(store: Store, identity: str, resolved_by: str) -> Resolved:
@@ -257,6 +271,8 @@ def _of_identity(store: Store, identity: str, resolved_by: str) -> Resolved:
         found.display_name = sessions[0].name
         _describe(found, sessions[0], store.now())
         if sessions[0].ended is not None:
+            from . import unknown_recipients
+
             found.remark = unknown_recipients.ended_identity(identity, sessions[0], store.now())
     elif identity.startswith("human:"):
         found.display_name = identity.removeprefix("human:")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ..log import ref
-from ..signals import conflicts
-from . import autosync, presence
+from ..signals import ASKS, DECISIONS, has_conflict
+from . import presence
 from .quoting import command
 
 TYPE_CHECKING = False
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from .causality import Said
     from .store import Store
 
-ASKS = ("PROPOSE", "COUNTER")
 ANSWERED = ("acked", "rejected")
 
 
@@ -30,19 +29,19 @@ def remarks(
         said: Its thread before it; empty for the first signal of one.
         readers: What its sender may have been addressed as.
     """
-    from . import causality
-
     intent = str(fields.get("intent") or "INFO")
     answers = bool(fields.get("reply_to"))
     found = []
     if not answers and not fields.get("recipients") and (fields.get("requires_ack") or intent in ASKS):
         found.append("Nobody in particular is asked, so nobody can converge; --to NAME asks somebody.")
-    if not answers and intent in causality.DECISIONS:
+    if not answers and intent in DECISIONS:
         flag = f"--{intent.lower()}"
         found.append(
             f"This {intent} answers nothing: `gitmem reply ID 'your words' {flag}` answers a signal."
         )
     if answers and said and intent in ("AGREE", "REJECT"):
+        from . import causality
+
         asked = causality.root(said).names("recipients")
         if not asked:
             found.append(
@@ -75,10 +74,11 @@ def after(store: Store, signal: Mapping[str, object], resolved: Sequence[Resolve
     """The commands after a signal: have it reach its recipients, wait for their answers, look at the thread."""
     found = []
     thread_id = signal.get("thread_id")
-    if autosync.interval(store.place) is None and (
-        any(each.elsewhere for each in resolved) or (not resolved and is_unpublished(store))
-    ):
-        found.append("gitmem sync")
+    if any(each.elsewhere for each in resolved) or (not resolved and is_unpublished(store)):
+        from . import autosync
+
+        if autosync.interval(store.place) is None:
+            found.append("gitmem sync")
     senders = (signal.get("sender_identity"), signal.get("sender_session"))
     asks_others = not resolved or any(each.address not in senders for each in resolved)
     if thread_id and signal.get("intent") in ASKS and asks_others:
@@ -102,7 +102,7 @@ def question(signals: Sequence[Mapping[str, object]], states: Sequence[str | Non
     """
     for fields, state in reversed(list(zip(signals, states, strict=True))):
         asks = fields.get("requires_ack") or (fields.get("intent") in ASKS and fields.get("recipients"))
-        if asks and not conflicts.is_marked(fields) and state != "" and state not in ANSWERED:
+        if asks and not has_conflict(fields) and state != "" and state not in ANSWERED:
             return str(fields["signal_id"])
     return None
 

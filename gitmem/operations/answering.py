@@ -1,16 +1,18 @@
-"""What a signal answers: the signal, its thread, whom the answer goes to, and what its writer had seen."""
+"""What a signal answers: the signal, its thread, whom the answer goes to, and what its writer had seen.
+
+A signal that begins a thread does without this module, and all that it takes to fold a thread.
+"""
 
 from __future__ import annotations
 
 from ..errors import UsageError
 from ..text.sanitize import sanitize
-from . import addressing, advice, causality, known_ids, threads
+from . import addressing, advice, causality, known_ids, loop, threads
 from .quoting import command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Sequence
 
     from .addressing import Resolved
     from .caller import Caller
@@ -18,7 +20,78 @@ if TYPE_CHECKING:
     from .store import Store
 
 
-def answered(db: sqlite3.Connection, text: str) -> Said:
+class Context:
+    """The thread that a signal is said in.
+
+    Attributes:
+        thread_id: Its id.
+        said: Its signals by their ids; empty where it begins with this one.
+        parent: The signal that is answered: the one that was named, else the thread's root.
+    """
+
+    __slots__ = ("_db", "_is_reply", "_thread", "parent", "said", "thread_id")
+
+    def __init__(
+        self, db: sqlite3.Connection, thread_id: str, thread: str | None, answered: Said | None
+    ) -> None:
+        self._db = db
+        self._thread = thread
+        self._is_reply = answered is not None
+        self.thread_id = thread_id
+        self.said = threads.load(db, thread_id)
+        self.parent = answered or (causality.root(self.said) if self.said else None)
+
+    def members(self, store: Store, caller: Caller) -> list[Resolved]:
+        """Return whom a signal of this thread goes to where it names nobody.
+
+        Raises: UsageError where the log has no such thread.
+        """
+        if self.parent is None:
+            raise UsageError(
+                f"This log has no signal of the thread {sanitize(self._thread or '')}, so nobody is in it; nothing was written.",
+                hint="It may be on another machine: `gitmem sync` brings it. --to opens a thread of that name.",
+                code="unknown-id",
+                next=["gitmem sync", "gitmem log"],
+            )
+        members = [self.parent.text("sender_identity") or ""]
+        if not self._is_reply:
+            members += self.parent.names("recipients")
+        elif any(self.parent.is_by(each) for each in caller.ids):  # a second word goes where the first went
+            members = self.parent.names("recipients")
+        others = [each for each in dict.fromkeys(members) if each and each not in caller.ids]
+        # Where only oneself is in it the word stays there: nobody means everybody in a record.
+        return addressing.known(store, others or [each for each in members if each])
+
+    def seen_by(self, caller: Caller) -> list[str]:
+        """Return the signals that the writer had seen, as `after` names them."""
+        if not self.said:
+            return []
+        has_receipt = "SELECT 1 FROM receipt WHERE reader = ? AND signal_id = ? AND content <> x'' LIMIT 1"
+        db, ids = self._db, caller.ids
+        read = {id for id in self.said if any(db.execute(has_receipt, (each, id)).fetchone() for each in ids)}
+        return causality.seen_before(
+            caller.reader, self.said, read, self.parent.id if self.parent is not None else None
+        )
+
+    def brake(self, store: Store, caller: Caller, fields: dict[str, object]) -> str | None:
+        """Make a signal advisory that is one of a long loop, see `loop.brake`."""
+        return loop.brake(store, caller, self.said, fields)
+
+
+def find(db: sqlite3.Connection, reply_to: str | None, thread: str | None) -> Context:
+    """Return what a signal answers.
+
+    Args:
+        reply_to: The id of a signal, or the beginning of one.
+        thread: The id of a thread or of one of its signals; one that the log does not have begins here.
+
+    Raises: UsageError where `reply_to` names no signal.
+    """
+    answered = _answered(db, reply_to) if reply_to else None
+    return Context(db, _thread_id(db, thread, answered), thread, answered)
+
+
+def _answered(db: sqlite3.Connection, text: str) -> Said:
     id = known_ids.find_id(db, text, writing=True)
     thread = threads.load(db, known_ids.thread_of(db, id))
     if id not in thread:
@@ -31,9 +104,9 @@ def answered(db: sqlite3.Connection, text: str) -> Said:
     return thread[id]
 
 
-def refuse_conflicting(answered: Said | None, intent: str) -> None:
+def refuse_conflicting(answered: Said, intent: str) -> None:
     """Raise UsageError for a decision about an id whose lines say different things."""
-    if answered is None or intent not in causality.DECISIONS or not threads.is_conflicting(answered):
+    if not threads.is_conflicting(answered):
         return
     raise UsageError(
         f"{answered.id} has different lines with this id, so nobody can tell what an {intent} answers. "
@@ -44,7 +117,7 @@ def refuse_conflicting(answered: Said | None, intent: str) -> None:
     )
 
 
-def thread_id(db: sqlite3.Connection, thread: str | None, answered: Said | None) -> str | None:
+def _thread_id(db: sqlite3.Connection, thread: str | None, answered: Said | None) -> str:
     if thread:
         try:
             return known_ids.thread_of(db, known_ids.find_id(db, thread, writing=True))
@@ -52,50 +125,5 @@ def thread_id(db: sqlite3.Connection, thread: str | None, answered: Said | None)
             if error.code != "unknown-id":
                 raise
             return thread
-    if answered is not None:
-        return answered.text("thread_id") or answered.id
-    return None
-
-
-def recipients(
-    store: Store,
-    caller: Caller,
-    to: Sequence[str],
-    broadcast: bool,
-    answered: Said | None,
-    said: dict[str, Said],
-    thread: str | None,
-    allow_unseen: bool,
-    fuzzy: bool,
-) -> list[Resolved]:
-    if broadcast:
-        return []
-    if to:
-        return addressing.resolve(store, to, caller=caller, allow_unseen=allow_unseen, fuzzy=fuzzy)
-    if answered is not None:
-        members = [answered.text("sender_identity") or ""]
-        if any(answered.is_by(each) for each in caller.ids):  # a second word goes where the first went
-            members = answered.names("recipients")
-    elif said:
-        root = causality.root(said)
-        members = [root.text("sender_identity") or "", *root.names("recipients")]
-    elif thread:
-        raise UsageError(
-            f"This log has no signal of the thread {sanitize(thread)}, so nobody is in it; nothing was written.",
-            hint="It may be on another machine: `gitmem sync` brings it. --to opens a thread of that name.",
-            code="unknown-id",
-            next=["gitmem sync", "gitmem log"],
-        )
-    else:
-        return []
-    others = [each for each in dict.fromkeys(members) if each and each not in caller.ids]
-    # Where only oneself is in it the word stays there: nobody means everybody in a record.
-    return addressing.known(store, others or [each for each in members if each])
-
-
-def after(db: sqlite3.Connection, caller: Caller, said: dict[str, Said], answered: Said | None) -> list[str]:
-    if not said:
-        return []
-    has_receipt = "SELECT 1 FROM receipt WHERE reader = ? AND signal_id = ? AND content <> x'' LIMIT 1"
-    read = {id for id in said if any(db.execute(has_receipt, (each, id)).fetchone() for each in caller.ids)}
-    return causality.seen_before(caller.reader, said, read, answered.id if answered else None)
+    assert answered is not None
+    return answered.text("thread_id") or answered.id

@@ -6,7 +6,7 @@ patches of its nodes. Earlier means reachable through these names.
 
 from __future__ import annotations
 
-from ..signals import graph
+from ..signals import DECISIONS, graph
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     F = TypeVar("F", bound=Fact)
     K = TypeVar("K", bound=Hashable)
-
-DECISIONS = ("AGREE", "REJECT", "COUNTER")
 
 
 class Said:

@@ -9,12 +9,10 @@ from .. import place as places_of_git
 from ..agents import name_pins
 from ..aside import TEMPORARY
 from ..errors import StoreError
-from ..log import damage, places, ref, remote, spool_files, spool_owner
+from ..log import damage, places, ref, remote
 from ..log.lines import format_at
 from ..log.ref import STALE_LOCK_SECONDS
-from ..log.spool import DONE_KEPT_SECONDS
 from ..sync.lost_projects import LOST_PROJECTS, ProjectIds
-from . import checks_spools
 from .findings import Findings
 from .quoting import command
 
@@ -23,10 +21,9 @@ if TYPE_CHECKING:
     from .doctor import DriverStatus
     from .store import Store
 
-WAITS_SECONDS = 60
-_ACCEPTED = ("{} accepted line has", "{} accepted lines have")
 ASIDE = "aside"  # a folder beside what `--fix` has put away
 AHEAD_SECONDS = 60
+LEFT_SECONDS = 600  # a temporary file that is older belongs to nobody who lives
 OLDEST_GIT = (2, 36)
 OURS = (ref.LOG_REF, ref.PUBLISHED_REF)
 
@@ -88,64 +85,6 @@ def is_hub(store: Store) -> bool:
     if store.place.worktree is not None:
         return not remote.configured(store.place)
     return True
-
-
-def check_spools(store: Store, found: Findings) -> None:
-    """Accepted lines that wait for a commit, and files that are not ours."""
-    now = time.time()
-    stuck = not is_writable(store)
-    if stuck:
-        found.note(
-            "read-only",
-            "The git folder can't be written from here: what is said waits in a spool, and nothing can be mended.",
-            store.place.common,
-            "Nothing is lost; the next command that may write there commits it. Else let this process write the folder.",
-            command("ls", "-ld", store.place.common, store.place.state),
-        )
-    for spool in store.log.spools:
-        try:
-            names = sorted(os.listdir(spool.folder))
-        except OSError:
-            continue
-        if spool.check_owner and names and not spool.is_ours():
-            found.problem(
-                "foreign-spool",
-                "The spool folder belongs to somebody else, or others may write to it: nothing is read from it.",
-                spool.folder,
-                "Look at what is there, then remove the folder.",
-            )
-            continue
-        if spool.is_strange():
-            checks_spools.strange(spool, found)
-            continue
-        for name in names:
-            path = os.path.join(spool.folder, name)
-            age = now - _modified(path, now)
-            if name in ("done", ASIDE, spool_owner.NAME, spool_files.LOCK) or (
-                name.startswith("tmp-") and age < DONE_KEPT_SECONDS
-            ):
-                continue
-            try:
-                entry = spool.read(name)
-            except (OSError, ValueError) as error:
-                if os.path.exists(path):
-                    found.problem(
-                        "spool-file",
-                        f"The file is none that gitmem could commit: {error}.",
-                        path,
-                        "It is moved aside, and whole lines in it that were acknowledged go into the log.",
-                        mends=True,
-                    )
-                continue
-            if not entry.rides and (stuck or age > WAITS_SECONDS):
-                found.note(
-                    "spool-waits",
-                    f"{_ACCEPTED[len(entry.lines) > 1].format(len(entry.lines))} waited {age:.0f} seconds for a commit.",
-                    path,
-                    "Nothing is lost; the next command that may write to the git folder, and finds this one, commits it.",
-                    mends=not stuck,
-                )
-    checks_spools.of_others(store, found)
 
 
 def is_writable(store: Store) -> bool:
@@ -235,7 +174,7 @@ def leftovers(store: Store) -> list[str]:
     for folder, _, names in os.walk(store.place.state):
         for name in names:
             path = os.path.join(folder, name)
-            if name.startswith(TEMPORARY) and now - _modified(path, now) > DONE_KEPT_SECONDS:
+            if name.startswith(TEMPORARY) and now - _modified(path, now) > LEFT_SECONDS:
                 found.append(path)
     return sorted(found)
 

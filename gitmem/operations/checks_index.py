@@ -12,8 +12,6 @@ from . import mail, queue
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from ..index.schema import Index
     from .findings import Findings
     from .store import Store
@@ -22,17 +20,18 @@ UNREAD_STEPS = 2_000_000  # of SQLite, for what is unread in one of the two inde
 ARRIVAL = ("cursor",)  # columns that depend on the order in which lines came; what follows from them does not
 
 
-def check_index(store: Store, found: Findings, read: Callable[[bytes], Mapping[str, object] | None]) -> None:
+def check_index(store: Store, found: Findings, anew: Index, failure: sqlite3.Error | None) -> None:
     """The index against one that is built anew from the log, and the lines that neither could take in whole.
 
     Args:
-        read: Gives the record that a line is, or None where it is none.
+        anew: Has what the log had at the look at its lines.
+        failure: Why it has not.
     """
     where = schema.path(store.place, store.machine)
-    anew = schema.in_memory(store.views, read)
-    lacks: set[bytes] = set()
-    has: set[bytes] = set()
+    lacks = has = 0
     try:
+        if failure is not None:
+            raise failure
         for _ in range(3):  # a writer may come between the two
             index = store.caught_up()
             catch_up.catch_up(anew, store.log)
@@ -40,8 +39,7 @@ def check_index(store: Store, found: Findings, read: Callable[[bytes], Mapping[s
             if not differs:
                 break
         if differs:
-            ours, theirs = _lines(index), _lines(anew)
-            lacks, has = theirs - ours, ours - theirs
+            lacks, has = _lacking(index, anew), _lacking(anew, index)
         skipped = anew.skipped()
     except (sqlite3.Error, StoreError) as error:
         found.problem(
@@ -52,10 +50,8 @@ def check_index(store: Store, found: Findings, read: Callable[[bytes], Mapping[s
             mends=True,
         )
         return
-    finally:
-        anew.close()
     if differs:
-        what = f"The index lacks {len(lacks)} lines of the log, and has {len(has)} that it does not have."
+        what = f"The index lacks {lacks} lines of the log, and has {has} that it does not have."
         if not lacks and not has:
             what = f"The index has every line, and answers otherwise than one that is built anew: {', '.join(differs)}."
         found.problem(
@@ -120,5 +116,8 @@ def _unread_differs(ours: Index, theirs: Index, store: Store) -> bool:
     return False
 
 
-def _lines(index: Index) -> set[bytes]:
-    return {row[0] for row in index.db.execute("SELECT key FROM line")}
+def _lacking(index: Index, other: Index) -> int:
+    """How many lines of another index it lacks."""
+    ask = index.db.execute
+    keys = other.db.execute("SELECT key FROM line")
+    return sum(ask("SELECT 1 FROM line WHERE key = ?", row).fetchone() is None for row in keys)

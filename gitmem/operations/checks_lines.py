@@ -1,76 +1,276 @@
-"""Doctor's look at every line: its bytes, its form, and the record that it should be."""
+"""Doctor's look at every line: its bytes, its form, and the record that it should be.
+
+All lines are read once, some thousands at a time, and forgotten: what the other checks ask for is in the index that
+is filled from them, and in a few words of each signal.
+"""
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from sys import intern
+from functools import partial
 
 from .. import records
+from ..index.engine import sqlite3
+from ..index.fill import Fill
+from ..log import ledger, ref, survey
 from ..log import lines as form
-from ..log import ref
 from ..log.union import canon
-from .findings import Findings
+from . import checks_ids, checks_log, checks_memory
+from .torn_lines import torn
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-    from typing import Any
+    from collections.abc import Callable
+    from typing import Any, TypeVar
 
+    from ..index.schema import Index
+    from ..log.survey import Survey
+    from .findings import Findings
     from .store import Store
+
+    T = TypeVar("T")
 
 MARKERS = (b"<<<<<<<", b"|||||||", b"=======", b">>>>>>>")
 AHEAD_MICROS = 60_000_000
+LINES_AT_ONCE = 4_000
+BYTES_AT_ONCE = 4 * 1024 * 1024
 KEPT = "Nothing is lost by it: readers take the records and leave the rest."
+# What a reader may raise that stumbles over a line, which costs that line.
+STUMBLES = (ValueError, TypeError, LookupError, ArithmeticError, RecursionError)
 
 
 class Line:
-    """A line of the log, where it stands, and the record that it is, if it is one."""
+    """A line of the log for the first time, and where it stands: a file of the log and a number, counted from 1."""
 
-    __slots__ = ("line", "record", "where")
+    __slots__ = ("file", "line", "number", "path")
 
-    def __init__(self, line: bytes, where: str, record: dict[str, Any] | None) -> None:
+    def __init__(self, line: bytes, path: str, number: int, file: int | None) -> None:
         self.line = line
-        self.where = where
-        self.record = record
+        self.path = path
+        self.number = number
+        self.file = file  # its number in the index, if that reads it
+
+    def where(self) -> str:
+        """Where it stands, as findings have it."""
+        return f"{ref.LOG_REF}:{self.path}:{self.number}"
 
 
-def check(store: Store, files: Mapping[str, bytes], found: Findings) -> list[Line]:
-    """Check every line of the current tree; the lines, each once."""
-    every: dict[bytes, Line] = {}
-    for path, content in files.items():
-        place = f"{ref.LOG_REF}:{path}"
-        _check_form(content, place, found)
+class Reading:
+    """One pass over the lines of a tip, for all checks, and for the index that is filled with them.
+
+    Attributes:
+        failure: Why the index could not be filled; None while it can be.
+    """
+
+    def __init__(self, store: Store, found: Findings, anew: Index, seen: Survey) -> None:
+        self.failure: sqlite3.Error | None = None
+        self._answers = checks_ids.Answers()
+        self._store = store
+        self._found = found
+        self._fill = Fill(anew)
+        anew.read = self._read
+        self._keys = seen.keys
+        self._outside: set[bytes] = set()  # keys of lines that stand only where the index does not read
+        self._waiting: list[Line] = []
+        self._size = 0
+        self._records: dict[bytes, dict[str, Any]] = {}
+        self._torn: list[Line] = []  # what is no line, and perhaps the beginning of one
+        self._limit = form.format_at(store.now() + AHEAD_MICROS)
+        self._ahead = 0
+        self._last_ahead: Line | None = None
+
+    def folder(self, path: str, oid: str) -> None:
+        """Take in a folder."""
+        self._filling(lambda: self._fill.folder(path, oid))
+
+    def segment(self, path: str, oid: str, content: bytes) -> None:
+        """Look at a segment."""
+        _check_form(content, f"{ref.LOG_REF}:{path}", self._found)
+        file = self._filling(lambda: self._fill.segment(path, oid))
+        keys, waiting = self._keys, self._waiting
         for number, raw in enumerate(content.split(b"\n"), 1):
             line = raw.rstrip(b"\r")
-            if line and line not in every:
-                every[line] = Line(line, f"{place}:{number}", _record(line))
-    found.checked["lines"] = len(every)
-    whole = sorted(line for line, each in every.items() if each.record is not None)
-    for each in every.values():
-        if each.record is None:
-            _check_unread(each, whole, found)
-    _check_times(store, [each for each in every.values() if each.record is not None], found)
-    return list(every.values())
+            if not line:
+                continue
+            key = ledger.key(line)
+            if key not in keys:
+                keys.add(key)
+                waiting.append(Line(line, path, number, file))
+                if file is None:
+                    self._outside.add(key)
+            elif file is not None and key in self._outside:
+                self._outside.discard(key)
+                self._filling(partial(self._fill.add, [(file, line)]))
+        self._size += len(content)
+        if len(waiting) >= LINES_AT_ONCE or self._size >= BYTES_AT_ONCE:
+            self._check_waiting()
+
+    def end(self, tip: str) -> None:
+        """Say what follows from all lines, which were those of a commit."""
+        self._check_waiting()
+        self._found.checked["lines"] = len(self._keys)
+        # What catches up later then looks once more for what could not be read.
+        self._filling(lambda: self._fill.end(None if self._found.damaged else tip))
+        if self._torn:
+            self._check_torn(tip)
+        if self._last_ahead is not None:
+            self._found.note(
+                "future-line",
+                f"{self._ahead} line{'s are' if self._ahead > 1 else ' is'} from the future, the last from "
+                f"{self._last_ahead.line[7:34].decode()}: a clock is or was wrong.",
+                self._last_ahead.where,
+                "Set the clocks of all machines. Times order and display; they decide nothing.",
+            )
+        if self.failure is None:
+            db = self._fill.index.db
+            self._answers.check(db, self._where, self._found)
+            checks_memory.check(db, self._where, self._found)
+        else:
+            self._found.problem(
+                "not-checked",
+                f"What lines say of each other could not be looked at: {self.failure}.",
+                "",
+                "Make room where temporary files go ($TMPDIR, /var/tmp), then look again.",
+            )
+
+    def _where(self, line: bytes) -> str:
+        """Where a line stands, from the index."""
+        found = self._fill.segment_of(line)
+        if found is None:
+            return ref.LOG_REF
+        path, oid = found
+        every = [raw.rstrip(b"\r") for raw in self._store.git.blob(oid).split(b"\n")]
+        return f"{ref.LOG_REF}:{path}:{every.index(line) + 1}"
+
+    def _read(self, line: bytes) -> dict[str, Any] | None:
+        """Return the record of a line, and forget it if it was just read."""
+        return self._records.pop(line, None) or records.read(line)
+
+    def _filling(self, step: Callable[[], T]) -> T | None:
+        """Take a step in filling the index; after one that failed there are no more."""
+        try:
+            return step() if self.failure is None else None
+        except sqlite3.Error as error:
+            self.failure = error
+            return None
+
+    def _check_waiting(self) -> None:
+        waiting, self._waiting, self._size = self._waiting, [], 0
+        for each in waiting:
+            line = each.line
+            record = _record(line)
+            if record is not None:
+                self._records[line] = record
+            if record is None or not _has_head(line):
+                self._check_unread(each)
+                continue
+            if record["at"] > self._limit:
+                self._ahead += 1
+                if self._last_ahead is None or line > self._last_ahead.line:
+                    self._last_ahead = each
+            kind = record["kind"]
+            if kind in checks_ids.KINDS and each.file is not None:
+                self._answers.add(each, record)
+            elif kind == "patch":
+                checks_memory.check_patch(each, record, self._found)
+        read = [(each.file, each.line) for each in waiting if each.file is not None]
+        self._filling(lambda: self._fill.add(read))
+        self._records.clear()
+
+    def _check_unread(self, each: Line) -> None:
+        """A line that is no record of this version: why not."""
+        line = each.line
+        if line.startswith(MARKERS):
+            self._found.note(
+                "conflict-marker",
+                "A conflict marker, left by a merge without the merge driver.",
+                each.where,
+                f"{KEPT} `gitmem doctor` says how to install the driver, so that it does not happen again.",
+            )
+            return
+        if form.problem(line) is not None:
+            if len(line) > form.LINE_MAX_BYTES:
+                self._unreadable(each)
+            else:
+                self._torn.append(each)
+            return
+        problem = records.problem(line) or "it can't be read"
+        if "unknown" in problem or "schema_version" in problem:
+            self._found.note(
+                "unknown-kind",
+                f"{problem}.",
+                each.where,
+                "A newer gitmem wrote it: install that to read it. It is kept.",
+                "pip install --upgrade gitmem-coord",
+            )
+        else:
+            self._found.problem(
+                "invalid-record",
+                f"{problem}.",
+                each.where,
+                "Whoever wrote it should write it again, as a new record. It stays and is not read.",
+            )
+
+    def _unreadable(self, each: Line) -> None:
+        self._found.problem(
+            "unreadable-line",
+            f"It is no line of the log: it {form.problem(each.line)}.",
+            each.where,
+            "If it was a record, its author's clone may have it whole: sync there. It stays and is not read.",
+            "gitmem sync",
+        )
+
+    def _check_torn(self, tip: str) -> None:
+        """Tell the beginnings of lines whose whole is there from what nobody can read."""
+        files = survey.walk(self._store.git, tip, lambda *_: None)
+        lines = (
+            raw.rstrip(b"\r")
+            for path, entry, content in files
+            if survey.is_plain_segment(path, entry)
+            for raw in content.split(b"\n")
+        )
+        found = torn((each.line for each in self._torn), lines, _is_record)
+        for each in self._torn:
+            if each.line in found:
+                what = "The beginning of a line whose whole is there, too."
+                self._found.note("torn-line", what, each.where, KEPT)
+            else:
+                self._unreadable(each)
+
+
+def check(store: Store, tip: str, anew: Index, seen: Survey, found: Findings) -> sqlite3.Error | None:
+    """Check every line of the current tree, and what they say of each other.
+
+    Args:
+        anew: An empty index, which is then filled with them.
+        seen: Gets the keys of the lines.
+
+    Returns: Why the index could not be filled, or None.
+    """
+    reading = Reading(store, found, anew, seen)
+    for path, entry, content in checks_log.read(store, tip, found):
+        if entry.is_tree:
+            reading.folder(path, entry.oid)
+        else:
+            reading.segment(path, entry.oid, content)
+    reading.end(tip)
+    return reading.failure
+
+
+def _is_record(line: bytes) -> bool:
+    return _record(line) is not None and _has_head(line)
+
+
+def _has_head(line: bytes) -> bool:
+    """Return whether the time of a record ends as `form.problem` asks; `records.read` asks for everything else."""
+    return line[form.HEAD_BYTES - 2 : form.HEAD_BYTES] == b'",'
 
 
 def _record(line: bytes) -> dict[str, Any] | None:
-    """Return the record of a line; None where it has none, or is no line of the log."""
-    record = records.read(line)
-    if record is None or line[form.HEAD_BYTES - 2 : form.HEAD_BYTES] != b'",':
-        return None  # `read` asks for everything else that `form.problem` asks for
-    return {
-        intern(name): value for name, value in record.items()
-    }  # one string for each name, not one for each line
-
-
-def taken(lines: Iterable[Line]) -> Callable[[bytes], dict[str, Any] | None]:
-    """Return a reader of records that gives each record of these lines once, and forgets it."""
-    known = {each.line: each.record for each in lines if each.record is not None}
-
-    def read(line: bytes) -> dict[str, Any] | None:
-        return known.pop(line, None) or records.read(line)
-
-    return read
+    """Return the record of a line, or None where it has none."""
+    try:
+        return records.read(line)
+    except STUMBLES:
+        return None
 
 
 def _check_form(content: bytes, where: str, found: Findings) -> None:
@@ -90,61 +290,4 @@ def _check_form(content: bytes, where: str, found: Findings) -> None:
             where,
             f"{KEPT} The next union of this file puts it right.",
             mends=True,
-        )
-
-
-def _check_unread(each: Line, whole: list[bytes], found: Findings) -> None:
-    """A line that is no record of this version: why not."""
-    line = each.line
-    if line.startswith(MARKERS):
-        found.note(
-            "conflict-marker",
-            "A conflict marker, left by a merge without the merge driver.",
-            each.where,
-            f"{KEPT} `gitmem doctor` says how to install the driver, so that it does not happen again.",
-        )
-        return
-    why = form.problem(line)
-    if why is not None:
-        at = bisect_right(whole, line)
-        if at < len(whole) and whole[at].startswith(line):
-            found.note("torn-line", "The beginning of a line whose whole is there, too.", each.where, KEPT)
-            return
-        found.problem(
-            "unreadable-line",
-            f"It is no line of the log: it {why}.",
-            each.where,
-            "If it was a record, its author's clone may have it whole: sync there. It stays and is not read.",
-            "gitmem sync",
-        )
-        return
-    problem = records.problem(line) or "it can't be read"
-    if "unknown" in problem or "schema_version" in problem:
-        found.note(
-            "unknown-kind",
-            f"{problem}.",
-            each.where,
-            "A newer gitmem wrote it: install that to read it. It is kept.",
-            "pip install --upgrade gitmem-coord",
-        )
-    else:
-        found.problem(
-            "invalid-record",
-            f"{problem}.",
-            each.where,
-            "Whoever wrote it should write it again, as a new record. It stays and is not read.",
-        )
-
-
-def _check_times(store: Store, every: list[Line], found: Findings) -> None:
-    limit = form.format_at(store.now() + AHEAD_MICROS)
-    ahead = [each for each in every if str(each.record and each.record["at"]) > limit]
-    if ahead:
-        last = max(ahead, key=lambda each: each.line)
-        found.note(
-            "future-line",
-            f"{len(ahead)} line{'s are' if len(ahead) > 1 else ' is'} from the future, the last from "
-            f"{last.line[7:34].decode()}: a clock is or was wrong.",
-            last.where,
-            "Set the clocks of all machines. Times order and display; they decide nothing.",
         )

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from ..errors import StoreError
-from ..log import lines as form
 from ..log import places, ref, trees
+from ..log.survey import History, is_plain_segment, walk
 from .findings import Findings
 from .quoting import command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Iterator
 
+    from ..log.port import Entry
+    from ..log.survey import Survey
     from .store import Store
 
 GO_BACK = "The log goes on from the last commit that is whole, with every line that the index and others still know."
@@ -75,37 +77,27 @@ def _has_tree(store: Store, tip: str) -> bool:
     return True
 
 
-def read_files(store: Store, tip: str, found: Findings) -> dict[str, bytes]:
-    """Every segment of the current tree. What can't be read is a finding."""
-    files: dict[str, bytes] = {}
-    todo = [("", store.git.commit(tip).tree)]
-    while todo:
-        path, oid = todo.pop()
-        try:
-            entries = store.git.tree(oid)
-        except KeyError:
-            _missing(found, oid, f"{ref.LOG_REF}:{path}", "the folder", now=True)
-            continue
-        for name, entry in entries.items():
-            if entry.is_tree:
-                todo.append((f"{path}{name}/", entry.oid))
-                continue
-            found.checked["files"] += 1
-            try:
-                content = store.git.blob(entry.oid) if entry.mode != "160000" else b""
-            except KeyError:
-                _missing(found, entry.oid, f"{ref.LOG_REF}:{path}{name}", "the file", now=True)
-                continue
-            if trees.is_segment(name) and entry.mode.startswith("100"):
-                files[path + name] = content
-            elif trees.is_segment(name):
-                found.note(
-                    "odd-file",
-                    f"It is no plain file (mode {entry.mode}), so no lines are read from it.",
-                    f"{ref.LOG_REF}:{path}{name}",
-                    "gitmem never writes such a file; ask whoever did.",
-                )
-    return dict(sorted(files.items()))
+def read(store: Store, tip: str, found: Findings) -> Iterator[tuple[str, Entry, bytes]]:
+    """Yield every folder and segment of the current tree, as `survey.walk` does; signals first, since other lines name them.
+
+    What can't be read is a finding.
+    """
+
+    def missing(oid: str, path: str, is_folder: bool) -> None:
+        found.checked["files"] += not is_folder
+        _missing(found, oid, f"{ref.LOG_REF}:{path}", "the folder" if is_folder else "the file", now=True)
+
+    for path, entry, content in walk(store.git, tip, missing, first="signals"):
+        found.checked["files"] += not entry.is_tree
+        if entry.is_tree or is_plain_segment(path, entry):
+            yield path, entry, content
+        elif trees.is_segment(path):
+            found.note(
+                "odd-file",
+                f"It is no plain file (mode {entry.mode}), so no lines are read from it.",
+                f"{ref.LOG_REF}:{path}",
+                "gitmem never writes such a file; ask whoever did.",
+            )
 
 
 def _missing(found: Findings, oid: str, where: str, what: str, *, now: bool = False) -> None:
@@ -121,11 +113,14 @@ def _missing(found: Findings, oid: str, where: str, what: str, *, now: bool = Fa
     )
 
 
-def check_history(store: Store, tip: str, present: Collection[bytes], found: Findings) -> set[bytes]:
-    """Read every object that the log's history has, and find the lines that are no more: those, and what is present."""
-    git = store.git
+def check_history(store: Store, tip: str, survey: Survey, found: Findings) -> None:
+    """Read every object that the log's history has, and find the lines that are no more.
+
+    Args:
+        survey: Has the keys of the lines that are there, and gets those of the lines that are no more.
+    """
     try:
-        commits = git.history(tip)
+        commits = store.git.history(tip)
     except (KeyError, StoreError) as error:
         found.problem(
             "broken-history",
@@ -134,7 +129,7 @@ def check_history(store: Store, tip: str, present: Collection[bytes], found: Fin
             GO_BACK,
             mends=True,
         )
-        return set(present)
+        return
     found.checked["commits"] = len(commits)
     left = places.left_behind(store.log, tip)
     if left:
@@ -144,59 +139,16 @@ def check_history(store: Store, tip: str, present: Collection[bytes], found: Fin
             ref.LOG_REF,
             "Nothing is wrong: what the log has now is all here, and older files are not looked at.",
         )
-    walk = _Walk(store, set(present), found, left)
-    for oid in reversed(commits):
-        try:
-            walk.tree(oid, git.commit(oid).tree, "")
-        except KeyError:
-            _missing(found, oid, oid[:12], "a commit")
-    return walk.present
-
-
-class _Walk:
-    """Every tree and blob of a history once, newest first."""
-
-    def __init__(self, store: Store, present: set[bytes], found: Findings, left: set[str]) -> None:
-        self.git = store.git
-        self.present = present
-        self.found = found
-        self.seen = left
-
-    def tree(self, commit: str, oid: str, path: str) -> None:
-        if oid in self.seen:
-            return
-        self.seen.add(oid)
-        try:
-            entries = self.git.tree(oid)
-        except KeyError:
-            _missing(self.found, oid, f"{commit[:12]}:{path}", "an older folder")
-            return
-        for name, entry in entries.items():
-            if entry.is_tree:
-                self.tree(commit, entry.oid, f"{path}{name}/")
-            elif entry.oid not in self.seen and entry.mode != "160000":
-                self.seen.add(entry.oid)
-                self._blob(commit, entry.oid, path + name)
-
-    def _blob(self, commit: str, oid: str, path: str) -> None:
-        try:
-            content = self.git.blob(oid)
-        except KeyError:
-            _missing(self.found, oid, f"{commit[:12]}:{path}", "an older file")
-            return
-        lines = trees.lines_of(content) if trees.is_segment(path) else []
-        # What is no line of a log, such as a conflict marker, may be deleted.
-        gone = [line for line in lines if line not in self.present and form.problem(line) is None]
-        if not gone:
-            return
-        self.present.update(gone)  # each is told once
-        first = [line.rstrip(b"\r") for line in content.split(b"\n")].index(gone[0]) + 1
-        show = command("git", "show", f"{commit[:12]}:{path}") + " | cat -v"  # the bytes are peers'
-        self.found.problem(
+    history = History(store.log, commits, left)
+    for each in history.dropped(survey.keys, lambda *what: _missing(found, *what)):
+        many = len(each.lines) > 1
+        show = command("git", "show", f"{each.commit[:12]}:{each.path}") + " | cat -v"  # the bytes are peers'
+        found.problem(
             "dropped-lines",
-            f"{len(gone)} line{'s' if len(gone) > 1 else ''} that this commit had "
-            f"{'are' if len(gone) > 1 else 'is'} in the log no more.",
-            f"{commit[:12]}:{path}:{first}",
+            f"{len(each.lines)} line{'s' if many else ''} that this commit had {'are' if many else 'is'} in the log no more.",
+            f"{each.commit[:12]}:{each.path}:{each.number}",
             f"They come back by --fix, or by a sync with a clone that has them; {show} shows them.",
             mends=True,
         )
+    if history.is_whole and not found.damaged:
+        survey.commits = frozenset(commits)

@@ -8,8 +8,7 @@ from . import losses
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
+    from ..log.survey import Survey
     from .findings import Findings
     from .store import Store
 
@@ -45,9 +44,9 @@ def tip_of(store: Store) -> tuple[str | None, bool]:
         return None, False
 
 
-def check_copies(store: Store, found: Findings) -> None:
+def check_copies(store: Store, survey: Survey, found: Findings) -> None:
     """Our copies of what remotes have that can't be read: a sync would go on from them."""
-    for name in damage.damaged_copies(store.log):
+    for name in damage.damaged_copies(store.log, survey.commits):
         found.problem(
             "damaged-copy",
             f"Objects of {name} are missing or damaged.",
@@ -83,9 +82,9 @@ def check_outboxes(store: Store, found: Findings) -> None:
         )
 
 
-def check_losses(store: Store, tip: str | None, told: Iterable[bytes], found: Findings) -> None:
+def check_losses(store: Store, tip: str | None, survey: Survey, found: Findings) -> None:
     """Lines that were acknowledged, or that the ref was at, and that neither the log has nor what was told of it."""
-    lost = losses.look(store, tip, told=told)
+    lost = losses.look(store, tip, survey=survey)
     if lost.found:
         one = len(lost.found) == 1
         found.problem(
@@ -101,7 +100,7 @@ def check_losses(store: Store, tip: str | None, told: Iterable[bytes], found: Fi
         found.problem(
             "gone-lines",
             f"{len(lost.gone)} line{'' if one else 's'} that this clone has acknowledged {'is' if one else 'are'} nowhere "
-            f"in it any more; the first by its SHA-256 is {min(lost.gone)}….",
+            f"in it any more; the first by its SHA-256 is {min(lost.gone).hex()}….",
             ref.LOG_REF,
             "A sync brings back what was sent before. Else look for a copy of the .git folder.",
             "gitmem sync",

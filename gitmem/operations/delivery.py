@@ -12,9 +12,9 @@ import time
 
 from .. import aside, shared_mode
 from ..errors import GitmemError, StoreError
+from ..log.entry import Story
 from ..log.lines import digest
 from ..log.lock import Lock
-from ..log.spool import Story
 from ..sha256 import sha256
 from ..signals.waiting_sessions import flag_names
 from . import mail, queue
@@ -183,7 +183,7 @@ def record(
     name = (caller.name if caller else None) or reader
     count = len(to_mark)
     subject = f"{name} read {count} signal{'s' if count > 1 else ''}" if count else f"{name} is still here"
-    store.record(lines, Story(author, subject, "", [("Agent", reader)]), rides=True)
+    store.record(lines, Story(author, subject, "", [("Agent", reader)]), deferred=True)
 
 
 def set_aside(store: Store, reader: str, session_id: str | None, ids: Iterable[str]) -> None:

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+from .. import records
 from ..errors import StoreError, UsageError
+from ..index import fill
 from ..log import ref, remote
+from ..log.survey import Survey
 from . import (
     agreement,
     checks_autosync,
     checks_clone,
     checks_hooks,
-    checks_ids,
     checks_index,
     checks_key,
     checks_lines,
     checks_log,
-    checks_memory,
     checks_packs,
     checks_refs,
     checks_senders,
+    checks_wal,
 )
 from .findings import LEFT, MENDED, NEEDS_YOU, SYNC, Finding, Findings
 from .outcome import Outcome
@@ -84,7 +86,7 @@ class Report(Outcome):
 
 
 def examine(store: Store, driver: DriverStatus | None = None, hooks: HookStatus | None = None) -> Report:
-    """Check objects, every line, ids, history, spool, locks, refs, config, index, clock, merge driver and hooks.
+    """Check objects, every line, ids, history, write-ahead logs, locks, refs, config, index, clock, merge driver and hooks.
 
     Args:
         driver: What the merge driver's installer says; None leaves that out.
@@ -149,14 +151,15 @@ def _look(store: Store, driver: DriverStatus | None, hooks: HookStatus | None) -
             hint = "Mend what else is said here first."
             found.problem("not-checked", f"Not everything could be looked at: {what}.", "", hint)
 
+    survey = Survey()
     check(lambda: checks_refs.check_names(store, found))
     tip, readable = checks_refs.tip_of(store)
     if readable:
-        check(lambda: _look_at_log(store, tip, found))
+        check(lambda: _look_at_log(store, tip, survey, found))
     check(lambda: checks_clone.check_refs(store, tip, found))
-    check(lambda: checks_refs.check_copies(store, found))
+    check(lambda: checks_refs.check_copies(store, survey, found))
     check(lambda: checks_refs.check_outboxes(store, found))
-    check(lambda: checks_clone.check_spools(store, found))
+    check(lambda: checks_wal.check_wals(store, found))
     check(lambda: checks_clone.check_files(store, found))
     check(lambda: checks_clone.check_config(store, found))
     check(lambda: checks_key.check(store, found))
@@ -173,7 +176,7 @@ def _look(store: Store, driver: DriverStatus | None, hooks: HookStatus | None) -
     return found
 
 
-def _look_at_log(store: Store, tip: str | None, found: Findings) -> None:
+def _look_at_log(store: Store, tip: str | None, survey: Survey, found: Findings) -> None:
     if tip is None:
         found.note(
             "no-log",
@@ -182,16 +185,16 @@ def _look_at_log(store: Store, tip: str | None, found: Findings) -> None:
             f"The first record starts it; `{agreement.init_command(store)}` brings the remote's.",
             agreement.init_command(store),
         )
-        checks_refs.check_losses(store, None, (), found)
+        checks_refs.check_losses(store, None, survey, found)
     elif checks_log.check_tip(store, tip, found):
-        lines = checks_lines.check(store, checks_log.read_files(store, tip, found), found)
-        checks_ids.check(lines, found)
-        checks_memory.check(lines, found)
-        told = checks_log.check_history(store, tip, {each.line for each in lines}, found)
-        checks_refs.check_losses(store, tip, told, found)
-        read = checks_lines.taken(lines)
-        del lines, told  # what they hold is forgotten as the index is filled
-        checks_index.check_index(store, found, read)
+        anew = fill.temporary(store.views, records.read)
+        try:
+            failure = checks_lines.check(store, tip, anew, survey, found)
+            checks_log.check_history(store, tip, survey, found)
+            checks_refs.check_losses(store, tip, survey, found)
+            checks_index.check_index(store, found, anew, failure)
+        finally:
+            anew.close()
         checks_index.check_queue(store, found)
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 
 from .. import place as places
-from ..errors import UsageError
+from ..errors import GitmemError, UsageError
 from . import caller as callers
-from . import delivery, inbox, roster, sessions, signals, threads
+from . import committing, delivery, inbox, roster, sessions, signals, threads
 from .store import Store, open_store, wall_clock
 
 TYPE_CHECKING = False
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..log.append import Appended
+    from .background_commits import BackgroundCommits
     from .caller import Caller
     from .gate import Gate
     from .inbox import Reading
@@ -34,7 +35,8 @@ def open(
     identity: str | None = None,
     machine: str | None = None,
     now: Callable[[], int] = wall_clock,
-    spool_elsewhere: Sequence[str] = (),
+    wal_elsewhere: Sequence[str] = (),
+    commit_after: float = committing.WINDOW_SECONDS,
 ) -> Log:
     """Open the coordination log of the repository that a folder lies in.
 
@@ -49,7 +51,10 @@ def open(
         identity: The agent identity for sessions that are started through this log.
         machine: Name of this machine, for the index file; the host name by default.
         now: The wall clock, microseconds since 1970-01-01 UTC.
-        spool_elsewhere: Folders to accept lines in where the git folder cannot be written.
+        wal_elsewhere: Folders to accept lines in where the git folder cannot be written.
+
+        commit_after: Seconds until what is recorded is committed, by a thread, everything that waits in one commit; 0 commits
+            in each call, whose outcome then names the commit.
 
     Raises: UsageError outside a repository; StoreError where the repository is of a kind that gitmem refuses.
     """
@@ -58,8 +63,25 @@ def open(
         import platform
 
         machine = platform.node()
-    store = open_store(place, machine=machine, lives_on=True, now=now, spool_elsewhere=spool_elsewhere)
-    return Log(store, callers.Who(as_=session, session=runs_in, identity=identity))
+
+    def open_own() -> Store:
+        return open_store(
+            place,
+            machine=machine,
+            lives_on=True,
+            now=now,
+            commit_after=commit_after,
+            wal_elsewhere=wal_elsewhere,
+        )
+
+    store = open_own()
+    log = Log(store, callers.Who(as_=session, session=runs_in, identity=identity))
+    if commit_after:
+        from .background_commits import BackgroundCommits
+
+        log.commits = BackgroundCommits(open_own, commit_after)
+        store.after_record = log.commits.notify
+    return log
 
 
 class Log:
@@ -70,6 +92,7 @@ class Log:
         self.who = who
         self.signals = Signals(self)
         self.sessions = Sessions(self)
+        self.commits: BackgroundCommits | None = None
 
     @property
     def memory(self) -> Memory:
@@ -176,7 +199,16 @@ class Log:
         return collect()
 
     def close(self) -> None:
-        self.store.close()
+        """Commit what this log has recorded, and close it. What can't be committed now waits for the next command."""
+        try:
+            if self.commits is not None:
+                self.commits.close()
+                if self.store.recorded:
+                    committing.commit_waiting(self.store, committing.WINDOW_SECONDS)
+        except (GitmemError, OSError):
+            pass  # it is recorded, and why it waits is kept for `doctor`
+        finally:
+            self.store.close()
 
     def __enter__(self) -> Log:
         return self
@@ -192,7 +224,7 @@ class Signals:
         self._log = log
 
     def send(self, message: str, **options: Any) -> signals.Sent:
-        """Record a signal and commit it; see `operations.signals.send` for the options and errors."""
+        """Record a signal; see `operations.signals.send` for the options and errors."""
         return signals.send(self._log.store, self._log.caller, message, **options)
 
     def reply(self, signal_id: str, message: str, **options: Any) -> signals.Sent:
@@ -231,7 +263,7 @@ class Batch:
 
     @property
     def commit(self) -> str | None:
-        """The commit of all of it; None inside the block, or where it was queued."""
+        """The commit of all of it; None inside the block, and while it waits for one."""
         return self.appended.commit if self.appended else None
 
     def record(self) -> None:

@@ -4,6 +4,12 @@ from __future__ import annotations
 
 from .outcome import Outcome
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Where = str | Callable[[], str]
+
 PER_CODE_MAX = 20
 SYNC = "gitmem sync"
 FIX = "gitmem doctor --fix"
@@ -53,6 +59,8 @@ class Finding(Outcome):
 class Findings:
     """Findings in the making. Of one code only the first are kept; the rest are counted.
 
+    Where something is may be given as a function, which is asked for the findings that are kept alone.
+
     Args:
         sync: The command that syncs here, or "" where no remote is known.
         refetch: The command that brings every object of the log anew, or "".
@@ -67,27 +75,30 @@ class Findings:
         self.checked: dict[str, int] = {"commits": 0, "files": 0, "lines": 0, "refs": 0}
 
     def problem(
-        self, code: str, what: str, where: str, fix: str, command: str = "", *, mends: bool = False
+        self, code: str, what: str, where: Where, fix: str, command: str = "", *, mends: bool = False
     ) -> None:
         """Something is lost, ambiguous, or will fail. With `mends`, `doctor --fix` puts it right: that is the command."""
-        self._add(Finding(code, "problem", what, where, fix, command, mends=mends))
+        self._add(code, "problem", what, where, fix, command, mends)
 
     def note(
-        self, code: str, what: str, where: str, fix: str, command: str = "", *, mends: bool = False
+        self, code: str, what: str, where: Where, fix: str, command: str = "", *, mends: bool = False
     ) -> None:
         """Good to know; nothing is lost and all works."""
-        self._add(Finding(code, "note", what, where, fix, command, mends=mends))
+        self._add(code, "note", what, where, fix, command, mends)
 
-    def _add(self, finding: Finding) -> None:
-        if finding.mends:
-            finding.command = FIX
-        if finding.command == SYNC:
-            finding.command = self._sync
-        found = self._found.setdefault(finding.code, [])
-        if len(found) < PER_CODE_MAX:
-            found.append(finding)
-        else:
-            self._more[finding.code] = self._more.get(finding.code, 0) + 1
+    def _add(
+        self, code: str, severity: str, what: str, where: Where, fix: str, command: str, mends: bool
+    ) -> None:
+        found = self._found.setdefault(code, [])
+        if len(found) >= PER_CODE_MAX:
+            self._more[code] = self._more.get(code, 0) + 1
+            return
+        if mends:
+            command = FIX
+        elif command == SYNC:
+            command = self._sync
+        place = where if isinstance(where, str) else where()
+        found.append(Finding(code, severity, what, place, fix, command, mends=mends))
 
     def for_reading_only(self) -> None:
         """Take the commands away that write to the git folder, which fail here; their sentences keep them."""

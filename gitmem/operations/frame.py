@@ -6,7 +6,7 @@ signal is shown, for the one who reads it.
 
 from __future__ import annotations
 
-from ..signals import conflicts
+from ..signals import has_conflict
 from ..text.sanitize import MARK, sanitize_for_model
 
 TYPE_CHECKING = False
@@ -41,7 +41,7 @@ def head(fields: Mapping[str, object], *, age: str | None = None, note: str = ""
     path = within(str(fields.get("artifact_path") or ""), PART_MAX)
     parts = [
         str(fields.get("signal_id")),
-        conflicts.note(fields),
+        _conflict(fields),
         str(fields.get("intent") or "INFO"),
         "priority" if fields.get("interrupt_class") == "priority" else "",
         f"from {sender}" + (f", {role}" if role and role not in identity.split(":") else ""),
@@ -57,6 +57,14 @@ def head(fields: Mapping[str, object], *, age: str | None = None, note: str = ""
         note,
     ]
     return "[" + SEPARATOR.join(_inside(part) for part in parts if part) + "]"
+
+
+def _conflict(fields: Mapping[str, object]) -> str:
+    if not has_conflict(fields):
+        return ""
+    from ..signals import conflicts
+
+    return conflicts.note(fields)
 
 
 def _recorded(fields: Mapping[str, object]) -> str:
@@ -114,7 +122,7 @@ def reply_line(
         workspace, an imported signal.
     """
     sender, session = (str(fields.get(key) or "") for key in ("sender_identity", "sender_session"))
-    if conflicts.is_marked(fields):
+    if has_conflict(fields):
         return None
     people = any(each.startswith("human:") for each in (reader or "human:", sender))
     theirs = fields.get("workspace_id")
@@ -190,7 +198,7 @@ def signal_text(
     if fields.get(UNFOLDED):
         thread = sanitize_for_model(str(fields[UNFOLDED]))
         lines.append(f"thread too large to fold here; all of it: gitmem thread {thread}")
-    if conflicts.is_marked(fields):
+    if has_conflict(fields):
         id = sanitize_for_model(str(fields.get("signal_id")))
         lines.append(f"conflict; none of these lines can be agreed to: gitmem thread {id}, gitmem doctor")
     line = reply_line(fields, reader=reader, workspace=workspace, via=via)

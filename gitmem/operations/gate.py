@@ -41,7 +41,7 @@ class Gate(Outcome):
 
     __slots__ = (  # the order of the JSON shape
         "open", "reader", "wu_id", "initiatives", "unread", "unanswered", "signals", "more", "passed", "audit_id",
-        "commit", "queued", "warnings", "next",
+        "commit", "recorded", "warnings", "next",
     )  # fmt: skip
 
     def __init__(self, caller: Caller, wu: str | None, initiatives: Sequence[str]) -> None:
@@ -56,7 +56,7 @@ class Gate(Outcome):
         self.passed = False
         self.audit_id: str | None = None
         self.commit: str | None = None
-        self.queued = False
+        self.recorded = False
         self.warnings: list[str] = []
         self.next: list[str] = []
 
@@ -259,7 +259,7 @@ def _pass(
     told = story.of_audit(caller.author, caller.name or caller.reader, counted(found), fields)
     appended = store.record(lines, told)
     found.open = found.passed = True
-    found.audit_id, found.commit, found.queued = audit_id, appended.commit, appended.queued
+    found.audit_id, found.commit, found.recorded = audit_id, appended.commit, True
 
 
 def way_past(wu: str) -> str:

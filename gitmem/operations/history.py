@@ -39,15 +39,15 @@ class Chapter(Outcome):
 
 
 class One(Outcome):
-    """One record, and the commit that holds it now. `queued`: it is in no commit yet."""
+    """One record, and the commit that holds it now; None while it waits for one."""
 
-    __slots__ = ("kind", "record", "commit", "queued", "ambiguous", "next")
+    __slots__ = ("kind", "record", "commit", "recorded", "ambiguous", "next")
 
     def __init__(self, kind: str, record: dict[str, object], commit: str | None) -> None:
         self.kind = kind
         self.record = record
         self.commit = commit
-        self.queued = commit is None
+        self.recorded = True
         self.ambiguous = False
         self.next: list[str] = []
 
@@ -158,7 +158,7 @@ def _last(store: Store, kind: str, field: str, id: str, next: str) -> One:
 
 
 def commit_of(store: Store, line: bytes) -> str | None:
-    """The commit on the log that brought a line, or None while it is in the spool.
+    """The commit on the log that brought a line, or None while it waits for one.
 
     Lines are only added, so along the log's first parents a line is missing up to one commit and
     there from then on: a binary search.
@@ -172,7 +172,7 @@ def commit_of(store: Store, line: bytes) -> str | None:
 
 
 def origin_of(store: Store, line: bytes) -> str | None:
-    """The commit that brought a line first, also where a merge brought that commit; None while it is in the spool."""
+    """The commit that brought a line first, also where a merge brought that commit; None while it waits for one."""
     path = _path_of(store.db(), line)
     found = commit_of(store, line)
     for _ in range(MERGES_MAX):

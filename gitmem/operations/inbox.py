@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ..agents import authenticity
+from ..agents import authenticity, own_sessions
 from ..errors import StoreError
 from ..log.lines import digest, format_at
-from ..signals import conflicts
+from ..signals import has_conflict
 from . import advice, delivery, frame, local, mail, moved_back, presence
 from .outcome import Outcome
 from .portion import Budget, Showing
@@ -241,7 +241,7 @@ def _next(outcome: Reading) -> list[str]:
     if not outcome.signals:
         return ["gitmem roster"]
     last = str(outcome.signals[-1]["signal_id"])
-    conflicting = [str(each["signal_id"]) for each in outcome.signals if conflicts.is_marked(each)]
+    conflicting = [str(each["signal_id"]) for each in outcome.signals if has_conflict(each)]
     cut = [str(fields["signal_id"]) for fields in outcome.signals if fields.get("message_cut")]
     found = [command("gitmem", "show", cut[0])] if cut else []
     if outcome.peek:  # somebody else's to answer
@@ -279,9 +279,4 @@ def mark(store: Store, reading: Reading) -> int:
 
 
 def _keepalive(store: Store, caller: Caller | None) -> list[tuple[str, bytes]]:
-    """As `sessions.keepalive`, whose import a read does without where nothing of it can be due."""
-    if caller is None or caller.record is None or store.now() - caller.record_at < presence.IDLE_MICROS:
-        return []
-    from . import sessions
-
-    return sessions.keepalive(store, caller)
+    return own_sessions.keepalive(store, caller) if caller is not None else []

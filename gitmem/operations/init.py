@@ -209,7 +209,7 @@ def uninstall(store: Store) -> Uninstalled:
         kept.append(place.state)
         remove.append(command("rm", "-r", place.state))
     tip, published = git.tip(ref.LOG_REF), git.tip(ref.PUBLISHED_REF)
-    waiting = any(spool.names() for spool in store.log.spools)
+    waiting = any(file.size for wal in store.log.wals for file in wal.files())
     if waiting or (tip is not None and (published is None or not git.contains(published, tip))):
         remarks.append("This clone has lines that no remote is known to have: `gitmem sync` sends them.")
     return Uninstalled(kept, remove, remarks)

@@ -7,13 +7,14 @@ import os
 from .. import records
 from ..errors import StoreError
 from ..index import lost
-from ..log import ledger, places, recovery, ref, trees
+from ..log import committer, ledger, places, recovery, ref, trees
 from ..log import lines as form
-from ..log.spool import parse_name
+from ..log.survey import History, Survey
+from . import checks_wal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
     from .store import Store
 
@@ -24,68 +25,77 @@ class Losses:
     """Lines that are missing.
 
     Attributes:
-        found: Digest (as the ledger has it) → path and line, for those whose bytes are somewhere in this clone; the
-            path is "" where only a spool had it.
+        found: Key (`ledger.key`) → path and line, for those whose bytes are somewhere in this clone; the path is "" where
+            it only waited for its commit.
         sources: Where they are, in words, and how many of them.
-        gone: Digests of acknowledged lines that are nowhere in this clone.
+        gone: Keys of acknowledged lines that are nowhere in this clone.
         heads: Commits that the ref was at, and that have some of them.
     """
 
     __slots__ = ("found", "gone", "heads", "sources")
 
     def __init__(self) -> None:
-        self.found: dict[str, tuple[str, bytes]] = {}
+        self.found: dict[bytes, tuple[str, bytes]] = {}
         self.sources: dict[str, int] = {}
-        self.gone: set[str] = set()
+        self.gone: set[bytes] = set()
         self.heads: list[str] = []
 
     def __bool__(self) -> bool:
         return bool(self.found or self.gone)
 
-    def add(self, source: str, path: str, line: bytes, key: str) -> None:
+    def add(self, source: str, path: str, line: bytes, key: bytes) -> None:
         self.found[key] = (path, line)
         self.sources[source] = self.sources.get(source, 0) + 1
 
 
-def look(store: Store, tip: str | None, *, damaged: str | None = None, told: Iterable[bytes] = ()) -> Losses:
+def look(
+    store: Store, tip: str | None, *, damaged: str | None = None, survey: Survey | None = None
+) -> Losses:
     """Compare a tip of the log with all that this clone knows of its lines.
 
     Args:
         tip: Where the log is, or is to go on from; None where it is nowhere.
         damaged: Where it is now, if that can't be read: all that can be of it counts.
-        told: Lines that are not looked for.
+        survey: What was read of the log before: lines that are not looked for.
     """
     log = store.log
     losses = Losses()
+    survey = survey or Survey()
     reader = recovery.Lines(store.git)
-    # In this order: what is acknowledged from now on counts nowhere, and what goes from a spool into a commit twice.
+    # In this order: what is acknowledged from now on counts nowhere, and what goes from a write-ahead log into a commit twice.
     acknowledged, _ = ledger.acknowledged(log)
     heads = recovery.heads(log, tip)
-    have = {ledger.digest(line) for line in [*_spooled(store), *told]}
+    more = {ledger.key(line) for line in _waiting(store)}
     for oid in (tip, store.git.tip(ref.LOG_REF) if damaged is None else None):
-        have.update(ledger.digest(line) for _, line in (reader.of_commit(oid) if oid is not None else ()))
-    missing = acknowledged - have
+        if oid is not None and oid not in survey.commits:
+            more.update(ledger.key(line) for _, line in reader.of_commit(oid))
+    missing = {key for key in map(bytes.fromhex, acknowledged) if key not in survey.keys and key not in more}
 
     def take(source: str, found: Iterable[tuple[str, bytes]], *, all: bool) -> int:
         before = len(losses.found)
         for path, line in found:
-            key = ledger.digest(line)
-            wanted = key not in have and key not in losses.found and (all or key in missing)
-            if wanted and form.problem(line) is None:  # what is no line of a log may be taken out
+            key = ledger.key(line)
+            if key in survey.keys or key in more or key in losses.found:
+                continue
+            if (all or key in missing) and form.problem(
+                line
+            ) is None:  # what is no line of a log may be taken out
                 losses.add(source, path, line, key)
         return len(losses.found) - before
 
-    sound, ours = recovery.Sound(log), recovery.projects(log, tip)
+    sound, ours = recovery.Sound(log, survey.commits), recovery.projects(log, tip)
     for oid in heads if damaged is None else [damaged, *heads]:
+        if oid in survey.commits:
+            continue
         is_ours = recovery.belongs(log, sound, oid, ours)
         if is_ours and take("commits that the ref was at", reader.of_commit(oid), all=True):
             losses.heads.append(oid)
     kept = lost.everything(log) if damaged is not None or tip is None else lost.lines(store.place)
     for each in kept:
         take("the index", [(each.path, each.line)], all=bool(each.path))
-    take("the spool", _torn(store), all=True)
+    take("the write-ahead log", _damaged(store), all=False)
     if missing - losses.found.keys():
-        keys = [bytes.fromhex(key) for key in missing - losses.found.keys()]
+        keys = missing - losses.found.keys()
         take("the index", ((each.path, each.line) for each in lost.find(store.place, keys)), all=False)
         for oid in _elsewhere(store):
             take("what remotes had at the last sync", reader.of_commit(oid), all=False)
@@ -93,31 +103,19 @@ def look(store: Store, tip: str | None, *, damaged: str | None = None, told: Ite
     return losses
 
 
-def _spooled(store: Store) -> Iterator[bytes]:
+def _waiting(store: Store) -> Iterator[bytes]:
     """The lines that wait for a commit."""
-    for spool in store.log.spools:
-        for name in spool.names():
-            try:
-                yield from (line for _, line in spool.read(name).lines)
-            except (OSError, ValueError):
-                continue
+    return (line for _, line in committer.rows_waiting(store.log, deferred=True))
 
 
-def _torn(store: Store) -> Iterator[tuple[str, bytes]]:
-    """The whole lines of spool files that are no entries any more: what is withdrawn is no file."""
-    for spool in store.log.spools:
-        for name in spool.names():
-            try:
-                parse_name(name)
-            except ValueError:
-                continue  # none of ours
-            try:
-                spool.read(name)
-            except ValueError:
-                lines = [item.partition(b"\t")[2] for item in _raw(spool.folder, name).split(b"\n")]
-                yield from (("", line) for line in lines if form.problem(line) is None)
-            except OSError:
-                continue
+def _damaged(store: Store) -> Iterator[tuple[str, bytes]]:
+    """The whole lines in files of a write-ahead log that are damaged: a record that lacks a byte is no record."""
+    for wal in store.log.wals:
+        for name in checks_wal.unreadable(wal) if not wal.check_owner or wal.is_ours() else ():
+            for row in _raw(wal.folder, name).replace(b"\0", b"\n").split(b"\n"):
+                line = row.partition(b"\t")[2]
+                if form.problem(line) is None:
+                    yield "", line
 
 
 def _raw(folder: str, name: str) -> bytes:
@@ -147,20 +145,17 @@ def path_of(store: Store, path: str, line: bytes) -> str | None:
         return None
 
 
-def dropped(store: Store, tip: str, present: Collection[bytes]) -> Iterator[tuple[str, bytes]]:
+def dropped(store: Store, tip: str, keys: set[bytes]) -> Iterator[tuple[str, bytes]]:
     """Path and line of what the log's history has and its tip does not: somebody deleted it by hand.
 
     What is no line of a log, such as a conflict marker, may be deleted.
+
+    Args:
+        keys: Those of the lines that the tip has.
     """
     try:
         commits = store.git.history(tip)
     except (KeyError, StoreError):  # told by the look at the history
         return
-    reader = recovery.Lines(store.git)
-    told = set(present)
-    for oid in reversed(commits):
-        for path, line in reader.of_commit(oid):
-            if line not in told:
-                told.add(line)
-                if form.problem(line) is None:
-                    yield path, line
+    for each in History(store.log, commits).dropped(keys):
+        yield from ((each.path, line) for line in each.lines)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..errors import UsageError
-from ..log.spool import Story
+from ..log.entry import Story
 from ..text.sanitize import is_unsafe
 from .outcome import Outcome
 from .pool import POOL
@@ -49,16 +49,16 @@ class Names(Outcome):
 class Changed(Outcome):
     """Names that entered or left the pool (`event`: add, remove); `unchanged` were so already."""
 
-    __slots__ = ("event", "names", "unchanged", "commit", "queued", "next")
+    __slots__ = ("event", "names", "unchanged", "commit", "recorded", "next")
 
     def __init__(
-        self, event: str, names: Sequence[str], unchanged: Sequence[str], commit: str | None, queued: bool
+        self, event: str, names: Sequence[str], unchanged: Sequence[str], commit: str | None, recorded: bool
     ) -> None:
         self.event = event
         self.names = list(names)
         self.unchanged = list(unchanged)
         self.commit = commit
-        self.queued = queued
+        self.recorded = recorded
         self.next = ["gitmem name list", "gitmem session start"]
 
 
@@ -267,4 +267,4 @@ def _change(store: Store, caller: Caller, event: str, names: Sequence[str], allo
     if len(told) > 1:
         subject = f"{len(told)} names {verb} the pool: {', '.join(told)}"
     appended = store.record(lines, Story(caller.author, cut(subject, SUBJECT_MAX), "", caller.trailers()))
-    return Changed(event, told, unchanged, appended.commit, appended.queued)
+    return Changed(event, told, unchanged, appended.commit, True)

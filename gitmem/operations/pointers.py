@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 PROGRAM = "program"
-SPOOLS = "spools"
+WAL_FOLDERS = "wal-folders"
 
 
 def write(
-    state: str, *, user: str = "", program: str | None = None, spools: Sequence[str] | None = None
+    state: str, *, user: str = "", program: str | None = None, wal_folders: Sequence[str] | None = None
 ) -> bool:
     """Keep what is given, where it differs from what is there. False where that can't be written.
 
@@ -28,14 +28,14 @@ def write(
         state: The folder of gitmem's own files; it must be there.
         user: gitmem's folder in the user's state folder, whose list must have the program.
         program: Absolute path of the gitmem program that hooks run.
-        spools: The spool folders outside the repository, all of them.
+        wal_folders: The folders of write-ahead logs outside the repository, all of them.
     """
     done = True
     if program is not None:
         done = trusted_programs.add(user, program) and done
         done = _keep(os.path.join(state, PROGRAM), [program]) and done
-    if spools is not None:
-        done = _keep(os.path.join(state, SPOOLS), spools) and done
+    if wal_folders is not None:
+        done = _keep(os.path.join(state, WAL_FOLDERS), wal_folders) and done
     return done
 
 
@@ -45,9 +45,9 @@ def program(state: str) -> str | None:
     return found[0] if found else None
 
 
-def spools(state: str) -> list[str]:
-    """The spool folders outside the repository that were kept."""
-    return _lines(os.path.join(state, SPOOLS))
+def wal_folders(state: str) -> list[str]:
+    """Return the folders of write-ahead logs outside the repository that were kept."""
+    return _lines(os.path.join(state, WAL_FOLDERS))
 
 
 def _keep(path: str, lines: Sequence[str]) -> bool:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from ..agents import name_pins, own_sessions
 from ..errors import UsageError
-from ..log.spool import Story
+from ..log.entry import Story
 from ..records.ids import new_id
 from . import caller as callers
-from . import local, names, presence, queue
+from . import committing, local, names, presence, queue
 from . import session_fields as about
 from .outcome import Outcome
 from .presence import Presence
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from .store import Store
 
 START_SECONDS = 5.0
-KEEPALIVE_MICROS = 24 * 3600 * 1_000_000
 
 
 class Session(Outcome):
@@ -30,10 +29,10 @@ class Session(Outcome):
 
     __slots__ = (  # the order of the JSON shape
         "session_id", "agent_identity", "display_name", "reader_identity", "worktree", "wu_id", "lane",
-        "initiative_id", "activity", "commit", "queued", "remark", "next",
+        "initiative_id", "activity", "commit", "recorded", "remark", "next",
     )  # fmt: skip
 
-    def __init__(self, found: Presence, commit: str | None, queued: bool, next: Sequence[str]) -> None:
+    def __init__(self, found: Presence, commit: str | None, recorded: bool, next: Sequence[str]) -> None:
         self.session_id = found.session_id
         self.agent_identity = found.agent_identity
         self.display_name = found.name
@@ -44,7 +43,7 @@ class Session(Outcome):
         self.initiative_id = found.record.get("initiative_id")
         self.activity = found.record.get("activity")
         self.commit = commit
-        self.queued = queued
+        self.recorded = recorded
         self.remark: str | None = None
         if found.asked != found.name:
             self.remark = (
@@ -140,7 +139,7 @@ def _begin(
             next=[command("export", f"GITMEM_SESSION={session_id}"), "gitmem doctor"],
         )
     name_pins.took(store, found)
-    return Started(found, appended.commit, appended.queued, _first_steps(session_id))
+    return Started(found, appended.commit, True, _first_steps(session_id))
 
 
 def _former_name(store: Store, former: Presence) -> tuple[str, bool] | None:
@@ -181,14 +180,15 @@ def change(
 def end(store: Store, caller: Caller) -> Ended:
     """End the caller's session: its name is free again, its id and identity stay addressable."""
     found = _own(store, caller)
-    record = _ids(found, "end")
+    record = own_sessions.record(found, "end")
     line = store.line("session", record, allow_secret=True)  # it says nothing new
     appended = store.record([line], _story(found, f"{found.name} ends"))
     if store.collecting is None:  # a batch may come to nothing; the file of an ended session harms nobody
-        client_id = local.end(store, found.session_id)
-        queue.remove(store.place.state, found.session_id, queue.flag_names(found.session_id, client_id))
+        names_of_flags = queue.flag_names(found.session_id, local.end(store, found.session_id))
+        queue.remove(store.place.state, found.session_id, names_of_flags)
+        appended.commit = appended.commit or committing.commit_first(store, deferred=True)
     found = own_sessions.trusted(store, found.session_id) or found
-    return Ended(found, appended.commit, appended.queued, ["unset GITMEM_SESSION", "gitmem session start"])
+    return Ended(found, appended.commit, True, ["unset GITMEM_SESSION", "gitmem session start"])
 
 
 def _arrive(store: Store, session_id: str, began: Who | None = None) -> None:
@@ -202,24 +202,6 @@ def _arrive(store: Store, session_id: str, began: Who | None = None) -> None:
         queue.fill(store, session_id)
 
 
-def touch(store: Store, caller: Caller) -> None:
-    """Note that the caller is here: a touched file, never a commit."""
-    if caller.session_id is not None:
-        local.seen(store, caller.session_id)
-
-
-def keepalive(store: Store, caller: Caller) -> list[tuple[str, bytes]]:
-    """The line that keeps a name held, for a session that acts and whose last record is a day old; else none."""
-    if caller.record is None or caller.session_id is None:
-        return []
-    if store.now() - caller.record_at < KEEPALIVE_MICROS:
-        return []
-    found = own_sessions.trusted(store, caller.session_id)
-    if found is None or found.ended is not None:
-        return []
-    return [store.line("session", _ids(found, "change"), allow_secret=True)]  # it says nothing new
-
-
 def _change(
     store: Store,
     found: Presence,
@@ -228,10 +210,10 @@ def _change(
     again: Sequence[str],
     allow_secret: bool,
 ) -> tuple[Presence, str | None, bool]:
-    """Record what differs; the session as it is then, the commit, and whether it is queued."""
+    """Record what differs; the session as it is then, the commit, and whether it is recorded."""
     differs = {key: value for key, value in fields.items() if value and value != found.record.get(key)}
     cleared = about.cleared(fields, found.record)
-    record = {**_ids(found, "change"), **differs, "clear": cleared}
+    record = {**own_sessions.record(found, "change"), **differs, "clear": cleared}
     news = about.news(differs, cleared)
     subject = f"{found.name} is now {', '.join(news)}" if news else f"{found.name} goes on"
     if name is not None and name != found.name:
@@ -246,17 +228,7 @@ def _change(
     after = own_sessions.trusted(store, found.session_id) or found
     if "display_name" in differs:
         name_pins.took(store, after, found.name, found.asked)
-    return after, appended.commit, appended.queued
-
-
-def _ids(found: Presence, event: str) -> dict[str, object]:
-    """What every record of a session has. The clone is the one that it started in, wherever this runs."""
-    return {
-        "session_id": found.session_id,
-        "event": event,
-        "display_name": found.asked,
-        "clone_id": found.clone_id,
-    }
+    return after, appended.commit, True
 
 
 def _clone_id(store: Store) -> str:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from .. import records
+from ..agents import own_sessions
 from ..errors import UsageError
 from ..log.lines import digest
 from ..records import ids
-from ..signals import own_decisions
-from ..signals.content import keyed_content
-from . import addressing, advice, answering, causality, headline, known_ids, loop, sessions, story, threads
+from ..signals import DECISIONS, INTENTS
+from . import addressing, advice, headline, story
 from .outcome import Outcome
 from .quoting import command
 from .shape import shown
@@ -20,22 +20,21 @@ if TYPE_CHECKING:
 
     from ..log.append import Appended
     from .addressing import Resolved
+    from .answering import Context
     from .caller import Caller
     from .causality import Said
     from .store import Store
 
-INTENTS = ("INFO", "PROPOSE", "COUNTER", "AGREE", "REJECT")
-
 
 class Sent(Outcome):
-    """A signal that was recorded: in `commit`, or `queued` in the spool until the next process commits it."""
+    """A signal that was recorded: `commit` is None while it waits for one."""
 
-    __slots__ = ("signal", "commit", "queued", "pushed", "resolved", "warnings", "next")
+    __slots__ = ("signal", "commit", "recorded", "pushed", "resolved", "warnings", "next")
 
     def __init__(self, signal: dict[str, object], commit: str | None, resolved: Sequence[Resolved]) -> None:
         self.signal = signal
         self.commit = commit
-        self.queued = commit is None
+        self.recorded = True
         self.pushed = False
         self.resolved = [
             {"query": each.query, "address": each.address, "resolved_by": each.resolved_by,
@@ -68,7 +67,7 @@ def send(
     allow_secret: bool = False,
     insist: bool = False,
 ) -> Sent:
-    """Record a signal, and commit it.
+    """Record a signal.
 
     Args:
         to: As typed; each may be a comma list. Empty: who is answered, else the thread's members, else everybody.
@@ -83,19 +82,20 @@ def send(
     """
     _refuse_unclear(to, broadcast, reply_to, thread, idempotency_key)
     db = store.db()
-    answered = answering.answered(db, reply_to) if reply_to else None
-    thread_id = answering.thread_id(db, thread, answered)
-    said = threads.load(db, thread_id) if thread_id else {}
-    resolved = answering.recipients(store, caller, to, broadcast, answered, said, thread, allow_unseen, fuzzy)
-    if answered is None and said:
-        answered = causality.root(said)  # a word in a thread answers its root
+    context = _context(db, reply_to, thread)
+    if to and not broadcast:
+        resolved = addressing.resolve(store, to, caller=caller, allow_unseen=allow_unseen, fuzzy=fuzzy)
+    else:
+        resolved = context.members(store, caller) if context and not broadcast else []
+    answered = context.parent if context else None
+    thread_id = context.thread_id if context else None
     fields = _addressed(store, caller, resolved, answered, thread_id, idempotency_key)
     fields |= _intent(store, caller, intent, insist, answered) | {
         "interrupt_class": interrupt or ("priority" if resolved else "advisory"),
         "requires_ack": requires_ack,
         "message": message,
         "idempotency_key": idempotency_key,
-        "after": answering.after(db, caller, said, answered),
+        "after": context.seen_by(caller) if context else [],
         "origin": "local",
         "artifact_path": artifact,
     }
@@ -105,17 +105,42 @@ def send(
         before = _said_before(db, fields)
         if before is not None:
             return _again(store, before, resolved)
-    brake = loop.brake(store, caller, said, fields)
+    brake = context.brake(store, caller, fields) if context else None
     fields["sender_headline"] = headline.of(store, db, caller)
     stream, line = store.line("signal", fields, allow_secret=allow_secret)
     appended = _record(store, caller, stream, line, fields, resolved)
     sent = Sent(_shown(line, fields), appended.commit, resolved)
     said_of = [caller.remark, brake, *(each.remark for each in resolved)]
     sent.warnings = [*filter(None, said_of), *advice.borders(store, caller, resolved),
-                     *advice.remarks(fields, said, caller.ids),
-                     *own_decisions.remarks(db, said, fields, line)]  # fmt: skip
+                     *_remarks(db, caller, context, fields, line)]  # fmt: skip
     sent.next = advice.after(store, sent.signal, resolved)
     return sent
+
+
+def _context(db: sqlite3.Connection, reply_to: str | None, thread: str | None) -> Context | None:
+    """Return what is answered, or None for a new thread. Raises: UsageError."""
+    if not reply_to and not thread:
+        return None
+    from . import answering
+
+    return answering.find(db, reply_to, thread)
+
+
+def _remarks(
+    db: sqlite3.Connection,
+    caller: Caller,
+    context: Context | None,
+    fields: dict[str, object],
+    line: bytes,
+) -> list[str]:
+    """Return what is odd about a signal that was recorded, as sentences."""
+    said = context.said if context else {}
+    found = advice.remarks(fields, said, caller.ids)
+    if fields["intent"] in DECISIONS:
+        from ..signals import own_decisions
+
+        found += own_decisions.remarks(db, said, fields, line)
+    return found
 
 
 def _addressed(
@@ -174,7 +199,10 @@ def _intent(
             code="bad-intent",
             suggestions=[each for each in INTENTS if each[:1] == name[:1]],
         )
-    answering.refuse_conflicting(answered, name)
+    if answered is not None and name in DECISIONS:
+        from . import answering
+
+        answering.refuse_conflicting(answered, name)
     if caller.who is None:
         return {"intent": name}
     from ..agents import decisions_for_others
@@ -187,6 +215,9 @@ def _said_before(db: sqlite3.Connection, fields: dict[str, object]) -> Said | No
     signal_id = str(fields["signal_id"])
     if not db.execute("SELECT 1 FROM signal WHERE signal_id = ?", (signal_id,)).fetchone():
         return None
+    from ..signals.content import keyed_content
+    from . import known_ids, threads
+
     before = threads.load(db, known_ids.thread_of(db, signal_id)).get(signal_id)
     if before is None:
         return None
@@ -221,8 +252,8 @@ def _record(
 ) -> Appended:
     names = [each.display_name or each.address for each in resolved]
     told = story.of_signal(caller.author, caller.name or caller.reader, names, fields)
-    lines = [(stream, line), *sessions.keepalive(store, caller)]
-    sessions.touch(store, caller)
+    lines = [(stream, line), *own_sessions.keepalive(store, caller)]
+    own_sessions.touch(store, caller)
     appended = store.record(lines, told)
     addressing.keep_names(store, resolved)
     return appended

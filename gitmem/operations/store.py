@@ -11,25 +11,20 @@ from ..errors import GitmemError
 from ..index import busy, catch_up, damaged, schema
 from ..index.engine import sqlite3
 from ..index.schema import Index
-from ..log import append, ref
+from ..log import append, committer, ref
 from ..log.append import Appended
+from ..log.entry import Entry
 from ..log.log import Log
-from ..log.port import Git, open_port
-from ..log.remote_config import HasRemote
-from ..log.spool import Entry
+from ..log.port import CachedConfig, Git, open_port
 from ..place import Place, refuse_odd
 from ..signals import broadcasts
-from . import autosync, queue, views
+from . import autosync, committing, queue, views
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from ..log.spool import Story
-
-DRAIN_AGAIN_SECONDS = 1.0  # one answer looks many times: what can't be committed now is left for a while
-# One commit in 64 looks whether there is enough to pack: the last byte of its id is as good as a die.
-LOOKS = ("00", "01", "02", "03")
+    from ..log.entry import Story
 
 
 def wall_clock() -> int:
@@ -43,8 +38,9 @@ def open_store(
     machine: str,
     lives_on: bool,
     now: Callable[[], int] = wall_clock,
-    spool_elsewhere: Sequence[str] = (),
-    spools_read: Sequence[str] = (),
+    commit_after: float = 0.0,
+    wal_elsewhere: Sequence[str] = (),
+    wals_read: Sequence[str] = (),
     progress: Callable[[int], None] | None = None,
 ) -> Store:
     """Open the store of a repository; the arguments are those of `Store` and `open_port`.
@@ -53,8 +49,8 @@ def open_store(
     """
     refuse_odd(place)
     git = open_port(place, lives_on=lives_on)
-    return Store(place, git, machine=machine, now=now, spool_elsewhere=spool_elsewhere, spools_read=spools_read,
-                 progress=progress)  # fmt: skip
+    return Store(place, git, machine=machine, now=now, commit_after=commit_after, wal_elsewhere=wal_elsewhere,
+                 wals_read=wals_read, progress=progress)  # fmt: skip
 
 
 class Store:
@@ -65,8 +61,9 @@ class Store:
         git: The port.
         machine: Name of this machine; a host and a container that share the folder have different ones.
         now: The wall clock, microseconds since the epoch.
-        spool_elsewhere: Spool folders for when the git folder cannot be written.
-        spools_read: Spool folders that other processes may write to.
+        commit_after: Seconds until what is recorded is committed, by whoever runs a committer; 0 commits in each write.
+        wal_elsewhere: Write-ahead logs for when the git folder cannot be written.
+        wals_read: Write-ahead logs that other processes may write to.
     """
 
     def __init__(
@@ -77,9 +74,11 @@ class Store:
         machine: str,
         now: Callable[[], int] = wall_clock,
         random: Callable[[int], bytes] = os.urandom,
-        spool_elsewhere: Sequence[str] = (),
-        spools_read: Sequence[str] = (),
+        commit_after: float = 0.0,
+        wal_elsewhere: Sequence[str] = (),
+        wals_read: Sequence[str] = (),
         progress: Callable[[int], None] | None = None,
+        config: CachedConfig | None = None,
     ) -> None:
         self.place = place
         self.git = git
@@ -87,29 +86,31 @@ class Store:
         self.now = now
         self.random = random
         self.progress = progress
-        self.log = Log(
-            place, git, now=now, random=random, spool_elsewhere=spool_elsewhere, spools_read=spools_read
-        )
+        self.commit_after = commit_after
+        self.log = Log(place, git, now=now, random=random, wal_elsewhere=wal_elsewhere, wals_read=wals_read)
         self.keys = clone_key.Keys(place.state, random, self.log.make_state)
         self.views = views.checked(self.keys)
         self.log.committed = self.refresh
-        self.log.spooled = self._spooled
+        self.log.recorded = lambda entries: self.refresh()
         self.collecting: Callable[[Entry], None] | None = None  # while a batch is open: where entries go
         self._ahead: Index | None = None
         self._index: Index | None = None
         self._looked = False
         self._left: list[Index] = []
         self._homeless = False  # the folder of the index file was not there: the log begins with this process
-        self._draining = False
-        self._drain_after = 0.0
+        self.is_committing = False
+        self.commit_again = 0.0  # when what could not be committed is tried again
         self.fed: object = None  # what `queue.feed` has looked at
         self.feed_after = 0.0  # when it may try again where it could not write
-        self._settings: dict[str, str] | None = None
-        self.has_remote = HasRemote(place, git)
+        self.config = config or CachedConfig(place.common, place.state)
         # Starts a process that calls `keep_up`; None where this one lives on and does it itself.
         self.starts_upkeep: Callable[[], object] | None = None
-        self.wrote = 0  # how soon what was committed or queued here is to be sent, as `autosync` has it
+        self.wrote = 0  # how soon what was recorded here is to be sent, as `autosync` has it
+        self.after_record: Callable[[], object] | None = None  # called when a commit has to come
         self.recorded = False  # whether anything was recorded here
+        self.commit_failed: GitmemError | None = (
+            None  # why the last commit of this process did not come about
+        )
 
     @property
     def index(self) -> Index:
@@ -120,11 +121,11 @@ class Store:
         return self._index
 
     def db(self) -> sqlite3.Connection:
-        """The index, caught up with the ref, the spools (committed first) and the lines of a batch that is open."""
+        """The index, caught up with the ref, the write-ahead logs and the lines of a batch that is open."""
         if self._ahead is not None:
             return self._ahead.db
         self.adopt()
-        self._drain()
+        committing.commit_overdue(self)
         return self.caught_up().db
 
     def head(self) -> tuple[str | None, str | None]:
@@ -136,7 +137,7 @@ class Store:
         return self.git.branch(self.place.git_dir)
 
     def caught_up(self) -> Index:
-        """The index with what the ref and the spools have, and the queues with what is new in it."""
+        """The index with what the ref and the write-ahead logs have, and the queues with what is new in it."""
         try:
             authenticity.catch_up_checked(self.index, self.log, self.keys.now(), self.progress)
         except sqlite3.DatabaseError as error:
@@ -171,22 +172,9 @@ class Store:
             except (GitmemError, OSError, KeyError):
                 return  # `doctor` says what is wrong with it; whoever writes is told too
 
-    def _drain(self) -> None:
-        """Commit what a writer had to leave in the spool. Who can't is none the worse: the index has its lines."""
-        if self._draining or time.monotonic() < self._drain_after or not append.waits(self.log):
-            return
-        self._draining = True
-        try:
-            self.log.committer = self.log.committer or self.committer()
-            lines = [line for _, _, entry in append.collect(self.log) for line in entry.lines]
-            if append.drain(self.log, swaps=append.SWAPS_OF_A_READER):
-                self.wrote = max(self.wrote, autosync.soon(lines))
-                return
-        except (GitmemError, OSError):
-            pass  # whoever may write will say what is wrong
-        finally:
-            self._draining = False
-        self._drain_after = time.monotonic() + DRAIN_AGAIN_SECONDS
+    def waits(self) -> bool:
+        """Return whether anything waits for a commit that has to come."""
+        return bool(committer.waiting(self.log))
 
     def refresh(self) -> None:
         """Catch up after a write, which no fault of the index undoes. Where it is busy or bad the next look copes."""
@@ -208,11 +196,6 @@ class Store:
         self._index = None
         self.fed = None
 
-    def _spooled(self, entries: Sequence[Entry]) -> None:
-        """Riding entries count at once. The others are on their way into a commit, and the next look finds them."""
-        if any(entry.rides for entry in entries):
-            self.refresh()
-
     def line(
         self, kind: str, fields: Mapping[str, object], *, allow_secret: bool = False
     ) -> tuple[str, bytes]:
@@ -225,9 +208,9 @@ class Store:
         mac, at = self.keys.for_writing(), self.log.clock.tick()
         return records.STREAMS[kind], records.line(kind, at, fields, allow_secret=allow_secret, mac=mac)
 
-    def record(self, lines: Sequence[tuple[str, bytes]], story: Story, *, rides: bool = False) -> Appended:
+    def record(self, lines: Sequence[tuple[str, bytes]], story: Story, *, deferred: bool = False) -> Appended:
         """Append lines as one entry. Raises: StoreError; then nothing of it is recorded."""
-        entry = Entry(lines, story, rides=rides)
+        entry = Entry(lines, story, deferred=deferred)
         if self.collecting is not None:
             self._look_ahead(entry)
             self.collecting(entry)
@@ -255,19 +238,22 @@ class Store:
         from ..log.telling import tell
 
         lines = [line for entry in entries for line in entry.lines]
-        return self._append(Entry(lines, tell(entries), rides=all(entry.rides for entry in entries)))
+        return self._append(Entry(lines, tell(entries), deferred=all(entry.deferred for entry in entries)))
 
     def _append(self, entry: Entry) -> Appended:
-        if not entry.rides and self.log.committer is None:
-            self.log.committer = self.committer()
+        if not catch_up.can_write(self.index if self.index.is_shaped() else self.caught_up()):
+            tip = self.git.tip(ref.LOG_REF)
+            if tip is not None:
+                committer.check_tip(self.log, tip)
         appended = append.append(self.log, entry)
-        self.recorded = self.recorded or not entry.rides
-        if not entry.rides:
+        if not entry.deferred:
+            self.recorded = True
             self.wrote = max(self.wrote, autosync.soon(entry.lines))
-        if appended.queued and not entry.rides:
-            self.refresh()  # flags for whom it is: hooks do not look into the spool where a commit failed before
-        if appended.commit is not None and appended.commit.endswith(LOOKS):
-            self.keep_up()
+            if appended.where is None:
+                if not self.commit_after:
+                    appended.commit = committing.commit_at_once(self)
+                elif self.after_record is not None:
+                    self.after_record()
         return appended
 
     def keep_up(self) -> None:
@@ -278,10 +264,11 @@ class Store:
 
     def settings(self) -> dict[str, str]:
         """What git config says of this clone's user (`user.name`, `user.email`) and of gitmem, with keys in small letters."""
-        if self._settings is None:
-            found = self.git.config(r"^(user\.(name|email)|gitmem\..*)$")
-            self._settings = {key.lower(): value for key, value in found.items()}
-        return self._settings
+        return self.config.read().values
+
+    def has_remote(self) -> bool:
+        """Return whether git config has a remote with a URL."""
+        return self.config.read().has_remote
 
     def person(self) -> tuple[str | None, str | None]:
         """The git identity of this clone's user: name and mail, either may be None."""

@@ -6,7 +6,7 @@ no line of a message can pass for one of our trailers.
 
 from __future__ import annotations
 
-from ..log.spool import Story
+from ..log.entry import Story
 from ..text.sanitize import is_unsafe as is_unsafe
 from ..text.sanitize import sanitize as sanitize
 

@@ -221,24 +221,24 @@ def _keep(store: Store, states: Sequence[RemoteState]) -> None:
 
 
 def look(
-    place: Place, spools_elsewhere: Callable[[], Iterable[str]], now: float, timeout: float = 30.0
+    place: Place, wals_elsewhere: Callable[[], Iterable[str]], now: float, timeout: float = 30.0
 ) -> Looked | None:
     """Ask the usual remote whether there is anything new, where there is nothing new here; None where that isn't plain.
 
     It needs no store and hardly any import. Where something is new, hand what was found to `sync`.
 
     Args:
-        spools_elsewhere: Gives the spool folders outside of the repository. It runs while the remote answers.
+        wals_elsewhere: Gives the folders of write-ahead logs outside of the repository. It runs while the remote answers.
         now: Seconds since the epoch.
         timeout: Seconds.
     """
     from ..log import settled
 
-    def spools() -> list[str]:
+    def wals() -> list[str]:
         autosync.begin(place, now)  # before our refs are looked at: who writes later leaves a mark that stays
-        return [os.path.join(place.state, "spool"), *spools_elsewhere()]
+        return [*(os.path.join(place.state, name) for name in ("wal", "spool")), *wals_elsewhere()]
 
-    return settled.look(place, spools, timeout)
+    return settled.look(place, wals, timeout)
 
 
 def unchanged(place: Place, looked: Looked, now: float, dice: float) -> Synced:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from .. import records
 from ..agents import forgeries
 from ..errors import UsageError
-from ..signals import conflicts, receipts
+from ..signals import ASKS, conflicts, has_conflict, receipts
 from ..signals.content import NO_LINE, content_of, digest_bytes
 from ..signals.thread_lines import ThreadLines
 from . import addressing, advice, causality, moved_back, presence
@@ -225,7 +225,7 @@ def _next(outcome: Thread, caller: Caller | None) -> list[str]:
     if caller is not None:
         states = [_state_for(caller.ids, fields) for fields in outcome.signals]
         asked = advice.question(outcome.signals, states)
-    plain = [str(each["signal_id"]) for each in outcome.signals if not conflicts.is_marked(each)]
+    plain = [str(each["signal_id"]) for each in outcome.signals if not has_conflict(each)]
     found = ["gitmem doctor"] if outcome.ambiguous else []
     if asked or plain:
         found += advice.decide(asked) if asked else [command("gitmem", "reply", plain[-1], "your reply")]
@@ -267,7 +267,7 @@ def converged(store: Store, id: str, *, strict: bool = False, caller: Caller | N
     outcome.commit = store.index.tip
     others = [each for each in outcome.pending if caller is None or each not in caller.ids]
     outcome.next = _next_of(store, outcome, others, strict)
-    proposals = [said.id for said in found.said.values() if said.intent in advice.ASKS]
+    proposals = [said.id for said in found.said.values() if said.intent in ASKS]
     if len(others) < len(outcome.pending) and not outcome.ambiguous and proposals in ([], [root.id]):
         outcome.next = [*advice.decide(root.id), *outcome.next]
     moved_back.tell(store, outcome)

@@ -60,11 +60,11 @@ class Waker:
         self._busy_until = 0.0
 
     def stamp(self) -> object:
-        """What is another value whenever the ref has moved, or something was spooled."""
+        """What is another value whenever the ref has moved, or something was recorded."""
         common = self.store.place.common
         # What they hold, not when they changed: two changes may share a moment, and a file its predecessor's number.
-        names = [spool.names() for spool in self.store.log.spools]
-        return _content(os.path.join(common, LOG_REF)), _stamp(os.path.join(common, "packed-refs")), names
+        sizes = [(file.path, file.size) for wal in self.store.log.wals for file in wal.files() if file.size]
+        return _content(os.path.join(common, LOG_REF)), _stamp(os.path.join(common, "packed-refs")), sizes
 
     def wait(self, seen: object, seconds: float) -> bool:
         """Wait until the stamp is not `seen` any more, at most so long: whether it is another."""
@@ -121,11 +121,11 @@ class Waker:
             raise KeyboardInterrupt
 
     def _folders(self) -> list[tuple[str, int, int]]:
-        """The folders of the ref, of packed refs and of the spools that are there, each with what tells it from another."""
+        """The folders of the ref, of packed refs and of the write-ahead logs that are there, each with what tells it from another."""
         common = self.store.place.common
         ref = os.path.dirname(os.path.join(common, LOG_REF))
         found = []
-        for path in (common, ref, *(spool.folder for spool in self.store.log.spools)):
+        for path in (common, ref, *(wal.folder for wal in self.store.log.wals)):
             try:
                 status = os.stat(path)
             except OSError:

@@ -7,7 +7,7 @@ import os
 from ..agents import own_sessions
 from ..errors import GitmemError, StoreError, UsageError
 from ..index.engine import sqlite3
-from ..signals import conflicts
+from ..signals import conflicts, has_conflict
 from . import advice, delivery, inbox, mail
 from . import caller as callers
 from .caller import Who
@@ -268,7 +268,7 @@ def steps(fields: Mapping[str, object], of: Whose) -> list[str]:
     signal_id = str(fields["signal_id"])
     if of.peek:
         return [command("gitmem", "thread", signal_id)]
-    if conflicts.is_marked(fields):
+    if has_conflict(fields):
         return advice.compare(signal_id)
     if advice.question([fields], [str(fields.get("delivery_state") or "unread")]):
         return advice.decide(signal_id)

@@ -10,6 +10,46 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+# What must be in a text that holds a secret, so that plain talk is searched without the modules that know more.
+# The markers of `secrets_formats`: a format has at least so many characters, and no space unless its marker has one.
+FORMAT_SHORTEST = 20
+# fmt: off
+MARKERS = (
+    "PRIVATE KEY-----", "PRIVATE KEY BLOCK-----", "AGE-SECRET-KEY-1", "eyJ", '"d":"', '"d": "', "AKIA",
+    "ASIA", "ABSK", "X-Amz-Signature=", "amzn.mws.", "AIza", "AQ.Ab8", "X-Goog-Signature=", ":APA91b",
+    "GOCSPX-", "ya29.", "AccountKey=", "SharedAccessKey=", "Q~", "JQQJ99", "sig=", "AZDO", "dop_v1_",
+    "doo_v1_", "dor_v1_", "DO00", "HRKU-", "LTAI", "v1.0-", "cfk_", "cfut_", "cfat_", "fm1r_", "fm1a_",
+    "fm2_", "fo1_", "nfp_", "nfc_", "nfo_", "nfb_", "nfu_", "vercel_blob_rw_", "vcp_", "vcc_", "vci_",
+    "vca_", "vcr_", "vck_", "AKID", "AQVN", "tk-us-", "ico-", "rnd_", "pul-", "tskey-", "ghp_", "gho_",
+    "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "gldt-", "glrt-", "glptt-", "glcbt-", "glsoat-",
+    "glft-", "glimt-", "glagent-", "gloas-", "glffct-", "glrtr-", "GR1348941", "ATBB", "ATATT3", "ATCTT3",
+    "npm_", "pypi-AgE", "rubygems_", "oy2", "cio", "CLOJARS_", "dckr_pat_", "dckr_oat_", "AKCp",
+    "cmVmdGtuOj", "packagist_", "CCIPAT_", "CCIPRJ_", "bkua_", "bkct_", "pat.", "API-", "depot_", "pnu_",
+    "snyk_", "sqp_", "squ_", "sqa_", "sgp_", "sk-ant-", "sk-or-v1-", "sk-", "sk_", "gsk_", "xai-", "hf_",
+    "api_org_", "sk-lf-", "jina_", "fc-", "BSA", "e2b_", "ak-", "as-", "wandb_v1_", "key_", "crsr_", "r8_",
+    "pplx-", "csk-", "fw_", "tgp_v1_", "nvapi-", "tvly-", "lsv2_", "pcsk_", "xoxa-", "xoxb-", "xoxc-",
+    "xoxd-", "xoxe", "xoxo-", "xoxp-", "xoxr-", "xoxs-", "xapp-", "hooks.slack.com/", "/api/webhooks/",
+    ".webhook.office.com/webhookb2/", ":AA", "SK", "SG.", "key-", "-us", "AC", "oauth:",
+    "hooks.zapier.com/hooks/catch/", "xkeysib-", "xsmtpsib-", "EAAB", "EAAC", "EAAD", "EAAE", "EAAF", "EAAG",
+    "EAAH", "EAAI", "EAAJ", "EAAK", "EAAL", "EAAM", "EAAN", "EAAO", "EAAP", "re_", "sk_live_", "rk_live_",
+    "sk_test_", "rk_test_", "sk_org_", "whsec_", "sq0atp-", "EAAA", "sq0csb-", "sq0csp-",
+    "access_token$production$", "access_token$sandbox$", "access-production-", "access-development-",
+    "access-sandbox-", "A21AA", "FLWSECK-", "FLWSECK_TEST-", "rzp_live_", "live_", "shippo_live_", "EZAK",
+    "shpat_", "shpca_", "shppa_", "shpss_", "hvs.", "hvb.", "hvr.", ".atlasv1.", "dapi", "dose", "dp.",
+    "ops_eyJ", "pscale_", "sbp_", "sbp_oauth_", "sbp_v0_", "CCDB1_", "sb_secret_", "napi_", "mdb_sa_sk_",
+    "NRAK-", "NRAL", "NRII-", "NRIQ-", "ddpat_", "xaat-", "xapt-", "phx_", "hcaik_", "hcbik_", "glsa_",
+    "glc_", "eyJrIjoi", "sntrys_", "sntryu_", "dt0c01.", "sdk-", "pat", "figd_", "figo_", "ATTA", "pk_",
+    "sl.", "tfp_", "rdme_", "secret-", "pat-", "lin_api_", "lin_oauth_", "ntn_", "secret_", "PMAK-",
+    "CFPAT-", "sk.eyJ",
+)
+# Words of `secrets_assigned`: fewer searches than one for each name.
+WORDS = (
+    "pass", "pwd", "secret", "token", "credential", "_key", "-key", "api key", "access key", "apikey",
+    "accesskey", "authkey", "privatekey", "://", "bearer ", "basic ", "curl ",
+)
+# fmt: on
+SPOKEN = ("auth", " -p", " -a ")  # the same for `secrets_spoken`, with those above
+SPACED = tuple(marker for marker in MARKERS if " " in marker)
 _SHORTEST = 10  # characters: what is shorter is no secret, not even with the name that it is given to
 _DISTINCT_MIN = 2  # `XXXX…` and `0000…` stand for something
 _MORE = 64  # characters of a last step that are looked at beyond the least
@@ -43,18 +83,18 @@ def locate(text: str) -> Found | None:
     plain = _plain(text)
     found = _formats(plain)
     if found is None:
-        from . import secrets_assigned as assigned
-
         small = plain.lower()
         if len(small) != len(plain):  # a letter that becomes two
             small = "".join(low if len(low := char.lower()) == 1 else char for char in plain)
-        has_word = any(word in small for word in assigned.WORDS)
+        has_word = any(word in small for word in WORDS)
         if has_word:
-            found = assigned.find(plain, small)
-        if found is None and (has_word or any(word in small for word in assigned.SPOKEN)):
-            from .secrets_spoken import find
+            from . import secrets_assigned
 
-            found = find(plain, small)
+            found = secrets_assigned.find(plain, small)
+        if found is None and (has_word or any(word in small for word in SPOKEN)):
+            from . import secrets_spoken
+
+            found = secrets_spoken.find(plain, small)
     if found is None:
         return None
     return Found(found[0], _original(text, found[1]) + 1)
@@ -82,13 +122,9 @@ def marked(values: Iterable[object]) -> bool:
         elif type(value) is not bool:
             return True
     together = _plain("\n".join(texts))
-    from .secrets_assigned import SPOKEN, WORDS
-
     long = _long_words(together)
     if long:
-        from .secrets_formats import BY_MARKER
-
-        for marker in BY_MARKER:  # a generator costs more than the search
+        for marker in MARKERS:  # a generator costs more than the search
             if marker in long:
                 return True
         if _discord(long) >= 0:
@@ -114,12 +150,10 @@ def find_in(value: object) -> Found | None:
 
 def _long_words(text: str) -> str:
     """Return what of a text may hold a format: words that are long enough for one; "" for plain talk."""
-    from .secrets_formats import SHORTEST, SPACED
-
     for marker in SPACED:
         if marker in text:
             return text
-    return "\n".join([word for word in text.split() if len(word) >= SHORTEST])
+    return "\n".join([word for word in text.split() if len(word) >= FORMAT_SHORTEST])
 
 
 def _formats(text: str) -> tuple[str, int] | None:
@@ -127,12 +161,12 @@ def _formats(text: str) -> tuple[str, int] | None:
     long = _long_words(text)
     if not long:
         return None
-    from .secrets_formats import BY_MARKER
-
-    for marker, formats in BY_MARKER.items():
+    for marker in MARKERS:
         if marker not in long:
             continue
-        for what, before, steps, needs in formats:
+        from .secrets_formats import BY_MARKER
+
+        for what, before, steps, needs in BY_MARKER[marker]:
             at = text.find(marker)
             while at >= 0:
                 size = _size_before(text, at, before)
@@ -146,21 +180,28 @@ def _formats(text: str) -> tuple[str, int] | None:
 
 def _discord(text: str) -> int:
     """Return where the token of a Discord bot begins: the digits of an id in base64, a time and a digest; -1 without."""
-    from .secrets_formats import CLASSES
-
     at = text.find(".")
     while at >= 0:
-        if text[at + 7 : at + 8] == "." and not text[at + 1 : at + 7].strip(CLASSES["w"]):
-            piece = text[max(0, at - 28) : at]
-            size = len(piece) - len(piece.rstrip(CLASSES["a"]))
-            digest = text[at + 8 : at + 8 + 27]
-            if size in _DISCORD_SIZES and len(digest) == 27 and not digest.strip(CLASSES["w"]):
-                user = text[at - size : at][: size // 4 * 4 + 1]  # the last group may hold fewer bits
-                # A byte of a digit is 0011 and four bits, so few letters can stand at each place.
-                if all(char in _DIGITS_IN_BASE64[number % 4] for number, char in enumerate(user)):
-                    return at - size
+        begin = _discord_before(text, at) if text[at + 7 : at + 8] == "." else -1
+        if begin >= 0:
+            return begin
         at = text.find(".", at + 1)
     return -1
+
+
+def _discord_before(text: str, at: int) -> int:
+    """Return where it begins if its first dot is at a place, and its second one six characters on; else -1."""
+    from .secrets_formats import CLASSES
+
+    piece = text[max(0, at - 28) : at]
+    size = len(piece) - len(piece.rstrip(CLASSES["a"]))
+    digest = text[at + 8 : at + 8 + 27]
+    if size not in _DISCORD_SIZES or len(digest) < 27 or (text[at + 1 : at + 7] + digest).strip(CLASSES["w"]):
+        return -1
+    user = text[at - size : at][: size // 4 * 4 + 1]  # the last group may hold fewer bits
+    # A byte of a digit is 0011 and four bits, so few letters can stand at each place.
+    fits = all(char in _DIGITS_IN_BASE64[number % 4] for number, char in enumerate(user))
+    return at - size if fits else -1
 
 
 def _size_before(text: str, at: int, before: str) -> int:

@@ -16,10 +16,6 @@ KEYS = (
     "privatekey", "signing_key", "encryption_key", "master_key", "credential", "api key", "access key", "app_key",
     "application_key", "application-key", "license_key", "subscription-key", "auth-key", "consumer_key",
 )  # fmt: skip
-# One of these is in every text that this module finds something in: fewer searches than one for each name.
-WORDS = ("pass", "pwd", "secret", "token", "credential", "_key", "-key", "api key", "access key", "apikey", "accesskey",
-         "authkey", "privatekey", "://", "bearer ", "basic ", "curl ")  # fmt: skip
-SPOKEN = ("auth", " -p", " -a ")  # the same for `secrets_spoken`, with those above
 _NAME_MAX, _VALUE_MAX, _JUDGED_MAX = 32, 160, 64
 _ALNUM = frozenset("abcdefghijklmnopqrstuvwxyz0123456789")
 # What a name ends with where its value is no secret: `password_file`, `token_url`, `max_tokens`.

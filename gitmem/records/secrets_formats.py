@@ -249,6 +249,3 @@ FORMATS: tuple[tuple[str, str, str, str, str], ...] = (
 BY_MARKER: dict[str, list[tuple[str, str, str, str]]] = {}
 for _what, _marker, _before, _steps, _needs in FORMATS:
     BY_MARKER.setdefault(_marker, []).append((_what, _before, _steps, _needs))
-# A format has at least so many characters, and no space among them unless its marker has one.
-SHORTEST = 20
-SPACED = tuple(_marker for _marker in BY_MARKER if " " in _marker)

@@ -110,8 +110,3 @@ def note(fields: Mapping[str, object]) -> str:
         f"clone {conflict['clone']}" if conflict.get("clone") else "",
     ]
     return "; ".join(part for part in parts if part)
-
-
-def is_marked(fields: Mapping[str, object]) -> bool:
-    """Whether a signal is shown as one of several conflicting lines: no command answers it."""
-    return bool(fields.get("conflict"))

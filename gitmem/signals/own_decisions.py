@@ -6,8 +6,9 @@ identity and client that its records have, so that an agent that begins a new se
 
 from __future__ import annotations
 
-from ..operations.causality import DECISIONS, Said, root
+from ..operations.causality import Said, root
 from ..records.ids import is_id
+from . import ASKS, DECISIONS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,8 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
 
     NamesOf = Callable[[Collection[str]], Mapping[str, Collection[str]]]
-
-ASKS = ("PROPOSE", "COUNTER")
 
 
 class SessionNames:

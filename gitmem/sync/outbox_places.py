@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from ..log import outbox
-from ..log.trunk import Trunk
+from ..log.trunk import Trunk, bases
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,15 +42,15 @@ def read(
     for name, oid in check.in_order(boxes):
         if oid in seen or (top is not None and not check.is_whole(name, oid)):
             continue
-        found = outbox.read(log, {name: oid}, top, trunk)[0] if top is not None else []
-        if found:
-            if check.pass_commits(name, found[0].commits):
-                on_top += found
-                seen.add(oid)
+        may_stand_on = partial(check.is_base, name, oid)
+        box = outbox.read(log, oid, top, trunk, may_stand_on) if top is not None else None
+        if box is not None:
+            on_top.append(box)
+            seen.add(oid)
             continue
-        for tip in related(check.admit({name: oid})):
+        for tip in related(check.admit({name: oid})) if name not in check.left_out else ():
             box = outbox.whole(log.git, tip, top)
-            if check.pass_commits(name, box.commits):
+            if all(map(may_stand_on, bases(log.git, box.commits))):
                 others.append(box)
                 tips.append(tip)
                 seen.add(oid)

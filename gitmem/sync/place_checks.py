@@ -17,7 +17,7 @@ from .tree_checks import TreeCheck
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
     from ..git.port import Git
     from ..log.log import Log
@@ -151,12 +151,12 @@ class PlaceCheck:
             self.leave_out(name, oid, INVALID, NO_PROJECTS)
         return name not in self.left_out
 
-    def pass_commits(self, name: str, commits: Sequence[str]) -> bool:
-        """Whether all commits of an outbox pass, which a fold replays one by one; else it is left out.
+    def is_base(self, name: str, oid: str, base: str) -> bool:
+        """Whether an outbox may stand on a commit, whose files are compared with its own; else it is left out.
 
-        Without a shared ref they go back to the first commit of every log, whose tree is empty.
+        Without a shared ref that may be the first commit of every log, whose tree is empty.
         """
-        return self._check_objects(name, *(oid for oid in commits if oid != ref.genesis(oid)))
+        return base == ref.genesis(base) or self._check_objects(name, base, oid)
 
     def _check_objects(self, name: str, *oids: str) -> bool:
         """Check sizes, names and modes of what commits of a place have; else it is left out."""

@@ -7,9 +7,8 @@ own reply line) loses its first sign. Text for models has a stricter rule: see `
 
 from __future__ import annotations
 
-from .ignorable import UNSAFE
-
 MARK = "‹"  # replaces the first sign of an imitation tag
+_SEPARATOR = "·"  # stands in most answers and looks like no other character
 _CACHE_MAX = 8_192  # code points that one table remembers
 
 
@@ -33,8 +32,12 @@ class _Escapes(dict[int, "int | str"]):
 
 
 def _is_unsafe(code: int) -> bool:
+    if code < 0x7F:
+        return code < 0x20
     if 0x20000 <= code < 0xE0000:
         return False
+    from .ignorable import UNSAFE  # most texts do without the import
+
     for first, last in UNSAFE:
         if code <= last:
             return code >= first
@@ -121,7 +124,9 @@ def _escape(text: str, keep: str) -> str:
 
 def _imitations(text: str, markup: bool, *, lines: bool = True) -> list[int]:
     """Return where imitation tags and, with `lines`, reply lines begin."""
-    if text.isascii() and not ("<" in text or "[" in text or (lines and "session" in text.lower())):
+    if text.replace(_SEPARATOR, "").isascii() and not (
+        "<" in text or "[" in text or (lines and "session" in text.lower())
+    ):
         return []  # most texts do without the import
     from .imitation import find
 

@@ -65,7 +65,7 @@ def test_as_json_it_has_the_fields_of_its_shape(run: Run, asked: dict[str, str])
     assert found.status == 1
     assert list(found.json) == [
         "open", "reader", "wu_id", "initiatives", "unread", "unanswered", "signals", "more", "passed",
-        "audit_id", "commit", "queued", "warnings", "next",
+        "audit_id", "commit", "recorded", "warnings", "next",
     ]  # fmt: skip
     first = found.json["signals"][0]
     assert (first["signal_id"], first["requires_ack"], first["why"]) == (asked["question"], True, "unread")

@@ -179,7 +179,7 @@ def test_the_log_of_another_project_has_the_shape_of_a_sync(
 def test_doctor_notes_a_git_folder_that_cannot_be_written(
     run: Run, start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is said there waits in a spool; nothing is wrong with the log."""
+    """What is said there waits outside; nothing is wrong with the log."""
     planck = start("Planck")
     real = os.access
     monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK and real(path, mode))

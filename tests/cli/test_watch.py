@@ -17,7 +17,8 @@ from typing import Any
 
 import pytest
 
-from cli import children, kept, watching
+from cli import children, kept
+from cli.commands import watch as watching
 from cli.main import main
 from gitmem.errors import UsageError
 

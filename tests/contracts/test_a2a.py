@@ -10,7 +10,7 @@ import pytest
 
 import gitmem
 from gitmem import UsageError
-from gitmem.log.spool import Story
+from gitmem.log.entry import Story
 
 A, B, C = "claude:planner:one", "codex:builder:two", "gemini:tester:three"
 

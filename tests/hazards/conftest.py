@@ -145,24 +145,25 @@ def refs(repo: Path) -> str:
 
 
 def waiting(repo: Path) -> list[str]:
-    """What lies in the spools of a repository, those in the state folder and $TMPDIR too."""
+    """Files with recorded lines that wait for a commit of a repository, those in the state folder and $TMPDIR too."""
     common = subprocess.run(
         ["git", "rev-parse", "--path-format=absolute", "--git-common-dir"],
         cwd=repo, capture_output=True, text=True, check=True,
     ).stdout.strip()  # fmt: skip
     folders = [
-        Path(common) / "gitmem" / "spool",
+        Path(common) / "gitmem" / "wal",
         Path(os.environ["TMPDIR"]),
         Path(os.environ["XDG_STATE_HOME"]),
     ]
-    return sorted(
-        str(file) for folder in folders for file in folder.rglob("*.spool") if file.parent.name != "done"
-    )
+    found = [
+        file for folder in folders for end in ("wal1", "deferred1") for file in folder.rglob(f"[0-9]*.{end}")
+    ]
+    return sorted(str(file) for file in found if file.stat().st_size)
 
 
 @contextmanager
 def nothing_written(repo: Path) -> Iterator[None]:
-    """What happens inside moves no ref and leaves nothing in a spool."""
+    """What happens inside moves no ref and records nothing."""
     before = refs(repo), waiting(repo)
     yield
     assert (refs(repo), waiting(repo)) == before
@@ -194,7 +195,7 @@ def check_text(said: Said) -> None:
 
 @pytest.fixture(autouse=True)
 def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A $TMPDIR of the test's own, where spools of unwritable repositories go."""
+    """A $TMPDIR of the test's own, where write-ahead logs of unwritable repositories go."""
     folder = tmp_path / "tmp"
     folder.mkdir()
     monkeypatch.setenv("TMPDIR", str(folder))

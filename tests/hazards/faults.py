@@ -25,17 +25,29 @@ from gitmem.errors import GitmemError
 from gitmem.git.inprocess import DulwichGit
 from gitmem.git.plumbing import PlumbingGit
 from gitmem.index import catch_up, schema
-from gitmem.log import append, ref
+from gitmem.log import committer, ref
 from gitmem.log.append import Appended
-from gitmem.log.spool import Story
+from gitmem.log.entry import Story
 from gitmem.operations import views
 from gitmem.operations.store import Store
 from gitmem.place import find
 
 PLANCK, CURIE = "test:worker:planck", "test:worker:curie"
 STEPS_MAX = 400
-ALL_STEPS = ("open", "write", "fsync", "rename", "replace", "link", "unlink", "mkdir", "utime", "chmod")
-WRITES = ("write", "fsync", "rename", "replace", "link", "mkdir")
+ALL_STEPS = (
+    "open",
+    "write",
+    "fsync",
+    "fdatasync",
+    "rename",
+    "replace",
+    "link",
+    "unlink",
+    "mkdir",
+    "utime",
+    "chmod",
+)
+WRITES = ("write", "fsync", "fdatasync", "rename", "replace", "link", "mkdir")
 Port = type[DulwichGit] | type[PlumbingGit]
 
 GIT = """#!/bin/sh
@@ -170,31 +182,39 @@ def child(act: Callable[[], object], fault: Fault | None = None) -> End:
     return End(status, said_back)
 
 
-def open_store(where: Path, port: Port = DulwichGit, *, now: Callable[[], int] | None = None) -> Store:
+def open_store(
+    where: Path,
+    port: Port = DulwichGit,
+    *,
+    now: Callable[[], int] | None = None,
+    commit_after: float = 0.0,
+) -> Store:
     """A store as one process in that folder has it."""
     found = find(str(where))
     options = {"now": now} if now else {}
-    store = Store(found, port(found.common), machine=machine(), **options)
+    store = Store(found, port(found.common), machine=machine(), commit_after=commit_after, **options)
     store.log.committer = ("Test Person", "person@example.org")
     return store
 
 
-def speak(store: Store, text: str, *, rides: bool = False, to: str = CURIE) -> Appended:
+def speak(store: Store, text: str, *, deferred: bool = False, to: str = CURIE) -> Appended:
     """Record a signal from Planck that says `text`."""
     number = random.SystemRandom().getrandbits(50)
     fields: dict[str, object] = {
         "schema_version": "A2A.V1", "signal_id": f"sig-{number:016}", "sender_identity": PLANCK,
         "recipients": [to], "thread_id": f"thread-{number:016}", "intent": "INFO", "message": text,
     }  # fmt: skip
-    return store.record([store.line("signal", fields)], Story(f"Planck <{PLANCK}@gitmem>", text), rides=rides)
+    return store.record(
+        [store.line("signal", fields)], Story(f"Planck <{PLANCK}@gitmem>", text), deferred=deferred
+    )
 
 
 def speaking(repo: Path, port: Port, text: str) -> Callable[[], str]:
-    """For `child`: open the store as a new process does, say `text`, and tell whether that is committed or queued."""
+    """For `child`: open the store as a new process does, say `text`, and tell whether it is committed or waits."""
 
     def act() -> str:
         done = speak(open_store(repo, port), text)
-        return "queued" if done.queued else "committed"
+        return "committed" if done.commit else "recorded"
 
     return act
 
@@ -219,6 +239,13 @@ def command(repo: Path, *args: str, session: str | None = None) -> Callable[[], 
         return {"status": status, "out": said[0], "err": said[1]}
 
     return act
+
+
+def record(repo: Path, text: str, *, port: Port = DulwichGit, deferred: bool = False) -> None:
+    """Say it in a process that leaves the commit to others."""
+    store = open_store(repo, port, commit_after=60.0)
+    assert speak(store, text, deferred=deferred).commit is None
+    store.close()
 
 
 def texts(store: Store) -> Counter[str]:
@@ -278,13 +305,13 @@ def age_locks(repo: Path, seconds: float = 60) -> None:
 
 
 def settled(repo: Path) -> Counter[str]:
-    """What the log says once everything that waited is in it; the index, the spool and the refs are in order."""
+    """What the log says once everything that waited is in it; the index, the write-ahead log and the refs are in order."""
     store = open_store(repo)
-    append.drain_all(store.log)
+    committer.commit_within(store.log, 5.0, deferred=True)
     found = texts(store)
     assert indexed(store) == set(found)
     check_index(store)
-    assert not store.log.spool.names()
+    assert not committer.waiting(store.log, deferred=True)
     assert not any("scratch" in name for name in store.git.refs("refs/gitmem/"))
     store.close()
     return found

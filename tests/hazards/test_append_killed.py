@@ -10,12 +10,23 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.log import append
-from gitmem.log.append import drain_all
+from gitmem.log import append, committer
 
-from ..log.logs import all_lines, entry, open_log
+from ..log.logs import all_lines, entry, open_log, record
 
-STEPS = ("open", "write", "fsync", "rename", "replace", "link", "unlink", "mkdir", "utime", "chmod")
+STEPS = (
+    "open",
+    "write",
+    "fsync",
+    "fdatasync",
+    "rename",
+    "replace",
+    "link",
+    "unlink",
+    "mkdir",
+    "utime",
+    "chmod",
+)
 STEPS_MAX = 300
 
 
@@ -57,31 +68,29 @@ def _age_locks(repo: Path) -> None:
         os.utime(lock, (time.time() - 60, time.time() - 60))
 
 
-@pytest.mark.parametrize("waits", [False, True], ids=["alone", "with a full spool"])
+@pytest.mark.parametrize("waits", [False, True], ids=["alone", "behind others"])
 def test_killed_at_each_step_an_append_loses_nothing_acknowledged(repo: Path, waits: bool) -> None:
-    """The line of a killed append is there once or not at all; an acknowledged one is there once."""
+    """The line of a killed append is there once or not at all; an acknowledged one is there once, and what waited, too."""
     log = open_log(repo)
-    append.append(log, entry(log, "before"))
+    record(log, entry(log, "before"))
     expected = {"before"}
     optional: set[str] = set()
     for step in range(1, STEPS_MAX):
         if waits:
-            waiting = entry(log, f"waits-{step}")
-            waiting.token = log.token()
-            log.spool.put(waiting, log.now())
+            append.append(log, entry(log, f"waits-{step}"))
             expected.add(f"waits-{step}")
 
         def act(step: int = step) -> None:
             mine = open_log(repo)
-            append.append(mine, entry(mine, f"line-{step}"))
+            record(mine, entry(mine, f"line-{step}"))
 
         died, acknowledged = _killed_at(step, act)
         (expected if acknowledged else optional).add(f"line-{step}")
         _age_locks(repo)
         after = open_log(repo)
-        append.append(after, entry(after, f"after-{step}"))
+        record(after, entry(after, f"after-{step}"))
         expected.add(f"after-{step}")
-        drain_all(after)
+        committer.commit_waiting(after, deferred=True)
         texts = [line.decode().split('"text":"')[1][:-2] for line in all_lines(after)]
         assert len(texts) == len(set(texts))
         assert expected <= set(texts) <= expected | optional
@@ -92,21 +101,24 @@ def test_killed_at_each_step_an_append_loses_nothing_acknowledged(repo: Path, wa
     assert step > 8
 
 
-def test_killed_at_each_step_a_spooled_entry_is_whole_or_absent(repo: Path) -> None:
-    """A torn spool file is never taken for an entry."""
+@pytest.mark.parametrize("deferred", [False, True], ids=["to be committed", "deferred"])
+def test_killed_at_each_step_a_recorded_entry_is_whole_or_absent(repo: Path, deferred: bool) -> None:
+    """A torn record is never taken for an entry, and keeps nobody from writing behind it."""
     log = open_log(repo)
-    append.append(log, entry(log, "before"))
+    record(log, entry(log, "before"))
+    acknowledged: dict[str, bool] = {}
     for step in range(1, STEPS_MAX):
 
         def act(step: int = step) -> None:
             mine = open_log(repo)
-            append.append(mine, entry(mine, f"line-{step}", rides=True))
+            append.append(mine, entry(mine, f"line-{step}", deferred=deferred))
 
-        died, acknowledged = _killed_at(step, act)
-        _age_locks(repo)
-        drain_all(open_log(repo))
-        texts = {line.decode().split('"text":"')[1][:-2] for line in all_lines(open_log(repo))}
-        assert f"line-{step}" in texts or not acknowledged
+        died, acknowledged[f"line-{step}"] = _killed_at(step, act)
         if not died:
             break
-    assert acknowledged
+    committer.commit_waiting(open_log(repo), deferred=True)
+    texts = [line.decode().split('"text":"')[1][:-2] for line in all_lines(open_log(repo))]
+    assert len(texts) == len(set(texts))
+    assert {text for text, is_known in acknowledged.items() if is_known} <= set(texts)
+    assert set(texts) <= {"before", *acknowledged}
+    assert acknowledged[f"line-{step}"]

@@ -145,7 +145,7 @@ def test_a_key_that_others_can_read_is_reported_and_taken_from_them(desk: Desk, 
 
 
 def test_who_can_make_no_key_writes_without_codes(desk: Desk, key: Path, tmp_path: Path) -> None:
-    """In a read-only git folder a session is still started, waits in the spool, and acts."""
+    """In a read-only git folder a session is still started, waits outside of it, and acts."""
     folders = [path for path, _, _ in os.walk(desk.repo / ".git")]
     for path in folders:
         os.chmod(path, 0o555)

@@ -14,14 +14,14 @@ import pytest
 
 from gitmem.git.inprocess import DulwichGit
 from gitmem.git.plumbing import PlumbingGit
-from gitmem.log import append, ref
+from gitmem.log import ref
 from gitmem.log.log import Log
-from gitmem.operations import inbox
+from gitmem.operations import committing, inbox
 from gitmem.operations.caller import Who, find
 from tests.clones import git
 
 from .conftest import ROOT, Desk
-from .faults import Port, check, child, command, fsck, open_store, settled, speak, texts
+from .faults import Port, check, child, command, fsck, open_store, record, settled, speak, texts
 
 WRITERS, COMMANDS, READERS, EACH = 28, 4, 8, 3
 
@@ -123,7 +123,7 @@ def test_32_processes_that_append_at_once(repo: Path, tmp_path: Path) -> None:
     store = open_store(repo)
     for text, commit in list(acknowledged.items())[::9]:
         if commit is not None:
-            assert text in git("log", "-1", "--format=%B", commit, "--", cwd=repo)
+            assert text in git("grep", "--text", "-h", f'"{text}"', commit, "--", cwd=repo)
             assert store.git.contains(store.git.tip(ref.LOG_REF) or "", commit)
     store.close()
     fsck(repo)
@@ -180,52 +180,51 @@ def test_readers_that_mark_while_others_write(desk: Desk, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("port", [DulwichGit, PlumbingGit])
-def test_who_waits_behind_a_live_leader_is_queued_within_the_bound(repo: Path, port: Port) -> None:
-    """A leader that hangs costs the waiting time and no more; the answer is "queued", and the next reader commits it."""
+def test_nobody_waits_behind_a_committer_that_hangs(
+    repo: Path, port: Port, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Recording needs no lock. A committer that is stopped costs the waiting time of who wants the commit, and no line."""
+    monkeypatch.setattr(committing, "COMMIT_SECONDS", 0.3)
     store = open_store(repo, port)
     speak(store, "before")
-    leader = _holder(store.log)
+    holder = _holder(store.log)
     try:
+        record(repo, "not waiting", port=port)
         began = time.monotonic()
-        real = append.append
-        append.append = lambda log, entry: real(log, entry, wait_seconds=0.3)  # type: ignore[assignment]
-        try:
-            done = speak(store, "queued")
-        finally:
-            append.append = real
-        assert done.queued and 0.3 <= time.monotonic() - began < 3
-        assert "queued" not in texts(store)
+        assert speak(store, "waits").commit is None
+        assert time.monotonic() - began >= 0.3
+        assert store.commit_failed is None and not {"waits", "not waiting"} & set(texts(store))
     finally:
-        os.kill(leader, 9)
-        os.waitpid(leader, 0)
+        os.kill(holder, 9)
+        os.waitpid(holder, 0)
     reader = open_store(repo)
     reader.db()
-    assert texts(reader)["queued"] == 1, "the next command commits it, also one that only reads"
-    assert not reader.log.spool.names()
+    assert texts(reader)["waits"] == 1, "the next command commits it, also one that only reads"
+    assert not reader.waits()
     speak(reader, "after")
-    check(repo, {"before", "queued", "after"}, set())
+    check(repo, {"before", "not waiting", "waits", "after"}, set())
 
 
 @pytest.mark.deep
-def test_a_command_behind_a_live_leader_says_queued_and_status_0(desk: Desk) -> None:
-    """`"commit": null`, `"queued": true`, within the five seconds that it waits; the lock of a dead process is free."""
+def test_a_command_behind_a_committer_that_hangs_is_recorded(desk: Desk) -> None:
+    """`"recorded": true` and no commit, within the five seconds that --commit waits; the lock of a dead process is free."""
     planck, _ = desk.start("Planck"), desk.start("Curie")
     store = open_store(desk.repo)
-    leader = _holder(store.log)
+    holder = _holder(store.log)
     try:
         began = time.monotonic()
         said = child(command(desk.repo, "signal", "--to", "Curie", "--json", "Hello", session=planck)).answer
-        assert time.monotonic() - began < append.WAIT_SECONDS + 5
+        assert time.monotonic() - began < committing.COMMIT_SECONDS + 5
         assert said["status"] == 0, said
-        assert json.loads(said["out"])["commit"] is None and json.loads(said["out"])["queued"] is True
+        assert json.loads(said["out"])["commit"] is None and json.loads(said["out"])["recorded"] is True
         counted = child(command(desk.repo, "inbox", "--for", "Curie", "--count", "--json")).answer
-        assert json.loads(counted["out"])["unread"] == 1, "what is queued counts at once"
+        assert json.loads(counted["out"])["unread"] == 1, "what is recorded counts at once"
     finally:
-        os.kill(leader, 9)
-        os.waitpid(leader, 0)
+        os.kill(holder, 9)
+        os.waitpid(holder, 0)
     began = time.monotonic()
     said = child(command(desk.repo, "signal", "--to", "Curie", "--json", "Again", session=planck)).answer
-    assert json.loads(said["out"])["commit"] and time.monotonic() - began < append.WAIT_SECONDS
+    assert json.loads(said["out"])["commit"] and time.monotonic() - began < committing.COMMIT_SECONDS
     check(desk.repo, {"Hello", "Again"}, set())
     store.close()
 

@@ -156,7 +156,7 @@ def test_a_signal_that_a_sync_brings_waits(tmp_path: Path, repo: Path) -> None:
 
 @needs_bounds
 def test_a_signal_from_a_sandbox_waits_once_it_is_committed(desk: Desk) -> None:
-    """Spooled where the git folder can't be written; whoever may write commits it, and tells its reader."""
+    """Recorded elsewhere where the git folder can't be written; whoever may write commits it, and tells its reader."""
     reader = Reader(desk.repo)
     folders = [desk.repo / ".git", *(path for path in (desk.repo / ".git").rglob("*") if path.is_dir())]
     for path in folders:
@@ -166,7 +166,7 @@ def test_a_signal_from_a_sandbox_waits_once_it_is_committed(desk: Desk) -> None:
             "signal", "from the sandbox", "--to", "Curie", "--json",
             cwd=desk.repo, env={"GITMEM_SESSION": reader.planck}, before=powerless,
         )  # fmt: skip
-        assert (said.status, said.json["queued"]) == (0, True), said
+        assert (said.status, said.json["recorded"]) == (0, True), said
         seen = process("inbox", "--json", "--no-mark", cwd=desk.repo, env={"GITMEM_SESSION": reader.session},
                        before=powerless)  # fmt: skip
         assert "from the sandbox" in seen.out

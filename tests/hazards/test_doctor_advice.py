@@ -32,7 +32,7 @@ def test_where_the_git_folder_is_read_only_doctor_advises_nothing_that_writes_it
     try:
         env = {"GITMEM_SESSION": session}
         sent = process("signal", "Hi", "--broadcast", "--json", cwd=desk.repo, env=env, before=powerless)
-        assert sent.json["queued"] and len([each for each in sent.json["warnings"] if "waits" in each]) == 1
+        assert sent.json["recorded"] and len([each for each in sent.json["warnings"] if "waits" in each]) == 1
         said = process("doctor", *fix, "--json", cwd=desk.repo, env=env, before=powerless)
     finally:
         for path in every:

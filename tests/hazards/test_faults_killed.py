@@ -26,12 +26,21 @@ from .faults import (
     command,
     fsck,
     open_store,
+    record,
     settled,
     speak,
     speaking,
 )
 
-NAMES = ("open", "rename", "replace", "link", "unlink", "mkdir")  # what others see; the rest only fills files
+NAMES = (
+    "open",
+    "fdatasync",
+    "rename",
+    "replace",
+    "link",
+    "unlink",
+    "mkdir",
+)  # what others see; the rest only fills files
 KILLS = ["killed", "killed-after", "both-killed", "both-killed-after"]
 
 
@@ -42,19 +51,17 @@ def say(repo: Path, text: str, port: Port = DulwichGit) -> None:
 
 
 @pytest.mark.parametrize("how", ["both-killed", "both-killed-after"])
-@pytest.mark.parametrize("riding", [False, True], ids=["alone", "with receipts that ride"])
+@pytest.mark.parametrize("deferred", [False, True], ids=["alone", "with deferred receipts"])
 def test_killed_at_each_run_of_git_an_append_is_whole_or_absent(
-    repo: Path, tmp_path: Path, how: str, riding: bool
+    repo: Path, tmp_path: Path, how: str, deferred: bool
 ) -> None:
     """Both the command and its git die, before or after git's work."""
     say(repo, "before")
     once, maybe = {"before"}, set()
     for run in range(1, STEPS_MAX):
-        if riding:
-            store = open_store(repo)
-            speak(store, f"rides-{run}", rides=True)
-            store.close()
-            once.add(f"rides-{run}")
+        if deferred:
+            record(repo, f"deferred-{run}", deferred=True)
+            once.add(f"deferred-{run}")
         fault = RunOfGit(tmp_path, run, how)
         end = child(speaking(repo, PlumbingGit, f"line-{run}"), fault)
         (maybe if end.died else once).add(f"line-{run}")
@@ -124,12 +131,11 @@ class Story:
         self.once = {"start-a", "start-b"}
 
     def more(self, number: int) -> None:
-        """Something to send, and something that rides."""
+        """Something to send, something that waits for its commit, and something deferred."""
         say(self.a, f"a-{number}")
-        store = open_store(self.a)
-        speak(store, f"rides-{number}", rides=True)
-        store.close()
-        self.once |= {f"a-{number}", f"rides-{number}"}
+        record(self.a, f"waits-{number}")
+        record(self.a, f"deferred-{number}", deferred=True)
+        self.once |= {f"a-{number}", f"waits-{number}", f"deferred-{number}"}
 
     def elsewhere(self, number: int) -> None:
         """The other clone is faster."""
@@ -192,7 +198,7 @@ def test_killed_at_each_run_of_git_a_sync_is_made_good_by_the_next(
 
 @pytest.mark.deep
 def test_killed_at_each_step_a_sync_is_made_good_by_the_next(pair: tuple[Path, Path]) -> None:
-    """System calls of the drain, the replay, the swap and the bookkeeping."""
+    """System calls of the commit, the replay, the swap and the bookkeeping."""
     story = Story(*pair)
     step = 1
     while step < STEPS_MAX:
@@ -236,7 +242,7 @@ def test_killed_at_each_step_the_first_append_leaves_nothing_in_the_way(repo: Pa
     for step in range(1, STEPS_MAX):
         clone = tmp_path / f"clone-{step}"
         shutil.copytree(repo, clone)
-        end = child(speaking(clone, DulwichGit, "first"), SystemCall(step, NAMES[:4], kills=True))
+        end = child(speaking(clone, DulwichGit, "first"), SystemCall(step, NAMES[:5], kills=True))
         age_locks(clone)
         say(clone, "second")
         check(clone, {"second"} if end.died else {"first", "second"}, {"first"})

@@ -10,7 +10,8 @@ import pytest
 
 from gitmem.git.inprocess import DulwichGit
 from gitmem.git.plumbing import PlumbingGit
-from gitmem.log import append, ref
+from gitmem.log import committer, ref
+from gitmem.operations import committing
 from tests.clones import Hub, git
 
 from .faults import Port, age_locks, check, fsck, open_store, speak
@@ -67,21 +68,21 @@ def test_the_first_append_takes_no_notice_of_an_old_lock(repo: Path, port: Port)
 def test_a_lock_that_is_alive_is_waited_for_and_not_broken(
     repo: Path, port: Port, started: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A lock of this moment may be somebody's: the answer is "queued", and the line is committed later."""
+    """A lock of this moment may be somebody's: the line is recorded, and committed later."""
     store = open_store(repo, port)
     if started:
         speak(store, "before")
     left = leave(repo, "refs/gitmem/log.lock", 0)
-    monkeypatch.setattr(append, "SWAPS_MAX", 3)
-    real = append.append
-    monkeypatch.setattr(append, "append", lambda log, entry: real(log, entry, wait_seconds=0.2))
-    assert speak(store, "queued").queued
+    monkeypatch.setattr(committer, "SWAPS_MAX", 3)
+    monkeypatch.setattr(committing, "COMMIT_SECONDS", 0.2)
+    assert speak(store, "waits").commit is None
+    assert store.waits() and store.commit_failed is None
     assert left.exists()
     left.unlink()
     monkeypatch.undo()
     assert speak(store, "after").commit
     store.close()
-    check(repo, {"queued", "after"} | ({"before"} if started else set()), set())
+    check(repo, {"waits", "after"} | ({"before"} if started else set()), set())
 
 
 @PORTS
@@ -114,7 +115,7 @@ def test_what_stands_in_our_lock_file_means_nothing(repo: Path, port: Port) -> N
     os.utime(lock, (1, 1))
     began = time.monotonic()
     assert speak(store, "after").commit
-    assert time.monotonic() - began < append.WAIT_SECONDS
+    assert time.monotonic() - began < committing.COMMIT_SECONDS
     assert "held by" in lock.read_text()
     lock.unlink()
     assert speak(store, "without").commit

@@ -220,13 +220,13 @@ def test_an_answer_that_cannot_be_written_leaves_the_signal_unread(told: Told, t
 def test_a_full_disk_shows_it_once_and_records_it_later(told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
     """The receipt can't be written: what was shown is not shown at every call from now on."""
     from gitmem.errors import StoreError
-    from gitmem.log.spool import Spool
+    from gitmem.log.wal import WriteAheadLog
 
     def full(*args: object, **values: object) -> str:
-        raise StoreError("The spool cannot be written (No space left on device).", code="spool")
+        raise StoreError("The write-ahead log cannot be written (No space left on device).", code="wal")
 
     with monkeypatch.context() as patch:
-        patch.setattr(Spool, "put", full)
+        patch.setattr(WriteAheadLog, "append", full)
         assert "| The parser drops tabs" in told.hook("PostToolUse").out
         assert "No space left" in told.error
         assert told.is_silent(told.hook("PostToolUse"))

@@ -27,7 +27,7 @@ def open_folder() -> Iterator[Path]:
     """A repository, as far as a script is concerned, that every user may look into."""
     folder = Path(tempfile.mkdtemp())
     folder.chmod(0o755)
-    for name in ("objects", "refs", "gitmem/flags", "gitmem/beats", "gitmem/spool"):
+    for name in ("objects", "refs", "gitmem/flags", "gitmem/beats", "gitmem/wal"):
         (folder / ".git" / name).mkdir(parents=True)
     (folder / ".git" / "gitmem" / "autosync").mkdir()
     (folder / ".git" / "gitmem" / "autosync").chmod(0o777)

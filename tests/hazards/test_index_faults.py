@@ -15,7 +15,7 @@ import pytest
 
 from gitmem.index import schema
 from gitmem.log import append, lines
-from gitmem.log.spool import Entry, Story
+from gitmem.log.entry import Entry, Story
 from gitmem.operations.store import Store
 
 from .conftest import ROOT, Desk, powerless, process
@@ -261,6 +261,7 @@ def fill(store: Store, count: int) -> None:
         at = lines.format_at(store.log.clock.tick())
         found.append(("signals", b'{"at":"%s","kind":"note","n":%d}' % (at.encode(), number)))
     store.log.committed = lambda: None
+    store.log.recorded = lambda entries: None
     append.append(store.log, Entry(found, Story("Planck <a@b>", "many")))
 
 

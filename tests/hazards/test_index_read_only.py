@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from gitmem.index import catch_up, query, schema
-from gitmem.log import append
+from gitmem.log import committer
 from gitmem.operations import view_shape, views
 from gitmem.place import find
 
@@ -90,14 +90,14 @@ def test_an_index_that_cannot_be_written_is_read(sealed: Path) -> None:
 
 @needs_bounds
 def test_what_it_lacks_is_added_in_memory(sealed: Path) -> None:
-    """Only the segment that differs is read, and lines that wait in a spool are answered too."""
+    """Only the segment that differs is read, and lines that wait for a commit are answered too."""
     state = sealed / ".git" / "gitmem"
     seal(state, 0o755)
     store = open_store(sealed)
     store.log.committed = lambda: None
-    store.log.spooled = lambda entries: None
+    store.log.recorded = lambda entries: None
     speak(store, "d")
-    speak(store, "rides", rides=True)
+    speak(store, "rides", deferred=True)
     store.close()
     seal(state, 0o555)
 
@@ -202,7 +202,7 @@ def test_a_copy_that_is_damaged_is_done_without(desk: Desk, monkeypatch: pytest.
     """A damaged file that can't be put away costs a reading of the log, not the answer."""
     store = open_store(desk.repo)
     speak(store, "a")
-    append.drain_all(store.log)
+    committer.commit_within(store.log, 5.0, deferred=True)
     store.close()
     where = Path(schema.path(store.place, store.machine))
     data = bytearray(where.read_bytes())

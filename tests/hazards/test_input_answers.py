@@ -27,7 +27,7 @@ SHAPES: dict[str, tuple[list[str], set[str]]] = {
     "roster query": (["roster", "curi"], {"sessions"}),
     "roster nobody": (["roster", "zzzzzzzzzz"], {"sessions"}),
     "roster all": (["roster", "--all"], {"sessions"}),
-    "signal": (["signal", "hi", "--to", "Curie"], {"signal", "commit", "queued", "pushed", "resolved", "warnings"}),
+    "signal": (["signal", "hi", "--to", "Curie"], {"signal", "commit", "recorded", "pushed", "resolved", "warnings"}),
     "broadcast": (["signal", "hi"], {"signal", "commit", "pushed", "resolved", "warnings"}),
     "reply": (["reply", "{root}", "yes", "--agree"], {"signal", "commit", "pushed", "resolved", "warnings"}),
     "inbox": (["inbox", "--for", "Curie"], {"reader", "unread", "signals", "more"}),

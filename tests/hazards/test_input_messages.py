@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.log import append
 from gitmem.log.lock import Lock
+from gitmem.operations import committing
 
 from ..conftest import Git
 from .conftest import Desk, check_next, check_text, nothing_written, process
@@ -114,12 +114,12 @@ def test_a_message_cannot_forge_our_trailers(desk: Desk, git: Git, message: str)
 def test_several_forgers_in_one_commit(desk: Desk, git: Git, monkeypatch: pytest.MonkeyPatch) -> None:
     """A commit for several records has the trailers of these and no others, whatever their messages say."""
     planck, curie = _both(desk)
-    monkeypatch.setitem(append.append.__kwdefaults__ or {}, "wait_seconds", 0.0)
+    monkeypatch.setattr(committing, "COMMIT_SECONDS", 0.0)
     held = Lock(str(desk.repo / ".git" / "gitmem" / "lock"))
     assert held.take()
     with held:
         sent = [desk.send(each, FORGED["trailers"]) for each in (planck, curie)]
-    assert [each["queued"] for each in sent] == [True, True]
+    assert [(each["recorded"], each["commit"]) for each in sent] == [(True, None)] * 2
     desk("roster")
     trailers = git(
         "log", "-1", "--format=%(trailers:key=Signal,valueonly)", "gitmem/log", "--", cwd=desk.repo

@@ -1,8 +1,9 @@
-"""`doctor --fix`: whatever happened to the ref, the objects, the index or the spool, what was acknowledged comes back."""
+"""`doctor --fix`: whatever happened to the ref, the objects, the index or what waits, what was acknowledged comes back."""
 
 from __future__ import annotations
 
 import json
+import math
 import os
 import shutil
 import threading
@@ -15,7 +16,9 @@ import pytest
 from gitmem.errors import StoreError
 from gitmem.git.inprocess import DulwichGit
 from gitmem.git.port import Draft, Signature
-from gitmem.log import append, ref
+from gitmem.git.port import Entry as TreeEntry
+from gitmem.log import append, committer, lines, ref, wal_files
+from gitmem.log.entry import Entry, Story
 from gitmem.operations import doctor
 from gitmem.operations.doctor import Report
 from tests import newer_git
@@ -79,6 +82,24 @@ def anew(hub: Hub, clone: Clone) -> Clone:
 def look(clone: Clone) -> None:
     """What any hook does: the index follows the ref."""
     clone.store.db()
+
+
+def record(clone: Clone, text: str, *, deferred: bool = False) -> None:
+    """A line that waits for its commit."""
+    fields = {"at": lines.format_at(clone.log.clock.tick()), "kind": "note", "text": text}
+    line = json.dumps(fields, separators=(",", ":")).encode()
+    entry = Entry([("notes", line)], Story("a <a@agents>", text), deferred=deferred)
+    append.append(clone.log, entry)
+
+
+def generations(clone: Clone) -> list[Path]:
+    """The files with lines that wait for their commit."""
+    return [Path(file.path) for file in committer.waiting(clone.log, deferred=True)]
+
+
+def shown(clone: Clone) -> str:
+    """All lines that an answer may have."""
+    return " ".join(body for (body,) in clone.store.db().execute("SELECT body FROM line"))
 
 
 def move_back(clone: Clone) -> None:
@@ -225,7 +246,7 @@ def states(found: Report) -> dict[str, str]:
 
 
 def test_commits_that_were_taken_off_are_put_back_as_they_were(hub: Hub, clone: Clone) -> None:
-    """With their authors, dates and subjects, below or beside what was written since."""
+    """With their authors, dates and subjects; where something was written since, as one commit that lists them."""
     story, tip = clone.subjects(), clone.tip
     move_back(clone)
     clone = anew(hub, clone)
@@ -237,7 +258,8 @@ def test_commits_that_were_taken_off_are_put_back_as_they_were(hub: Hub, clone: 
     clone.add("meanwhile")
     clone = anew(hub, clone)
     doctor.mend(clone.store)
-    assert clone.subjects() == [*story[:3], "meanwhile", *story[3:]]
+    assert clone.subjects() == ["3 records from 1 agent", "meanwhile", *story[3:]]
+    assert git("log", "-1", "--format=%b", clone.tip, cwd=clone.path).splitlines()[:3] == story[2::-1]
 
 
 def test_a_move_that_no_reflog_tells_is_found_by_its_gap(hub: Hub, clone: Clone) -> None:
@@ -280,6 +302,49 @@ def test_what_others_wrote_comes_back_too(hub: Hub, clone: Clone) -> None:
     assert states(doctor.mend(clone.store)) == {"lost-lines": "mended"}
 
     assert clone.texts() == [*WORDS, *LATE, *(f"theirs {number}" for number in range(3))]
+
+
+def test_what_was_dropped_before_the_log_was_moved_back_comes_back(hub: Hub, clone: Clone) -> None:
+    """The commits that are put on the log again are looked at as well."""
+    path = next(
+        each
+        for each in git("ls-tree", "-r", "--name-only", ref.LOG_REF, cwd=clone.path).split()
+        if "gm-" in each
+    )
+    content = git("cat-file", "blob", f"{ref.LOG_REF}:{path}", cwd=clone.path).encode()
+    fewer = b"".join(content.splitlines(keepends=True)[1:])
+    assert clone.git.advance(ref.LOG_REF, clone.tip, Draft({path: fewer}, WHO, WHO, "By hand\n"), "append")
+    move_back(clone)
+    clone = anew(hub, clone)
+
+    assert doctor.mend(clone.store).status == 0
+
+    assert clone.texts() == [*WORDS, *LATE]
+
+
+@pytest.mark.parametrize("what", ["a link", "a folder"])
+def test_lines_come_back_beside_what_stands_in_their_place(hub: Hub, clone: Clone, what: str) -> None:
+    """Somebody put something else where their segment was: that stays."""
+    path = next(
+        each
+        for each in git("ls-tree", "-r", "--name-only", ref.LOG_REF, cwd=clone.path).split()
+        if "gm-" in each
+    )
+    note = b'{"at":"2026-11-21T20:00:00.123456Z","kind":"note","text":"in a folder"}\n'
+    if what == "a link":
+        (clone.path / "target").write_bytes(note)
+        oid = git("hash-object", "-w", "target", cwd=clone.path).strip()
+        change: dict[str, bytes | TreeEntry | None] = {path: TreeEntry("120000", oid)}
+    else:
+        change = {path: None, f"{path}/gm-inner.jsonl": note}
+    assert clone.git.advance(ref.LOG_REF, clone.tip, Draft(change, WHO, WHO, "By hand\n"), "append")
+    clone = anew(hub, clone)
+
+    assert doctor.mend(clone.store).status == 0
+
+    assert sorted(clone.texts()) == sorted([*WORDS, *LATE, "in a folder"])
+    kept = git("ls-tree", "-r", ref.LOG_REF, cwd=clone.path)
+    assert (f"120000 blob {oid}\t{path}" if what == "a link" else f"{path}/gm-inner.jsonl") in kept
 
 
 def test_what_a_remote_has_comes_back_by_a_sync(hub: Hub, clone: Clone) -> None:
@@ -333,10 +398,15 @@ def test_an_old_copy_of_the_whole_git_folder_is_a_clone_of_then(hub: Hub, clone:
 
 
 @pytest.mark.parametrize("reads", [0, 1])
-def test_a_line_comes_back_whose_spool_file_was_deleted(hub: Hub, clone: Clone, reads: int) -> None:
-    """A receipt that waited for the next commit: the index has it, and keeps it when it follows."""
-    clone.add("rides", rides=True)
-    (path,) = (clone.path / ".git/gitmem/spool").glob("*.spool")
+@pytest.mark.parametrize("deferred", [False, True], ids=["to be committed", "deferred"])
+def test_a_line_comes_back_whose_generation_was_deleted(
+    hub: Hub, clone: Clone, reads: int, deferred: bool
+) -> None:
+    """It waited for its commit: the index has it, and keeps it when it follows."""
+    clone.store.commit_after = 60.0  # else who looks commits
+    record(clone, "waits", deferred=deferred)
+    look(clone)
+    (path,) = generations(clone)
     path.unlink()
     clone = anew(hub, clone)
     for _ in range(reads):
@@ -344,53 +414,59 @@ def test_a_line_comes_back_whose_spool_file_was_deleted(hub: Hub, clone: Clone, 
 
     assert states(doctor.mend(clone.store)) == {"lost-lines": "mended"}
 
-    assert clone.texts() == [*WORDS, *LATE, "rides"]
+    assert clone.texts() == [*WORDS, *LATE, "waits"]
 
 
-def test_what_was_withdrawn_does_not_come_back(
-    hub: Hub, clone: Clone, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The append failed and said so; that the index had seen the line does not make it acknowledged."""
+def test_what_was_voided_does_not_come_back(hub: Hub, clone: Clone, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The write failed and said so; that the index had seen the line does not make it acknowledged."""
+    real, seen = wal_files.sync_data, []
 
-    def full(*args: object, **options: object) -> str:
-        look(clone)  # another process catches up, and finds the line in the spool
-        raise StoreError("The disk is full; nothing was recorded.", code="disk")
+    def fails_once(handle: int) -> None:
+        if seen:
+            return real(handle)
+        other = hub.open(clone.path)  # another process catches up, and finds the record
+        other.store.commit_again = math.inf  # it only reads
+        rows = other.store.db().execute("SELECT body FROM line").fetchall()
+        seen.extend(body for (body,) in rows if "voided" in body)
+        raise OSError(5, "Input/output error")
 
     with monkeypatch.context() as patch:
-        patch.setattr(clone.git, "advance", full)
-        patch.setattr(append, "collect", lambda log, real=append.collect: real(log))
-        held = clone.log.lock()
-        assert held.take()
-        threading.Timer(0.05, held.release).start()
-        with pytest.raises(StoreError):
-            clone.add("withdrawn")
+        patch.setattr(wal_files, "sync_data", fails_once)
+        with pytest.raises(StoreError, match="nothing was recorded"):
+            record(clone, "voided")
+    assert len(seen) == 1
     clone = anew(hub, clone)
     look(clone)
+    assert "voided" not in shown(clone)
 
     assert doctor.mend(clone.store).mended == 0
-    assert "withdrawn" not in clone.texts()
+    clone.add("after")
+    assert clone.texts() == [*WORDS, *LATE, "after"]
 
 
-def test_a_torn_spool_file_is_put_aside_and_its_whole_lines_are_kept(hub: Hub, clone: Clone) -> None:
-    """And a foreign one beside it; neither is deleted."""
-    clone.add("whole", rides=True)
-    spool = clone.path / ".git/gitmem/spool"
-    (path,) = spool.glob("*.spool")
-    path.write_bytes(path.read_bytes() + b'notes\t{"at":"2026-11')
-    (spool / "notes.txt").write_text("mine\n")
+def test_a_damaged_generation_is_put_aside_and_its_whole_lines_are_kept(hub: Hub, clone: Clone) -> None:
+    """One whose checksum is wrong, one that is torn, and a foreign file beside them; none is deleted."""
+    for text in ("checksum", "whole"):
+        record(clone, text)
+    (path,) = generations(clone)
+    content = path.read_bytes()
+    at = content.index(b"[") - 2  # the last digit of the first record's checksum
+    other = b"1" if content[at : at + 1] == b"0" else b"0"
+    path.write_bytes(content[:at] + other + content[at + 1 :] + content[:100])
+    (path.parent / "notes.txt").write_text("mine\n")
     clone = anew(hub, clone)
+    committer.commit_waiting(clone.log)
+    assert clone.texts() == [*WORDS, *LATE, "whole"]
 
     found = doctor.mend(clone.store)
 
-    assert states(found) == {"lost-lines": "mended", "spool-file": "mended", "index": "mended"}
-    assert clone.texts() == [*WORDS, *LATE, "whole"]
+    assert states(found) == {"lost-lines": "mended", "wal-file": "mended"}
+    assert clone.texts() == [*WORDS, *LATE, "checksum", "whole"]
     kept = {each.name.partition("-")[2]: each for each in (clone.path / ".git/gitmem/aside").iterdir()}
-    assert kept["notes.txt"].read_text() == "mine\n" and path.name in kept
-    assert all(
-        str(kept[os.path.basename(each.where)]) in each.did
-        for each in found.findings
-        if each.code == "spool-file"
-    )
+    assert kept["notes.txt"].read_text() == "mine\n" and f"{path.name}.damaged" in kept
+    told = [each for each in found.findings if each.code == "wal-file"]
+    assert len(told) == 2
+    assert all(str(kept[os.path.basename(each.where)]) in each.did for each in told)
 
 
 def test_the_form_of_the_files_is_put_right_in_one_commit(hub: Hub, clone: Clone) -> None:
@@ -587,7 +663,7 @@ def test_a_copy_that_is_damaged_while_the_log_is_not(hub: Hub, clone: Clone) -> 
 
 def bent(clone: Clone) -> None:
     """Much at once."""
-    clone.add("rides", rides=True)
+    clone.add("rides", deferred=True)
     content = b"".join(
         b'{"at":"2026-11-21T20:00:00.12345%dZ","kind":"note","text":"%d"}\r\n' % (each, each)
         for each in (1, 0)
@@ -598,7 +674,7 @@ def bent(clone: Clone) -> None:
     git("update-ref", ref.LOG_REF, f"{ref.LOG_REF}~1", cwd=clone.path)
     clone.add("meanwhile")
     git("update-ref", ref.LOG_REF, f"{ref.LOG_REF}~4", cwd=clone.path)
-    (clone.path / ".git/gitmem/spool/half").touch()
+    (clone.path / ".git/gitmem/wal/half").touch()
 
 
 def mending(where: Path) -> Callable[[], str]:
@@ -612,7 +688,7 @@ def mending(where: Path) -> Callable[[], str]:
 
 @pytest.mark.parametrize("step", [12, 45, 80, 100, 112, 118, 122, 130])
 def test_killed_at_any_step_the_next_run_ends_it(hub: Hub, clone: Clone, step: int) -> None:
-    """Every line once, the spool's too."""
+    """Every line once, those that waited too."""
     bent(clone)
     clone.store.close()
 

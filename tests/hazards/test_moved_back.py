@@ -108,7 +108,7 @@ def test_a_deleted_ref_is_repaired_and_no_new_session_is_advised(desk: Desk, cur
 
 
 def test_an_honest_log_is_never_reported(desk: Desk, curie: str) -> None:
-    """Writes, receipts, queued lines and reads of several sessions."""
+    """Writes, receipts, waiting lines and reads of several sessions."""
     for number in range(3):
         desk.send(curie, f"Word {number}.", "--broadcast")
         for args in (["gate"], ["inbox"]):
@@ -117,7 +117,7 @@ def test_an_honest_log_is_never_reported(desk: Desk, curie: str) -> None:
 
 @pytest.mark.parametrize("digests", [0, 1, 500])
 def test_the_last_accepted_commit_is_found_behind_long_records(tmp_path: Path, digests: int) -> None:
-    """A record of many lines is longer than what is read of the end of the ledger; spooled lines name no commit."""
+    """A record of many lines is longer than what is read of the end of the ledger; lines that wait name no commit."""
     records = [
         f"\n0 {'a' * 40}\n",
         f"\n0 {'b' * 40} {' '.join(['c' * 32] * digests)}\n",

@@ -64,7 +64,7 @@ assert main.main(["--as", who, "inbox"]) == 0
 
 
 def test_two_machines_write_to_one_folder_at_once(desk: Desk) -> None:
-    """The lock and the spool are of the folder, whatever the machine is called: every line is there, once."""
+    """The lock and the write-ahead log are of the folder, whatever the machine is called: every line is there, once."""
     names = {"laptop": desk.start("Planck"), "c0ffee": desk.start("Curie")}
     writers = [
         subprocess.Popen(

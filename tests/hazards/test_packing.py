@@ -199,7 +199,7 @@ def test_a_worktree_packs_the_common_objects(repo: Path) -> None:
 def test_many_commits_are_packed_by_who_makes_them(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A process that lives on does it itself; a command starts another, and does not wait for it."""
     monkeypatch.setattr(packing, "OBJECTS_MAX", 100)
-    monkeypatch.setattr("gitmem.operations.store.LOOKS", tuple("0123456789abcdef"))
+    monkeypatch.setattr("gitmem.operations.committing.LOOKS", tuple("0123456789abcdef"))
     store = open_store(repo)
     for number in range(40):
         speak(store, f"text-{number}")
@@ -223,7 +223,7 @@ def test_the_command_that_is_started_packs(repo: Path, monkeypatch: pytest.Monke
 
     monkeypatch.setattr(packing, "OBJECTS_MAX", 30)
     monkeypatch.setattr(os, "nice", lambda number: 0)
-    monkeypatch.setattr("gitmem.operations.store.LOOKS", tuple("0123456789abcdef"))
+    monkeypatch.setattr("gitmem.operations.committing.LOOKS", tuple("0123456789abcdef"))
     asked: list[list[str]] = []
     monkeypatch.setattr(background, "start", lambda args: asked.append(list(args)))
     monkeypatch.chdir(repo)

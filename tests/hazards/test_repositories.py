@@ -138,8 +138,8 @@ def test_a_person_without_a_mail_address_may_look(desk: Desk, git: Git, command:
 @pytest.mark.skipif(
     sys.platform != "linux" and os.getuid() == 0, reason="root can't lay down its powers here"
 )
-def test_in_a_read_only_git_folder_a_signal_is_queued(bound: Path, desk: Desk) -> None:
-    """A sandbox that can't write the git folder queues in the state folder; the next writer commits it, once."""
+def test_in_a_read_only_git_folder_a_signal_is_recorded(bound: Path, desk: Desk) -> None:
+    """A sandbox that can't write the git folder records in the state folder; the next writer commits it, once."""
     planck, curie = desk.start("Planck"), desk.start("Curie")
     desk.send(planck, "before", "--to", "Curie")
     _chmod(bound / ".git", write=False)
@@ -152,11 +152,11 @@ def test_in_a_read_only_git_folder_a_signal_is_queued(bound: Path, desk: Desk) -
         "signal", "from the sandbox", "--to", "Planck", "--json", cwd=bound, env=env, before=powerless
     )
     assert sent.status == 0, sent
-    assert (sent.json["commit"], sent.json["queued"]) == (None, True)
+    assert (sent.json["commit"], sent.json["recorded"]) == (None, True)
     assert any(f"It waits in {os.environ['XDG_STATE_HOME']}" in each for each in sent.json["warnings"])
     check_next(sent.json["next"])
     text = process("signal", "and more", "--to", "Planck", cwd=bound, env=env, before=powerless)
-    assert text.status == 0 and "queued" in text.out
+    assert text.status == 0 and "recorded" in text.out
     assert refs(bound) == before
     kept = [Path(each) for each in waiting(bound)]
     state = Path(os.environ["XDG_STATE_HOME"], "gitmem")
@@ -180,7 +180,7 @@ def test_in_a_read_only_git_folder_a_signal_is_queued(bound: Path, desk: Desk) -
     sys.platform != "linux" and os.getuid() == 0, reason="root can't lay down its powers here"
 )
 def test_in_a_read_only_git_folder_a_session_can_start(bound: Path, desk: Desk) -> None:
-    """Also the very first command in a sandbox is accepted: its line waits in the spool."""
+    """Also the very first command in a sandbox is accepted: its line waits in a write-ahead log."""
     _chmod(bound / ".git", write=False)
     said = process("session", "start", *IDENTITY, "--json", cwd=bound, before=powerless)
     assert said.status == 0, said
@@ -198,7 +198,7 @@ def test_in_a_read_only_git_folder_a_session_can_start(bound: Path, desk: Desk) 
     sys.platform != "linux" and os.getuid() == 0, reason="root can't lay down its powers here"
 )
 def test_where_nothing_can_be_written_a_signal_fails_aloud(bound: Path, desk: Desk, temporary: Path) -> None:
-    """Neither the git folder nor a spool: exit 4, never a signal that is lost in silence."""
+    """Neither the git folder nor another one: exit 4, never a signal that is lost in silence."""
     planck = desk.start("Planck")
     _chmod(bound / ".git", write=False)
     temporary.chmod(0o500)
@@ -219,7 +219,7 @@ def test_where_nothing_can_be_written_a_signal_fails_aloud(bound: Path, desk: De
 @pytest.mark.skipif(
     sys.platform != "linux" and os.getuid() == 0, reason="root can't lay down its powers here"
 )
-def test_a_spool_folder_of_somebody_else_is_not_trusted(bound: Path, desk: Desk, temporary: Path) -> None:
+def test_a_folder_of_somebody_else_is_not_trusted(bound: Path, desk: Desk, temporary: Path) -> None:
     """In a shared $TMPDIR a link or an open folder under our name takes nothing and gives nothing."""
     planck = desk.start("Planck")
     elsewhere = temporary / "elsewhere"

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from gitmem.git.port import Draft, Signature
-from gitmem.log import replay
 from tests.clones import Clone, Hub, git
 
 ROOT = Path(__file__).parents[2]
@@ -74,7 +73,7 @@ def test_a_sync_that_is_killed_at_any_step_is_made_good_by_the_next(hub: Hub) ->
             said.append(f"{name}{step:02d}")
             clone.add(said[-1])
         said.append(f"r{step:02d}")
-        a.add(said[-1], rides=True)
+        a.add(said[-1], deferred=True)
         b.exchange()
         if not exchange_killed_at(a, step):
             break
@@ -95,15 +94,18 @@ def test_a_sync_that_is_killed_at_any_step_is_made_good_by_the_next(hub: Hub) ->
     git("fsck", "--strict", cwd=hub.path)
 
 
-def test_more_than_a_thousand_unpublished_commits_become_one(hub: Hub) -> None:
+def test_a_burst_of_a_thousand_unpublished_commits_becomes_one(hub: Hub) -> None:
     """A clone that was offline for weeks sends one commit, and every line."""
+    count = 1_100
     a, b = hub.clone("a"), hub.clone("b")
+    for clone in (a, b, a):
+        clone.exchange()
     a.add("theirs")
     a.exchange()
     b.add("0")
     tip, drafts = b.tip, []
     content = b""
-    for number in range(1, replay.SINGLY_MAX + 1):
+    for number in range(1, count):
         content += b'{"at":"2026-11-21T20:00:00.%06dZ","kind":"note","text":"%d"}\n' % (number, number)
         who = Signature(f"Agent {number % 3}", "agent@x", 1_790_000_000 + number)
         path = f"notes/2026-11/21/gm-{number // 100}.jsonl"
@@ -113,16 +115,18 @@ def test_more_than_a_thousand_unpublished_commits_become_one(hub: Hub) -> None:
     new = b.git.write(drafts, tip)[-1]
     assert b.git.swap("refs/gitmem/log", tip, new, "many")
     found = b.exchange()
-    assert (found.state, found.sent) == ("synced", replay.SINGLY_MAX + 1)
+    assert (found.state, found.sent) == ("synced", count)
     assert b.subjects() == [
-        "1,001 commits of 4 agents in one",
+        f"{count} records from 4 agents",
         "theirs",
         "Start the log of this repository",
         "gitmem log",
     ]
     listed = git("log", "-1", "--format=%(trailers:key=Note,valueonly)", b.tip, cwd=b.path).split()
-    assert listed == [str(number) for number in range(replay.SINGLY_MAX + 1)]
-    assert len(hub.texts()) == replay.SINGLY_MAX + 2
+    assert listed == [str(number) for number in range(count)]
+    body = git("log", "-1", "--format=%b", b.tip, cwd=b.path).splitlines()
+    assert body[:2] == ["0", "Say 1"] and body[1_000] == "and 100 more"
+    assert len(hub.texts()) == count + 1
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -135,7 +139,7 @@ def test_any_order_of_appends_and_syncs_ends_with_the_same_lines_everywhere(hub:
         clone = draw.choice(clones)
         if draw.random() < 0.55:
             said.append(f"{number:02d}")
-            clone.add(said[-1], rides=draw.random() < 0.2)
+            clone.add(said[-1], deferred=draw.random() < 0.2)
         else:
             assert clone.exchange().state in ("synced", "up-to-date")
         if draw.random() < 0.06 and hub.tip():

@@ -102,8 +102,9 @@ def test_the_log_is_not_locked_while_somebody_waits_for_the_index(desk: Path) ->
     holder.communicate()
 
 
-def spooled(state: Path) -> list[Path]:
-    return sorted(path for path in state.rglob("*.spool") if path.parent.name != "done")
+def left_in(state: Path) -> list[Path]:
+    """Files below a folder in which recorded lines wait."""
+    return sorted(path for path in state.rglob("[0-9]*.wal1") if path.stat().st_size)
 
 
 @pytest.fixture
@@ -118,8 +119,8 @@ def workspace(desk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
     done = gitmem(desk, "signal", "of the first project", "--broadcast", "--json", before=powerless)
     for path in folders:
         path.chmod(0o700)
-    assert done.returncode == 0 and json.loads(done.stdout)["queued"], done
-    assert len(spooled(tmp_path / "user")) == 1 and not spooled(tmp_path / "tmp")
+    assert done.returncode == 0 and json.loads(done.stdout)["recorded"], done
+    assert len(left_in(tmp_path / "user")) == 1 and not left_in(tmp_path / "tmp")
     return desk
 
 
@@ -135,7 +136,7 @@ def test_what_waits_for_one_project_is_not_committed_to_another(
 ) -> None:
     """Not shown, not committed, not deleted; and the next answer and doctor say that it waits."""
     another_project(workspace, git)
-    (waiting,) = spooled(tmp_path / "user")
+    (waiting,) = left_in(tmp_path / "user")
 
     said = gitmem(workspace, "signal", "of the second project", "--broadcast")
     assert said.returncode == 0 and "lines of another repository wait" in said.stderr, said
@@ -143,9 +144,9 @@ def test_what_waits_for_one_project_is_not_committed_to_another(
 
     assert "of the first project" not in gitmem(workspace, "log", "--json").stdout
     assert "of the first project" not in git("log", "-p", "refs/gitmem/log", "--", cwd=workspace)
-    assert spooled(tmp_path / "user") == [waiting]
+    assert left_in(tmp_path / "user") == [waiting]
     assert told.returncode == 1
-    assert "spool-of-another-repository" in [each["code"] for each in json.loads(told.stdout)["findings"]]
+    assert "wal-of-another-repository" in [each["code"] for each in json.loads(told.stdout)["findings"]]
 
 
 def test_what_waits_is_committed_where_it_belongs(workspace: Path, tmp_path: Path, git: Git) -> None:
@@ -156,7 +157,7 @@ def test_what_waits_is_committed_where_it_belongs(workspace: Path, tmp_path: Pat
 
     assert gitmem(workspace, "inbox").returncode == 0
     assert "of the first project" in gitmem(workspace, "log", "--json").stdout
-    assert spooled(tmp_path / "user") == []
+    assert left_in(tmp_path / "user") == []
 
 
 def test_a_line_that_only_a_temporary_folder_takes_is_told(
@@ -171,7 +172,7 @@ def test_a_line_that_only_a_temporary_folder_takes_is_told(
     for path in folders:
         path.chmod(0o700)
 
-    assert done.returncode == 0 and json.loads(done.stdout)["queued"], done
+    assert done.returncode == 0 and json.loads(done.stdout)["recorded"], done
     assert f"waits in {os.environ['TMPDIR']}" in done.stderr, done
     assert gitmem(desk, "inbox").returncode == 0
     assert "hello" in gitmem(desk, "log", "--json").stdout
@@ -186,7 +187,7 @@ def test_doctor_tells_of_lines_of_a_repository_that_is_gone(
 
     told = json.loads(gitmem(tmp_path / "third", "doctor", "--json").stdout)
 
-    (left,) = [each for each in told["findings"] if each["code"] == "spool-left"]
+    (left,) = [each for each in told["findings"] if each["code"] == "wal-left"]
     assert str(workspace) in left["what"]
 
 
@@ -210,7 +211,7 @@ def test_who_can_never_write_is_refused(desk: Path, is_member: bool) -> None:
         return
     assert done.returncode == 4, done
     assert "nothing was recorded" in done.stdout + done.stderr
-    assert spooled(Path(os.environ["XDG_STATE_HOME"])) == []
+    assert left_in(Path(os.environ["XDG_STATE_HOME"])) == []
 
 
 def sealed(repo: Path) -> Callable[[int], None]:
@@ -229,7 +230,7 @@ def test_a_line_is_not_left_among_those_of_another_project(
 ) -> None:
     """Another folder takes it; where none does the command is refused, and nothing is left."""
     another_project(workspace, git)
-    (of_first,) = spooled(tmp_path / "user")
+    (of_first,) = left_in(tmp_path / "user")
     assert gitmem(workspace, "inbox").returncode == 0
     change = sealed(workspace)
 
@@ -239,11 +240,11 @@ def test_a_line_is_not_left_among_those_of_another_project(
     refused = gitmem(workspace, "signal", "nobody takes it", "--broadcast", "--json", before=powerless)
     change(0o700)
 
-    assert taken.returncode == 0 and json.loads(taken.stdout)["queued"], taken
-    (second,) = spooled(tmp_path / "tmp")
+    assert taken.returncode == 0 and json.loads(taken.stdout)["recorded"], taken
+    (second,) = left_in(tmp_path / "tmp")
     assert b"of the second" in second.read_bytes()
-    assert refused.returncode == 4 and "lines of another repository wait in it" in refused.stdout, refused
-    assert spooled(tmp_path / "user") == [of_first]
+    assert refused.returncode == 4 and "entries of another repository wait in it" in refused.stdout, refused
+    assert left_in(tmp_path / "user") == [of_first]
 
 
 def test_two_projects_at_one_path_do_not_take_a_folder_at_once(
@@ -252,7 +253,7 @@ def test_two_projects_at_one_path_do_not_take_a_folder_at_once(
     """Two containers may share one state folder: who reads the mark keeps others from changing it meanwhile."""
     import fcntl
 
-    (line,) = spooled(tmp_path / "user")
+    (line,) = left_in(tmp_path / "user")
     of_first = line.read_bytes()
     mark = line.parent / "repository"
     marked = mark.read_bytes()
@@ -269,46 +270,58 @@ def test_two_projects_at_one_path_do_not_take_a_folder_at_once(
             preexec_fn=powerless,  # noqa: PLW1509  # no other thread runs here
         )  # fmt: skip
         deadline = time.monotonic() + 20
-        while not list(line.parent.glob("tmp-*")):  # it is about to give its line a name
+        while str(line.parent / "lock") not in open_files(writer.pid):  # it waits for the folder
             assert time.monotonic() < deadline
             time.sleep(0.002)
         line.write_bytes(of_first)
     out, _ = writer.communicate(timeout=30)
     change(0o700)
 
-    assert json.loads(out)["queued"]
-    assert spooled(tmp_path / "user") == [line] and mark.read_bytes() == marked
-    assert len(spooled(tmp_path / "tmp")) == 1
+    assert json.loads(out)["recorded"]
+    assert left_in(tmp_path / "user") == [line] and mark.read_bytes() == marked
+    assert len(left_in(tmp_path / "tmp")) == 1
+
+
+def open_files(pid: int) -> set[str]:
+    """What a process has open now."""
+    found = set()
+    for path in Path(f"/proc/{pid}/fd").iterdir():
+        try:
+            found.add(str(path.readlink()))
+        except OSError:
+            continue  # closed meanwhile
+    return found
 
 
 def test_a_mark_is_on_the_disk_before_the_line(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """After a power loss a line without its mark would be of no repository."""
     from gitmem import place
-    from gitmem.log.spool import Entry, Spool, Story
-    from gitmem.log.spool_owner import Owner
+    from gitmem.log.entry import Entry, Story
+    from gitmem.log.wal import WriteAheadLog
+    from gitmem.log.wal_owner import Owner
 
     steps: list[str] = []
-    real = os.fsync, os.rename, os.replace
+    real = os.fsync, os.write, os.replace
 
     def synced(handle: int) -> None:
         steps.append("sync " + Path(f"/proc/self/fd/{handle}").readlink().name.split("-")[0])
         real[0](handle)
 
-    def renamed(old: str, new: str) -> None:
-        steps.append("rename " + Path(new).suffix)
-        real[1](old, new)
+    def written(handle: int, data: bytes) -> int:
+        steps.append("write " + Path(f"/proc/self/fd/{handle}").readlink().suffix)
+        return real[1](handle, data)
 
     def replaced(old: str, new: str) -> None:
         steps.append("rename " + Path(new).name)
         real[2](old, new)
 
     monkeypatch.setattr(os, "fsync", synced)
-    monkeypatch.setattr(os, "rename", renamed)
+    monkeypatch.setattr(os, "write", written)
     monkeypatch.setattr(os, "replace", replaced)
     folder = repo.parent / "outside" / "project"
-    spool = Spool(str(folder), os.urandom, check_owner=True, owner=Owner(place.find(str(repo))))
-    spool.put(Entry([("t", b'{"a":1}')], Story("a <a@b>", "b"), token="t"), 1)
+    wal = WriteAheadLog(str(folder), lambda: 1, check_owner=True, owner=Owner(place.find(str(repo))))
+    wal.append(Entry([("t", b'{"a":1}')], Story("a <a@b>", "b"), token="t"))
 
     marked = steps.index("rename repository")
     assert steps[marked - 1] == "sync .tmp"
-    assert steps.index("sync project", marked) < steps.index("rename .spool")
+    assert steps.index("sync project", marked) < steps.index("write .wal1")

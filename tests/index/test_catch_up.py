@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
 import threading
 from collections.abc import Sequence
@@ -15,12 +14,12 @@ from hypothesis import strategies as st
 
 from gitmem.index import catch_up, schema
 from gitmem.index.schema import Index, Row, View
-from gitmem.log import append, ref
+from gitmem.log import append, committer, ref, wal_record
 from gitmem.log.log import Log
-from gitmem.log.spool import Spool
+from gitmem.log.wal import WriteAheadLog
 from tests.profiles import up_to
 
-from ..log.logs import FakeClock, all_lines, entry, open_log
+from ..log.logs import FakeClock, all_lines, entry, open_log, record
 
 
 def _add(db: sqlite3.Connection, rows: Sequence[Row]) -> None:
@@ -64,7 +63,7 @@ def test_it_has_what_the_log_has(repo: Path) -> None:
     """Every line once, whichever segment it is in."""
     log = open_log(repo)
     for text in "abc":
-        append.append(log, entry(log, text))
+        record(log, entry(log, text))
 
     assert _caught_up(log) == ["a", "b", "c"]
 
@@ -73,10 +72,10 @@ def test_catching_up_reads_only_what_differs(repo: Path) -> None:
     """Segments that were read are not read again."""
     log = open_log(repo)
     for text in "abc":
-        append.append(log, entry(log, text))
+        record(log, entry(log, text))
         log.new_token()
     _caught_up(log)
-    append.append(log, entry(log, "d"))
+    record(log, entry(log, "d"))
     blobs: list[str] = []
     real = log.git.blob
     log.git.blob = lambda oid: blobs.append(oid) or real(oid)  # type: ignore[method-assign,func-returns-value]
@@ -85,25 +84,25 @@ def test_catching_up_reads_only_what_differs(repo: Path) -> None:
     assert len(blobs) == 1
 
 
-def test_a_spooled_line_counts_at_once_and_once_after_its_commit(repo: Path) -> None:
-    """What was accepted is answered, before and after the leader commits it."""
+def test_a_line_counts_at_once_and_once_after_its_commit(repo: Path) -> None:
+    """What was recorded is answered, before and after a committer commits it."""
     log = open_log(repo)
-    append.append(log, entry(log, "a"))
-    append.append(log, entry(log, "rides", rides=True))
+    record(log, entry(log, "a"))
+    record(log, entry(log, "rides", deferred=True))
     assert _caught_up(log) == ["a", "rides"]
 
-    append.append(log, entry(log, "b"))
+    record(log, entry(log, "b"))
 
     assert _caught_up(log) == ["a", "b", "rides"]
 
 
-def test_a_withdrawn_line_is_gone(repo: Path) -> None:
-    """A spool file that went without a commit takes its lines along."""
+def test_a_line_that_was_taken_away_is_gone(repo: Path) -> None:
+    """A generation that went without a commit takes its lines along."""
     log = open_log(repo)
-    append.append(log, entry(log, "a"))
-    append.append(log, entry(log, "rides", rides=True))
+    record(log, entry(log, "a"))
+    record(log, entry(log, "rides", deferred=True))
     _caught_up(log)
-    (Path(log.spool.folder) / log.spool.names()[0]).unlink()
+    next(Path(log.wal.folder).glob("*.deferred1")).unlink()
 
     assert _caught_up(log) == ["a"]
 
@@ -111,8 +110,8 @@ def test_a_withdrawn_line_is_gone(repo: Path) -> None:
 def test_a_rewound_tip_is_nothing_special(repo: Path, git) -> None:  # type: ignore[no-untyped-def]  # a fixture
     """The index answers for the ref as it is."""
     log = open_log(repo)
-    first = append.append(log, entry(log, "a")).commit
-    append.append(log, entry(log, "b"))
+    first = record(log, entry(log, "a")).commit
+    record(log, entry(log, "b"))
     _caught_up(log)
     assert first
     git("update-ref", ref.LOG_REF, first, cwd=repo)
@@ -125,7 +124,7 @@ def test_a_damaged_index_is_built_again(repo: Path, damage: str) -> None:
     """Delete it or damage it at any time: the next command answers the same."""
     log = open_log(repo)
     for text in "abc":
-        append.append(log, entry(log, text))
+        record(log, entry(log, text))
     _caught_up(log)
     where = Path(schema.path(log.place, "test"))
     if damage == "deleted":
@@ -155,7 +154,7 @@ def test_two_that_catch_up_at_once_do_not_fight(repo: Path) -> None:
     """Both end with every line once."""
     log = open_log(repo)
     for number in range(20):
-        append.append(log, entry(log, f"{number:02}"))
+        record(log, entry(log, f"{number:02}"))
     found: list[list[str]] = []
 
     def work() -> None:
@@ -173,7 +172,7 @@ def test_two_that_catch_up_at_once_do_not_fight(repo: Path) -> None:
 def test_a_line_that_is_no_record_costs_that_line(repo: Path) -> None:
     """Torn lines, conflict markers and NULs are kept, and the others are answered."""
     log = open_log(repo)
-    tip = append.append(log, entry(log, "a")).commit
+    tip = record(log, entry(log, "a")).commit
     from gitmem.git.port import Draft, Signature
 
     person = Signature("a", "b", 0)
@@ -217,7 +216,7 @@ def test_a_line_that_a_view_cannot_take_costs_that_line(repo: Path) -> None:
     """Every other line is answered, nothing half-done stays, the line is kept, and it is counted."""
     log = open_log(repo)
     for text in ("a", "odd", "b", "too big", "no such field", "c"):
-        append.append(log, entry(log, text))
+        record(log, entry(log, text))
     picky = Picky()
     index = picky.open()
     catch_up.catch_up(index, log)
@@ -225,8 +224,8 @@ def test_a_line_that_a_view_cannot_take_costs_that_line(repo: Path) -> None:
     assert _notes(index) == ["a", "b", "c"]
     assert index.db.execute("SELECT count(*) FROM line").fetchone() == (6,)
     assert index.skipped() == 3
-    append.append(log, entry(log, "d"))
-    append.append(log, entry(log, "odd"))
+    record(log, entry(log, "d"))
+    record(log, entry(log, "odd"))
     catch_up.catch_up(index, log)
     assert _notes(index) == ["a", "b", "c", "d"]
     assert index.skipped() == 4
@@ -236,7 +235,7 @@ def test_lines_that_a_view_can_take_are_given_to_it_at_once(repo: Path) -> None:
     """What a bad line costs is paid only where there is one."""
     log = open_log(repo)
     for text in "abcdefgh":
-        append.append(log, entry(log, text))
+        record(log, entry(log, text))
     picky = Picky()
     catch_up.catch_up(picky.open(), log)
 
@@ -250,7 +249,7 @@ def test_an_index_that_cannot_be_written_is_no_bad_line(repo: Path) -> None:
         db.execute("INSERT INTO no_such_table VALUES (1)")
 
     log = open_log(repo)
-    append.append(log, entry(log, "a"))
+    record(log, entry(log, "a"))
     index = schema.in_memory([View(["note"], [], full)], _read)
 
     with pytest.raises(sqlite3.OperationalError):
@@ -269,7 +268,7 @@ def test_a_reader_that_stumbles_costs_that_line(repo: Path) -> None:
 
     log = open_log(repo)
     for text in ("a", "deep", "b"):
-        append.append(log, entry(log, text))
+        record(log, entry(log, text))
     index = schema.in_memory([NOTES], read)
     catch_up.catch_up(index, log)
 
@@ -281,9 +280,12 @@ def test_a_reader_that_stumbles_costs_that_line(repo: Path) -> None:
 @given(
     steps=st.lists(
         st.tuples(
-            st.sampled_from(["append", "ride", "drain", "roll", "catch up", "rewind"]), st.integers(0, 9)
+            st.sampled_from(
+                ["append", "wait", "defer", "commit", "rotate", "tear", "void", "roll", "catch up", "rewind"]
+            ),
+            st.integers(0, 9),
         ),
-        max_size=14,
+        max_size=20,
     )
 )
 def test_caught_up_is_rebuilt(tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, int]]) -> None:
@@ -296,11 +298,15 @@ def test_caught_up_is_rebuilt(tmp_path_factory: pytest.TempPathFactory, steps: l
     tips = []
     for number, (step, pick) in enumerate(steps):
         if step == "append":
-            tips.append(append.append(log, entry(log, f"{number}")).commit)
-        elif step == "ride":
-            append.append(log, entry(log, f"{number}", rides=True))
-        elif step == "drain":
-            append.drain_all(log)
+            tips.append(record(log, entry(log, f"{number}")).commit)
+        elif step in ("wait", "defer"):
+            append.append(log, entry(log, f"{number}", deferred=step == "defer"))
+        elif step == "commit":
+            committer.commit_waiting(log, deferred=True)
+        elif step == "rotate":
+            log.wal.rotate()
+        elif step in ("tear", "void"):
+            _damage(log, step)
         elif step == "roll" and tips:
             log.new_token()
         elif step == "rewind" and tips:
@@ -312,10 +318,22 @@ def test_caught_up_is_rebuilt(tmp_path_factory: pytest.TempPathFactory, steps: l
     assert _caught_up(log) == _rebuilt(log)
 
 
+def _damage(log: Log, how: str) -> None:
+    """Append half a record to the newest file that waits, or a void of its last entry."""
+    for file in committer.waiting(log, deferred=True)[-1:]:
+        tail = log.wal.read(file)
+        assert tail is not None
+        with open(file.path, "ab") as opened:
+            if how == "tear":
+                opened.write(wal_record.encode(b"half a record")[:40])
+            elif tail.entries:
+                opened.write(wal_record.encode(tail.entries[-1][1], wal_record.VOID))
+
+
 def test_a_view_that_means_something_else_is_filled_anew(repo: Path) -> None:
     """The tables are as before; what stands in them was derived by the rules of before."""
     log = open_log(repo)
-    append.append(log, entry(log, "a"))
+    record(log, entry(log, "a"))
     assert _caught_up(log) == ["a"]
 
     def shout(db: sqlite3.Connection, rows: Sequence[Row]) -> None:
@@ -328,17 +346,15 @@ def test_a_view_that_means_something_else_is_filled_anew(repo: Path) -> None:
     index.close()
 
 
-def test_what_another_process_found_in_its_own_spool_stays_while_it_is_there(
-    repo: Path, tmp_path: Path
-) -> None:
+def test_what_another_process_found_outside_stays_while_it_is_there(repo: Path, tmp_path: Path) -> None:
     """Two processes with another $TMPDIR share an index; gone is only what is gone from the disk."""
     mine, other = open_log(repo), open_log(repo)
-    append.append(mine, entry(mine, "a"))
-    elsewhere = tmp_path / "spools" / "other"
-    other.elsewhere = [Spool(str(elsewhere), os.urandom, check_owner=True)]
+    record(mine, entry(mine, "a"))
+    elsewhere = tmp_path / "state" / "other"
+    other.elsewhere = [WriteAheadLog(str(elsewhere), other.now, check_owner=True)]
     waiting = entry(other, "waits")
     waiting.token = other.token()
-    other.elsewhere[0].put(waiting, other.now())
+    other.elsewhere[0].append(waiting)
 
     assert _caught_up(other) == ["a", "waits"]
     assert _caught_up(mine) == ["a", "waits"]

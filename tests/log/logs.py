@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 from pathlib import Path
@@ -9,9 +10,10 @@ from pathlib import Path
 from gitmem import place
 from gitmem.git.inprocess import DulwichGit
 from gitmem.git.port import Git
-from gitmem.log import lines, ref
+from gitmem.log import append, committer, lines, ref
+from gitmem.log.append import Appended
+from gitmem.log.entry import Entry, Story
 from gitmem.log.log import Log
-from gitmem.log.spool import Entry, Story
 
 START = 1_793_000_000_000_000  # microseconds: 2026-10-26
 
@@ -44,11 +46,24 @@ def open_log(
     )
 
 
-def entry(log: Log, text: str, *, stream: str = "signals", rides: bool = False) -> Entry:
+def entry(log: Log, text: str, *, stream: str = "signals", deferred: bool = False) -> Entry:
     """One line that says `text`."""
     at = lines.format_at(log.clock.tick())
     line = f'{{"at":"{at}","kind":"note","text":"{text}"}}'.encode()
-    return Entry([(stream, line)], Story("Planck <a:b:c@gitmem>", f"Planck → all: {text}"), rides=rides)
+    return Entry([(stream, line)], Story("Planck <a:b:c@gitmem>", f"Planck → all: {text}"), deferred=deferred)
+
+
+def record(log: Log, one: Entry) -> Appended:
+    """Append an entry and commit it, with all that waits; a deferred one goes on waiting."""
+    appended = append.append(log, one)
+    if not one.deferred and appended.where is None:
+        appended.commit = committer.commit_within(log, 5.0)
+    return appended
+
+
+def waiting(log: Log) -> list[str]:
+    """The texts of all lines that wait for a commit, oldest first."""
+    return [str(json.loads(line)["text"]) for _, line in committer.rows_waiting(log, deferred=True)]
 
 
 def all_lines(log: Log) -> list[bytes]:

@@ -40,7 +40,7 @@ def test_two_clones_in_both_orders_end_with_the_same_log(hub: Hub) -> None:
     assert a.exchange().state == "up-to-date"
 
 
-def test_a_replayed_commit_keeps_who_when_and_what(hub: Hub) -> None:
+def test_one_commit_that_moves_keeps_who_when_and_what(hub: Hub) -> None:
     """Author, committer, dates and message are those of the commit that was made offline."""
     a, b = hub.clone("a"), hub.clone("b")
     a.add("one")
@@ -57,9 +57,32 @@ def test_riding_receipts_go_with_a_sync(hub: Hub) -> None:
     """What waits in the spool for the next commit is committed and sent."""
     a = hub.clone("a")
     a.add("one")
-    assert a.add("rides", rides=True) is None
+    assert a.add("rides", deferred=True) is None
     a.exchange()
     assert hub.texts() == ["one", "rides"]
+
+
+def test_what_was_not_published_yet_becomes_one_commit_where_it_has_to_move(hub: Hub) -> None:
+    """It lists all records. Commits that can be pushed as they are stay."""
+    a, b = hub.clone("a"), hub.clone("b")
+    for clone in (a, b, a):
+        clone.exchange()
+    a.add("one")
+    a.add("two")
+    kept = a.tip
+    assert a.exchange().sent == 2 and a.tip == kept == hub.tip()
+    b.add("three")
+    assert b.add("rides", deferred=True) is None
+    b.add("four")
+    b.exchange()
+    assert b.tip == hub.tip() and b.subjects()[:3] == ["3 records from 1 agent", "two", "one"]
+    body = git("log", "-1", "--format=%b", b.tip, cwd=b.path)
+    assert body.split("\n\n") == ["three\nfour", "Note: three\nNote: rides\nNote: four\n\n"] or (
+        body.startswith("three\nfour\n\nNote: three\n") and "Note: rides" in body
+    )
+    b.add("five")
+    b.exchange()
+    assert b.subjects()[:2] == ["five", "3 records from 1 agent"]
 
 
 def test_three_clones_in_any_order_have_the_same_bytes(hub: Hub) -> None:
@@ -124,7 +147,7 @@ def test_who_always_loses_is_told_so_and_keeps_everything(hub: Hub, monkeypatch:
     assert hub.texts() == ["one"]
 
 
-def test_commits_that_arrive_during_a_replay_come_along(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_commits_that_arrive_meanwhile_come_along(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
     """Appends don't wait for a sync, and it does not lose them."""
     from gitmem.log import settle
 
@@ -144,30 +167,7 @@ def test_commits_that_arrive_during_a_replay_come_along(hub: Hub, monkeypatch: p
     monkeypatch.setattr(settle, "assemble", assemble)
     b.exchange()
     assert b.texts() == hub.texts() == ["theirs", "mine", "late 1", "late 2"]
-    assert b.subjects()[:3] == ["late 2", "late 1", "mine"]
-
-
-def test_many_late_commits_are_replayed_outside_the_lock(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
-    """More than a few late commits are replayed before the lock is taken again."""
-    from gitmem.log import settle
-
-    monkeypatch.setattr(settle, "FEW", 1)
-    a, b = hub.clone("a"), hub.clone("b")
-    a.add("theirs")
-    a.exchange()
-    real = settle.assemble
-    late = iter(["late 1", "late 2", "late 3"])
-
-    def assemble(*args: object) -> str:
-        done = real(*args)  # type: ignore[arg-type]
-        for text in late:
-            b.add(text)
-        return done
-
-    b.add("mine")
-    monkeypatch.setattr(settle, "assemble", assemble)
-    b.exchange()
-    assert b.texts() == hub.texts() == ["theirs", "mine", "late 1", "late 2", "late 3"]
+    assert b.subjects()[:3] == ["2 records from 1 agent", "mine", "theirs"]
 
 
 def test_a_new_clone_adopts_the_log_without_a_commit(hub: Hub) -> None:

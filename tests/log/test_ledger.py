@@ -10,15 +10,16 @@ from pathlib import Path
 import pytest
 
 from gitmem.errors import StoreError
-from gitmem.log import append, ledger, mend
+from gitmem.log import committer, ledger, mend
+from gitmem.log.entry import Entry
 from gitmem.log.log import Log
-from gitmem.log.spool import Entry, Spool
+from gitmem.log.wal import WriteAheadLog
 from tests.clones import Hub
-from tests.log.logs import entry, open_log
+from tests.log.logs import entry, open_log, record
 
 
 def digests(log: Log) -> set[str]:
-    return {each for record in ledger.read(log) for each in record.digests}
+    return {each for noted in ledger.read(log) for each in noted.digests}
 
 
 def digest_of(one: Entry) -> str:
@@ -29,99 +30,11 @@ def path_of(log: Log) -> Path:
     return Path(log.place.state, ledger.NAME)
 
 
-def test_what_is_committed_is_noted_with_its_commit(repo: Path) -> None:
-    log = open_log(repo)
-    one = entry(log, "one")
-    commit = append.append(log, one).commit
-
-    (record,) = ledger.read(log)
-    assert (record.commit, record.digests) == (commit, [digest_of(one)])
-
-
-def test_what_rides_or_waits_is_noted_at_once_and_again_with_its_commit(repo: Path) -> None:
-    """A receipt; and a line whose writer did not get the lock in time."""
-    log = open_log(repo)
-    rides, waits = entry(log, "rides", rides=True), entry(log, "waits")
-    append.append(log, rides)
-    held = log.lock()
-    assert held.take()
-    assert append.append(log, waits, wait_seconds=0).queued
-    held.release()
-    assert [(record.commit, record.digests) for record in ledger.read(log)] == [
-        (None, [digest_of(rides)]),
-        (None, [digest_of(waits)]),
-    ]
-
-    append.drain_all(log)
-
-    *_, last = ledger.read(log)
-    assert last.commit is not None and set(last.digests) == {digest_of(rides), digest_of(waits)}
-
-
-def test_what_was_there_already_is_noted_with_the_commit_that_has_it(repo: Path) -> None:
-    """A line that is said again adds nothing, and is acknowledged."""
-    log = open_log(repo)
-    one = entry(log, "one")
-    commit = append.append(log, one).commit
-    path_of(log).unlink()
-
-    assert append.append(log, one).commit == commit
-
-    (record,) = ledger.read(log)
-    assert (record.commit, record.digests) == (commit, [digest_of(one)])
-
-
-def test_what_another_process_committed_is_noted_by_it(repo: Path) -> None:
-    """Its writer only waits for the news."""
-    log, leader = open_log(repo), open_log(repo)
-    assert log.make_state()
-    mine = entry(log, "mine")
-    held = leader.lock()
-    assert held.take()
-    taken = log.lock
-
-    def busy() -> object:
-        if log.spool.names():
-            append.drain_locked(leader)
-        return taken()
-
-    log.lock = busy  # type: ignore[assignment,method-assign]  # as if the leader drained between two looks
-    assert append.append(log, mine).commit is not None
-    held.release()
-    (record,) = ledger.read(log)
-    assert record.commit is not None and record.digests == [digest_of(mine)]
-
-
-def test_what_failed_is_not_noted(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whether the commit failed, or the spool, or the drain of one's own entry."""
-    log = open_log(repo)
-    append.append(log, entry(log, "first"))
-    before = path_of(log).read_bytes()
-
-    def full(*args: object, **options: object) -> None:
-        raise StoreError("Full; nothing was recorded.", code="disk")
-
-    monkeypatch.setattr(log.git, "advance", full)
-    with pytest.raises(StoreError):
-        append.append(log, entry(log, "not committed"))
-    takes = iter([False, True])
-    lock = log.lock()
-    monkeypatch.setattr(type(lock), "take", lambda self: next(takes))
-    with pytest.raises(StoreError):
-        append.append(log, entry(log, "not drained"))
-    monkeypatch.setattr(Spool, "put", full)
-    with pytest.raises(StoreError):
-        append.append(log, entry(log, "not spooled", rides=True))
-
-    assert path_of(log).read_bytes() == before
-    assert not log.spool.names()
-
-
 @pytest.mark.parametrize("obstacle", ["folder", "link", "no permission"])
 def test_a_ledger_that_cannot_be_written_fails_nothing(repo: Path, obstacle: str, tmp_path: Path) -> None:
     """The answer is the commit, as ever."""
     log = open_log(repo)
-    append.append(log, entry(log, "first"))
+    record(log, entry(log, "first"))
     path = path_of(log)
     path.unlink()
     if obstacle == "folder":
@@ -130,8 +43,8 @@ def test_a_ledger_that_cannot_be_written_fails_nothing(repo: Path, obstacle: str
         path.symlink_to(tmp_path / "elsewhere")
     else:
         path.touch(0o400)
-    assert append.append(log, entry(log, "second")).commit is not None
-    append.append(log, entry(log, "third", rides=True))
+    assert record(log, entry(log, "second")).commit is not None
+    record(log, entry(log, "third", deferred=True))
     list(ledger.read(log))
     assert not (tmp_path / "elsewhere").exists()
 
@@ -140,11 +53,11 @@ def test_where_the_git_folder_cannot_be_written_the_line_is_accepted_elsewhere(
     repo: Path, tmp_path: Path
 ) -> None:
     log = open_log(repo)
-    log.elsewhere = [Spool(str(tmp_path / "spools" / "here"), os.urandom, check_owner=True)]
+    log.elsewhere = [WriteAheadLog(str(tmp_path / "state" / "here"), log.now, check_owner=True)]
     log.make_state = lambda: False  # type: ignore[method-assign]
     os.chmod(tmp_path, 0o700)
-    assert append.append(log, entry(log, "one")).queued
-    assert len(log.elsewhere[0].names()) == 1
+    assert record(log, entry(log, "one")).commit is None
+    assert len(log.elsewhere[0].files()) == 1
 
 
 def test_what_is_no_record_is_none(repo: Path) -> None:
@@ -158,12 +71,55 @@ def test_what_is_no_record_is_none(repo: Path) -> None:
     assert [each.commit for each in ledger.read(log)] == ["a" * 40]
 
 
+def test_what_is_recorded_is_noted_at_once_and_the_commit_when_it_comes(repo: Path) -> None:
+    log = open_log(repo)
+    deferred, one = entry(log, "deferred", deferred=True), entry(log, "one")
+    record(log, deferred)
+    commit = record(log, one).commit
+
+    assert [(each.commit, each.digests) for each in ledger.read(log)] == [
+        (None, [digest_of(deferred)]),
+        (None, [digest_of(one)]),
+        (commit, []),
+    ]
+    assert ledger.last_commit(log.place.state) == commit
+
+
+def test_what_was_there_already_is_noted_with_the_commit_that_has_it(repo: Path) -> None:
+    """A line that is said again adds nothing, and is acknowledged."""
+    log = open_log(repo)
+    one = entry(log, "one")
+    commit = record(log, one).commit
+    path_of(log).unlink()
+
+    assert record(log, one).commit == commit
+
+    assert ledger.acknowledged(log) == ({digest_of(one)}, [commit])
+
+
+def test_what_was_not_recorded_is_not_noted(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = open_log(repo)
+    record(log, entry(log, "first"))
+    before = path_of(log).read_bytes()
+
+    def full(*args: object, **options: object) -> None:
+        raise StoreError("Full; nothing was recorded.", code="wal")
+
+    monkeypatch.setattr(WriteAheadLog, "append", full)
+    for deferred in (False, True):
+        with pytest.raises(StoreError):
+            record(log, entry(log, "not recorded", deferred=deferred))
+
+    assert path_of(log).read_bytes() == before
+    assert not committer.waiting(log, deferred=True)
+
+
 def test_a_torn_record_costs_nothing_but_itself(repo: Path) -> None:
     """Wherever a crash or a full disk cut it, also in the middle of what comes after."""
     log = open_log(repo)
     entries = [entry(log, f"number {number}") for number in range(3)]
     for each in entries:
-        append.append(log, each)
+        record(log, each)
     content = path_of(log).read_bytes()
     start = content.rindex(b"\n", 0, len(content) - 1)
     new = entry(log, "new")
@@ -181,7 +137,7 @@ def test_it_is_bounded_and_keeps_the_newest(repo: Path, monkeypatch: pytest.Monk
     log = open_log(repo)
     entries = [entry(log, f"number {number}") for number in range(20)]
     for each in entries:
-        append.append(log, each)
+        record(log, each)
 
     names = [name for name in os.listdir(log.place.state) if name.startswith("ledger")]
     size = sum(os.path.getsize(os.path.join(log.place.state, name)) for name in names)
@@ -196,7 +152,7 @@ def test_only_who_holds_the_lock_puts_the_older_one_away(repo: Path, monkeypatch
     log = open_log(repo)
     assert log.make_state()
     for number in range(5):
-        append.append(log, entry(log, f"rides {number}", rides=True))
+        record(log, entry(log, f"rides {number}", deferred=True))
     assert not os.path.exists(os.path.join(log.place.state, ledger.OLDER))
     assert len(digests(log)) == 5
 
@@ -207,10 +163,11 @@ def test_a_commit_of_very_many_lines_is_noted_alone(repo: Path, monkeypatch: pyt
     log = open_log(repo)
     every = [entry(log, f"number {number}") for number in range(3)]
     one = Entry([line for each in every for line in each.lines], every[0].story)
-    commit = append.append(log, one).commit
+    commit = record(log, one).commit
+    ledger.note(log, [one], commit)
 
-    (record,) = ledger.read(log)
-    assert (record.commit, record.digests) == (commit, [])
+    *_, noted = ledger.read(log)
+    assert (noted.commit, noted.digests) == (commit, [])
 
 
 def test_a_number_that_an_older_gitmem_wrote_excludes_nothing(repo: Path) -> None:
@@ -229,11 +186,11 @@ def test_a_number_that_an_older_gitmem_wrote_excludes_nothing(repo: Path) -> Non
 def test_a_copied_clone_has_a_ledger_of_its_own(repo: Path, tmp_path: Path) -> None:
     """With what was acknowledged before it was copied."""
     log = open_log(repo)
-    append.append(log, entry(log, "before"))
+    record(log, entry(log, "before"))
     shutil.copytree(repo, tmp_path / "copy")
     other = open_log(tmp_path / "copy")
-    append.append(other, entry(other, "there"))
-    append.append(log, entry(log, "here"))
+    record(other, entry(other, "there"))
+    record(log, entry(log, "here"))
 
     assert len(digests(log) & digests(other)) == 1
     assert len(digests(log)) == len(digests(other)) == 2
@@ -256,7 +213,7 @@ def test_writers_do_not_tear_each_others_records(repo: Path) -> None:
         writer.start()
     for writer in writers:
         writer.join()
-    assert len([record for record in ledger.read(log) if len(record.digests) == 1]) == 200
+    assert len([noted for noted in ledger.read(log) if len(noted.digests) == 1]) == 200
 
 
 def test_the_page_of_the_format_shows_one(repo: Path) -> None:
@@ -285,9 +242,9 @@ def test_a_sync_remembers_where_it_moved_the_log(hub: Hub) -> None:
 def test_a_mended_log_is_remembered(repo: Path) -> None:
     """What mending put together would else be lost with the ref and its reflog."""
     log = open_log(repo)
-    tip = append.append(log, entry(log, "one")).commit
+    tip = record(log, entry(log, "one")).commit
     assert tip is not None
-    top = mend.repair(log, tip, {}, {"s/gm-x.jsonl": [b"{}"]})
+    top = mend.repair(log, tip, {"s/gm-x.jsonl": [b"{}"]})
 
     assert top != tip and mend.move(log, tip, top)
     assert ledger.acknowledged(log)[1][0] == top

@@ -83,7 +83,7 @@ def test_a_process_that_was_started_without_standard_input_lets_the_lock_go(path
 def test_a_lock_that_cannot_be_opened_is_told_with_a_way_out(tmp_path: Path) -> None:
     """And that nothing was recorded."""
     with pytest.raises(
-        StoreError, match=r"missing/lock cannot be opened or locked \(No such file.*nothing was recorded"
+        StoreError, match=r"missing/lock cannot be opened or locked \(No such file.*nothing was changed"
     ) as failed:
         Lock(str(tmp_path / "missing" / "lock")).take()
 

@@ -12,16 +12,15 @@ import pytest
 from gitmem import place
 from gitmem.errors import StoreError
 from gitmem.git.inprocess import DulwichGit
-from gitmem.log import append
 from gitmem.log.log import CROCKFORD, Log
 
-from .logs import START, FakeClock, entry, open_log
+from .logs import START, FakeClock, entry, open_log, record, waiting
 
 DOCS = Path(__file__).parents[2] / "docs"
 
 
 def test_the_names_of_what_a_clone_keeps_are_those_of_the_format(repo: Path) -> None:
-    """Two programs that share a clone agree on the lock and the spool; README says what may be deleted."""
+    """Two programs that share a clone agree on the lock and the write-ahead log; README says what may be deleted."""
     page = (DOCS / "format.md").read_text(encoding="utf-8").partition("## 13.")[2].partition("## 14.")[0]
     known = {
         name.rstrip("/")
@@ -29,15 +28,15 @@ def test_the_names_of_what_a_clone_keeps_are_those_of_the_format(repo: Path) -> 
         for name in re.findall(r"`(.*?)`", row)
     }
     log = open_log(repo)
-    append.append(log, entry(log, "committed"))
-    append.append(log, entry(log, "rides", rides=True))
+    record(log, entry(log, "committed"))
+    record(log, entry(log, "rides", deferred=True))
     log.clone_id()
 
     kept = set(os.listdir(log.place.state))
 
-    assert kept >= {"README", "lock", "clock", "segment", "clone", "spool"}
+    assert kept >= {"README", "lock", "clock", "segment", "clone", "wal"}
     assert kept <= known
-    assert "spool/" in (Path(log.place.state) / "README").read_text()
+    assert "wal/" in (Path(log.place.state) / "README").read_text()
 
 
 def test_a_clone_keeps_its_id_and_its_segment(repo: Path) -> None:
@@ -79,37 +78,34 @@ def test_a_small_file_that_is_damaged_is_made_anew(repo: Path, content: bytes) -
     assert (log.token(), log.clone_id()) == (token, clone)
 
 
-def test_spools_elsewhere_are_read_in_their_order_and_trusted_when_they_are_ours(
+def test_write_ahead_logs_elsewhere_are_read_in_their_order_and_trusted_when_they_are_ours(
     repo: Path, tmp_path: Path
 ) -> None:
     """Those that are written to, those of others, and one that appears while a process lives."""
     folders = [str(tmp_path / name / "gitmem-1" / "p") for name in ("own", "others", "later")]
     found = place.find(str(repo))
     log = Log(
-        found,
-        DulwichGit(found.common),
-        now=FakeClock(),
-        spool_elsewhere=folders[:1],
-        spools_read=folders[1:2],
+        found, DulwichGit(found.common), now=FakeClock(), wal_elsewhere=folders[:1], wals_read=folders[1:2]
     )
     others = log.others
 
-    assert [spool.folder for spool in log.spools] == [os.path.join(found.state, "spool"), *folders[:2]]
+    own = [os.path.join(found.state, name) for name in ("wal", "spool")]
+    assert [wal.folder for wal in log.wals] == [*own, *folders[:2]]
     log.read_also(folders[1:2])
     assert log.others is others, "what is known of a folder is kept while it is the same"
     log.read_also(folders[1:])
-    assert [spool.folder for spool in log.spools[1:]] == folders
-    for spool in log.spools[1:]:
-        one = entry(log, "hello", rides=True)
+    assert [wal.folder for wal in log.wals[2:]] == folders
+    for number, wal in enumerate(log.wals[2:]):
+        one = entry(log, f"number {number}")
         one.token = log.token()
-        spool.put(one, log.now())
-        assert os.stat(spool.folder).st_mode & 0o777 == 0o700
-    assert len(append.collect(log)) == 3
+        wal.append(one)
+        assert os.stat(wal.folder).st_mode & 0o777 == 0o700
+    assert waiting(log) == ["number 0", "number 1", "number 2"]
     for folder in folders:
         os.chmod(folder, 0o777)
-    assert append.collect(log) == []
+    assert waiting(log) == []
     log.others = others
-    assert append.collect(log) == []
+    assert waiting(log) == []
 
 
 def test_who_commits_and_when(repo: Path) -> None:
@@ -129,7 +125,7 @@ def test_who_commits_and_when(repo: Path) -> None:
 def test_a_folder_that_may_not_be_written_is_no_failure(
     repo: Path, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
-    """A sandbox, or a read-only disk: the line goes to a spool elsewhere."""
+    """A sandbox, or a read-only disk: the line goes to a write-ahead log elsewhere."""
 
     def no(*_: object, **__: object) -> None:
         raise OSError(number, os.strerror(number))

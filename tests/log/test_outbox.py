@@ -9,10 +9,11 @@ import pytest
 from gitmem.git import repository
 from gitmem.git.inprocess import DulwichGit
 from gitmem.git.port import Draft, Signature
-from gitmem.log import outbox, places, ref, replay, trees
+from gitmem.log import outbox, places, ref, trees
 from gitmem.log.host import Host
 from gitmem.log.log import Log
 from gitmem.log.places import Tip
+from gitmem.log.squash import squash, trailers
 from gitmem.log.start import start
 from gitmem.log.trunk import STEPS_MAX, Trunk, above
 from tests.log.logs import open_log
@@ -43,8 +44,8 @@ def shared(log: Log) -> Tip:
     return places.read(log, ref.LOG_REF, put(log, start(log), "old", b"0"))
 
 
-def read(log: Log, shared: Tip, **named: str) -> list[outbox.Outbox]:
-    return outbox.read(log, {f"x/gitmem/outbox/{name}": oid for name, oid in named.items()}, shared)[0]
+def read(log: Log, shared: Tip, *oids: str) -> list[outbox.Outbox]:
+    return [box for oid in oids if (box := outbox.read(log, oid, shared)) is not None]
 
 
 def test_an_outbox_is_what_its_commits_added(log: Log, shared: Tip) -> None:
@@ -52,79 +53,91 @@ def test_an_outbox_is_what_its_commits_added(log: Log, shared: Tip) -> None:
     one = put(log, shared.oid, "a", b"1", seconds=5)
     two = put(log, one, "a", b"2", seconds=6)
     moved = places.read(log, ref.LOG_REF, put(log, put(log, shared.oid, "b", b"3"), "old", b"4"))
-    (box,) = read(log, moved, first=two)
+    (box,) = read(log, moved, two)
     assert box.commits == [one, two] and box.base == shared.oid
     assert box.lines == {"notes/2026-11/21/gm-a.jsonl": {b"1", b"2"}}
     assert not box.is_in(log.git, moved.tree)
-    assert box.is_in(log.git, log.git.commit(replay.replay(log.git, box.commits, moved.oid)).tree)
+    assert box.is_in(log.git, log.git.commit(outbox.fold(log.git, [box], moved.oid)).tree)
 
 
 def test_one_that_the_shared_history_has_is_empty(log: Log, shared: Tip) -> None:
     """It was folded as it was: nothing of it waits."""
     one = put(log, shared.oid, "a", b"1")
-    (box,) = read(log, places.read(log, ref.LOG_REF, put(log, one, "b", b"2")), first=one)
+    (box,) = read(log, places.read(log, ref.LOG_REF, put(log, one, "b", b"2")), one)
     assert box.commits == [] and box.is_in(log.git, log.git.commit(one).tree)
 
 
 def test_what_does_more_than_add_lines_is_read_as_any_other_log(log: Log, shared: Tip) -> None:
     """A file that holds no lines, an id of another project: whether they belong here is asked as of a whole log."""
     who = Signature("a", "a@b", 1)
-    refs = {}
     for path in ("notes.txt", "projects/" + "a" * 40):
         (oid,) = log.git.write([Draft({path: b"x\n"}, who, who, "odd\n")], shared.oid)
-        refs[f"x/gitmem/outbox/{oid}"] = oid
-    assert outbox.read(log, {**refs, "x/gitmem/outbox/0": "0" * 40}, shared) == (
-        [],
-        {**refs, "x/gitmem/outbox/0": "0" * 40},
+        assert outbox.read(log, oid, shared) is None
+    assert outbox.read(log, "0" * 40, shared) is None
+
+
+def test_one_that_stands_on_what_may_not_be_read_is_not_read(log: Log, shared: Tip) -> None:
+    """It is asked before any file of it is."""
+    asked: list[str] = []
+    one = put(log, shared.oid, "a", b"1")
+    assert (
+        outbox.read(log, put(log, one, "a", b"2"), shared, None, lambda base: bool(asked.append(base)))
+        is None
     )
+    assert asked == [shared.oid]
 
 
 def test_its_lines_are_found_again_by_what_is_kept_of_it(log: Log, shared: Tip) -> None:
     """And read anew where the shared log was rewound below it."""
     base = places.read(log, ref.LOG_REF, put(log, shared.oid, "b", b"1"))
     box_tip = put(log, base.oid, "a", b"2")
-    (first,) = read(log, base, name=box_tip)
-    (again,) = read(log, base, other=box_tip)
+    (first,) = read(log, base, box_tip)
+    (again,) = read(log, base, box_tip)
     assert again is first
-    (rewound,) = read(log, shared, name=box_tip)
+    (rewound,) = read(log, shared, box_tip)
     assert rewound.lines is not None and len(rewound.lines) == 2
 
 
-def test_their_commits_come_in_the_order_of_their_dates(log: Log, shared: Tip) -> None:
-    """Each outbox's own in theirs, also where a clock was set back in between."""
-    a1 = put(log, shared.oid, "a", b"a1", seconds=30)
-    a2 = put(log, a1, "a", b"a2", seconds=10)
+def test_they_are_folded_in_the_order_of_their_dates(log: Log, shared: Tip) -> None:
+    """The commit is the same in every clone."""
+    a1 = put(log, shared.oid, "a", b"a1", seconds=10)
+    a2 = put(log, a1, "a", b"a2", seconds=30)
     b1 = put(log, shared.oid, "b", b"b1", seconds=20)
     c1 = put(log, shared.oid, "c", b"c1", seconds=40)
-    for order in ({"a": a2, "b": b1, "c": c1}, {"c": c1, "b": b1, "a": a2}):
-        assert outbox.commits_of(log.git, read(log, shared, **order)) == [b1, a1, a2, c1]
+    first, second = (
+        outbox.fold(log.git, read(log, shared, *order), shared.oid) for order in ((a2, b1, c1), (c1, b1, a2))
+    )
+    assert first == second
+    assert log.git.commit(first).message == (
+        "4 records from 3 agents\n\nb: 1\na: 1\na: 1\nc: 1\n\nNote: b\nNote: a\nNote: c\n"
+    )
 
 
 def test_unsent_is_what_neither_the_log_nor_an_outbox_has(log: Log, shared: Tip) -> None:
-    """Commit by commit; one that is there in part still goes."""
-    box = read(log, shared, one=put(log, shared.oid, "a", b"1"))
-    own = [put(log, shared.oid, "a", b"1")]
-    own.append(put(log, own[-1], "a", b"2"))
-    own.append(put(log, own[-1], "old", b"0"))
-    own.append(put(log, own[-1], "b", b"3"))
-    assert outbox.unsent(log.git, own, shared.tree, box) == [own[1], own[3]]
-    assert outbox.unsent(log.git, own, shared.tree, []) == [own[0], own[1], own[3]]
+    """Line by line, and told of the commits that have any; whatever an outbox is that is a log of its own counts, too."""
+    one = put(log, shared.oid, "a", b"1")
+    two = put(log, put(log, one, "a", b"2"), "old", b"0")
+    own = [one, *log.git.history(two, [one]), put(log, two, "b", b"3")]
+    plain = read(log, shared, put(log, shared.oid, "a", b"1"))
+    apart = outbox.whole(log.git, places.read(log, ref.LOG_REF, plain[0].oid), None)
+    for boxes in (plain, [apart]):
+        new = log.git.commit(squash(log.git, own, shared.oid, outbox.Sent(log.git, boxes)))
+        assert outbox.lines_at(log.git, new.tree, "notes/2026-11/21/gm-a.jsonl") == {b"2"}
+        assert new.message == "2 records from 2 agents\n\na: 1\nb: 1\n\nNote: a\nNote: b\n"
+    assert outbox.Sent(log.git, [apart]).has("format", log.git.tree(shared.tree)["format"])
+    assert not outbox.Sent(log.git, plain).has("format", log.git.tree(shared.tree)["format"])
+    assert squash(log.git, own, shared.oid, None) == own[-1]
 
 
 def test_what_is_brought_is_one_commit_until_it_is_folded(log: Log, shared: Tip) -> None:
     """With the trailers of all; who brings it again has nothing to bring."""
-    boxes = read(log, shared, a=put(log, shared.oid, "a", b"1"), b=put(log, shared.oid, "b", b"2"))
-    tip = outbox.bring(log.git, boxes, shared.oid)
+    boxes = read(log, shared, put(log, shared.oid, "a", b"1"), put(log, shared.oid, "b", b"2"))
+    tip = outbox.fold(log.git, boxes, shared.oid)
     commit = log.git.commit(tip)
     assert commit.parents == [shared.oid]
-    assert replay.trailers(commit.message) == ["Note: a", "Note: b"] or set(
-        replay.trailers(commit.message)
-    ) == {
-        "Note: a",
-        "Note: b",
-    }
+    assert sorted(trailers(commit.message)) == ["Note: a", "Note: b"]
     assert all(box.is_in(log.git, commit.tree) for box in boxes)
-    assert outbox.bring(log.git, boxes, tip) == tip
+    assert outbox.fold(log.git, boxes, tip) == tip
 
 
 def test_what_is_brought_stands_beside_what_came_to_the_same_segment(log: Log, shared: Tip) -> None:
@@ -132,8 +145,8 @@ def test_what_is_brought_stands_beside_what_came_to_the_same_segment(log: Log, s
     one = put(log, shared.oid, "a", b"1")
     two = put(log, put(log, shared.oid, "a", b"1"), "a", b"2")
     moved = places.read(log, ref.LOG_REF, put(log, one, "b", b"3"))
-    boxes = read(log, moved, two=two, three=put(log, shared.oid, "a", b"5"))
-    tree = log.git.commit(outbox.bring(log.git, boxes, moved.oid)).tree
+    boxes = read(log, moved, two, put(log, shared.oid, "a", b"5"))
+    tree = log.git.commit(outbox.fold(log.git, boxes, moved.oid)).tree
     assert outbox.lines_at(log.git, tree, "notes/2026-11/21/gm-a.jsonl") == {b"1", b"2", b"5"}
 
 
@@ -142,21 +155,17 @@ def test_outboxes_that_are_too_large_together_make_no_large_file(
 ) -> None:
     """Brought or folded every line is there, and both count as taken in: neither waits for ever."""
     monkeypatch.setattr(ref, "UNION_BYTES_MAX", 40)
-    names = {"x": put(log, shared.oid, "a", b"x" * 30), "y": put(log, shared.oid, "a", b"y" * 31)}
-    boxes = read(log, shared, **names)
-    for tip in (
-        outbox.bring(log.git, boxes, shared.oid),
-        replay.replay(log.git, outbox.commits_of(log.git, boxes), shared.oid),
-    ):
-        tree = log.git.commit(tip).tree
-        assert trees.new_lines(log.git, tree, [shared.tree]) == 2
-        assert all(box.is_in(log.git, tree) for box in boxes)
-        assert outbox.bring(log.git, boxes, tip) == tip
-        sizes = [
-            len(log.git.blob(entry.oid)) for _, entry, _ in trees.differing(log.git, tree, [shared.tree])
-        ]
-        assert sorted(sizes) == [31, 32]
-        assert not outbox.unsent(log.git, list(names.values()), tree, [])
+    oids = [put(log, shared.oid, "a", b"x" * 30), put(log, shared.oid, "a", b"y" * 31)]
+    boxes = read(log, shared, *oids)
+    tip = outbox.fold(log.git, boxes, shared.oid)
+    tree = log.git.commit(tip).tree
+    assert trees.new_lines(log.git, tree, [shared.tree]) == 2
+    assert all(box.is_in(log.git, tree) for box in boxes)
+    assert outbox.fold(log.git, boxes, tip) == tip
+    sizes = [len(log.git.blob(entry.oid)) for _, entry, _ in trees.differing(log.git, tree, [shared.tree])]
+    assert sorted(sizes) == [31, 32]
+    for oid in oids:
+        assert squash(log.git, [oid], tip, outbox.Sent(log.git, boxes)) == tip
 
 
 @pytest.mark.parametrize("length", [1, 40, STEPS_MAX + 50])

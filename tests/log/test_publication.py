@@ -10,10 +10,10 @@ import pytest
 
 from gitmem.errors import StoreError
 from gitmem.git.port import Draft
-from gitmem.log import append, ref
+from gitmem.log import committer, ref
 from gitmem.log.log import Log
 from gitmem.log.publication import publish
-from tests.log.logs import all_lines, entry, open_log
+from tests.log.logs import all_lines, entry, open_log, record
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def test_a_choice_is_one_commit_of_the_person_with_the_next_turn(log: Log) -> No
 def test_a_lock_that_the_dead_left_is_no_hindrance(log: Log, started: bool) -> None:
     """It is broken under our own lock, which is free again afterwards."""
     if started:
-        append.append(log, entry(log, "one"))
+        record(log, entry(log, "one"))
     left = leave_lock(log, 60)
     assert publish(log, ref.LOG_REF)
     assert not left.exists() and form(log).publish == ref.LOG_REF
@@ -65,9 +65,9 @@ def test_a_lock_that_the_dead_left_is_no_hindrance(log: Log, started: bool) -> N
 
 def test_a_lock_that_is_alive_is_said_and_left(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing has changed then, and our own lock is free."""
-    append.append(log, entry(log, "one"))
+    record(log, entry(log, "one"))
     left = leave_lock(log, 0)
-    monkeypatch.setattr(append, "SWAPS_MAX", 3)
+    monkeypatch.setattr(committer, "SWAPS_MAX", 3)
     with pytest.raises(StoreError) as refused:
         publish(log, ref.LOG_REF)
     assert (refused.value.code, refused.value.next) == ("locked", ["gitmem doctor"])
@@ -80,7 +80,7 @@ def test_a_lock_that_is_alive_is_said_and_left(log: Log, monkeypatch: pytest.Mon
 
 def test_who_loses_the_race_chooses_on_top_of_what_came(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
     """An append without the lock in between: its line stays."""
-    append.append(log, entry(log, "one"))
+    record(log, entry(log, "one"))
     tip = log.git.tip(ref.LOG_REF)
     assert tip is not None
     real = log.git.advance

@@ -6,16 +6,16 @@ import os
 from pathlib import Path
 
 from gitmem.git.port import Draft, Entry, Signature
-from gitmem.log import append, damage, recovery, ref
+from gitmem.log import damage, recovery, ref
 from gitmem.log.log import Log
-from tests.log.logs import all_lines, entry, open_log
+from tests.log.logs import all_lines, entry, open_log, record
 
 WHO = Signature("n", "n@n", 1)
 
 
 def said(log: Log, *texts: str) -> list[str]:
     """The commits of a few lines."""
-    found = [append.append(log, entry(log, text)).commit for text in texts]
+    found = [record(log, entry(log, text)).commit for text in texts]
     assert all(found)
     return [str(each) for each in found]
 

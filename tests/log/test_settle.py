@@ -10,12 +10,12 @@ import pytest
 
 from gitmem.errors import StoreError
 from gitmem.git.port import Draft, Entry, Signature
-from gitmem.log import append, ledger, places, ref, settle
+from gitmem.log import ledger, places, ref, settle
 from gitmem.log.log import Log
 from gitmem.log.places import Tip
 from gitmem.log.start import start
 from tests.clones import git
-from tests.log.logs import all_lines, entry, open_log
+from tests.log.logs import all_lines, entry, open_log, record
 
 WHO = Signature("A", "a@a", 1)
 SEGMENT = "s/2026-11/21/gm-a.jsonl"
@@ -167,7 +167,7 @@ def test_what_waits_is_committed_or_said_to_wait(
     log: Log, root: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Riding entries too; another process is waited for, and not for ever."""
-    append.append(log, entry(log, "rides", rides=True))
+    record(log, entry(log, "rides", deferred=True))
     monkeypatch.setattr(settle, "LOCK_SECONDS", 0.05)
     lock = log.lock()
     with lock:

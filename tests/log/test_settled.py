@@ -112,7 +112,7 @@ def written(hub: Hub, a: Clone) -> None:
 
 
 def riding(hub: Hub, a: Clone) -> None:
-    a.add("two", rides=True)
+    a.add("two", deferred=True)
 
 
 def configured(hub: Hub, a: Clone) -> None:

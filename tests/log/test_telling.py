@@ -6,20 +6,19 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.log import append
-from gitmem.log.spool import Entry, Story
+from gitmem.log.entry import Entry, Story
 from gitmem.log.telling import split_author, tell
 
 from ..conftest import Git
-from .logs import FakeClock, entry, open_log
+from .logs import FakeClock, entry, open_log, record
 
 
 def told(
-    number: int, *trailers: tuple[str, str], author: str = "Planck <a:b:c@gitmem>", rides: bool = False
+    number: int, *trailers: tuple[str, str], author: str = "Planck <a:b:c@gitmem>", deferred: bool = False
 ) -> Entry:
     line = b'{"at":"2026-10-26T07:33:2%d.000000Z","kind":"note"}' % number
     return Entry(
-        [("signals", line)], Story(author, f"subject {number}", f"body {number}", trailers), rides=rides
+        [("signals", line)], Story(author, f"subject {number}", f"body {number}", trailers), deferred=deferred
     )
 
 
@@ -36,7 +35,7 @@ def test_a_commit_is_told_as_git_shows_it(repo: Path, git: Git) -> None:
         [("Signal", "sig-1"), ("To", "Ada")],
     )
 
-    append.append(log, one)
+    record(log, one)
 
     shown = git("log", "-1", "--format=%an|%ae|%at|%cn|%ce|%ct%n%B", "refs/gitmem/log", cwd=repo)
     assert shown == (
@@ -54,7 +53,7 @@ def test_where_nobody_is_known_the_author_commits(repo: Path, git: Git) -> None:
     log = open_log(repo)
     log.committer = None
 
-    append.append(log, entry(log, "hello"))
+    record(log, entry(log, "hello"))
 
     shown = git("log", "-1", "--format=%an|%cn|%ce", "refs/gitmem/log", cwd=repo)
     assert shown == "Planck|Planck|a:b:c@gitmem\n"
@@ -64,7 +63,7 @@ def test_one_that_speaks_tells_its_own_story_with_the_trailers_of_those_that_rid
     """A receipt is nothing to tell of; trailers of one key stand together, each once."""
     found = tell(
         [
-            told(1, ("Reader", "Ada"), ("Signal", "sig-1"), rides=True),
+            told(1, ("Reader", "Ada"), ("Signal", "sig-1"), deferred=True),
             told(2, ("Signal", "sig-2"), ("Reader", "Bob"), ("Signal", "sig-1")),
         ]
     )
@@ -75,7 +74,7 @@ def test_one_that_speaks_tells_its_own_story_with_the_trailers_of_those_that_rid
 
 def test_where_all_ride_the_only_one_tells_its_story(repo: Path) -> None:
     """A receipt that must be committed at once."""
-    assert tell([told(1, rides=True)]).subject == "subject 1"
+    assert tell([told(1, deferred=True)]).subject == "subject 1"
 
 
 @pytest.mark.parametrize(

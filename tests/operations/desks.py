@@ -7,7 +7,7 @@ from pathlib import Path
 
 from gitmem import place, records
 from gitmem.git.inprocess import DulwichGit
-from gitmem.log.spool import Story
+from gitmem.log.entry import Story
 from gitmem.operations import caller
 from gitmem.operations.caller import Caller, Who
 from gitmem.operations.sessions import Session

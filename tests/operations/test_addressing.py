@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from gitmem.agents import own_sessions
 from gitmem.errors import UsageError
 from gitmem.operations import addressing, caller, sessions
 from gitmem.operations.addressing import Resolved
@@ -211,7 +212,7 @@ def test_a_name_resolves_while_it_is_held(repo: Path) -> None:
     assert only(store, "Planck").asleep
     clock.forward(2 * HOUR)
     assert refused(store, "Planck").suggestions[0].startswith(one.session_id)
-    sessions.touch(store, acting(store, one))
+    own_sessions.touch(store, acting(store, one))
     assert only(store, "Planck").address == one.session_id
 
 

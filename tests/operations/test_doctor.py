@@ -13,9 +13,9 @@ import pytest
 from gitmem.git.port import Draft, Entry, Signature
 from gitmem.index.schema import Row
 from gitmem.log import ref
+from gitmem.log.entry import Story
 from gitmem.log.lines import digest, format_at
-from gitmem.log.spool import Story
-from gitmem.operations import doctor, mail, sessions
+from gitmem.operations import checks_lines, committing, doctor, mail, sessions
 from gitmem.operations.caller import Who
 from gitmem.operations.doctor import Report
 from tests.clones import BEGINNING, Clone, Hub, git
@@ -178,10 +178,14 @@ def test_a_missing_object_is_found(clone: Clone, older: bool) -> None:
     names = git("ls-tree", "-r", commit, cwd=clone.path).splitlines()
     oid = next(row.split()[2] for row in names if row.endswith(".jsonl"))
     path = clone.path / ".git/objects" / oid[:2] / oid[2:]
+    clone.store.db()
     path.chmod(0o644)
     path.write_bytes(b"damaged")
+    clone.git.close()
     found = doctor.examine(clone.store)
     assert "missing-object" in codes(found) and found.status == 1
+    said = {finding.code: finding.what for finding in found.findings}
+    assert older or "can't be read or built" in said["index"], "an index is not built anew from what is left"
 
 
 def test_a_ref_that_is_no_log_is_a_problem(clone: Clone) -> None:
@@ -244,31 +248,40 @@ def test_a_sync_is_advised_only_where_it_works(clone: Clone) -> None:
     assert found == {0: "", 1: "gitmem sync", 2: "gitmem sync one"}
 
 
-def test_spools_and_locks_are_looked_at(clone: Clone) -> None:
-    """Riding receipts are as they should be; what is old, torn or foreign is not."""
-    clone.add("rides", rides=True)
-    assert "spool-file" not in codes(doctor.examine(clone.store))
+def test_write_ahead_logs_and_locks_are_looked_at(clone: Clone) -> None:
+    """Deferred receipts are as they should be; what is old, torn or foreign is not."""
+    clone.add("rides", deferred=True)
+    assert "wal-file" not in codes(doctor.examine(clone.store))
     spool = clone.path / ".git/gitmem/spool"
+    spool.mkdir()
     (spool / "00000000000000001-abc-tok-wait.spool").write_bytes(b"torn")
-    (spool / "notes.txt").write_text("mine\n")
+    (clone.path / ".git/gitmem/wal/00000000000000001.wal1.damaged").write_bytes(b"torn")
+    (clone.path / ".git/gitmem/wal/notes.txt").write_text("mine\n")
+    (clone.path / ".git/gitmem/wal/00000000000000001.wal2").write_bytes(b"newer")
     (clone.path / ".git/gitmem/log").write_text("")
     lock = clone.path / ".git/refs/gitmem/log.lock"
     lock.touch()
     os.utime(lock, (time.time() - 60, time.time() - 60))
     found = doctor.examine(clone.store)
-    where = {os.path.basename(finding.where) for finding in found.findings if finding.code == "spool-file"}
-    assert where == {"00000000000000001-abc-tok-wait.spool", "notes.txt"}
+    where = {os.path.basename(finding.where) for finding in found.findings if finding.code == "wal-file"}
+    assert where == {"00000000000000001-abc-tok-wait.spool", "00000000000000001.wal1.damaged", "notes.txt"}
+    assert codes(found)["wal-newer"].endswith(".wal2")
     assert {"stale-lock", "hidden-log"} < set(codes(found)) and found.status == 1
 
 
 def test_a_line_that_waits_too_long_is_a_note(clone: Clone) -> None:
-    """Somebody was killed after the spool and before the commit."""
-    clone.add("rides", rides=True)
-    (waiting,) = (clone.path / ".git/gitmem/spool").glob("*.spool")
-    old = waiting.rename(waiting.with_name(waiting.name.replace("-ride", "-wait")))
+    """No committer has come, and the finding says why the last one failed."""
+    clone.record("waits")
+    (old,) = (file for file in (clone.path / ".git/gitmem/wal").iterdir() if file.stat().st_size)
+    clone.store.commit_again = time.monotonic() + 60  # as where the ref is locked
+    assert "wal-waits" not in codes(doctor.examine(clone.store))
     os.utime(old, (time.time() - 600, time.time() - 600))
+    committing.fail(clone.store.place, OSError(28, "No space left on device"))
+
     found = doctor.examine(clone.store)
-    assert codes(found)["spool-waits"] == str(old)
+
+    assert codes(found)["wal-waits"] == str(old)
+    assert any("600 seconds" in each.what and "No space left" in each.what for each in found.findings)
 
 
 def test_a_mirror_clone_is_a_problem(clone: Clone) -> None:
@@ -321,6 +334,38 @@ def test_an_index_that_answers_otherwise_is_a_problem(clone: Clone, change: str,
 
     assert list(codes(found)) == ["index"] and found.status == 1
     assert found.findings[0].what.endswith(f": {table}.")
+
+
+def test_without_room_for_an_index_the_lines_are_looked_at_all_the_same(
+    clone: Clone, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The disk for temporary files is full: what that leaves out is said."""
+    by_hand(clone, x=line_of(at=BEGINNING + 40_000_000_000_000) + b"\n~ no line\n")
+
+    def full(*_: object) -> None:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    monkeypatch.setattr(checks_lines.Fill, "add", full)
+    found = doctor.examine(clone.store)
+
+    assert set(codes(found)) == {"future-line", "unreadable-line", "not-checked", "index"}
+    said = {finding.code: finding.what for finding in found.findings}
+    assert said["not-checked"].endswith("could not be looked at: database or disk is full.")
+    assert found.checked["lines"] == 3 and found.status == 1
+
+
+@pytest.mark.parametrize("folder", ["a", "z"])
+def test_lines_that_stand_in_two_files_count_once(clone: Clone, folder: str) -> None:
+    """One of them lies where no index reads; the other is found, whichever is read first."""
+    changes: dict[str, bytes | Entry | None] = {
+        "projects/gm-x.jsonl": line_of() + b"\n",
+        f"{folder}/gm-x.jsonl": line_of() + b"\n",
+        "top.jsonl": line_of("sig-cccccccccccc") + b"\n",
+    }
+    assert clone.git.advance(ref.LOG_REF, clone.tip, Draft(changes, WHO, WHO, "By hand\n"), "test")
+    found = doctor.examine(clone.store)
+
+    assert (found.findings, found.checked["lines"]) == ([], 3)
 
 
 def test_the_order_of_arrival_is_no_difference(clone: Clone) -> None:

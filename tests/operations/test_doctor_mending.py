@@ -135,17 +135,16 @@ def test_a_session_hears_again_of_what_waits_for_it(clone: Clone) -> None:
 
 
 def test_what_waits_is_committed(clone: Clone) -> None:
-    """Somebody was killed after the spool and before the commit."""
-    clone.add("rides", rides=True)
-    (waiting,) = (clone.path / ".git/gitmem/spool").glob("*.spool")
-    old = waiting.rename(waiting.with_name(waiting.name.replace("-ride", "-wait")))
+    """No committer has come."""
+    clone.record("waits")
+    (old,) = (file for file in (clone.path / ".git/gitmem/wal").iterdir() if file.stat().st_size)
     os.utime(old, (time.time() - 600, time.time() - 600))
-    clone.store._drain_after = time.monotonic() + 60
+    clone.store.commit_again = time.monotonic() + 60
 
     found = doctor.mend(clone.store)
 
-    assert {each.code: each.state for each in found.findings}["spool-waits"] == "mended"
-    assert not old.exists() and "rides" in clone.texts()[-1] + clone.texts()[0]
+    assert {each.code: each.state for each in found.findings}["wal-waits"] == "mended"
+    assert not old.exists() and "waits" in clone.texts()[-1] + clone.texts()[0]
 
 
 def test_a_clock_that_was_ahead_is_set(clone: Clone) -> None:
@@ -305,7 +304,7 @@ def test_what_is_acknowledged_meanwhile_is_not_missing(clone: Clone, monkeypatch
 
     def meanwhile(log: Log) -> object:
         monkeypatch.setattr(losses.ledger, "acknowledged", real)
-        clone.add("spooled", rides=True)
+        clone.add("spooled", deferred=True)
         found = real(log)
         clone.add("committed")
         return found

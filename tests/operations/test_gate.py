@@ -10,8 +10,8 @@ import pytest
 
 from gitmem import records
 from gitmem.errors import UsageError
+from gitmem.log.entry import Story
 from gitmem.log.lines import digest
-from gitmem.log.spool import Story
 from gitmem.operations import caller as callers
 from gitmem.operations import gate, history, inbox, sessions, signals, work_units
 from gitmem.operations.caller import Caller, Who
@@ -223,7 +223,7 @@ def test_a_receipt_alone_does_not_answer(desk: Desk) -> None:
             "schema_version": "A2A.V1", "signal_id": signal_id, "reader_identity": reader,
             "delivery_state": "delivered", "answers_digest": digest(body.encode()),
         }  # fmt: skip
-        desk.store.record([desk.store.line("receipt", fields)], Story("A <a@b>", "read"), rides=True)
+        desk.store.record([desk.store.line("receipt", fields)], Story("A <a@b>", "read"), deferred=True)
 
     assert listed(desk.look(wu="WU-7")) == [(signal_id, "unanswered")]
 
@@ -334,7 +334,7 @@ def test_a_reason_goes_past_and_stays_on_record(desk: Desk) -> None:
 
     found = desk.look(wu="WU-7", reason="handled in paired review")
 
-    assert (found.open, found.passed, found.queued) == (True, True, False)
+    assert (found.open, found.passed, found.recorded) == (True, True, True)
     (body,) = desk.audits()
     record = records.read(body.encode())
     assert record is not None

@@ -177,7 +177,7 @@ def test_importing_twice_adds_nothing(store: Store, project: Project, clock: Clo
     second = bring(store, project)
 
     assert first.commit == tip
-    assert (second.commit, second.queued) == (None, False)
+    assert (second.commit, second.recorded) == (None, False)
     assert (store.git.tip("refs/gitmem/log"), bodies(store)) == (tip, lines)
     for kind, counts in first.counts.items():
         assert second.counts[kind] == {**counts, "imported": 0, "present": counts["imported"]}
@@ -520,7 +520,7 @@ def test_a_dry_run_writes_nothing(store: Store, project: Project) -> None:
 
     tried = bring(store, project, dry_run=True)
 
-    assert (tried.commit, tried.queued, bodies(store)) == (None, False, [])
+    assert (tried.commit, tried.recorded, bodies(store)) == (None, False, [])
     assert tried.next == [f"gitmem import lumenflow {project.folder}"]
     assert bring(store, project).counts == tried.counts
 

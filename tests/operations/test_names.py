@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gitmem.errors import UsageError
-from gitmem.log.spool import Story
+from gitmem.log.entry import Story
 from gitmem.operations import caller, names, sessions, spelling
 from gitmem.operations.caller import Who
 from gitmem.operations.store import Store
@@ -101,7 +101,7 @@ def test_names_enter_and_leave_the_pool(repo: Path, monkeypatch: pytest.MonkeyPa
     store = open_store(repo, Clock())
     assert names.add(store, person(store), ["Hopper", "curie"]).as_json() == {
         "event": "add", "names": ["Hopper"], "unchanged": ["curie"], "commit": store.git.tip("refs/gitmem/log"),
-        "queued": False, "next": ["gitmem name list", "gitmem session start"],
+        "recorded": True, "next": ["gitmem name list", "gitmem session start"],
     }  # fmt: skip
     assert names.remove(store, person(store), ["CURIE", "Nobody"]).unchanged == ["Nobody"]
     assert [(each.name, each.origin) for each in names.listing(store).names] == [

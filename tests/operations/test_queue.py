@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from gitmem import aside
-from gitmem.log import append
 from gitmem.log.lines import format_at
 from gitmem.operations import caller as callers
 from gitmem.operations import inbox, local, mail, pointers, presence, queue, sessions, signals
@@ -396,26 +395,31 @@ def test_no_part_of_a_file_is_ever_seen(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 class TestPointers:
-    """The program and the spools, as a shell reads them."""
+    """The program and the write-ahead logs outside, as a shell reads them."""
 
     def test_they_are_lines(self, tmp_path: Path) -> None:
         """One path a line; a path with a line break could be taken for two, and is left out."""
         state = str(tmp_path)
         assert pointers.write(
-            state, user=user_state(), program="/opt/a b/gitmem", spools=["/tmp/one", "/tmp/t\nwo", "/tmp/one"]
+            state,
+            user=user_state(),
+            program="/opt/a b/gitmem",
+            wal_folders=["/tmp/one", "/tmp/t\nwo", "/tmp/one"],
         )
         assert (tmp_path / "program").read_text() == "/opt/a b/gitmem\n"
-        assert (tmp_path / "spools").read_text() == "/tmp/one\n"
+        assert (tmp_path / "wal-folders").read_text() == "/tmp/one\n"
         assert pointers.program(state) == "/opt/a b/gitmem"
-        assert pointers.spools(state) == ["/tmp/one"]
-        assert pointers.write(state, spools=[])
-        assert pointers.spools(state) == [] and pointers.program(state) == "/opt/a b/gitmem"
+        assert pointers.wal_folders(state) == ["/tmp/one"]
+        assert pointers.write(state, wal_folders=[])
+        assert pointers.wal_folders(state) == [] and pointers.program(state) == "/opt/a b/gitmem"
 
     def test_only_what_differs_is_written(self, tmp_path: Path) -> None:
         """Each start of a session says the same again."""
-        pointers.write(str(tmp_path), user=user_state(), program="/opt/gitmem", spools=["/tmp/one"])
+        pointers.write(str(tmp_path), user=user_state(), program="/opt/gitmem", wal_folders=["/tmp/one"])
         before = {path.name: path.stat().st_ino for path in tmp_path.iterdir()}
-        assert pointers.write(str(tmp_path), user=user_state(), program="/opt/gitmem", spools=["/tmp/one"])
+        assert pointers.write(
+            str(tmp_path), user=user_state(), program="/opt/gitmem", wal_folders=["/tmp/one"]
+        )
         assert {path.name: path.stat().st_ino for path in tmp_path.iterdir()} == before
 
     def test_a_folder_that_is_not_there_is_no_error(self, tmp_path: Path) -> None:
@@ -432,12 +436,11 @@ def test_a_line_says_when_in_the_form_that_it_is_read_in(desk: Desk) -> None:
     assert callers.find(desk.store, Who(session=desk.curie.session_id)) is not None
 
 
-def test_a_signal_that_is_only_queued_has_its_flag(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where a commit failed before, hooks don't look into the spool at every tool call."""
-    real = append.append
-    monkeypatch.setattr(append, "append", lambda log, entry: real(log, entry, wait_seconds=0.0))
+def test_a_signal_that_waits_for_its_commit_has_its_flag(desk: Desk) -> None:
+    """Hooks look at flags alone."""
     other = desk.store.log.lock()
     assert other.take()
+    desk.store.commit_after = 1.0
     with other:
         signal = desk.send(to=["Curie"])
 

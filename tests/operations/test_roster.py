@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from gitmem.agents import own_sessions
 from gitmem.operations import caller, presence, roster, sessions
 from gitmem.operations.caller import Who
 
@@ -92,7 +93,7 @@ def test_other_clones_see_the_time_of_the_last_record(tmp_path: Path, repo: Path
     one = sessions.start(here, Who())
     carry(here, there)
     clock.forward(HOUR)
-    sessions.touch(here, acting(here, one))
+    own_sessions.touch(here, acting(here, one))
     rows = [roster.roster(store).sessions[0] for store in (here, there)]
 
     assert [(row["here"], row["status"]) for row in rows] == [(True, "live"), (False, "idle")]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gitmem.errors import UsageError
-from gitmem.log.spool import Story
+from gitmem.log.entry import Story
 from gitmem.operations import presence, roster, session_fields, sessions, signals, tenure
 from gitmem.operations.caller import Who
 from gitmem.records.session import CLEARABLE

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from gitmem.agents import own_sessions
 from gitmem.errors import UsageError
 from gitmem.operations import caller, local, names, presence, roster, sessions
 from gitmem.operations.caller import Who
@@ -31,7 +32,7 @@ def test_a_session_gets_a_name_and_says_who_it_is(repo: Path) -> None:
     assert started.as_json() == {
         "session_id": started.session_id, "agent_identity": IDENTITY, "display_name": name,
         "reader_identity": IDENTITY, "worktree": "repo", "wu_id": "WU-123", "lane": "docs", "initiative_id": None,
-        "activity": None, "commit": store.git.tip("refs/gitmem/log"), "queued": False, "remark": None,
+        "activity": None, "commit": store.git.tip("refs/gitmem/log"), "recorded": True, "remark": None,
         "next": [f"export GITMEM_SESSION={started.session_id}", "gitmem inbox", "gitmem roster"],
     }  # fmt: skip
 
@@ -236,9 +237,9 @@ def test_a_session_at_work_keeps_its_name_with_one_record_a_day(repo: Path) -> N
     store = open_store(repo, clock)
     started = sessions.start(store, Who(), name="Planck")
     clock.forward(DAY - 1)
-    assert sessions.keepalive(store, acting(store, started)) == []
+    assert own_sessions.keepalive(store, acting(store, started)) == []
     clock.forward(DAY)
-    ((stream, line),) = sessions.keepalive(store, acting(store, started))
+    ((stream, line),) = own_sessions.keepalive(store, acting(store, started))
 
     assert (stream, b'"event":"change"' in line, b'"display_name":"Planck"' in line) == (
         "sessions",
@@ -261,7 +262,7 @@ def test_the_status_follows_the_heartbeat_here_and_the_records_elsewhere(tmp_pat
     assert states() == ("live", "live")
     clock.forward(16 * MINUTE)
     assert states() == ("idle", "idle")
-    sessions.touch(here, acting(here, started))
+    own_sessions.touch(here, acting(here, started))
     assert states() == ("live", "idle")
     clock.forward(25 * HOUR)
     assert states() == ("gone", "gone")

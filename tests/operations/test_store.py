@@ -8,6 +8,7 @@ import pytest
 
 from gitmem import records
 from gitmem.errors import UsageError
+from gitmem.git import asked_config
 from gitmem.index import schema
 from gitmem.log import append
 from gitmem.operations import facade, local, names, roster, sessions, view_shape, views
@@ -28,7 +29,7 @@ def test_a_view_that_fails_does_not_undo_a_write(repo: Path, monkeypatch: pytest
     planck = acting(store, sessions.start(store, Who(identity="a:b:planck"), name="Planck"))
     before = store.git.tip("refs/gitmem/log")
     with monkeypatch.context() as patch:
-        patch.setattr("gitmem.index.catch_up._add_all", fails)
+        patch.setattr("gitmem.index.catch_up.add_all", fails)
         say(store, planck)
         assert store.git.tip("refs/gitmem/log") != before
         with pytest.raises(RuntimeError):
@@ -37,18 +38,18 @@ def test_a_view_that_fails_does_not_undo_a_write(repo: Path, monkeypatch: pytest
     assert any(b"hello" in body for body in bodies(store))
 
 
-def test_a_view_that_fails_does_not_undo_what_was_spooled(
+def test_a_view_that_fails_does_not_undo_what_was_recorded(
     repo: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A receipt that rides is accepted once its file is on the disk."""
+    """A receipt is recorded once it is on the disk."""
     store = open_store(repo, Clock())
     sessions.start(store, Who(identity="a:b:planck"), name="Planck")
-    rides = entry(store.log, "rides", rides=True)
+    rides = entry(store.log, "rides", deferred=True)
     with monkeypatch.context() as patch:
-        patch.setattr("gitmem.index.catch_up._add_all", fails)
-        assert append.append(store.log, rides).queued
+        patch.setattr("gitmem.index.catch_up.add_all", fails)
+        assert append.append(store.log, rides).commit is None
 
-    assert len(store.log.spool.names()) == 1
+    assert [file.is_deferred for file in store.log.wal.files() if file.size] == [True]
     assert any(b"rides" in body for body in bodies(store))
 
 
@@ -60,7 +61,7 @@ def test_who_reads_while_a_write_fails_to_be_derived_goes_on_reading(
     planck = acting(store, sessions.start(store, Who(identity="a:b:planck"), name="Planck"))
     db = store.db()
     with monkeypatch.context() as patch:
-        patch.setattr("gitmem.index.catch_up._add_all", fails)
+        patch.setattr("gitmem.index.catch_up.add_all", fails)
         say(store, planck)
 
     assert db.execute("SELECT count(*) FROM session").fetchone() == (1,)
@@ -72,8 +73,7 @@ def test_a_reader_spends_little_on_what_others_left(repo: Path, monkeypatch: pyt
     store = open_store(repo, Clock())
     say(store, acting(store, sessions.start(store, Who(identity="a:b:planck"), name="Planck")))
     waiting = entry(store.log, "waits")
-    waiting.token = store.log.token()
-    store.log.spool.put(waiting, store.log.now())
+    append.append(store.log, waiting)
     tried: list[object] = []
     monkeypatch.setattr(store.git, "advance", lambda *args: tried.append(args))
 
@@ -84,7 +84,7 @@ def test_a_reader_spends_little_on_what_others_left(repo: Path, monkeypatch: pyt
 
 def opened(repo: Path) -> Log:
     open_store(repo, Clock()).close()
-    return facade.open(str(repo), identity="a:b:planck", machine="test")
+    return facade.open(str(repo), identity="a:b:planck", machine="test", commit_after=0)
 
 
 def commits(log: Log) -> int:
@@ -102,7 +102,7 @@ def test_a_session_starts_acts_changes_and_ends_in_a_batch(repo: Path) -> None:
             with pytest.raises(UsageError, match="planck is held"):
                 sessions.start(log.store, Who(identity="a:b:other"), name="planck")
             changed = sessions.change(log.store, log.caller, name="Max", wu="WU-1")
-            assert (changed.display_name, changed.wu_id, changed.queued) == ("Max", "WU-1", True)
+            assert (changed.display_name, changed.wu_id, changed.recorded) == ("Max", "WU-1", True)
             sent = log.signals.send("hello", to=["Curie"])
             again = log.signals.reply(sent.signal["signal_id"], "and more", to=["Curie"])
             assert {each["display_name"] for each in log.roster().sessions} == {"Max", "Curie"}
@@ -159,9 +159,9 @@ def test_git_is_asked_once_for_the_person_and_the_settings(
     git("config", "gitmem.loopLimit", "14", cwd=repo)  # type: ignore[operator]
     git("config", "gitmem.headline", "name", cwd=repo)  # type: ignore[operator]
     store = open_store(repo, Clock())
-    asked: list[str] = []
-    config = store.git.config
-    monkeypatch.setattr(store.git, "config", lambda pattern: asked.append(pattern) or config(pattern))
+    asked: list[object] = []
+    ask = asked_config.ask
+    monkeypatch.setattr(asked_config, "ask", lambda *args: asked.append(args) or ask(*args))
 
     assert store.person() == ("Test Person", "person@example.org")
     assert store.settings() == {

@@ -12,7 +12,7 @@ import pytest
 
 from gitmem.errors import StoreError, UsageError
 from gitmem.index import schema
-from gitmem.log.spool_owner import Owner
+from gitmem.log.wal_owner import Owner
 from gitmem.operations import delivery, inbox, presence, sessions, signals, waking, watching
 from gitmem.operations.caller import Caller, Who
 from gitmem.operations.facade import Log
@@ -369,7 +369,7 @@ def test_the_end_of_the_repository_is_the_end_of_a_watch(desk: Desk) -> None:
     assert gone.value.code == "gone"
 
 
-def test_a_spool_that_appears_later_is_read(desk: Desk, tmp_path: Path) -> None:
+def test_a_write_ahead_log_that_appears_later_is_read(desk: Desk, tmp_path: Path) -> None:
     """An agent in a sandbox leaves its first line in a folder that was not there when the watch began."""
     seen = desk.watch()
     folder = tmp_path / "elsewhere"
@@ -377,10 +377,10 @@ def test_a_spool_that_appears_later_is_read(desk: Desk, tmp_path: Path) -> None:
     before = seen._waker.stamp()
     folder.mkdir(mode=0o700)
     Owner(seen.store.place).mark(str(folder))
-    (folder / "00000000000000001-abcdefgh-ride.spool").write_text("no line")
+    (folder / f"{1:017d}.wal1").write_text("no line")
 
     assert seen._waker.stamp() != before
-    assert [spool.folder for spool in seen.store.log.others] == [str(folder)]
+    assert [wal.folder for wal in seen.store.log.others] == [str(folder)]
 
 
 def test_somebody_elses_turn_is_waited_for_and_then_not(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -446,7 +446,7 @@ def events(monkeypatch: pytest.MonkeyPatch) -> type[Events]:
 
 
 def test_events_are_asked_for_where_something_may_come(desk: Desk, events: type[Events]) -> None:
-    """In the folders of the ref, of the packed refs and of the spool, those that are there."""
+    """In the folders of the ref, of the packed refs and of the write-ahead log, those that are there."""
     waker = Waker(desk.watcher, desk.stop)
     seen = waker.stamp()
 
@@ -530,15 +530,17 @@ def test_two_changes_at_one_moment_are_two(desk: Desk) -> None:
     assert len(found) == 3
 
 
-def test_two_spooled_entries_at_one_moment_are_two(desk: Desk) -> None:
+def test_two_entries_at_one_moment_are_two(desk: Desk) -> None:
     """Nor is the time of a folder."""
-    spool = Path(desk.watcher.place.state, "spool")
-    spool.mkdir(exist_ok=True)
+    folder = Path(desk.watcher.place.state, "wal")
+    folder.mkdir(exist_ok=True)
     waker = Waker(desk.watcher, desk.stop)
     found = set()
     for number in range(3):
-        (spool / f"0000000000000000{number}-abcdefgh-ride.spool").write_text("no line")
-        os.utime(spool, (1, 1))
+        with (folder / f"{1:017d}.deferred1").open("a") as file:
+            file.write(f"no line {number}")
+        os.utime(file.name, (1, 1))
+        os.utime(folder, (1, 1))
         found.add(repr(waker.stamp()))
 
     assert len(found) == 3

@@ -18,9 +18,18 @@ import pytest
 
 from gitmem.errors import UsageError
 from gitmem.records import form
-from gitmem.records.secrets import _SHORTEST, find_in, find_secret, locate, marked
-from gitmem.records.secrets_assigned import SPOKEN, WORDS
-from gitmem.records.secrets_formats import BY_MARKER, FORMATS, SHORTEST
+from gitmem.records.secrets import (
+    _SHORTEST,
+    FORMAT_SHORTEST,
+    MARKERS,
+    SPOKEN,
+    WORDS,
+    find_in,
+    find_secret,
+    locate,
+    marked,
+)
+from gitmem.records.secrets_formats import BY_MARKER, FORMATS
 
 MIXED = "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0dF3hJ6kL9nP2rS5tV8xY1zA4cE7gI0kM3oQ6sU9wX2zB5dG8fH1jL4nP7r"
 UPPER = "QWERTYUIOPASDFGHJKLZXCVB2345"
@@ -350,7 +359,28 @@ def test_no_format_is_shorter_than_the_words_that_are_looked_at() -> None:
         size = len(marker) + (sum(int(step[1:]) for step in before.split(" ")) if before[-1].isdigit() else 0)
         for step in steps_after.split(" "):
             size += len(step) - 1 if step[0] == "=" else int(step[1:].rstrip("+").partition("-")[0])
-        assert size >= SHORTEST, what
+        assert size >= FORMAT_SHORTEST, what
+
+
+def test_the_markers_are_those_of_the_formats() -> None:
+    """In their order: the first format that fits says what it is."""
+    assert tuple(BY_MARKER) == MARKERS
+
+
+def test_plain_talk_is_searched_without_the_tables() -> None:
+    """A message without a marker imports neither formats nor names."""
+    code = (
+        "import sys; from gitmem.records import secrets as s;"
+        " assert not s.marked(['a plain message about src/orders/checkout.py, agreed', 'a:b:c', True, ['x']]);"
+        " assert s.find_secret('another one, e.g. of 3.14.15') is None;"
+        " print([name for name in sys.modules if name.startswith('gitmem.records.secrets_')])"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", code], check=True, timeout=60, capture_output=True, text=True
+    )
+
+    assert done.stdout.strip() == "[]"
 
 
 JOINTS = ("", "-", "_", "a", "A1b2", '"', " ", "=", ": ", ".", "\u200b")

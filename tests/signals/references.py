@@ -9,7 +9,8 @@ import json
 import random
 from collections.abc import Iterable, Mapping
 
-from gitmem.operations.causality import DECISIONS, Said
+from gitmem.operations.causality import Said
+from gitmem.signals import DECISIONS
 
 Edges = Mapping[str, set[str]]
 

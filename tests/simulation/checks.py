@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 
 from gitmem import records
 from gitmem.errors import UsageError
@@ -16,7 +17,7 @@ from gitmem.operations.store import Store
 
 from . import own_checks
 from .deeds import agents
-from .memory import MemoryGit, Repository
+from .memory import MemoryConfig, MemoryGit, Repository
 from .weather import PERSON, segments
 from .world import Clone, World
 
@@ -58,9 +59,14 @@ def healed(world: World) -> list[str]:
             store.close()
         wrong += _without_malformed(world)
     for clone in world.clones:
-        left = sorted(clone.root.rglob("[0-9]*.spool"))
-        wrong += [f"left in {clone.name}: {path}" for path in left if path.parent.name != "done"]
+        wrong += [f"left in {clone.name}: {path}" for path in _waiting(clone)]
     return wrong
+
+
+def _waiting(clone: Clone) -> list[Path]:
+    """Files of write-ahead logs that have anything in them; what a fault of the disk has left is kept for doctor."""
+    found = [*clone.root.rglob("[0-9]*.wal1"), *clone.root.rglob("[0-9]*.deferred1")]
+    return sorted(path for path in found if path.stat().st_size)
 
 
 def _history(world: World) -> list[str]:
@@ -143,7 +149,8 @@ def _without_malformed(world: World) -> list[str]:
         [Draft(changes, PERSON, PERSON, "Well-formed lines\n")], None
     )
     latest = max(each.now() for each in world.clones)
-    with_all, without = _store(clone), Store(clone.place, good, machine="without", now=lambda: latest)
+    without = Store(clone.place, good, machine="without", now=lambda: latest, config=_config(clone))
+    with_all = _store(clone)
     everybody = [agent for each in world.clones for agent in agents(each)]
     mine, others = (_answers(world, store, everybody) for store in (with_all, without))
     wrong = [
@@ -160,7 +167,12 @@ def _store(clone: Clone) -> Store:
     """A store as an onlooker has it, whose clock is right in every clone alike."""
     world = clone.world
     latest = max(each.now() for each in world.clones)
-    return Store(clone.place, world.places.port(clone.name), machine="sim", now=lambda: latest)
+    git = world.places.port(clone.name)
+    return Store(clone.place, git, machine="sim", now=lambda: latest, config=_config(clone))
+
+
+def _config(clone: Clone) -> MemoryConfig:
+    return MemoryConfig(clone.place.common, clone.place.state)
 
 
 def dump(index: schema.Index) -> dict[str, list[tuple[object, ...]]]:

@@ -7,7 +7,7 @@ from random import Random
 
 from gitmem.errors import GitmemError
 from gitmem.log import exchange
-from gitmem.operations import caller, delivery, inbox, sessions, signals
+from gitmem.operations import caller, committing, delivery, inbox, sessions, signals
 from gitmem.operations.caller import Caller, Who
 from tests.clones import agreed
 
@@ -53,7 +53,17 @@ class Deeds:
             self.world.cpu_seconds = max(self.world.cpu_seconds, time.thread_time() - began)
             self.world.outcomes.append(f"{self.process.name} {deed}: {done}")
             self.world.turns.note(f"{deed}: {done}")
+        if store.recorded and store.commit_after and not self.process.is_confined:
+            self._start_committer()
         store.close()
+
+    def _start_committer(self) -> None:
+        """As a command does that ends."""
+        if committing.is_wanted(self.clone.place):
+            name = f"committer {self.process.name.partition('/')[2]}"
+            started = process(self.world, self.clone, name, ["be_committer"])
+            self.world.hand.doom(started)
+            self.world.turns.start(started, self.world.turns.now)
 
     def _caller(self, store: WatchedStore) -> Caller:
         session = self.clone.sessions.get(self.agent)
@@ -116,6 +126,15 @@ class Deeds:
             inbox.mark(store, found)
         return " ".join(str(each["signal_id"]) for each in found.signals)
 
+    def be_committer(self, store: WatchedStore) -> str:
+        """The life of a process that commands start: it commits what has waited for the window."""
+        committing.run(store, pause=time.sleep)
+        return "ended"
+
+    def commit(self, store: WatchedStore) -> str:
+        """What `gitmem log`, --commit and the end of a session do: commit now."""
+        return str(committing.commit(store, committing.COMMIT_SECONDS))
+
     def roll(self, store: WatchedStore) -> str:
         store.log.make_state()
         return store.log.new_token()
@@ -157,6 +176,7 @@ class Deeds:
 
 KINDS: list[tuple[str, int]] = [
     ("say", 8), ("propose", 3), ("answer", 4), ("read", 4), ("sync", 7), ("begin", 2), ("end", 1), ("roll", 1), ("look", 2),
+    ("commit", 2),
 ]  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from gitmem.errors import StoreError
 from gitmem.git import durable
 from gitmem.git import objects as forms
+from gitmem.git.cached_config import CachedConfig, GitConfig
 from gitmem.git.objects import EMPTY_TREE
 from gitmem.git.port import FILE_MODE, TREE_MODE, Behind, Commit, Draft, Entry, WorkTree
 from gitmem.place import read_config
@@ -275,3 +276,12 @@ class MemoryGit:
             elif (oid := self._write_folder(inner)) != EMPTY_TREE:
                 entries[name] = Entry(TREE_MODE, oid)
         return self.repository.put(b"tree", forms.format_tree(entries))
+
+
+class MemoryConfig(CachedConfig):
+    """The configuration as the repository's own file has it, without git."""
+
+    def read(self) -> GitConfig:
+        with open(os.path.join(self._common, "config"), "rb") as file:
+            values = dict(read_config(file.read()))
+        return GitConfig(values, any(re.search(r"^remote\..*\.url$", key) for key in values))

@@ -10,7 +10,7 @@ from random import Random
 from typing import Any
 from unittest import mock
 
-from gitmem.log import ref, settle
+from gitmem.log import ref, squash
 
 from . import checks, deeds
 from .adversary import Adversary
@@ -69,7 +69,7 @@ def simulate(seed: int, root: Path, place: str = "memory", *, hostile: bool = Fa
     around = Surroundings(turns, disk)
     limits = {
         "SEGMENT_MAX_BYTES": (ref, random.choice([900, 4_000, ref.SEGMENT_MAX_BYTES])),
-        "FEW": (settle, random.choice([1, settle.FEW])),
+        "EACH_MAX": (squash, random.choice([1, squash.EACH_MAX])),
     }
     with places.entered(), around.exchanged(), _set(limits):
         try:
@@ -94,7 +94,7 @@ def _set(limits: Mapping[str, tuple[Any, int]]) -> Iterator[None]:
 
 
 def _live(world: World, random: Random, adversary: Adversary | None) -> None:
-    hand = Hand(world, random)
+    hand = world.hand = Hand(world, random)
     for name in NAMES[: random.choice([1, 2, 3, 3, 4, 4])]:
         clone = world.add_clone(name)
         clone.cannot_lock = world.weather.has_no_locks

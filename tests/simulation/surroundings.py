@@ -144,7 +144,8 @@ class Surroundings:
         patches.add(os, "open", self._open(os.open))
         patches.add(os, "close", self._close)
         patches.add(os, "write", self._write(os.write))
-        patches.add(os, "fsync", self._fsync(os.fsync))
+        patches.add(os, "fsync", self._fsync("fsync", os.fsync))
+        patches.add(os, "fdatasync", self._fsync("fdatasync", os.fdatasync))
         patches.add(os, "listdir", self._sorted(os.listdir))
         patches.add(builtins, "open", self._open_file(builtins.open))
         patches.add(fcntl, "flock", self._flock(fcntl.flock))
@@ -194,7 +195,8 @@ class Surroundings:
             handle = real(path, flags, *args, **options)
             process.files[handle] = process.opened[handle] = path
             if writes:
-                disk.opened(path, fresh=fresh, micros=process.where.now())
+                appends = bool(flags & os.O_APPEND)
+                disk.opened(path, fresh=fresh, micros=process.where.now(), appends=appends)
             return handle
 
         return call
@@ -225,7 +227,7 @@ class Surroundings:
 
         return call
 
-    def _fsync(self, real: Callable[[int], None]) -> Callable[[int], None]:
+    def _fsync(self, name: str, real: Callable[[int], None]) -> Callable[[int], None]:
         def call(handle: int) -> None:
             process = self.process()
             if process is None:
@@ -236,7 +238,7 @@ class Surroundings:
             path = process.opened.get(handle)
             disk = self._watched(path)
             if disk is not None and path is not None:
-                self.turns.step(f"fsync {disk.named(path)}")
+                self.turns.step(f"{name} {disk.named(path)}")
                 disk.refuse()
                 disk.synced(path)
             return None
@@ -244,9 +246,15 @@ class Surroundings:
         return call
 
     def _sorted(self, real: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
-        """The order that a file system gives names in is its own: a run must not depend on it."""
+        """The order that a file system gives names in is its own: a run must not depend on it.
+
+        A look at a write-ahead log is a step: a writer may be stopped between two looks and what it does then.
+        """
 
         def call(*args: Any) -> list[Any]:
+            process = self.stepping()
+            if process is not None and args and str(args[0]).endswith("/wal"):
+                self.turns.step("list wal")
             return sorted(real(*args)) if self.process() is not None else real(*args)
 
         return call

@@ -33,6 +33,7 @@ class Weather:
         self.confined = sometimes(0.25, 0.3)
         self.io_errors = sometimes(0.3, 0.06)
         self.has_no_locks = random.random() < 0.1
+        self.commit_after = random.choice([0.0, 0.3, 1.0, 1.0])  # seconds; 0 where each command commits
         self.events = {
             name: random.randrange(1, 4) if random.random() < often else 0 for name, often in EVENTS.items()
         }

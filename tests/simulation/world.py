@@ -15,20 +15,22 @@ from gitmem.git.port import Git
 from gitmem.index import schema
 from gitmem.log import ref
 from gitmem.log.append import Appended
-from gitmem.log.spool import Story
+from gitmem.log.entry import Story
 from gitmem.operations import views
 from gitmem.operations.store import Store
 
 from .disk import Disk
+from .memory import MemoryConfig
 from .places import Places
 from .stepping import SteppingGit, SteppingNetwork
 from .turns import Process, Turns
 
 if TYPE_CHECKING:
-    from .weather import Weather
+    from .weather import Hand, Weather
 
 BEGINNING = 1_795_000_000_000_000  # microseconds: in November 2026
 SECOND = 1_000_000
+UNKNOWN = "wal-unknown"  # the error of a write of which nobody can say whether it counts
 
 
 class Clone:
@@ -39,6 +41,7 @@ class Clone:
         self.name = name
         self.root = root
         self.place = place.find(str(root))
+        (root / "tmp").mkdir(exist_ok=True)  # where a sandbox may write; it is older than the run
         self.disk = Disk(str(root), Random(f"{world.seed} disk {name}"))
         self.skew = 0
         self.is_offline = False
@@ -56,8 +59,9 @@ class Clone:
         return isinstance(path, str) and path.startswith(self.place.common)
 
     def on_disk(self, path: str) -> Disk | None:
-        """Its disk, for a file of gitmem's: in the git folder, or in a spool elsewhere."""
-        return self.disk if path.startswith((self.place.state, str(self.root / "tmp"))) else None
+        """Its disk, for a file of gitmem's: in the git folder, or in a write-ahead log elsewhere."""
+        is_ours = path.startswith((self.place.state, str(self.root / "tmp"))) or path == self.place.common
+        return self.disk if is_ours else None
 
     @property
     def alive(self) -> list[Process]:
@@ -72,26 +76,28 @@ class WatchedStore(Store):
         elsewhere = [str(clone.root / "tmp" / "gitmem-0" / "project")]
         random = process.random.randbytes
         super().__init__(
-            clone.place, git, machine="sim", now=clone.now, random=random, spool_elsewhere=elsewhere
-        )
+            clone.place, git, machine="sim", now=clone.now, random=random, wal_elsewhere=elsewhere,
+            commit_after=clone.world.weather.commit_after, config=MemoryConfig(clone.place.common, clone.place.state),
+        )  # fmt: skip
         if process.is_confined:
             self.log.make_state = lambda: False  # type: ignore[method-assign]
             self._index = schema.beside(clone.place, "sim", views.VIEWS, records.read)
         self.log._network = network
         self.log.committer = (clone.name, f"{clone.name}@example.org")
 
-    def record(self, lines: Sequence[tuple[str, bytes]], story: Story, *, rides: bool = False) -> Appended:
+    def record(self, lines: Sequence[tuple[str, bytes]], story: Story, *, deferred: bool = False) -> Appended:
         world, said = self.clone.world, [line for _, line in lines]
         world.begun.update(dict.fromkeys(said))
         try:
-            appended = super().record(lines, story, rides=rides)
+            appended = super().record(lines, story, deferred=deferred)
         except GitmemError as error:
-            world.failed.update(dict.fromkeys(said))
+            if error.code != UNKNOWN:
+                world.failed.update(dict.fromkeys(said))
             world.turns.note(f"failed: {error.code}")
             raise
         world.acknowledged.update(dict.fromkeys(said))
         self.clone.has.update(dict.fromkeys(said))
-        world.turns.note(f"recorded {appended.commit or 'queued'}")
+        world.turns.note(f"recorded {appended.commit or 'in the write-ahead log'}")
         return appended
 
 
@@ -101,7 +107,7 @@ class World:
     Attributes:
         begun: Every line that somebody began to record.
         failed: Those that were reported as failed; unless they are in `loose` they may be nowhere.
-        loose: Lines that were on their way when a clone was copied: who withdrew them withdrew them there.
+        loose: Lines that were on their way when a clone was copied: who voided them voided them there.
         safe: Lines of which a sync has said since the last tampering that the remote has them.
         tampered: How often somebody changed the remote by hand.
         forged: Every line that an adversary pushed, whoever wrote it first.
@@ -117,6 +123,7 @@ class World:
         self.places = places
         self.hub = places.hub()
         self.weather: Weather = None  # type: ignore[assignment]
+        self.hand: Hand = None  # type: ignore[assignment]
         self.clones: list[Clone] = []
         self.begun: dict[bytes, None] = {}
         self.acknowledged: dict[bytes, None] = {}
@@ -212,7 +219,7 @@ class World:
         return self.places.port(clone.name).tip(ref.LOG_REF)
 
     def committed(self, clone: Clone) -> list[bytes]:
-        """What was acknowledged in a clone and is in its log: the rest waits in a spool."""
+        """What was acknowledged in a clone and is in its log: the rest waits in a write-ahead log."""
         tip = self.local_tip(clone)
         if tip is None:
             return []

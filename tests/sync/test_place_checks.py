@@ -11,7 +11,7 @@ from gitmem.git.port import Draft, Signature
 from gitmem.log import places, ref
 from gitmem.log.log import Log
 from gitmem.log.start import start
-from gitmem.sync import budget, place_checks, tree_checks
+from gitmem.sync import budget, outbox_places, place_checks, tree_checks
 from gitmem.sync.place_checks import FOREIGN, INVALID, LARGE, NEWER, NO_PROJECTS, PlaceCheck
 from tests.hazards.peers import git
 from tests.log.logs import open_log
@@ -205,15 +205,20 @@ def test_an_outbox_without_a_format_is_left_out_of_a_partial_clone_too(
     assert "format" in check.left_out[NAME].why
 
 
-def test_all_commits_of_an_outbox_have_to_pass(log: Log) -> None:
-    """Not only the last one; the first commit of every log has an empty tree and passes."""
+def test_what_an_outbox_stands_on_has_to_pass_too(log: Log) -> None:
+    """Its files are compared with those of the outbox. The first commit of every log has an empty tree and passes."""
     bad = put(log, local(log), {"signals/A": b"1\n"})
     good = put(log, bad, {"signals/A": None})
     check = PlaceCheck(log, accepted(log), [local(log)])
-    assert check.pass_commits(NAME, [ref.genesis(good), local(log), good])
-    assert check.pass_commits(NAME, [])
-    assert not check.pass_commits(NAME, [bad, good])
-    assert check.left_out[NAME].kind == INVALID
+    assert check.is_base(NAME, good, ref.genesis(good)) and check.is_base(NAME, good, local(log))
+    assert not check.is_base(NAME, good, bad)
+    assert (check.left_out[NAME].kind, check.left_out[NAME].commit) == (INVALID, good)
+    top = places.read(log, ref.LOG_REF, put(log, good, {"signals/gm-b.jsonl": b"2\n"}))
+    for stands_on, found in ((bad, []), (good, [1])):
+        box = put(log, stands_on, {"signals/A": None, "signals/gm-c.jsonl": b"3\n"})
+        check = PlaceCheck(log, top, [local(log)])
+        boxes = outbox_places.read(log, check, {NAME: box}, top, list, [])
+        assert [1 for _ in boxes] == found and (NAME in check.left_out) is not found
 
 
 def test_a_tip_is_looked_at_once_and_names_its_author(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:

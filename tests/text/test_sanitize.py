@@ -10,7 +10,16 @@ from hypothesis import strategies as st
 
 from cli.render.as_json import as_json
 from gitmem.text.ignorable import IGNORABLE
-from gitmem.text.sanitize import MARK, defuse_tags, is_unsafe, sanitize, sanitize_for_model, sanitize_json
+from gitmem.text.imitation import find
+from gitmem.text.sanitize import (
+    MARK,
+    _imitations,
+    defuse_tags,
+    is_unsafe,
+    sanitize,
+    sanitize_for_model,
+    sanitize_json,
+)
 from tools import compile_ignorable
 
 HIDDEN = "\u00ad\u180e\u200b\u200c\u200d\u2060\u2061\u2064\ufeff\u2800\u3164\U000e0001\U000e0041\U000e007f\U000e0100\U000e01ef"
@@ -38,6 +47,14 @@ CODE = [
     "#include <iostream>", "cat <file >other", "<html><body>", "a<b", "user > system", "git log -- session",
     "it comes from session start", "take-from session", "<https://example.org/system>", "a->b", "Optional<Assistant>",
 ]  # fmt: skip
+
+
+@given(st.text("·<>[]/-—abinrstu sessionfrom\n"))
+@example("a · from session b")
+@example("<sys·tem>")
+def test_texts_that_are_not_searched_have_nothing_to_find(text: str) -> None:
+    """Most answers do without the import: ASCII and the separator of their parts."""
+    assert _imitations(text, False) == find(text, markup=False, lines=True)
 
 
 @pytest.mark.parametrize("char", HIDDEN)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
-from ... import stdin
-from ...options import AllowSecret, Quiet
 from ...render import show
 from ...render.mem import checkpoint as render
 from ...surroundings import Surroundings
-from .options import Session, Wu
+from ...values import typed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Annotated
+
+    import typer
+
+    from .options import AllowSecret, Quiet, Session, Wu
 
 
 def checkpoint(
@@ -38,7 +40,7 @@ def checkpoint(
     from gitmem.operations.memory import checkpoint as operation
 
     created = operation.checkpoint(
-        at.store(), at.caller(), stdin.text("note") if note == "-" else note, progress=progress,
+        at.store(), at.caller(), typed(note, "note"), progress=progress,
         next_steps=next_steps, trigger=trigger, wu=wu, session=session, diff_stat=not no_diff_stat,
         allow_secret=allow_secret,
     )  # fmt: skip

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
-
-import typer
-
 from ...render import show
 from ...render.mem import context as render
 from ...surroundings import Surroundings
-from ...values import number
-from .options import AsOf, HalfLife, ReaderLane, Tag, TrackAccess, Wu, half_life
+from ...values import half_life, number
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Annotated
+
+    import typer
+
     from gitmem.operations.memory.context import Context
     from gitmem.operations.memory.recover import Recovered
 
-MaxSize = Annotated[
-    str | None,
-    typer.Option("--max-size", metavar="N", help="Bytes of UTF-8 at most, never exceeded; 4096."),
-]
-NoRoster = Annotated[bool, typer.Option("--no-roster", help="Leave out who is here and how much is unread.")]
+    from .options import AsOf, HalfLife, MaxSize, NoRoster, ReaderLane, Tag, TrackAccess, Wu
 
 
 def context(

@@ -2,31 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
 from gitmem.errors import UsageError
 
-from ... import stdin
-from ...options import AllowSecret
 from ...render import show
 from ...render.mem import knowledge as render
 from ...surroundings import Surroundings
-from ...values import number
-from .options import DryRun, Reason, Tag, Wu, parts
+from ...values import number, parts, typed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Annotated
+
+    import typer
+
+    from .options import AllowSecret, DryRun, Reason, Tag, Wu
 
 ACTIONS = ("list", "promote", "archive")
 LIMIT = 50
 
-Node = Annotated[
-    str | None, typer.Argument(metavar="[ID]", help="A node id (mem-…), or a unique prefix of it.")
-]
-
 
 def promote(
     at: Surroundings,
-    id: Node = None,
+    id: Annotated[
+        str | None, typer.Argument(metavar="[ID]", help="A node id (mem-…), or a unique prefix of it.")
+    ] = None,
     node: Annotated[str | None, typer.Option("--node", metavar="ID", help="The same as ID.")] = None,
     wu: Annotated[
         str | None, typer.Option("--wu", metavar="ID", help="All summaries of this work unit.")
@@ -89,7 +88,7 @@ def summarize(
         at.store(),
         at.caller(),
         unit,
-        text=stdin.text("summary") if text == "-" else text,
+        text=typed(text, "summary"),
         only=parts(only),
         dry_run=dry_run,
         allow_secret=allow_secret,

@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
 from ...render import show as say
 from ...render.mem import listing as render
 from ...surroundings import Surroundings
-from ...values import moment, number
-from .options import (
-    Archived,
-    HalfLife,
-    Lifecycle,
-    NodeId,
-    OnlyLane,
-    OnlySession,
-    OnlyTags,
-    OnlyWu,
-    Path,
-    Priority,
-    Type,
-    Wu,
-    half_life,
-    parts,
-)
+from ...values import half_life, moment, number, parts
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Annotated
+
+    import typer
+
+    from .options import (
+        Archived,
+        HalfLife,
+        Lifecycle,
+        NodeId,
+        OnlyLane,
+        OnlySession,
+        OnlyTags,
+        OnlyWu,
+        Path,
+        Priority,
+        Type,
+        Wu,
+    )
 
 
 def show(at: Surroundings, id: NodeId, half_life_: HalfLife = None) -> int:

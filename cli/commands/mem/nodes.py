@@ -2,44 +2,46 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
 from gitmem.errors import UsageError
 
-from ... import stdin
-from ...options import AllowSecret, Quiet
 from ...render import show
 from ...render.mem import nodes as render
 from ...surroundings import Surroundings
-from .options import (
-    Lane,
-    Lifecycle,
-    Meta,
-    NewLane,
-    NewLifecycle,
-    NewMeta,
-    NewPaths,
-    NewSession,
-    NewTags,
-    NewWu,
-    NodeIds,
-    OneType,
-    Paths,
-    Priority,
-    Reason,
-    Session,
-    Tags,
-    Type,
-    Wu,
-    metadata,
-    parts,
-)
+from ...values import metadata, parts, typed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Annotated
+
+    import typer
+
+    from .options import (
+        AllowSecret,
+        Lane,
+        Lifecycle,
+        Meta,
+        NewLane,
+        NewLifecycle,
+        NewMeta,
+        NewPaths,
+        NewSession,
+        NewTags,
+        NewWu,
+        NodeIds,
+        OneType,
+        Paths,
+        Priority,
+        Quiet,
+        Reason,
+        Sensitive,
+        Session,
+        Tags,
+        Type,
+        Wu,
+    )
 
 # What `--clear` takes beside the names of fields: those of their options.
 FIELD_OF = {"wu": "wu_id", "session": "session_id", "tag": "tags", "path": "paths", "meta": "metadata"}
-Sensitive = Annotated[bool, typer.Option("--sensitive", help="Cleanups leave it alone.")]
 
 
 def create(
@@ -90,6 +92,8 @@ def create(
         )
     if jsonl:
         given = {name: value for name, value in options.items() if value}
+        from ... import stdin
+
         many = [{**given, **node} for node in stdin.objects("node")]
         appended = nodes.append(at.store(), at.caller(), many, allow_secret=allow_secret)
         if quiet and not at.json:
@@ -97,7 +101,7 @@ def create(
         else:
             show.say(at.json, appended, render.appended)
         return 0
-    text = stdin.text("text") if content == "-" else str(content)
+    text = typed(str(content), "text")
     created = nodes.create(at.store(), at.caller(), text, allow_secret=allow_secret, **options)
     if quiet and not at.json:
         show.say_lines([created.node.id])
@@ -142,7 +146,7 @@ def update(
     from gitmem.operations.memory import nodes, values
 
     options: dict[str, object] = {
-        "content": stdin.text("text") if content == "-" else content, "type": type, "lifecycle": lifecycle,
+        "content": typed(content, "text"), "type": type, "lifecycle": lifecycle,
         "wu": wu, "session": session, "lane": lane, "priority": priority, "tags": parts(tag),
         "paths": at.paths(path or ()), "metadata": metadata(meta), "sensitive": sensitive, "reason": reason,
     }  # fmt: skip

@@ -6,11 +6,8 @@ from typing import Annotated
 
 import typer
 
-from gitmem.errors import UsageError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from ..options import AllowSecret as AllowSecret
+from ..options import Quiet as Quiet
 
 NodeId = Annotated[str, typer.Argument(metavar="ID", help="A node id (mem-…), or a unique prefix of it.")]
 NodeIds = Annotated[list[str], typer.Argument(metavar="ID...", help="Node ids, or unique prefixes.")]
@@ -131,35 +128,9 @@ AsOf = Annotated[
 ]
 Reason = Annotated[str | None, typer.Option("--reason", metavar="TEXT", help="Why; one line.")]
 TrackAccess = Annotated[bool, typer.Option("--track-access", help="Record that these nodes were read.")]
-
-
-def parts(values: Sequence[str] | None) -> list[str]:
-    """The parts of comma lists."""
-    return [part.strip() for value in values or () for part in value.split(",") if part.strip()]
-
-
-def metadata(values: Sequence[str] | None) -> dict[str, object]:
-    """Entries such as `attempts=3`; null takes an entry out."""
-    import json
-
-    found: dict[str, object] = {}
-    for value in values or ():
-        key, equals, text = value.partition("=")
-        if not key or not equals:
-            raise UsageError(
-                f"--meta wants KEY=VALUE, not {value!r}; nothing was written.", code="bad-metadata"
-            )
-        try:
-            found[key] = json.loads(text)
-        except (ValueError, RecursionError):
-            found[key] = text
-    return found
-
-
-def half_life(text: str | None) -> int:
-    """Microseconds. UsageError where it is no duration."""
-    from gitmem.operations.memory.decay import HALF_LIFE_MICROS
-
-    from ...values import duration
-
-    return HALF_LIFE_MICROS if text is None else int(duration(text) * 1_000_000)
+MaxSize = Annotated[
+    str | None,
+    typer.Option("--max-size", metavar="N", help="Bytes of UTF-8 at most, never exceeded; 4096."),
+]
+NoRoster = Annotated[bool, typer.Option("--no-roster", help="Leave out who is here and how much is unread.")]
+Sensitive = Annotated[bool, typer.Option("--sensitive", help="Cleanups leave it alone.")]

@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
 from ...render import show
 from ...render.mem import search as render
 from ...surroundings import Surroundings
-from ...values import number
-from .options import (
-    Archived,
-    HalfLife,
-    Lifecycle,
-    OnlyTags,
-    OnlyWu,
-    Path,
-    TrackAccess,
-    Type,
-    half_life,
-    parts,
-)
+from ...values import half_life, number, parts
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Annotated
+
+    import typer
+
+    from .options import Archived, HalfLife, Lifecycle, OnlyTags, OnlyWu, Path, TrackAccess, Type
 
 
 def search(

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
 from gitmem.errors import UsageError
 
 from ...render import show
 from ...render.mem import upkeep as render
 from ...surroundings import Surroundings
-from ...values import duration
-from .options import DryRun, HalfLife, NodeIds, OnlyTags, OnlyWu, Reason, half_life, parts
+from ...values import duration, half_life, parts
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Annotated
+
+    import typer
+
+    from .options import DryRun, HalfLife, NodeIds, OnlyTags, OnlyWu, Reason
 
 
 def archive(

@@ -22,7 +22,7 @@ def promoted(found: Promoted) -> list[str]:
     lines = []
     for node in found.promoted_nodes:
         was = node.id in found.already_promoted
-        end = "" if was else _end(found.commit, found.queued)
+        end = "" if was else _end(found.commit, found.recorded)
         lines.append(
             f"{'was promoted to' if was else verb} {about(node)}"
             f"{SEPARATOR}from {sanitize(str(node.metadata.get('promoted_from')), keep='')}{end}"
@@ -35,7 +35,7 @@ def summarized(found: Summarized) -> list[str]:
     head = f"{verb} {plural(len(found.source_ids), 'node')} in {about(found.summary)}"
     left = [f"{plural(found.left, 'more node')} did not fit; once more sums them up"] if found.left else []
     return [
-        head + _end(found.commit, found.queued),
+        head + _end(found.commit, found.recorded),
         *barred(found.summary.content),
         *left,
         *notes(found.warnings),
@@ -55,8 +55,8 @@ def became_unit(found: BecameUnit) -> list[str]:
     unit = sanitize(found.spec.id)
     if not found.recorded:
         head = "# nothing was written: --wu records which work unit it became"
-    elif found.commit or found.queued:
-        head = f"# {found.node_id} became {unit}, and is closed{_end(found.commit, found.queued)}"
+    elif not found.already:
+        head = f"# {found.node_id} became {unit}, and is closed{_end(found.commit, found.recorded)}"
     else:
         head = f"# {found.node_id} had become {unit} before"
     return [head, *spec(found.spec), *notes(found.warnings)]
@@ -84,7 +84,7 @@ def spec(found: Spec) -> list[str]:
 def put_away(found: Changed) -> list[str]:
     if not found.ids:
         return ["nothing to archive", *notes(found.warnings)]
-    return [f"archived {', '.join(found.ids)}{_end(found.commit, found.queued)}", *notes(found.warnings)]
+    return [f"archived {', '.join(found.ids)}{_end(found.commit, found.recorded)}", *notes(found.warnings)]
 
 
 def indexed(found: Indexed) -> list[str]:
@@ -96,7 +96,7 @@ def indexed(found: Indexed) -> list[str]:
             for each in found.entries if each.what == "put away"]  # fmt: skip
     head = f"{plural(len(found.sources_scanned), 'source')}{SEPARATOR}{len(changed)} changed{SEPARATOR}{same} as before"
     return [
-        head + _end(found.commit, found.queued),
+        head + _end(found.commit, found.recorded),
         *lines,
         *away,
         *notes(found.problems),
@@ -108,5 +108,5 @@ def _quoted(text: str) -> str:
     return sanitize(encode(text), keep="")
 
 
-def _end(commit: str | None, queued: bool) -> str:
-    return f"{SEPARATOR}{where(commit)}" if commit or queued else ""
+def _end(commit: str | None, recorded: bool) -> str:
+    return f"{SEPARATOR}{where(commit)}" if commit or recorded else ""

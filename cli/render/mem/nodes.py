@@ -50,7 +50,7 @@ def about(node: Node) -> str:
 
 
 def where(commit: str | None) -> str:
-    return f"commit {commit[:12]}" if commit else "queued"
+    return f"commit {commit[:12]}" if commit else "recorded"
 
 
 def notes(sentences: Sequence[str]) -> list[str]:

@@ -6,7 +6,7 @@ from ... import aside
 from ...errors import GitmemError
 from ...index import busy, catch_up
 from ...index.engine import sqlite3
-from ...log import append
+from ...log import committer
 from ...signals.waiting_sessions import is_safe
 from .. import queue
 
@@ -32,9 +32,12 @@ def ready(store: Store, busy_milliseconds: int) -> bool:
 
 
 def is_left(store: Store) -> bool:
-    """Whether something still waits in a spool for a process that may commit it, or is of another repository."""
+    """Return whether something outside the repository still waits for its commit, or is of another repository."""
     try:
-        return append.waits(store.log) or any(spool.is_strange() for spool in store.log.spools)
+        outside = {wal.folder for wal in (*store.log.elsewhere, *store.log.others)}
+        if any(file.folder in outside for file in committer.waiting(store.log)):
+            return True
+        return any(wal.is_strange() for wal in store.log.wals)
     except (GitmemError, OSError):
         return False
 

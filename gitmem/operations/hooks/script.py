@@ -37,7 +37,7 @@ def text(client: str) -> str:
         _REPOSITORY,
         _WANTED,
         _ASKED,
-        _SPOOLS,
+        _WAITING,
         _DUE,
         IS_LISTED,
     ]
@@ -196,15 +196,14 @@ is_asked() {
 }
 """
 
-_SPOOLS = r"""# Whether an agent in a sandbox has left something that this process may commit. Once a turn where that failed.
+_WAITING = r"""# Whether an agent in a sandbox has left something that this process may commit. Once a turn where that failed.
 is_waiting() {
   [ "$kind" = tool ] && [ -e "$state/hook-stuck" ] && return 1
   [ "$kind" = tool ] && [ -e "$state/hook-left" ] && return 1
-  for file in "$state"/spool/*-wait.spool; do [ -e "$file" ] && return 0; done
-  if [ -r "$state/spools" ]; then
+  if [ -r "$state/wal-folders" ]; then
     while IFS= read -r folder; do
-      for file in "$folder"/*-wait.spool; do [ -e "$file" ] && return 0; done
-    done <"$state/spools"
+      for file in "$folder"/*.wal1 "$folder"/*-wait.spool; do [ -s "$file" ] && return 0; done
+    done <"$state/wal-folders"
   fi
   return 1
 }

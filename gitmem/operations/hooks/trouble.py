@@ -2,7 +2,7 @@
 
 `<state>/hook-error` is the last trouble, one line. `<state>/hook-stuck` is there while a hook could not do what
 it was started for: the script then asks again only once a turn, so that no tool call waits for it in vain.
-`<state>/hook-left` is there while something in a spool could not be committed: that is no reason to start any more.
+`<state>/hook-left` is there while something outside the repository could not be committed: that is no reason to start any more.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def go_on(state: str) -> None:
 
 
 def leave(state: str, is_left: bool) -> None:
-    """Have the script ask once a turn for what waits in a spool, or at every tool call; for mail as ever."""
+    """Have the script ask once a turn for what waits outside the repository, or at every tool call; for mail as ever."""
     path = os.path.join(state, LEFT)
     if is_left:
         _write(path, "")

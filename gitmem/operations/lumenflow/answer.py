@@ -31,7 +31,7 @@ class Imported(Outcome):
     """
 
     __slots__ = (
-        "folder", "dry_run", "counts", "problems", "problems_more", "remarks", "remarks_more", "commit", "queued",
+        "folder", "dry_run", "counts", "problems", "problems_more", "remarks", "remarks_more", "commit", "recorded",
         "warnings", "next",
     )  # fmt: skip
 
@@ -44,7 +44,7 @@ class Imported(Outcome):
         self.remarks: list[Told] = []
         self.remarks_more = 0
         self.commit: str | None = None
-        self.queued = False
+        self.recorded = False
         self.warnings: list[str] = []
         self.next: list[str] = []
 

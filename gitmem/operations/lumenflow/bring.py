@@ -267,4 +267,4 @@ def _write(store: Store, caller: Caller, found: Imported, lines: Sequence[tuple[
             text="\n".join([*first, *others]),
         )  # fmt: skip
         found.commit = done.commit
-        found.queued = done.commit is None
+        found.recorded = True

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ...log.spool import Story
+from ...agents import own_sessions
+from ...log.entry import Story
 from ...records import ids
-from .. import sessions
 from ..outcome import Outcome
 from ..quoting import command
 from . import decay, known, stored, writing
@@ -66,11 +66,11 @@ def record(
         }
         lines.append(store.line("access", fields))
     if lines:
-        sessions.touch(store, caller)
-        lines += sessions.keepalive(store, caller)
+        own_sessions.touch(store, caller)
+        lines += own_sessions.keepalive(store, caller)
         count = f"{len(found)} node{'s' if len(found) > 1 else ''} of the memory"
         subject = f"{caller.name or caller.reader} read {count}"
-        store.record(lines, Story(caller.author, subject, "", [("Agent", caller.reader)]), rides=True)
+        store.record(lines, Story(caller.author, subject, "", [("Agent", caller.reader)]), deferred=True)
     return _answer(store, found, half_life, recorded=bool(lines))
 
 

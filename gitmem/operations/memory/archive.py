@@ -29,7 +29,7 @@ class Archived(Outcome):
     """
 
     __slots__ = ("archived_ids", "retained_ids", "skipped_ids", "scores", "threshold", "half_life", "dry_run",
-                 "commit", "queued", "warnings", "next")  # fmt: skip
+                 "commit", "recorded", "warnings", "next")  # fmt: skip
 
     def __init__(self, threshold: float, half_life: int, *, dry_run: bool) -> None:
         self.archived_ids: list[str] = []
@@ -40,7 +40,7 @@ class Archived(Outcome):
         self.half_life = half_life
         self.dry_run = dry_run
         self.commit: str | None = None
-        self.queued = False
+        self.recorded = False
         self.warnings: list[str] = []
         self.next: list[str] = []
 
@@ -65,7 +65,7 @@ class Archived(Outcome):
             "halfLifeDays": self.half_life / decay.DAY_MICROS,
             "dryRun": self.dry_run,
             "commit": self.commit,
-            "queued": self.queued,
+            "recorded": self.recorded,
             "warnings": list(self.warnings),
             "next": list(self.next),
         }
@@ -103,7 +103,7 @@ def archive(
         done = writing.record(
             store, caller, lines, what, text=told(found.scores, found.reason), nodes=found.archived_ids
         )
-        found.commit, found.queued = done.commit, done.commit is None
+        found.commit, found.recorded = done.commit, True
     found.next = _next(found)
     return found
 

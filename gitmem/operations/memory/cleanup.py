@@ -31,7 +31,7 @@ class Cleaned(Outcome):
     """
 
     __slots__ = ("removed_ids", "retained_ids", "breakdown", "decay_result", "bytes_freed", "dry_run", "commit",
-                 "queued", "warnings", "next")  # fmt: skip
+                 "recorded", "warnings", "next")  # fmt: skip
 
     def __init__(self, *, dry_run: bool) -> None:
         self.removed_ids: list[str] = []
@@ -41,7 +41,7 @@ class Cleaned(Outcome):
         self.bytes_freed = 0
         self.dry_run = dry_run
         self.commit: str | None = None
-        self.queued = False
+        self.recorded = False
         self.warnings: list[str] = []
         self.next: list[str] = []
 
@@ -61,7 +61,7 @@ class Cleaned(Outcome):
             "compactionRatio": self.compaction_ratio,
             "dryRun": self.dry_run,
             "commit": self.commit,
-            "queued": self.queued,
+            "recorded": self.recorded,
             "warnings": list(self.warnings),
             "next": list(self.next),
         }
@@ -177,11 +177,11 @@ def _write(store: Store, caller: Caller, found: Cleaned, reasons: dict[str, list
     written = writing.record(
         store, caller, lines, f"cleans up: {' and '.join(done)}", text="\n".join(told), nodes=named
     )
-    found.commit, found.queued = written.commit, written.commit is None
+    found.commit, found.recorded = written.commit, True
     if decayed is not None:
         decayed.dry_run = False
         if decayed.archived_ids:
-            decayed.commit, decayed.queued = found.commit, found.queued
+            decayed.commit, decayed.recorded = found.commit, found.recorded
 
 
 def _next(

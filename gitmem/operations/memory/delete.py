@@ -24,14 +24,14 @@ UNDONE = 10  # ids that a command to bring them back names
 class Deleted(Outcome):
     """What was deleted, or in a dry run would be. `already` was deleted before: nothing is written for it."""
 
-    __slots__ = ("ids", "already", "dry_run", "commit", "queued", "warnings", "next")
+    __slots__ = ("ids", "already", "dry_run", "commit", "recorded", "warnings", "next")
 
     def __init__(self, ids: Sequence[str], already: Sequence[str], *, dry_run: bool) -> None:
         self.ids = list(ids)
         self.already = list(already)
         self.dry_run = dry_run
         self.commit: str | None = None
-        self.queued = False
+        self.recorded = False
         self.warnings: list[str] = []
         self.next: list[str] = []
 
@@ -84,7 +84,7 @@ def delete(
         lines = writing.patches(store, caller, found.ids, fields)
         what = f"deletes {found.ids[0] if len(found.ids) == 1 else count(len(found.ids))}"
         done = writing.record(store, caller, lines, what, text=reason or "", nodes=found.ids)
-        found.commit, found.queued = done.commit, done.commit is None
+        found.commit, found.recorded = done.commit, True
     found.next = _next(found, tags, older_than, wu)
     return found
 

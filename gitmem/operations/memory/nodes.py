@@ -29,14 +29,14 @@ CLEARABLE = ("priority", "tags", "wu_id", "session_id", "lane", "paths", "sensit
 
 
 class Created(Outcome):
-    """A node that was written: in `commit`, or `queued` until the next process commits it."""
+    """A node that was written: `commit` is None while it waits for one."""
 
-    __slots__ = ("node", "commit", "queued", "warnings", "next")
+    __slots__ = ("node", "commit", "recorded", "warnings", "next")
 
     def __init__(self, node: Node, commit: str | None) -> None:
         self.node = node
         self.commit = commit
-        self.queued = commit is None
+        self.recorded = True
         self.warnings: list[str] = []
         self.next: list[str] = []
 
@@ -44,12 +44,12 @@ class Created(Outcome):
 class Appended(Outcome):
     """Nodes that were written in one commit."""
 
-    __slots__ = ("nodes", "commit", "queued", "warnings", "next")
+    __slots__ = ("nodes", "commit", "recorded", "warnings", "next")
 
     def __init__(self, nodes: Sequence[Node], commit: str | None) -> None:
         self.nodes = list(nodes)
         self.commit = commit
-        self.queued = commit is None
+        self.recorded = True
         self.warnings: list[str] = []
         self.next: list[str] = []
 
@@ -57,12 +57,12 @@ class Appended(Outcome):
 class Changed(Outcome):
     """Nodes that were changed, or that a dry run would change."""
 
-    __slots__ = ("ids", "commit", "queued", "dry_run", "warnings", "next")
+    __slots__ = ("ids", "commit", "recorded", "dry_run", "warnings", "next")
 
     def __init__(self, ids: Sequence[str], commit: str | None, *, dry_run: bool = False) -> None:
         self.ids = list(ids)
         self.commit = commit
-        self.queued = bool(ids) and not dry_run and commit is None
+        self.recorded = bool(ids) and not dry_run
         self.dry_run = dry_run
         self.warnings: list[str] = []
         self.next: list[str] = []

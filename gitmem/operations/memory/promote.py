@@ -39,7 +39,7 @@ class Promoted(Outcome):
         "tag",
         "dry_run",
         "commit",
-        "queued",
+        "recorded",
         "warnings",
         "next",
     )
@@ -50,7 +50,7 @@ class Promoted(Outcome):
         self.tag = tag
         self.dry_run = dry_run
         self.commit: str | None = None
-        self.queued = False
+        self.recorded = False
         self.warnings: list[str] = []
         self.next: list[str] = []
 
@@ -71,7 +71,7 @@ class Promoted(Outcome):
             "tag": self.tag,
             "dryRun": self.dry_run,
             "commit": self.commit,
-            "queued": self.queued,
+            "recorded": self.recorded,
             "warnings": list(self.warnings),
             "next": list(self.next),
         }
@@ -120,7 +120,7 @@ def promote(
         done = writing.record(
             store, caller, lines, what, text=told, nodes=[each.id for each in new], wu=_one_wu(sources)
         )
-        found.commit, found.queued = done.commit, done.commit is None
+        found.commit, found.recorded = done.commit, True
     found.next = _next(found, node, wu)
     return found
 

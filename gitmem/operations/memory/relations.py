@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 class Related(Outcome):
     """A relation that was recorded, or taken back."""
 
-    __slots__ = ("from_id", "to_id", "type", "removed", "commit", "queued", "warnings", "next")
+    __slots__ = ("from_id", "to_id", "type", "removed", "commit", "recorded", "warnings", "next")
 
     def __init__(self, triple: tuple[str, str, str], removed: bool, commit: str | None) -> None:
         self.from_id, self.to_id, self.type = triple
         self.removed = removed
         self.commit = commit
-        self.queued = commit is None
+        self.recorded = True
         self.warnings: list[str] = []
         self.next: list[str] = []
 
@@ -104,9 +104,14 @@ def line(
 
 def stands(db: sqlite3.Connection, triple: tuple[str, str, str]) -> bool:
     """Whether the causally last word on a relation is that it is there."""
+    event = last(db, triple)
+    return event is not None and event.record.get("removed") is not True
+
+
+def last(db: sqlite3.Connection, triple: tuple[str, str, str]) -> Change | None:
+    """Return the causally last word on a relation, or None where there is none."""
     events = _events(db, triple)
-    last = causality.latest(events.values(), causality.earlier(events))
-    return last is not None and last.record.get("removed") is not True
+    return causality.latest(events.values(), causality.earlier(events))
 
 
 def _events(db: sqlite3.Connection, triple: tuple[str, str, str]) -> dict[str, Change]:

@@ -47,10 +47,10 @@ class Shown(Outcome):
             not here).
         history: Its patches, the oldest first.
         ambiguous: Whether lines of its id say different things; the lowest line counts.
-        commit: The commit that its line is in; None while it is `queued`.
+        commit: The commit that its line is in; None while it waits for one.
     """
 
-    __slots__ = ("node", "score", "stale", "relations", "history", "ambiguous", "commit", "queued", "next")
+    __slots__ = ("node", "score", "stale", "relations", "history", "ambiguous", "commit", "recorded", "next")
 
     def __init__(self, node: Node, score: float, commit: str | None) -> None:
         self.node = node
@@ -60,7 +60,7 @@ class Shown(Outcome):
         self.history: list[Change] = []
         self.ambiguous = False
         self.commit = commit
-        self.queued = commit is None
+        self.recorded = True
         self.next: list[str] = []
 
 

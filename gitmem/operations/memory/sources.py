@@ -54,7 +54,7 @@ class Indexed(Outcome):
         problems: Sentences about sources that were left out.
     """
 
-    __slots__ = ("entries", "sources_scanned", "sources_missing", "problems", "dry_run", "commit", "queued",
+    __slots__ = ("entries", "sources_scanned", "sources_missing", "problems", "dry_run", "commit", "recorded",
                  "warnings", "next")  # fmt: skip
 
     def __init__(self, *, dry_run: bool) -> None:
@@ -64,7 +64,7 @@ class Indexed(Outcome):
         self.problems: list[str] = []
         self.dry_run = dry_run
         self.commit: str | None = None
-        self.queued = False
+        self.recorded = False
         self.warnings: list[str] = []
         self.next: list[str] = []
 
@@ -84,7 +84,7 @@ class Indexed(Outcome):
             "problems": list(self.problems),
             "dryRun": self.dry_run,
             "commit": self.commit,
-            "queued": self.queued,
+            "recorded": self.recorded,
             "warnings": list(self.warnings),
             "next": list(self.next),
         }
@@ -132,7 +132,7 @@ def index(
 
 def _configured(store: Store, found: Indexed) -> list[Source]:
     """The sources of the git config. One that can't be is a problem, and the others count."""
-    text = store.git.config(rf"^{CONFIG.lower().replace('.', '[.]')}$").get(CONFIG.lower(), "")
+    text = store.settings().get(CONFIG.lower(), "")
     sources = []
     for item in filter(None, (each.strip() for each in text.split(","))):
         try:
@@ -276,7 +276,7 @@ def _write(store: Store, caller: Caller, lines: Lines, found: Indexed) -> None:
     done = writing.record(
         store, caller, lines, f"indexes {first}", text=text, nodes=[entry.node_id for entry in changed]
     )
-    found.commit, found.queued = done.commit, done.commit is None
+    found.commit, found.recorded = done.commit, True
 
 
 def _next(found: Indexed, given: Sequence[Source]) -> list[str]:

@@ -47,7 +47,7 @@ class Summarized(Outcome):
         left: How many more nodes wait for another summary, because this one was full.
     """
 
-    __slots__ = ("summary", "source_ids", "left", "dry_run", "commit", "queued", "warnings", "next")
+    __slots__ = ("summary", "source_ids", "left", "dry_run", "commit", "recorded", "warnings", "next")
 
     def __init__(self, summary: Node, sources: Sequence[Node], left: int, *, dry_run: bool) -> None:
         self.summary = summary
@@ -55,7 +55,7 @@ class Summarized(Outcome):
         self.left = left
         self.dry_run = dry_run
         self.commit: str | None = None
-        self.queued = False
+        self.recorded = False
         self.warnings: list[str] = []
         self.next: list[str] = []
 
@@ -66,7 +66,7 @@ class Summarized(Outcome):
             "left": self.left,
             "dryRun": self.dry_run,
             "commit": self.commit,
-            "queued": self.queued,
+            "recorded": self.recorded,
             "warnings": list(self.warnings),
             "next": list(self.next),
         }
@@ -126,7 +126,7 @@ def summarize(
     lines = [line, *writing.patches(store, caller, found.source_ids, {"summarized_into": found.summary.id})]
     what = f"sums up {count(len(covered))} of {unit}"
     done = writing.record(store, caller, lines, what, text=content, nodes=[found.summary.id], wu=unit)
-    found.commit, found.queued = done.commit, done.commit is None
+    found.commit, found.recorded = done.commit, True
     found.next = [
         *([again] if left else []),
         command("gitmem", "mem", "show", found.summary.id),

@@ -1,10 +1,12 @@
 """The log as it was: a store that answers what an agent could have known at an earlier time.
 
 What counts is when things were recorded. Lines that a clone recorded by then and others got later, by sync,
-are among them: somebody could have known them. Lines that only wait in a spool are not.
+are among them: somebody could have known them. Lines that only wait for a commit are not.
 """
 
 from __future__ import annotations
+
+import math
 
 from ... import records
 from ...errors import UsageError
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 
     from ...index.schema import Index
     from ...log.append import Appended
-    from ...log.spool import Entry, Story
+    from ...log.entry import Entry, Story
 
 SECOND = 1_000_000
 DAY = 86_400 * SECOND
@@ -50,7 +52,6 @@ class Then(Store):
             store.place, store.git, machine=store.machine, now=lambda: at, random=store.random,
             progress=store.progress,
         )  # fmt: skip
-        self.commit = commit
         self._head = head
         until = None if all_of_it else format_at(at).encode()
         opened = schema.in_memory(views.VIEWS, records.read)
@@ -79,7 +80,7 @@ class Then(Store):
         """UsageError: the past is as it was."""
         _refuse()
 
-    def record(self, lines: Sequence[tuple[str, bytes]], story: Story, *, rides: bool = False) -> Appended:
+    def record(self, lines: Sequence[tuple[str, bytes]], story: Story, *, deferred: bool = False) -> Appended:
         """UsageError: the past is as it was."""
         _refuse()
 
@@ -142,10 +143,14 @@ def at(store: Store, text: str | int) -> Then:
             hint="Such as 2d for two days ago.",
             code="bad-as-of",
         )
-    commit = git.last_at(tip, moment // SECOND)
-    if commit is None or commit in ref.GENESES.values():
+    if moment < 0:
         raise _before(store, tip, moment)
-    return Then(store, commit, moment, head, all_of_it=False)
+    # Not an older commit: one of today may have lines of a clone that was offline then.
+    past = Then(store, tip, moment, head, all_of_it=False)
+    if past.db().execute("SELECT 1 FROM line LIMIT 1").fetchone() is None and moment < _began(store, tip):
+        past.close()
+        raise _before(store, tip, moment)
+    return past
 
 
 def _is_of_the_log(store: Store, commit: str, tip: str) -> bool:
@@ -208,12 +213,19 @@ def _unknown(text: str | int) -> UsageError:
     )
 
 
-def _before(store: Store, tip: str, moment: int) -> UsageError:
+def _began(store: Store, tip: str) -> float:
+    """Microseconds since the epoch when the log was started; infinite where it has nothing yet."""
     first = store.git.history(tip)[1:2]
-    began = format_at(store.git.commit(first[0]).committer.seconds * SECOND)[:19] + "Z" if first else ""
+    return store.git.commit(first[0]).committer.seconds * SECOND if first else math.inf
+
+
+def _before(store: Store, tip: str, moment: int) -> UsageError:
+    began = _began(store, tip)
     asked = f"at {format_at(moment)[:19]}Z" if 0 < moment < 253_402_300_800 * SECOND else "then"
     return UsageError(
-        f"Nothing was known {asked}: this log began at {began}." if began else "This log has nothing yet.",
+        f"Nothing was known {asked}: this log began at {format_at(int(began))[:19]}Z."
+        if began < math.inf
+        else "This log has nothing yet.",
         hint="Name a later time or commit.",
         code="before-the-log",
         next=[command("git", "log", "--reverse", "--format=%h %cI", ref.LOG_REF, "--")],

@@ -86,16 +86,15 @@ class Spec(Outcome):
 
 
 class BecameUnit(Outcome):
-    """The specification of a work unit; `recorded` tells whether the discovery is closed as having become it."""
+    """The specification of a work unit; `recorded` tells whether the discovery is closed as having become it, `already` whether it was before."""
 
-    __slots__ = ("node_id", "spec", "recorded", "commit", "queued", "warnings", "next")
+    __slots__ = ("node_id", "spec", "recorded", "already", "commit", "warnings", "next")
 
     def __init__(self, spec: Spec) -> None:
         self.node_id = spec.discovered_from
         self.spec = spec
-        self.recorded = False
+        self.recorded = self.already = False
         self.commit: str | None = None
-        self.queued = False
         self.warnings: list[str] = []
         self.next: list[str] = []
 
@@ -223,13 +222,13 @@ def promote(
     )
     found = BecameUnit(spec)
     found.warnings = [*filter(None, [caller.remark])]
-    found.recorded = before is not None
+    found.recorded = found.already = before is not None
     if unit is not None and before is None:
         fields = {"closed": True, "reason": f"became {unit}", "metadata": {"promoted_to": unit}}
         lines = writing.patches(store, caller, [source.id], fields)
         told = f"{source.id} became {unit}: {nodes.headline(source)}"
         done = writing.record(store, caller, lines, told, text=source.content, nodes=[source.id], wu=unit)
-        found.recorded, found.commit, found.queued = True, done.commit, done.commit is None
+        found.recorded, found.commit = True, done.commit
     if found.recorded:
         found.next = [command("gitmem", "mem", "show", source.id), "gitmem mem triage"]
     else:
@@ -257,7 +256,6 @@ def archive(store: Store, caller: Caller, node_ids: Sequence[str], *, reason: st
     if some or not found:  # none at all is an error, which `change` tells
         changed = nodes.change(store, caller, some, archived=True, reason=reason.strip())
     else:
-        changed.queued = False
         changed.warnings = [*filter(None, [caller.remark])]
     changed.warnings += [f"{node.id} was {node.status} before." for node in hidden]
     changed.next = ["gitmem mem triage", command("gitmem", "mem", "show", found[0])]

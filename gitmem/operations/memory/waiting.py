@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ... import records
-from ...signals import conflicts, content, graph
+from ...signals import ASKS, DECISIONS, conflicts, content, graph
 from ...signals.thread_lines import ThreadLines
-from .. import advice, causality, mail, threads
+from .. import advice, mail, threads
 from ..shape import sender_name
 from ..story import cut, sanitize
 from .block import Piece, said
@@ -101,7 +101,7 @@ def _undecided(found: threads.Conversation, ids: list[str], reader: Caller) -> l
     own = {
         each.id
         for each in found.said.values()
-        if each.intent in causality.DECISIONS and not each.writers.isdisjoint(reader.ids)
+        if each.intent in DECISIONS and not each.writers.isdisjoint(reader.ids)
     }
     seen = graph.reach(own, found.edges)
     return [id for id in ids if id not in seen]
@@ -121,7 +121,7 @@ class _Known:
         if record is None:
             return None
         intent = str(record.get("intent") or "INFO")
-        what = intent if intent in advice.ASKS else "asks for AGREE or REJECT"
+        what = intent if intent in ASKS else "asks for AGREE or REJECT"
         sender = cut(sanitize(sender_name(self._store, record) or str(record["sender_identity"])), NAME_MAX)
         lines = str(record["message"]).strip().replace("\r", "\n").split("\n")
         return Waiting(str(record["at"]), signal_id, thread_id, sender, what, lines[0].rstrip())

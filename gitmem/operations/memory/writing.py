@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from ...log.spool import Story
+from ...agents import own_sessions
+from ...log.entry import Story
 from ...records import ids
 from ...signals.bit_order import Subset
-from .. import causality, sessions
+from .. import causality
 from ..story import SUBJECT_MAX, body, cut, sanitize
 from . import bulk_values, stored
 from .fold import Change
@@ -59,8 +60,8 @@ def record(
         body(text),
         [*trailers, *([("WU", wu)] if wu else []), *who],
     )
-    every = [*lines, *sessions.keepalive(store, caller)]
-    sessions.touch(store, caller)
+    every = [*lines, *own_sessions.keepalive(store, caller)]
+    own_sessions.touch(store, caller)
     return store.record(every, story)
 
 

@@ -5,17 +5,18 @@ from __future__ import annotations
 import os
 import time
 
-from ... import shared_mode
-from ...log import append
-from ...log.spool import DONE_KEPT_SECONDS, remove
-from .. import checks_clone
+from ... import aside, shared_mode
+from ...log import committer
+from .. import checks_clone, checks_wal, committing
+
+COMMIT_SECONDS = 5.0
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..store import Store
     from .done import Done
 
-CODES = ("spool-waits", "spool-file", "hidden-log", "leftover-file", "clock-ahead")
+CODES = ("wal-waits", "wal-file", "hidden-log", "leftover-file", "clock-ahead")
 
 
 def put_aside(store: Store, path: str, *, folder: str | None = None) -> str:
@@ -33,34 +34,29 @@ def put_aside(store: Store, path: str, *, folder: str | None = None) -> str:
         number += 1
 
 
-def drain(store: Store, done: Done) -> None:
+def commit_waiting(store: Store, done: Done) -> None:
     """Commit what waits."""
-    store.log.committer = store.log.committer or store.committer()
-    waiting = [os.path.join(spool.folder, name) for spool in store.log.spools for name in spool.names()]
-    if append.waits(store.log) and append.drain_all(store.log):
+    waiting = [file.path for file in committer.waiting(store.log)]
+    if waiting and committing.commit_waiting(store, COMMIT_SECONDS) is not None:
         for path in waiting:
-            done.say("spool-waits", path, "It was committed.")
+            done.say("wal-waits", path, "It was committed.")
 
 
 def mend(store: Store, done: Done) -> None:
     """Once the log has the lines that were in them: files that nobody can read."""
-    for spool in store.log.spools:
-        if spool.check_owner and not spool.is_ours():
+    for wal in store.log.wals:
+        if wal.check_owner and not wal.is_ours():
             continue  # somebody else's folder
-        for name in _foreign(spool.folder):
-            try:
-                spool.read(name)
-            except (OSError, ValueError):
-                path = os.path.join(spool.folder, name)
-                if os.path.lexists(path):
-                    done.say(
-                        "spool-file", path, f"It is {put_aside(store, path, folder=_near(store, path))} now."
-                    )
+        for name in checks_wal.unreadable(wal):
+            path = os.path.join(wal.folder, name)
+            if os.path.lexists(path):
+                done.say("wal-file", path, f"It is {put_aside(store, path, folder=_near(store, path))} now.")
     hiding = os.path.join(store.place.state, "log")
     if os.path.lexists(hiding):
         done.say("hidden-log", hiding, f"It is {put_aside(store, hiding)} now.")
     for path in checks_clone.leftovers(store):
-        if remove(path):
+        aside.drop(path)
+        if not os.path.lexists(path):
             done.say("leftover-file", path, "It was removed.")
     clock = os.path.join(store.place.state, "clock")
     now = store.now()
@@ -69,29 +65,7 @@ def mend(store: Store, done: Done) -> None:
         done.say("clock-ahead", clock, "It was set to now.")
 
 
-def _foreign(folder: str) -> list[str]:
-    """Names in a spool folder that may be none of ours; a writer may be at work under a temporary one."""
-    try:
-        names = sorted(os.listdir(folder))
-    except OSError:
-        return []
-    young = time.time() - DONE_KEPT_SECONDS
-    return [
-        name
-        for name in names
-        if name not in ("done", checks_clone.ASIDE)
-        and not (name.startswith("tmp-") and _modified(os.path.join(folder, name)) > young)
-    ]
-
-
-def _modified(path: str) -> float:
-    try:
-        return os.lstat(path).st_mtime
-    except OSError:
-        return time.time()
-
-
 def _near(store: Store, path: str) -> str | None:
     """A folder on the same file system: files are moved, not copied."""
-    own = os.path.join(store.place.state, "spool")
-    return None if os.path.dirname(path) == own else os.path.dirname(path)
+    folder = os.path.dirname(path)
+    return None if os.path.dirname(folder) == store.place.state else folder

@@ -14,8 +14,8 @@ from __future__ import annotations
 import time
 
 from ...errors import StoreError
+from ...log import ledger, ref, trees
 from ...log import mend as logs
-from ...log import ref, trees
 from .. import losses
 
 TYPE_CHECKING = False
@@ -69,13 +69,13 @@ def _assembled(store: Store, base: str, tip: str | None) -> str:
     top = base
     for oid in reversed(found.heads):
         top = logs.put_back(log, oid, top)  # 3
-    contents = logs.segments(log, top)
-    present = {line for content in contents.values() for line in trees.lines_of(content)}
-    missing = [*found.found.values(), *losses.dropped(store, base, present)]
+    present = {ledger.key(line) for _, content in logs.segments(log, top) for line in trees.lines_of(content)}
+    missing = [*found.found.values(), *losses.dropped(store, top, set(present))]
     lines: dict[str, list[bytes]] = {}
     for path, line in missing:
-        where = losses.path_of(store, path, line) if line not in present else None
+        key = ledger.key(line)
+        where = losses.path_of(store, path, line) if key not in present else None
         if where is not None:
             lines.setdefault(where, []).append(line)
-            present.add(line)
-    return logs.repair(log, top, contents, lines)  # 4
+            present.add(key)
+    return logs.repair(log, top, lines)  # 4

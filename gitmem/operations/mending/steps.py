@@ -24,8 +24,8 @@ def mend(store: Store, found: Findings, installed: Installed | None) -> Done:
     store.log.committer = store.log.committer or store.committer()
     if codes & {*refs.CODES}:
         done.attempt(lambda: refs.mend(store, done), *refs.CODES)
-    if "spool-waits" in codes:
-        done.attempt(lambda: files.drain(store, done), "spool-waits")
+    if "wal-waits" in codes:
+        done.attempt(lambda: files.commit_waiting(store, done), "wal-waits")
     if found.damaged or codes & {"not-a-log", "broken-history", "damaged-copy"}:
         done.attempt(lambda: refs.put_away_damaged(store, done), "missing-object")
     if codes & {*log.CODES, "damaged-ref"}:

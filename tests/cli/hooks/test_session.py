@@ -205,8 +205,8 @@ def test_the_script_is_told_what_it_has_to_know(
     hook.start("codex")
 
     assert (hook.state / "program").read_text() == f"{program}\n"
-    spools = (hook.state / "spools").read_text().split("\n")
-    assert any(each.startswith("/var/tmp/gitmem-") for each in spools)
+    folders = (hook.state / "wal-folders").read_text().split("\n")
+    assert any(each.startswith("/var/tmp/gitmem-") for each in folders)
     assert stat.S_IMODE((hook.state / "prompts").stat().st_mode) == 0o700
     assert (hook.state / "beats").is_dir()
     monkeypatch.setattr(sys, "argv", [str(tmp_path / "elsewhere.py")])

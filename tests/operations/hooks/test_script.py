@@ -225,17 +225,18 @@ def test_the_heart_beats_at_every_call_and_of_one_session_alone(place: Place) ->
 
 
 def test_what_a_sandbox_left_is_a_reason_wherever_it_is(place: Place, tmp_path: Path) -> None:
-    """In the spool, or in one of the folders outside; receipts ride and are none; once a turn where it failed."""
+    """In one of the folders outside; receipts are none, nor is an empty generation; once a turn where it failed."""
     outside = tmp_path / "left outside"
     outside.mkdir()
-    (place.state / "spools").write_text(f"{tmp_path}/none\n{outside}\n")
+    (place.state / "wal-folders").write_text(f"{tmp_path}/none\n{outside}\n")
     assert place.run("PostToolUse") == ""
 
-    for folder in (place.state / "spool", outside):
-        (folder / "1-2-3-ride.spool").touch()
+    for name in ("00000000000000001.wal1", "1-2-3-wait.spool"):
+        (outside / "00000000000000001.deferred1").write_text("receipts\n")
+        (outside / "00000000000000002.wal1").touch()
         assert place.run("PostToolUse") == ""
-        waiting = folder / "1-2-3-wait.spool"
-        waiting.touch()
+        waiting = outside / name
+        waiting.write_text("lines\n")
         assert place.run("PostToolUse") == "hook claude-code PostToolUse "
         for mark in ("hook-stuck", "hook-left"):
             (place.state / mark).touch()

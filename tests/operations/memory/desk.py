@@ -11,7 +11,7 @@ from gitmem import records
 from gitmem.agents import known_senders
 from gitmem.index import catch_up, schema
 from gitmem.log.append import Appended
-from gitmem.log.spool import Story
+from gitmem.log.entry import Story
 from gitmem.operations import sessions
 from gitmem.operations.caller import Caller, Who
 from gitmem.operations.memory import nodes, stored
@@ -82,7 +82,7 @@ class Lines:
         self.value += 1
         return records.STREAMS[kind], records.line(kind, self.value, fields)
 
-    def record(self, lines: Sequence[tuple[str, bytes]], story: Any, *, rides: bool = False) -> Appended:
+    def record(self, lines: Sequence[tuple[str, bytes]], story: Any, *, deferred: bool = False) -> Appended:
         self.take(line for _, line in lines)
         return Appended(f"{len(self.lines):040x}")
 

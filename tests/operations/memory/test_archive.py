@@ -72,7 +72,7 @@ def test_a_dry_run_writes_nothing(desk: Desk) -> None:
 
     found = archive.archive(desk.store, desk.caller, dry_run=True, threshold=0.2, half_life=20 * DAY)
 
-    assert (found.archived_ids, found.commit, found.queued, found.dry_run) == ([id], None, False, True)
+    assert (found.archived_ids, found.commit, found.recorded, found.dry_run) == ([id], None, False, True)
     assert desk.tip() == tip
     assert desk.node(id).status == "active"
     assert found.next[0] == "gitmem mem archive --threshold 0.2 --half-life 20d"
@@ -84,7 +84,7 @@ def test_nothing_to_archive_makes_no_commit(desk: Desk) -> None:
 
     found = archive.archive(desk.store, desk.caller)
 
-    assert (found.archived_ids, found.commit, found.queued) == ([], None, False)
+    assert (found.archived_ids, found.commit, found.recorded) == ([], None, False)
     assert desk.tip() == tip
 
 

@@ -220,7 +220,7 @@ def test_a_dry_run_writes_nothing_and_says_how_to_do_it(desk: Desk) -> None:
     found = clean(desk, ttl=200 * DAY, decay=True, decay_threshold=0.5, half_life=2 * HOUR, dry_run=True)
 
     assert len(found.removed_ids) == found.breakdown.decay_archived == 1
-    assert (found.commit, found.queued, desk.tip()) == (None, False, tip)
+    assert (found.commit, found.recorded, desk.tip()) == (None, False, tip)
     assert found.decay_result is not None
     assert found.decay_result.dry_run
     assert found.next == ["gitmem mem cleanup --ttl 200d --decay --decay-threshold 0.5 --half-life 2h"]

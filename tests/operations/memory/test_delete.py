@@ -85,7 +85,7 @@ def test_a_dry_run_writes_nothing_and_says_how_to_do_it(desk: Desk) -> None:
 
     found = remove(desk, tags=["x y"], older_than=3 * DAY, dry_run=True)
 
-    assert (found.ids, found.commit, found.queued, desk.tip()) == ([id], None, False, tip)
+    assert (found.ids, found.commit, found.recorded, desk.tip()) == ([id], None, False, tip)
     assert found.next[0] == "gitmem mem delete --tag 'x y' --older-than 3d"
     assert remove(desk, id, dry_run=True).next == [f"gitmem mem delete {id}"]
     assert desk.node(id).status == "active"

@@ -156,7 +156,7 @@ def test_show_has_all_of_a_node(desk: Desk) -> None:
     found = showing.show(desk.store, id[:10])
 
     assert found.node.content.startswith("The parser")
-    assert (found.commit, found.queued, found.ambiguous) == (commit, False, False)
+    assert (found.commit, found.recorded, found.ambiguous) == (commit, True, False)
     assert found.relations == [
         {"from_id": id, "to_id": "mem-zzzzzzzzzzzz", "type": "blocks", "other": None},
         {"from_id": child, "to_id": id, "type": "discovered_from", "other": "a child"},

@@ -96,7 +96,7 @@ def test_promoting_twice_writes_nothing_and_says_which_node_it_was(store: Store,
     assert bodies(store) == lines
     assert again.promoted_node.id == first.promoted_node.id
     assert again.already_promoted == [first.promoted_node.id]
-    assert (again.commit, again.queued) == (None, False)
+    assert (again.commit, again.recorded) == (None, False)
     assert promote.promote(store, me(store), node=source, tag="pattern").already_promoted == []
 
 

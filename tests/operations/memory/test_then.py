@@ -10,8 +10,8 @@ import pytest
 
 from gitmem import records
 from gitmem.errors import UsageError
+from gitmem.log.entry import Story
 from gitmem.log.lines import format_at
-from gitmem.log.spool import Story
 from gitmem.operations.memory import context, nodes, stored, then
 from gitmem.operations.store import Store
 
@@ -126,7 +126,7 @@ def test_changes_count_as_of_then(desk: Desk) -> None:
 
 
 def test_lines_that_a_sync_put_under_earlier_ones_are_not_known_too_early(desk: Desk) -> None:
-    """A replayed commit keeps its date: what lies below it may be younger, and is left out by its own time."""
+    """Whatever stands above or below it, a line counts by its own time."""
     desk.write("ours")
     desk.clock.forward(2 * HOUR)
     desk.write("ours, later")
@@ -142,6 +142,26 @@ def test_lines_that_a_sync_put_under_earlier_ones_are_not_known_too_early(desk: 
 
     assert known(desk, at + MINUTE) == ["ours", "theirs"]
     assert known(desk, at - MINUTE) == ["ours"]
+
+
+def test_lines_of_a_clone_that_was_offline_are_known_from_when_they_were_recorded(desk: Desk) -> None:
+    """One commit brings them all, dated as the last of them."""
+    fields = {"type": "note", "lifecycle": "wu", "sender_identity": "a:b:c"}
+    began = desk.clock()
+    rows = [
+        (
+            "memory",
+            records.line(
+                "node", began + days * DAY, {"id": f"mem-day{days}", "content": f"day {days}", **fields}
+            ),
+        )
+        for days in range(3)
+    ]
+    desk.clock.forward(3 * DAY)
+    desk.store.record(rows, Story("They <they@gitmem>", "theirs"))
+
+    assert known(desk, began + HOUR) == ["day 0"]
+    assert known(desk, began + DAY + HOUR) == ["day 0", "day 1"]
 
 
 def test_a_commit_that_is_named_counts_whole(desk: Desk, git: Git, repo: Path) -> None:
@@ -188,7 +208,7 @@ def test_what_only_waits_in_a_spool_is_not_known(desk: Desk, repo: Path) -> None
         "node",
         {"id": "mem-wait", "type": "note", "lifecycle": "wu", "content": "waits", "sender_identity": "a:b:c"},
     )
-    other.record([line], Story("W <w@gitmem>", "w"), rides=True)
+    other.record([line], Story("W <w@gitmem>", "w"), deferred=True)
     lock.release()
     desk.clock.forward(HOUR)
 

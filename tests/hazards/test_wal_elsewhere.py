@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cli import spools
+from cli import wal_folders
 from gitmem.place import find
 
 from .conftest import Desk, powerless, process, waiting
@@ -45,7 +45,7 @@ def sandbox(desk: Desk, session: str, text: str, **env: str) -> None:
     said = process(
         "signal", text, "--json", cwd=desk.repo, env={"GITMEM_SESSION": session, **env}, before=powerless
     )
-    assert (said.status, said.json["queued"]) == (0, True), said
+    assert (said.status, said.json["recorded"]) == (0, True), said
 
 
 def messages(desk: Desk) -> list[str]:
@@ -60,11 +60,11 @@ def test_a_line_from_a_sandbox_is_found_under_another_tmpdir(
     """What was accepted in /tmp, or in the state folder, is answered and committed by who has a $TMPDIR of its own."""
     shared, state = tmp_path / "shared", tmp_path / "state"
     shared.mkdir()
-    monkeypatch.setattr(spools, "SHARED", (str(shared), str(tmp_path / "var")))
+    monkeypatch.setattr(wal_folders, "SHARED", (str(shared), str(tmp_path / "var")))
     monkeypatch.setenv("XDG_STATE_HOME", str(state))
     env = {"TMPDIR": str(shared), "XDG_STATE_HOME": "/proc"} if place == "shared" else {"TMPDIR": "/proc"}
     sandbox(desk, sealed, "from the sandbox", **env)
-    (left,) = (shared if place == "shared" else state).rglob("*-wait.spool")
+    (left,) = (shared if place == "shared" else state).rglob("*.wal1")
 
     seen = process(
         "log",
@@ -89,39 +89,39 @@ def test_nothing_elsewhere_costs_a_look_and_a_folder_with_two_names_is_read_once
     shared, link = tmp_path / "shared", tmp_path / "link"
     shared.mkdir()
     link.symlink_to(shared)
-    monkeypatch.setattr(spools, "SHARED", (str(shared), str(tmp_path / "var")))
+    monkeypatch.setattr(wal_folders, "SHARED", (str(shared), str(tmp_path / "var")))
     monkeypatch.setenv("TMPDIR", str(link))
     monkeypatch.setenv("XDG_STATE_HOME", "relative")
     place = find(str(repo))
-    assert spools.spools_elsewhere(place) == ([], [])
+    assert wal_folders.wals_elsewhere(place) == ([], [])
 
     with monkeypatch.context() as patch:
-        patch.setattr(spools, "_is_writable", lambda place: False)
-        written, read = spools.spools_elsewhere(place)
+        patch.setattr(wal_folders, "_is_writable", lambda place: False)
+        written, read = wal_folders.wals_elsewhere(place)
         state = os.path.join(os.environ["HOME"], ".local", "state", "gitmem")
         assert [os.path.dirname(each) for each in written] == [state, f"{link}/gitmem-{os.getuid()}"]
         assert read == []
         os.makedirs(written[1])
-        assert spools.spools_elsewhere(place) == (written, [])
-    assert spools.spools_elsewhere(place) == ([], written[1:])
+        assert wal_folders.wals_elsewhere(place) == (written, [])
+    assert wal_folders.wals_elsewhere(place) == ([], written[1:])
 
 
 def test_processes_with_different_folders_do_not_undo_each_others_index(
     desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One finds a receipt in a spool that the other does not read: neither takes it for a line that is lost."""
+    """One finds a receipt in a folder that the other does not read: neither takes it for a line that is lost."""
     from gitmem.index import schema
-    from gitmem.log.spool import Spool
+    from gitmem.log.wal import WriteAheadLog
 
     from .faults import open_store, speak
 
     session = desk.start("Planck")
     one, other = open_store(desk.repo), open_store(desk.repo)
-    one.log.others = [Spool(str(tmp_path / "gitmem-1" / "project"), os.urandom, check_owner=True)]
+    one.log.others = [WriteAheadLog(str(tmp_path / "gitmem-1" / "project"), one.now, check_owner=True)]
     one.log.elsewhere = one.log.others
     with monkeypatch.context() as patch:
         patch.setattr(one.log, "make_state", lambda: False)
-        speak(one, "rides", rides=True)
+        speak(one, "rides", deferred=True)
     rebuilt: list[object] = []
     monkeypatch.setattr(schema.Index, "reshape", rebuilt.append)
     for _ in range(2):

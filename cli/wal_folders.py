@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
     from gitmem.place import Place
 
-# Where temporary files go for whoever has no $TMPDIR: spools there are checked for owner, mode and links.
+# Where temporary files go for whoever has no $TMPDIR: folders there are checked for owner, mode and links.
 SHARED = ("/tmp", "/var/tmp")  # noqa: S108
 
 
-def spools_elsewhere(place: Place) -> tuple[list[str], list[str]]:
-    """Spool folders outside the repository: those to write to, in turn, and those to read.
+def wals_elsewhere(place: Place) -> tuple[list[str], list[str]]:
+    """Write-ahead logs outside the repository: the folders to write to, in turn, and those to read.
 
     A sandbox that can't write the git folder may have a $TMPDIR of its own: the folders where everybody
     looks are read too. To be read a folder must be there; none is written where the git folder can be.
@@ -25,11 +25,9 @@ def spools_elsewhere(place: Place) -> tuple[list[str], list[str]]:
     is_writable = _is_writable(place)
     if not is_writable and _is_denied(place):
         return [], []  # who can never write here would wait for nobody: the append says so
-    if is_writable and not any(
-        map(os.path.isdir, (each for parents in _spool_parents() for each in parents))
-    ):
+    if is_writable and not any(map(os.path.isdir, (each for parents in _wal_parents() for each in parents))):
         return [], []
-    own, shared = _spool_folders(place)
+    own, shared = _wal_folders(place)
     written = [] if is_writable else own
     found: dict[tuple[int, int], str] = {}  # a folder that has two names is read once
     for folder in (*own, *shared):
@@ -41,15 +39,15 @@ def spools_elsewhere(place: Place) -> tuple[list[str], list[str]]:
     return written, [folder for folder in found.values() if folder not in written]
 
 
-def spool_folders(place: Place) -> list[str]:
+def wal_folders(place: Place) -> list[str]:
     """Every folder outside the repository where an agent in a sandbox may leave lines, whether it is there or not."""
-    own, shared = _spool_folders(place)
+    own, shared = _wal_folders(place)
     return [*own, *shared]
 
 
-def spool_parents() -> list[str]:
-    """Return the folders that have the spool folders of all of this user's repositories."""
-    return list(dict.fromkeys(each for parents in _spool_parents() for each in parents))
+def wal_parents() -> list[str]:
+    """Return the folders that have the write-ahead logs of all of this user's repositories."""
+    return list(dict.fromkeys(each for parents in _wal_parents() for each in parents))
 
 
 def tell_of_strange(folders: Iterable[str]) -> None:
@@ -71,16 +69,16 @@ def tell_of_temporary(folder: str) -> None:
         )
 
 
-def _spool_folders(place: Place) -> tuple[list[str], list[str]]:
+def _wal_folders(place: Place) -> tuple[list[str], list[str]]:
     """Those that this process would write to, in turn, and those where everybody looks."""
     from gitmem.sha256 import sha256
 
     project = sha256(os.fsencode(os.path.realpath(place.common))).hexdigest()[:16]
-    own, shared = ([os.path.join(each, project) for each in parents] for parents in _spool_parents())
+    own, shared = ([os.path.join(each, project) for each in parents] for parents in _wal_parents())
     return own, shared
 
 
-def _spool_parents() -> tuple[list[str], list[str]]:
+def _wal_parents() -> tuple[list[str], list[str]]:
     """The folders that have those of all repositories."""
     user = f"gitmem-{os.getuid() if hasattr(os, 'getuid') else os.environ.get('USERNAME', 'user')}"
     temporary = os.environ.get("TMPDIR") or os.environ.get("TEMP") or SHARED[0]

@@ -1,4 +1,4 @@
-"""Which repository the lines in a spool folder outside of it belong to.
+"""Which repository the lines in a write-ahead log outside of it belong to.
 
 Such a folder is found by the repository's path, and another project may be at that path tomorrow: `/workspace` in
 containers. A file beside the lines says whose they are, and a folder of another repository is neither read nor written.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 
 from ..place import read_small
-from .spool_files import fsync_folder, sync_read
+from .wal_files import sync_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,8 +38,10 @@ class Owner:
         Raises: OSError.
         """
         from .. import aside
+        from ..git.durable import fsync_dir
 
-        sync_read(os.path.join(self.place.state, "clone"))
+        for path in (os.path.join(self.place.state, "clone"), self.place.state):
+            fsync_dir(path)  # which syncs a file as well
 
         rows = [
             f"clone {self._clone()}",
@@ -49,7 +51,7 @@ class Owner:
         ]
         aside.replace(os.path.join(folder, NAME), os.fsencode("\n".join(rows) + "\n"), durable=True)
         for each in (folder, os.path.dirname(folder)):
-            fsync_folder(each)
+            sync_folder(each)
 
     def matches(self, folder: str) -> bool:
         """Return whether the lines in a folder are of this repository; not where nothing says whose they are.
@@ -92,7 +94,7 @@ class Owner:
 
 
 def path_in(folder: str) -> str:
-    """Return the git folder that the lines in a spool folder came from; empty where nothing says so."""
+    """Return the git folder that the lines in a write-ahead log came from; empty where nothing says so."""
     return _values(read_small(os.path.join(folder, NAME))).get("path", "")
 
 

@@ -1,15 +1,18 @@
-"""Replay: own commits move to another tip with all that they tell, and lose no line."""
+"""Squash: own commits move to another tip as one, with all that they tell, and lose no line."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from gitmem.git.inprocess import DulwichGit
-from gitmem.git.port import Draft, Entry, Signature
-from gitmem.log import overflow, ref, replay, trees
+from gitmem.git.port import Commit, Draft, Entry, Signature
+from gitmem.log import overflow, ref, squash, trees
+from gitmem.log.squash import Squash, message, trailers
+
+SOMEBODY = Signature("Somebody", "s@s", 1)
 
 
 def path(name: str) -> str:
@@ -71,7 +74,7 @@ def own(chain: Chain, tip: str, base: str) -> list[str]:
 def test_commits_that_stand_there_already_stay_as_they_are(chain: Chain) -> None:
     """The same tip, not a copy of it."""
     tip = chain.put(chain.put(chain.genesis, "1", a=b"1\n"), "2", a=b"1\n2\n")
-    assert replay.replay(chain.git, own(chain, tip, chain.genesis), chain.genesis) == tip
+    assert squash.squash(chain.git, own(chain, tip, chain.genesis), chain.genesis) == tip
 
 
 def test_who_when_and_what_are_kept(chain: Chain) -> None:
@@ -79,7 +82,7 @@ def test_who_when_and_what_are_kept(chain: Chain) -> None:
     theirs = chain.put(chain.genesis, "theirs", b=b"x\n")
     message = "subject — ü\n\nbody\n\nSignal: sig-1\nWU: WU-1\n"
     mine = chain.put(chain.genesis, message, author="Planck", a=b"1\n")
-    new = chain.git.commit(replay.replay(chain.git, [mine], theirs))
+    new = chain.git.commit(squash.squash(chain.git, [mine], theirs))
     old = chain.git.commit(mine)
     assert new.parents == [theirs] and new.message == old.message
     for before, after in ((old.author, new.author), (old.committer, new.committer)):
@@ -91,11 +94,11 @@ def test_who_when_and_what_are_kept(chain: Chain) -> None:
         )
 
 
-def test_a_replay_is_the_same_commit_whoever_makes_it(chain: Chain) -> None:
-    """Two processes that replay the same commits make the same objects."""
+def test_it_is_the_same_commit_whoever_makes_it(chain: Chain) -> None:
+    """Two processes that squash the same commits make the same objects."""
     theirs = chain.put(chain.genesis, "theirs", b=b"x\n")
     mine = own(chain, chain.put(chain.put(chain.genesis, "1", a=b"1\n"), "2", c=b"2\n"), chain.genesis)
-    assert replay.replay(chain.git, mine, theirs) == replay.replay(chain.git, mine, theirs)
+    assert squash.squash(chain.git, mine, theirs) == squash.squash(chain.git, mine, theirs)
 
 
 def test_a_commit_that_adds_nothing_is_left_out(chain: Chain) -> None:
@@ -103,7 +106,7 @@ def test_a_commit_that_adds_nothing_is_left_out(chain: Chain) -> None:
     theirs = chain.put(chain.genesis, "theirs", a=b"1\n2\n3\n")
     first = chain.put(chain.genesis, "mine 1", a=b"2\n")
     second = chain.put(first, "mine 2", a=b"2\n4\n")
-    new = replay.replay(chain.git, [first, second], theirs)
+    new = squash.squash(chain.git, [first, second], theirs)
     assert [chain.git.commit(oid).message for oid in own(chain, new, theirs)] == ["mine 2"]
     assert chain.file(new) == b"1\n2\n3\n4\n"
 
@@ -113,7 +116,7 @@ def test_each_commit_brings_only_its_own_lines(chain: Chain) -> None:
     base = chain.put(chain.genesis, "base", a=b"0\n")
     mine = chain.put(base, "mine", a=b"0\n1\n")
     theirs = chain.put(chain.genesis, "theirs", b=b"x\n")
-    assert chain.file(replay.replay(chain.git, [mine], theirs)) == b"1\n"
+    assert chain.file(squash.squash(chain.git, [mine], theirs)) == b"1\n"
 
 
 def test_what_a_commit_took_away_stays(chain: Chain) -> None:
@@ -121,41 +124,47 @@ def test_what_a_commit_took_away_stays(chain: Chain) -> None:
     theirs = chain.put(chain.genesis, "theirs", a=b"1\n2\n", b=b"3\n")
     base = chain.put(chain.genesis, "base", a=b"1\n2\n", b=b"3\n")
     mine = chain.put(base, "mine", a=b"2\n4\n", b=None)
-    new = replay.replay(chain.git, [mine], theirs)
+    new = squash.squash(chain.git, [mine], theirs)
     assert (chain.file(new), chain.file(new, "b")) == (b"1\n2\n4\n", b"3\n")
 
 
 def test_merges_are_flattened(chain: Chain) -> None:
-    """Both sides are replayed; the merge itself only where it added lines."""
+    """Both sides are in the one commit, and what the merge itself added; it is told where nothing else is."""
     left = chain.put(chain.genesis, "left", a=b"1\n")
     right = chain.put(chain.genesis, "right", b=b"2\n")
     plain = chain.merge(left, right, chain.git.commit(chain.put(left, "", b=b"2\n")).tree)
     evil = chain.merge(left, right, chain.git.commit(chain.put(left, "", b=b"2\n", c=b"3\n")).tree)
     theirs = chain.put(chain.genesis, "theirs", d=b"x\n")
     for merge, count in ((plain, 2), (evil, 3)):
-        new = replay.replay(chain.git, own(chain, merge, chain.genesis), theirs)
-        story = own(chain, new, theirs)
-        assert len(story) == count
-        assert all(len(chain.git.commit(oid).parents) == 1 for oid in story)
+        new = squash.squash(chain.git, own(chain, merge, chain.genesis), theirs)
+        commit = chain.git.commit(new)
+        assert commit.parents == [theirs]
+        assert commit.message.split("\n")[0] == f"{count} records from 1 agent"
+        assert sorted(commit.message.split("\n")[2:4]) == ["left", "right"]
+        assert [chain.file(new, name) for name in "abd"] == [b"1\n", b"2\n", b"x\n"]
     assert chain.file(new, "c") == b"3\n"
+    both = chain.put(theirs, "", a=b"1\n", b=b"2\n")
+    new = squash.squash(chain.git, own(chain, evil, chain.genesis), both)
+    assert chain.git.commit(new).message == "Merge\n" and chain.file(new, "c") == b"3\n"
 
 
-def test_too_many_commits_become_one_that_lists_their_ids(chain: Chain) -> None:
-    """Trailers are kept, each once; the author is the first, the date the last."""
+def test_several_commits_become_one_that_lists_their_records(chain: Chain) -> None:
+    """Subjects and trailers, each trailer once and together with its like; by the first, of the date of the last."""
     theirs = chain.put(chain.genesis, "theirs", b=b"x\n")
     tip, commits = chain.genesis, []
-    for number in range(4):
+    for number in range(3):
         content = b"".join(b"%d\n" % line for line in range(number + 1))
-        tip = chain.put(tip, f"say {number}\n\nSignal: sig-{number}\nWU: WU-1\n", a=content)
+        text = f"say {number}\n\nbody\n\nSignal: sig-{number}\nWU: WU-1\n"
+        tip = chain.put(tip, text, author=f"Agent-{min(number, 1)}", later=10 * number, a=content)
         commits.append(tip)
-    new = replay.replay(chain.git, commits, theirs, singly_max=3)
-    told = chain.git.commit(new)
-    assert told.parents == [theirs]
-    assert told.message == (
-        "4 commits of 1 agent in one\n\nSignal: sig-0\nWU: WU-1\nSignal: sig-1\nSignal: sig-2\nSignal: sig-3\n"
+    new = squash.squash(chain.git, commits, theirs)
+    assert told(chain, new) == (
+        [theirs],
+        ("Agent-0", "Agent-0@a", 1_700_000_020, "+0200"),
+        ("C", "c@c", 1_700_000_021, "+0000"),
+        "3 records from 2 agents\n\nsay 0\nsay 1\nsay 2\n\nSignal: sig-0\nSignal: sig-1\nSignal: sig-2\nWU: WU-1\n",
     )
-    assert chain.file(new) == b"0\n1\n2\n3\n"
-    assert len(own(chain, replay.replay(chain.git, commits, theirs, singly_max=4), theirs)) == 4
+    assert chain.file(new) == b"0\n1\n2\n"
 
 
 def told(chain: Chain, commit: str) -> tuple[object, ...]:
@@ -165,76 +174,80 @@ def told(chain: Chain, commit: str) -> tuple[object, ...]:
     return found.parents, *people, found.message
 
 
-def test_one_for_many_is_by_the_first_and_of_the_date_of_the_last(chain: Chain) -> None:
-    """And it counts the agents: two are not one."""
-    theirs = chain.put(chain.genesis, "theirs", b=b"x\n")
-    for count, agents in ((2, "2 agents"), (3, "3 agents")):
-        commits = chain.line(count)
-        new = replay.as_one(chain.git, commits, theirs)
-        assert told(chain, new) == (
-            [theirs],
-            ("Agent-0", "Agent-0@a", 1_700_000_000 + 10 * (count - 1), "+0200"),
-            ("C", "c@c", 1_700_000_001 + 10 * (count - 1), "+0000"),
-            f"{count} commits of {agents} in one\n\n"
-            + "".join(f"Signal: sig-{number}\n" for number in range(count)),
-        )
-        assert chain.file(new, "n0") == b"0\n"
-
-
-def test_one_for_one_is_that_one(chain: Chain) -> None:
-    """Where all others bring nothing, their names and ids don't come along either."""
-    commits = chain.line(3)
+def test_only_commits_that_bring_anything_are_told(chain: Chain, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As long as they are not very many: then all are, and no tree in between is read."""
+    commits = chain.line(4)
     theirs = chain.put(chain.genesis, "theirs", a=b"0\n1\n", n0=b"0\n", n1=b"1\n")
-    new = replay.as_one(chain.git, commits, theirs)
-    assert told(chain, new) == ([theirs], *told(chain, commits[2])[1:])
-    assert chain.file(new) == b"0\n1\n2\n"
+    new = squash.squash(chain.git, commits, theirs)
+    assert chain.git.commit(new).message.startswith(
+        "4 records from 2 agents\n\nsay 2\nsay 3\n\nSignal: sig-2"
+    )
+    assert chain.file(new) == b"0\n1\n2\n3\n"
+    last = chain.put(theirs, "more", a=b"0\n1\n2\n", n2=b"2\n")
+    assert told(chain, squash.squash(chain.git, commits, last))[1:] == told(chain, commits[3])[1:]
+    monkeypatch.setattr(squash, "EACH_MAX", 3)
+    new = Squash(chain.git, chain.git.commit(theirs).tree)
+    new.add_commits(commits)
+    assert len(new.told) == 4 and new.count == 4
 
 
 def test_a_line_of_very_many_is_read_at_its_ends(chain: Chain, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The commit is the same that all of them one by one come to, and not one blob is read for each."""
-    commits = chain.line(20)
-    theirs = chain.put(chain.genesis, "theirs", a=b"0\n", n0=b"0\n", n1=b"1\n", b=b"x\n")
-    reads: list[str] = []
-    real = chain.git.blob
-
-    def blob(oid: str) -> bytes:
-        reads.append(oid)
-        return real(oid)
-
-    monkeypatch.setattr(chain.git, "blob", blob)
-    for first in (0, 19):  # where the first adds nothing, where the last alone is left
-        before = theirs if first == 0 else chain.put(theirs, "more", a=chain.file(commits[18]))
-        one_by_one = replay.as_one(chain.git, commits[first:], before)
-        monkeypatch.setattr(replay, "FEW_MAX", 19 - first)
-        reads.clear()
-        assert replay.as_one(chain.git, commits[first:], before) == one_by_one
-        assert len(reads) <= 8
-        assert replay.as_one(chain.git, commits[first:], one_by_one) == one_by_one
-        monkeypatch.setattr(replay, "FEW_MAX", 200)
-
-
-def test_what_is_no_line_is_looked_at_one_by_one(chain: Chain, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The last of several outboxes does not have what the others have."""
-    monkeypatch.setattr(replay, "FEW_MAX", 1)
+    """Not one blob or tree is read for each."""
+    commits = chain.line(30)
     theirs = chain.put(chain.genesis, "theirs", b=b"x\n")
-    sides = [
-        chain.put(chain.genesis, "c", c=b"c\n"),
-        chain.put(chain.genesis, "d", d=b"d\n"),
-        chain.put(chain.genesis, "e", e=b"e\n"),
-    ]
-    new = replay.as_one(chain.git, sides, theirs)
-    assert [chain.file(new, name) for name in "bcde"] == [b"x\n", b"c\n", b"d\n", b"e\n"]
-    end = chain.put(sides[0], "end", f=b"f\n")
-    new = replay.as_one(chain.git, [sides[1], sides[0], end], theirs)
-    assert [chain.file(new, name) for name in "cdf"] == [b"c\n", b"d\n", b"f\n"]
+    reads: list[str] = []
+    for name in ("blob", "tree"):
+        real = getattr(chain.git, name)
+
+        def read(oid: str, real: Callable[[str], object] = real) -> object:
+            reads.append(oid)
+            return real(oid)
+
+        monkeypatch.setattr(chain.git, name, read)
+    last = chain.git.commit(commits[-1]).tree
+    new = squash.squash(chain.git, commits, theirs)
+    assert len(reads) < 200 and last in reads  # some for each of the 31 files
+    assert not {chain.git.commit(oid).tree for oid in commits[:-1]} & set(reads)
+    assert chain.file(new, "n29") == b"29\n" and chain.file(new, "b") == b"x\n"
+
+
+def test_commits_that_stand_for_others_are_listed_with_what_they_list(chain: Chain) -> None:
+    """So that no record is lost to the story, however often a sync loses a race."""
+    one = [Commit("", [], SOMEBODY, SOMEBODY, f"say {number}\n\nNote: {number}\n") for number in range(3)]
+    text = message(one[:2], 2)
+    assert text == "2 records from 1 agent\n\nsay 0\nsay 1\n\nNote: 0\nNote: 1\n"
+    both = Commit("", [], SOMEBODY, SOMEBODY, text)
+    assert message([both, one[2]], 5) == (
+        "5 records from 1 agent\n\nsay 0\nsay 1\nsay 2\n\nNote: 0\nNote: 1\nNote: 2\n"
+    )
+    bare = Commit("", [], SOMEBODY, SOMEBODY, "7 records from 2 agents\n\nNote: 4\n")
+    assert message([bare, one[2]], 1).startswith("1 record from 1 agent\n\n7 records from 2 agents\nsay 2\n")
+
+
+def test_agents_are_counted_by_their_trailers_too(chain: Chain) -> None:
+    """The author of a commit that stands for several is one of them."""
+    texts = ("2 records from 2 agents\n\na\nb\n\nAgent: x\nAgent: y\n", "c\n\nAgent: x\n")
+    found = message([Commit("", [], SOMEBODY, SOMEBODY, text) for text in texts], 3)
+    assert found == "3 records from 2 agents\n\na\nb\nc\n\nAgent: x\nAgent: y\n"
+
+
+def test_a_message_has_a_limit_whatever_peers_write(chain: Chain, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Subjects are cut and counted, control characters go, and trailers fit."""
+    monkeypatch.setattr(squash, "SUBJECTS_MAX", 2)
+    monkeypatch.setattr(squash, "MESSAGE_BYTES_MAX", 20)
+    texts = ("x" * 900, "\x1b[2J\u202eodd", "\n", "last\n\nNote: 12345678\nNote: 2\nNote: 3\n")
+    found = message([Commit("", [], SOMEBODY, SOMEBODY, text) for text in texts], 4)
+    assert found == f"4 records from 1 agent\n\n{'x' * 100}\n[2Jodd\nand 2 more\n\nNote: 12345678\n"
+    assert message([Commit("", [], SOMEBODY, SOMEBODY, "\n")] * 2, 2) == (
+        "2 records from 1 agent\n\n(no subject)\n(no subject)\n"
+    )
 
 
 def test_nothing_new_makes_no_commit(chain: Chain) -> None:
-    """In one as one by one."""
+    """The tip stays."""
     commits = chain.line(3)
-    assert replay.as_one(chain.git, commits[:2], commits[2]) == commits[2]
-    assert replay.as_one(chain.git, [], commits[2]) == commits[2]
-    assert replay.replay(chain.git, commits[:2], commits[2]) == commits[2]
+    assert squash.squash(chain.git, [], commits[2]) == commits[2]
+    assert squash.squash(chain.git, commits[:2], commits[2]) == commits[2]
 
 
 def test_a_format_comes_along_with_the_commit_that_brings_it(chain: Chain) -> None:
@@ -247,12 +260,12 @@ def test_a_format_comes_along_with_the_commit_that_brings_it(chain: Chain) -> No
     def form(commit: str) -> bytes:
         return chain.git.blob(chain.git.tree(chain.git.commit(commit).tree)["format"].oid)
 
-    assert form(replay.replay(chain.git, [mine], theirs)) == mid
-    new = replay.replay(chain.git, [base, mine], theirs)
-    assert form(new) == high and len(own(chain, new, theirs)) == 2
+    assert form(squash.squash(chain.git, [mine], theirs)) == mid
+    new = squash.squash(chain.git, [base, mine], theirs)
+    assert form(new) == high and len(own(chain, new, theirs)) == 1
     assert chain.file(new, "c") == b"3\n"
     lower = chain.put(chain.genesis, "lower", format=low)
-    assert replay.replay(chain.git, [lower], theirs) == theirs
+    assert squash.squash(chain.git, [lower], theirs) == theirs
 
 
 def test_of_a_file_that_is_no_segment_the_greater_is_kept(chain: Chain) -> None:
@@ -263,12 +276,12 @@ def test_of_a_file_that_is_no_segment_the_greater_is_kept(chain: Chain) -> None:
         return chain.git.write([Draft({"notes.txt": content}, who, who, "notes\n")], onto)[0]
 
     def replayed(mine: str, theirs: str) -> bytes:
-        new = replay.replay(chain.git, [mine], theirs)
+        new = squash.squash(chain.git, [mine], theirs)
         return chain.git.blob(chain.git.tree(chain.git.commit(new).tree)["notes.txt"].oid)
 
     two, six = put(chain.genesis, b"2\n5\n"), put(chain.genesis, b"6\n1\n")
     assert replayed(six, two) == b"6\n1\n"
-    assert replay.replay(chain.git, [two], six) == six
+    assert squash.squash(chain.git, [two], six) == six
     changed = put(two, b"3\n")
     without = chain.put(chain.genesis, "without", a=b"1\n")
     assert replayed(two, without) == b"2\n5\n"
@@ -284,11 +297,7 @@ def test_a_segment_whose_place_is_taken_is_left_to_the_union(chain: Chain) -> No
     mine = chain.put(chain.genesis, "mine", a=b"1\n")
     for taken in (link, folder):
         theirs = chain.put(chain.genesis, "theirs", a=taken)
-        assert replay.replay(chain.git, [mine], theirs) == theirs
-    linked = chain.put(mine, "a link instead", a=link)
-    theirs = chain.put(chain.genesis, "theirs", a=b"2\n")
-    new = replay.replay(chain.git, [mine, linked], theirs)
-    assert chain.file(new) == b"1\n2\n" and len(own(chain, new, theirs)) == 1
+        assert squash.squash(chain.git, [mine], theirs) == theirs
 
 
 def test_what_a_segment_has_no_room_for_goes_where_the_union_puts_it(
@@ -298,17 +307,17 @@ def test_what_a_segment_has_no_room_for_goes_where_the_union_puts_it(
     monkeypatch.setattr(ref, "UNION_BYTES_MAX", 20)
     full = chain.put(chain.genesis, "theirs", a=b"x" * 18 + b"\n")
     mine = chain.put(chain.genesis, "mine", a=b"yy\n")
-    new = replay.replay(chain.git, [mine], full)
+    new = squash.squash(chain.git, [mine], full)
     own_tree, tree = (chain.git.commit(each).tree for each in (mine, new))
     assert trees.union_changes(chain.git, tree, [own_tree]) == {}
     assert chain.file(new) == b"x" * 18 + b"\n"
     assert trees.new_lines(chain.git, tree, [chain.git.commit(full).tree]) == 1
-    assert replay.replay(chain.git, [mine], new) == new
+    assert squash.squash(chain.git, [mine], new) == new
     # Somebody else may have filled the place beside it, too.
     beside = overflow.path_beside(path("a"), b"yy\n")
     who = Signature("n", "n@n", 1)
     (taken,) = chain.git.write([Draft({beside: b"z" * 19 + b"\n"}, who, who, "taken")], full)
-    both = chain.git.commit(replay.replay(chain.git, [mine], taken)).tree
+    both = chain.git.commit(squash.squash(chain.git, [mine], taken)).tree
     assert trees.union_changes(chain.git, both, [own_tree]) == {}
 
 
@@ -317,28 +326,48 @@ def test_a_segment_that_was_written_by_hand_comes_in_its_canonical_form(chain: C
     theirs = chain.put(chain.genesis, "theirs", a=b"1\n", b=b"x\n")
     base = chain.put(chain.genesis, "base", a=b"1\n")
     mine = chain.put(base, "mine", a=b"2\r\n1\r\n")
-    assert chain.file(replay.replay(chain.git, [mine], theirs)) == b"1\n2\n"
+    assert chain.file(squash.squash(chain.git, [mine], theirs)) == b"1\n2\n"
+
+
+class Known:
+    """What an outbox has."""
+
+    def __init__(self, lines: dict[str, set[bytes]], entry: Entry | None = None) -> None:
+        self.found = lines
+        self.entry = entry
+
+    def lines(self, path: str) -> set[bytes]:
+        return self.found.get(path, set())
+
+    def has(self, path: str, entry: Entry) -> bool:
+        return entry == self.entry
 
 
 def test_lines_that_count_as_there_are_not_brought(chain: Chain) -> None:
-    """An outbox has them: the commit that brings nothing else is not sent again, whatever stands here."""
+    """An outbox has them: the commit that brings nothing else is not told again, also where it stands here already."""
     base = chain.put(chain.genesis, "base", a=b"1\n")
     second = chain.put(base, "second", a=b"1\n2\n", n=b"7\n")
     third = chain.put(second, "third", a=b"1\n2\n3\n")
-    known = {path("a"): {b"2"}, path("n"): {b"7"}}
-    top = replay.Top(chain.git, chain.git.commit(base).tree, known)
-    assert top.add(chain.git.commit(second)) == {}
-    assert top.add(chain.git.commit(third)) == {path("a"): b"1\n3\n"}
+    known = Known({path("a"): {b"2"}, path("n"): {b"7"}})
+    assert squash.squash(chain.git, [second], base, known) == base
+    new = squash.squash(chain.git, [second, third], base, known)
+    assert told(chain, new) == ([base], *told(chain, third)[1:])
+    assert (chain.file(new), chain.file(new, "n")) == (b"1\n3\n", b"")
+    form = chain.put(base, "form", format=ref.Format.make(turn=1).content)
+    (notes,) = chain.git.write([Draft({"notes.txt": b"x\n"}, SOMEBODY, SOMEBODY, "notes\n")], form)
+    entry = chain.git.tree(chain.git.commit(notes).tree)["notes.txt"]
+    new = squash.squash(chain.git, [form, notes], base, Known({}, entry))
+    assert sorted(chain.git.tree(chain.git.commit(new).tree)) == ["format", "s"]
 
 
 def test_trailers_are_the_last_paragraph_or_none() -> None:
     """A body that only looks a little like trailers is none."""
-    assert replay.trailers("s\n\nSignal: a\nWU: b\n") == ["Signal: a", "WU: b"]
-    assert replay.trailers("s\n\nbody\n\nCo-Authored-By: X: Y \n\n") == ["Co-Authored-By: X: Y "]
-    assert replay.trailers("s\n\nWU: X\n") == ["WU: X"]
-    assert replay.trailers("Subject: a\n") == []
-    assert replay.trailers("s\n\nSignal: a\n\nbody\n") == []
-    assert replay.trailers("s\n\nhello: there\nand more\n") == []
-    assert replay.trailers("s\n\nhello: there\nword\n") == []
-    assert replay.trailers("s\n\nhello there: all\n") == []
-    assert replay.trailers("s\n\n--: all\n") == []
+    assert trailers("s\n\nSignal: a\nWU: b\n") == ["Signal: a", "WU: b"]
+    assert trailers("s\n\nbody\n\nCo-Authored-By: X: Y \n\n") == ["Co-Authored-By: X: Y "]
+    assert trailers("s\n\nWU: X\n") == ["WU: X"]
+    assert trailers("Subject: a\n") == []
+    assert trailers("s\n\nSignal: a\n\nbody\n") == []
+    assert trailers("s\n\nhello: there\nand more\n") == []
+    assert trailers("s\n\nhello: there\nword\n") == []
+    assert trailers("s\n\nhello there: all\n") == []
+    assert trailers("s\n\n--: all\n") == []

@@ -1,0 +1,87 @@
+"""Fill an empty index with the files of one commit, as somebody else reads them."""
+
+from __future__ import annotations
+
+from . import catch_up, schema
+from .engine import sqlite3
+from .schema import Index
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from .schema import View
+
+CACHE_KILOBYTES = 32 * 1024
+
+
+def temporary(views: Sequence[View], read: Callable[[bytes], Mapping[str, object] | None]) -> Index:
+    """Open an empty index of this process alone, in a temporary file. Where no file can be made it is in memory."""
+    connection = sqlite3.connect("", isolation_level=None)
+    try:
+        connection.execute("PRAGMA cache_size = 10")
+        connection.execute("BEGIN")
+        connection.execute("CREATE TABLE trial (content BLOB)")
+        connection.execute(
+            "INSERT INTO trial VALUES (zeroblob(1048576))"
+        )  # more than the cache: it makes the file
+        connection.execute("ROLLBACK")
+        connection.execute(f"PRAGMA cache_size = -{CACHE_KILOBYTES}")
+    except sqlite3.OperationalError:
+        connection.close()
+        return schema.in_memory(views, read)
+    return Index(connection, views, read, writable=False)
+
+
+class Fill:
+    """The filling of an index. What of a tree holds no lines is left out here, as `catch_up` does."""
+
+    def __init__(self, index: Index) -> None:
+        self.index = index
+        index.db.execute("BEGIN")
+        index.reshape()
+
+    def folder(self, path: str, oid: str) -> None:
+        """Note a folder, whose path ends in a slash."""
+        if _is_read(path):
+            self._note(path, path.rstrip("/").rpartition("/")[0], oid)
+
+    def segment(self, path: str, oid: str) -> int | None:
+        """Note a segment, and return its number for `add`; None where no lines are read from there."""
+        return self._note(path, path.rpartition("/")[0], oid) if _is_read(path) else None
+
+    def _note(self, path: str, folder: str, oid: str) -> int:
+        parent = schema.as_text(folder + "/" if folder else "")
+        name = schema.as_text(path)[len(parent) :]
+        cursor = self.index.db.execute(
+            "INSERT INTO file (parent, name, oid) VALUES (?, ?, ?)", (parent, name, oid)
+        )
+        return int(cursor.lastrowid or 0)
+
+    def add(self, found: Sequence[tuple[int, bytes]]) -> None:
+        """Add lines, each with the number of its segment."""
+        catch_up.add_all(self.index, found)
+
+    def end(self, commit: str | None) -> None:
+        """Keep what was added.
+
+        Args:
+            commit: The commit, if all of it was added: what catches up later begins there. Else every folder is looked at again.
+        """
+        if commit is not None:
+            self.index.db.execute("INSERT OR REPLACE INTO meta VALUES ('tip', ?)", (commit,))
+        else:
+            self.index.db.execute("UPDATE file SET oid = '' WHERE name LIKE '%/'")
+        self.index.db.execute("COMMIT")
+
+    def segment_of(self, line: bytes) -> tuple[str, str] | None:
+        """Return path and object id of the segment that a line stands in; None for a line that the index does not have."""
+        found: tuple[str, str] | None = self.index.db.execute(
+            "SELECT f.parent || f.name, f.oid FROM line l JOIN file f ON f.id = l.file WHERE l.key = ?",
+            (catch_up.key_of(line),),
+        ).fetchone()
+        return found
+
+
+def _is_read(path: str) -> bool:
+    return "/" in path and not path.startswith("projects/")

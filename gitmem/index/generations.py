@@ -1,0 +1,139 @@
+"""What the index has read of the write-ahead logs: rows of the table `file` with a negative id.
+
+`parent` is the folder and two slashes, `name` the file's name, `oid` two numbers: the offset behind the last record that
+was read, and the size of the file then.
+"""
+
+from __future__ import annotations
+
+import os
+
+from . import schema
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterable
+
+    from ..log.log import Log
+    from ..log.wal import WriteAheadLog
+    from ..log.wal_files import WalFile
+
+    Place = tuple[str, str]
+
+
+class LostLineError(Exception):
+    """A line that the index has is in the log no more."""
+
+
+def row_of(folder: str, name: str) -> Place:
+    """Return `parent` and `name` of a file in the table `file`, as text whatever their bytes are."""
+    return schema.as_text(folder) + "//", schema.as_text(name)
+
+
+def sizes(files: Iterable[WalFile]) -> dict[Place, int]:
+    """Return the size of each file that has anything in it."""
+    return {row_of(file.folder, file.name): file.size for file in files if file.size}
+
+
+def waiting(log: Log) -> dict[Place, tuple[WriteAheadLog, WalFile]]:
+    """Return every file that waits for a commit."""
+    return {
+        row_of(file.folder, file.name): (wal, file) for wal in log.wals for file in wal.files() if file.size
+    }
+
+
+def known(db: sqlite3.Connection, folders: Iterable[str]) -> dict[Place, tuple[int, int, int]]:
+    """Return row id, end and size of each file that the index has read, for a process that reads these folders.
+
+    Another process may read others (it has another $TMPDIR): what it found there is left while it is there.
+    """
+    ours = {row_of(folder, "")[0] for folder in folders}
+    found = {}
+    for id, parent, name, oid in db.execute("SELECT id, parent, name, oid FROM file WHERE id < 0"):
+        if parent in ours or not os.path.lexists(parent + name):
+            end, _, size = oid.partition(" ")
+            found[parent, name] = (id, int(end), int(size))
+    return found
+
+
+def has_all(db: sqlite3.Connection, folders: Iterable[str], sizes: dict[Place, int]) -> bool:
+    """Return whether the index has read just what waits in these folders.
+
+    A file goes after the index has read its commit: what is left of it in the index then is a row without lines.
+    """
+    found = known(db, folders)
+    gone = [found.pop(place)[0] for place in found.keys() - sizes.keys()]
+    if {place: size for place, (_, _, size) in found.items()} != sizes:
+        return False
+    return not any(
+        db.execute("SELECT 1 FROM line WHERE file = ? LIMIT 1", (file,)).fetchone() for file in gone
+    )
+
+
+class Tails:
+    """What the write-ahead logs have that the index lacks. It is read before the ref: what is gone by then is in the ref.
+
+    Args:
+        db: The index, inside the transaction of `catch_up`.
+        log: The clone's log.
+
+    Raises: LostLineError where an entry that the index has is void now.
+    """
+
+    def __init__(self, db: sqlite3.Connection, log: Log) -> None:
+        self.db = db
+        found = waiting(log)
+        self._known = known(db, [wal.folder for wal in log.wals])
+        self._kept = set(found)
+        self._new: list[tuple[Place, int, int, list[bytes]]] = []
+        for place, (wal, file) in found.items():
+            _, start, size = self._known.get(place, (0, 0, -1))
+            if file.size < start:
+                raise LostLineError
+            if file.size != size:
+                self._read(place, wal, file, start)
+
+    def _read(self, place: Place, wal: WriteAheadLog, file: WalFile, start: int) -> None:
+        from ..log import entry
+
+        try:
+            tail = wal.read(file, start)
+        except (OSError, ValueError):
+            self._new.append(
+                (place, start, file.size, [])
+            )  # none of ours: known, so that it is not opened again
+            return
+        if tail is None:
+            self._kept.discard(place)
+            return
+        if tail.voids and start:
+            raise LostLineError
+        lines = []
+        for payload, _ in tail.entries:
+            try:
+                lines += [entry.row_of(row)[1] for row in entry.split(payload)[1]]
+            except ValueError:
+                continue
+        self._new.append((place, tail.end, file.size, lines))
+
+    def apply(self) -> list[tuple[int, bytes]]:
+        """Note what was read: the lines that it has, each with its file. It comes after the ref was read.
+
+        Raises: LostLineError where an entry is neither waiting nor in the log.
+        """
+        for place in self._known.keys() - self._kept:
+            file = self._known[place][0]
+            if self.db.execute("SELECT 1 FROM line WHERE file = ? LIMIT 1", (file,)).fetchone():
+                raise LostLineError
+            self.db.execute("DELETE FROM file WHERE id = ?", (file,))
+        found = []
+        for place, end, size, lines in self._new:
+            file, _, _ = self._known.get(place, (0, 0, 0))
+            if not file:
+                (least,) = self.db.execute("SELECT min(0, min(id)) FROM file").fetchone()
+                file = (least or 0) - 1
+                self.db.execute("INSERT INTO file VALUES (?, ?, ?, '')", (file, *place))
+            self.db.execute("UPDATE file SET oid = ? WHERE id = ?", (f"{end} {size}", file))
+            found += [(file, line) for line in lines]
+        return found

@@ -1,0 +1,131 @@
+"""Entries: lines that are recorded together, with what their commit says of them."""
+
+from __future__ import annotations
+
+from . import lines
+
+try:
+    # The json package would cost a command a third of an empty Python (it imports re).
+    from _json import encode_basestring as _quote
+except ImportError:  # not CPython
+    from json.encoder import encode_basestring as _quote
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class Story:
+    """What the commit of an entry says: author as `Name <mail>`, subject, body, trailers in order."""
+
+    __slots__ = ("author", "body", "subject", "trailers")
+
+    def __init__(
+        self, author: str, subject: str, body: str = "", trailers: Sequence[tuple[str, str]] = ()
+    ) -> None:
+        self.author = author
+        self.subject = subject
+        self.body = body
+        self.trailers = [(str(key), str(value)) for key, value in trailers]
+
+
+class Entry:
+    """Lines that are recorded together, each with its stream.
+
+    Attributes:
+        lines: Pairs of stream and line, the line without LF.
+        story: What the commit says of it.
+        deferred: It waits for the next commit and starts none.
+        token: Of the segment that the lines go to. Whoever commits the entry again writes to the same segment, so that
+            nothing is added the second time.
+    """
+
+    __slots__ = ("deferred", "lines", "story", "token")
+
+    def __init__(
+        self, lines: Sequence[tuple[str, bytes]], story: Story, *, deferred: bool = False, token: str = ""
+    ) -> None:
+        self.lines = list(lines)
+        self.story = story
+        self.deferred = deferred
+        self.token = token
+
+    def encode(self) -> bytes:
+        """Return the entry as bytes that `decode` reads: a JSON head, then stream, tab and line in a row each."""
+        story = self.story
+        words = ", ".join(map(_quote, (self.token, story.author, story.subject, story.body)))
+        trailers = ", ".join(f"[{_quote(key)}, {_quote(value)}]" for key, value in story.trailers)
+        parts = [f"[{words}, [{trailers}]]".encode("utf-8", "replace")]
+        parts += [stream.encode() + b"\t" + line for stream, line in self.lines]
+        return b"\n".join(parts) + b"\n"
+
+    @classmethod
+    def decode(cls, content: bytes, *, deferred: bool = False) -> Entry:
+        """Read an entry, and check each of its lines.
+
+        Raises: ValueError where it is none, or has a line that is none.
+        """
+        head, rows = split(content)
+        try:
+            token, *rest = _read(head)
+        except (TypeError, RecursionError) as error:
+            raise ValueError("its head is no list") from error
+        return cls.of(str(token), rest, rows, deferred=deferred)
+
+    @classmethod
+    def of(cls, token: str, head: Sequence[object], rows: Sequence[bytes], *, deferred: bool) -> Entry:
+        """Make an entry of what was read: `head` has author, subject, body and trailers.
+
+        Raises: ValueError.
+        """
+        try:
+            author, subject, body, trailers = head
+            story = Story(str(author), str(subject), str(body), trailers)  # type: ignore[arg-type]  # checked there
+        except TypeError as error:
+            raise ValueError("its head is not author, subject, body and trailers") from error
+        if not is_name(token):
+            raise ValueError(f"invalid segment token {token[:80]!r}")
+        found = [row_of(row) for row in rows]
+        for _, line in found:
+            problem = lines.problem(line)
+            if problem:
+                raise ValueError(problem)
+        return cls(found, story, deferred=deferred, token=token)
+
+
+def split(content: bytes) -> tuple[bytes, list[bytes]]:
+    """Split the bytes of an entry into its head and its rows. Raises: ValueError where the end is missing."""
+    if not content.endswith(b"\n"):
+        raise ValueError("it is torn")
+    head, *rows = content[:-1].split(b"\n")
+    return head, rows
+
+
+def row_of(row: bytes) -> tuple[str, bytes]:
+    """Return stream and line of a row. Raises: ValueError."""
+    stream, tab, line = row.partition(b"\t")
+    name = stream.decode("ascii", "replace")
+    if not tab or not is_name(name):
+        raise ValueError("a row has no stream")
+    return name, line
+
+
+def _read(head: bytes) -> list[object]:
+    from ..strict_json import read
+
+    found = read(head.decode())
+    if not isinstance(found, list) or not found:
+        raise ValueError("its head is no list")
+    return found
+
+
+def is_name(text: str) -> bool:
+    """Return whether a stream or token is safe as a path component, and none of the tree's fixed names."""
+    return (
+        bool(text)
+        and text not in ("format", "projects")
+        and len(text) <= 64
+        and text.isascii()
+        and text.isalnum()
+        and text == text.lower()
+    )

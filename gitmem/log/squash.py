@@ -1,0 +1,264 @@
+"""Squash: put what commits added on another tip, as one commit. Subtree by subtree; whole trees are never read.
+
+What they added is in the last tree and not in the trees that they stand on, so the trees in between are not read.
+"""
+
+from __future__ import annotations
+
+from ..git.port import Commit, Draft, Entry, Signature
+from . import overflow, ref, trees
+from .trunk import bases
+from .union import canon, lines, union
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from typing import Protocol
+
+    from ..git.port import Git
+    from .trees import Changes
+
+    File = tuple[str, Entry, Sequence[Entry]]
+
+    class Known(Protocol):
+        """What counts as there although the tree does not have it."""
+
+        def lines(self, path: str) -> set[bytes]: ...
+
+        def has(self, path: str, entry: Entry) -> bool: ...
+
+
+EACH_MAX = 200  # commits; whether one of more than these added anything is not looked at
+SUBJECTS_MAX = 1_000
+MESSAGE_BYTES_MAX = 1024 * 1024
+_SUBJECT_CHARS_MAX = 100
+
+
+def squash(git: Git, commits: Sequence[str], onto: str, known: Known | None = None) -> str:
+    """Put what commits added on top of `onto`, in one commit: the new tip. No ref moves.
+
+    Commits that stand on `onto` already stay as they are where nothing is left out. What a commit took away stays.
+
+    Args:
+        commits: Parents before children, as `Git.history` gives them; all that the last one reaches down to
+            commits of another history. There may be merges among them.
+        known: What is left out, such as the lines of outboxes.
+
+    Raises: KeyError: An object is missing.
+    """
+    kept = 0
+    while known is None and kept < len(commits) and git.commit(commits[kept]).parents == [onto]:
+        onto = commits[kept]
+        kept += 1
+    found = Squash(git, git.commit(onto).tree, known)
+    found.add_commits(commits[kept:])
+    return found.write(onto)
+
+
+class Squash:
+    """A tree, and what is put on top of it in one commit.
+
+    Attributes:
+        changes: Of the tree.
+        count: How many lines were added.
+        told: The commits that the message is made of.
+    """
+
+    def __init__(self, git: Git, tree: str, known: Known | None = None) -> None:
+        self.git = git
+        self.tree = tree
+        self.known = known
+        self.changes: Changes = {}
+        self.count = 0
+        self.told: list[Commit] = []
+        self._puts = 0
+        self._skipped = False  # whether anything was there already
+
+    def add_commits(
+        self, commits: Sequence[str], files: Iterable[File] | None = None, *, each: bool = True
+    ) -> None:
+        """Add what commits brought, and tell of them.
+
+        Args:
+            commits: As for `squash`.
+            files: What they changed, where that is known: paths with what is there now and what was before.
+            each: Tell only of those that brought anything, where they are few; the tree of each is read for that.
+        """
+        if not commits:
+            return
+        found = [self.git.commit(oid) for oid in commits]
+        before, self._skipped = self._puts, False
+        if files is None:
+            self._add_tree(found[-1].tree, [self.git.commit(oid).tree for oid in bases(self.git, commits)])
+        for path, entry, olds in files or ():
+            self._add(path, entry, olds)
+        if self._puts == before:
+            return
+        if each and self._skipped and 1 < len(found) <= EACH_MAX:
+            found = self._that_add(found)
+        plain = [commit for commit in found if len(commit.parents) < 2]
+        self.told += plain or found
+
+    def _that_add(self, commits: Sequence[Commit]) -> list[Commit]:
+        """Return those of some commits that bring anything, or all where none does by itself."""
+        top = Squash(self.git, self.tree, self.known)
+        found = []
+        for each in commits:
+            before = top._puts
+            top._add_tree(each.tree, [self.git.commit(parent).tree for parent in each.parents])
+            if top._puts != before:
+                found.append(each)
+        return found or list(commits)
+
+    def _add_tree(self, tree: str, before: Sequence[str]) -> None:
+        """Add what a tree has and none of the trees `before`."""
+        fixed = False
+        for path, entry, olds in trees.differing(self.git, tree, before):
+            if path in trees.FIXED:
+                fixed = True
+            else:
+                self._add(path, entry, olds)
+        if fixed:
+            self._add_fixed(tree)
+
+    def _add(self, path: str, entry: Entry, before: Sequence[Entry]) -> None:
+        """Add what a file has and none of the files `before`, which were at its path."""
+        here = self._get(path)
+        segment = trees.is_segment(path) and entry.mode.startswith("100")
+        if here == entry or (isinstance(here, Entry) and (here.is_tree or _is_odd(here, segment))):
+            self._skipped = True  # what can't be put beside what is here is left to the union
+        elif segment:
+            self._add_lines(path, entry, before, self._content(here))
+        elif self.known is not None and self.known.has(path, entry):
+            self._skipped = True
+        else:
+            best = trees.greatest(self.git, [here, entry]) if isinstance(here, Entry) else here or entry
+            if best != here:
+                self._put(path, best)
+
+    def _add_lines(self, path: str, entry: Entry, before: Sequence[Entry], here: bytes) -> None:
+        """Add the lines of a segment, at whose path `here` is now."""
+        content = self.git.blob(entry.oid)
+        old = [lines(self.git.blob(each.oid)) for each in before if each.mode.startswith("100")]
+        known = self.known.lines(path) if self.known is not None else set()
+        added = lines(content).difference(*old)
+        fresh = added.difference(known, lines(here))
+        self._skipped = self._skipped or len(fresh) < len(added)
+        united = union(here, *fresh)
+        if len(united) > ref.UNION_BYTES_MAX and united != content:
+            self._add_beside(path, canon(content), len(fresh))
+        elif fresh:  # the file stands here as it did there, as ever where one clone alone writes to it
+            self._put(path, entry if united == content else united, len(fresh))
+
+    def write(self, onto: str) -> str:
+        """Write the commit on top of `onto`, whose tree this is; `onto` where nothing was added."""
+        if not self.changes:
+            return onto
+        first, last = self.told[0], self.told[-1]
+        author = Signature(first.author.name, first.author.mail, last.author.seconds, last.author.offset)
+        draft = Draft(self.changes, author, last.committer, message(self.told, self.count))
+        return self.git.write([draft], onto)[0]
+
+    def _put(self, path: str, change: bytes | Entry | None, count: int = 0) -> None:
+        self.changes[path] = change
+        self.count += count
+        self._puts += 1
+
+    def _get(self, path: str) -> bytes | Entry | None:
+        return self.changes[path] if path in self.changes else ref.lookup(self.git, self.tree, path)
+
+    def _content(self, here: bytes | Entry | None) -> bytes:
+        return self.git.blob(here.oid) if isinstance(here, Entry) else here or b""
+
+    def _add_beside(self, path: str, content: bytes, count: int) -> None:
+        """Put a segment that has no room at its path where the union of the trees puts it."""
+        while True:
+            path = overflow.path_beside(path, content)
+            here = self._get(path)
+            if isinstance(here, Entry) and not here.mode.startswith("100"):
+                return  # left to the union
+            old = self._content(here)
+            united = union(old, content)
+            known = self.known.lines(path) if self.known is not None else set()
+            if united == canon(old) or known.issuperset(lines(content)):
+                self._skipped = True
+                return
+            if not old or len(united) <= ref.UNION_BYTES_MAX:
+                self._put(path, united, count)
+                return
+
+    def _add_fixed(self, tree: str) -> None:
+        here = {name: entry for name in trees.FIXED if isinstance(entry := self._get(name), Entry)}
+        winners = trees.fixed(self.git, [here, self.git.tree(tree)])
+        for name, entry in winners.items():
+            if here.get(name) != entry:
+                self._put(name, entry)
+
+
+def _is_odd(entry: Entry, segment: bool) -> bool:
+    return segment and not entry.mode.startswith("100")
+
+
+def message(commits: Sequence[Commit], count: int) -> str:
+    """Return the message of a commit that stands for others: of one its own, else what is in it, listed.
+
+    Args:
+        count: How many records it adds.
+    """
+    if len(commits) == 1:
+        return commits[0].message
+    subjects: list[str] = []
+    found: dict[str, None] = {}
+    for commit in commits:
+        subjects += _listed(commit.message)
+        found.update(dict.fromkeys(trailers(commit.message)))
+    keys: dict[str, int] = {}
+    for each in found:
+        keys.setdefault(each.partition(": ")[0], len(keys))
+    ordered = sorted(found, key=lambda each: keys[each.partition(": ")[0]])
+    agents = max(
+        len({commit.author.name for commit in commits}), sum(each.startswith("Agent: ") for each in ordered)
+    )
+    head = f"{count} record{'s' if count != 1 else ''} from {agents} agent{'s' if agents != 1 else ''}"
+    body = subjects[:SUBJECTS_MAX]
+    if len(subjects) > SUBJECTS_MAX:
+        body.append(f"and {len(subjects) - SUBJECTS_MAX:,} more")
+    return f"{head}\n\n" + "\n".join(body) + "\n" + _fitting(ordered)
+
+
+def _fitting(ordered: Iterable[str]) -> str:
+    """Return a paragraph of trailers, with as many as a message may have."""
+    kept, size = [], 0
+    for each in ordered:
+        size += len(each.encode("utf-8", "replace")) + 1
+        if size > MESSAGE_BYTES_MAX:
+            break
+        kept.append(each + "\n")
+    return "\n" + "".join(kept) if kept else ""
+
+
+def _listed(text: str) -> list[str]:
+    """Return the subject of a message, or what is listed in the message of a commit that stands for others."""
+    subject, _, rest = text.strip("\n").partition("\n")
+    words = subject.split(" ")
+    if len(words) == 5 and words[1] in ("record", "records") and words[2] == "from" and words[0].isdecimal():
+        paragraphs = rest.strip("\n").split("\n\n")
+        if len(paragraphs) > 1 or (paragraphs[0] and not trailers("\n\n".join([subject, *paragraphs]))):
+            return [_plain(line) for line in paragraphs[0].split("\n")]
+    return [_plain(subject)]
+
+
+def _plain(subject: str) -> str:
+    kept = "".join(char for char in subject if char.isprintable())
+    return kept[:_SUBJECT_CHARS_MAX].strip() or "(no subject)"
+
+
+def trailers(text: str) -> list[str]:
+    """Return the lines `Key: value` that end a message."""
+    _, gap, last = text.strip("\n").rpartition("\n\n")
+    found = last.split("\n") if gap else []
+    for line in found:
+        key, colon, _ = line.partition(": ")
+        if not colon or not key.replace("-", "").isalnum():
+            return []
+    return found

@@ -1,0 +1,300 @@
+"""The write-ahead log: where an entry is recorded before it is in a commit.
+
+One folder has numbered generations, each an append-only file of records. A writer appends to the newest one and syncs it:
+then the entry is recorded. A committer makes the next generation, reads the older ones, commits what they have and removes
+them. Locks keep a committer from a file that is being written; correctness does not rest on them: a writer that finds a
+newer generation after its sync, or its file gone, appends the same record to the newest one. An entry that is committed
+twice changes nothing, as it names its segment.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+from .. import shared_mode
+from ..errors import StoreError
+from . import wal_files, wal_record
+from .entry import Entry
+from .wal_files import WalFile
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .lock import Lock
+    from .wal_owner import Owner
+    from .wal_record import Tail
+
+FILE_BYTES_MAX = 64 * 1024 * 1024  # then a writer makes the next generation
+READ_BYTES_MAX = FILE_BYTES_MAX + 2 * (wal_record.PAYLOAD_BYTES_MAX + wal_record.HEAD_BYTES)
+ATTEMPTS_MAX = 200
+OWNER_LOCK = "lock"
+OWNER_LOCK_SECONDS = 2.0
+
+
+class WriteAheadLog:
+    """One folder of generations.
+
+    Args:
+        folder: Where they are; it may be missing.
+        now: The wall clock, microseconds since the epoch. It keeps numbers from being used twice.
+        check_owner: The folder is in a shared place, so it and its files must belong to this user alone.
+        owner: The repository whose entries the folder must hold, where its path does not tell.
+    """
+
+    def __init__(
+        self, folder: str, now: Callable[[], int], *, check_owner: bool = False, owner: Owner | None = None
+    ) -> None:
+        self.folder = folder
+        self.now = now
+        self.check_owner = check_owner
+        self.owner = owner
+
+    def append(self, entry: Entry) -> None:
+        """Record an entry: when this returns it survives a crash and a power loss.
+
+        Raises: StoreError `wal` where nothing was recorded, `wal-unknown` where that is not certain, `newer-format`.
+        """
+        payload = entry.encode()
+        if len(payload) > wal_record.PAYLOAD_BYTES_MAX:
+            raise StoreError(
+                f"The records are too large for one write: {len(payload)} bytes; at most"
+                f" {wal_record.PAYLOAD_BYTES_MAX} are valid. Nothing was recorded.",
+                hint="Write them in smaller batches.",
+                code="too-large",
+            )
+        newer = wal_files.other_formats(self.folder)
+        if newer:
+            raise StoreError(
+                f"A newer gitmem has recorded lines here: {os.path.join(self.folder, newer[0])}; this one reads"
+                f" {wal_files.WAL} only. Nothing was recorded.",
+                hint="Upgrade gitmem, or let the newer one commit them: gitmem log.",
+                code="newer-format",
+            )
+        try:
+            self._make_folder()
+            lock = self._own()
+            try:
+                self._append(wal_record.encode(payload), entry.deferred)
+            finally:
+                if lock is not None:
+                    lock.release()
+        except OSError as error:
+            raise StoreError(
+                f"The write-ahead log {self.folder} cannot be written ({error.strerror or error}); nothing was recorded.",
+                hint="Free the disk or correct the permissions, then run the command again.",
+                code="wal",
+            ) from error
+
+    def _append(self, record: bytes, deferred: bool) -> None:
+        """Append a record to the newest generation, and once more to the next where a committer may have read it before.
+
+        Raises: OSError where nothing was recorded; StoreError `wal-unknown`.
+        """
+        is_repeated = False
+        for attempt in range(ATTEMPTS_MAX):
+            try:
+                is_written = self._append_once(record, deferred)
+            except OSError as error:
+                if is_repeated:  # the older generation has it, and may be committed
+                    raise self._unknown(error) from error
+                raise
+            if is_written:
+                return
+            is_repeated = is_repeated or is_written is not None
+            time.sleep(0.001 * min(attempt, 20))
+        busy = OSError(0, "others make new generations all the time")
+        raise self._unknown(busy) if is_repeated else busy
+
+    def _append_once(self, record: bytes, deferred: bool) -> bool | None:
+        """Append a record to the newest generation.
+
+        Returns: Whether it was the newest one afterwards, too; None where nothing was written.
+
+        Raises: OSError where the record counts as never written; StoreError `wal-unknown`.
+        """
+        name = wal_files.newest(self.folder, deferred=deferred) or self._create(deferred)
+        flags = os.O_WRONLY | os.O_APPEND | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
+        try:
+            handle = os.open(os.path.join(self.folder, name), flags)
+        except FileNotFoundError:
+            return None  # it was committed meanwhile
+        try:
+            is_free = wal_files.lock(handle, exclusive=False)
+            if not self._is_newest(name, handle, deferred):
+                return None
+            found = os.fstat(handle)
+            if not is_free or found.st_size > FILE_BYTES_MAX:
+                self._create(deferred, after=name)
+                return None
+            if not found.st_size and found.st_mtime != wal_files.NAME_IS_SYNCED:
+                wal_files.sync_names(self.folder, [name], parents=True)  # its maker may have been killed
+            self._write(handle, record, lambda: self._is_newest(name, handle, deferred))
+            return self._is_newest(name, handle, deferred)
+        finally:
+            os.close(handle)
+
+    def _write(self, handle: int, record: bytes, is_newest: Callable[[], bool]) -> None:
+        """Append a record to an open file and sync it.
+
+        Raises: OSError where it is void; StoreError `wal-unknown`, also where a committer may have read it before.
+        """
+        if os.write(handle, record) < len(record):  # half a record is none: readers go on at the next marker
+            raise OSError(28, "No space left on device")
+        try:
+            wal_files.sync_data(handle)
+        except OSError as error:
+            void = wal_record.encode(wal_record.checksum(record[wal_record.HEAD_BYTES :]), wal_record.VOID)
+            try:
+                is_void = os.write(handle, void) == len(void)
+                wal_files.sync_data(handle)
+            except OSError:
+                is_void = False
+            if is_void and is_newest():
+                raise
+            raise self._unknown(error) from error
+
+    def _unknown(self, error: OSError) -> StoreError:
+        return StoreError(
+            f"The disk failed while {self.folder} was written ({error.strerror}); it is unknown whether the records"
+            " were kept.",
+            hint="Look for them with `gitmem log`; repeat the command with the same --idempotency-key where it has one.",
+            code="wal-unknown",
+        )
+
+    def _is_newest(self, name: str, handle: int, deferred: bool) -> bool:
+        """Return whether an open generation is the one that writers append to, and still has its name."""
+        if wal_files.newest(self.folder, deferred=deferred) != name:
+            return False
+        try:
+            found = os.stat(os.path.join(self.folder, name))
+        except OSError:
+            return False
+        return os.path.samestat(found, os.fstat(handle))
+
+    def _create(self, deferred: bool, *, after: str | None = None, synced: bool = True) -> str:
+        """Make a generation behind all others, and its name durable. Raises: OSError."""
+        last = max((file.number for file in wal_files.listed(self.folder)), default=0)
+        name = wal_files.name_of(max(last + 1, self.now()), deferred=deferred)
+        try:
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+            mode = 0o600 if self.check_owner else 0o666
+            os.close(shared_mode.open_file(os.path.join(self.folder, name), flags, mode))
+        except FileExistsError:
+            return name
+        if synced:
+            wal_files.sync_names(self.folder, [name], parents=after is None)
+        return name
+
+    def _make_folder(self) -> None:
+        if os.path.isdir(self.folder) and not self.check_owner:
+            return
+        if self.check_owner:
+            parent = os.path.dirname(self.folder)
+            os.makedirs(os.path.dirname(parent), exist_ok=True)
+            for folder in (parent, self.folder):
+                try:
+                    os.mkdir(folder, 0o700)
+                except FileExistsError:
+                    pass
+                if not wal_files.is_private(folder):  # before anything is made inside of it
+                    raise PermissionError(1, "it belongs to somebody else or is a link")
+        else:
+            shared_mode.make_dirs(self.folder)
+
+    def _own(self) -> Lock | None:
+        """Take the lock under which no other repository can write to the folder; None where it is in this one.
+
+        Another repository at this path may find the same folder (two containers with one state folder). The mark that
+        says whose entries it has is on the disk before any entry is.
+
+        Raises: OSError.
+        """
+        if self.owner is None:
+            return None
+        lock = self._take_lock()
+        try:
+            if not self.owner.matches(self.folder):
+                if any(file.size for file in wal_files.listed(self.folder)):
+                    raise PermissionError(1, "entries of another repository wait in it")
+                self.owner.mark(self.folder)
+        except BaseException:
+            lock.release()
+            raise
+        return lock
+
+    def _take_lock(self) -> Lock:
+        from .lock import Lock
+
+        lock = Lock(os.path.join(self.folder, OWNER_LOCK))
+        deadline = time.monotonic() + OWNER_LOCK_SECONDS
+        try:
+            while not lock.take():
+                if time.monotonic() >= deadline:
+                    raise BlockingIOError(11, "another process keeps its lock")
+                time.sleep(0.002)
+        except StoreError as error:
+            raise OSError(5, "its lock cannot be opened") from error
+        return lock
+
+    def is_ours(self) -> bool:
+        """Return whether nobody else could have put files here: own uid, mode 0700, no links."""
+        return wal_files.is_private(os.path.dirname(self.folder)) and wal_files.is_private(self.folder)
+
+    def is_strange(self) -> bool:
+        """Return whether entries wait here that are of another repository: none of them is read or committed."""
+        return bool(
+            self.owner
+            and any(file.size for file in wal_files.listed(self.folder))
+            and self.is_ours()
+            and not self.owner.matches(self.folder)
+        )
+
+    def files(self) -> list[WalFile]:
+        """Return the files whose entries may be read, oldest first."""
+        found = wal_files.listed(self.folder)
+        if not found or (self.check_owner and not self.is_ours()):
+            return []
+        return found if self.owner is None or self.owner.matches(self.folder) else []
+
+    def read(self, file: WalFile, start: int = 0) -> Tail | None:
+        """Read a file from an offset on; None where it is gone, which means that it is committed.
+
+        Raises: OSError; ValueError where it belongs to somebody else or is damaged as a whole.
+        """
+        flags = (
+            os.O_RDONLY
+            | getattr(os, "O_BINARY", 0)
+            | getattr(os, "O_NOFOLLOW", 0)
+            | getattr(os, "O_NONBLOCK", 0)
+        )
+        try:
+            handle = os.open(file.path, flags)
+        except FileNotFoundError:
+            return None
+        with open(handle, "rb") as opened:
+            if self.check_owner and hasattr(os, "getuid") and os.fstat(handle).st_uid != os.getuid():
+                raise ValueError("it belongs to somebody else")
+            opened.seek(start)
+            size = max(
+                os.fstat(handle).st_size - start, 0
+            )  # a larger buffer would be made for a larger limit
+            content = opened.read(min(size, READ_BYTES_MAX))
+        file.size = start + len(content)
+        if file.is_old:
+            from .old_spool import tail
+
+            return tail(file.name, content)
+        return wal_record.parse(content, start)
+
+    def rotate(self) -> None:
+        """Make the generations that writers append to while the older ones are committed. Raises: OSError."""
+        found = wal_files.listed(self.folder)
+        made = []
+        for deferred in (False, True):
+            name = wal_files.newest(self.folder, deferred=deferred)
+            if any(file.name == name and file.size for file in found):
+                made.append(self._create(deferred, after=name, synced=False))
+        if made:
+            wal_files.sync_names(self.folder, made)

@@ -1,0 +1,236 @@
+"""Lines that wait while a clone is copied, restored or moved, and those that version 0.1 left: each is there exactly once."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from gitmem.log import append, committer, lines, ref
+from gitmem.log.entry import Entry, Story
+from gitmem.operations import doctor
+from tests.clones import Clone, Hub, git
+
+from .conftest import Desk, waiting
+from .faults import check, check_index, open_store, record
+from .faults import speak as say
+
+
+def wait(clone: Clone, text: str, *, deferred: bool = False) -> None:
+    """Record a line that waits for its commit."""
+    fields = {"at": lines.format_at(clone.log.clock.tick()), "kind": "note", "text": text}
+    line = json.dumps(fields, separators=(",", ":")).encode()
+    append.append(clone.log, Entry([("notes", line)], Story("a <a@agents>", text), deferred=deferred))
+
+
+def counted(path: Path, tip: str) -> Counter[str]:
+    """How often each line of a log is in its tree."""
+    found: Counter[str] = Counter()
+    for name in git("ls-tree", "-r", "--name-only", tip, cwd=path).split():
+        if name.endswith(".jsonl"):
+            for line in git("cat-file", "blob", f"{tip}:{name}", cwd=path).splitlines():
+                found[json.loads(line)["text"]] += 1
+    return found
+
+
+def check_all(hub: Hub, expected: set[str], *clones: Clone) -> None:
+    """Sync all until nothing is left: the same log everywhere, and each line in it once."""
+    for clone in (*clones, *clones):
+        assert clone.exchange().state in ("synced", "up-to-date")
+    tip = hub.tip()
+    assert tip is not None
+    assert counted(hub.path, tip) == Counter(dict.fromkeys(expected, 1))
+    for clone in clones:
+        assert clone.tip == tip and not committer.waiting(clone.log, deferred=True)
+        clone.store.db()
+        check_index(clone.store)
+
+
+def reopen(hub: Hub, clone: Clone, path: Path | None = None) -> Clone:
+    """The same clone, in another process, perhaps at another place."""
+    clone.store.close()
+    return hub.open(path or clone.path)
+
+
+@pytest.mark.parametrize("first", ["original", "copy", "both at once"])
+def test_a_copied_clone_with_waiting_lines(hub: Hub, first: str) -> None:
+    """`cp -r`: both commit what waited, each adds its own, and after syncing both each line is there once."""
+    original = hub.clone("a")
+    original.add("committed")
+    original.exchange()
+    for number in range(3):
+        wait(original, f"waits {number}")
+    wait(original, "deferred", deferred=True)
+    shutil.copytree(original.path, hub.root / "copy", symlinks=True)
+    copy = hub.open(hub.root / "copy")
+    order = {"original": (original, copy), "copy": (copy, original), "both at once": ()}[first]
+    for clone in order:
+        clone.add(f"{clone.path.name} says more")
+        clone.exchange()
+    if not order:
+        for clone in (original, copy):
+            wait(clone, f"{clone.path.name} says more")
+        committer.commit_waiting(original.log)
+        original.log.new_token()
+        committer.commit_waiting(copy.log)
+
+    expected = {"committed", "waits 0", "waits 1", "waits 2", "deferred", "a says more", "copy says more"}
+    check_all(hub, expected, original, copy)
+
+
+@pytest.mark.parametrize("what", ["git folder", "write-ahead log", "generations that were committed"])
+def test_a_restored_backup_brings_back_lines_that_are_committed_by_now(hub: Hub, what: str) -> None:
+    """They waited when the backup was made, and were committed and sent since."""
+    clone = hub.clone("a")
+    clone.add("committed")
+    for number in range(3):
+        wait(clone, f"waits {number}")
+    wait(clone, "deferred", deferred=True)
+    clone.store.db()
+    shutil.copytree(clone.path / ".git", hub.root / "backup", symlinks=True)
+    clone.add("after the backup")
+    clone.log.new_token()
+    clone.add("in another segment")
+    clone.exchange()
+    clone = reopen(hub, clone)
+    if what == "git folder":
+        shutil.rmtree(clone.path / ".git")
+        shutil.copytree(hub.root / "backup", clone.path / ".git", symlinks=True)
+    else:
+        wal = Path(clone.store.place.state, "wal")
+        kept = {each.name for each in wal.iterdir()}
+        if what == "write-ahead log":
+            shutil.rmtree(wal)
+            wal.mkdir()
+        for path in (hub.root / "backup" / "gitmem" / "wal").iterdir():
+            if path.name not in kept:
+                shutil.copy2(path, wal)
+    clone = reopen(hub, clone)
+    wait(clone, "after the restoration")
+
+    expected = {"committed", "waits 0", "waits 1", "waits 2", "deferred", "after the backup", "in another segment",
+                "after the restoration"}  # fmt: skip
+    check_all(hub, expected, clone, hub.clone("b"))
+
+
+def test_a_repository_that_is_moved_takes_its_waiting_lines_along(hub: Hub) -> None:
+    """Also into another folder of another name, with an index that knows them by their old place."""
+    clone = hub.clone("a")
+    clone.add("committed")
+    wait(clone, "waits")
+    wait(clone, "deferred", deferred=True)
+    clone.store.db()
+    clone.store.close()
+    (hub.root / "elsewhere").mkdir()
+    clone.path.rename(hub.root / "elsewhere" / "b")
+    clone = hub.open(hub.root / "elsewhere" / "b")
+    clone.store.commit_after = 60.0
+    shown = [
+        json.loads(body)["text"] for (body,) in clone.store.db().execute("SELECT body FROM line ORDER BY at")
+    ]
+    assert shown == ["committed", "waits", "deferred"]
+    assert doctor.mend(clone.store).status == 0
+    wait(clone, "after the move")
+
+    check_all(hub, {"committed", "waits", "deferred", "after the move"}, clone)
+
+
+# Version 0.1: a file for each entry, in `spool/` and in the folders outside.
+
+
+def leave(store: object, folder: Path, text: str, *, end: str = "wait", token: str = "7d2kq0ze") -> bytes:
+    """What version 0.1 left of a signal that waited: its line."""
+    fields: dict[str, object] = {
+        "schema_version": "A2A.V1", "signal_id": f"sig-{text.replace(' ', ''):>016}", "intent": "INFO",
+        "sender_identity": "test:worker:planck", "recipients": ["test:worker:curie"], "message": text,
+        "thread_id": f"thread-{text.replace(' ', ''):>016}",
+    }  # fmt: skip
+    stream, line = store.line("signal", fields)  # type: ignore[attr-defined]
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    head = json.dumps(
+        ["Planck <test:worker:planck@gitmem>", f"Planck → Curie: {text}", "", [["Agent", "planck"]]]
+    )
+    micros = store.log.clock.tick()  # type: ignore[attr-defined]
+    (folder / f"{micros:017d}-{os.urandom(5).hex()}-{token}-{end}.spool").write_bytes(
+        head.encode() + b"\n" + stream.encode() + b"\t" + line + b"\n"
+    )
+    return line
+
+
+def test_a_clone_that_version_0_1_left_is_taken_over(desk: Desk) -> None:
+    """What waited, what rode, what it had committed and not removed: everything once; its other files are no problem."""
+    planck, curie = desk.start("Planck"), desk.start("Curie")
+    desk.send(planck, "in a commit", "--to", "Curie")
+    store = open_store(desk.repo)
+    spool = Path(store.place.state, "spool")
+    for number in range(3):
+        leave(store, spool, f"waited {number}")
+    leave(store, spool, "rode", end="ride")
+    leave(store, spool, "waited in another segment", token="0123456789")
+    done = spool / "done"
+    gone = leave(store, done, "withdrawn")
+    (spool / "tmp-0f1e2d").write_bytes(b"half")
+    (done / "readme").write_text("kept for ten minutes\n")
+    store.close()
+    wanted = {"waited 0", "waited 1", "waited 2", "rode", "waited in another segment"}
+
+    shown = desk("inbox", "--json", "--no-mark", session=curie).json["signals"]
+    assert {each["message"] for each in shown} == {"in a commit", *wanted}
+    assert desk("signal", "said by the new one", "--to", "Curie", session=planck).status == 0
+
+    assert not list(spool.glob("*.spool"))
+    check(desk.repo, {"in a commit", "said by the new one", *wanted}, set())
+    assert gone.decode() not in git("grep", "--text", "-h", "", ref.LOG_REF, cwd=desk.repo)
+    assert desk("doctor", "--json").json["healthy"], desk("doctor").out
+
+
+def test_version_0_1_goes_on_writing_beside_this_one(desk: Desk) -> None:
+    """It can't be told: what it leaves is committed by this one, whichever was first; committed twice changes nothing."""
+    planck, curie = desk.start("Planck"), desk.start("Curie")
+    store = open_store(desk.repo, commit_after=60.0)
+    spool = Path(store.place.state, "spool")
+    expected = set()
+    for number in range(4):
+        leave(store, spool, f"old {number}")
+        say(store, f"new {number}", to="test:worker:curie")
+        expected |= {f"old {number}", f"new {number}"}
+        if number == 1:
+            kept = {path.name: path.read_bytes() for path in spool.glob("*.spool")}
+            committer.commit_waiting(store.log)
+            store.log.new_token()
+            for name, content in kept.items():  # as if it had been killed before it removed them
+                (spool / name).write_bytes(content)
+    store.close()
+
+    shown = desk("inbox", "--json", "--no-mark", "--limit", "50", session=curie).json["signals"]
+    assert sorted(each["message"] for each in shown) == sorted(expected)
+    assert desk("signal", "last", "--to", "Curie", session=planck).status == 0
+    check(desk.repo, {*expected, "last"}, set())
+    assert not list(spool.glob("*.spool"))
+
+
+def test_a_damaged_file_of_version_0_1_keeps_none_of_the_others(desk: Desk) -> None:
+    """It stays; doctor names it, and --fix puts it aside with its whole lines kept."""
+    desk.start("Planck")
+    store = open_store(desk.repo)
+    spool = Path(store.place.state, "spool")
+    leave(store, spool, "whole")
+    leave(store, spool, "torn")
+    store.close()
+    (torn,) = [path for path in spool.glob("*.spool") if b"torn" in path.read_bytes()]
+    torn.write_bytes(torn.read_bytes()[:-9])
+    record(desk.repo, "new")
+
+    assert desk("roster").status == 0
+    check_left = [path.name for path in spool.glob("*.spool")]
+    assert check_left == [torn.name]
+    found = [each for each in desk("doctor", "--json").json["findings"] if each["code"] == "wal-file"]
+    assert [each["where"] for each in found] == [str(torn)]
+    assert desk("doctor", "--fix", "--json").status == 0
+
+    assert not list(spool.glob("*.spool")) and waiting(desk.repo) == []
+    check(desk.repo, {"whole", "new"}, set())

@@ -1,0 +1,126 @@
+"""An index that is filled with files that others read is the one that would have been built."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from gitmem import records
+from gitmem.git.port import Draft, Signature
+from gitmem.index import catch_up, compare, fill, schema
+from gitmem.index.fill import Fill
+from gitmem.log import ref, survey, trees
+from gitmem.log.log import Log
+from gitmem.operations import views
+from tests.log.logs import open_log
+
+WHO = Signature("n", "n@n", 1)
+TABLES = "SELECT parent, name, oid FROM file ORDER BY parent, name"
+
+
+def line(number: int) -> bytes:
+    fields = {"signal_id": f"sig-{number:012}", "sender_identity": "a:b:c", "message": "m"}
+    return records.line(
+        "signal", 1_793_000_000_000_000 + number, {"schema_version": "A2A.V1", "intent": "INFO", **fields}
+    )
+
+
+@pytest.fixture
+def log(repo: Path) -> Log:
+    """A log with lines where they belong, twice, and where nobody reads them."""
+    found = open_log(repo)
+    odd = b"caf\xe9.jsonl".decode("utf-8", "surrogateescape")
+    files = {
+        "signals/2026-11/21/gm-a.jsonl": line(1) + b"\n" + line(2) + b"\n",
+        f"signals/2026-11/{odd}": line(2) + b"\nno line\n" + line(3) + b"\n",
+        "projects/x/gm-a.jsonl": line(4) + b"\n",
+        "top.jsonl": line(5) + b"\n",
+    }
+    (tip,) = found.git.write([Draft(dict(files), WHO, WHO, "By hand\n")], None)
+    assert found.git.swap(ref.LOG_REF, None, tip, "test")
+    return found
+
+
+def filled(log: Log, tip: str | None) -> Fill:
+    """An index of all lines, each passed once."""
+    found = Fill(fill.temporary(views.VIEWS, records.read))
+    seen: set[bytes] = set()
+    for path, entry, content in survey.walk(log.git, log.git.tip(ref.LOG_REF) or ""):
+        if entry.is_tree:
+            found.folder(path, entry.oid)
+        elif survey.is_plain_segment(path, entry):
+            file = found.segment(path, entry.oid)
+            new = [each for each in trees.lines_of(content) if file is not None and each not in seen]
+            seen.update(new)
+            found.add([(file, each) for each in new if file is not None])
+    found.end(tip)
+    return found
+
+
+def test_it_is_the_one_that_catching_up_makes(log: Log) -> None:
+    """Its tables, and its notes of the files that it has read: there is nothing left to catch up with."""
+    tip = log.git.tip(ref.LOG_REF)
+    made = filled(log, tip).index
+    built = schema.in_memory(views.VIEWS, records.read)
+    catch_up.catch_up(built, log)
+
+    assert compare.differing(made, built, but=("cursor",)) == []
+    assert made.db.execute(TABLES).fetchall() == built.db.execute(TABLES).fetchall()
+    assert catch_up.is_current(made, log)
+    catch_up.catch_up(made, log)
+    assert made.db.execute("SELECT count(*) FROM line").fetchone() == (4,)
+
+
+def test_one_that_lacks_something_is_looked_at_again(log: Log) -> None:
+    """A file that could not be read then may be there now."""
+    made = filled(log, None).index
+    made.db.execute("DELETE FROM file WHERE name = 'gm-a.jsonl'")
+    made.db.execute("DELETE FROM line WHERE key = ?", (catch_up.key_of(line(1)),))
+
+    assert not catch_up.is_current(made, log)
+    catch_up.catch_up(made, log)
+    assert catch_up.is_current(made, log)
+    assert made.db.execute("SELECT count(*) FROM line").fetchone() == (4,)
+
+
+def test_it_says_where_a_line_stands(log: Log) -> None:
+    """The first segment that had it; nothing of what the index does not read."""
+    made = filled(log, None)
+    path, oid = made.segment_of(line(1)) or ("", "")
+
+    assert path == "signals/2026-11/21/gm-a.jsonl" and line(1) in log.git.blob(oid)
+    assert made.segment_of(line(4)) is None
+
+
+def test_where_no_file_can_be_made_it_is_in_memory(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A container without a folder for temporary files."""
+    real = sqlite3.connect
+
+    class Full:
+        """A database that can't grow."""
+
+        def __init__(self) -> None:
+            self.real = real("", isolation_level=None)
+
+        def execute(self, query: str) -> sqlite3.Cursor:
+            if query.startswith("INSERT"):
+                raise sqlite3.OperationalError("unable to open database file")
+            return self.real.execute(query)
+
+        def close(self) -> None:
+            self.real.close()
+
+    opened: list[str] = []
+
+    def connect(where: str, **options: object) -> object:
+        opened.append(where)
+        return real(where, **options) if where else Full()  # type: ignore[call-overload]
+
+    monkeypatch.setattr(fill.sqlite3, "connect", connect)
+    index = fill.temporary(views.VIEWS, records.read)
+
+    catch_up.catch_up(index, log)
+    assert opened == ["", ":memory:"]
+    assert index.db.execute("SELECT count(*) FROM line").fetchone() == (4,)

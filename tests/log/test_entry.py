@@ -1,0 +1,123 @@
+"""Entries: what is read is what was written, and nothing that is no entry passes for one."""
+
+from __future__ import annotations
+
+import pytest
+
+from gitmem.log import lines, old_spool
+from gitmem.log.entry import Entry, Story
+
+from .logs import START
+
+AT = lines.format_at(START).encode()
+LINE = b'{"at":"' + AT + b'","kind":"note","text":"hello"}'
+HEAD = b'["7d2kq0ze", "Planck <a@gitmem>", "hello", "", []]\n'
+ROW = b"signals\t" + LINE + b"\n"
+OLD_HEAD = b'["Planck <a@gitmem>", "hello", "", []]\n'
+OLD_NAME = "01793000000000000-0f1e2d3c4b-7d2kq0ze-wait.spool"
+
+
+@pytest.mark.parametrize("deferred", [False, True])
+def test_what_is_read_is_what_was_written(deferred: bool) -> None:
+    """The lines byte for byte, and what the commit will say, whoever commits it."""
+    tabbed = b'{"at":"' + AT + b'",\t"kind":"note"}'
+    story = Story(
+        "Planck <a@gitmem>", 'to "all"', "a body\n\\ of two lines", [("Signal", "sig-1"), ("To", "Ada")]
+    )
+    rows = [("signals", LINE), ("receipts", tabbed)]
+
+    found = Entry.decode(Entry(rows, story, token="7d2kq0ze").encode(), deferred=deferred)
+
+    assert found.lines == rows
+    assert (found.deferred, found.token) == (deferred, "7d2kq0ze")
+    for name in Story.__slots__:
+        assert list(getattr(found.story, name)) == list(getattr(story, name))
+
+
+def test_half_a_character_in_a_story_does_not_refuse_the_lines() -> None:
+    """A name from a terminal may have a lone surrogate."""
+    one = Entry([("signals", LINE)], Story("Planck <a@gitmem>", "to \udce9ric"), token="7d2kq0ze")
+
+    assert Entry.decode(one.encode()).story.subject == "to ?ric"
+
+
+@pytest.mark.parametrize("good", ["signals", "7d2kq0ze", "a" * 64])
+def test_names_of_streams_and_tokens(good: str) -> None:
+    """What another version may write, too."""
+    found = Entry.decode(HEAD.replace(b"7d2kq0ze", good.encode()) + good.encode() + b"\t" + LINE + b"\n")
+
+    assert (found.token, found.lines) == (good, [(good, LINE)])
+
+
+@pytest.mark.parametrize(
+    "bad", ["", "format", "projects", "..", "a/b", "A/b", "Signals", "signale\u0301", "sign\u00e4l", "a" * 65, "a b"]
+)  # fmt: skip
+def test_an_entry_cannot_name_a_path_of_its_own(bad: str) -> None:
+    """A stream and a token become names in the log's tree: neither may climb, nor hide one of the fixed names."""
+    with pytest.raises(ValueError):
+        Entry.decode(HEAD + bad.encode() + b"\t" + LINE + b"\n")
+    with pytest.raises(ValueError):
+        Entry.decode(HEAD.replace(b"7d2kq0ze", bad.encode()) + ROW)
+    with pytest.raises(ValueError):
+        old_spool.decode(f"1-2-{bad}-wait.spool", OLD_HEAD + ROW)
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"", "torn"),
+        (HEAD + ROW[:-1], "torn"),
+        (HEAD + b"signals\n", "no stream"),
+        (HEAD + ROW.replace(b"}", b""), "does not start with"),
+        (HEAD + ROW.replace(AT, AT.replace(b"-10-", b"-13-")), "bad time"),
+        (b'["7d2kq0ze", "Planck <a@gitmem>", "hello", ""]\n' + ROW, "not enough values"),
+        (b'["7d2kq0ze", "Planck <a@gitmem>", "hello", "", 7]\n' + ROW, "its head is not"),
+        (b"7\n" + ROW, "its head is no list"),
+        (b"[]\n" + ROW, "its head is no list"),
+        (b"[" * 100_000 + b"\n" + ROW, "its head is no list"),
+        (b"\xff" + HEAD + ROW, "utf-8"),
+    ],
+    ids=[
+        "empty",
+        "no end",
+        "no tab",
+        "no object",
+        "no day",
+        "four",
+        "trailers",
+        "number",
+        "nothing",
+        "deep",
+        "bytes",
+    ],
+)
+def test_what_is_no_entry_says_why(content: bytes, why: str) -> None:
+    """Foreign or damaged: whoever reads goes on, and `gitmem doctor` tells of it."""
+    with pytest.raises(ValueError, match=why):
+        Entry.decode(content)
+
+
+@pytest.mark.parametrize("end", ["wait", "ride"])
+def test_a_spool_file_of_version_0_1_is_read(end: str) -> None:
+    """A clone that is upgraded in place loses nothing that waits."""
+    found = old_spool.decode(OLD_NAME.replace("wait", end), OLD_HEAD + ROW)
+
+    assert (found.token, found.lines, found.deferred) == ("7d2kq0ze", [("signals", LINE)], end == "ride")
+    assert found.story.author == "Planck <a@gitmem>"
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("1-2-7d2kq0ze-wait.txt", OLD_HEAD + ROW),
+        ("1-2-7d2kq0ze", OLD_HEAD + ROW),
+        ("1-2-7d2kq0ze-wait.spool-3", OLD_HEAD + ROW),
+        (OLD_NAME, b"7\n" + ROW),
+        (OLD_NAME, b"[" * 100_000 + b"\n" + ROW),
+        (OLD_NAME, OLD_HEAD + ROW[:-1]),
+    ],
+    ids=["kind", "short", "long", "number", "deep", "torn"],
+)
+def test_what_is_no_spool_file_of_version_0_1_is_refused(name: str, content: bytes) -> None:
+    with pytest.raises(ValueError):
+        old_spool.decode(name, content)

@@ -1,0 +1,440 @@
+"""The write-ahead log: what was recorded is read again after any damage beside it, and by nobody who may not."""
+
+from __future__ import annotations
+
+import errno
+import os
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from gitmem.errors import StoreError
+from gitmem.log import wal_files, wal_record
+from gitmem.log.entry import Entry, Story
+from gitmem.log.wal import WriteAheadLog
+
+from .logs import START, FakeClock
+
+LINE = b'{"at":"2026-10-26T00:00:00.%06dZ","kind":"note","text":"%s"}'
+
+
+def one(text: str = "hello", *, deferred: bool = False) -> Entry:
+    line = LINE % (len(text), text.encode())
+    return Entry([("signals", line)], Story("Planck <a@gitmem>", text), deferred=deferred, token="7d2kq0ze")
+
+
+@pytest.fixture
+def wal(tmp_path: Path) -> WriteAheadLog:
+    """One in a git folder."""
+    return WriteAheadLog(str(tmp_path / "gitmem" / "wal"), FakeClock())
+
+
+@pytest.fixture
+def shared(tmp_path: Path) -> WriteAheadLog:
+    """One in a place where others write, too."""
+    return WriteAheadLog(str(tmp_path / "tmp" / "gitmem-1" / "project"), FakeClock(), check_owner=True)
+
+
+def texts(wal: WriteAheadLog, *, deferred: bool = False) -> list[str]:
+    """What is recorded, oldest first."""
+    found = []
+    for file in wal.files():
+        if file.is_deferred == deferred and (tail := wal.read(file)) is not None:
+            found += [Entry.decode(payload).story.subject for payload, _ in tail.entries]
+    return found
+
+
+def only(wal: WriteAheadLog) -> Path:
+    """The one generation."""
+    (file,) = wal.files()
+    return Path(file.path)
+
+
+def test_entries_are_appended_to_one_generation_with_one_sync_each(
+    wal: WriteAheadLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first makes the file and its name durable; each later answer waits for the disk once."""
+    wal.append(one("first"))
+    synced: list[str] = []
+    monkeypatch.setattr(os, "fsync", lambda handle: synced.append("fsync"))
+    monkeypatch.setattr(os, "fdatasync", lambda handle: synced.append("fdatasync"))
+
+    wal.append(one("second"))
+
+    assert synced == ["fdatasync"]
+    assert texts(wal) == ["first", "second"]
+    assert only(wal).name == f"{START:017d}.wal1"
+
+
+def test_what_is_acknowledged_is_synced_after_it_was_written_and_its_name_before(
+    wal: WriteAheadLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Folder, then content: in this order a power loss takes nothing that was acknowledged."""
+    steps: list[str] = []
+    fsync, fdatasync = os.fsync, os.fdatasync
+
+    def folder(handle: int) -> None:
+        if os.path.samestat(os.fstat(handle), os.stat(wal.folder)):
+            steps.append(f"folder with {len(os.listdir(wal.folder))}")
+        fsync(handle)
+
+    def data(handle: int) -> None:
+        steps.append(f"{len(wal_record.parse(only(wal).read_bytes()).entries)} records")
+        fdatasync(handle)
+
+    monkeypatch.setattr(os, "fsync", folder)
+    monkeypatch.setattr(os, "fdatasync", data)
+
+    wal.append(one())
+
+    assert steps == ["folder with 1", "1 records"]
+
+
+def test_deferred_entries_are_apart(wal: WriteAheadLog) -> None:
+    """Whether a commit must come is plain from a listing of the folder."""
+    wal.append(one("receipt", deferred=True))
+
+    assert [file.is_deferred for file in wal.files()] == [True]
+    assert texts(wal) == [] and texts(wal, deferred=True) == ["receipt"]
+
+
+def test_half_a_record_anywhere_costs_itself_alone(wal: WriteAheadLog) -> None:
+    """Cut at any byte, as by a crash, and gone on with by the next writer."""
+    for text in ("first", "second"):
+        wal.append(one(text))
+    content = only(wal).read_bytes()
+    record = wal_record.encode(one("third").encode())
+    for cut in range(len(record)):
+        only(wal).write_bytes(content + record[:cut])
+        wal.append(one("fourth"))
+        assert texts(wal) == ["first", "second", "fourth"], cut
+
+
+def test_a_byte_that_changes_costs_its_record_alone(wal: WriteAheadLog) -> None:
+    """Whatever a disk makes of it: reading goes on at the next marker."""
+    for text in ("first", "second", "third"):
+        wal.append(one(text))
+    content = only(wal).read_bytes()
+    at = [0, *(index for index in range(1, len(content)) if content.startswith(wal_record.MARK, index))]
+    dice = random.Random(12)
+    for position in range(len(content)):
+        changed = bytearray(content)
+        changed[position] = dice.choice([byte for byte in (0, 10, 49, 101, 255) if byte != content[position]])
+        only(wal).write_bytes(bytes(changed))
+        hit = sum(position >= each for each in at) - 1
+        assert texts(wal) == [
+            text for number, text in enumerate(("first", "second", "third")) if number != hit
+        ]
+
+
+def test_a_record_inside_of_a_line_is_none(wal: WriteAheadLog) -> None:
+    """No line has a NUL, so what a peer says can't pass for a record."""
+    imitation = (
+        wal_record.encode(one("forged").encode())
+        .replace(b"\0", b"\\u0000")
+        .replace(b"\n", b" ")
+        .replace(b'"', b"'")
+    )
+    wal.append(
+        Entry(
+            [("signals", LINE % (1, imitation.replace(b"\t", b" ")))],
+            Story("a <b>", "real"),
+            token="7d2kq0ze",
+        )
+    )
+
+    assert texts(wal) == ["real"]
+
+
+@pytest.mark.parametrize(
+    "head", [b"\0wal1 e 9999999999 ", b"\0wal1 e 00000000-1 ", b"\0wal1 x 0000000001 ", b"\0wal1 "]
+)
+def test_a_hostile_head_is_no_record(wal: WriteAheadLog, head: bytes) -> None:
+    wal.append(one("first"))
+    with only(wal).open("ab") as file:
+        file.write(head + b"0" * 64 + b"\n" + b"x" * 100)
+    wal.append(one("second"))
+
+    assert texts(wal) == ["first", "second"]
+
+
+def test_a_failed_sync_leaves_no_entry(wal: WriteAheadLog, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The bytes are in the file and the answer is a failure: a second record says that they don't count."""
+    wal.append(one("first"))
+    failures = iter([OSError(errno.EIO, "Input/output error")])
+    fdatasync = os.fdatasync
+
+    def fails(handle: int) -> None:
+        for error in failures:
+            raise error
+        fdatasync(handle)
+
+    monkeypatch.setattr(os, "fdatasync", fails)
+
+    with pytest.raises(StoreError, match=r"Input/output error.*nothing was recorded") as failed:
+        wal.append(one("second"))
+    wal.append(one("third"))
+
+    assert failed.value.code == "wal" and failed.value.hint
+    assert texts(wal) == ["first", "third"]
+
+
+def test_what_can_be_neither_kept_nor_taken_back_is_called_unknown(
+    wal: WriteAheadLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The disk fails twice: nobody knows, and the answer says so."""
+    wal.append(one("first"))
+
+    def fails(handle: int) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(os, "fdatasync", fails)
+
+    with pytest.raises(StoreError, match="unknown") as failed:
+        wal.append(one("second"))
+
+    assert failed.value.code == "wal-unknown" and "--idempotency-key" in (failed.value.hint or "")
+
+
+def test_what_a_committer_may_have_read_before_its_sync_failed_is_called_unknown(
+    wal: WriteAheadLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It commits what is there of a writer that keeps the file: what follows can't take that back."""
+    wal.append(one("first"))
+
+    def fails(handle: int) -> None:
+        monkeypatch.undo()
+        wal.rotate()
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(os, "fdatasync", fails)
+
+    with pytest.raises(StoreError, match="unknown") as failed:
+        wal.append(one("second"))
+
+    assert failed.value.code == "wal-unknown"
+
+
+def test_a_full_disk_records_nothing(wal: WriteAheadLog, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where half of the record still went in."""
+    wal.append(one("first"))
+    write = os.write
+
+    def half(handle: int, content: bytes) -> int:
+        return write(handle, content[: len(content) // 2])
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", half)
+        with pytest.raises(StoreError, match=r"No space left.*nothing was recorded"):
+            wal.append(one("second"))
+    wal.append(one("third"))
+
+    assert texts(wal) == ["first", "third"]
+
+
+@pytest.mark.parametrize("locks", [True, False], ids=["locks", "no locks"])
+@pytest.mark.parametrize("step", ["before the write", "after the write", "after the sync"])
+def test_a_writer_that_was_stopped_while_its_generation_was_committed_writes_again(
+    wal: WriteAheadLog, monkeypatch: pytest.MonkeyPatch, locks: bool, step: str
+) -> None:
+    """Twice, so that neither the file nor the next one is there when it goes on."""
+    wal.append(one("first"))
+    write, fdatasync = os.write, os.fdatasync
+    taken: list[str] = []
+
+    def settles() -> None:
+        monkeypatch.setattr(os, "write", write)
+        monkeypatch.setattr(os, "fdatasync", fdatasync)
+        for number in range(2):
+            wal.rotate()
+            newest = wal_files.newest(wal.folder, deferred=False)
+            for file in wal.files():
+                if file.name == newest:
+                    continue
+                with open(file.path, "rb") as opened:
+                    if locks and not wal_files.lock(opened.fileno(), exclusive=True):
+                        continue  # a committer leaves a file that it can't lock
+                    tail = wal.read(file)
+                    taken.extend(Entry.decode(payload).story.subject for payload, _ in tail.entries if tail)
+                    os.unlink(file.path)
+            if number == 0:
+                wal.append(one("between"))
+
+    def writes(handle: int, content: bytes) -> int:
+        if step == "before the write":
+            settles()
+            return write(handle, content)
+        done = write(handle, content)
+        if step == "after the write":
+            settles()
+        return done
+
+    def syncs(handle: int) -> None:
+        if step == "after the sync":
+            fdatasync(handle)
+            settles()
+        else:
+            fdatasync(handle)
+
+    monkeypatch.setattr(os, "write", writes)
+    monkeypatch.setattr(os, "fdatasync", syncs)
+    if not locks:
+        monkeypatch.setattr(wal_files, "lock", lambda handle, exclusive: True)
+
+    wal.append(one("second"))
+
+    assert {*taken, *texts(wal)} == {"first", "between", "second"}
+
+
+def test_a_generation_of_a_newer_gitmem_is_not_written_beside(wal: WriteAheadLog) -> None:
+    """Its lines would be committed by nobody who knows both."""
+    wal.append(one("first"))
+    Path(wal.folder, f"{START + 9:017d}.wal2").write_bytes(b"what a later version writes")
+
+    with pytest.raises(StoreError, match=r"\.wal2.*nothing was recorded|newer gitmem") as failed:
+        wal.append(one("second"))
+
+    assert failed.value.code == "newer-format"
+    assert texts(wal) == ["first"]
+
+
+def test_a_file_does_not_grow_without_end(wal: WriteAheadLog, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no committer comes, the next generation is begun."""
+    monkeypatch.setattr("gitmem.log.wal.FILE_BYTES_MAX", 500)
+    for number in range(6):
+        wal.append(one(f"number {number}"))
+
+    assert len(wal.files()) > 1
+    assert texts(wal) == [f"number {number}" for number in range(6)]
+
+
+def test_an_entry_that_is_too_large_is_refused_before_anything_is_written(
+    wal: WriteAheadLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wal_record, "PAYLOAD_BYTES_MAX", 100)
+
+    with pytest.raises(StoreError, match=r"bytes; at most 100 are valid\. Nothing was recorded") as failed:
+        wal.append(one("hello" * 30))
+
+    assert failed.value.code == "too-large"
+    assert not os.path.exists(wal.folder)
+
+
+def test_numbers_are_not_used_again(wal: WriteAheadLog) -> None:
+    """Also where somebody removes the folder: an index that has read one generation must not take another for it."""
+    wal.append(one("first"))
+    before = only(wal)
+    before.unlink()
+    wal.now.forward(1)  # type: ignore[attr-defined]  # the tests' clock
+    wal.append(one("second"))
+
+    assert only(wal).name > before.name
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there a folder that is in use can't go")
+def test_a_process_whose_own_folder_is_gone_records(
+    wal: WriteAheadLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its worktree was removed meanwhile: nothing that it writes has to do with where it stands."""
+    gone = tmp_path / "worktree"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+
+    wal.append(one())
+
+    assert texts(wal) == ["hello"]
+
+
+def test_a_system_without_the_flags_of_others(
+    wal: WriteAheadLog, shared: WriteAheadLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Windows: no users, no links to refuse, no folder that can be opened, no fdatasync."""
+    for missing in ("O_CLOEXEC", "O_NOFOLLOW", "O_NONBLOCK", "O_DIRECTORY", "getuid", "fdatasync"):
+        monkeypatch.delattr(os, missing)
+
+    for each in (wal, shared):
+        each.append(one())
+        assert texts(each) == ["hello"]
+
+
+def test_what_lies_in_a_shared_place_is_for_its_owner_alone(
+    wal: WriteAheadLog, shared: WriteAheadLog
+) -> None:
+    """Whatever the umask allows. In a git folder the umask says who may read, as it does for git."""
+    before = os.umask(0)
+    try:
+        shared.append(one())
+        wal.append(one())
+    finally:
+        os.umask(before)
+
+    folder = Path(shared.folder)
+    modes = [os.stat(path).st_mode & 0o777 for path in (folder.parent, folder, only(shared))]
+    assert modes == [0o700, 0o700, 0o600]
+    assert os.stat(only(wal)).st_mode & 0o777 == 0o666
+
+
+def test_a_link_is_neither_written_nor_read_through(wal: WriteAheadLog, tmp_path: Path) -> None:
+    """Whoever may put a link into the folder still can't make us write, or show, another file."""
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.write_bytes(wal_record.encode(one("theirs").encode()))
+    before = elsewhere.read_bytes()
+    wal.append(one())
+    path = only(wal)
+    path.unlink()
+    path.symlink_to(elsewhere)
+
+    with pytest.raises(OSError):
+        wal.read(wal.files()[0])
+    with pytest.raises(StoreError):
+        wal.append(one())
+
+    assert elsewhere.read_bytes() == before
+
+
+def to_a_link(folder: Path) -> None:
+    os.rename(folder, folder.with_name("moved"))
+    folder.symlink_to(folder.with_name("moved"))
+
+
+def to_others(folder: Path) -> None:
+    folder.chmod(0o770)
+
+
+@pytest.mark.parametrize("change", [to_a_link, to_others])
+@pytest.mark.parametrize("level", ["above", "itself"])
+def test_a_shared_folder_that_others_could_have_filled_is_not_used(
+    shared: WriteAheadLog, change: Callable[[Path], None], level: str
+) -> None:
+    """Both levels must be our own folder with mode 0700; a link may be turned to any place."""
+    assert not shared.is_ours()
+    shared.append(one())
+    folder = Path(shared.folder)
+    assert shared.is_ours() and texts(shared) == ["hello"]
+    change(folder if level == "itself" else folder.parent)
+
+    assert not shared.is_ours()
+    assert shared.files() == []
+    with pytest.raises(StoreError, match="belongs to somebody else"):
+        shared.append(one())
+    assert len(list(folder.glob("*.wal1"))) == 1
+
+
+def test_what_belongs_to_another_user_is_not_read(
+    wal: WriteAheadLog, shared: WriteAheadLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither a folder nor a file of theirs in a shared place. In the git folder whoever may write there is heard."""
+    shared.append(one())
+    wal.append(one())
+    (theirs,) = shared.files()
+    monkeypatch.setattr(os, "getuid", lambda: os.stat(shared.folder).st_uid + 1)
+
+    assert not shared.is_ours() and shared.files() == []
+    with pytest.raises(ValueError, match="somebody else"):
+        shared.read(theirs)
+    with pytest.raises(StoreError, match="belongs to somebody else"):
+        shared.append(one())
+    assert texts(wal) == ["hello"]
