@@ -12,13 +12,13 @@ import tempfile
 import time
 
 from . import rows
-from .measure import table, tell
+from .measure import Figure, table, tell
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 SOURCES = ("gitmem", "cli", "merge_driver", "pyproject.toml", "README.md", "LICENSE")
 # A tokenizer for the row that counts tokens, and a package of 2024 for the vocabulary in it: neither runs otherwise.
 TOKENIZER = ("tokenizers>=0.20", "anthropic==0.38.0")
-INSIDE = "GITMEM_BENCHMARKS_INSIDE"
+INSIDE = "GITMEM_BENCHMARKS_INSIDE"  # says where the sources are to who runs beside the installed wheel
 
 
 def main() -> int:
@@ -69,7 +69,7 @@ def install_and_run(folder: str, module: str, args: list[str]) -> int:
         _run([*pip, "--python", python, "install", "--no-deps", *TOKENIZER], clean)
     inside = os.path.join(folder, "inside")
     shutil.copytree(os.path.dirname(os.path.abspath(__file__)), os.path.join(inside, "benchmarks"))
-    done = subprocess.run([python, "-m", module, *args], cwd=inside, env={**clean, INSIDE: "1"}, check=False)
+    done = subprocess.run([python, "-m", module, *args], cwd=inside, env={**clean, INSIDE: ROOT}, check=False)
     return done.returncode
 
 
@@ -78,14 +78,20 @@ def _run(command: list[str], environment: dict[str, str]) -> None:
 
 
 def _measure(folder: str, names: list[str], *, quick: bool) -> int:
+    from .left_behind import Adoption
     from .stage import FULL, QUICK, Stage
 
-    stage = Stage(folder, os.path.dirname(sys.executable), QUICK if quick else FULL)
-    figures = []
-    for name in names:
-        started = time.monotonic()
-        figures += rows.EVERY[name](stage)
-        tell(f"{name}: {time.monotonic() - started:.0f} s")
+    stage = Stage(
+        folder, os.path.dirname(sys.executable), QUICK if quick else FULL, sources=os.environ[INSIDE]
+    )
+    os.environ.update(stage.environment)  # the library starts git, too
+    figures: list[Figure] = []
+    with Adoption() as adopted:
+        for name in names:
+            started = time.monotonic()
+            figures += rows.EVERY[name](stage)
+            adopted.wait()  # what one row leaves running is no load for the next
+            tell(f"{name}: {time.monotonic() - started:.0f} s")
     git = stage.git(folder, "--version").strip().removeprefix("git version ")
     print(f"{os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}, git {git}\n")
     print(table(figures))

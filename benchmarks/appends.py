@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import statistics
 import subprocess
@@ -11,60 +12,59 @@ from functools import partial
 from gitmem import place
 
 from . import stage as stages
-from .by_hand import Hand
+from .by_hand import Hand, Segments, message
+from .left_behind import Adoption
 from .measure import Figure, wall
 from .stage import Stage
 
 TEXT = "Please look at the boundary of the index before the review."
+ROUNDS = 3
 
 
 def sends(stage: Stage) -> list[Figure]:
-    """`signals.send`, and after each the same objects and ref by hand in a copy of the repository."""
+    """`signals.send`, and after each a commit of the same line by hand in a copy of the repository."""
     where = stage.repository("sends")
     caller = stages.start(where, "Caller")
-    stages.start(where, stages.NAMES[1])
+    to = stages.NAMES[1]
+    stages.start(where, to)
     copy = where + "-by-hand"
     shutil.copytree(where, copy)
-    ours, hand = Hand(place.find(where).common), Hand(place.find(copy).common)
+    by_hand = Segments(Hand(place.find(copy).common), stages.dice(5))
     got, base = [], []
-    with stages.open_log(where, caller) as log:
+    with Adoption(), stages.open_log(where, caller, commit_after=None) as log:
+        sent: list[dict[str, object]] = []
+
+        def send(text: str) -> None:
+            sent.append(log.signals.send(text, to=[to], wu="WU-1").signal)
+
         for number in range(stage.size.sends):
-            token = log.store.log.token()
-
-            def send(text: str = f"{TEXT} {number}") -> None:
-                log.signals.send(text, to=[stages.NAMES[1]], wu="WU-1")
-
-            took = wall(send)
-            commit = ours.commit(ours.tip())
-            day = stages.day(commit.commit_time)
-            path = f"signals/{day}/gm-{token}.jsonl"
-            content, tip = ours.read(commit.id, path), hand.tip()
-            words = (path, content, commit.author, commit.message)
-            got.append(took)
-            base.append(wall(partial(hand.append, tip, *words)))
-    assert hand.read(hand.tip(), path) == content
-    what = f"`signals.send` in process, median of {stage.size.sends:,}"
-    floor = "the same objects and ref with dulwich, fsynced"
-    return [Figure(what, floor, statistics.median(got), statistics.median(base), 1.5, "ms")]
+            text = f"{TEXT} {number}"
+            got.append(wall(partial(send, text)))
+            line = json.dumps(sent[-1] | {"at": sent[-1]["created_at"]}, separators=(",", ":")).encode()
+            words = message("Caller", to, text, str(sent[-1]["signal_id"]))
+            base.append(wall(partial(by_hand.signal, line, words)))
+    stage.await_signals(where, stage.size.sends)
+    what = f"`signals.send` in process, median of {stage.size.sends:,}, wall"
+    floor = "its objects and the ref written with dulwich, fsynced"
+    return [Figure(what, floor, statistics.median(got), statistics.median(base), 0.5, "ms")]
 
 
 def writers(stage: Stage) -> list[Figure]:
-    """Many processes that append at once, three ways in turn; the middle of three rounds."""
-    kinds = ("spool", "hand", "alone")
-    took: dict[str, list[float]] = {kind: [] for kind in kinds}
-    for number in range(3):
-        for kind in kinds:
-            took[kind].append(_at_once(stage, f"writers-{kind}-{number}", kind))
-    got, hand, alone = (statistics.median(took[kind]) for kind in kinds)
+    """Many processes that append at once, both ways in turn; the middle of three rounds."""
+    took: dict[str, list[float]] = {"library": [], "hand": []}
+    with Adoption() as adopted:
+        for number in range(ROUNDS):
+            for kind, each in took.items():
+                each.append(_at_once(stage, f"writers-{kind}-{number}", kind))
+                adopted.wait()
     what = f"{stage.size.writers} processes × {stage.size.each} sends in one clone, wall"
-    return [
-        Figure(what, "the same with one lock and a commit each, with dulwich and no index", got, hand, 0.6, "ms"),
-        Figure(what, "`signals.send` with one lock and a commit each", got, alone, None, "ms"),
-    ]  # fmt: skip
+    floor = "the same with one lock and a commit each, with dulwich and no index"
+    got, base = (statistics.median(each) for each in took.values())
+    return [Figure(what, floor, got, base, 0.2, "ms")]
 
 
 def _at_once(stage: Stage, name: str, kind: str) -> float:
-    """Milliseconds from the word to start, said to processes that wait for it, to the last one's word that it is done."""
+    """Milliseconds from the word to start, given to processes that wait for it, to the last one's answer."""
     where = stage.repository(name)
     names = stages.NAMES[: stage.size.writers]
     sessions = [stages.start(where, each) for each in names]
@@ -93,7 +93,5 @@ def _at_once(stage: Stage, name: str, kind: str) -> float:
     took = wall(race)
     for process in processes:
         process.communicate()
-    with stages.open_log(where, sessions[0]) as log:
-        (count,) = log.store.db().execute("SELECT count(*) FROM line WHERE kind = 'signal'").fetchone()
-    assert count == len(names) * stage.size.each, f"{kind}: {count} signals are in the log"
+    stage.await_signals(where, len(names) * stage.size.each)
     return took

@@ -37,15 +37,15 @@ class Slow:
         self.arrived: list[tuple[float, str]] = []  # when git said so, by the monotonic clock, and the commit
         self.asked = {"fetch": 0, "push": 0, "rejected": 0, "delete": 0}
 
-    def fetch(self, url: str, into_prefix: str, timeout: float) -> None:
+    def fetch(self, url: str, into_prefix: str, timeout: float) -> Mapping[str, tuple[str, str]] | None:
         self._wait("fetch")
-        self.network.fetch(url, into_prefix, timeout)
+        return self.network.fetch(url, into_prefix, timeout)
 
     def push(
-        self, url: str, new: str, ref: str, expected: str | None, timeout: float
+        self, url: str, new: str, ref: str, expected: str | None, timeout: float, *, force: bool = False
     ) -> Literal["pushed", "rejected"]:
         self._wait("push")
-        found = self.network.push(url, new, ref, expected, timeout)
+        found = self.network.push(url, new, ref, expected, timeout, force=force)
         if found == "pushed":
             self.arrived.append((time.monotonic(), new))
         else:
@@ -72,9 +72,8 @@ class Clone:
         self.delay = delay
         self.network = Slow(log.store.log.network)
         log.store.log._network = self.network
-        self.sent: list[
-            tuple[float, float, str]
-        ] = []  # when each signal was due, when it was sent, and its id
+        # When each signal was due, when it was sent, and its id.
+        self.sent: list[tuple[float, float, str]] = []
 
     def sync(self) -> bool:
         """Whether everything that was here is on the remote now."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import stat
 import time
 
@@ -10,7 +11,13 @@ from dulwich.object_store import DiskObjectStore
 from dulwich.objects import Blob, Commit, ObjectID, Tree
 from dulwich.refs import DiskRefsContainer, Ref
 
+from gitmem.log import ref
+from gitmem.log.union import union
+
+from . import stage
+
 REF = Ref(b"refs/gitmem/log")
+AUTHOR = b"A Person <person@example.org>"
 
 
 class Hand:
@@ -42,8 +49,8 @@ class Hand:
             oid = tree[name][1]
         return self.store[oid].as_raw_string()
 
-    def append(self, tip: ObjectID, path: str, content: bytes, author: bytes, message: bytes) -> None:
-        """Commit a file's new content onto the tip, and move the ref."""
+    def append(self, tip: ObjectID, path: str, content: bytes, author: bytes, message: bytes) -> ObjectID:
+        """Commit a file's new content onto the tip, and move the ref. Return the commit."""
         blob = Blob.from_string(content)
         self.store.add_object(blob)
         commit = Commit()
@@ -57,6 +64,7 @@ class Hand:
         if not self.refs.set_if_equals(REF, tip, commit.id, message=b"append"):
             raise RuntimeError("somebody else moved the ref")
         self._root = (commit.id, commit.tree)
+        return commit.id
 
     def _root_of(self, tip: ObjectID) -> ObjectID:
         if self._root is not None and self._root[0] == tip:
@@ -84,3 +92,31 @@ class Hand:
         found = self._trees.pop(oid, None) or self.store[oid]
         assert isinstance(found, Tree)
         return found
+
+
+class Segments:
+    """Signals of one writer, appended to its open segment by hand."""
+
+    def __init__(self, hand: Hand, dice: random.Random) -> None:
+        self.hand = hand
+        self.dice = dice
+        self.token = stage.token(dice)
+        self._last: tuple[ObjectID, str, bytes] | None = None  # commit, path and content of the last segment
+
+    def signal(self, line: bytes, message: str) -> None:
+        """Commit one signal's line. What this object wrote last is not read again."""
+        tip = self.hand.tip()
+        path = ref.segment_path("signals", line, self.token)
+        known = self._last is not None and self._last[:2] == (tip, path)
+        before = self._last[2] if self._last is not None and known else self.hand.read(tip, path)
+        content = union(before, line)
+        new = self.hand.append(tip, path, content, AUTHOR, message.encode())
+        self._last = (new, path, content)
+        if len(content) >= ref.SEGMENT_MAX_BYTES:
+            self.token = stage.token(self.dice)
+
+
+def message(sender: str, to: str, text: str, signal: str) -> str:
+    """A commit's message, such as gitmem writes."""
+    trailers = f"Signal: {signal}\nThread: thread-{signal[4:]}\nWU: WU-1\nAgent: {stage.identity(sender)}\n"
+    return f"{sender} → {to}: {text}\n\n{text}\n\n{trailers}"

@@ -48,7 +48,7 @@ def twenty(stage: Stage) -> list[Figure]:
 
 
 def fifty(stage: Stage) -> list[Figure]:
-    return _clones(stage, stage.size.large_crowd, 4, 6)
+    return _clones(stage, stage.size.large_crowd, 4, 5)
 
 
 def _clones(stage: Stage, clones: int, signals: int, at_most: float) -> list[Figure]:
@@ -156,5 +156,4 @@ def _count(stage: Stage, hub: str, run: Run) -> None:
     refs = stage.git(hub, "for-each-ref", "--format=%(refname)").split()
     run.outboxes = sum("outbox" in each for each in refs)
     run.merges = len(stage.git(hub, "rev-list", "--merges", ref.BRANCH).split())
-    found = stage.git(hub, "grep", "-hoE", '"signal_id":"[^"]*"', ref.BRANCH, "--", "signals").split()
-    run.lines = len(set(found))
+    run.lines = stage.signals(hub, ref.BRANCH)

@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import time
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from importlib.util import find_spec
 
 from gitmem.operations.hooks import script
 
 from . import messages
 from . import stage as stages
-from .measure import Figure, Timed, cpu_of, in_turn
+from .measure import Figure, cpu_of, in_turn, wall_of
 from .stage import Stage
 
 CLIENT = "claude-code"
@@ -75,8 +75,10 @@ def _said(event: str) -> dict[str, object]:
 def quiet(stage: Stage) -> list[Figure]:
     """The script after a tool call, nothing new, by the clock on the wall."""
     agent = Agent(stage, "hook-quiet")
-    one = _wall_of(agent.command("PostToolUse"), agent)
-    other = _wall_of(["/bin/sh", "-c", ":"], agent)
+    one, other = (
+        wall_of(command, agent.where, agent.environment, stdin=agent.input)
+        for command in (agent.command("PostToolUse"), ["/bin/sh", "-c", ":"])
+    )
     got, base = in_turn(stage.size.rounds * 10, one, other, warm=5)
     return [Figure("hook with nothing new, wall", "`sh -c :`", got, base, 2, "ms")]
 
@@ -102,7 +104,7 @@ def one_signal(stage: Stage) -> list[Figure]:
 def tokens(stage: Stage) -> list[Figure]:
     """Tool calls with signals now and then: all that the hooks print, against the messages."""
     name, count = counter()
-    figures = []
+    figures: list[Figure] = []
     for kind, texts, at_most in (
         ("60 to 120 words each", messages.USUAL, 2.0),
         ("12 to 16 words each", messages.SHORT, None),
@@ -139,30 +141,6 @@ def counter() -> tuple[str, Callable[[str], int]]:
 
         pattern = re.compile(r"\w{1,8}|[^\w\s]")
         return "counted as words and signs", lambda text: len(pattern.findall(text))
-    import tokenizers
-
     path = os.path.join(os.path.dirname(spec.origin), "tokenizer.json")
-    found = tokenizers.Tokenizer.from_file(path)
+    found = import_module("tokenizers").Tokenizer.from_file(path)
     return "as Claude's tokenizer of 2023 counts", lambda text: len(found.encode(text).ids)
-
-
-def _wall_of(command: list[str], agent: Agent) -> Timed:
-    """Milliseconds from the start of a process to its end."""
-
-    def once() -> float:
-        stdin = os.open(agent.input, os.O_RDONLY)
-        out = os.open(os.devnull, os.O_WRONLY)
-        try:
-            actions = [(os.POSIX_SPAWN_DUP2, stdin, 0), (os.POSIX_SPAWN_DUP2, out, 1)]
-            start = time.perf_counter()
-            pid = os.posix_spawn(command[0], command, agent.environment, file_actions=actions)
-            _, status = os.waitpid(pid, 0)
-            passed = time.perf_counter() - start
-        finally:
-            os.close(stdin)
-            os.close(out)
-        if status:
-            raise RuntimeError(f"{command} ended with {os.waitstatus_to_exitcode(status)}")
-        return passed * 1e3
-
-    return once

@@ -70,6 +70,9 @@ class Mailbox:
         """The same where many do it."""
         return self.sending(number)
 
+    def stop_writers(self) -> None:
+        """End what `sending_at_once` has started."""
+
     def read(self) -> str:
         """What the reader's inbox shows; it is marked as read."""
         raise NotImplementedError
@@ -113,9 +116,8 @@ class Gitmem(Mailbox):
         return self._out(self.stage.program("gitmem"), "--as", stages.session_of(0), "inbox")
 
     def stored(self) -> int:
-        with stages.open_log(self.where, stages.session_of(0)) as log:
-            (count,) = log.store.db().execute("SELECT count(*) FROM line WHERE kind = 'signal'").fetchone()
-        return int(count)
+        self._out(self.stage.program("gitmem"), "log", "-n", "1")  # commits what waits
+        return self.stage.signals(self.where)
 
 
 class GitmemLibrary(Gitmem):
@@ -124,8 +126,10 @@ class GitmemLibrary(Gitmem):
 
     def fill(self, count: int) -> None:
         super().fill(count)
-        self.caller = stages.open_log(self.where, self.sessions[0])
-        self.reader = stages.open_log(self.where, stages.session_of(0))
+        reader = stages.session_of(0)
+        self.caller, self.reader = (
+            stages.open_log(self.where, session, commit_after=None) for session in (self.sessions[0], reader)
+        )
         self.processes: list[subprocess.Popen[str]] = []
 
     def sending(self, number: int) -> Callable[[], None]:
@@ -138,7 +142,7 @@ class GitmemLibrary(Gitmem):
 
     def sending_at_once(self, number: int) -> Callable[[], None]:
         to = stages.identity(stages.NAMES[0])
-        words = ["-m", "benchmarks.writer", "spool", self.where, self.sessions[number], to, "1"]
+        words = ["-m", "benchmarks.writer", "library", self.where, self.sessions[number], to, "1"]
         process = subprocess.Popen(
             [sys.executable, *words], cwd=stages.HERE, env={**self.environment, "PYTHONPATH": stages.HERE},
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
@@ -158,8 +162,11 @@ class GitmemLibrary(Gitmem):
     def read(self) -> str:
         return "\n".join(str(each["message"]) for each in self.reader.inbox().signals)
 
-    def end(self) -> None:
+    def stop_writers(self) -> None:
         for process in self.processes:
             process.communicate()
+        self.processes.clear()
+
+    def end(self) -> None:
         for log in (self.caller, self.reader):
             log.close()

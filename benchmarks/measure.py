@@ -1,8 +1,9 @@
-"""Two things timed in turn, so that what else the machine does falls on both alike."""
+"""Time two things in turn, so that other load on the machine affects both alike."""
 
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import resource
 import statistics
@@ -14,10 +15,23 @@ Timed = Callable[[], float]
 
 
 class Figure:
-    """One line of the table: two medians of one unit, and how many times the floor is allowed (None: for information)."""
+    """One line of the table: two medians of one unit, and how many times the floor is allowed.
+
+    Attributes:
+        at_most: The limit of the ratio; None for a line without a target.
+        missing: Why it was not measured; None where it was.
+    """
 
     def __init__(
-        self, what: str, floor: str, got: float, base: float, at_most: float | None, unit: str
+        self,
+        what: str,
+        floor: str,
+        got: float,
+        base: float,
+        at_most: float | None,
+        unit: str,
+        *,
+        missing: str | None = None,
     ) -> None:
         self.what = what
         self.floor = floor
@@ -25,6 +39,7 @@ class Figure:
         self.base = base
         self.at_most = at_most
         self.unit = unit
+        self.missing = missing
 
     @property
     def ratio(self) -> float:
@@ -32,7 +47,58 @@ class Figure:
 
     @property
     def met(self) -> bool | None:
-        return None if self.at_most is None else self.ratio <= self.at_most
+        """Whether the ratio is within the limit; None where there is no limit or no figure."""
+        return None if self.at_most is None or self.missing else self.ratio <= self.at_most
+
+
+def not_measured(what: str, floor: str, at_most: float | None, why: str) -> Figure:
+    """A line that keeps its place in the table with the reason why it has no figure."""
+    return Figure(what, floor, math.nan, math.nan, at_most, "", missing=why)
+
+
+class Took:
+    """Milliseconds that something took: CPU with that of children it waited for, and wall clock."""
+
+    __slots__ = ("cpu", "wall")
+
+    def __init__(self, cpu: float, wall: float) -> None:
+        self.cpu = cpu
+        self.wall = wall
+
+
+def run(command: Sequence[str], folder: str, environment: dict[str, str], *, stdin: str = os.devnull) -> Took:
+    """Run a command to its end, without output.
+
+    Raises: RuntimeError where it fails.
+    """
+    null, given = os.open(os.devnull, os.O_RDWR), os.open(stdin, os.O_RDONLY)
+    try:
+        quiet = [(os.POSIX_SPAWN_DUP2, given, 0), (os.POSIX_SPAWN_DUP2, null, 1)]
+        with contextlib.chdir(folder):  # posix_spawn knows no folder
+            start = time.perf_counter()
+            pid = os.posix_spawn(command[0], list(command), environment, file_actions=quiet)
+        _, status, used = os.wait4(pid, 0)
+        passed = time.perf_counter() - start
+    finally:
+        os.close(null)
+        os.close(given)
+    if status:
+        raise RuntimeError(f"{command} ended with {os.waitstatus_to_exitcode(status)}")
+    return Took((used.ru_utime + used.ru_stime) * 1e3, passed * 1e3)
+
+
+def cpu_of(
+    command: Sequence[str], folder: str, environment: dict[str, str], *, stdin: str = os.devnull
+) -> Timed:
+    """CPU milliseconds of a command and of every child that it waited for."""
+    return lambda: run(command, folder, environment, stdin=stdin).cpu
+
+
+def wall_of(
+    command: Sequence[str], folder: str, environment: dict[str, str], *, stdin: str = os.devnull
+) -> Timed:
+    """Milliseconds from the start of a command to its end."""
+    return lambda: run(command, folder, environment, stdin=stdin).wall
 
 
 def in_turn(rounds: int, one: Timed, other: Timed, *, warm: int = 1) -> tuple[float, float]:
@@ -49,64 +115,6 @@ def in_turn(rounds: int, one: Timed, other: Timed, *, warm: int = 1) -> tuple[fl
             ones.append(one())
             others.append(other())
     return statistics.median(ones), statistics.median(others)
-
-
-def cpu_of(
-    command: Sequence[str], folder: str, environment: dict[str, str], *, stdin: str = os.devnull
-) -> Timed:
-    """CPU milliseconds of a process and of every child that it waited for."""
-
-    def once() -> float:
-        null, given = os.open(os.devnull, os.O_RDWR), os.open(stdin, os.O_RDONLY)
-        try:
-            quiet = [(os.POSIX_SPAWN_DUP2, given, 0), (os.POSIX_SPAWN_DUP2, null, 1)]
-            with contextlib.chdir(folder):  # posix_spawn knows no folder
-                pid = os.posix_spawn(command[0], list(command), environment, file_actions=quiet)
-            _, status, used = os.wait4(pid, 0)
-        finally:
-            os.close(null)
-            os.close(given)
-        if status:
-            raise RuntimeError(f"{command} ended with {os.waitstatus_to_exitcode(status)}")
-        return (used.ru_utime + used.ru_stime) * 1e3
-
-    return once
-
-
-def cpu_here(body: Callable[[], object], before: Callable[[], object] = lambda: None) -> Timed:
-    """CPU milliseconds of a call in this process, without its preparation."""
-
-    def once() -> float:
-        before()
-        start = time.process_time()
-        body()
-        return (time.process_time() - start) * 1e3
-
-    return once
-
-
-class Took:
-    """Milliseconds of a call: CPU of this process and of the children that it waited for, and by the clock on the wall."""
-
-    __slots__ = ("cpu", "wall")
-
-    def __init__(self, cpu: float, wall: float) -> None:
-        self.cpu = cpu
-        self.wall = wall
-
-
-def took_here(body: Callable[[], object]) -> Took:
-    """Both of one call in this process."""
-    before, start = cpu(), time.perf_counter()
-    body()
-    passed = time.perf_counter() - start
-    return Took((cpu() - before) * 1e3, passed * 1e3)
-
-
-def cpu() -> float:
-    """CPU seconds of this process and of the children that it waited for."""
-    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(each.ru_utime + each.ru_stime for each in used)
 
 
 def took_in_turn(
@@ -133,11 +141,41 @@ def took_in_turn(
     return first, second
 
 
+def cpu_here(body: Callable[[], object], before: Callable[[], object] = lambda: None) -> Timed:
+    """CPU milliseconds of a call in this process, without its preparation."""
+
+    def once() -> float:
+        before()
+        start = time.process_time()
+        body()
+        return (time.process_time() - start) * 1e3
+
+    return once
+
+
+def took_here(body: Callable[[], object]) -> Took:
+    """Both clocks of one call in this process."""
+    before, start = cpu(), time.perf_counter()
+    body()
+    passed = time.perf_counter() - start
+    return Took((cpu() - before) * 1e3, passed * 1e3)
+
+
+def cpu() -> float:
+    """CPU seconds of this process and of the children that it waited for."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(each.ru_utime + each.ru_stime for each in used)
+
+
 def wall(body: Callable[[], object]) -> float:
     """Milliseconds that a call takes."""
     start = time.perf_counter()
     body()
     return (time.perf_counter() - start) * 1e3
+
+
+def p95(took: Sequence[float]) -> float:
+    return sorted(took)[min(len(took) - 1, int(len(took) * 0.95))]
 
 
 def table(figures: Sequence[Figure]) -> str:
@@ -148,6 +186,9 @@ def table(figures: Sequence[Figure]) -> str:
     ]
     for each in figures:
         limit = "" if each.at_most is None else f"{each.at_most:g} ×"
+        if each.missing:
+            rows.append(f"| {each.what} | {each.floor} | not measured: {each.missing} | | | {limit} | |")
+            continue
         met = {True: "yes", False: "**no**", None: ""}[each.met]
         rows.append(
             f"| {each.what} | {each.floor} | {_short(each.got)} {each.unit} | {_short(each.base)} {each.unit}"
@@ -161,5 +202,5 @@ def _short(value: float) -> str:
 
 
 def tell(text: str) -> None:
-    """How far it is, for who waits."""
+    """Show progress."""
     print(text, file=sys.stderr, flush=True)

@@ -12,13 +12,13 @@ from functools import partial
 from itertools import count as count_up
 from unittest import mock
 
-import gitmem
 from gitmem.log import ref
 from gitmem.operations.facade import Log
 from gitmem.operations.memory import search, word_index
 
 from . import nodes
 from . import stage as stages
+from .left_behind import Adoption
 from .measure import Figure, Took, cpu_of, in_turn, took_here, took_in_turn, wall
 from .stage import Stage
 
@@ -114,7 +114,7 @@ def archive(stage: Stage) -> list[Figure]:
 
     def ours() -> Took:
         copy = next(copies)
-        with gitmem.open(copy, session=caller, now=lambda: stages.now() + LATER) as log:
+        with stages.open_log(copy, caller, now=lambda: stages.now() + LATER) as log:
             log.store.db()
             before = _commits(stage, copy)
             took = took_here(log.memory.archive)
@@ -165,7 +165,7 @@ def creates(stage: Stage) -> list[Figure]:
 
     def ours() -> Took:
         copy = next(copies)
-        with stages.open_log(copy, caller) as log:
+        with Adoption(), stages.open_log(copy, caller, commit_after=None) as log:
             log.store.db()
             took = took_here(
                 lambda: made.update(ours=[each.line for each in log.memory.append_many(given).nodes])

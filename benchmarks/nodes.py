@@ -8,8 +8,6 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from itertools import islice
 
-import gitmem
-
 from . import stage as stages
 from .stage import Stage
 
@@ -17,6 +15,7 @@ WU = "WU-1"
 OTHERS = 100  # further work units
 FILES = 50
 PORTIONS = 20  # in which nodes are written; after each of them a file of the project changes
+NODES_LEAST = 25  # in each portion
 VOCABULARY = 5_000
 TYPES = {"discovery": 5, "note": 2, "checkpoint": 2, "summary": 1}
 PRIORITIES = [None, None, "P0", "P1", "P2", "P3"]
@@ -95,18 +94,24 @@ def memory(stage: Stage, name: str, count: int, *, project: bool = True) -> str:
     caller = stages.start(where, "Writer")
     every = nodes(count, project=project)
     span = stages.now() - stages.START
-    for portion in range(PORTIONS):
-        at = stages.START + span * portion // PORTIONS
-        share = count * (portion + 1) // PORTIONS - count * portion // PORTIONS
+    at = stages.START
+
+    def now() -> int:
+        return at
+
+    portions = min(PORTIONS, count // NODES_LEAST)
+    for portion in range(portions):
+        at = stages.START + span * portion // portions
+        share = count * (portion + 1) // portions - count * portion // portions
         # Each portion in a log that is opened anew: the one that begins a log has its index in memory.
-        with gitmem.open(where, session=caller, now=lambda at=at: at) as log:
+        with stages.open_log(where, caller, now=now) as log:
             log.memory.append_many(islice(every, share))
         _change(stage, where, portion, f"form {portion}")
         _commit(stage, where, f"Change {file(portion)}")
     for number in range(0, FILES, 2):  # so that also among the youngest nodes some are stale
         _change(stage, where, number, "the last form")
     _commit(stage, where, "Change every other file")
-    with gitmem.open(where, session=caller) as log:
+    with stages.open_log(where, caller) as log:
         (found,) = log.store.db().execute("SELECT count(*) FROM node").fetchone()
     assert found == count, f"{found} nodes are in the memory"
     return where

@@ -1,19 +1,51 @@
-"""What the log weighs on the disk when it packs itself as it grows, and what that costs who writes."""
+"""What the log weighs on the disk: packed at the end, and as it packs itself while it grows."""
 
 from __future__ import annotations
 
+import gzip
 import time
 
-import gitmem
 from gitmem.git import packing
-from gitmem.log import upkeep
+from gitmem.log import ref, upkeep
 
 from . import stage as stages
 from .measure import Figure
 from .stage import Stage
 
+BURST_MAX = 5
 GROUP = 4
 MOST_BYTES = 600.0  # a signal's: 60 MB for 100,000
+
+
+def bursts(stage: Stage) -> list[Figure]:
+    """Many signals of the course of a month in a pack, those of one second in one commit."""
+    where = stage.repository("bursts")
+    caller = stages.start(where, "Caller")
+    names = stages.NAMES[1:5]
+    for each in names:
+        stages.start(where, each)
+    count = stage.size.packed
+    begin, dice = stages.now(), stages.dice(8)
+    at, sent, commits = begin, 0, _commits(stage, where)
+    with stages.open_log(where, caller, now=lambda: at) as log:
+        while sent < count:
+            burst = min(dice.randint(1, BURST_MAX), count - sent)
+            at = begin + 30 * stages.DAY * sent // count
+            with log.batch():
+                for _ in range(burst):
+                    to = stages.identity(dice.choice(names))
+                    log.signals.send(stages.message(dice), to=[to], wu=f"WU-{dice.randint(1, 400)}")
+            sent += burst
+            commits += 1
+        lines = [body.encode() for (body,) in log.store.db().execute("SELECT body FROM line")]
+    assert _commits(stage, where) == commits, "a burst is not one commit"
+    stage.git(where, "reflog", "expire", "--expire=now", "--all")
+    stage.git(where, "repack", "-adfq")
+    stage.git(where, "prune-packed", "-q")
+    what = f"{count:,} signals in bursts of 1 to {BURST_MAX} a second, a commit for each burst, packed"
+    base = len(gzip.compress(b"".join(line + b"\n" for line in sorted(lines)))) / 1e3
+    packed = _counted(stage, where)["size-pack"] * 1.024
+    return [Figure(what, "their lines, gzipped together", packed, base, 6, "kB")]
 
 
 def kept_up(stage: Stage) -> list[Figure]:
@@ -44,7 +76,7 @@ def _grown(stage: Stage, name: str, count: int, group: int) -> tuple[float, int,
     begin, dice = stages.now(), stages.dice(8)
     at, most, spent = begin, 0, 0.0
     began = time.perf_counter()
-    with gitmem.open(where, session=caller, now=lambda: at) as log:
+    with stages.open_log(where, caller, now=lambda: at) as log:
 
         def pack(least: int | None = None) -> None:
             nonlocal most, spent
@@ -62,7 +94,7 @@ def _grown(stage: Stage, name: str, count: int, group: int) -> tuple[float, int,
                     log.signals.send(stages.message(dice), to=[to], wu=f"WU-{dice.randint(1, 400)}")
         took = time.perf_counter() - began
         pack(1)
-        tip = log.store.git.tip("refs/gitmem/log")
+        tip = log.store.git.tip(ref.LOG_REF)
     assert packing.own_packs(log.store.place.common)[-1].tip == tip
     stage.git(where, "fsck", "--no-dangling", "--no-progress")
     after = _counted(stage, where)
@@ -72,3 +104,7 @@ def _grown(stage: Stage, name: str, count: int, group: int) -> tuple[float, int,
 def _counted(stage: Stage, where: str) -> dict[str, int]:
     rows = (row.split(": ") for row in stage.git(where, "count-objects", "-v").splitlines())
     return {key: int(value) for key, value in rows}
+
+
+def _commits(stage: Stage, where: str) -> int:
+    return int(stage.git(where, "rev-list", "--count", ref.LOG_REF))

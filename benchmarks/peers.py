@@ -14,8 +14,10 @@ import sys
 import tempfile
 import threading
 import time
+from functools import partial
 
 from . import __main__ as installed
+from .left_behind import Adoption
 from .measure import cpu, tell
 
 TYPE_CHECKING = False
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from .stage import Stage
 
 UNREAD = 5
+PEER = "hcom"  # the fastest of the others
 WRITERS = 32
 
 
@@ -53,6 +56,7 @@ def main() -> int:
         from .stage import Stage
 
         stage = Stage(folder, os.path.dirname(sys.executable), STAGE_SIZE)
+        os.environ.update(stage.environment)  # the library starts git, too
         kinds = (Gitmem, GitmemLibrary, AgentMailCli, Hcom, McpAgentMail)
         print(measure(stage, QUICK if asked.quick else FULL, kinds))
     return 0
@@ -69,14 +73,16 @@ def measure(stage: Stage, size: Size, kinds: Sequence[type[Mailbox]]) -> str:
             box.begin(size.writers)
             box.fill(size.messages)
             tell(f"{box.name}: {size.messages:,} messages after {time.monotonic() - started:.0f} s")
-        alone = _alone(boxes, size)
-        together = _together(boxes, size)
+        with Adoption() as adopted:
+            took = _alone(boxes, size, adopted)
+            adopted.wait()
+            together = _together(boxes, size, adopted)
     finally:
         for box in boxes:
             box.end()
     versions = ", ".join(str(box.version) for box in boxes if box.version)
     machine = f"{os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}; {versions}"
-    return f"{machine}\n\n{alone}\n\n{together}"
+    return "\n\n".join((machine, _table_alone(took, size), *_against(took), together))
 
 
 def _programs(stage: Stage, wanted: str | None) -> str:
@@ -100,8 +106,8 @@ class Took:
         self.bytes = 0
 
 
-def _alone(boxes: list[Mailbox], size: Size) -> str:
-    """One send and one inbox, each program in turn."""
+def _alone(boxes: list[Mailbox], size: Size, adopted: Adoption) -> dict[Mailbox, Took]:
+    """One send and one inbox, each program in turn. What one leaves running ends before the next one starts."""
     took = {box: Took() for box in boxes}
     for _ in range(size.rounds + 1):
         for box, each in took.items():
@@ -110,12 +116,19 @@ def _alone(boxes: list[Mailbox], size: Size) -> str:
             for _ in range(UNREAD - 1):
                 send()
             shown: list[str] = []
-            each.inbox.append(
-                _timed(box, lambda box=box, shown=shown: shown.append(box.read()), each.inbox_cpu)
-            )  # type: ignore[misc]
+            each.inbox.append(_timed(box, partial(_read, box, shown), each.inbox_cpu))
             (text,) = shown
             assert text.count("boundary of the index") == UNREAD, f"{box.name} showed {text}"
             each.bytes = len(text.encode())
+            adopted.wait()
+    return took
+
+
+def _read(box: Mailbox, shown: list[str]) -> None:
+    shown.append(box.read())
+
+
+def _table_alone(took: dict[Mailbox, Took], size: Size) -> str:
     rows = [
         f"| with {size.messages:,} messages there | one send, ms (CPU, mean) | inbox with {UNREAD} unread, ms (CPU, mean) | what it shows, bytes |",
         "|---|--:|--:|--:|",
@@ -124,6 +137,16 @@ def _alone(boxes: list[Mailbox], size: Size) -> str:
         cells = [_pair(each.send, each.send_cpu), _pair(each.inbox, each.inbox_cpu), f"{each.bytes:,}"]
         rows.append(f"| {box.name} ({box.note}) | {' | '.join(cells)} |")
     return "\n".join(rows)
+
+
+def _against(took: dict[Mailbox, Took]) -> list[str]:
+    """How the sends of ours stand against the program of `PEER`; nothing where that was not measured."""
+    sends = {box.name: statistics.median(each.send[1:]) for box, each in took.items()}
+    peer = sends.pop(PEER, None)
+    if peer is None:
+        return []
+    ours = (f"{name}: {each / peer:.2f} ×" for name, each in sends.items() if name.startswith("gitmem"))
+    return [f"One send against {PEER}'s program, wall: {'; '.join(ours)}."]
 
 
 def _pair(wall: list[float], used: list[float]) -> str:
@@ -148,7 +171,7 @@ def _cpu(server: int | None) -> float:
     return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
 
 
-def _together(boxes: list[Mailbox], size: Size) -> str:
+def _together(boxes: list[Mailbox], size: Size, adopted: Adoption) -> str:
     """Many writers at once."""
     rows = [
         f"| {size.writers} writers at once | sends of each | sends/s | p50, ms | p95, ms | longest, ms | ok | errors | stored − ok |",
@@ -157,6 +180,8 @@ def _together(boxes: list[Mailbox], size: Size) -> str:
     for box in boxes:
         before = box.stored()
         ok, errors, took = _race(box, size.writers)
+        box.stop_writers()
+        adopted.wait()
         more = box.stored() - before - len(ok)
         ok.sort()
         at = [ok[min(len(ok) - 1, int(len(ok) * share))] if ok else float("nan") for share in (0.5, 0.95, 1)]

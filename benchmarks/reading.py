@@ -1,17 +1,14 @@
-"""Reading: whether an inbox stays as quick as the log grows, what catching up costs, and what history weighs."""
+"""Reading: whether an inbox stays as quick as the log grows, and what catching up costs."""
 
 from __future__ import annotations
 
-import gzip
 import json
 import shutil
 from functools import partial
 from itertools import islice
 
-import gitmem
 from gitmem import records
 from gitmem.index import catch_up, schema
-from gitmem.log import ref
 from gitmem.operations import inbox as operation
 from gitmem.operations import views
 
@@ -60,7 +57,7 @@ def _with_signals(stage: Stage, name: str, count: int) -> str:
     stages.start(where, "Caller")
     stages.publish(where, stages.sessions(stages.START))
     stages.publish(where, stages.history(count, unread=UNREAD), commits=20)
-    with gitmem.open(where) as log:
+    with stages.open_log(where) as log:
         log.store.db()  # catches up
     return where
 
@@ -72,9 +69,9 @@ def catching_up(stage: Stage) -> list[Figure]:
     stages.publish(where, stages.sessions(stages.START))
     month = stages.START + 30 * stages.DAY
     stages.publish(where, stages.history(stage.size.few, last=month))
-    store = stages.open_store(where)
-    store.db()
-    store.close()
+    with stages.open_log(where) as log:
+        store = log.store
+        store.db()
     before = schema.path(store.place, store.machine)
     fresh = stages.history(stage.size.fresh, first=month, last=month + stages.DAY, seed=21)
     lines = stages.publish(where, islice(fresh, stage.size.fresh), commits=5)
@@ -101,7 +98,7 @@ def catching_up(stage: Stage) -> list[Figure]:
 
     found = []
     for floor, body, at_most in (
-        ("parsing their lines", parse, 5.0),
+        ("parsing their lines", parse, 4.0),
         ("`records.read` of their lines", read, None),
     ):
         got, base = in_turn(stage.size.rounds, cpu_here(catch, restore), cpu_here(body))
@@ -109,30 +106,3 @@ def catching_up(stage: Stage) -> list[Figure]:
             Figure(f"catching up with {len(lines):,} new records, CPU", floor, got, base, at_most, "ms")
         )
     return found
-
-
-def packed(stage: Stage) -> list[Figure]:
-    """What many signals, a commit each, weigh in a pack; sent in the course of a month."""
-    where = stage.repository("packed")
-    caller = stages.start(where, "Caller")
-    names = stages.NAMES[1:5]
-    for name in names:
-        stages.start(where, name)
-    count = stage.size.packed
-    begin, dice = stages.now(), stages.dice(8)
-    at = begin
-    with gitmem.open(where, session=caller, now=lambda: at) as log:
-        for number in range(count):
-            at = begin + 30 * stages.DAY * number // count
-            to = stages.identity(dice.choice(names))
-            log.signals.send(stages.message(dice), to=[to], wu=f"WU-{dice.randint(1, 400)}")
-        lines = [body.encode() for (body,) in log.store.db().execute("SELECT body FROM line")]
-    stage.git(where, "reflog", "expire", "--expire=now", "--all")
-    stage.git(where, "repack", "-adfq")
-    stage.git(where, "prune-packed", "-q")
-    sizes = dict(row.split(": ") for row in stage.git(where, "count-objects", "-v").splitlines())
-    commits = int(stage.git(where, "rev-list", "--count", ref.LOG_REF))
-    assert commits > count, f"{commits} commits"
-    what = f"size after packing, {count:,} signals, a commit each"
-    base = len(gzip.compress(b"".join(line + b"\n" for line in sorted(lines)))) / 1e3
-    return [Figure(what, "their lines, gzipped together", int(sizes["size-pack"]) * 1.024, base, 10, "kB")]

@@ -7,58 +7,26 @@ import random
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import gitmem
-from gitmem import place, records
-from gitmem.git.inprocess import DulwichGit
+from gitmem import records
 from gitmem.git.port import Draft, Signature
 from gitmem.log import ref
 from gitmem.log.lines import digest
 from gitmem.operations.facade import Log
-from gitmem.operations.store import Store
 
+COMMIT_SECONDS = 30.0  # by then whatever was recorded is in a commit
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 DAY = 24 * 3600 * 1_000_000
 START = time.time_ns() // 1000 - 60 * DAY  # microseconds since 1970: two months of history, until now
 NAMES = [f"Agent{chr(65 + number)}" for number in range(20)]
 WORDS = [
-    "boundary",
-    "index",
-    "store",
-    "merge",
-    "review",
-    "parser",
-    "queue",
-    "test",
-    "figure",
-    "name",
-    "session",
-    "branch",
-    "commit",
-    "reader",
-    "line",
-    "answer",
-    "please",
-    "look",
-    "at",
-    "the",
-    "a",
-    "of",
-    "in",
-    "with",
-    "before",
-    "after",
-    "it",
-    "breaks",
-    "works",
-    "needs",
-    "your",
-    "agreement",
-    "where",
-    "nobody",
-    "waits",
-]
+    "boundary", "index", "store", "merge", "review", "parser", "queue", "test", "figure", "name", "session", "branch",
+    "commit", "reader", "line", "answer", "please", "look", "at", "the", "a", "of", "in", "with", "before", "after", "it",
+    "breaks", "works", "needs", "your", "agreement", "where", "nobody", "waits",
+]  # fmt: skip
 
 
 class Size:
@@ -67,7 +35,7 @@ class Size:
     def __init__(
         self, *, rounds: int, sends: int, writers: int, each: int, many: int, few: int, fresh: int, lines: int,
         packed: int, nodes: int, few_nodes: int, batch: int, calls: int, crowd: int, large_crowd: int,
-        crowds: int, pace: float, bulk: int, most: int,
+        crowds: int, pace: float, bulk: int, most: int, checked: int,
     ) -> None:  # fmt: skip
         self.rounds = rounds
         self.sends = sends
@@ -88,14 +56,15 @@ class Size:
         self.pace = pace
         self.bulk = bulk
         self.most = most
+        self.checked = checked
 
 
 FULL = Size(rounds=41, sends=2_000, writers=20, each=20, many=100_000, few=1_000, fresh=1_000, lines=2_000,
             packed=10_000, nodes=50_000, few_nodes=500, batch=10_000, calls=1_000,
-            crowd=20, large_crowd=50, crowds=3, pace=1, bulk=10_000, most=1_000_000)  # fmt: skip
+            crowd=20, large_crowd=50, crowds=3, pace=1, bulk=10_000, most=1_000_000, checked=120_000)  # fmt: skip
 QUICK = Size(rounds=15, sends=300, writers=20, each=10, many=20_000, few=1_000, fresh=1_000, lines=2_000,
              packed=1_000, nodes=10_000, few_nodes=500, batch=2_000, calls=200,
-             crowd=20, large_crowd=50, crowds=1, pace=1, bulk=2_000, most=100_000)  # fmt: skip
+             crowd=20, large_crowd=50, crowds=1, pace=1, bulk=2_000, most=100_000, checked=20_000)  # fmt: skip
 
 
 class Stage:
@@ -105,13 +74,17 @@ class Stage:
         folder: Empty, and anybody's to fill.
         programs: The folder of the console scripts.
         size: How much to measure.
+        sources: The checkout whose history has earlier versions.
     """
 
-    def __init__(self, folder: str, programs: str, size: Size) -> None:
+    def __init__(self, folder: str, programs: str, size: Size, *, sources: str = HERE) -> None:
         self.folder = folder
         self.programs = programs
         self.size = size
+        self.sources = sources
         self.environment = environment(folder)
+        if size.pace != 1:  # else gitmem waits before a commit as long as it does by default
+            self.environment["GITMEM_COMMIT_AFTER"] = f"{size.pace:g}"
 
     def program(self, name: str) -> str:
         return os.path.join(self.programs, name)
@@ -131,6 +104,23 @@ class Stage:
         )
         return done.stdout
 
+    def signals(self, where: str, commit: str = ref.LOG_REF) -> int:
+        """How many signals a commit of the log has."""
+        look = ["grep", "-hoE", '"signal_id":"[^"]*"', commit, "--", "signals"]
+        return len(set(self.git(where, *look).split()))
+
+    def await_signals(self, where: str, count: int) -> None:
+        """Wait until the log's commits have so many signals. Raises: TimeoutError where some stay away."""
+        subprocess.run(
+            [self.program("gitmem"), "log", "-n", "1"],  # commits what waits for nobody
+            cwd=where, env=self.environment, stdout=subprocess.DEVNULL, check=True,
+        )  # fmt: skip
+        until = time.monotonic() + COMMIT_SECONDS
+        while (found := self.signals(where)) != count:
+            if time.monotonic() > until:
+                raise TimeoutError(f"{found} of {count} signals are in {ref.LOG_REF}")
+            time.sleep(0.05)
+
 
 def environment(folder: str) -> dict[str, str]:
     """Nobody's configuration, and no session of a harness."""
@@ -140,7 +130,7 @@ def environment(folder: str) -> dict[str, str]:
 
 def start(where: str, name: str) -> str:
     """A session of an agent in a repository; its id."""
-    with gitmem.open(where) as log:
+    with open_log(where) as log:
         return str(log.sessions.start(name=name, agent_identity=identity(name)).session_id)
 
 
@@ -148,13 +138,27 @@ def identity(name: str) -> str:
     return f"bench:worker:{name.lower()}"
 
 
-def open_store(where: str) -> Store:
-    found = place.find(where)
-    return Store(found, DulwichGit(found.common), machine=os.uname().nodename)
+def open_log(
+    where: str,
+    session: str | None = None,
+    *,
+    commit_after: float | None = 0,
+    now: Callable[[], int] | None = None,
+) -> Log:
+    """Open a repository's log.
 
-
-def open_log(where: str, session: str) -> Log:
-    return gitmem.open(where, session=session)
+    Args:
+        session: Who acts.
+        commit_after: Seconds between an answer and its commit. By default each answer follows its commit, so that a
+            measure finds what it prepared in the ref; None is what gitmem itself does by default.
+        now: The wall clock, microseconds since 1970; the real one by default.
+    """
+    options: dict[str, Any] = {"session": session}
+    if now is not None:
+        options["now"] = now
+    if commit_after is not None:
+        options["commit_after"] = commit_after
+    return gitmem.open(where, **options)
 
 
 def now() -> int:
@@ -176,6 +180,11 @@ def message(dice: random.Random) -> str:
 def id_of(prefix: str, dice: random.Random) -> str:
     """An id as short and as random as real ones."""
     return f"{prefix}-" + "".join(dice.choices("0123456789abcdefghjkmnpqrstvwxyz", k=12))
+
+
+def token(dice: random.Random) -> str:
+    """The random part of a segment's name."""
+    return id_of("", dice)[1:9]
 
 
 def signal_fields(dice: random.Random, sender: str, session: str, recipients: list[str]) -> dict[str, object]:
@@ -238,9 +247,6 @@ def session_of(number: int) -> str:
 
 def publish(where: str, lines: Iterator[tuple[str, bytes]], *, commits: int = 1) -> list[bytes]:
     """Put lines into a log in segments of 16 KiB, in few commits, as a sync brings them. Gives the lines."""
-    git = open_store(where).git
-    tip = git.tip(ref.LOG_REF)
-    assert tip is not None, "the log has not been started"
     open_segments: dict[str, list[bytes]] = {}
     sizes: dict[str, int] = {}
     files: list[tuple[str, bytes]] = []
@@ -255,15 +261,18 @@ def publish(where: str, lines: Iterator[tuple[str, bytes]], *, commits: int = 1)
             del sizes[folder]
     files += [(folder, _content(kept)) for folder, kept in open_segments.items()]
     dice = random.Random(len(files))
-    named = [(f"{folder}/gm-{id_of('', dice)[1:9]}.jsonl", content) for folder, content in files]
+    named = [(f"{folder}/gm-{token(dice)}.jsonl", content) for folder, content in files]
     somebody = Signature("A Person", "person@example.org", START // 1_000_000)
     share = -(-len(named) // commits)
     drafts = [
         Draft(dict(named[at : at + share]), somebody, somebody, "Lines of others\n")
         for at in range(0, len(named), share)
     ]
-    new = git.write(drafts, tip)[-1]
-    assert git.swap(ref.LOG_REF, tip, new, "benchmark")
+    with open_log(where) as log:
+        git = log.store.git
+        tip = git.tip(ref.LOG_REF)
+        assert tip is not None, "the log has not been started"
+        assert git.swap(ref.LOG_REF, tip, git.write(drafts, tip)[-1], "benchmark")
     return every
 
 

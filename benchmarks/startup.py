@@ -1,33 +1,79 @@
-"""Commands, from nothing to their answer: what a hook and an agent pay each time."""
+"""Commands from nothing to their answer: what hooks and agents pay for each call."""
 
 from __future__ import annotations
 
 import os
 import random
 import shutil
+from collections.abc import Callable, Sequence
+from itertools import cycle
 
+from . import nodes
 from . import stage as stages
-from .measure import Figure, Timed, cpu_of, in_turn
+from .left_behind import Adoption
+from .measure import Figure, Timed, Took, cpu_of, in_turn, run, took_in_turn
 from .stage import Stage
 
 FLOOR = "`python -c pass`"
+TEXT = "Please look at the boundary of the index."
+THREAD_SIGNALS = 5
 
 
 def inbox(stage: Stage) -> list[Figure]:
     """`gitmem inbox` with nothing new, in a log with some history."""
-    where, session = _with_history(stage, "inbox")
-    command = [stage.program("gitmem"), "inbox"]
-    got, base = _against_python(stage, command, where, session)
-    return [Figure("`gitmem inbox` with nothing new, CPU", FLOOR, got, base, 2, "ms")]
+    where, session = with_history(stage, "inbox")
+    took, floor = _against_python(stage, where, session, lambda: ["inbox"])
+    return [Figure("`gitmem inbox` with nothing new, CPU", FLOOR, took.cpu, floor.cpu, 1.6, "ms")]
 
 
 def signal(stage: Stage) -> list[Figure]:
-    """The common shape of a signal, with the git that it starts."""
-    where, session = _with_history(stage, "signal")
-    command = [stage.program("gitmem"), "signal", "Please look at the boundary of the index.",
-               "--to", "Reader", "--wu", "WU-1"]  # fmt: skip
-    got, base = _against_python(stage, command, where, session)
-    return [Figure("`gitmem signal`, the common shape, CPU (goal: 5 ×)", FLOOR, got, base, 15, "ms")]
+    """A directed signal, sent while nothing else of gitmem runs in the clone."""
+    where, session = with_history(stage, "signal")
+    took, floor = _against_python(stage, where, session, lambda: signal_args("Reader"))
+    return [
+        Figure("`gitmem signal` to one agent, CPU", FLOOR, took.cpu, floor.cpu, 2.5, "ms"),
+        Figure("`gitmem signal` to one agent, wall", FLOOR, took.wall, floor.wall, 2.5, "ms"),
+    ]
+
+
+def signal_args(to: str) -> list[str]:
+    return ["signal", TEXT, "--to", to, "--wu", "WU-1"]
+
+
+def everyday(stage: Stage) -> list[Figure]:
+    """The other commands that agents and their scripts call often."""
+    where, session = with_history(stage, "everyday")
+    asked, thread = _conversations(stage, where, session)
+    unanswered = cycle(asked)
+    memory = nodes.memory(stage, f"memory-{stage.size.few_nodes}", stage.size.few_nodes)
+    reader = stages.start(memory, "Reader")
+    commands: dict[str, Callable[[], list[str]]] = {
+        "reply": lambda: ["reply", next(unanswered), "The boundary is right as it is."],
+        "gate": lambda: ["gate", "--wu", "WU-1"],
+        "whoami": lambda: ["whoami"],
+        "thread": lambda: ["thread", thread],
+        "mem create": lambda: ["mem", "create", "The index is rebuilt where its version differs."],
+        "mem context": lambda: ["mem", "context", "--wu", nodes.WU],
+    }
+    found = []
+    for name, command in commands.items():
+        place = (memory, reader) if name == "mem context" else (where, session)
+        took, floor = _against_python(stage, *place, command)
+        found.append(Figure(f"`gitmem {name}`, CPU", FLOOR, took.cpu, floor.cpu, 4, "ms"))
+    return found
+
+
+def _conversations(stage: Stage, where: str, session: str) -> tuple[Sequence[str], str]:
+    """Signals to a session that it has read, one for each reply; and a thread of a few signals."""
+    speaker = stages.start(where, "Speaker")
+    with stages.open_log(where, speaker) as log:
+        sent = [log.signals.send(TEXT, to=[session]).signal for _ in range(stage.size.rounds + 2)]
+        first = str(sent[0]["signal_id"])
+        for _ in range(THREAD_SIGNALS - 1):
+            log.signals.send(TEXT, to=[session], thread=first)
+    with stages.open_log(where, session) as log:
+        log.inbox()
+    return [str(each["signal_id"]) for each in sent[1:]], first
 
 
 def merge(stage: Stage) -> list[Figure]:
@@ -51,16 +97,17 @@ def merge(stage: Stage) -> list[Figure]:
     spare = paths["ours"] + "-before"
     shutil.copy(paths["ours"], spare)
     driver = cpu_of([stage.program("gitmem-merge"), *paths.values()], folder, stage.environment)
+    empty: Timed = cpu_of(stages.python(), folder, stage.environment)
 
     def once() -> float:
         shutil.copy(spare, paths["ours"])  # the driver leaves the union there
         return driver()
 
-    got, base = in_turn(stage.size.rounds, once, _empty(stage, folder))
+    got, base = in_turn(stage.size.rounds, once, empty)
     return [Figure(f"merge driver on 3 × {count:,} lines, CPU", FLOOR, got, base, 2, "ms")]
 
 
-def _with_history(stage: Stage, name: str) -> tuple[str, str]:
+def with_history(stage: Stage, name: str) -> tuple[str, str]:
     """A repository where 20 agents have spoken, and the id of a session that started in it."""
     where = stage.repository(name)
     session = stages.start(where, "Caller")
@@ -70,10 +117,18 @@ def _with_history(stage: Stage, name: str) -> tuple[str, str]:
     return where, session
 
 
-def _against_python(stage: Stage, command: list[str], where: str, session: str) -> tuple[float, float]:
+def _against_python(
+    stage: Stage, where: str, session: str, args: Callable[[], list[str]]
+) -> tuple[Took, Took]:
+    """A command and an empty Python in turn. What a command leaves running ends before the next one starts."""
     environment = {**stage.environment, "GITMEM_SESSION": session}
-    return in_turn(stage.size.rounds, cpu_of(command, where, environment), _empty(stage, where), warm=2)
+    with Adoption() as adopted:
 
+        def once() -> Took:
+            took = run([stage.program("gitmem"), *args()], where, environment)
+            adopted.wait()
+            return took
 
-def _empty(stage: Stage, where: str) -> Timed:
-    return cpu_of(stages.python(), where, stage.environment)
+        return took_in_turn(
+            stage.size.rounds, once, lambda: run(stages.python(), where, stage.environment), warm=2
+        )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import shutil
 import statistics
 import subprocess
@@ -18,15 +19,15 @@ from .stage import Stage
 
 PERSON = "human:person@example.org"
 ROUNDS = 5
-REPLAYED = 900  # commits: more than 1,000 go as one
+PORTIONS = (None, 900, 90, 1)  # commits that the lines are in; None: one for each signal, about 4,500
 KEPT = "refs/heads/kept"
 
 
 def nothing(stage: Stage) -> list[Figure]:
     """`gitmem sync` where both sides have the same, and git's fetch of that branch."""
-    hub, where = _met(
-        stage, "sync-nothing", lambda clone: stages.publish(clone, stages.history(stage.size.few))
-    )
+    first, where, hub = _met(stage, "sync-nothing")
+    stages.publish(first, stages.history(stage.size.few))
+    _push(stage, first)
     environment = stage.environment
     _run([stage.program("gitmem"), "sync"], where, environment)
     sync = _wall_of([stage.program("gitmem"), "sync"], where, environment)
@@ -39,17 +40,26 @@ def nothing(stage: Stage) -> list[Figure]:
 def apart(stage: Stage) -> list[Figure]:
     """A clone and the remote each have many lines that the other lacks."""
     lines = stage.size.bulk
+    met = _met(stage, "apart")
     found = []
-    for commits, how in ((None, "a commit for each signal"), (REPLAYED, f"in {REPLAYED} commits")):
-        got, base = _apart(stage, f"apart-{commits}", lines, commits)
+    for commits in PORTIONS:
+        how = "a commit for each signal" if commits is None else f"in {commits} commit{'s' * (commits > 1)}"
+        got, base = _apart(stage, met, f"apart-{commits}", lines, commits)
         what = f"`gitmem sync` with {lines:,} lines each way, {how}, wall"
-        found.append(Figure(what, "`git fetch` + `git push` of the same commits", got, base, 3, "ms"))
+        found.append(Figure(what, "`git fetch` + `git push` of the same commits", got, base, 2, "ms"))
     return found
 
 
-def _apart(stage: Stage, name: str, count: int, commits: int | None) -> tuple[float, float]:
-    hub, where = _met(stage, name, lambda clone: _record(stage, clone, count, commits, seed=1))
-    _record(stage, where, count, commits, seed=2)
+def _apart(
+    stage: Stage, met: tuple[str, str, str], name: str, count: int, commits: int | None
+) -> tuple[float, float]:
+    first, where, hub = (f"{stage.folder}/{name}-{each}" for each in ("first", "second", "hub.git"))
+    for each, copy in zip(met, (first, where, hub), strict=True):
+        shutil.copytree(each, copy)
+    for seed, each in enumerate((first, where), start=1):
+        stage.git(each, "remote", "set-url", "origin", hub)
+        _record(stage, each, count, commits, seed)
+    _push(stage, first)
     with stages.open_log(where, PERSON) as log:
         log.store.db()  # what is here is in the index already
     ours, theirs = [], []
@@ -87,8 +97,8 @@ def _copy_objects(one: str, other: str) -> None:
             shutil.copy(os.path.join(folder, name), into)
 
 
-def _met(stage: Stage, name: str, fill: Callable[[str], object]) -> tuple[str, str]:
-    """A remote that one clone has filled since another met it; the remote and that other one."""
+def _met(stage: Stage, name: str) -> tuple[str, str, str]:
+    """Two clones of one remote that have met, and the remote."""
     first = stage.repository(name + "-first")
     stages.start(first, stages.NAMES[0])
     hub = os.path.join(stage.folder, name + ".git")
@@ -103,9 +113,11 @@ def _met(stage: Stage, name: str, fill: Callable[[str], object]) -> tuple[str, s
     stages.start(where, stages.NAMES[1])
     for each in (where, first):
         _run(sync, each, stage.environment)
-    fill(first)
-    stage.git(first, "push", "--quiet", "origin", f"{ref.LOG_REF}:{ref.BRANCH}")
-    return hub, where
+    return first, where, hub
+
+
+def _push(stage: Stage, where: str) -> None:
+    stage.git(where, "push", "--quiet", "origin", f"{ref.LOG_REF}:{ref.BRANCH}")
 
 
 def _record(stage: Stage, where: str, count: int, commits: int | None, seed: int) -> None:
@@ -136,9 +148,7 @@ def _portions(
     yield portion
 
 
-def _stream(
-    portions: Iterator[list[tuple[str, bytes]]], parent: str, dice: stages.random.Random
-) -> Iterator[bytes]:
+def _stream(portions: Iterator[list[tuple[str, bytes]]], parent: str, dice: random.Random) -> Iterator[bytes]:
     tokens: dict[str, str] = {}
     segments: dict[str, list[bytes]] = {}
     start = f"from {parent}\n".encode()
@@ -151,7 +161,7 @@ def _stream(
         for stream, line in portion:
             folder = ref.segment_path(stream, line, "").rpartition("/")[0]
             segments.setdefault(folder, []).append(line)
-            tokens.setdefault(folder, stages.id_of("", dice)[1:9])
+            tokens.setdefault(folder, stages.token(dice))
         for folder in {ref.segment_path(stream, line, "").rpartition("/")[0] for stream, line in portion}:
             content = b"".join(each + b"\n" for each in sorted(segments[folder]))
             yield f"M 100644 inline {folder}/gm-{tokens[folder]}.jsonl\n".encode()

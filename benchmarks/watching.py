@@ -10,7 +10,7 @@ import sys
 import time
 
 from . import stage as stages
-from .measure import Figure, wall
+from .measure import Figure, p95, wall
 from .stage import Stage
 
 LATE_MILLISECONDS = 150.0
@@ -84,7 +84,7 @@ def latency(stage: Stage) -> list[Figure]:
 def _sent(stage: Stage, name: str, command: list[str], count: int) -> float:
     seen = Watching(stage, name, command)
     took = []
-    with stages.open_log(seen.other, seen.speaker) as log:
+    with stages.open_log(seen.other, seen.speaker, commit_after=None) as log:
         for number in range(count):
             time.sleep(random.uniform(0, GAP_SECONDS))
 
@@ -94,7 +94,7 @@ def _sent(stage: Stage, name: str, command: list[str], count: int) -> float:
 
             took.append(wall(once))
     seen.end()
-    return _p95(took)
+    return p95(took)
 
 
 def _typed(stage: Stage, command: list[str], count: int) -> float:
@@ -111,11 +111,7 @@ def _typed(stage: Stage, command: list[str], count: int) -> float:
 
         took.append(wall(once))
     seen.end()
-    return _p95(took)
-
-
-def _p95(took: list[float]) -> float:
-    return sorted(took)[min(len(took) - 1, int(len(took) * 0.95))]
+    return p95(took)
 
 
 def idle(stage: Stage) -> list[Figure]:

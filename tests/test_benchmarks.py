@@ -2,30 +2,41 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from benchmarks import peers
+from benchmarks.left_behind import Adoption
 from benchmarks.mailboxes import Gitmem, GitmemLibrary
-from benchmarks.measure import Figure, table
+from benchmarks.measure import Figure, not_measured, table
 from benchmarks.rows import EVERY
 from benchmarks.stage import Size, Stage
+from benchmarks.syscalls import BeforeTheAnswer
 
 ROOT = Path(__file__).resolve().parent.parent
 TINY = Size(rounds=1, sends=2, writers=2, each=2, many=120, few=100, fresh=10, lines=10, packed=5, nodes=300, few_nodes=100,
-            batch=20, calls=12, crowd=2, large_crowd=3, crowds=1, pace=0.05, bulk=40, most=150)  # fmt: skip
+            batch=20, calls=12, crowd=2, large_crowd=3, crowds=1, pace=0.05, bulk=40, most=150, checked=150)  # fmt: skip
 # What the table says of each row, and how many times its floor it may cost.
 PROMISED = {
-    "inbox": ("`gitmem inbox` with nothing new", 2),
-    "signal": ("`gitmem signal`, the common shape", 15),
-    "send": ("`signals.send` in process", 1.5),
-    "writers": ("processes × ", 0.6),
+    "inbox": ("`gitmem inbox` with nothing new", 1.6),
+    "signal": ("`gitmem signal` to one agent", 2.5),
+    "everyday": ("`gitmem ", 4),
+    "signal-syncs": ("disk syncs before `gitmem signal` answers", 1),
+    "signal-git": ("git processes before `gitmem signal` answers", 0),
+    "signal-commit": ("`gitmem signal` and its commit by itself", 1.5),
+    "until-commit": ("answer of `gitmem signal` → its commit", 1),
+    "send": ("`signals.send` in process", 0.5),
+    "writers": ("processes × ", 0.2),
     "growth": ("`inbox` at ", 1.3),
-    "catch-up": ("catching up with ", 5),
+    "catch-up": ("catching up with ", 4),
     "merge": ("merge driver on 3 × ", 2),
-    "size": ("size after packing", 10),
+    "size": (" signals in bursts of 1 to 5 a second", 6),
+    "doctor": ("`doctor` at 1", 6),
+    "doctor-memory": ("`doctor` at 1", 1),
     "context": ("`mem context` at ", 2),
     "recall": ("`mem search` at ", 3),
     "archive": ("archive pass over ", 3),
@@ -36,17 +47,27 @@ PROMISED = {
     "watch": (" printed by `gitmem watch` in another", 1),
     "watch-idle": ("`gitmem watch` idle for ", 1),
     "sync-nothing": ("`gitmem sync` with nothing new", 2),
-    "sync-10000": (" lines each way", 3),
+    "sync-10000": (" lines each way", 2),
     "contention-20": (" clones × 10 signals", 4),
-    "contention-50": (" clones × 4 signals", 6),
+    "contention-50": (" clones × 4 signals", 5),
     "inbox-million": ("`inbox` at ", 1.5),
     "kept-up": ("objects on the disk, ", 1),
+}
+# Rows with more than one limit.
+SEVERAL = {
+    "signal": 2,
+    "everyday": 6,
+    "growth": 3,
+    "context": 2,
+    "watch": 2,
+    "sync-10000": 4,
+    "inbox-million": 3,
 }
 PROGRAMS = {"gitmem": "cli.main", "gitmem-merge": "merge_driver.main"}
 
 
 @pytest.fixture
-def stage(tmp_path: Path) -> Stage:
+def stage(tmp_path: Path) -> Iterator[Stage]:
     """Tiny repositories, and console scripts that run the checkout."""
     programs = tmp_path / "bin"
     programs.mkdir()
@@ -59,7 +80,8 @@ def stage(tmp_path: Path) -> Stage:
         script.chmod(0o755)
     folder = tmp_path / "stage"
     folder.mkdir()
-    return Stage(str(folder), str(programs), TINY)
+    with Adoption():  # waits for whatever still runs
+        yield Stage(str(folder), str(programs), TINY)
 
 
 def test_every_promised_row_is_measured() -> None:
@@ -70,15 +92,18 @@ def test_every_promised_row_is_measured() -> None:
 @pytest.mark.deep
 @pytest.mark.parametrize("name", PROMISED)
 def test_each_measure_runs(name: str, stage: Stage) -> None:
-    """At a tiny size: it gives two positive figures, under the promised name and limit."""
+    """At a tiny size: it gives two figures, under the promised name and limit."""
     what, at_most = PROMISED[name]
 
     figures = EVERY[name](stage)
 
     limited = [each for each in figures if each.at_most is not None]
-    assert limited
+    assert len(limited) == SEVERAL.get(name, 1)
     assert all(what in each.what and each.at_most == at_most for each in limited)
-    assert all(each.got > 0 and each.base > 0 for each in figures)
+    missing = [each.missing for each in figures if each.missing]
+    if missing:
+        pytest.skip(missing[0])
+    assert all(each.got >= 0 and each.base > 0 for each in figures)
 
 
 def test_mailboxes_are_asked_alike(stage: Stage) -> None:
@@ -109,3 +134,51 @@ def test_a_missed_target_is_told() -> None:
 
     assert told[2] == "| this | that | 3.00 ms | 1.00 ms | 3.00 × | 2 × | **no** |"
     assert told[3] == "| this | that | 3.00 ms | 1.00 ms | 3.00 × |  |  |"
+
+
+def test_a_row_that_cannot_be_measured_keeps_its_place() -> None:
+    """The table has it with the reason and its limit, and no verdict."""
+    found = table([not_measured("this", "that", 2, "no strace")]).splitlines()
+
+    assert found[2] == "| this | that | not measured: no strace | | | 2 × | |"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux lets a process adopt others")
+def test_the_work_of_a_process_that_outlives_its_command_counts() -> None:
+    """It is waited for, and its CPU is told, though its parent has ended long before."""
+    spin = "import time\nwhile time.process_time() < 0.2: pass"
+    with Adoption() as adopted:
+        subprocess.run(["/bin/sh", "-c", f"{sys.executable} -c '{spin}' & exit 0"], check=True)
+
+        assert adopted.wait() >= 200
+        assert adopted.wait() == 0
+
+
+TRACE = """\
+10 execve("/usr/bin/gitmem", ["gitmem"], 0x7 /* 9 vars */) = 0
+10 fdatasync(3)                = 0
+10 vfork( <unfinished ...>
+11 execve("/usr/local/bin/git", ["git", "cat-file"], 0x7 /* 9 vars */) = -1 ENOENT (No such file or directory)
+11 execve("/usr/bin/git", ["git", "cat-file"], 0x7 /* 9 vars */ <unfinished ...>
+10 <... vfork resumed>)        = 11
+11 <... execve resumed>)       = 0
+11 fsync(4 <unfinished ...>
+10 clone3({flags=CLONE_VM|CLONE_VFORK, exit_signal=SIGCHLD}, 88) = 12
+11 <... fsync resumed>)        = 0
+12 execve("/usr/bin/python3", ["python3", "-c", "commit"], 0x7 /* 9 vars */) = 0
+12 fsync(5)                    = 0
+12 fork()                      = 13
+13 execve("/usr/bin/git", ["git", "fast-import"], 0x7 /* 9 vars */) = 0
+13 fsync(5)                    = 0
+11 +++ exited with 0 +++
+10 fdatasync(3)                = -1 EIO (Input/output error)
+10 +++ exited with 0 +++
+12 fsync(6)                    = 0
+"""
+
+
+def test_only_what_the_answer_waits_for_is_counted() -> None:
+    """Of the command and the git that it runs, until it exits; not of the program that commits later."""
+    seen = BeforeTheAnswer(TRACE.splitlines(keepends=True))
+
+    assert (seen.syncs, seen.git) == (3, 1)

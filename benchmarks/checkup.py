@@ -1,0 +1,150 @@
+"""Doctor: what a look at every line of a long log costs, and how much memory it takes, with every git that it starts."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import time
+from collections.abc import Iterator
+from itertools import chain, islice
+
+import gitmem
+from gitmem.git.port import Draft, Signature
+from gitmem.log import ref
+
+from . import stage as stages
+from .measure import Figure, cpu_of, in_turn
+from .stage import Stage
+
+LINES_A_COMMIT = 30  # as many as busy agents write in the second that a commit waits for
+ROUNDS = 3  # of some seconds each
+MEMORY_MB = 200
+POLL_SECONDS = 0.005
+# Reads every file of lines by one `git cat-file --batch`, and every line with the json package.
+READING = """
+import json, subprocess
+listed = subprocess.run(["git", "ls-tree", "-r", "-z", "refs/gitmem/log"], capture_output=True, check=True).stdout
+files = [row.split()[2] for row in listed.split(b"\\0") if row.endswith(b".jsonl")]
+git = subprocess.Popen(["git", "cat-file", "--batch"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+for oid in files:
+    git.stdin.write(oid + b"\\n")
+    git.stdin.flush()
+    size = int(git.stdout.readline().split()[2])
+    for line in git.stdout.read(size + 1).splitlines():
+        if line:
+            json.loads(line)
+git.stdin.close()
+git.wait()
+"""
+
+
+def doctor(stage: Stage) -> list[Figure]:
+    """CPU of `gitmem doctor` in a sound clone whose log is long and packed, against reading the lines."""
+    where, environment = _long_log(stage)
+    got, base = in_turn(
+        min(stage.size.rounds, ROUNDS),
+        cpu_of([stage.program("gitmem"), "doctor"], where, environment),
+        cpu_of([sys.executable, "-c", READING], where, environment),
+        warm=0,
+    )
+    what = f"`doctor` at {stage.size.checked:,} lines, CPU"
+    return [Figure(what, "`git cat-file --batch` and json.loads of each line", got, base, 6, "ms")]
+
+
+def doctor_memory(stage: Stage) -> list[Figure]:
+    """The memory that it takes, with every git that it starts."""
+    where, environment = _long_log(stage)
+    peak = peak_megabytes([stage.program("gitmem"), "doctor"], where, environment)
+    what = f"`doctor` at {stage.size.checked:,} lines, peak memory of it and its gits"
+    return [Figure(what, "the limit", peak, MEMORY_MB, 1, "MB")]
+
+
+def _long_log(stage: Stage) -> tuple[str, dict[str, str]]:
+    """A repository whose log has many lines, in packs, and an index that knows them; the environment of a session."""
+    count = stage.size.checked
+    where = os.path.join(stage.folder, f"checked-{count}")
+    if os.path.isdir(where):
+        return where, stage.environment
+    stage.repository(f"checked-{count}")
+    stages.start(where, "Caller")
+    lines = islice(chain(stages.sessions(stages.START), stages.history(count)), count - 1)  # and the start
+    _publish(where, lines)
+    stage.git(where, "repack", "-adq")
+    with gitmem.open(where) as log:
+        (found,) = log.store.db().execute("SELECT count(*) FROM line").fetchone()
+    assert found == count, f"{found} lines are in the log"
+    return where, stage.environment
+
+
+def _publish(where: str, lines: Iterator[tuple[str, bytes]]) -> None:
+    """Put lines into a log as busy agents do: each commit makes some segments longer."""
+    somebody = Signature("A Person", "person@example.org", stages.START // 1_000_000)
+    drafts = [Draft(dict(each), somebody, somebody, "Some lines\n") for each in _commits(lines)]
+    with stages.open_log(where) as log:
+        git = log.store.git
+        tip = git.tip(ref.LOG_REF)
+        assert tip is not None, "the log has not been started"
+        assert git.swap(ref.LOG_REF, tip, git.write(drafts, tip)[-1], "benchmark")
+
+
+def _commits(lines: Iterator[tuple[str, bytes]]) -> Iterator[dict[str, bytes]]:
+    """The segments that each commit changes."""
+    growing: dict[str, tuple[str, bytes]] = {}
+    number = 0
+    while some := list(islice(lines, LINES_A_COMMIT)):
+        changes = {}
+        for stream, line in some:
+            folder = ref.segment_path(stream, line, "").rpartition("/")[0]
+            path, content = growing.get(folder, ("", b""))
+            if not path or len(content) >= ref.SEGMENT_MAX_BYTES:
+                number += 1
+                path, content = f"{folder}/gm-{number:08}.jsonl", b""
+            growing[folder] = changes[path] = (path, content + line + b"\n")
+        yield {
+            path: b"".join(sorted(content.splitlines(keepends=True))) for path, content in changes.values()
+        }
+
+
+def peak_megabytes(command: list[str], folder: str, environment: dict[str, str]) -> float:
+    """The most memory that a command and its children have taken at one time, as far as the system tells.
+
+    On Linux the peaks of all that live at one time are added, which is never too little. Else the greatest of them counts,
+    and this process, which a child is for a moment.
+    """
+    quiet = [
+        (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+        (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
+        (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0),
+    ]
+    with contextlib.chdir(folder):  # posix_spawn knows no folder
+        pid = os.posix_spawn(command[0], command, environment, file_actions=quiet)
+    most, ended = 0.0, 0
+    while not ended:
+        most = max(most, sum(map(_peak_of, _with_children(pid))))
+        time.sleep(POLL_SECONDS)
+        ended, status, used = os.wait4(pid, os.WNOHANG)
+    if status:
+        raise RuntimeError(f"{command} ended with {os.waitstatus_to_exitcode(status)}")
+    unit = 1e6 if sys.platform == "darwin" else 1e3
+    return most / 1e3 or used.ru_maxrss / unit
+
+
+def _with_children(pid: int) -> list[int]:
+    found = [pid]
+    for each in found:  # it grows
+        try:
+            with open(f"/proc/{each}/task/{each}/children", encoding="ascii") as file:
+                found += map(int, file.read().split())
+        except OSError:
+            continue
+    return found
+
+
+def _peak_of(pid: int) -> int:
+    """The peak of a process, in kB; 0 where that is not known."""
+    try:
+        with open(f"/proc/{pid}/status", encoding="utf-8") as file:
+            return next((int(row.split()[1]) for row in file if row.startswith("VmHWM:")), 0)
+    except OSError:
+        return 0

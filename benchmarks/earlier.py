@@ -1,0 +1,63 @@
+"""An earlier version of gitmem, run from its sources by the interpreter that runs the present one."""
+
+from __future__ import annotations
+
+import compileall
+import json
+import os
+import stat
+import subprocess
+import sys
+
+from . import stage as stages
+from .stage import Stage
+
+COMMIT = "52eaac1"  # the last version that made a commit before each answer
+PARTS = ("gitmem", "cli", "merge_driver")
+
+
+def program(stage: Stage) -> str | None:
+    """A console script of that version; None where the history of the sources does not have it."""
+    folder = os.path.join(stage.folder, f"gitmem-{COMMIT}")
+    script = os.path.join(folder, "gitmem-earlier")
+    if os.path.exists(script):
+        return script
+    asked = ["git", "-C", stage.sources, "archive", "--format=tar", COMMIT, *PARTS]
+    archive = subprocess.run(asked, capture_output=True, check=False)
+    if archive.returncode:
+        return None
+    os.makedirs(folder)
+    subprocess.run(["tar", "-x", "-C", folder], input=archive.stdout, check=True)
+    compileall.compile_dir(folder, quiet=1)
+    with open(script, "w", encoding="utf-8") as file:
+        file.write(f"#!{sys.executable}\nimport sys\nsys.path.insert(0, {folder!r})\n"
+                   "from cli.main import main\nsys.exit(main())\n")  # fmt: skip
+        os.fchmod(file.fileno(), stat.S_IRWXU)
+    return script
+
+
+def with_history(stage: Stage, program: str, name: str) -> tuple[str, str]:
+    """What `startup.with_history` makes, begun by that version."""
+    where = stage.repository(name)
+    session = _start(stage, program, where, "Caller")
+    stages.publish(where, stages.sessions(stages.START))
+    stages.publish(where, stages.history(stage.size.few))
+    _start(stage, program, where, "Reader")
+    return where, session
+
+
+def _start(stage: Stage, program: str, where: str, name: str) -> str:
+    command = [
+        program,
+        "session",
+        "start",
+        "--name",
+        name,
+        "--agent-identity",
+        stages.identity(name),
+        "--json",
+    ]
+    done = subprocess.run(
+        command, cwd=where, env=stage.environment, capture_output=True, text=True, check=True
+    )
+    return str(json.loads(done.stdout)["session_id"])
