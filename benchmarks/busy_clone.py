@@ -42,10 +42,18 @@ class Slow:
         return self.network.fetch(url, into_prefix, timeout)
 
     def push(
-        self, url: str, new: str, ref: str, expected: str | None, timeout: float, *, force: bool = False
+        self,
+        url: str,
+        new: str,
+        ref: str,
+        expected: str | None,
+        timeout: float,
+        *,
+        force: bool = False,
+        meanwhile: Callable[[], object] | None = None,
     ) -> Literal["pushed", "rejected"]:
         self._wait("push")
-        found = self.network.push(url, new, ref, expected, timeout, force=force)
+        found = self.network.push(url, new, ref, expected, timeout, force=force, meanwhile=meanwhile)
         if found == "pushed":
             self.arrived.append((time.monotonic(), new))
         else:

@@ -29,11 +29,19 @@ class Wire(GitNetwork):
         self.after("fetch")
 
     def push(
-        self, url: str, new: str, ref: str, expected: str | None, timeout: float = 60.0
+        self,
+        url: str,
+        new: str,
+        ref: str,
+        expected: str | None,
+        timeout: float = 60.0,
+        *,
+        force: bool = False,
+        meanwhile: Callable[[], object] | None = None,
     ) -> Literal["pushed", "rejected"]:
         call = f"push {ref.replace(new, '*')}"
         self._say(call)
-        done = super().push(url, new, ref, expected, timeout)
+        done = super().push(url, new, ref, expected, timeout, force=force, meanwhile=meanwhile)
         self.after(call)
         return done
 

@@ -19,6 +19,7 @@ FILES_MAX = 64
 # steps of 2 s. Nothing that came from it is kept for another process.
 RACY_NS = 2_500_000_000
 _FILE = "file:"
+_ABOUT_REMOTES = ("remote.", "url.", "branch.", "core.sshcommand", "ssh.variant")
 _UNREADABLE = "unable to read config file '"
 
 
@@ -77,7 +78,8 @@ def _config(rows: list[tuple[str, str, str]]) -> GitConfig:
         if key in ("user.name", "user.email") or key.startswith("gitmem."):
             values[key.lower()] = value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
         has_remote = has_remote or (key.startswith("remote.") and key.endswith(".url") and key.count(".") > 1)
-    return GitConfig(values, has_remote)
+    remotes = [(key, value) for _, key, value in rows if key.startswith(_ABOUT_REMOTES) and key.count(".")]
+    return GitConfig(values, has_remote, remotes)
 
 
 def _files(rows: list[tuple[str, str, str]], home: str) -> list[str] | None:

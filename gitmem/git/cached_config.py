@@ -32,13 +32,18 @@ class GitConfig:
     Attributes:
         values: `user.name`, `user.email` and `gitmem.*`: the last value of each; keys are in lower case.
         has_remote: Whether a remote has a URL.
+        remotes: What says where remotes are and how they are reached: each key with its value, in git's order. None in
+            what comes from the cache: there may be passwords in URLs.
     """
 
-    __slots__ = ("has_remote", "values")
+    __slots__ = ("has_remote", "remotes", "values")
 
-    def __init__(self, values: Mapping[str, str], has_remote: bool) -> None:
+    def __init__(
+        self, values: Mapping[str, str], has_remote: bool, remotes: Sequence[tuple[str, str]] | None = None
+    ) -> None:
         self.values = dict(values)
         self.has_remote = has_remote
+        self.remotes = remotes
 
 
 class CachedConfig:
@@ -65,16 +70,26 @@ class CachedConfig:
 
         Raises: StoreError where git can't read its configuration, or can't be started.
         """
-        surroundings = Surroundings(self._common)
-        if self._known is None or self._key != surroundings.key or self._stamps != stamps(self._stamps):
+        return self._read(with_remotes=False)
+
+    def remotes(self) -> Sequence[tuple[str, str]]:
+        """Return the entries about remotes; git is asked once for each state of the files. Raises: as `read`."""
+        return self._read(with_remotes=True).remotes or ()
+
+    def _read(self, *, with_remotes: bool) -> GitConfig:
+        surroundings, known = Surroundings(self._common), self._known
+        if known is not None and (self._key != surroundings.key or self._stamps != stamps(self._stamps)):
+            known = None
+        if known is None or (with_remotes and known.remotes is None):
             self._key = surroundings.key
-            found = _load(self._path, surroundings) if surroundings.may_keep else None
+            found = _load(self._path, surroundings) if surroundings.may_keep and not with_remotes else None
             if found is None:
                 from . import asked_config
 
                 found = asked_config.ask(self._common, surroundings, self._path, self._now)
-            self._known, self._stamps = found
-        return self._known
+            known, self._stamps = found
+            self._known = known
+        return known
 
 
 class Surroundings:

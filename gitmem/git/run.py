@@ -13,7 +13,7 @@ from .child import LOST_STATUS, start
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from .child import Child
 
@@ -119,6 +119,7 @@ def run(
     check: bool = True,
     cwd: str | None = None,
     online: bool = False,
+    meanwhile: Callable[[], object] | None = None,
 ) -> Result:
     """Run git on the repository whose common folder is `common`, and wait for it.
 
@@ -133,19 +134,25 @@ def run(
         check: Raise on an exit status other than 0.
         cwd: Where git runs; the common folder if None.
         online: Whether git may use the network.
+        meanwhile: Called once while git runs; its time does not count.
 
     Raises:
         StoreError: Git is missing or, with `check`, failed; with git's last words.
         GitTimeoutError: It was killed.
     """
-    result = once(common, args, input=input, env_extra=env_extra, timeout=timeout, cwd=cwd, online=online)
+
+    def attempt(meanwhile: Callable[[], object] | None = None) -> Result:
+        return once(
+            common, args, input=input, env_extra=env_extra, timeout=timeout, cwd=cwd, online=online,
+            meanwhile=meanwhile,
+        )  # fmt: skip
+
+    result = attempt(meanwhile)
     if result.code != 0 and common:
         from . import held
 
         if held.put_right(os.path.join(common, "objects"), result.err):
-            result = once(
-                common, args, input=input, env_extra=env_extra, timeout=timeout, cwd=cwd, online=online
-            )
+            result = attempt()
     if check and result.code != 0:
         raise failure(args, result)
     return result
@@ -160,12 +167,15 @@ def once(
     timeout: float | None = None,
     cwd: str | None = None,
     online: bool = False,
+    meanwhile: Callable[[], object] | None = None,
 ) -> Result:
     """The same, one time only and whatever the exit status."""
     limit = TIMEOUT_SECONDS if timeout is None else timeout
     variables = environment(env_extra, online=online)
     child = _start(common, args, variables, cwd, input=bool(input), errors=True)
     try:
+        if meanwhile is not None:
+            meanwhile()
         code, out, err = child.communicate(input, limit)
     except TimeoutError:
         child.kill()

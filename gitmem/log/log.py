@@ -90,7 +90,7 @@ class Log:
         if self._network is None:
             from ..git.network import GitNetwork
 
-            self._network = GitNetwork(self.place.common)
+            self._network = GitNetwork(self.place.common, self.git.contains)
         return self._network
 
     @network.setter

@@ -11,8 +11,11 @@ ref has already: the next one that looks folds or deletes them.
 
 from __future__ import annotations
 
+from functools import partial
+
 from ..errors import RemoteError
 from . import outbox, ref, settle, trees
+from .committer import moved
 from .squash import squash
 from .trunk import above
 
@@ -52,7 +55,7 @@ def attempt(log: Log, remote: Remote, tips: Sequence[Tip], boxes: Sequence[Outbo
         return _go_round(log, remote, shared, tips, boxes, timeout)
     turn = remote.draw()
     fold = not remote.state and (turn or not remote.waiting or _must_fold(log, remote, shared))
-    tip = settle.settle(log, shared, tips, boxes)
+    tip = settle.settle(log, shared, tips, boxes, tell=False)
     publish = settle.own_tip(log, tip).format.publish
     remote.tip = remote.at(publish)
     if remote.state:
@@ -87,7 +90,7 @@ def _go_round(
     timeout: float,
 ) -> bool:
     """One round while the shared ref is left out: read the outboxes, add one on the last accepted tip, fold nothing."""
-    tip = settle.settle(log, shared, tips, boxes)
+    tip = settle.settle(log, shared, tips, boxes, tell=False)
     remote.tip = remote.at(settle.own_tip(log, tip).format.publish)
     if remote.state:
         return True
@@ -124,7 +127,9 @@ def _put(
         return True
     for prefix in prefixes:
         try:
-            done = log.network.push(remote.url, oid, prefix + oid, None, timeout)
+            done = log.network.push(
+                remote.url, oid, prefix + oid, None, timeout, meanwhile=partial(moved, log)
+            )
         except RemoteError as error:
             if error.code != "refused" or remote.refused:  # a hub that misses objects takes nothing at all
                 raise
@@ -152,7 +157,8 @@ def push_shared(log: Log, remote: Remote, publish: str, shared: Tip | None, new:
     there = remote.at(publish)
     if not _may_push(log, remote, publish, shared, new, timeout):
         return False
-    if log.network.push(remote.url, new, publish, there, timeout) != "pushed":
+    meanwhile = partial(moved, log)  # what was settled counts here while it is sent
+    if log.network.push(remote.url, new, publish, there, timeout, meanwhile=meanwhile) != "pushed":
         remote.rejections += 1
         return False
     if there is None and not remote.tips:

@@ -32,13 +32,16 @@ ROUNDS_MAX = 20
 LOCK_SECONDS = 3.0
 
 
-def settle(log: Log, shared: Tip | None, tips: Sequence[Tip], boxes: Sequence[Outbox] = ()) -> str:
+def settle(
+    log: Log, shared: Tip | None, tips: Sequence[Tip], boxes: Sequence[Outbox] = (), *, tell: bool = True
+) -> str:
     """Bring the log's ref to the union of itself, `tips` and `boxes`: the new tip.
 
     Args:
         shared: The tip that history follows, one of `tips`; None where a remote has none.
         tips: Logs that may be united with ours.
         boxes: Outboxes that the shared tip lacks.
+        tell: Whether to tell of the move (`committer.moved`); else the caller does, soon.
 
     Raises: StoreError; then the ref is as it was.
     """
@@ -82,7 +85,8 @@ def settle(log: Log, shared: Tip | None, tips: Sequence[Tip], boxes: Sequence[Ou
         raise ref.missing_object(error, "nothing was changed") from error
     if done != now:
         ledger.note(log, (), done)
-        committer.moved(log)
+        if tell:
+            committer.moved(log)
     if shared is not None and git.contains(done, shared.oid):
         publish(log, done, shared.oid)
     return done

@@ -28,6 +28,7 @@ NAME = "settled"
 ACCEPTED = "accepted"  # below a remote's copies: its shared log as it last passed the checks
 AGE_SECONDS_MAX = 3600.0  # what git's config says outside of the repository may have changed unseen
 _WORD = b"gitmem"
+_LOG = "refs/gitmem/log"
 
 
 class Settled:
@@ -173,7 +174,7 @@ def look(place: Place, wals: Callable[[], Iterable[str]], timeout: float) -> Loo
         timeout: Seconds.
     """
     known = _known(place)
-    if known is None:
+    if known is None or loose_tip(place.common, _LOG) not in (None, known.refs.get(_LOG)):
         return None
     from ..git.asking import ask
     from ..git.trust import refuse_foreign

@@ -207,7 +207,7 @@ def test_what_git_says_first_is_told(
     common: str, monkeypatch: pytest.MonkeyPatch, said: str, told: str
 ) -> None:
     """The reason, not the advice below it; and one sentence sign at its end."""
-    monkeypatch.setattr(GitNetwork, "_run", lambda *args: run.Result(128, b"", said))
+    monkeypatch.setattr(GitNetwork, "_run", lambda *args, **_: run.Result(128, b"", said))
     with pytest.raises(RemoteError) as caught:
         GitNetwork(common).fetch("/x", INTO)
     assert caught.value.message == (
@@ -220,7 +220,7 @@ def test_a_remote_of_another_hash_is_no_matter_of_the_network(
 ) -> None:
     """Another try would not help: it is refused, and the sentence says why."""
     said = "fatal: mismatched algorithms: client sha1; server sha256\n"
-    monkeypatch.setattr(GitNetwork, "_run", lambda *args: run.Result(128, b"", said))
+    monkeypatch.setattr(GitNetwork, "_run", lambda *args, **_: run.Result(128, b"", said))
     with pytest.raises(RemoteError, match=r"^The remote /x names its objects by another hash") as caught:
         GitNetwork(common).fetch("/x", INTO)
     assert (caught.value.code, caught.value.next) == ("refused", ["gitmem doctor"])
@@ -246,7 +246,7 @@ def test_what_a_push_reports_is_understood(
     """It counts as pushed only where git says so of this very ref."""
     out = f"To /x\n{row.replace('THERE', BRANCH)}\n".encode()
     code = 0 if outcome == "pushed" else 1
-    monkeypatch.setattr(GitNetwork, "_run", lambda *args: run.Result(code, out, "error: failed to push"))
+    monkeypatch.setattr(GitNetwork, "_run", lambda *args, **_: run.Result(code, out, "error: failed to push"))
     (oid,) = chain(common, 1)
 
     if outcome in ("pushed", "rejected"):

@@ -47,6 +47,22 @@ def test_output_input_and_exit_status(common: str) -> None:
     assert run.run(common, ["rev-parse", "--verify", "-q", "refs/none"], check=False).code == 1
 
 
+def test_what_is_done_meanwhile_is_done_once_and_while_git_runs(common: str, tmp_path: Path) -> None:
+    """Also where git fails; where it fails itself, nothing of git is left running."""
+    seen = tmp_path / "seen"
+    wait = ["-c", f"alias.wait=!while ! test -e {seen}; do sleep 0.01; done; exit 3", "wait"]
+    assert run.run(common, wait, check=False, timeout=10, meanwhile=seen.touch).code == 3
+
+    def fail() -> None:
+        raise ValueError
+
+    seen.unlink()
+    with pytest.raises(ValueError):
+        run.run(common, ["-c", f"alias.late=!sleep 0.2; touch {seen}", "late"], meanwhile=fail)
+    time.sleep(0.4)
+    assert not seen.exists()
+
+
 def test_a_failure_says_what_git_said(common: str) -> None:
     """The last telling line, with control characters made visible."""
     with pytest.raises(

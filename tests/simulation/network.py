@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Literal
 
 from gitmem.errors import RemoteError, StoreError
@@ -41,8 +41,18 @@ class MemoryNetwork:
         return {}
 
     def push(
-        self, url: str, new: str, ref: str, expected: str | None, timeout: float, *, force: bool = False
+        self,
+        url: str,
+        new: str,
+        ref: str,
+        expected: str | None,
+        timeout: float,
+        *,
+        force: bool = False,
+        meanwhile: Callable[[], object] | None = None,
     ) -> Literal["pushed", "rejected"]:
+        if meanwhile is not None:
+            meanwhile()
         there = self.remotes[url]
         if expected is not None and not force and not self.here.reaches(new, expected):
             raise StoreError(f"{new} does not contain {expected}", code="not-fast-forward")

@@ -117,7 +117,15 @@ class SteppingNetwork:
         return self._reach("fetch", timeout, lambda: self._network.fetch(url, into_prefix, timeout))
 
     def push(
-        self, url: str, new: str, ref: str, expected: str | None, timeout: float, *, force: bool = False
+        self,
+        url: str,
+        new: str,
+        ref: str,
+        expected: str | None,
+        timeout: float,
+        *,
+        force: bool = False,
+        meanwhile: Callable[[], object] | None = None,
     ) -> Literal["pushed", "rejected"]:
         def act() -> Literal["pushed", "rejected"]:
             if self._draw("raced"):
@@ -128,6 +136,8 @@ class SteppingNetwork:
                 self._world.pushed(ref, before)
             return done
 
+        if meanwhile is not None:
+            meanwhile()
         self._refuse([ref], deletes=False)
         return self._reach(f"push {ref} {short(expected)} {short(new)}", timeout, act)
 
