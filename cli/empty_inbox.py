@@ -27,7 +27,7 @@ def answer(at: Surroundings, *, count: bool) -> bool:
         return False
     from gitmem.index import query
     from gitmem.log import ledger
-    from gitmem.operations import mail, view_shape
+    from gitmem.operations import mail, store_index
 
     from .wal_folders import wals_elsewhere
 
@@ -35,7 +35,7 @@ def answer(at: Surroundings, *, count: bool) -> bool:
     if place.by_folder:  # the usual way asks git whether such a repository may be used
         return False
     written, read = wals_elsewhere(place)
-    at.index = db = query.fresh(place, machine(), view_shape.SHAPE, [*written, *read])
+    at.index = db = query.fresh(place, machine(), store_index.SHAPE, [*written, *read])
     if db is None:
         return False
     now = time.time_ns() // 1000

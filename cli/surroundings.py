@@ -9,13 +9,12 @@ from gitmem.errors import GitmemError, UsageError
 from gitmem.place import Place, find
 
 from . import committer
-from .progress import Progress
 from .render import out
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from types import TracebackType
 
     from gitmem.operations.caller import Caller, Who
@@ -240,7 +239,7 @@ class Surroundings:
                 commit_after=0.0 if self.commit else committer.window(self.place),
                 wal_elsewhere=written,
                 wals_read=read,
-                progress=Progress(),
+                progress=_progress(),
             )
             self._store.starts_upkeep = self._start_upkeep
             self._store.log.wal_parents = wal_parents()
@@ -253,6 +252,20 @@ class Surroundings:
         from . import background
 
         background.start([*self.same_place, "upkeep"])
+
+
+def _progress() -> Callable[[int], None]:
+    """Return what says how far the reading of the log is; imported when there is anything to say."""
+    shown: list[Callable[[int], None]] = []
+
+    def progress(done: int) -> None:
+        if not shown:
+            from .progress import Progress
+
+            shown.append(Progress())
+        shown[0](done)
+
+    return progress
 
 
 def _variable(name: str) -> str | None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from ..index.schema import Row
 from ..mac import is_signed
 from . import own_identities
+from .known_senders import KEY
 from .known_senders import KINDS as KINDS
 from .known_senders import PREFIXES as PREFIXES
 from .known_senders import is_forged as is_forged
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from ..log.log import Log
     from .clone_key import CloneKey
 
-KEY = "clone_key"  # in `meta`: the fingerprint of the key that the tables were made with
 FEW = 16
 
 

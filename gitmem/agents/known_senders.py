@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 # Every kind, as in `records.KINDS`, whose import would cost a look at an empty inbox more than the look.
 KINDS = ("signal", "receipt", "session", "name", "node", "patch", "relation", "access", "audit")
 PREFIXES = ("sess-", "h-")
+KEY = "clone_key"  # in `meta`: the fingerprint of the key that the tables were made with
 
 DDL = (
     # Lines that speak for somebody and have no valid code, whoever's they are.
@@ -48,6 +49,13 @@ def view(key: Callable[[], CloneKey | None]) -> View:
 
 
 VIEW = view(lambda: None)
+
+
+def is_checked(db: sqlite3.Connection, key: CloneKey) -> bool:
+    """Return whether an index was made with a key, and none of its lines waits for one; so also where there is no key."""
+    return key.mac is None or db.execute(
+        f"SELECT (SELECT value FROM meta WHERE key = '{KEY}'), EXISTS (SELECT 1 FROM unchecked)"
+    ).fetchone() == (key.fingerprint, 0)
 
 
 def is_own(db: sqlite3.Connection, name: str) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ..operations import local, presence, tenure
 from ..operations.presence import Presence
-from . import authenticity, clone_key
+from . import clone_key, known_senders
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def trusted(store: Store, session_id: str) -> Presence | None:
     """Return a session as `presence.one` does, without forged lines."""
     found = presence.one(store, session_id)
     db = store.db()
-    if found is None or not authenticity.is_forged(db, (session_id,)):
+    if found is None or not known_senders.is_forged(db, (session_id,)):
         return found
     started, ended, fields, claims = fold(db, session_id)
     row = db.execute(
@@ -63,13 +63,13 @@ def of_client(store: Store, client_id: str, *, ended: bool = False) -> Presence 
     db = store.db()
     rows = db.execute("SELECT session_id FROM session WHERE harness_session IN (?, ?)", published).fetchall()
     ids = {str(session_id) for (session_id,) in rows}
-    if not ids or authenticity.is_forged(
+    if not ids or known_senders.is_forged(
         db, published[:1]
     ):  # the log may say that it is another client's now
         ids.update(local.of_client(store, client_id))
     found = []
     for session_id in ids:
-        began_here = key.mac is None or authenticity.is_own(db, session_id)
+        began_here = key.mac is None or known_senders.is_own(db, session_id)
         if not began_here and local.client_of(store, session_id) != client_id:
             continue
         one = trusted(store, session_id)
@@ -86,7 +86,7 @@ def addresses(db: sqlite3.Connection, reader: str, session: str | None) -> list[
     """
     name = session or reader
     found = dict.fromkeys([reader, name])
-    if not name.startswith(authenticity.PREFIXES):
+    if not name.startswith(known_senders.PREFIXES):
         return list(found)
     clients = [name] if name.startswith("h-") else _values(db, "harness_session", "session_id", name)
     for client in clients:

@@ -10,7 +10,6 @@ import os
 
 from ..errors import StoreError, UsageError
 from ..place import find
-from . import run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,6 +30,8 @@ def refuse_foreign(place: Place) -> None:
         _refuse_inside(place.git_dir)
     if _is_ours(place, folder) and not place.by_folder:
         return
+    from . import run
+
     done = run.run("", ["rev-parse", "--git-dir"], cwd=folder, check=False)
     if "dubious ownership" in done.err:
         import shlex

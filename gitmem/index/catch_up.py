@@ -12,7 +12,7 @@ from ..log import ref
 from ..log.ref import LOG_REF
 from ..log.union import canon
 from ..sha256 import sha256
-from . import generations, lost, schema
+from . import generations, schema
 from .engine import sqlite3
 from .generations import LostLineError as _LostLineError
 from .schema import Index, Row, View
@@ -37,7 +37,7 @@ def catch_up(index: Index, log: Log, *, progress: Callable[[int], None] | None =
 
     Raises: sqlite3.DatabaseError where the index file is damaged or cannot be written.
     """
-    if index.is_shaped() and _is_current(index, log):
+    if generations.is_current(index, log):
         return
     db = index.db
     db.execute("BEGIN IMMEDIATE")
@@ -47,6 +47,8 @@ def catch_up(index: Index, log: Log, *, progress: Callable[[int], None] | None =
         try:
             _Reader(index, log, progress).read()
         except _LostLineError:
+            from . import lost
+
             is_aside = lost.put_aside(index, log)
             index.reshape()
             _Reader(index, log, progress).read()
@@ -86,27 +88,6 @@ def read_commit(
     index.db.execute("COMMIT")
 
 
-def is_current(index: Index, log: Log) -> bool:
-    """Whether the index has just what the ref and the write-ahead logs have."""
-    return index.is_shaped() and _is_current(index, log)
-
-
-def can_write(index: Index) -> bool:
-    """Return whether the tip that the index has read is a log that this gitmem can write to, or there was none yet."""
-    row = index.db.execute("SELECT value FROM meta WHERE key = 'format'").fetchone()
-    return row is None or bool(row[0])
-
-
-def _is_current(index: Index, log: Log) -> bool:
-    files = [
-        file for wal in log.wals for file in wal.files()
-    ]  # before the tip: what is gone by then is in it
-    folders = [wal.folder for wal in log.wals]
-    return index.tip == log.git.tip(LOG_REF) and generations.has_all(
-        index.db, folders, generations.sizes(files)
-    )
-
-
 class _Reader:
     """One pass over what differs, inside the transaction of `catch_up`."""
 
@@ -140,7 +121,7 @@ class _Reader:
         self.db.execute("INSERT OR REPLACE INTO meta VALUES ('tip', ?)", (commit,))
 
     def _format(self, tree: str) -> str:
-        """Return the object id of the tip's `format` where lines can be put on it; else nothing, see `can_write`."""
+        """Return the object id of the tip's `format` where lines can be put on it; else nothing, see `Index.can_write`."""
         entry = self.git.tree(tree).get("format")
         known = self.db.execute("SELECT value FROM meta WHERE key = 'format'").fetchone()
         if entry is None or known == (entry.oid,):

@@ -8,14 +8,14 @@ from .schema import Index
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from .schema import View
 
 CACHE_KILOBYTES = 32 * 1024
 
 
-def temporary(views: Sequence[View], read: Callable[[bytes], Mapping[str, object] | None]) -> Index:
+def temporary(views: Iterable[View], read: Callable[[bytes], Mapping[str, object] | None]) -> Index:
     """Open an empty index of this process alone, in a temporary file. Where no file can be made it is in memory."""
     connection = sqlite3.connect("", isolation_level=None)
     try:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 
+from ..log.ref import LOG_REF
 from . import schema
 
 TYPE_CHECKING = False
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from ..log.log import Log
     from ..log.wal import WriteAheadLog
     from ..log.wal_files import WalFile
+    from .schema import Index
 
     Place = tuple[str, str]
 
@@ -69,6 +71,17 @@ def has_all(db: sqlite3.Connection, folders: Iterable[str], sizes: dict[Place, i
     return not any(
         db.execute("SELECT 1 FROM line WHERE file = ? LIMIT 1", (file,)).fetchone() for file in gone
     )
+
+
+def is_current(index: Index, log: Log) -> bool:
+    """Return whether the index has just what the ref and the write-ahead logs have."""
+    if not index.is_shaped():
+        return False
+    files = [
+        file for wal in log.wals for file in wal.files()
+    ]  # before the tip: what is gone by then is in it
+    folders = [wal.folder for wal in log.wals]
+    return index.tip == log.git.tip(LOG_REF) and has_all(index.db, folders, sizes(files))
 
 
 class Tails:

@@ -15,7 +15,7 @@ from .engine import sqlite3
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from ..place import Place
 
@@ -79,29 +79,34 @@ class Index:
     """An open index.
 
     Args:
-        views: The views to keep.
+        views: The views to keep. Where they have an attribute `shape` that is what `version` returns.
         read: Gives the record that a line is, or None where it is none.
     """
 
     def __init__(
         self,
         connection: sqlite3.Connection,
-        views: Sequence[View],
+        views: Iterable[View],
         read: Callable[[bytes], Mapping[str, object] | None],
         *,
         writable: bool = True,
     ) -> None:
         self.db = connection
-        self.views = list(views)
+        self.views = views
         self.read = read
         self.writable = writable
-        self._version: int | None = None
+        self._version: int | None = getattr(views, "shape", None)
 
     @property
     def tip(self) -> str | None:
         """The tip that the index has read, or None before the first one."""
         row = self.db.execute("SELECT value FROM meta WHERE key = 'tip'").fetchone()
         return row[0] if row else None
+
+    def can_write(self) -> bool:
+        """Return whether the tip that was read last is a log that this gitmem can write to, or there was none yet."""
+        row = self.db.execute("SELECT value FROM meta WHERE key = 'format'").fetchone()
+        return row is None or bool(row[0])
 
     def skipped(self) -> int:
         """How many lines a view could not take."""
@@ -152,7 +157,7 @@ def path(place: Place, machine: str) -> str:
 def open_index(
     place: Place,
     machine: str,
-    views: Sequence[View],
+    views: Iterable[View],
     read: Callable[[bytes], Mapping[str, object] | None],
 ) -> Index:
     """Open the index of this clone for reading and writing; where that can't be, see `beside`."""
@@ -176,7 +181,7 @@ def open_index(
 def beside(
     place: Place,
     machine: str,
-    views: Sequence[View],
+    views: Iterable[View],
     read: Callable[[bytes], Mapping[str, object] | None],
 ) -> Index:
     """The index of a process that may not write the file: a copy of it in memory, else an empty one."""
@@ -234,7 +239,7 @@ def _quoted(where: str) -> str:
     return "".join(chr(byte) if byte in plain else f"%{byte:02x}" for byte in path)
 
 
-def in_memory(views: Sequence[View], read: Callable[[bytes], Mapping[str, object] | None]) -> Index:
+def in_memory(views: Iterable[View], read: Callable[[bytes], Mapping[str, object] | None]) -> Index:
     """An empty index of this process alone, for where no file can be written."""
     return Index(sqlite3.connect(":memory:", isolation_level=None), views, read, writable=False)
 

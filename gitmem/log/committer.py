@@ -51,8 +51,7 @@ def waiting(log: Log, *, deferred: bool = False) -> list[WalFile]:
     Args:
         deferred: Also those whose entries start none.
     """
-    found = [file for wal in log.wals for file in wal.files() if file.size]
-    return [file for file in found if deferred or not file.is_deferred]
+    return log.waiting(deferred=deferred)
 
 
 def rows_waiting(log: Log, *, deferred: bool = False) -> list[tuple[str, bytes]]:

@@ -6,23 +6,22 @@ import os
 
 from .. import aside, shared_mode
 from ..errors import StoreError
-from ..git.port import Signature
-from . import ref
 from .clock import Clock
 from .entry import is_name
-from .lock import Lock
 from .wal import WriteAheadLog
-from .wal_owner import Owner
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from ..git.network import Network
-    from ..git.port import Git
+    from ..git.port import Git, Signature
     from ..place import Place
     from .entry import Entry
+    from .lock import Lock
     from .outbox import Outbox
+    from .wal_files import WalFile
+    from .wal_owner import Owner
 
 CROCKFORD = "0123456789abcdefghjkmnpqrstvwxyz"
 STATE_README = """This folder belongs to gitmem and is local to this clone. Nothing in it is pushed.
@@ -71,7 +70,7 @@ class Log:
         self.clock = Clock(os.path.join(place.state, "clock"), now)
         self.wal = WriteAheadLog(os.path.join(place.state, "wal"), now)
         self._old = WriteAheadLog(os.path.join(place.state, "spool"), now)  # of version 0.1
-        self._owner = Owner(place)
+        self._owner: Owner | None = None
         self.elsewhere = self._outside(wal_elsewhere)
         self.others = self._outside(wals_read)
         self.wal_parents: Sequence[str] = ()  # where write-ahead logs of all of this user's repositories are
@@ -102,19 +101,39 @@ class Log:
         """Every write-ahead log whose entries belong to this clone."""
         return [self.wal, self._old, *self.elsewhere, *self.others]
 
+    def waiting(self, *, deferred: bool = False) -> list[WalFile]:
+        """Return the files that wait for a commit, oldest first.
+
+        Args:
+            deferred: Also those whose entries start none.
+        """
+        found = [file for wal in self.wals for file in wal.files() if file.size]
+        return [file for file in found if deferred or not file.is_deferred]
+
     def read_also(self, folders: Sequence[str]) -> None:
         """From now on read these write-ahead logs of others; one may appear while a process lives."""
         if [wal.folder for wal in self.others] != list(folders):
             self.others = self._outside(folders)
 
     def _outside(self, folders: Sequence[str]) -> list[WriteAheadLog]:
+        if not folders:
+            return []
+        if self._owner is None:
+            from .wal_owner import Owner
+
+            self._owner = Owner(self.place)
         return [WriteAheadLog(folder, self.now, check_owner=True, owner=self._owner) for folder in folders]
 
-    def signature(self, otherwise: tuple[str, str] = ref.NOBODY) -> Signature:
+    def signature(self, otherwise: tuple[str, str] | None = None) -> Signature:
         """Who commits now: the person whose clone this is, where there is one."""
-        return Signature(*(self.committer or otherwise), self.now() // 1_000_000)
+        from ..git.port import Signature
+        from .ref import NOBODY
+
+        return Signature(*(self.committer or otherwise or NOBODY), self.now() // 1_000_000)
 
     def lock(self) -> Lock:
+        from .lock import Lock
+
         return Lock(os.path.join(self.place.state, "lock"))
 
     def make_state(self) -> bool:

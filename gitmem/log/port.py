@@ -4,16 +4,48 @@ from __future__ import annotations
 
 import os
 
-from ..git import held
+from ..git import tip
 from ..git.cached_config import CachedConfig as CachedConfig
-from ..git.port import Behind as Behind
-from ..git.port import Entry as Entry
-from ..git.port import Git as Git
 from ..git.trust import refuse_foreign as refuse_foreign
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
+    from ..git.port import Behind as Behind
+    from ..git.port import Entry as Entry
+    from ..git.port import Git as Git
     from ..place import Place
+
+
+class _LazyGit:
+    """A port that is opened with the first question that the ref's own file does not answer: most commands ask none."""
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+        self._opened: Git | None = None
+
+    def tip(self, ref: str) -> str | None:
+        """See `Git.tip`."""
+        plain = tip.plain_tip(self._place.common, ref) if self._opened is None else None
+        return plain or self._open().tip(ref)
+
+    def close(self) -> None:
+        """See `Git.close`."""
+        if self._opened is not None:
+            self._opened.close()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._open(), name)
+
+    def _open(self) -> Git:
+        if self._opened is None:
+            from ..git import held
+            from ..git.plumbing import PlumbingGit
+
+            held.look_after(os.path.join(self._place.common, "objects"))
+            self._opened = PlumbingGit(self._place.common)
+        return self._opened
 
 
 def open_port(place: Place, *, lives_on: bool) -> Git:
@@ -26,11 +58,10 @@ def open_port(place: Place, *, lives_on: bool) -> Git:
     Raises: StoreError `dubious-ownership`, where it is another user's and git does not trust it.
     """
     refuse_foreign(place)
+    if not lives_on:
+        return _LazyGit(place)
+    from ..git import held
+    from ..git.inprocess import DulwichGit
+
     held.look_after(os.path.join(place.common, "objects"))
-    if lives_on:
-        from ..git.inprocess import DulwichGit
-
-        return DulwichGit(place.common)
-    from ..git.plumbing import PlumbingGit
-
-    return PlumbingGit(place.common)
+    return DulwichGit(place.common)

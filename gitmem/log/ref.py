@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from ..errors import StoreError
-from ..git.port import Draft, Signature
 from . import lines
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ..git.port import Entry, Git
+    from ..git.port import Draft, Entry, Git
 
 LOG_REF = "refs/gitmem/log"
 REMOTES_PREFIX = "refs/gitmem/remotes/"
@@ -48,6 +47,8 @@ def genesis(oid: str) -> str:
 
 def genesis_draft() -> Draft:
     """The constant first commit; written on no parent its oid is one of `GENESES`."""
+    from ..git.port import Draft, Signature
+
     nobody = Signature(*NOBODY, 0)
     return Draft({}, nobody, nobody, "gitmem log\n")
 

@@ -18,12 +18,13 @@ import os
 from .. import aside, shared_mode
 from ..errors import StoreError, UsageError
 from ..place import read_config
+from .committing import LATER as LATER
+from .committing import LOOK as LOOK
+from .committing import NOW as NOW
 from .outcome import Outcome
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from ..log.lock import Lock
     from ..place import Place
 
@@ -31,7 +32,6 @@ KEY = "gitmem.autosync"
 FOLDER, NEXT, ASKED, HURRY, FAILED, LOCK = "autosync", "next", "asked", "hurry", "failed", "lock"
 LOOKED = "look"
 OFF = "off"
-LOOK, LATER, NOW = 0, 1, 2  # somebody looks for news; there is something to send; it is not to wait
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 LEAST_SECONDS, MOST_SECONDS = 1.0, 86400.0
 START_SECONDS = 5.0  # a process that was started may take so long until it has the lock
@@ -40,10 +40,6 @@ PATIENCE_SECONDS, PATIENCE_FAILED_SECONDS = 600.0, 60.0
 BACKOFF_SECONDS_MAX = 300.0
 STRETCH_MAX = 16.0
 MESSAGE_MAX = 500
-# The lines of signals that others wait for, as their JSON form has it; a quote inside of a text is escaped there.
-_KIND = b'"kind":"signal"'
-_URGENT = (b'"requires_ack":true', b'"intent":"PROPOSE"', b'"intent":"AGREE"', b'"intent":"REJECT"',
-           b'"intent":"COUNTER"')  # fmt: skip
 
 
 class Trouble(Outcome):
@@ -110,14 +106,6 @@ def spelled(text: str) -> str | None:
             suggestions=["30s", OFF],
         )
     return f"{found:.12g}s" if found is not None else None
-
-
-def soon(lines: Iterable[tuple[str, bytes]]) -> int:
-    """`NOW` where one of the lines is a proposal, a decision, or asks for one; else `LATER`."""
-    for _, line in lines:
-        if _KIND in line and any(words in line for words in _URGENT):
-            return NOW
-    return LATER
 
 
 def wants(place: Place, how: int, now: float) -> bool:

@@ -12,14 +12,11 @@ import time
 
 from .. import aside
 from ..errors import GitmemError, StoreError
-from ..log import committer, wal_files
-from ..log.lock import Lock
 from ..place import read_small
-from . import autosync
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from ..place import Place
     from .store import Store
@@ -35,6 +32,11 @@ OVERDUE_SECONDS = 10.0  # beyond the window: then there is no committer, and a r
 # One commit in 64 looks whether there is enough to pack: the last byte of its id is as good as a die.
 LOOKS = ("00", "01", "02", "03")
 REAPED_SECONDS = 30  # some systems take note of ended processes only after seconds
+LOOK, LATER, NOW = 0, 1, 2  # somebody looks for news; there is something to sync; it is not to wait
+# The lines of signals that others wait for, as their JSON form has it; a quote inside of a text is escaped there.
+_KIND = b'"kind":"signal"'
+_URGENT = (b'"requires_ack":true', b'"intent":"PROPOSE"', b'"intent":"AGREE"', b'"intent":"REJECT"',
+           b'"intent":"COUNTER"')  # fmt: skip
 TRIES_MAX = 5  # of one process, where the commit fails; the next command starts another one
 
 
@@ -55,10 +57,20 @@ def window(settings: Mapping[str, str], given: str | None = None) -> float:
     return WINDOW_SECONDS
 
 
+def soon(lines: Iterable[tuple[str, bytes]]) -> int:
+    """`NOW` where one of the lines is a proposal, a decision, or asks for one; else `LATER`."""
+    for _, line in lines:
+        if _KIND in line and any(words in line for words in _URGENT):
+            return NOW
+    return LATER
+
+
 def is_wanted(place: Place) -> bool:
     """Return whether a committer is to be started: none is alive, and ended processes do not stay here for good."""
     if is_off(place):
         return False
+    from ..log.lock import Lock
+
     path = os.path.join(place.state, LOCK)
     try:
         lock = Lock(path)
@@ -120,6 +132,8 @@ def run(store: Store, *, pause: Callable[[float], None] = time.sleep) -> None:
         store: The clone's store. Its `commit_after` is the window.
         pause: Waits so many seconds.
     """
+    from ..log.lock import Lock
+
     path = os.path.join(store.place.state, LOCK)
     failures = 0
     while failures < TRIES_MAX:
@@ -159,11 +173,13 @@ def commit_overdue(store: Store) -> None:
     """Commit what no committer has come for. Who can't is none the worse: the index has its lines."""
     if store.is_committing or time.monotonic() < store.commit_again or not _is_overdue(store):
         return
+    from ..log import committer
+
     store.is_committing = True
     try:
         rows = committer.rows_waiting(store.log)
         if commit(store, 0.0, swaps=committer.SWAPS_OF_A_READER) is not None:
-            store.wrote = max(store.wrote, autosync.soon(rows))
+            store.wrote = max(store.wrote, soon(rows))
             return
     except (GitmemError, OSError):
         pass  # whoever may write will say what is wrong
@@ -173,9 +189,11 @@ def commit_overdue(store: Store) -> None:
 
 
 def _is_overdue(store: Store) -> bool:
-    files = committer.waiting(store.log)
+    files = store.log.waiting()
     if not files or not store.commit_after:
         return bool(files)
+    from ..log import wal_files
+
     oldest = time.time() - store.commit_after - OVERDUE_SECONDS
     return any(wal_files.changed(file) < oldest for file in files)
 
@@ -200,6 +218,8 @@ def commit(store: Store, seconds: float, *, deferred: bool = False, swaps: int |
 
     Raises: StoreError; then everything waits as before.
     """
+    from ..log import committer
+
     store.log.committer = store.log.committer or store.committer()
     found = committer.commit_within(store.log, seconds, deferred=deferred, swaps=swaps)
     if found is not None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from ..agents import authenticity
+from ..agents import known_senders
 from ..records.secrets import find_secret
 from . import frame, local
 from .local import PROMPTS
@@ -70,7 +70,7 @@ def _chosen_name(caller: Caller) -> str:
 
 def _checkpoint(db: sqlite3.Connection, caller: Caller) -> str:
     """The first line of its last checkpoint that is not sensitive."""
-    if authenticity.is_forged(db, (caller.session_id or "",)):
+    if known_senders.is_forged(db, (caller.session_id or "",)):
         from ..agents import unverified_nodes
 
         own = unverified_nodes.own_checkpoints(db, caller.session_id or "")

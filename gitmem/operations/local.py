@@ -15,11 +15,36 @@ from ..records.ids import is_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import sqlite3
+
     from .store import Store
 
 BEATS, PROMPTS, WAKES = "beats", "prompts", "wake"
+QUEUE, FLAGS = "queue", "flags"
+FED = "fed"  # in the index's `meta`: how far the queues were brought
+_FED = f"SELECT (SELECT value FROM meta WHERE key = '{FED}'), (SELECT max(line) FROM signal)"
 LABEL_MAX = 80
 FORGOTTEN_MICROS = 30 * 24 * 3600 * 1_000_000
+
+
+def fed(db: sqlite3.Connection) -> tuple[str | None, int | None]:
+    """Return the signal of the index up to which the queues were brought, and the last one that it has."""
+    marks: tuple[str | None, int | None] = db.execute(_FED).fetchone()
+    return marks
+
+
+def is_fed(db: sqlite3.Connection, state: str) -> bool:
+    """Return whether the queues plainly have all that the index has; somebody may have taken their folders away."""
+    try:
+        before, newest = fed(db)
+    except Exception:
+        return False
+    return newest is None or (before == str(newest) and has_queues(state))
+
+
+def has_queues(state: str) -> bool:
+    """Return whether the folders of the queues are there: who took one away took what was in it."""
+    return all(os.path.isdir(os.path.join(state, name)) for name in (QUEUE, FLAGS))
 
 
 def worktree(store: Store) -> str:

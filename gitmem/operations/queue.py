@@ -22,6 +22,8 @@ from .. import aside, shared_mode
 from ..signals.waiting_sessions import FORGED, NEW, Waiting, is_safe, sessions
 from ..signals.waiting_sessions import flag_names as flag_names
 from . import local
+from .local import FED, QUEUE
+from .local import FLAGS as FLAGS
 from .tenure import HOLD_MICROS
 
 TYPE_CHECKING = False
@@ -30,15 +32,12 @@ if TYPE_CHECKING:
 
     from .store import Store
 
-QUEUE, FLAGS, SHOWN = "queue", "flags", "shown"
+SHOWN = "shown"
 SEEN_MICROS = 24 * 3600 * 1_000_000  # a session that nobody has seen for longer gets no broadcasts
 MOST = 100  # event files of a session: who has more to read than that is told so, and the log has it all
 BEHIND_MAX = 16  # lines of the index: to note each signal that is nobody's here would cost a write each
 AGAIN_SECONDS = 1.0
-MARK = "fed"
 
-
-_MARKS = f"SELECT (SELECT value FROM meta WHERE key = '{MARK}'), (SELECT max(line) FROM signal)"
 _SIGNAL = (
     "SELECT l.body, s.broadcast, s.interrupt FROM signal s JOIN line l ON l.id = s.line"
     " WHERE s.signal_id = ? ORDER BY l.body LIMIT 1"
@@ -78,11 +77,11 @@ def feed(store: Store) -> None:
 
 def _feed(store: Store) -> None:
     db = store.index.db
-    fed, newest = marks = db.execute(_MARKS).fetchone()
+    fed, newest = marks = local.fed(db)
     if newest is None or marks == store.fed or time.monotonic() < store.feed_after:
         return
     state = store.place.state
-    after = int(fed) if fed is not None and _has_folders(state) else 0
+    after = int(fed) if fed is not None and local.has_queues(state) else 0
     if after != newest:
         found = sessions(store, NEW if after else "", after=after)
         for session in found:
@@ -90,14 +89,9 @@ def _feed(store: Store) -> None:
         if found or not after or newest - after > BEHIND_MAX:
             for name in (QUEUE, FLAGS):
                 shared_mode.make_dirs(os.path.join(state, name))
-            db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (MARK, str(newest)))
+            db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (FED, str(newest)))
             marks = (str(newest), newest)
     store.fed = marks
-
-
-def _has_folders(state: str) -> bool:
-    """Somebody who took a folder away took what was fed: it is all fed again."""
-    return os.path.isdir(os.path.join(state, QUEUE)) and os.path.isdir(os.path.join(state, FLAGS))
 
 
 def put(store: Store, session: Waiting, after: int = 0) -> None:

@@ -6,25 +6,25 @@ import os
 import time
 
 from .. import records
-from ..agents import authenticity, clone_key
+from ..agents import clone_key
 from ..errors import GitmemError
-from ..index import busy, catch_up, damaged, schema
-from ..index.engine import sqlite3
-from ..index.schema import Index
-from ..log import append, committer, ref
+from ..log import append, ref
 from ..log.append import Appended
 from ..log.entry import Entry
 from ..log.log import Log
-from ..log.port import CachedConfig, Git, open_port
+from ..log.port import CachedConfig, open_port
 from ..place import Place, refuse_odd
 from ..signals import broadcasts
-from . import autosync, committing, queue, views
+from . import committing, local
+from .store_index import StoreIndex
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import sqlite3
     from collections.abc import Callable, Mapping, Sequence
 
     from ..log.entry import Story
+    from ..log.port import Git
 
 
 def wall_clock() -> int:
@@ -53,7 +53,7 @@ def open_store(
                  wals_read=wals_read, progress=progress)  # fmt: skip
 
 
-class Store:
+class Store(StoreIndex):
     """What every operation works on.
 
     Args:
@@ -89,19 +89,11 @@ class Store:
         self.commit_after = commit_after
         self.log = Log(place, git, now=now, random=random, wal_elsewhere=wal_elsewhere, wals_read=wals_read)
         self.keys = clone_key.Keys(place.state, random, self.log.make_state)
-        self.views = views.checked(self.keys)
+        super().__init__()
         self.log.committed = self.refresh
         self.log.recorded = lambda entries: self.refresh()
-        self.collecting: Callable[[Entry], None] | None = None  # while a batch is open: where entries go
-        self._ahead: Index | None = None
-        self._index: Index | None = None
-        self._looked = False
-        self._left: list[Index] = []
-        self._homeless = False  # the folder of the index file was not there: the log begins with this process
         self.is_committing = False
         self.commit_again = 0.0  # when what could not be committed is tried again
-        self.fed: object = None  # what `queue.feed` has looked at
-        self.feed_after = 0.0  # when it may try again where it could not write
         self.config = config or CachedConfig(place.common, place.state)
         # Starts a process that calls `keep_up`; None where this one lives on and does it itself.
         self.starts_upkeep: Callable[[], object] | None = None
@@ -112,14 +104,6 @@ class Store:
             None  # why the last commit of this process did not come about
         )
 
-    @property
-    def index(self) -> Index:
-        """The index, opened on first use and perhaps behind the log; `db` catches up."""
-        if self._index is None:
-            self._homeless = not os.path.isdir(self.place.state)
-            self._index = schema.open_index(self.place, self.machine, self.views, records.read)
-        return self._index
-
     def db(self) -> sqlite3.Connection:
         """The index, caught up with the ref, the write-ahead logs and the lines of a batch that is open."""
         if self._ahead is not None:
@@ -127,6 +111,13 @@ class Store:
         self.adopt()
         committing.commit_overdue(self)
         return self.caught_up().db
+
+    def _feed(self) -> None:
+        """Bring the queues up to date, where anything has come since they were."""
+        if not local.is_fed(self.index.db, self.place.state):
+            from . import queue
+
+            queue.feed(self)
 
     def head(self) -> tuple[str | None, str | None]:
         """The commit that this worktree's HEAD is at, and its branch; None for what there is not."""
@@ -136,65 +127,9 @@ class Store:
         """The branch that this worktree is on; None where there is none."""
         return self.git.branch(self.place.git_dir)
 
-    def caught_up(self) -> Index:
-        """The index with what the ref and the write-ahead logs have, and the queues with what is new in it."""
-        try:
-            authenticity.catch_up_checked(self.index, self.log, self.keys.now(), self.progress)
-        except sqlite3.DatabaseError as error:
-            self.do_without(error)
-        queue.feed(self)
-        return self.index
-
-    def do_without(self, error: sqlite3.DatabaseError) -> None:
-        """An index for when the one that is open is damaged, or can't be written: built anew, a copy, or in memory."""
-        self.index.close()
-        self.fed = None
-        if catch_up.rebuild_damaged(schema.path(self.place, self.machine), error):
-            self._index = schema.open_index(self.place, self.machine, self.views, records.read)
-        else:
-            self._index = schema.beside(self.place, self.machine, self.views, records.read)
-        try:
-            catch_up.catch_up(self._index, self.log, progress=self.progress)
-        except sqlite3.DatabaseError:
-            self._index.close()
-            self._index = schema.in_memory(self.views, records.read)
-            catch_up.catch_up(self._index, self.log, progress=self.progress)
-
-    def adopt(self) -> None:
-        """A log that an ordinary fetch brought is this clone's log from the first look on."""
-        if not self._looked:
-            self._looked = True
-            try:
-                if self.git.tip(ref.LOG_REF) is None:
-                    from ..log import start
-
-                    start.adopt(self.log)
-            except (GitmemError, OSError, KeyError):
-                return  # `doctor` says what is wrong with it; whoever writes is told too
-
     def waits(self) -> bool:
         """Return whether anything waits for a commit that has to come."""
-        return bool(committer.waiting(self.log))
-
-    def refresh(self) -> None:
-        """Catch up after a write, which no fault of the index undoes. Where it is busy or bad the next look copes."""
-        try:
-            if self._homeless and os.path.isdir(self.place.state):
-                self.leave_index()
-            self.adopt()
-            with busy.Waiting(self.index.db):
-                catch_up.catch_up(self.index, self.log, progress=self.progress)
-                queue.feed(self)
-        except Exception as error:
-            self.leave_index()
-            damaged.put_away(schema.path(self.place, self.machine), error)
-
-    def leave_index(self) -> None:
-        """Open the index anew at the next look."""
-        if self._index is not None:
-            self._left.append(self._index)  # not closed: whoever writes may still read from it
-        self._index = None
-        self.fed = None
+        return bool(self.log.waiting())
 
     def line(
         self, kind: str, fields: Mapping[str, object], *, allow_secret: bool = False
@@ -217,22 +152,6 @@ class Store:
             return Appended(None)
         return self._append(entry)
 
-    def collect(self, to: Callable[[Entry], None] | None) -> None:
-        """Begin a batch, whose entries go there instead of to the log; or end it (None)."""
-        self.collecting = to
-        if self._ahead is not None:
-            self._ahead.close()
-            self._ahead = None
-
-    def _look_ahead(self, entry: Entry) -> None:
-        """Let an entry that is to be recorded count in this process alone: in a copy of the index in memory."""
-        if self._ahead is None:
-            self.db()
-            ahead = schema.in_memory(self.views, records.read)
-            self.index.db.backup(ahead.db)
-            self._ahead = ahead
-        catch_up.add_lines(self._ahead, -1, [line for _, line in entry.lines])
-
     def record_all(self, entries: Sequence[Entry]) -> Appended:
         """Append several entries as one, in one commit."""
         from ..log.telling import tell
@@ -241,14 +160,16 @@ class Store:
         return self._append(Entry(lines, tell(entries), deferred=all(entry.deferred for entry in entries)))
 
     def _append(self, entry: Entry) -> Appended:
-        if not catch_up.can_write(self.index if self.index.is_shaped() else self.caught_up()):
+        if not (self.index if self.index.is_shaped() else self.caught_up()).can_write():
             tip = self.git.tip(ref.LOG_REF)
             if tip is not None:
+                from ..log import committer
+
                 committer.check_tip(self.log, tip)
         appended = append.append(self.log, entry)
         if not entry.deferred:
             self.recorded = True
-            self.wrote = max(self.wrote, autosync.soon(entry.lines))
+            self.wrote = max(self.wrote, committing.soon(entry.lines))
             if appended.where is None:
                 if not self.commit_after:
                     appended.commit = committing.commit_at_once(self)
@@ -281,6 +202,5 @@ class Store:
         return (name or mail.partition("@")[0], mail) if mail else None
 
     def close(self) -> None:
-        for index in [*self._left, *([self._index] if self._index is not None else [])]:
-            index.close()
+        self.close_index()
         self.git.close()

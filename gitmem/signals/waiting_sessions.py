@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..agents import authenticity
+from ..agents import known_senders
 from ..operations import local, mail
 
 TYPE_CHECKING = False
@@ -75,7 +75,7 @@ def sessions(store: Store, where: str = "", **values: object) -> list[Waiting]:
     found = []
     for row in db.execute(_SESSIONS + where, given).fetchall():
         session_id = str(row[0])
-        if authenticity.is_forged(db, (session_id,)):
+        if known_senders.is_forged(db, (session_id,)):
             from ..agents import own_sessions
 
             _, ended, fields, _ = own_sessions.fold(db, session_id)

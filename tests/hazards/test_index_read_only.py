@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.index import catch_up, query, schema
+from gitmem.index import generations, query, schema
 from gitmem.log import committer
-from gitmem.operations import view_shape, views
+from gitmem.operations import store_index, views
 from gitmem.place import find
 
 from .conftest import ROOT, Desk, powerless
@@ -146,7 +146,7 @@ def test_a_copy_is_the_index(desk: Desk) -> None:
     copy = schema.beside(store.place, store.machine, views.VIEWS, store.index.read)
 
     assert dump(copy) == dump(store.index)
-    assert catch_up.is_current(copy, store.log)
+    assert generations.is_current(copy, store.log)
     store.close()
 
 
@@ -180,9 +180,9 @@ def test_a_quick_read_answers_from_it(sealed: Path) -> None:
     """The question that hooks ask all the time costs no catch-up in a sandbox either."""
     script = (
         "from pathlib import Path\n"
-        "from gitmem.index import query\nfrom gitmem.operations import view_shape\n"
+        "from gitmem.index import query\nfrom gitmem.operations import store_index\n"
         "from tests.hazards.faults import find, machine\n"
-        "db = query.fresh(find(str(Path.cwd())), machine(), view_shape.SHAPE)\n"
+        "db = query.fresh(find(str(Path.cwd())), machine(), store_index.SHAPE)\n"
         "print(db and db.execute('SELECT count(*) FROM signal').fetchone()[0])"
     )
     done = subprocess.run(
@@ -195,7 +195,7 @@ def test_a_quick_read_answers_from_it(sealed: Path) -> None:
     )
     assert done.stdout == "3\n", done.stderr
     place = find(str(sealed))
-    assert query.fresh(place, "another machine", view_shape.SHAPE) is None
+    assert query.fresh(place, "another machine", store_index.SHAPE) is None
 
 
 def test_a_copy_that_is_damaged_is_done_without(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:

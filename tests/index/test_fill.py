@@ -9,7 +9,7 @@ import pytest
 
 from gitmem import records
 from gitmem.git.port import Draft, Signature
-from gitmem.index import catch_up, compare, fill, schema
+from gitmem.index import catch_up, compare, fill, generations, schema
 from gitmem.index.fill import Fill
 from gitmem.log import ref, survey, trees
 from gitmem.log.log import Log
@@ -68,7 +68,7 @@ def test_it_is_the_one_that_catching_up_makes(log: Log) -> None:
 
     assert compare.differing(made, built, but=("cursor",)) == []
     assert made.db.execute(TABLES).fetchall() == built.db.execute(TABLES).fetchall()
-    assert catch_up.is_current(made, log)
+    assert generations.is_current(made, log)
     catch_up.catch_up(made, log)
     assert made.db.execute("SELECT count(*) FROM line").fetchone() == (4,)
 
@@ -79,9 +79,9 @@ def test_one_that_lacks_something_is_looked_at_again(log: Log) -> None:
     made.db.execute("DELETE FROM file WHERE name = 'gm-a.jsonl'")
     made.db.execute("DELETE FROM line WHERE key = ?", (catch_up.key_of(line(1)),))
 
-    assert not catch_up.is_current(made, log)
+    assert not generations.is_current(made, log)
     catch_up.catch_up(made, log)
-    assert catch_up.is_current(made, log)
+    assert generations.is_current(made, log)
     assert made.db.execute("SELECT count(*) FROM line").fetchone() == (4,)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gitmem.errors import RemoteError, UsageError
-from gitmem.operations import autosync, autosyncing
+from gitmem.operations import autosync, autosyncing, committing
 from gitmem.operations.autosync import LATER, LOOK, NOW
 from gitmem.operations.sync import Synced
 from gitmem.place import Place
@@ -119,8 +119,8 @@ def test_what_others_wait_for_does_not_wait(field: str) -> None:
     quoted = head + b'"kind":"signal","message":"' + field.replace('"', '\\"').encode() + b'"}'
     node = head + b'"kind":"node",' + field.encode() + b"}"
 
-    assert autosync.soon([("memory", node), ("signals", signal)]) == NOW
-    assert autosync.soon([("memory", node), ("signals", quoted)]) == LATER
+    assert committing.soon([("memory", node), ("signals", signal)]) == NOW
+    assert committing.soon([("memory", node), ("signals", quoted)]) == LATER
 
 
 def test_one_process_is_started_however_many_write(clone: Clone) -> None:

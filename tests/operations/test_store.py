@@ -11,7 +11,7 @@ from gitmem.errors import UsageError
 from gitmem.git import asked_config
 from gitmem.index import schema
 from gitmem.log import append
-from gitmem.operations import facade, local, names, roster, sessions, view_shape, views
+from gitmem.operations import facade, local, names, roster, sessions, store_index, views
 from gitmem.operations.caller import Who
 from gitmem.operations.facade import Log
 
@@ -173,5 +173,5 @@ def test_git_is_asked_once_for_the_person_and_the_settings(
 
 
 def test_the_shape_of_the_index_is_known_without_its_views() -> None:
-    """A view that changes its tables or its version changes this number: write it into `view_shape.SHAPE`."""
-    assert schema.in_memory(views.VIEWS, records.read).version() == view_shape.SHAPE
+    """A view that changes its tables or its version changes this number: write it into `store_index.SHAPE`."""
+    assert schema.in_memory(views.VIEWS, records.read).version() == store_index.SHAPE
