@@ -11,7 +11,7 @@ ref has already: the next one that looks folds or deletes them.
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cache, partial
 
 from ..errors import RemoteError
 from . import outbox, ref, settle, trees
@@ -157,7 +157,16 @@ def push_shared(log: Log, remote: Remote, publish: str, shared: Tip | None, new:
     there = remote.at(publish)
     if not _may_push(log, remote, publish, shared, new, timeout):
         return False
-    meanwhile = partial(moved, log)  # what was settled counts here while it is sent
+
+    @cache
+    def count() -> int:
+        known = [tip.tree for tip in remote.tips]
+        return trees.new_lines(git, git.commit(new).tree, known, outbox.united(remote.boxes))
+
+    def meanwhile() -> None:
+        moved(log)  # what was settled counts here while it is sent
+        count()
+
     if log.network.push(remote.url, new, publish, there, timeout, meanwhile=meanwhile) != "pushed":
         remote.rejections += 1
         return False
@@ -167,8 +176,7 @@ def push_shared(log: Log, remote: Remote, publish: str, shared: Tip | None, new:
             f"Made {what} on {remote.name}: everybody who can read that repository can read the log, "
             "now and what comes."
         )
-    known = [tip.tree for tip in remote.tips]
-    remote.sent += trees.new_lines(git, git.commit(new).tree, known, outbox.united(remote.boxes))
+    remote.sent += count()
     remote.safe = True
     remote.waiting = []
     remote.state = "synced"

@@ -60,7 +60,6 @@ class Squash:
 
     Attributes:
         changes: Of the tree.
-        count: How many lines were added.
         told: The commits that the message is made of.
     """
 
@@ -69,8 +68,10 @@ class Squash:
         self.tree = tree
         self.known = known
         self.changes: Changes = {}
-        self.count = 0
         self.told: list[Commit] = []
+        self._count = 0  # how many lines were added, beside those in what was added whole
+        self._whole: list[Entry] = []
+        self._touched: set[str] = set()  # folders in which something was added
         self._puts = 0
         self._skipped = False  # whether anything was there already
 
@@ -110,16 +111,28 @@ class Squash:
                 found.append(each)
         return found or list(commits)
 
-    def _add_tree(self, tree: str, before: Sequence[str]) -> None:
-        """Add what a tree has and none of the trees `before`."""
+    def _add_tree(self, tree: str, before: Sequence[str], path: str = "") -> None:
+        """Add what a tree has and none of the trees `before`. What stands where nothing is yet is not read."""
         fixed = False
-        for path, entry, olds in trees.differing(self.git, tree, before):
-            if path in trees.FIXED:
+        for name, entry, there in trees.differing_entries(self.git, tree, before):
+            olds = [old for old in there if old.is_tree == entry.is_tree]
+            if not path and name in trees.FIXED:
                 fixed = True
+            elif not olds and self._is_free(path + name, entry):
+                self._put(path + name, entry)
+                self._whole.append(entry)
+            elif entry.is_tree:
+                self._add_tree(entry.oid, [old.oid for old in olds], f"{path}{name}/")
             else:
-                self._add(path, entry, olds)
+                self._add(path + name, entry, olds)
         if fixed:
             self._add_fixed(tree)
+
+    def _is_free(self, path: str, entry: Entry) -> bool:
+        """Whether nothing is at a path, nor counts as if it were there, so that it takes a file or a folder as it is."""
+        if self.known is not None or path in self._touched or self._get(path) is not None:
+            return False
+        return entry.is_tree or (trees.is_segment(path) and entry.mode.startswith("100"))
 
     def _add(self, path: str, entry: Entry, before: Sequence[Entry]) -> None:
         """Add what a file has and none of the files `before`, which were at its path."""
@@ -156,16 +169,30 @@ class Squash:
             return onto
         first, last = self.told[0], self.told[-1]
         author = Signature(first.author.name, first.author.mail, last.author.seconds, last.author.offset)
-        draft = Draft(self.changes, author, last.committer, message(self.told, self.count))
+        text = message(self.told, self.count() if len(self.told) > 1 else 0)
+        draft = Draft(self.changes, author, last.committer, text)
         return self.git.write([draft], onto)[0]
+
+    def count(self) -> int:
+        """Return how many lines were added."""
+        of_folders = (trees.new_lines(self.git, each.oid, []) for each in self._whole if each.is_tree)
+        of_files = (len(lines(self.git.blob(each.oid))) for each in self._whole if not each.is_tree)
+        return self._count + sum(of_folders) + sum(of_files)
 
     def _put(self, path: str, change: bytes | Entry | None, count: int = 0) -> None:
         self.changes[path] = change
-        self.count += count
+        self._count += count
         self._puts += 1
+        self._touched.update(_folders_of(path))
 
     def _get(self, path: str) -> bytes | Entry | None:
-        return self.changes[path] if path in self.changes else ref.lookup(self.git, self.tree, path)
+        if path in self.changes:
+            return self.changes[path]
+        for folder in _folders_of(path):
+            whole = self.changes.get(folder)
+            if isinstance(whole, Entry):
+                return ref.lookup(self.git, whole.oid, path[len(folder) + 1 :]) if whole.is_tree else None
+        return ref.lookup(self.git, self.tree, path)
 
     def _content(self, here: bytes | Entry | None) -> bytes:
         return self.git.blob(here.oid) if isinstance(here, Entry) else here or b""
@@ -195,6 +222,12 @@ class Squash:
                 self._put(name, entry)
 
 
+def _folders_of(path: str) -> list[str]:
+    """The folders that a path is in, the innermost first."""
+    names = path.split("/")[:-1]
+    return ["/".join(names[:end]) for end in range(len(names), 0, -1)]
+
+
 def _is_odd(entry: Entry, segment: bool) -> bool:
     return segment and not entry.mode.startswith("100")
 
@@ -203,7 +236,7 @@ def message(commits: Sequence[Commit], count: int) -> str:
     """Return the message of a commit that stands for others: of one its own, else what is in it, listed.
 
     Args:
-        count: How many records it adds.
+        count: How many records it adds; of one it does not matter.
     """
     if len(commits) == 1:
         return commits[0].message

@@ -149,18 +149,23 @@ def differing(
     git: Git, tree: str, olds: Sequence[str], path: str = ""
 ) -> Iterator[tuple[str, Entry, list[Entry]]]:
     """Files of `tree` that none of the trees `olds` has just so: path, entry, and what those have there."""
-    if tree in olds:
-        return
-    folders = [git.tree(old) for old in olds]
-    for name, entry in git.tree(tree).items():
-        there = [folder[name] for folder in folders if name in folder]
-        if entry in there:
-            continue
+    for name, entry, there in differing_entries(git, tree, olds):
         if entry.is_tree:
             inner = [old.oid for old in there if old.is_tree]
             yield from differing(git, entry.oid, inner, f"{path}{name}/")
         else:
             yield path + name, entry, [old for old in there if not old.is_tree]
+
+
+def differing_entries(git: Git, tree: str, olds: Sequence[str]) -> Iterator[tuple[str, Entry, list[Entry]]]:
+    """The same of one level: name, entry, and what those have there."""
+    if tree in olds:
+        return
+    folders = [git.tree(old) for old in olds]
+    for name, entry in git.tree(tree).items():
+        there = [folder[name] for folder in folders if name in folder]
+        if entry not in there:
+            yield name, entry, there
 
 
 def lines_of(content: bytes) -> list[bytes]:

@@ -188,7 +188,7 @@ def test_only_commits_that_bring_anything_are_told(chain: Chain, monkeypatch: py
     monkeypatch.setattr(squash, "EACH_MAX", 3)
     new = Squash(chain.git, chain.git.commit(theirs).tree)
     new.add_commits(commits)
-    assert len(new.told) == 4 and new.count == 4
+    assert len(new.told) == 4 and new.count() == 4
 
 
 def test_a_line_of_very_many_is_read_at_its_ends(chain: Chain, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -327,6 +327,42 @@ def test_a_segment_that_was_written_by_hand_comes_in_its_canonical_form(chain: C
     base = chain.put(chain.genesis, "base", a=b"1\n")
     mine = chain.put(base, "mine", a=b"2\r\n1\r\n")
     assert chain.file(squash.squash(chain.git, [mine], theirs)) == b"1\n2\n"
+
+
+def test_what_stands_where_nothing_is_yet_is_taken_as_it_is(
+    chain: Chain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Folders and files, unread and unwritten; the lines in them are counted, and united with what comes to the same place."""
+    theirs = chain.put(chain.genesis, "theirs", x=b"9\n")
+    mine = chain.line(3)
+    who = Signature("A", "a@a", 1)
+    (other,) = chain.git.write(
+        [Draft({"t/1/gm-c.jsonl": b"4\n", "t/gm-d.jsonl": b"5\n6\n"}, who, who, "other")], chain.genesis
+    )
+    (third,) = chain.git.write(
+        [Draft({"t/1/gm-c.jsonl": b"3\n", "t/gm-d.jsonl": b"5\n7\n"}, who, who, "third")], chain.genesis
+    )
+    puts = []
+    put = chain.git._put
+    monkeypatch.setattr(chain.git, "_put", lambda kind, content: puts.append(kind) or put(kind, content))
+    alone = squash.squash(chain.git, [other], theirs)
+    assert puts == [b"tree", b"commit"], "the root, and nothing below it"
+    assert (
+        ref.lookup(chain.git, chain.git.commit(alone).tree, "t")
+        == chain.git.tree(chain.git.commit(other).tree)["t"]
+    )
+
+    files = list(trees.differing(chain.git, chain.git.commit(third).tree, []))
+    for known in (None, files):  # what an outbox adds is known, file by file
+        found = Squash(chain.git, chain.git.commit(theirs).tree)
+        found.add_commits([third], known)
+        for commits in (mine, [other]):
+            found.add_commits(commits)
+        assert found.count() == 2 + 1 + 3 + 3 + 2
+        tree = chain.git.commit(found.write(theirs)).tree
+        trees_of = [chain.git.commit(each).tree for each in (theirs, mine[-1], other, third)]
+        assert trees.union_changes(chain.git, tree, trees_of) == {}
+        assert trees.new_lines(chain.git, tree, []) == 1 + found.count()
 
 
 class Known:
