@@ -77,10 +77,11 @@ class Log:
         self.left_in: str | None = None  # the folder outside the repository that took a line last
         self._network = network
         self.allow_large = False  # whether what a peer sends may have any size
+        self.taken_in = 0  # bytes of new files in what the last exchange took in
         self.passed_trees: set[str] = set()  # trees of peers that passed the checks
         self.boxes: dict[str, Outbox] = {}  # what was read of them lasts longer than an exchange
         # Called after the ref has moved and the lock was released: the index catches up here.
-        self.committed: Callable[[], None] = lambda: None
+        self.committed: Callable[[], object] = lambda: None
         # Called with the entries that were just recorded in a write-ahead log.
         self.recorded: Callable[[Sequence[Entry]], None] = lambda entries: None
 

@@ -76,6 +76,7 @@ class Remote:
 
     def __init__(self, log: Log, name: str) -> None:
         self.log = log
+        log.taken_in = 0
         self.name = name
         self.url, self.destination = remotes.push_urls(log.place.common, name, log.place.worktree)
         self.prefix = f"{ref.REMOTES_PREFIX}{remotes.encode(name)}/"
@@ -172,6 +173,7 @@ class Remote:
         self._look_for_block(check)
         top = self.shared()
         self.boxes = outbox_places.read(log, check, boxes, top, related, self.tips)
+        self.log.taken_in = max(self.log.taken_in, check.trees.budget.bytes)
         self.left_out = list(check.left_out.values())
         for each in self.left_out:
             if each.kind == INVALID and each.ref in refs:

@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from ..log.entry import Story
     from ..log.port import Git
 
+# New bytes of a sync. For fewer, catching up is quicker than the start of a process. With more, the next command would
+# not wait until that process is done, and fill an index of its own.
+LEFT_BYTES_MIN, LEFT_BYTES_MAX = 1024 * 1024, 8 * 1024 * 1024
+
 
 def wall_clock() -> int:
     """Microseconds since 1970-01-01 UTC."""
@@ -182,6 +186,22 @@ class Store(StoreIndex):
         from ..log import upkeep
 
         upkeep.keep_up(self.log, self.starts_upkeep)
+
+    def refresh_or_leave(self, *, start: bool = False) -> bool:
+        """Catch up after a sync, or leave that to the process that does the upkeep, where the sync brought much.
+
+        Args:
+            start: Start that process; else somebody will.
+
+        Returns: Whether it is left.
+        """
+        is_much = LEFT_BYTES_MIN <= self.log.taken_in <= LEFT_BYTES_MAX
+        if self.starts_upkeep is None or not is_much or committing.is_off(self.place):
+            self.refresh()
+            return False
+        if start:
+            self.starts_upkeep()
+        return True
 
     def settings(self) -> dict[str, str]:
         """What git config says of this clone's user (`user.name`, `user.email`) and of gitmem, with keys in small letters."""

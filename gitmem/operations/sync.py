@@ -179,6 +179,7 @@ def sync(
     if looked is not None and looked.network is not None:
         store.log.network = looked.network
     store.log.allow_large = allow_large
+    store.log.committed = store.refresh_or_leave
     before = settled.refs_of(store.place.common)
     found = exchange.exchange(
         store.log, names, timeout=timeout, may_send=agreement.may_send(store, publish=publish),
@@ -186,8 +187,8 @@ def sync(
         retry=bool(remotes) and not all, repair=repair, force=force,
     )  # fmt: skip
     store.wrote = 0
-    store.refresh()
-    store.keep_up()
+    if not store.refresh_or_leave(start=True):
+        store.keep_up()
     states = [RemoteState(remote) for remote in found]
     synced = Synced(states, _next(states, leads=leads))
     if leads:

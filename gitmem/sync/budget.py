@@ -22,14 +22,18 @@ BYTES_MAX = 24 * 1024 * 1024
 
 
 class Budget:
-    """The new files of the places that were read so far. What several places have counts once."""
+    """The new files of the places that were read so far. What several places have counts once.
+
+    Attributes:
+        bytes: Their sizes together.
+    """
 
     def __init__(self, git: Git) -> None:
         self.git = git
         self._places: dict[str, set[File]] = {}
         self._holders: dict[File, int] = {}  # how many places have a file
         self._sizes: dict[File, int] = {}
-        self._bytes = 0
+        self.bytes = 0
         self._lines: dict[File, int] = {}  # of the files that were read for it
         self._known: dict[str, int] = {}  # lines of contents that were ever read
 
@@ -44,15 +48,15 @@ class Budget:
         new = {key: size for key, size in found.items() if key not in self._sizes}
         size = sum(new.values())
         _limit("files", len(self._sizes) + len(new), FILES_MAX)
-        _limit("bytes", self._bytes + size, BYTES_MAX)
-        if self._bytes + size > LINES_MAX:  # a line has one byte or more
+        _limit("bytes", self.bytes + size, BYTES_MAX)
+        if self.bytes + size > LINES_MAX:  # a line has one byte or more
             self._count_lines(new)
         mine = self._places.setdefault(place, set())
         for key in found.keys() - mine:
             self._holders[key] = self._holders.get(key, 0) + 1
         mine.update(found)
         self._sizes.update(new)
-        self._bytes += size
+        self.bytes += size
 
     def give_back(self, place: str) -> None:
         """Count the files of a place no longer, but for those that other places have too."""
@@ -60,7 +64,7 @@ class Budget:
             self._holders[key] -= 1
             if not self._holders[key]:
                 del self._holders[key]
-                self._bytes -= self._sizes.pop(key)
+                self.bytes -= self._sizes.pop(key)
                 self._lines.pop(key, None)
 
     def _count_lines(self, new: Mapping[File, int]) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gitmem.errors import UsageError
-from gitmem.operations import autosync, sync
+from gitmem.operations import autosync, store, sync
 from tests.clones import Clone, Hub, git
 
 
@@ -60,6 +60,36 @@ def test_the_index_has_what_came(hub: Hub) -> None:
     assert found.next == ["gitmem inbox"]
     assert b.store.index.tip == b.tip
     assert known_lines(b) == 2
+
+
+def test_of_a_sync_that_brings_much_another_process_fills_the_index(
+    hub: Hub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that is started for it, once; nothing else is put off. Where nobody can start one, or a sync brings more, it waits."""
+    a, b = hub.clone("a"), hub.clone("b")
+    a.add("one")
+    sync.sync(a.store)
+    before = known_lines(b)
+    started: list[int] = []
+    b.store.starts_upkeep = lambda: started.append(
+        int(b.store.index.db.execute("SELECT count(*) FROM line").fetchone()[0])
+    )
+    monkeypatch.setattr(store, "LEFT_BYTES_MIN", 1)
+    b.add("two")
+    (remote,) = sync.sync(b.store).remotes
+    assert (remote.received, remote.sent, remote.state) == (1, 1, "synced")
+    assert started == [before + 1], "what this clone wrote itself is there"
+    assert known_lines(b) == before + 2, "the next look catches up, if that process has not"
+
+    for least, most, starts in ((1, 1, b.store.starts_upkeep), (1, 10**9, None)):
+        monkeypatch.setattr(store, "LEFT_BYTES_MIN", least)
+        monkeypatch.setattr(store, "LEFT_BYTES_MAX", most)
+        b.store.starts_upkeep = starts
+        a.add("more")
+        sync.sync(a.store)
+        sync.sync(b.store)
+        assert b.store.index.tip == b.tip
+    assert len(started) == 1
 
 
 def test_without_a_remote_it_is_a_usage_error(repo: Path, hub: Hub) -> None:
