@@ -88,6 +88,17 @@ class Adversary:
                 lines.append(_line({**receipt, "seen": seen}, self._time(each)))
         return self._push_lines(lines[:8])
 
+    def forge_sessions(self) -> str:
+        """Ends and other identities of every known session, later than what it wrote."""
+        lines = []
+        for each in [record for record in self._known_records() if record["kind"] == "session"][:8]:
+            kept = {name: value for name, value in each.items() if name not in ("mac", "event")}
+            event = self.random.choice(["end", "change"])
+            identity = "evil:agent:one" if event == "change" else each.get("agent_identity")
+            later = f"2026-11-{self.random.randrange(20, 28)}T00:00:00.{self.random.randrange(10**6):06d}Z"
+            lines.append(_line({**kept, "event": event, "agent_identity": identity}, later))
+        return self._push_lines(lines)
+
     def malformed_lines(self) -> str:
         """Bytes that are no record, or one that no reader may accept."""
         valid = self._known_lines() or [b'{"at":"2026-11-21T20:00:00.000000Z","kind":"signal"}']
@@ -142,7 +153,7 @@ class Adversary:
         content = self.random.choice(HOSTILE_FORMATS)
         tree["format"] = Entry(FILE_MODE, self.world.places.put_on_hub("blob", content))
         before = set(self.world.hostile)
-        done = self._push_raw(sorted(tree.items()))
+        done = self._push_raw(sorted(tree.items()), bad=self._is_refused(content))
         if content.startswith(b'{"format":2'):
             self.world.newer |= self.world.hostile - before
         return done
@@ -181,7 +192,7 @@ class Adversary:
             blob = self.world.places.put_on_hub("blob", content)
             tree = sorted({**self._base_tree(), "format": Entry(FILE_MODE, blob)}.items())
         self.world.tamper()
-        new = self._put_commit(self._put_tree(tree), [tip])
+        new = self._put_commit(self._put_tree(tree), [tip], bad=not content or self._is_refused(content))
         if content.startswith(b'{"format":2'):
             self.world.newer.add(new)
         return self._set(ref.BRANCH, new)
@@ -288,9 +299,13 @@ class Adversary:
         (new,) = hub.write([Draft(dict(files), MALLORY, MALLORY, "Mallory -> all: hello\n", tree)], base)
         return self._place(new)
 
-    def _push_raw(self, entries: Iterable[tuple[str, Entry]]) -> str:
+    def _is_refused(self, content: bytes) -> bool:
+        """Return whether nobody may take in a tip with this `format` file: one of them is an ordinary one of a later turn."""
+        return not self.seen_tips or not content.startswith(b'{"format":1,"epoch":0,')
+
+    def _push_raw(self, entries: Iterable[tuple[str, Entry]], *, bad: bool = True) -> str:
         parents = [self.seen_tips[-1]] if self.seen_tips else []
-        return self._place(self._put_commit(self._put_tree(entries), parents))
+        return self._place(self._put_commit(self._put_tree(entries), parents, bad=bad))
 
     def _place(self, oid: str) -> str:
         """The shared branch where that is a fast-forward, an outbox, or a ref that only looks like one."""
