@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from .form import LINE_MAX_BYTES, RecordError, SecretError, line, problem, read
+from .form import LINE_MAX_BYTES, RecordError, SecretError, line, problem, read, read_all
 from .plain import fits
 from .table import MODELS, STREAMS
 
@@ -44,6 +44,7 @@ __all__ = [
     "line",
     "problem",
     "read",
+    "read_all",
     "schema",
 ]
 

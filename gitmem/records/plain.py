@@ -33,14 +33,14 @@ def plain(kind: str, fields: Mapping[str, object], *, writing: bool) -> bool:
         elif value is None:
             if not spec[1]:
                 return False
-        elif not _right(spec, value, writing):
+        elif not right(spec, value, writing):
             return False
     return True
 
 
 def fits(kind: str, name: str, value: object) -> bool:
     """Whether a value is plainly right for a field of a known kind."""
-    return _right(FIELDS[kind][name], value, writing=True)
+    return right(FIELDS[kind][name], value, writing=True)
 
 
 def carried(value: object, depth: int = 1) -> bool:
@@ -64,7 +64,7 @@ def carried(value: object, depth: int = 1) -> bool:
     return value is None
 
 
-def _right(spec: tuple[Any, ...], value: object, writing: bool) -> bool:
+def right(spec: tuple[Any, ...], value: object, writing: bool) -> bool:
     """One value against (form, may be null, …), as `tools/compile_table.py` writes them."""
     form = spec[0]
     if form == "list":
@@ -72,7 +72,7 @@ def _right(spec: tuple[Any, ...], value: object, writing: bool) -> bool:
             return False
         item_spec = spec[2]
         for item in value:  # noqa: SIM110  (a generator costs more than the check)
-            if not _right(item_spec, item, writing):
+            if not right(item_spec, item, writing):
                 return False
         return True
     if form == "flag":
@@ -97,14 +97,14 @@ def _right(spec: tuple[Any, ...], value: object, writing: bool) -> bool:
         if not value.startswith(start) or value[length:].lstrip(characters):
             return False
     elif form == "form":
-        if not _matches(shape, value):
+        if not matches(shape, value):
             return False
     elif not carried(value):
         return False
     return not also or _also(also, value, writing)
 
 
-def _matches(shape: tuple[str, tuple[tuple[str, int, int], ...]], value: str) -> bool:
+def matches(shape: tuple[str, tuple[tuple[str, int, int], ...]], value: str) -> bool:
     """Whether the text is the start, then these runs of characters, each as long as it can be."""
     start, runs = shape
     if start:
