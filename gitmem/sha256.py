@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import sys
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from hashlib import _Hash as HASH
     from hashlib import sha256
 else:
     try:
@@ -14,4 +18,14 @@ else:
         except ImportError:
             from hashlib import sha256
 
-__all__ = ["sha256"]
+__all__ = ["hash_of", "sha256"]
+MANY = 4_096  # hashes from which on loading OpenSSL is worth it
+
+
+def hash_of(count: int) -> Callable[[bytes], HASH]:
+    """Return the function that hashes so many texts fastest: OpenSSL uses the processor's own instructions."""
+    if count < MANY and "_hashlib" not in sys.modules:
+        return sha256
+    from hashlib import sha256 as fast
+
+    return fast

@@ -8,7 +8,7 @@ this clone asks who its sessions are and what they have read.
 
 from __future__ import annotations
 
-from ..index.schema import Row
+from ..index.rows import Row, Rows
 from ..mac import is_signed
 from . import own_identities
 from .known_senders import KEY
@@ -20,8 +20,9 @@ from .known_senders import is_own as is_own
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
+    from ..index.rows import Lines
     from ..index.schema import Index
     from ..log.log import Log
     from .clone_key import CloneKey
@@ -29,44 +30,62 @@ if TYPE_CHECKING:
 FEW = 16
 
 
+# The fields of a record that say which session or client it comes from, and those that say which agent.
+_SPEAKERS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "session": (("session_id", "harness_session"), ()),
+    "audit": (
+        ("sender_session", "sender_identity", "reader_identity"),
+        ("sender_identity", "reader_identity"),
+    ),
+    "receipt": (("reader_session", "reader_identity"), ("reader_identity",)),
+    "access": (("reader_session", "reader_identity"), ("reader_identity",)),
+}
+_ELSE = (("sender_session", "sender_identity"), ("sender_identity",))
+
+
 def speakers(record: Mapping[str, object]) -> list[str]:
     """Return the sessions and clients that a record says it comes from."""
-    kind = record["kind"]
-    if kind == "session":
-        names: tuple[object, ...] = (record.get("session_id"), record.get("harness_session"))
-    elif kind == "audit":
-        names = (record.get("sender_session"), record.get("sender_identity"), record.get("reader_identity"))
-    elif kind in ("receipt", "access"):
-        names = (record.get("reader_session"), record.get("reader_identity"))
-    else:
-        names = (record.get("sender_session"), record.get("sender_identity"))
+    fields, _ = _SPEAKERS.get(str(record["kind"]), _ELSE)
+    names = map(record.get, fields)
     return [name for name in names if isinstance(name, str) and name.startswith(PREFIXES)]
 
 
-def add(db: sqlite3.Connection, rows: Sequence[Row], key: CloneKey | None) -> None:
+def agents(record: Mapping[str, object]) -> list[str]:
+    """Return the agent identities that a record says it comes from; records of sessions only tell who has one."""
+    _, fields = _SPEAKERS.get(str(record["kind"]), _ELSE)
+    names = map(record.get, fields)
+    return [name for name in names if isinstance(name, str) and own_identities.is_agent(name)]
+
+
+def add(db: sqlite3.Connection, rows: Rows, key: CloneKey | None) -> None:
     """Take in lines, checked with a key; None stands for a key that nobody has now."""
     mac = key.mac if key is not None else None
     proven: set[str] = set()
-    claims: list[tuple[str, int]] = []
     unchecked: set[int] = set()
     valid: dict[int, Row] = {}
-    for row in rows:
-        names = speakers(row.record)
-        if mac is not None and is_signed(row.line) and mac.is_valid(row.line):
-            valid[row.id] = row
-            proven.update(_proven(row.record, names))
-        elif names := _named(row.record):
-            claims += [(name, row.id) for name in names]
-            if mac is None and is_signed(row.line):
-                unchecked.add(row.id)
-    db.executemany("INSERT OR IGNORE INTO claim VALUES (?, ?)", claims)
+    claims: dict[str, list[int]] = {}
+    for kind, lines in rows.by_kind.items():
+        if any(lines.column("mac")):
+            signed = [row for row in lines if is_signed(row.line)]
+            if mac is None:
+                unchecked.update(row.id for row in signed)
+            else:
+                valid |= {row.id: row for row in signed if mac.is_valid(row.line)}
+        _claim(claims, kind, lines, unchecked | valid.keys())
+    claims = {name: sorted(set(found)) for name, found in claims.items()}
+    for row in valid.values():
+        proven.update(_proven(row.record, speakers(row.record)))
+    db.executemany(
+        "INSERT INTO packed_claim VALUES (?, ?, ?)",
+        [(name, found[0], f"[{','.join(map(str, found))}]") for name, found in claims.items()],
+    )
     db.executemany("INSERT OR IGNORE INTO unchecked VALUES (?)", [(line,) for line in sorted(unchecked)])
     new = [name for name in sorted(proven) if not is_own(db, name)]
     db.executemany("INSERT OR IGNORE INTO own VALUES (?)", [(name,) for name in new])
     _note_first(db, valid.values())
-    changed = own_identities.note_bearers(db, rows, valid)
-    fresh = _note_forged(db, [claim for claim in claims if claim[1] not in unchecked], new)
-    more, withdrawn = own_identities.update(db, rows, claims, changed, new)
+    changed = own_identities.note_bearers(db, rows.of("session"), valid)
+    fresh = _note_forged(db, claims, new)
+    more, withdrawn = own_identities.update(db, rows.of("signal"), claims, changed, new)
     if withdrawn:
         db.execute("DELETE FROM doubt")
         fresh = {line for (line,) in db.execute("SELECT line FROM forged")}
@@ -74,26 +93,20 @@ def add(db: sqlite3.Connection, rows: Sequence[Row], key: CloneKey | None) -> No
     _note_doubts(db, sorted(fresh | more))
 
 
-def _note_first(db: sqlite3.Connection, valid: Iterable[Row]) -> None:
-    """Note the first line of each reader among those with a valid code."""
-    from ..signals.broadcasts import KINDS, reader_of
-
-    found = [
-        (name, row.at, row.id)
-        for row in valid
-        if row.record["kind"] in KINDS
-        for name in reader_of(row.record)
-    ]
-    db.executemany(
-        "INSERT INTO own_first VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET at = excluded.at, line = excluded.line"
-        " WHERE excluded.at < own_first.at",
-        found,
-    )
-
-
-def _named(record: Mapping[str, object]) -> list[str]:
-    """Every name that a record says it comes from."""
-    return [*speakers(record), *own_identities.speakers(record)]
+def _claim(claims: dict[str, list[int]], kind: str, lines: Lines, but: Collection[int]) -> None:
+    """Note for which names lines speak, without those whose code is valid or cannot be checked now."""
+    fields, agents = _SPEAKERS.get(kind, _ELSE)
+    for field in fields:
+        column = lines.column(field)
+        names = {
+            name
+            for name in set(column)
+            if isinstance(name, str)
+            and (name.startswith(PREFIXES) or (field in agents and own_identities.is_agent(name)))
+        }
+        for name, line in zip(column, lines.ids, strict=True):
+            if name in names and line not in but:
+                claims.setdefault(name, []).append(line)
 
 
 def _proven(record: Mapping[str, object], names: Iterable[str]) -> list[str]:
@@ -102,18 +115,31 @@ def _proven(record: Mapping[str, object], names: Iterable[str]) -> list[str]:
     return [name for name in names if begins or name.startswith("h-")]
 
 
-def _note_forged(db: sqlite3.Connection, claims: Iterable[tuple[str, int]], new: Iterable[str]) -> set[int]:
+def _note_first(db: sqlite3.Connection, valid: Iterable[Row]) -> None:
+    """Note the first line of each reader among those with a valid code."""
+    from ..signals.broadcasts import KINDS, reader_of
+
+    first: dict[str, tuple[str, str, int]] = {}
+    for row in valid:
+        if row.record["kind"] in KINDS:
+            for name in reader_of(row.record):
+                if name not in first or row.at < first[name][1]:
+                    first[name] = (name, row.at, row.id)
+    db.executemany(
+        "INSERT INTO own_first VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET at = excluded.at, line = excluded.line"
+        " WHERE excluded.at < own_first.at",
+        list(first.values()),
+    )
+
+
+def _note_forged(db: sqlite3.Connection, claims: Mapping[str, Sequence[int]], new: Iterable[str]) -> set[int]:
     """Note which claims are forged: the new ones for our own names, and the old ones for names that are new."""
     found = [
         (name, line)
         for name in new
-        for (line,) in db.execute(
-            "SELECT line FROM claim WHERE name = ? AND line NOT IN (SELECT line FROM unchecked)", (name,)
-        )
+        for (line,) in db.execute("SELECT line FROM claim WHERE name = ?", (name,))
     ]
-    claims = list(claims)
-    known = {name: is_own(db, name) for name in {name for name, _ in claims}}
-    found += [(name, line) for name, line in claims if known[name]]
+    found += [(name, line) for name, lines in claims.items() if is_own(db, name) for line in lines]
     db.executemany("INSERT OR IGNORE INTO forged VALUES (?, ?)", found)
     return {line for _, line in found}
 
@@ -128,7 +154,7 @@ def _marks(record: Mapping[str, object]) -> list[tuple[str, str]]:
     return []
 
 
-def _settle_doubts(db: sqlite3.Connection, rows: Sequence[Row]) -> None:
+def _settle_doubts(db: sqlite3.Connection, rows: Rows) -> None:
     """Doubts end where a line that is not forged says the same."""
     if db.execute("SELECT 1 FROM doubt LIMIT 1").fetchone():
         forged = _forged_among(db, [row.id for row in rows])
@@ -214,12 +240,9 @@ def settle(index: Index, key: CloneKey) -> bool:
         ).fetchall()
         index.db.execute("DELETE FROM unchecked")
         found = [(line, body.encode()) for line, body in rows]
-        index.db.executemany(
-            "DELETE FROM claim WHERE line = ? AND name = ?",
-            [(line, name) for line, body in found for name in _named(records.read(body) or {"kind": ""})],
-        )
         every = [(line, body, records.read(body)) for line, body in found]
-        add(index.db, [Row(line, body, record) for line, body, record in every if record is not None], key)
+        read = [Row(line, body, record) for line, body, record in every if record is not None]
+        add(index.db, Rows.of_rows(read), key)
         index.db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (KEY, key.fingerprint))
         index.db.execute("COMMIT")
     except BaseException:

@@ -110,7 +110,7 @@ class Marks:
         db = self._store.index.db
         if any(authenticity.is_own(db, name) for name in names):
             return NOT_THE_SESSION
-        if any(own_identities.is_forged(db, name, line) for name in own_identities.speakers(record)):
+        if any(own_identities.is_forged(db, name, line) for name in authenticity.agents(record)):
             return NOT_THE_AGENT
         if names or record.get("sender_session") or record.get("sender_identity") != self._own_mail:
             return None

@@ -7,9 +7,9 @@ from ..index.schema import View
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable
 
-    from ..index.schema import Row
+    from ..index.rows import Rows
     from .clone_key import CloneKey
 
 # Every kind, as in `records.KINDS`, whose import would cost a look at an empty inbox more than the look.
@@ -18,8 +18,9 @@ PREFIXES = ("sess-", "h-")
 KEY = "clone_key"  # in `meta`: the fingerprint of the key that the tables were made with
 
 DDL = (
-    # Lines that speak for somebody and have no valid code, whoever's they are.
-    "CREATE TABLE claim (name TEXT, line INTEGER, PRIMARY KEY (name, line)) WITHOUT ROWID",
+    # Lines that speak for somebody and have no valid code, whoever's they are: those that came together in one row, as JSON.
+    "CREATE TABLE packed_claim (name TEXT, first INTEGER, lines TEXT, PRIMARY KEY (name, first)) WITHOUT ROWID",
+    "CREATE VIEW claim AS SELECT c.name, j.value AS line FROM packed_claim c, json_each(c.lines) j",
     "CREATE TABLE own (name TEXT PRIMARY KEY) WITHOUT ROWID",
     "CREATE TABLE forged (name TEXT, line INTEGER, PRIMARY KEY (name, line)) WITHOUT ROWID",
     "CREATE INDEX forged_line ON forged (line)",
@@ -40,12 +41,12 @@ DDL = (
 def view(key: Callable[[], CloneKey | None]) -> View:
     """Return the view of an index whose lines are checked with a key; None stands for a key that nobody has now."""
 
-    def add(db: sqlite3.Connection, rows: Sequence[Row]) -> None:
+    def add(db: sqlite3.Connection, rows: Rows) -> None:
         from . import authenticity
 
         authenticity.add(db, rows, key())
 
-    return View(KINDS, DDL, add, version=3)
+    return View(KINDS, DDL, add, version=4)
 
 
 VIEW = view(lambda: None)

@@ -15,59 +15,51 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from ..index.schema import Row
+    from ..index.rows import Lines, Row
 
 _SINCE = (
     "SELECT min(b.since) FROM bearer b JOIN own o ON o.name = b.session_id WHERE b.identity = ?1 AND NOT EXISTS"
     " (SELECT 1 FROM bearer s WHERE s.identity = ?1 AND s.session_id NOT IN (SELECT name FROM own))"
 )
-_CLAIMED = " FROM claim c JOIN line l ON l.id = c.line WHERE c.name = :name AND c.line NOT IN (SELECT line FROM unchecked)"
+_CLAIMED = " FROM claim c JOIN line l ON l.id = c.line WHERE c.name = :name"
 _AMONG = " AND c.line IN (SELECT value FROM json_each(:lines))"
 _NEWER = f"SELECT c.line{_CLAIMED} AND l.at >= :since"
 _OLDER = (  # with the signal that is read or answered
     "SELECT c.line, json_extract(l.body, CASE l.kind WHEN 'receipt' THEN '$.signal_id' ELSE '$.reply_to' END)"
     f"{_CLAIMED} AND l.at < :since AND l.kind IN ('receipt', 'signal')"
 )
-_SIGNALS = "SELECT DISTINCT s.signal_id FROM signal s WHERE s.at >= ? AND s.signal_id IN (SELECT value FROM json_each(?))"
+_SIGNALS = (
+    "SELECT DISTINCT s.signal_id FROM signal s JOIN line l ON l.id = s.line WHERE l.at >= ?"
+    " AND s.signal_id IN (SELECT value FROM json_each(?))"
+)
 _READERS = (
     "SELECT DISTINCT r.reader FROM json_each(?) w CROSS JOIN receipt r ON r.signal_id = w.value"
     " CROSS JOIN own_identity i ON i.name = r.reader"
 )
 
 
-def speakers(record: Mapping[str, object]) -> list[str]:
-    """Return the agent identities that a record says it comes from; records of sessions only tell who has one."""
-    kind = record["kind"]
-    if kind == "session":
-        return []
-    if kind == "audit":
-        names: tuple[object, ...] = (record.get("sender_identity"), record.get("reader_identity"))
-    else:
-        names = (record.get("reader_identity" if kind in ("receipt", "access") else "sender_identity"),)
-    return [name for name in names if isinstance(name, str) and _is_agent(name)]
-
-
-def _is_agent(name: str) -> bool:
+def is_agent(name: str) -> bool:
+    """Return whether a name is that of an agent."""
     return ":" in name and not name.startswith((*PREFIXES, "human:"))
 
 
 def is_forged(db: sqlite3.Connection, name: str, line: bytes) -> bool:
     """Return whether a line in the name of an identity is forged."""
-    from ..index.catch_up import key_of
+    from ..index.insert import key_of
 
     query = "SELECT 1 FROM line l JOIN forged f ON f.line = l.id AND f.name = ? WHERE l.key = ?"
     return db.execute(query, (name, key_of(line))).fetchone() is not None
 
 
-def note_bearers(db: sqlite3.Connection, rows: Sequence[Row], valid: Collection[int]) -> set[str]:
+def note_bearers(db: sqlite3.Connection, sessions: Iterable[Row], valid: Collection[int]) -> set[str]:
     """Note which sessions have which identities, and since when by lines with a valid code.
 
     Returns: The identities.
     """
     found = [
         (identity, row.record["session_id"], row.at if row.id in valid else None)
-        for row in rows
-        if row.record["kind"] == "session" and (identity := row.record.get("agent_identity"))
+        for row in sessions
+        if (identity := row.record.get("agent_identity"))
     ]
     db.executemany(
         "INSERT INTO bearer VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET since = excluded.since"
@@ -79,14 +71,15 @@ def note_bearers(db: sqlite3.Connection, rows: Sequence[Row], valid: Collection[
 
 def update(
     db: sqlite3.Connection,
-    rows: Sequence[Row],
-    claims: Iterable[tuple[str, int]],
+    signals: Lines,
+    claims: Mapping[str, Sequence[int]],
     changed: set[str],
     new: Sequence[str],
 ) -> tuple[set[int], bool]:
     """Note which lines are forged now that these arrived.
 
     Args:
+        signals: The signals among these lines.
         claims: The names for which these lines speak without a valid code, with the lines.
         changed: Identities whose sessions may have changed.
         new: Sessions that were found to be our own.
@@ -104,9 +97,9 @@ def update(
         withdrawn |= removed
     if not db.execute("SELECT 1 FROM own_identity LIMIT 1").fetchone():
         return fresh, withdrawn
-    fresh |= _add(db, ((name, line) for name, line in claims if name not in changed))
-    signals = {str(row.record["signal_id"]) for row in rows if row.record["kind"] == "signal"}
-    for (reader,) in db.execute(_READERS, (_json(signals),)).fetchall():
+    fresh |= _add(db, {name: lines for name, lines in claims.items() if name not in changed})
+    ids = set(map(str, signals.column("signal_id")))
+    for (reader,) in db.execute(_READERS, (_json(ids),)).fetchall():
         if reader not in changed:
             fresh |= _settle(db, str(reader))[0]
     return fresh, withdrawn
@@ -125,13 +118,10 @@ def _settle(db: sqlite3.Connection, name: str) -> tuple[set[int], bool]:
     return now - before, bool(before - now)
 
 
-def _add(db: sqlite3.Connection, claims: Iterable[tuple[str, int]]) -> set[int]:
+def _add(db: sqlite3.Connection, claims: Mapping[str, Sequence[int]]) -> set[int]:
     """Note which of these claims are forged: those for identities that are ours alone."""
-    by_name: dict[str, list[int]] = {}
-    for name, line in claims:
-        by_name.setdefault(name, []).append(line)
     fresh: set[int] = set()
-    for name, found in by_name.items():
+    for name, found in claims.items():
         row = db.execute("SELECT since FROM own_identity WHERE name = ?", (name,)).fetchone()
         if row is None:
             continue

@@ -11,21 +11,18 @@ from ..errors import StoreError
 from ..log import ref
 from ..log.ref import LOG_REF
 from ..log.union import canon
-from ..sha256 import sha256
-from . import generations, schema
+from . import generations, insert, schema
 from .engine import sqlite3
 from .generations import LostLineError as _LostLineError
-from .schema import Index, Row, View
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from ..log.log import Log
+    from .schema import Index
 
-KEY_BYTES = 16
 LINES_AT_ONCE = 10_000  # added together: one file at a time would take twice as long
-BODY_MAX_BYTES = 256 * 1024
 AT = b'{"at":"'
 
 
@@ -172,7 +169,7 @@ class _Reader:
             self._add(file, found)
             return
         old = {key for (key,) in self.db.execute("SELECT key FROM line WHERE file = ?", (file,))}
-        keyed = {key_of(line): line for line in found}
+        keyed = {insert.key_of(line): line for line in found}
         if not old <= keyed.keys():
             raise _LostLineError
         self._add(file, [line for key, line in keyed.items() if key not in old])
@@ -185,77 +182,11 @@ class _Reader:
             self._flush()
 
     def _flush(self) -> None:
-        add_all(self.index, self.waiting)
+        insert.lines_of_files(self.index, self.waiting)
         self.done += len(self.waiting)
         self.waiting = []
         if self.progress is not None:
             self.progress(self.done)
-
-
-def add_lines(index: Index, file: int, found: Sequence[bytes]) -> None:
-    """Add lines of a file, and what the views derive from those that are new.
-
-    Equal bytes are one line; one that only waited for its commit so far now belongs to the file.
-    """
-    add_all(index, [(file, line) for line in found])
-
-
-def add_all(index: Index, found: Sequence[tuple[int, bytes]]) -> None:
-    """The same of lines of several files, each with the number of its file."""
-    values: list[tuple[int, bytes, object, object, str]] = []
-    records = {}
-    for file, line in found:
-        key = key_of(line)
-        try:
-            record = index.read(line)
-        except (ValueError, TypeError, LookupError, ArithmeticError, RecursionError):
-            record = None  # a reader that stumbles over a line costs that line
-        if record is None:
-            body = line[:BODY_MAX_BYTES].decode("utf-8", "replace")
-            values.append((file, key, "", "", body))
-        else:
-            records[key] = (line, record)
-            values.append((file, key, record["at"], record["kind"], line.decode()))
-    (before,) = index.db.execute("SELECT coalesce(max(id), 0) FROM line").fetchone()
-    index.db.executemany(
-        "INSERT INTO line (file, key, at, kind, body) VALUES (?, ?, ?, ?, ?)"
-        " ON CONFLICT (key) DO UPDATE SET file = excluded.file WHERE line.file < 0",
-        values,
-    )
-    rows = [
-        Row(id, *records[key])
-        for id, key in index.db.execute("SELECT id, key FROM line WHERE id > ?", (before,))
-        if key in records
-    ]
-    for view in index.views:
-        mine = [row for row in rows if row.record["kind"] in view.kinds]
-        if mine:
-            _feed(index.db, view, mine)
-
-
-def _feed(db: sqlite3.Connection, view: View, rows: Sequence[Row]) -> None:
-    """Give rows to a view. A row that it can't take costs that row in this view, and is noted in `skipped`."""
-    db.execute("SAVEPOINT feed")
-    try:
-        view.add(db, rows)
-    except Exception as error:
-        if schema.is_of_the_file(error):
-            raise
-        db.execute("ROLLBACK TO feed")
-        db.execute("RELEASE feed")
-        if len(rows) == 1:
-            db.execute("INSERT OR IGNORE INTO skipped VALUES (?)", (rows[0].id,))
-            return
-        middle = len(rows) // 2
-        _feed(db, view, rows[:middle])
-        _feed(db, view, rows[middle:])
-    else:
-        db.execute("RELEASE feed")
-
-
-def key_of(line: bytes) -> bytes:
-    """Return the `key` of a line in the table of lines."""
-    return sha256(line).digest()[:KEY_BYTES]
 
 
 def rebuild_damaged(index_path: str, error: sqlite3.DatabaseError) -> bool:

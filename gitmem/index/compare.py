@@ -9,6 +9,9 @@ if TYPE_CHECKING:
     from .schema import Index
 
 
+PACKED = "packed_"  # a table whose rows depend on what came together; a view has what they say
+
+
 def differing(ours: Index, theirs: Index, *, but: Sequence[str] = ()) -> list[str]:
     """The tables whose rows are not the same, of the lines and of every view.
 
@@ -33,8 +36,8 @@ def _sum(index: Index, table: str, but: Sequence[str]) -> tuple[int, int]:
 
 def _tables(index: Index) -> list[str]:
     own = ("meta", "file", "lost")  # how the log is read, not what it says
-    rows = index.db.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name").fetchall()
-    return [name for (name,) in rows if name not in own and not name.startswith("sqlite_")]
+    rows = index.db.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY name")
+    return [name for (name,) in rows if name not in own and not name.startswith(("sqlite_", PACKED))]
 
 
 def _rows(index: Index, table: str, but: Sequence[str]) -> Iterator[tuple[object, ...]]:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from . import catch_up, schema
+from . import insert, schema
 from .engine import sqlite3
 from .schema import Index
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
-    from .schema import View
+    from .rows import Record
+    from .schema import Reader, View
 
 CACHE_KILOBYTES = 32 * 1024
 
 
-def temporary(views: Iterable[View], read: Callable[[bytes], Mapping[str, object] | None]) -> Index:
+def temporary(views: Iterable[View], read: Reader) -> Index:
     """Open an empty index of this process alone, in a temporary file. Where no file can be made it is in memory."""
     connection = sqlite3.connect("", isolation_level=None)
     try:
@@ -58,9 +59,9 @@ class Fill:
         )
         return int(cursor.lastrowid or 0)
 
-    def add(self, found: Sequence[tuple[int, bytes]]) -> None:
-        """Add lines, each with the number of its segment."""
-        catch_up.add_all(self.index, found)
+    def add(self, found: Sequence[tuple[int, bytes]], records: Sequence[Record | None] | None = None) -> None:
+        """Add lines, each with the number of its segment; the records as for `insert.lines_of_files`."""
+        insert.lines_of_files(self.index, found, records)
 
     def end(self, commit: str | None) -> None:
         """Keep what was added.
@@ -78,7 +79,7 @@ class Fill:
         """Return path and object id of the segment that a line stands in; None for a line that the index does not have."""
         found: tuple[str, str] | None = self.index.db.execute(
             "SELECT f.parent || f.name, f.oid FROM line l JOIN file f ON f.id = l.file WHERE l.key = ?",
-            (catch_up.key_of(line),),
+            (insert.key_of(line),),
         ).fetchone()
         return found
 

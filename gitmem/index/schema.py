@@ -12,12 +12,16 @@ import os
 from .. import shared_mode
 from . import busy
 from .engine import sqlite3
+from .rows import Row as Row
+from .rows import Rows as Rows
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from ..place import Place
+
+    Reader = Callable[[Sequence[bytes]], Sequence[Mapping[str, object] | None]]
 
 BUSY_MILLISECONDS = busy.READER_MILLISECONDS
 CORE_VERSION = 2
@@ -37,21 +41,6 @@ CORE = (
 )
 
 
-class Row:
-    """A line that is new to the index: its row id, its bytes, and the record that it is."""
-
-    __slots__ = ("id", "line", "record")
-
-    def __init__(self, id: int, line: bytes, record: Mapping[str, object]) -> None:
-        self.id = id
-        self.line = line
-        self.record = record
-
-    @property
-    def at(self) -> str:
-        return str(self.record["at"])
-
-
 class View:
     """Tables that are derived from lines.
 
@@ -66,7 +55,7 @@ class View:
         self,
         kinds: Sequence[str],
         ddl: Sequence[str],
-        add: Callable[[sqlite3.Connection, Sequence[Row]], None],
+        add: Callable[[sqlite3.Connection, Rows], None],
         version: int = 1,
     ) -> None:
         self.kinds = frozenset(kinds)
@@ -80,14 +69,14 @@ class Index:
 
     Args:
         views: The views to keep. Where they have an attribute `shape` that is what `version` returns.
-        read: Gives the record that a line is, or None where it is none.
+        read: Gives the record that each of some lines is, or None where it is none; it raises nothing for a line.
     """
 
     def __init__(
         self,
         connection: sqlite3.Connection,
         views: Iterable[View],
-        read: Callable[[bytes], Mapping[str, object] | None],
+        read: Reader,
         *,
         writable: bool = True,
     ) -> None:
@@ -127,11 +116,11 @@ class Index:
         it commits.
         """
         tables = self.db.execute(
-            "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
+            "SELECT type, name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite_%'"
         ).fetchall()
-        for (name,) in tables:
+        for type, name in tables:
             if name not in KEPT:
-                self.db.execute(f'DROP TABLE IF EXISTS "{name}"')
+                self.db.execute(f'DROP {type} IF EXISTS "{name}"')
         for statement in CORE:
             self.db.execute(statement)
         for view in self.views:
@@ -158,7 +147,7 @@ def open_index(
     place: Place,
     machine: str,
     views: Iterable[View],
-    read: Callable[[bytes], Mapping[str, object] | None],
+    read: Reader,
 ) -> Index:
     """Open the index of this clone for reading and writing; where that can't be, see `beside`."""
     where = path(place, machine)
@@ -182,7 +171,7 @@ def beside(
     place: Place,
     machine: str,
     views: Iterable[View],
-    read: Callable[[bytes], Mapping[str, object] | None],
+    read: Reader,
 ) -> Index:
     """The index of a process that may not write the file: a copy of it in memory, else an empty one."""
     copy = copy_of(path(place, machine))
@@ -239,7 +228,7 @@ def _quoted(where: str) -> str:
     return "".join(chr(byte) if byte in plain else f"%{byte:02x}" for byte in path)
 
 
-def in_memory(views: Iterable[View], read: Callable[[bytes], Mapping[str, object] | None]) -> Index:
+def in_memory(views: Iterable[View], read: Reader) -> Index:
     """An empty index of this process alone, for where no file can be written."""
     return Index(sqlite3.connect(":memory:", isolation_level=None), views, read, writable=False)
 

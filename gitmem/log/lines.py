@@ -94,10 +94,15 @@ def problem(line: bytes) -> str | None:
 
 
 def digest(line: bytes) -> str:
-    """The hex SHA-256 of what a line says, whenever it was said: all but its time, without LF."""
+    """The hex SHA-256 of what a line without LF says, see `said`."""
     from ..sha256 import sha256
 
-    return sha256(b"{" + line[HEAD_BYTES:]).hexdigest()
+    return sha256(said(line)).hexdigest()
+
+
+def said(line: bytes) -> bytes:
+    """Return what a line says, whenever it was said: all but its time."""
+    return b"{" + line[HEAD_BYTES:]
 
 
 def day(line: bytes) -> str:

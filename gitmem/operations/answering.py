@@ -6,6 +6,7 @@ A signal that begins a thread does without this module, and all that it takes to
 from __future__ import annotations
 
 from ..errors import UsageError
+from ..signals import receipts
 from ..text.sanitize import sanitize
 from . import addressing, advice, causality, known_ids, loop, threads
 from .quoting import command
@@ -66,7 +67,9 @@ class Context:
         """Return the signals that the writer had seen, as `after` names them."""
         if not self.said:
             return []
-        has_receipt = "SELECT 1 FROM receipt WHERE reader = ? AND signal_id = ? AND content <> x'' LIMIT 1"
+        has_receipt = (
+            f"SELECT 1 FROM receipt r WHERE r.reader = ? AND r.signal_id = ? AND {receipts.HAS_LINE} LIMIT 1"
+        )
         db, ids = self._db, caller.ids
         read = {id for id in self.said if any(db.execute(has_receipt, (each, id)).fetchone() for each in ids)}
         return causality.seen_before(

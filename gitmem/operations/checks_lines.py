@@ -8,19 +8,20 @@ from __future__ import annotations
 
 from functools import partial
 
-from .. import records
 from ..index.engine import sqlite3
 from ..index.fill import Fill
 from ..log import ledger, ref, survey
 from ..log import lines as form
 from ..log.union import canon
+from ..records.form import problem as record_problem
+from ..records.form import read_all, read_or_none
 from . import checks_ids, checks_log, checks_memory
 from .torn_lines import torn
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any, TypeVar
+    from typing import TypeVar
 
     from ..index.schema import Index
     from ..log.survey import Survey
@@ -34,8 +35,6 @@ AHEAD_MICROS = 60_000_000
 LINES_AT_ONCE = 4_000
 BYTES_AT_ONCE = 4 * 1024 * 1024
 KEPT = "Nothing is lost by it: readers take the records and leave the rest."
-# What a reader may raise that stumbles over a line, which costs that line.
-STUMBLES = (ValueError, TypeError, LookupError, ArithmeticError, RecursionError)
 
 
 class Line:
@@ -67,12 +66,10 @@ class Reading:
         self._store = store
         self._found = found
         self._fill = Fill(anew)
-        anew.read = self._read
         self._keys = seen.keys
         self._outside: set[bytes] = set()  # keys of lines that stand only where the index does not read
         self._waiting: list[Line] = []
         self._size = 0
-        self._records: dict[bytes, dict[str, Any]] = {}
         self._torn: list[Line] = []  # what is no line, and perhaps the beginning of one
         self._limit = form.format_at(store.now() + AHEAD_MICROS)
         self._ahead = 0
@@ -141,10 +138,6 @@ class Reading:
         every = [raw.rstrip(b"\r") for raw in self._store.git.blob(oid).split(b"\n")]
         return f"{ref.LOG_REF}:{path}:{every.index(line) + 1}"
 
-    def _read(self, line: bytes) -> dict[str, Any] | None:
-        """Return the record of a line, and forget it if it was just read."""
-        return self._records.pop(line, None) or records.read(line)
-
     def _filling(self, step: Callable[[], T]) -> T | None:
         """Take a step in filling the index; after one that failed there are no more."""
         try:
@@ -155,11 +148,9 @@ class Reading:
 
     def _check_waiting(self) -> None:
         waiting, self._waiting, self._size = self._waiting, [], 0
-        for each in waiting:
+        records = read_all([each.line for each in waiting])
+        for each, record in zip(waiting, records, strict=True):
             line = each.line
-            record = _record(line)
-            if record is not None:
-                self._records[line] = record
             if record is None or not _has_head(line):
                 self._check_unread(each)
                 continue
@@ -172,9 +163,10 @@ class Reading:
                 self._answers.add(each, record)
             elif kind == "patch":
                 checks_memory.check_patch(each, record, self._found)
-        read = [(each.file, each.line) for each in waiting if each.file is not None]
-        self._filling(lambda: self._fill.add(read))
-        self._records.clear()
+        files = [each.file for each in waiting]
+        read = [(file, each.line) for file, each in zip(files, waiting, strict=True) if file is not None]
+        known = [record for file, record in zip(files, records, strict=True) if file is not None]
+        self._filling(lambda: self._fill.add(read, known))
 
     def _check_unread(self, each: Line) -> None:
         """A line that is no record of this version: why not."""
@@ -193,7 +185,7 @@ class Reading:
             else:
                 self._torn.append(each)
             return
-        problem = records.problem(line) or "it can't be read"
+        problem = record_problem(line) or "it can't be read"
         if "unknown" in problem or "schema_version" in problem:
             self._found.note(
                 "unknown-kind",
@@ -257,20 +249,12 @@ def check(store: Store, tip: str, anew: Index, seen: Survey, found: Findings) ->
 
 
 def _is_record(line: bytes) -> bool:
-    return _record(line) is not None and _has_head(line)
+    return read_or_none(line) is not None and _has_head(line)
 
 
 def _has_head(line: bytes) -> bool:
-    """Return whether the time of a record ends as `form.problem` asks; `records.read` asks for everything else."""
+    """Return whether the time of a record ends as `form.problem` asks; `read_or_none` asks for everything else."""
     return line[form.HEAD_BYTES - 2 : form.HEAD_BYTES] == b'",'
-
-
-def _record(line: bytes) -> dict[str, Any] | None:
-    """Return the record of a line, or None where it has none."""
-    try:
-        return records.read(line)
-    except STUMBLES:
-        return None
 
 
 def _check_form(content: bytes, where: str, found: Findings) -> None:

@@ -187,7 +187,7 @@ def _look_at_log(store: Store, tip: str | None, survey: Survey, found: Findings)
         )
         checks_refs.check_losses(store, None, survey, found)
     elif checks_log.check_tip(store, tip, found):
-        anew = fill.temporary(store.views, records.read)
+        anew = fill.temporary(store.views, records.read_all)
         try:
             failure = checks_lines.check(store, tip, anew, survey, found)
             checks_log.check_history(store, tip, survey, found)

@@ -214,7 +214,7 @@ def _filtered(
     found = []
     for signal_id in wanted:
         row = db.execute(
-            "SELECT s.at, interrupt, wu_id, lane, thread, intent, sender, sender_session FROM signal s"
+            "SELECT l.at, interrupt, wu_id, lane, thread, intent, sender, sender_session FROM signal s"
             " JOIN line l ON l.id = s.line WHERE signal_id = ? ORDER BY l.body LIMIT 1",
             (signal_id,),
         ).fetchone()

@@ -1,6 +1,7 @@
 """The view of signals and receipts: who has not read what yet.
 
-`mail` has a row for each directed signal that a recipient has no receipt for.
+`mail` has a row for each directed signal that a recipient has no receipt for, `asked` one for each that wants an
+answer of it, read or not.
 Broadcasts are not copied to every reader: a reader has a cursor, the sequence
 number up to which it has read all of them. The number is this index's own
 order of arrival, so a broadcast that arrives late is still new.
@@ -9,17 +10,16 @@ order of arrival, so a broadcast that arrives late is still new.
 from __future__ import annotations
 
 from ..agents import known_senders
-from ..index.schema import Row, View
+from ..index.schema import View
 from ..signals import broadcasts, receipts
 from ..signals.broadcasts import PAST as PAST
 from ..signals.broadcasts import Since
-from ..signals.content import content_of, digest_bytes
-from ..signals.receipts import ANY, writers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Sequence
+
+    from ..index.rows import Rows
 
 ADVANCED, ADVANCED_ROWS = 8, 200_000  # readers whose cursor moves at once, and broadcasts looked at for it
 ADVANCE_ROWS = 100  # what moving one cursor costs without any broadcast, in broadcasts looked at
@@ -27,43 +27,29 @@ PLACEHOLDERS_MAX = 500  # addresses of one reader that a query names one by one
 
 DDL = (
     # `digest` is the line's, `content` a key of what it says, see `signals.content`: 32 bytes each.
-    "CREATE TABLE signal (line INTEGER PRIMARY KEY, signal_id TEXT, thread TEXT, at TEXT, sender TEXT,"
-    " sender_session TEXT, intent TEXT, interrupt TEXT, wu_id TEXT, lane TEXT, broadcast INTEGER, digest BLOB,"
-    " content BLOB)",
+    "CREATE TABLE signal (line INTEGER PRIMARY KEY, signal_id TEXT, thread TEXT, sender TEXT, sender_session TEXT,"
+    " intent TEXT, interrupt TEXT, wu_id TEXT, lane TEXT, broadcast INTEGER, digest BLOB, content BLOB)",
     "CREATE INDEX signal_id ON signal (signal_id, digest)",
     "CREATE INDEX signal_thread ON signal (thread)",
     # Of an id with several lines every line counts: the rows are then the same in whatever order they came.
-    "CREATE TABLE mail (reader TEXT, signal_id TEXT, workspace TEXT, content BLOB, unread INTEGER,"
+    "CREATE TABLE mail (reader TEXT, signal_id TEXT, workspace TEXT, content BLOB,"
     " PRIMARY KEY (reader, signal_id, workspace, content)) WITHOUT ROWID",
-    "CREATE INDEX mail_unread ON mail (reader, signal_id, workspace) WHERE unread",
+    "CREATE TABLE asked (reader TEXT, signal_id TEXT, workspace TEXT, PRIMARY KEY (reader, signal_id, workspace))"
+    " WITHOUT ROWID",
     *broadcasts.DDL,
     *receipts.DDL,
 )
 
 
-def add(db: sqlite3.Connection, rows: Sequence[Row]) -> None:
+def add(db: sqlite3.Connection, rows: Rows) -> None:
     """Take in signals, receipts and the first sight of readers, in whatever order they arrive."""
-    signals = [(row, digest_bytes(row.line)) for row in rows if row.record["kind"] == "signal"]
-    known = [(row, of, content_of(row.record, of)) for row, of in signals]
-    db.executemany(
-        "INSERT INTO signal VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        [_signal_values(row, of, content) for row, of, content in known],
-    )
-    behind = broadcasts.add_readers(db, rows)
-    read = receipts.match(db, [row for row, _ in signals])
-    read |= receipts.add(db, rows)
-    _add_mail(db, known)
-    db.executemany(
-        "UPDATE mail SET unread = 0 WHERE reader = ? AND signal_id = ? AND unread AND EXISTS"
-        f" (SELECT 1 FROM receipt r WHERE r.reader = mail.reader AND r.signal_id = mail.signal_id AND {_SAME_LINE})",
-        sorted(read),
-    )
-    behind.update(reader for reader, _ in read)
-    for reader in _lately(db, behind, rows):
+    from ..signals import mail_rows
+
+    for reader in _lately(db, mail_rows.add(db, rows), rows):
         _advance(db, reader)
 
 
-def _lately(db: sqlite3.Connection, behind: set[str], rows: Sequence[Row]) -> list[str]:
+def _lately(db: sqlite3.Connection, behind: set[str], rows: Rows) -> list[str]:
     """The readers whose cursor moves now: where there are many, those that these lines name last.
 
     A cursor only saves work, so it may stay behind: thousands of new readers must not take the product of their
@@ -73,45 +59,14 @@ def _lately(db: sqlite3.Connection, behind: set[str], rows: Sequence[Row]) -> li
         return sorted(behind)
     (count,) = db.execute("SELECT count(*) FROM broadcast").fetchone()
     last: dict[str, str] = {}
-    for row in rows:
-        for name in broadcasts.reader_of(row.record):
-            last[name] = max(last.get(name, ""), row.at)
+    for lines, names in broadcasts.named(rows):
+        for name, at in zip(names, lines.column("at"), strict=True):
+            if name and last.get(name, "") < at:
+                last[name] = at
     latest = sorted(behind, key=lambda reader: (last.get(reader, ""), reader), reverse=True)
     return latest[: max(ADVANCED, ADVANCED_ROWS // (count + ADVANCE_ROWS))]
 
 
-def _signal_values(row: Row, of: bytes, content: bytes) -> tuple[object, ...]:
-    record = row.record
-    signal_id, sender, session = (record.get(key) for key in _SAID)
-    return (
-        row.id, signal_id, record.get("thread_id") or signal_id, record["at"], sender, session,
-        record.get("intent") or "INFO", record.get("interrupt_class"), record.get("wu_id"), record.get("lane"),
-        not record.get("recipients"), of, content,
-    )  # fmt: skip
-
-
-def _add_mail(db: sqlite3.Connection, signals: Sequence[tuple[Row, bytes, bytes]]) -> None:
-    """Add what signals are for whom: their recipients, or everybody."""
-    mail, to_all = [], []
-    for row, _, content in signals:
-        record = row.record
-        signal_id, workspace = record.get("signal_id"), record.get("workspace_id") or ""
-        recipients = record.get("recipients")
-        if isinstance(recipients, list) and recipients:
-            own = writers(row)
-            mail += [(to, signal_id, workspace, content) for to in recipients if to not in own]
-        else:
-            to_all.append((row, content))
-    db.executemany(
-        "INSERT OR IGNORE INTO mail VALUES (?1, ?2, ?3, ?4, NOT EXISTS (SELECT 1 FROM receipt"
-        f" WHERE reader = ?1 AND signal_id = ?2 AND content IN (?4, {ANY})))",
-        mail,
-    )
-    broadcasts.add(db, to_all)
-
-
-_SAME_LINE = f"r.content IN (mail.content, {ANY})"
-_SAID = ("signal_id", "sender_identity", "sender_session")
 # `{own}` are the placeholders of what a reader may have been addressed as, see `_own`.
 OURS = "(:workspace IS NULL OR workspace IN ('', :workspace))"
 # Asked once for each id, not for each of its lines: a peer can write thousands of lines under one id.
@@ -119,6 +74,7 @@ URGENT = (
     "SELECT reader, signal_id FROM ({found}) m WHERE NOT EXISTS"
     " (SELECT 1 FROM signal s WHERE s.signal_id = m.signal_id AND s.interrupt = 'advisory')"
 )
+OURS_IN_LINE = OURS.replace("workspace IN", "coalesce(json_extract(l.body, '$.workspace_id'), '') IN")
 LATER = " AND signal_id IN (SELECT signal_id FROM signal WHERE line > :after)"
 BROADCASTS = (
     f"SELECT DISTINCT :o0, b.signal_id FROM broadcast b WHERE b.sender NOT IN {{own}} AND {OURS}"
@@ -126,11 +82,11 @@ BROADCASTS = (
 )
 NEW = (
     " AND b.line > :cursor AND {news}"
-    " AND NOT EXISTS (SELECT 1 FROM receipt r WHERE r.reader IN {own} AND r.signal_id = b.signal_id"
-    f" AND r.content IN (b.content, {ANY}))"
+    " AND NOT EXISTS (SELECT 1 FROM receipt r WHERE r.signal_id = b.signal_id AND r.reader IN {own}"
+    f" AND {receipts.is_for('b.content')})"
 )
 # A session that gitmem 0.1 started has two of a client: its id, and since it was resumed the hash of that.
-_SAME = (
+_SESSIONS = (
     "SELECT f.session_id, e.harness_session FROM session_event e LEFT JOIN session f ON f.harness_session ="
     " e.harness_session WHERE e.session_id = ? AND e.harness_session IS NOT NULL"
 )
@@ -144,7 +100,7 @@ def _own(
     Its session; the client that this was started by; and every session that was started by the same one: a
     conversation that is taken up again is the same agent.
     """
-    same = db.execute(_SAME, (session or reader,)).fetchall()
+    same = db.execute(_SESSIONS, (session or reader,)).fetchall()
     found = [reader, session or reader, *(each for row in same for each in row if each)]
     if not shared and known_senders.is_forged(db, dict.fromkeys(found)):
         from ..agents import own_sessions
@@ -163,10 +119,8 @@ def _escaped(text: str) -> str:
     return text.replace("\\", "\\\\").replace('"', '\\"')
 
 
-def _directed(own: str, *, unread: bool) -> str:
-    # Left to itself SQLite takes the primary key, and looks at everything that the reader ever got.
-    by, only = ("INDEXED BY mail_unread", " AND unread") if unread else ("", "")
-    return f"SELECT DISTINCT reader, signal_id FROM mail {by} WHERE reader IN {own} AND {OURS}{only}"
+def _directed(own: str, table: str) -> str:
+    return f"SELECT DISTINCT reader, signal_id FROM {table} WHERE reader IN {own} AND {OURS}"
 
 
 def _advance(db: sqlite3.Connection, reader: str) -> None:
@@ -206,14 +160,14 @@ def unread_ids(
     """
     own, values = _own(db, reader, session, workspace, shared=shared)
     later, chosen = LATER if after else "", URGENT if directed else "{found}"
-    mine = chosen.format(found=_directed(own, unread=True) + later)
+    mine = chosen.format(found=_directed(own, "mail") + later)
     values["after"] = after
     in_doubt = not shared and known_senders.has_doubts(db)
     again = set()
     if in_doubt:
         from ..signals import doubted
 
-        again = doubted.directed(db, own, OURS, later, chosen, values)
+        again = doubted.directed(db, own, OURS_IN_LINE, later, chosen, values)
     if directed:
         return [*{*db.execute(mine, values).fetchall(), *again}]
     since = Since(db, reader, now, None if shared else known_senders.first_line(db, reader))
@@ -229,9 +183,13 @@ def unread_ids(
 def directed_to(
     db: sqlite3.Connection, reader: str, session: str | None, workspace: str | None, *, unread: bool
 ) -> tuple[str, dict[str, object]]:
-    """The query for (address, signal id) of what was sent to a reader in particular, and its values."""
+    """The query for (address, signal id) of what was sent to a reader in particular, and its values.
+
+    Args:
+        unread: What it has not read; else what wants an answer, read or not.
+    """
     own, values = _own(db, reader, session, workspace)
-    return _directed(own, unread=unread), values
+    return _directed(own, "mail" if unread else "asked"), values
 
 
 def line_of(db: sqlite3.Connection, signal_id: str) -> bytes:
@@ -255,8 +213,9 @@ def all_ids(
 ) -> list[tuple[str, str]]:
     """The same of everything that was ever for a reader, read or not."""
     own, values = _own(db, reader, session, workspace)
-    every = f"{_directed(own, unread=False)} UNION {BROADCASTS.format(own=own)}"
+    read = receipts.DIRECTED.format(found="receipt", own=own) + f" AND {OURS_IN_LINE}"
+    every = f"{_directed(own, 'mail')} UNION {read} UNION {BROADCASTS.format(own=own)}"
     return db.execute(every, values).fetchall()
 
 
-VIEW = View(("signal", "receipt", "session"), DDL, add, version=7)
+VIEW = View(("signal", "receipt", "session"), DDL, add, version=8)

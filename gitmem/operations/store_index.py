@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 # `Index.version` of `views.VIEWS`, whose import costs more than a look at the index as it is; a test has the value when
 # it changes.
-SHAPE = 130025634
+SHAPE = 738913560
 
 
 class LazyViews:
@@ -71,7 +71,7 @@ class StoreIndex:
         """The index, opened on first use and perhaps behind the log; `db` catches up."""
         if self._index is None:
             self._homeless = not os.path.isdir(self.place.state)
-            self._index = schema.open_index(self.place, self.machine, self.views, records.read)
+            self._index = schema.open_index(self.place, self.machine, self.views, records.read_all)
         return self._index
 
     def caught_up(self) -> Index:
@@ -107,14 +107,14 @@ class StoreIndex:
         self.index.close()
         self.fed = None
         if catch_up.rebuild_damaged(schema.path(self.place, self.machine), error):
-            self._index = schema.open_index(self.place, self.machine, self.views, records.read)
+            self._index = schema.open_index(self.place, self.machine, self.views, records.read_all)
         else:
-            self._index = schema.beside(self.place, self.machine, self.views, records.read)
+            self._index = schema.beside(self.place, self.machine, self.views, records.read_all)
         try:
             catch_up.catch_up(self._index, self.log, progress=self.progress)
         except sqlite3.DatabaseError:
             self._index.close()
-            self._index = schema.in_memory(self.views, records.read)
+            self._index = schema.in_memory(self.views, records.read_all)
             catch_up.catch_up(self._index, self.log, progress=self.progress)
 
     def adopt(self) -> None:
@@ -162,12 +162,12 @@ class StoreIndex:
         """Let an entry that is to be recorded count in this process alone: in a copy of the index in memory."""
         if self._ahead is None:
             self.db()
-            ahead = schema.in_memory(self.views, records.read)
+            ahead = schema.in_memory(self.views, records.read_all)
             self.index.db.backup(ahead.db)
             self._ahead = ahead
-        from ..index import catch_up
+        from ..index import insert
 
-        catch_up.add_lines(self._ahead, -1, [line for _, line in entry.lines])
+        insert.lines(self._ahead, -1, [line for _, line in entry.lines])
 
     def close_index(self) -> None:
         """Close what is open of the index."""

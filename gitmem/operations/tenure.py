@@ -10,7 +10,7 @@ was gone takes its name from nobody.
 
 from __future__ import annotations
 
-from ..index.schema import Row, View
+from ..index.schema import View
 from ..log.lines import parse_at
 from .spelling import fold, root
 
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Mapping, Sequence
     from typing import Any
+
+    from ..index.rows import Row, Rows
 
 HOLD_MICROS = 48 * 3600 * 1_000_000
 _NEVER = 1 << 62
@@ -56,26 +58,26 @@ DDL = (
 )
 
 
-def add(db: sqlite3.Connection, rows: Sequence[Row]) -> None:
+def add(db: sqlite3.Connection, rows: Rows) -> None:
     """Take in sessions, names and the signs of life in signals, in whatever order they arrive."""
     times: dict[str, list[str]] = {}
     changed: set[str] = set()
     events: list[Sequence[object]] = []
-    for row in rows:
-        record = row.record
-        if record["kind"] == "signal":
-            writer = record.get("sender_session")
+    signals = rows.of("signal")
+    for writer, at in zip(signals.column("sender_session"), signals.column("at"), strict=True):
+        if writer:
+            times.setdefault(writer, []).append(at)
+    for row in (*rows.of("session"), *rows.of("name")):
+        micros = _micros(row.at)
+        if micros is None:
+            continue
+        if row.record["kind"] == "session":
+            writer = row.record["session_id"]
+            changed.add(str(writer))
+            events.append(_event_values(row.id, micros, row.record))
         else:
-            at = _micros(row.at)
-            if at is None:
-                continue
-            if record["kind"] == "session":
-                writer = record["session_id"]
-                changed.add(str(writer))
-                events.append(_event_values(row.id, at, record))
-            else:
-                writer = record.get("sender_session")
-                _add_name(db, at, row)
+            writer = row.record.get("sender_session")
+            _add_name(db, micros, row)
         if writer:
             times.setdefault(str(writer), []).append(row.at)
     db.executemany(f"INSERT INTO session_event VALUES ({', '.join('?' * (5 + len(FIELDS)))})", events)

@@ -6,7 +6,7 @@ from .. import records
 from ..agents import forgeries
 from ..errors import UsageError
 from ..signals import ASKS, conflicts, has_conflict, receipts
-from ..signals.content import NO_LINE, content_of, digest_bytes
+from ..signals.content import content_of, digest_bytes
 from ..signals.thread_lines import ThreadLines
 from . import addressing, advice, causality, moved_back, presence
 from .caller import own_mail
@@ -117,9 +117,9 @@ def unmatched(db: sqlite3.Connection, thread: Mapping[str, Said]) -> list[str]:
     ]
     for id in thread:
         rows = db.execute(
-            "SELECT DISTINCT reader FROM receipt WHERE signal_id = ? AND content = ? AND state <> 'replied'"
-            " ORDER BY reader LIMIT 4",
-            (id, NO_LINE),
+            "SELECT DISTINCT reader FROM receipt r WHERE signal_id = ? AND state <> 'replied'"
+            f" AND NOT {receipts.HAS_LINE} ORDER BY reader LIMIT 4",
+            (id,),
         ).fetchall()
         if rows:
             readers = ", ".join(str(reader) for (reader,) in rows[:3]) + (" and others" if rows[3:] else "")

@@ -12,9 +12,10 @@ from ..log.lines import format_at, parse_at
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
+    from typing import Any
 
-    from ..index.schema import Row
+    from ..index.rows import Lines, Row, Rows
 
 BACKLOG_MICROS = 24 * 3600 * 1_000_000
 NEWEST = 50  # broadcasts that whoever the log does not know gets, however old they are
@@ -102,25 +103,40 @@ def reader_of(record: Mapping[str, object]) -> list[str]:
     return [str(name) for name in names if name]
 
 
-def add_readers(db: sqlite3.Connection, rows: Iterable[Row]) -> set[str]:
+def named(rows: Rows) -> Iterator[tuple[Lines, list[Any]]]:
+    """The readers that lines name as present, as `reader_of` has it: some lines, and of each one name or None."""
+    for kind in KINDS:
+        lines = rows.of(kind)
+        columns = [lines.column("sender_identity"), lines.column("reader_identity")]
+        if kind == "session":
+            agents, ids = lines.column("agent_identity"), lines.column("session_id")
+            columns.append([agent or id for agent, id in zip(agents, ids, strict=True)])
+        origins = lines.column("origin")
+        for names in columns:
+            if PAST in origins:
+                names = [None if of == PAST else name for of, name in zip(origins, names, strict=True)]
+            yield lines, names
+
+
+def add_readers(db: sqlite3.Connection, rows: Rows) -> set[str]:
     """Note the first line of each reader: those that are new, or have an earlier one than was known."""
-    first: dict[str, Row] = {}
-    for row in rows:
-        for name in reader_of(row.record):
-            known = first.get(name)
-            if known is None or row.line < known.line:
-                first[name] = row
-    changed = [(name, row.at, row.id) for name, row in first.items() if _is_first(db, name, row)]
+    first: dict[str, tuple[bytes, int]] = {}
+    for lines, names in named(rows):
+        for name, line, id in zip(names, lines.lines, lines.ids, strict=True):
+            if name and (name not in first or line < first[name][0]):
+                first[name] = (line, id)
+    found = [(name, line[7:34].decode(), line, id) for name, (line, id) in first.items()]
+    changed = [(name, at, id) for name, at, line, id in found if _is_first(db, name, at, line)]
     db.executemany("INSERT OR REPLACE INTO reader VALUES (?, ?, ?, 0)", changed)
     return {name for name, *_ in changed}
 
 
-def _is_first(db: sqlite3.Connection, name: str, row: Row) -> bool:
+def _is_first(db: sqlite3.Connection, name: str, at: str, line: bytes) -> bool:
     found = db.execute("SELECT at, line FROM reader WHERE reader = ?", (name,)).fetchone()
-    if found is None or row.at != found[0]:
-        return found is None or row.at < found[0]
+    if found is None or at != found[0]:
+        return found is None or at < found[0]
     (body,) = db.execute("SELECT body FROM line WHERE id = ?", (found[1],)).fetchone()
-    return row.line < str(body).encode()
+    return line < str(body).encode()
 
 
 def add(db: sqlite3.Connection, broadcasts: Sequence[tuple[Row, bytes]]) -> None:

@@ -6,7 +6,7 @@ others: a reader sees what differs, and who wrote what, before anybody decides.
 
 from __future__ import annotations
 
-from .receipts import ANY
+from .receipts import is_for
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -64,9 +64,9 @@ def unread(db: sqlite3.Connection, addresses: Sequence[str], signal_id: str) -> 
     for address in addresses:
         values = {"reader": address, "id": signal_id}
         rows = db.execute(
-            "SELECT content FROM mail WHERE reader = :reader AND signal_id = :id AND unread UNION"
+            "SELECT content FROM mail WHERE reader = :reader AND signal_id = :id UNION"
             " SELECT content FROM broadcast b WHERE signal_id = :id AND NOT EXISTS (SELECT 1 FROM receipt r"
-            f" WHERE r.reader = :reader AND r.signal_id = :id AND r.content IN (b.content, {ANY}))",
+            f" WHERE r.signal_id = :id AND r.reader = :reader AND {is_for('b.content')})",
             values,
         )
         found.update((address, content) for (content,) in rows)

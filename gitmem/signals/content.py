@@ -6,7 +6,7 @@ with this digest under the id, whichever of the two arrives first.
 
 from __future__ import annotations
 
-from ..log.lines import digest
+from ..log.lines import said
 from ..sha256 import sha256
 
 TYPE_CHECKING = False
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 # recipients were found, and the interrupt class, which the loop brake of one clone may lower.
 KEYED_FIELDS = ("sender_identity", "thread_id", "message", "recipients", "intent", "reply_to", "wu_id", "initiative_id", "lane", "target_role",
                 "delegation_id", "artifact_path", "requires_ack", "workspace_id", "via", "origin")  # fmt: skip
-NO_LINE = b""  # the content that a receipt answers while no line of the signal has its digest
-ANY_LINE = b"*"  # the content of a reply without a digest that an adapter imported
 
 
 def keyed_content(record: Mapping[str, object]) -> tuple[str, ...]:
@@ -58,7 +56,7 @@ def content_of(record: Mapping[str, object], line_digest: bytes) -> bytes:
 
 def digest_bytes(line: bytes) -> bytes:
     """Return the digest of a line as 32 bytes."""
-    return bytes.fromhex(digest(line))
+    return sha256(said(line)).digest()
 
 
 def is_imported(record: Mapping[str, object]) -> bool:

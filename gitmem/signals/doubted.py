@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+from . import receipts
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Mapping
 
-_DIRECTED = (
-    "SELECT DISTINCT reader, signal_id FROM mail WHERE reader IN {own} AND {ours}"
-    " AND EXISTS (SELECT 1 FROM doubt d WHERE d.reader = mail.reader AND d.signal_id = mail.signal_id)"
-)
 _TO_ALL = (
     " AND EXISTS (SELECT 1 FROM doubt d WHERE d.reader IN {own} AND d.signal_id = b.signal_id)"
     " AND NOT EXISTS (SELECT 1 FROM receipt r WHERE r.reader IN {own} AND r.signal_id = b.signal_id AND NOT EXISTS"
@@ -25,11 +23,12 @@ def directed(
 
     Args:
         own: The placeholders of the reader's addresses.
-        ours: The condition of its workspace.
+        ours: The condition of its workspace, on a line `l`.
         more: Further conditions.
         chosen: A query around `{found}`, which is what was found.
     """
-    found = _DIRECTED.format(own=own, ours=ours) + more
+    found = receipts.DIRECTED.format(found="doubt", own=own)
+    found = f"SELECT reader, signal_id FROM ({found} AND {ours}) WHERE true{more}"
     return set(db.execute(chosen.format(found=found), values).fetchall())
 
 

@@ -1,27 +1,46 @@
 """The table of receipts: who has read which line of a signal.
 
-A receipt, or a reply, counts once the log has a line with its `answers_digest`; a row waits for that line.
+A receipt, or a reply, counts once the log has a line with its `answers_digest`; before, its row says nothing.
 """
 
 from __future__ import annotations
 
-from .content import ANY_LINE, NO_LINE, is_imported
+from .content import is_imported
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Sequence
 
-    from ..index.schema import Row
+    from ..index.rows import Row, Rows
+
+    # Signal, reader, digest, state, time.
+    Receipt = tuple[str, str, bytes, str, str]
 
 DDL = (
-    # A reply has read what it answers: such a row has the state `replied`. `content` is that of the line with
-    # this digest, `ANY_LINE`, or `NO_LINE` until the line arrives: the row says nothing before.
-    "CREATE TABLE receipt (reader TEXT, signal_id TEXT, state TEXT, digest BLOB, at TEXT, content BLOB,"
-    " PRIMARY KEY (signal_id, digest, reader, state)) WITHOUT ROWID",
-    "CREATE INDEX receipt_reader ON receipt (reader, signal_id, content)",
+    # A reply has read what it answers: such a row has the state `replied`. `digest` is empty where it is that of any
+    # line: in a reply without a digest that an adapter imported.
+    "CREATE TABLE receipt (signal_id TEXT, reader TEXT, digest BLOB, state TEXT, at TEXT,"
+    " PRIMARY KEY (signal_id, reader, digest, state)) WITHOUT ROWID",
 )
-ANY = f"x'{ANY_LINE.hex()}'"  # in SQL
+# The condition that the log has the line which a receipt `r` is for.
+HAS_LINE = "(r.digest = x'' OR EXISTS (SELECT 1 FROM signal k WHERE k.signal_id = r.signal_id AND k.digest = r.digest))"
+
+# (address, signal id) of what was sent to addresses in particular, of rows that name a reader and a signal.
+DIRECTED = (
+    "SELECT DISTINCT f.reader, f.signal_id FROM {found} f JOIN signal s ON s.signal_id = f.signal_id"
+    " JOIN line l ON l.id = s.line WHERE f.reader IN {own} AND NOT s.broadcast"
+    " AND f.reader NOT IN (s.sender, coalesce(s.sender_session, ''))"
+    " AND EXISTS (SELECT 1 FROM json_each(coalesce(json_extract(l.body, '$.recipients'),"
+    " json_array(json_extract(l.body, '$.target_agent')))) j WHERE j.value = f.reader)"
+)
+
+
+def is_for(content: str) -> str:
+    """Return the SQL condition that a receipt `r` is for a line that says a content; see `content_of`."""
+    return (
+        f"(r.digest IN ({content}, x'') OR EXISTS (SELECT 1 FROM signal k WHERE k.signal_id = r.signal_id"
+        f" AND k.digest = r.digest AND k.content = {content}))"
+    )
 
 
 def writers(row: Row) -> set[str]:
@@ -29,48 +48,47 @@ def writers(row: Row) -> set[str]:
     return {str(row.record[key]) for key in ("sender_identity", "sender_session") if row.record.get(key)}
 
 
-def _receipts_of(row: Row) -> list[tuple[object, ...]]:
-    """The receipts that a line stands for: reader, signal, state, digest, time; without the content."""
+def of(rows: Rows) -> list[Receipt]:
+    """Return the receipts that lines stand for."""
+    found: list[Receipt] = []
+    given = rows.of("receipt")
+    if given:
+        names = ("signal_id", "reader_identity", "answers_digest", "delivery_state", "at")
+        ids, readers, digests, states, times = map(given.column, names)
+        read = [bytes.fromhex(digest) for digest in digests]
+        found += zip(ids, readers, read, [each or "delivered" for each in states], times, strict=True)
+    signals = rows.of("signal")
+    if any(signals.column("reply_to")):
+        found += [receipt for row in signals if row.record.get("reply_to") for receipt in _of_reply(row)]
+    return found
+
+
+def _of_reply(row: Row) -> list[Receipt]:
     record = row.record
     given = record.get("answers_digest")
-    if record["kind"] == "receipt":
-        state = record.get("delivery_state") or "delivered"
-        return [(record["reader_identity"], record["signal_id"], state, bytes.fromhex(str(given)), row.at)]
-    parent = record.get("reply_to")
     if record.get("via"):
         return []  # another session wrote it in the sender's name, who may not have read what it answers
-    if record["kind"] != "signal" or not parent or not (given or is_imported(record)):
+    if not (given or is_imported(record)):
         return []
-    of = bytes.fromhex(str(given)) if given else b""
-    return [(writer, parent, "replied", of, row.at) for writer in sorted(writers(row))]
+    digest = bytes.fromhex(str(given)) if given else b""
+    return [(str(record["reply_to"]), writer, digest, "replied", row.at) for writer in sorted(writers(row))]
 
 
-def match(db: sqlite3.Connection, signals: Sequence[Row]) -> set[tuple[str, str]]:
-    """Let receipts count whose line is among these new signals: (reader, signal id)."""
-    if not signals:
-        return set()
-    found = db.execute(
-        "SELECT r.reader, r.signal_id, r.state, r.digest, s.content FROM signal s CROSS JOIN receipt r"
-        " ON r.signal_id = s.signal_id WHERE s.line >= ? AND r.digest = s.digest AND r.content = ?",
-        (min(row.id for row in signals), NO_LINE),
-    ).fetchall()
+def add(db: sqlite3.Connection, receipts: list[Receipt]) -> None:
+    """Add receipts, and take what they are for from the mail that is unread."""
+    values = [(id, reader, bytearray(digest), state, at) for id, reader, digest, state, at in receipts]
     db.executemany(
-        "UPDATE receipt SET content = ? WHERE reader = ? AND signal_id = ? AND state = ? AND digest = ?",
-        [(content, *key) for *key, content in found],
-    )
-    return {(str(reader), str(signal_id)) for reader, signal_id, *_ in found}
-
-
-def add(db: sqlite3.Connection, rows: Sequence[Row]) -> set[tuple[str, str]]:
-    """Add the receipts of these lines: (reader, signal id) of each."""
-    receipts = [receipt for row in rows for receipt in _receipts_of(row)]
-    db.executemany(
-        "INSERT INTO receipt VALUES (?1, ?2, ?3, ?4, ?5, CASE WHEN ?4 = x'' THEN ?6 ELSE coalesce("
-        "(SELECT content FROM signal WHERE signal_id = ?2 AND digest = ?4 LIMIT 1), ?7) END)"
+        "INSERT INTO receipt VALUES (?, ?, ?, ?, ?)"
         " ON CONFLICT DO UPDATE SET at = excluded.at WHERE excluded.at < receipt.at",
-        [(*receipt, ANY_LINE, NO_LINE) for receipt in receipts],
+        values,
     )
-    return {(str(reader), str(signal_id)) for reader, signal_id, *_ in receipts}
+    has_mail = "SELECT 1 FROM mail WHERE reader = ? LIMIT 1"
+    behind = {reader for reader in {row[1] for row in values} if db.execute(has_mail, (reader,)).fetchone()}
+    db.executemany(
+        "DELETE FROM mail WHERE signal_id = ?1 AND reader = ?2 AND (content = ?3 OR ?3 = x'' OR content IN"
+        " (SELECT content FROM signal WHERE signal_id = ?1 AND digest = ?3))",
+        [row[:3] for row in values if row[1] in behind],
+    )
 
 
 def states(db: sqlite3.Connection, signal_id: str, content: bytes | None = None) -> dict[str, str]:
@@ -81,9 +99,9 @@ def states(db: sqlite3.Connection, signal_id: str, content: bytes | None = None)
     """
     found: dict[str, str] = {}
     rows = db.execute(
-        "SELECT reader, state FROM receipt WHERE signal_id = ?1 AND content <> ?2"
-        f" AND (?3 IS NULL OR content IN (?3, {ANY})) ORDER BY at, state",
-        (signal_id, NO_LINE, content),
+        f"SELECT reader, state FROM receipt r WHERE signal_id = ?1 AND"
+        f" CASE WHEN ?2 IS NULL THEN {HAS_LINE} ELSE {is_for('?2')} END ORDER BY at, state",
+        (signal_id, content),
     )
     for reader, state in rows:
         found[reader] = "delivered" if state == "replied" else state

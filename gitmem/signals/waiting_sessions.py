@@ -16,7 +16,7 @@ FORGED = "n.session_id IN (SELECT name FROM forged)"  # what the log says of the
 NEW = (
     f" AND ({FORGED} OR EXISTS ("
     "SELECT 1 FROM signal s WHERE s.line > :after AND (s.broadcast OR EXISTS"
-    " (SELECT 1 FROM mail m WHERE m.signal_id = s.signal_id AND m.unread AND m.reader IN"
+    " (SELECT 1 FROM mail m WHERE m.signal_id = s.signal_id AND m.reader IN"
     " (SELECT n.session_id UNION ALL SELECT n.agent_identity UNION ALL"
     " SELECT e.harness_session FROM session_event e WHERE e.session_id = n.session_id"
     " UNION ALL SELECT f.session_id FROM session f WHERE f.harness_session = n.harness_session)))))"

@@ -194,7 +194,7 @@ def test_everything_shows_what_was_sent_here_and_no_receipt_that_is_not(world: W
 def test_one_key_from_two_sessions_counts_the_same_in_every_order(world: World) -> None:
     """Also where one of them has a workspace and the other has none."""
     from gitmem import records
-    from gitmem.index import catch_up, schema
+    from gitmem.index import insert, schema
     from gitmem.operations import mail, views
 
     a, b = world.agent(A), world.agent(A, workspace="red")
@@ -210,10 +210,10 @@ def test_one_key_from_two_sessions_counts_the_same_in_every_order(world: World) 
     lines = [body.encode() for (body,) in reader.store.db().execute("SELECT body FROM line ORDER BY id")]
     counts = []
     for order in (lines, lines[::-1]):
-        index = schema.in_memory(views.VIEWS, records.read)
+        index = schema.in_memory(views.VIEWS, records.read_all)
         index.reshape()
         for line in order:
-            catch_up.add_lines(index, 1, [line])
+            insert.lines(index, 1, [line])
         counts.append(sorted(mail.unread_ids(index.db, B, None, "blue", world.now())))
 
     assert counts[0] == counts[1] == [(B, "sig-same")]

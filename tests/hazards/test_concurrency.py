@@ -175,7 +175,7 @@ def test_readers_that_mark_while_others_write(desk: Desk, tmp_path: Path) -> Non
     for name, body in rows:
         found.setdefault(name, set()).add(json.loads(body)["message"])
     assert found == {name: set(said) for name, said in meant.items()}
-    assert not store.db().execute("SELECT * FROM mail WHERE unread").fetchall()
+    assert not store.db().execute("SELECT * FROM mail").fetchall()
     store.close()
 
 

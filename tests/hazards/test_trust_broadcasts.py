@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gitmem import records
-from gitmem.index import catch_up, schema
+from gitmem.index import insert, schema
 from gitmem.operations import mail, views
 from gitmem.signals import broadcasts
 
@@ -110,7 +110,7 @@ def test_no_list_of_names_makes_the_index_slow(shape: str) -> None:
         })
         for number in range(readers)
     ]  # fmt: skip
-    index = schema.in_memory([mail.VIEW, *views.VIEWS[1:]], records.read)
+    index = schema.in_memory([mail.VIEW, *views.VIEWS[1:]], records.read_all)
     index.reshape()
     rows = [schema.Row(number, each, records.read(each) or {}) for number, each in enumerate(lines, 1)]
     index.db.executemany(
@@ -118,7 +118,7 @@ def test_no_list_of_names_makes_the_index_slow(shape: str) -> None:
         [(row.id, str(row.id), row.at, row.record["kind"], row.line.decode()) for row in rows],
     )
     begun = time.process_time()
-    mail.add(index.db, rows)
+    mail.add(index.db, schema.Rows.of_rows(rows))
     for number in (0, 1, readers - 1):
         mail.unread_ids(index.db, f"sess-{number:04}", None, None, START)
     assert time.process_time() - begun < CPU_SECONDS
@@ -133,14 +133,14 @@ def test_an_inbox_with_nothing_new_looks_at_nothing_old() -> None:
         })
         for number in range(500)
     ]  # fmt: skip
-    index = schema.in_memory(views.VIEWS, records.read)
+    index = schema.in_memory(views.VIEWS, records.read_all)
     index.reshape()
-    catch_up.add_lines(index, 1, lines)
+    insert.lines(index, 1, lines)
     assert broadcasts.heads(index.db) == ["sig-0499"]
     first = records.line("session", START, {
         "schema_version": "A2A.V1", "session_id": "sess-0001", "event": "start", "clone_id": "clone",
         "display_name": "Planck", "seen": broadcasts.heads(index.db),
     })  # fmt: skip
-    catch_up.add_lines(index, 1, [first])
+    insert.lines(index, 1, [first])
     assert broadcasts.Since(index.db, "sess-0001", None).cursor == 500
     assert mail.unread_ids(index.db, "sess-0001", None, None, START) == []

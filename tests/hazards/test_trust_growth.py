@@ -19,7 +19,7 @@ import pytest
 from gitmem import place, records
 from gitmem.agents import forgeries, known_senders
 from gitmem.agents.clone_key import CloneKey
-from gitmem.index import catch_up, schema
+from gitmem.index import insert, schema
 from gitmem.index.schema import Index
 from gitmem.mac import Mac
 from gitmem.operations import causality, mail, presence, store, threads, views
@@ -66,7 +66,7 @@ def filled(found: list[bytes]) -> Callable[[Index], None]:
     """Return what puts lines into an empty index."""
 
     def fill(index: Index) -> None:
-        catch_up.add_lines(index, 1, found)
+        insert.lines(index, 1, found)
         assert index.db.execute("SELECT count(*) FROM skipped").fetchone() == (0,)
 
     return fill
@@ -76,11 +76,11 @@ def empty() -> Index:
     """Return the index of a clone in which the victim's session was started, and nothing else was said."""
     key = CloneKey("")
     key.mac = Mac(bytes(range(32)))
-    index = schema.in_memory((*views.VIEWS[:-1], known_senders.view(lambda: key)), records.read)
+    index = schema.in_memory((*views.VIEWS[:-1], known_senders.view(lambda: key)), records.read_all)
     index.reshape()
     begun = Writer(ME, 1_000, start=NOW - 1_000_000)
     begun.session(ME.session, agent_identity=ME.identity, clone_id=ME.clone, display_name="Curie")
-    catch_up.add_lines(index, 1, [key.mac.signed(begun.lines[0][1])])
+    insert.lines(index, 1, [key.mac.signed(begun.lines[0][1])])
     assert known_senders.is_ours(index.db, ME.identity)
     return index
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gitmem.index import catch_up, schema
-from gitmem.index.schema import Index, Row, View
+from gitmem.index.schema import Index, Rows, View
 from gitmem.log import append, committer, ref, wal_record
 from gitmem.log.log import Log
 from gitmem.log.wal import WriteAheadLog
@@ -22,7 +22,7 @@ from tests.profiles import up_to
 from ..log.logs import FakeClock, all_lines, entry, open_log, record
 
 
-def _add(db: sqlite3.Connection, rows: Sequence[Row]) -> None:
+def _add(db: sqlite3.Connection, rows: Rows) -> None:
     db.executemany("INSERT INTO note VALUES (?)", [(row.record["text"],) for row in rows])
 
 
@@ -37,8 +37,12 @@ def _read(line: bytes) -> dict[str, object] | None:
     return record if isinstance(record, dict) and "kind" in record else None
 
 
+def _read_all(lines: Sequence[bytes]) -> list[dict[str, object] | None]:
+    return list(map(_read, lines))
+
+
 def _open(log: Log) -> Index:
-    return schema.open_index(log.place, "test", [NOTES], _read)
+    return schema.open_index(log.place, "test", [NOTES], _read_all)
 
 
 def _notes(index: Index) -> list[str]:
@@ -54,7 +58,7 @@ def _caught_up(log: Log) -> list[str]:
 
 
 def _rebuilt(log: Log) -> list[str]:
-    index = schema.in_memory([NOTES], _read)
+    index = schema.in_memory([NOTES], _read_all)
     catch_up.catch_up(index, log)
     return _notes(index)
 
@@ -190,7 +194,7 @@ class Picky:
     def __init__(self) -> None:
         self.batches: list[int] = []
 
-    def add(self, db: sqlite3.Connection, rows: Sequence[Row]) -> None:
+    def add(self, db: sqlite3.Connection, rows: Rows) -> None:
         self.batches.append(len(rows))
         _add(db, rows)
         for row in rows:
@@ -204,11 +208,12 @@ class Picky:
 
     def open(self) -> Index:
         return schema.in_memory(
-            [View(["note"], ["CREATE TABLE note (text TEXT)"], self.add), View(["note"], [], _nothing)], _read
+            [View(["note"], ["CREATE TABLE note (text TEXT)"], self.add), View(["note"], [], _nothing)],
+            _read_all,
         )
 
 
-def _nothing(db: sqlite3.Connection, rows: Sequence[Row]) -> None:
+def _nothing(db: sqlite3.Connection, rows: Rows) -> None:
     pass
 
 
@@ -245,35 +250,16 @@ def test_lines_that_a_view_can_take_are_given_to_it_at_once(repo: Path) -> None:
 def test_an_index_that_cannot_be_written_is_no_bad_line(repo: Path) -> None:
     """What is wrong with the file is not blamed on a line: it is raised, and nothing is half-done."""
 
-    def full(db: sqlite3.Connection, rows: Sequence[Row]) -> None:
+    def full(db: sqlite3.Connection, rows: Rows) -> None:
         db.execute("INSERT INTO no_such_table VALUES (1)")
 
     log = open_log(repo)
     record(log, entry(log, "a"))
-    index = schema.in_memory([View(["note"], [], full)], _read)
+    index = schema.in_memory([View(["note"], [], full)], _read_all)
 
     with pytest.raises(sqlite3.OperationalError):
         catch_up.catch_up(index, log)
     assert not index.is_shaped()
-
-
-def test_a_reader_that_stumbles_costs_that_line(repo: Path) -> None:
-    """A line that can't even be read is kept as one that is no record."""
-
-    def read(line: bytes) -> dict[str, object] | None:
-        found = _read(line)
-        if found and found["text"] == "deep":
-            raise RecursionError
-        return found
-
-    log = open_log(repo)
-    for text in ("a", "deep", "b"):
-        record(log, entry(log, text))
-    index = schema.in_memory([NOTES], read)
-    catch_up.catch_up(index, log)
-
-    assert _notes(index) == ["a", "b"]
-    assert index.db.execute("SELECT count(*) FROM line").fetchone() == (3,)
 
 
 @settings(max_examples=up_to(25), deadline=None)
@@ -336,11 +322,11 @@ def test_a_view_that_means_something_else_is_filled_anew(repo: Path) -> None:
     record(log, entry(log, "a"))
     assert _caught_up(log) == ["a"]
 
-    def shout(db: sqlite3.Connection, rows: Sequence[Row]) -> None:
+    def shout(db: sqlite3.Connection, rows: Rows) -> None:
         db.executemany("INSERT INTO note VALUES (?)", [(str(row.record["text"]).upper(),) for row in rows])
 
     loud = View(["note"], NOTES.ddl, shout, version=NOTES.version + 1)
-    index = schema.open_index(log.place, "test", [loud], _read)
+    index = schema.open_index(log.place, "test", [loud], _read_all)
     catch_up.catch_up(index, log)
     assert _notes(index) == ["A"]
     index.close()

@@ -9,7 +9,7 @@ import pytest
 
 from gitmem import records
 from gitmem.git.port import Draft, Signature
-from gitmem.index import catch_up, compare, fill, generations, schema
+from gitmem.index import catch_up, compare, fill, generations, insert, schema
 from gitmem.index.fill import Fill
 from gitmem.log import ref, survey, trees
 from gitmem.log.log import Log
@@ -45,7 +45,7 @@ def log(repo: Path) -> Log:
 
 def filled(log: Log, tip: str | None) -> Fill:
     """An index of all lines, each passed once."""
-    found = Fill(fill.temporary(views.VIEWS, records.read))
+    found = Fill(fill.temporary(views.VIEWS, records.read_all))
     seen: set[bytes] = set()
     for path, entry, content in survey.walk(log.git, log.git.tip(ref.LOG_REF) or ""):
         if entry.is_tree:
@@ -63,7 +63,7 @@ def test_it_is_the_one_that_catching_up_makes(log: Log) -> None:
     """Its tables, and its notes of the files that it has read: there is nothing left to catch up with."""
     tip = log.git.tip(ref.LOG_REF)
     made = filled(log, tip).index
-    built = schema.in_memory(views.VIEWS, records.read)
+    built = schema.in_memory(views.VIEWS, records.read_all)
     catch_up.catch_up(built, log)
 
     assert compare.differing(made, built, but=("cursor",)) == []
@@ -77,7 +77,7 @@ def test_one_that_lacks_something_is_looked_at_again(log: Log) -> None:
     """A file that could not be read then may be there now."""
     made = filled(log, None).index
     made.db.execute("DELETE FROM file WHERE name = 'gm-a.jsonl'")
-    made.db.execute("DELETE FROM line WHERE key = ?", (catch_up.key_of(line(1)),))
+    made.db.execute("DELETE FROM line WHERE key = ?", (insert.key_of(line(1)),))
 
     assert not generations.is_current(made, log)
     catch_up.catch_up(made, log)
@@ -119,7 +119,7 @@ def test_where_no_file_can_be_made_it_is_in_memory(log: Log, monkeypatch: pytest
         return real(where, **options) if where else Full()  # type: ignore[call-overload]
 
     monkeypatch.setattr(fill.sqlite3, "connect", connect)
-    index = fill.temporary(views.VIEWS, records.read)
+    index = fill.temporary(views.VIEWS, records.read_all)
 
     catch_up.catch_up(index, log)
     assert opened == ["", ":memory:"]

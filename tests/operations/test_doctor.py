@@ -313,7 +313,7 @@ def test_an_index_that_lacks_lines_is_a_problem(clone: Clone) -> None:
 @pytest.mark.parametrize(
     ("change", "table"),
     [
-        ("UPDATE mail SET unread = 0", "mail"),
+        ("UPDATE mail SET workspace = 'w'", "mail"),
         ("DELETE FROM mail", "mail"),
         ("UPDATE receipt SET state = 'acked'", "receipt"),
         ("UPDATE session SET worktree = 'elsewhere'", "session"),

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gitmem import records
-from gitmem.index import catch_up, schema
+from gitmem.index import insert, schema
 from gitmem.index.schema import Index
 from gitmem.log.lines import digest
 from gitmem.operations import mail, views
@@ -47,10 +47,10 @@ def receipt(line: bytes, at: int, reader: str, **more: object) -> bytes:
 
 def index_of(*batches: list[bytes]) -> Index:
     """An index that these lines arrived in, batch by batch."""
-    index = schema.in_memory(views.VIEWS, records.read)
+    index = schema.in_memory(views.VIEWS, records.read_all)
     index.reshape()
     for batch in batches:
-        catch_up.add_lines(index, 1, batch)
+        insert.lines(index, 1, batch)
     return index
 
 
@@ -153,7 +153,7 @@ def test_a_new_reader_gets_the_last_days_broadcasts() -> None:
         "sig-0001", "sig-0002"
     }  # fmt: skip
 
-    catch_up.add_lines(index, 1, [signal(3, 0, READERS[1], [READERS[0]])])
+    insert.lines(index, 1, [signal(3, 0, READERS[1], [READERS[0]])])
 
     assert unread(index.db, READERS[1], START + 9 * DAY) == {"sig-0002"}
 
@@ -164,7 +164,7 @@ def test_an_earlier_first_line_that_arrives_late_brings_broadcasts_back() -> Non
     index = index_of([old, new, receipt(new, 3 * DAY + 1, READERS[1])])
     assert unread(index.db, READERS[1]) == set()
 
-    catch_up.add_lines(index, 1, [signal(3, 1, READERS[1], [READERS[0]])])
+    insert.lines(index, 1, [signal(3, 1, READERS[1], [READERS[0]])])
 
     assert unread(index.db, READERS[1]) == {"sig-0001"}
 
@@ -212,7 +212,8 @@ def test_the_tables_agree_with_the_definition(
 def tables(db: sqlite3.Connection) -> dict[str, list[object]]:
     """What the view keeps, without the numbers of lines."""
     wanted = {
-        "signal": "signal_id, at, sender, digest, content",
+        "signal": "signal_id, sender, digest, content",
+        "asked": "*",
         "mail": "*",
         "receipt": "*",
         "broadcast": "signal_id, at, sender, content, tracked, head",
@@ -228,10 +229,10 @@ def test_a_receipt_for_no_line_of_the_signal_marks_nothing_until_the_line_comes(
     index = index_of([line, receipt(other, 5, READERS[1])])
     assert unread(index.db, READERS[1]) == {"sig-0001"}
 
-    catch_up.add_lines(index, 1, [receipt(line, 6, READERS[1])])
+    insert.lines(index, 1, [receipt(line, 6, READERS[1])])
     assert unread(index.db, READERS[1]) == set()
 
-    catch_up.add_lines(index, 1, [other])
+    insert.lines(index, 1, [other])
     assert unread(index.db, READERS[1]) == set()
 
 

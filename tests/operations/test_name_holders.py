@@ -9,7 +9,7 @@ import pytest
 
 from gitmem.agents.held_names import HeldNames
 from gitmem.index.engine import sqlite3
-from gitmem.index.schema import Row
+from gitmem.index.rows import Row, Rows
 from gitmem.log.lines import format_at
 from gitmem.operations import tenure
 from gitmem.operations.spelling import fold, root
@@ -82,7 +82,7 @@ class _Table:
             body = repr((at, session, event, name))
             self.db.execute("INSERT INTO line VALUES (?, ?)", (self.lines, body))
             rows.append(Row(self.lines, body.encode(), record))
-        tenure.add(self.db, rows)
+        tenure.add(self.db, Rows.of_rows(rows))
 
     def shown(self) -> Shown:
         return set(self.db.execute("SELECT session_id, claimed, until, shown FROM tenure"))

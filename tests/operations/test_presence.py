@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from rapidfuzz.distance import Levenshtein
 
 from gitmem import records
-from gitmem.index import catch_up, schema
+from gitmem.index import insert, schema
 from gitmem.index.schema import Index
 from gitmem.operations import presence, views
 from gitmem.operations.spelling import fold, is_mixed, is_within, root
@@ -33,10 +33,10 @@ def signal(id: str, at: int, number: int) -> bytes:
 
 def index_of(*batches: list[bytes]) -> Index:
     """An index that these lines arrived in, batch by batch."""
-    index = schema.in_memory(views.VIEWS, records.read)
+    index = schema.in_memory(views.VIEWS, records.read_all)
     index.reshape()
     for batch in batches:
-        catch_up.add_lines(index, 1, batch)
+        insert.lines(index, 1, batch)
     return index
 
 
@@ -193,9 +193,9 @@ def test_a_time_that_is_none_costs_only_that_line() -> None:
     """The thirtieth of February passes for a time by its form."""
     line = session(IDS[0], 0, "start", "Planck")
     odd = line.replace(line[7:17], b"2026-02-30").replace(IDS[0].encode(), IDS[1].encode())
-    index = schema.in_memory(views.VIEWS, records.read)
+    index = schema.in_memory(views.VIEWS, records.read_all)
     index.reshape()
-    catch_up.add_lines(index, 1, [odd, line])
+    insert.lines(index, 1, [odd, line])
 
     assert shown(index) == {IDS[0]: "Planck"}
 

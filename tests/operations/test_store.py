@@ -29,7 +29,7 @@ def test_a_view_that_fails_does_not_undo_a_write(repo: Path, monkeypatch: pytest
     planck = acting(store, sessions.start(store, Who(identity="a:b:planck"), name="Planck"))
     before = store.git.tip("refs/gitmem/log")
     with monkeypatch.context() as patch:
-        patch.setattr("gitmem.index.catch_up.add_all", fails)
+        patch.setattr("gitmem.index.insert.lines_of_files", fails)
         say(store, planck)
         assert store.git.tip("refs/gitmem/log") != before
         with pytest.raises(RuntimeError):
@@ -46,7 +46,7 @@ def test_a_view_that_fails_does_not_undo_what_was_recorded(
     sessions.start(store, Who(identity="a:b:planck"), name="Planck")
     rides = entry(store.log, "rides", deferred=True)
     with monkeypatch.context() as patch:
-        patch.setattr("gitmem.index.catch_up.add_all", fails)
+        patch.setattr("gitmem.index.insert.lines_of_files", fails)
         assert append.append(store.log, rides).commit is None
 
     assert [file.is_deferred for file in store.log.wal.files() if file.size] == [True]
@@ -61,7 +61,7 @@ def test_who_reads_while_a_write_fails_to_be_derived_goes_on_reading(
     planck = acting(store, sessions.start(store, Who(identity="a:b:planck"), name="Planck"))
     db = store.db()
     with monkeypatch.context() as patch:
-        patch.setattr("gitmem.index.catch_up.add_all", fails)
+        patch.setattr("gitmem.index.insert.lines_of_files", fails)
         say(store, planck)
 
     assert db.execute("SELECT count(*) FROM session").fetchone() == (1,)
@@ -174,4 +174,4 @@ def test_git_is_asked_once_for_the_person_and_the_settings(
 
 def test_the_shape_of_the_index_is_known_without_its_views() -> None:
     """A view that changes its tables or its version changes this number: write it into `store_index.SHAPE`."""
-    assert schema.in_memory(views.VIEWS, records.read).version() == store_index.SHAPE
+    assert schema.in_memory(views.VIEWS, records.read_all).version() == store_index.SHAPE

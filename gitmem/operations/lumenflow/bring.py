@@ -6,8 +6,7 @@ import os
 
 from ... import records
 from ...errors import UsageError
-from ...index.catch_up import KEY_BYTES
-from ...sha256 import sha256
+from ...index.insert import key_of
 from ..memory import writing
 from ..story import sanitize
 from . import answer, files, nodes, signals
@@ -232,7 +231,7 @@ class _Work:
 
     def _here(self, lines: Iterator[bytes] | Sequence[bytes]) -> set[bytes]:
         """Those of the lines that the log has, byte for byte."""
-        keys = {sha256(line).digest()[:KEY_BYTES]: line for line in lines}
+        keys = {key_of(line): line for line in lines}
         found: set[bytes] = set()
         every = list(keys)
         for start in range(0, len(every), AT_ONCE):

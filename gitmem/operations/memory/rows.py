@@ -15,22 +15,19 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable, Sequence
 
-    from ...index.schema import Row
+    from ...index.rows import Row, Rows
 
 _NEW = "INSERT INTO node VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _PUT = _NEW.replace("INSERT", "INSERT OR REPLACE")
 
 
-def add(db: sqlite3.Connection, rows: Sequence[Row]) -> None:
+def add(db: sqlite3.Connection, rows: Rows) -> None:
     """Take in lines of the memory."""
-    by_kind: dict[str, list[Row]] = {"node": [], "patch": [], "relation": [], "access": []}
-    for row in rows:
-        by_kind[str(row.record["kind"])].append(row)
-    changed = _add_nodes(db, by_kind["node"])
-    changed |= _add_patches(db, by_kind["patch"])
+    changed = _add_nodes(db, list(rows.of("node")))
+    changed |= _add_patches(db, rows.of("patch"))
     _refold(db, stored.load(db, sorted(changed), whole=False))
-    _add_relations(db, by_kind["relation"])
-    _add_accesses(db, by_kind["access"])
+    _add_relations(db, rows.of("relation"))
+    _add_accesses(db, rows.of("access"))
 
 
 def _add_nodes(db: sqlite3.Connection, rows: Sequence[Row]) -> set[str]:
@@ -71,7 +68,7 @@ def _add_words(db: sqlite3.Connection, nodes: Iterable[Node]) -> None:
     db.executemany("INSERT OR IGNORE INTO anchor VALUES (?, ?)", sorted(paths))
 
 
-def _add_patches(db: sqlite3.Connection, rows: Sequence[Row]) -> set[str]:
+def _add_patches(db: sqlite3.Connection, rows: Iterable[Row]) -> set[str]:
     """Add patches; the ids of nodes that must be folded anew."""
     anew: set[str] = set()
     for row in rows:
@@ -123,7 +120,7 @@ def _lowest_first(db: sqlite3.Connection, id: str) -> int:
     return int(lowest)
 
 
-def _add_relations(db: sqlite3.Connection, rows: Sequence[Row]) -> None:
+def _add_relations(db: sqlite3.Connection, rows: Iterable[Row]) -> None:
     triples = set()
     for row in rows:
         triple = (str(row.record["from_id"]), str(row.record["to_id"]), str(row.record["type"]))
@@ -136,7 +133,7 @@ def _add_relations(db: sqlite3.Connection, rows: Sequence[Row]) -> None:
             db.execute("DELETE FROM relation WHERE from_id = ? AND to_id = ? AND type = ?", triple)
 
 
-def _add_accesses(db: sqlite3.Connection, rows: Sequence[Row]) -> None:
+def _add_accesses(db: sqlite3.Connection, rows: Iterable[Row]) -> None:
     seen = [(str(id), row.at) for row in rows for id in sorted(set(row.record["node_ids"]))]  # type: ignore[call-overload]
     db.executemany(
         "INSERT INTO access VALUES (?, 1, ?) ON CONFLICT (id) DO UPDATE"

@@ -6,12 +6,13 @@ node is shown. How rows come about is in `rows`, which commands without memory n
 
 from __future__ import annotations
 
-from ...index.schema import Row, View
+from ...index.schema import View
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Sequence
+
+    from ...index.rows import Rows
 
 HIDDEN = 2  # `state` counts as `fold.STATUSES` does: from here on a node is archived or deleted
 DELETED = 3
@@ -57,7 +58,7 @@ def covered(node: str) -> str:
     )
 
 
-def add(db: sqlite3.Connection, rows: Sequence[Row]) -> None:
+def add(db: sqlite3.Connection, rows: Rows) -> None:
     """Take in lines of the memory, in whatever order they arrive."""
     from . import rows as room
 

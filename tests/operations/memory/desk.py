@@ -9,7 +9,7 @@ from typing import Any
 
 from gitmem import records
 from gitmem.agents import known_senders
-from gitmem.index import catch_up, schema
+from gitmem.index import insert, schema
 from gitmem.log.append import Appended
 from gitmem.log.entry import Story
 from gitmem.operations import sessions
@@ -60,7 +60,7 @@ class Lines:
     """As much of a store as the upkeep of nodes asks for: an index in memory, and lines that it gets at once."""
 
     def __init__(self, lines: Iterable[bytes] = (), *, now: int = START, seed: int = 1) -> None:
-        self.index = schema.in_memory([VIEW, known_senders.VIEW], records.read)
+        self.index = schema.in_memory([VIEW, known_senders.VIEW], records.read_all)
         self.index.reshape()
         self.value = now
         self.random = random.Random(seed).randbytes
@@ -70,7 +70,7 @@ class Lines:
     def take(self, lines: Iterable[bytes]) -> None:
         fresh = [line for line in lines if line not in self.lines]
         self.lines += fresh
-        catch_up.add_lines(self.index, 1, fresh)
+        insert.lines(self.index, 1, fresh)
 
     def now(self) -> int:
         return self.value

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from gitmem import records
 from gitmem.agents import known_senders
-from gitmem.index import catch_up, compare, schema
+from gitmem.index import compare, insert, schema
 from gitmem.index.schema import Index
 from gitmem.operations.memory import relations, stored
 from gitmem.operations.memory.view import HIDDEN, VIEW
@@ -28,13 +28,13 @@ BY = {"sender_identity": "test:worker:one"}
 
 def index_of(lines: Sequence[bytes], portions: Sequence[int] = ()) -> Index:
     """An index in memory that got these lines, in portions of these sizes."""
-    index = schema.in_memory([VIEW, known_senders.VIEW], records.read)
+    index = schema.in_memory([VIEW, known_senders.VIEW], records.read_all)
     index.reshape()
     rest = list(lines)
     for size in portions:
-        catch_up.add_lines(index, 1, rest[:size])
+        insert.lines(index, 1, rest[:size])
         del rest[:size]
-    catch_up.add_lines(index, 1, rest)
+    insert.lines(index, 1, rest)
     return index
 
 
@@ -60,7 +60,7 @@ def test_one_node_has_more_lines_than_a_query_takes_values(count: int, values_mo
     index = index_of([])
     index.db.setlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER, values_most)
     found = [node(at=START + number, content=f"c{number}") for number in range(count)]
-    catch_up.add_lines(index, 1, [*reversed(found), patch("patch-0000", IDS[0], at=START + DAY, tags=["a"])])
+    insert.lines(index, 1, [*reversed(found), patch("patch-0000", IDS[0], at=START + DAY, tags=["a"])])
     assert index.db.execute("SELECT count(*) FROM skipped").fetchone() == (0,)
     assert index.db.execute("SELECT count(*) FROM node_again").fetchone() == (count - 1,)
     assert index.db.execute("SELECT body FROM line JOIN node ON node.line = line.id").fetchone() == (

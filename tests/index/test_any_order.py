@@ -1,0 +1,80 @@
+"""Whatever the order and the portions in which lines come, the index has the same rows."""
+
+from __future__ import annotations
+
+import random
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gitmem import records
+from gitmem.agents import known_senders
+from gitmem.agents.clone_key import CloneKey
+from gitmem.index import compare, insert, schema
+from gitmem.index.schema import Index
+from gitmem.mac import Mac
+from gitmem.operations import checks_index, mail, views
+from tests import hostile_logs
+from tests.hostile_logs import FAMILIES, Victim
+from tests.operations.test_mail import receipt, signal
+from tests.profiles import up_to
+
+NOW = 1_793_000_000_000_000
+ME = Victim("sess-000000000001", "me:coder:x", NOW, "victim0000")
+BYTES = 12_000  # of each family: some dozens of lines
+MAC = Mac(bytes(range(32)))
+
+
+def empty() -> Index:
+    key = CloneKey("")
+    key.mac = MAC
+    index = schema.in_memory((*views.VIEWS[:-1], known_senders.view(lambda: key)), records.read_all)
+    index.reshape()
+    return index
+
+
+def keyed(number: int, at: int) -> bytes:
+    """A signal whose id two clones make from one key."""
+    from gitmem.records.ids import keyed_id
+
+    id = keyed_id("sig", "a:b:one", str(number))
+    more = {"signal_id": id, "idempotency_key": str(number), "intent": "PROPOSE"}
+    return signal(0, at, "a:b:one", [ME.identity, "a:b:two"], **more)
+
+
+def lines_of(families: list[str], draw: random.Random) -> list[bytes]:
+    """Lines of these families, own lines among them, and signals that are read before or after they come."""
+    found = [line for name in families for _, line in hostile_logs.lines(FAMILIES[name], ME, BYTES)]
+    found = [MAC.signed(line) if draw.random() < 0.3 and b'"mac":' not in line else line for line in found]
+    for number in range(8):
+        said = [keyed(number, number), keyed(number, number + 100)]
+        found += [*said, receipt(draw.choice(said), 200 + number, draw.choice(("a:b:two", ME.identity)))]
+    return [*dict.fromkeys(found)]
+
+
+@settings(max_examples=up_to(40), deadline=None)
+@given(
+    families=st.lists(st.sampled_from(sorted(FAMILIES)), min_size=1, max_size=3, unique=True),
+    cuts=st.lists(st.integers(1, 200), max_size=12),
+    seed=st.integers(0, 1 << 32),
+)
+def test_any_order_gives_the_same_rows(families: list[str], cuts: list[int], seed: int) -> None:
+    """One by one, some together, or all at once as in an index that is built anew."""
+    draw = random.Random(seed)
+    every = lines_of(families, draw)
+    anew, other = empty(), empty()
+    insert.lines(anew, 1, sorted(every))
+    draw.shuffle(every)
+    for size in cuts:
+        insert.lines(other, 1, every[:size])
+        every = every[size:]
+    insert.lines(other, 1, every)
+
+    assert compare.differing(anew, other, but=checks_index.ARRIVAL) == []
+    assert anew.skipped() == 0
+    for reader, session in ((ME.identity, ME.session), ("a:b:two", None)):
+        answers = [
+            (sorted(mail.unread_ids(index.db, reader, session, None, NOW)), sorted(mail.all_ids(index.db, reader, session, None)))
+            for index in (anew, other)
+        ]  # fmt: skip
+        assert answers[0] == answers[1]
