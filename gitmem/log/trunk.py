@@ -4,33 +4,41 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
-    from ..git.port import Git
+    from ..git.port import Commit, Git
 
+STEPS_MIN = 32
 STEPS_MAX = 256  # beyond that git is quicker
 
 
 class Trunk:
-    """The history of a commit, walked no further back than is asked for."""
+    """The history of some commits, walked no further back than is asked for."""
 
-    def __init__(self, git: Git, tip: str) -> None:
+    def __init__(self, git: Git, *tips: str) -> None:
         self.git = git
         self._reached: set[str] = set()
-        self._ends = [tip]
+        self._ends = list(tips)
 
-    def above(self, oid: str) -> list[str] | None:
+    def above(
+        self, oid: str, *, most: int = STEPS_MAX, read: Callable[[str], Commit] | None = None
+    ) -> list[str] | None:
         """The commits from the trunk up to `oid`, parents first; None where there is no plain line of them.
+
+        Args:
+            most: How far to walk.
+            read: Reads a commit that may not be of the trunk.
 
         Raises: KeyError where an object is missing.
         """
-        steps = 32
-        while steps <= STEPS_MAX:
+        read = read or self.git.commit
+        steps = STEPS_MIN
+        while steps <= most:
             self._walk(steps)
             line: list[str] = []
             at = oid
             while at not in self._reached and len(line) < steps:
-                parents = self.git.commit(at).parents
+                parents = read(at).parents
                 if len(parents) > 1:
                     return None
                 line.append(at)

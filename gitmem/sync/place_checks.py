@@ -10,7 +10,7 @@ import math
 from ..git import partial
 from ..git.separate_fetch import MISSING
 from ..log import places, ref
-from ..log.trunk import Trunk
+from ..log.trunk import STEPS_MIN, Trunk
 from .lost_projects import ANCESTORS_MAX, LOST_PROJECTS, ProjectIds
 from .rejected import Rejected, TooMuch
 from .tree_checks import TreeCheck
@@ -19,7 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from ..git.port import Git
+    from ..git.port import Commit, Git
     from ..log.log import Log
     from ..log.places import Tip
 
@@ -81,6 +81,8 @@ class PlaceCheck:
         self.left_out: dict[str, LeftOut] = {}
         self.refused: Mapping[str, str] = {}  # commits that git refused to fetch, and why
         self.ids = ProjectIds(log)
+        self._trunk: Trunk | None = None
+        self._trunk_of: list[str] = []
         self.trees = TreeCheck(log.git, log.passed_trees, allow_large=log.allow_large)
 
     def in_order(self, refs: Mapping[str, str]) -> list[tuple[str, str]]:
@@ -184,9 +186,16 @@ class PlaceCheck:
     def _check_history(self, oid: str) -> None:
         """Check the sizes of the commits that a place adds, before any message of them is read. Raises: Rejected."""
         git = self.log.git
-        tips = {*self.known, *([self.accepted.oid] if self.accepted is not None else [])}
-        if oid not in tips and not tips.issuperset(git.commit(oid).parents):
-            self.trees.commits(git.history(oid, [tip for tip in tips if git.has(tip)]))
+
+        def read(at: str) -> Commit:
+            self.trees.commits([at])
+            return git.commit(at)
+
+        tips = [*([self.accepted.oid] if self.accepted is not None else []), *self.known]
+        if self._trunk is None or self._trunk_of != tips:
+            self._trunk, self._trunk_of = Trunk(git, *filter(git.has, dict.fromkeys(tips))), tips
+        if self._trunk.above(oid, most=STEPS_MIN, read=read) is None:
+            self.trees.commits(git.history(oid, filter(git.has, tips)))
 
     def _known_trees(self) -> list[str]:
         """The trees that everything new is compared with: of the local log and of the last accepted tip."""

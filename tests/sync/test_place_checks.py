@@ -155,7 +155,17 @@ def test_a_commit_below_the_tip_is_checked_before_it_is_read(
     below = put(log, local(log), {"signals/x/gm-a.jsonl": b"1\n"}, "x" * 5000 + "\n")
     oid = put(log, below, {"signals/x/gm-b.jsonl": b"1\n"})
     monkeypatch.setattr(tree_checks, "OBJECT_BYTES_MAX", 4000)
+    asked: list[str] = []
+    read = log.git.commit
+    with monkeypatch.context() as patch:
+        patch.setattr(log.git, "commit", lambda each: asked.append(each) or read(each))
+        check = PlaceCheck(log, accepted(log), [local(log)])
+        assert not check._check_objects(NAME, oid) and oid in asked and below not in asked
     assert "bytes" in look(log, oid)[1]
+    high = oid
+    for number in range(40):  # so far from what is known that git is asked
+        high = put(log, high, {"signals/x/gm-b.jsonl": b"%d\n" % number})
+    assert "bytes" in look(log, high)[1]
     assert look(log, oid, PlaceCheck(log, accepted(log), [local(log), below])) == ("", "")
     assert look(log, oid, PlaceCheck(log, accepted(log, below), [local(log)])) == ("", "")
     assert "bytes" in look(log, below)[1]
