@@ -55,7 +55,8 @@ def parse(content: bytes, start: int = 0) -> Tail:
         content: The bytes of the file from offset `start` on.
         start: The offset of an earlier reading's end; 0 for the whole file.
     """
-    found: list[tuple[bytes, bytes]] = []
+    found: dict[int, tuple[bytes, bytes]] = {}
+    places: dict[bytes, list[int]] = {}  # of the entries with a checksum, until a void names it
     voids: set[bytes] = set()
     at = end = damaged = 0
     while True:
@@ -70,13 +71,15 @@ def parse(content: bytes, start: int = 0) -> Tail:
         damaged += at - end
         at = end = at + HEAD_BYTES + len(payload)
         if kind == VOID:
-            kept = [each for each in found if each[1] != payload]
-            if len(kept) == len(found):
+            named = places.pop(payload, None)
+            if named is None:
                 voids.add(payload)
-            found = kept
+            for place in named or ():
+                del found[place]
         else:
-            found.append((payload, digest))
-    return Tail(found, voids, start + end, damaged)
+            found[at] = (payload, digest)
+            places.setdefault(digest, []).append(at)
+    return Tail(list(found.values()), voids, start + end, damaged)
 
 
 def _record(content: bytes, at: int) -> tuple[bytes, bytes, bytes] | None:
@@ -88,7 +91,10 @@ def _record(content: bytes, at: int) -> tuple[bytes, bytes, bytes] | None:
     kind, length, digest = words
     if kind not in (ENTRY, VOID) or not length.isdigit() or int(length) > PAYLOAD_BYTES_MAX:
         return None
-    payload = content[at + HEAD_BYTES : at + HEAD_BYTES + int(length)]
-    if len(payload) != int(length) or checksum(payload, kind) != digest:
+    start, end = at + HEAD_BYTES, at + HEAD_BYTES + int(length)
+    if end > len(content) or content.find(b"\0", start, end) >= 0:
+        return None  # before its checksum: else a file full of markers would be hashed once for each
+    payload = content[start:end]
+    if checksum(payload, kind) != digest:
         return None
     return kind, payload, digest

@@ -160,6 +160,31 @@ def test_a_hostile_head_is_no_record(wal: WriteAheadLog, head: bytes) -> None:
     assert texts(wal) == ["first", "second"]
 
 
+def test_a_file_full_of_markers_is_hashed_once_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each claims all that follows as its payload: 20,000 times 2 MB else."""
+    heads = [b"\0wal1 e %010d %064d\n" % (1_000_000, number) for number in range(20_000)]
+    hashed = []
+    real = wal_record.checksum
+    monkeypatch.setattr(
+        wal_record, "checksum", lambda payload, *kind: hashed.append(len(payload)) or real(payload, *kind)
+    )
+    tail = wal_record.parse(b"".join(heads) + b"x" * 1_000_000)
+
+    assert tail.entries == []
+    assert sum(hashed) <= 1_000_000
+
+
+def test_a_void_takes_back_all_that_it_names_and_nothing_later() -> None:
+    """Voids may stand for an entry of an earlier reading, too."""
+    one, two = (wal_record.encode(text) for text in (b"one\n", b"two\n"))
+    void = wal_record.encode(wal_record.checksum(b"one\n"), wal_record.VOID)
+    tail = wal_record.parse(one + two + one + void + one)
+
+    assert [payload for payload, _ in tail.entries] == [b"two\n", b"one\n"]
+    assert not tail.voids
+    assert wal_record.parse(void).voids == {wal_record.checksum(b"one\n")}
+
+
 def test_a_failed_sync_leaves_no_entry(wal: WriteAheadLog, monkeypatch: pytest.MonkeyPatch) -> None:
     """The bytes are in the file and the answer is a failure: a second record says that they don't count."""
     wal.append(one("first"))
