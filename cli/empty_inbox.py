@@ -35,8 +35,11 @@ def answer(at: Surroundings, *, count: bool) -> bool:
     if place.by_folder:  # the usual way asks git whether such a repository may be used
         return False
     written, read = wals_elsewhere(place)
-    at.index = db = query.fresh(place, machine(), store_index.SHAPE, [*written, *read])
-    if db is None:
+    snapshot = query.take(place, machine(), store_index.SHAPE, [*written, *read])
+    if snapshot is None:
+        return False
+    at.index = db = snapshot.db
+    if not snapshot.is_complete:
         return False
     now = time.time_ns() // 1000
     session = _session(place.state, db, at, now)

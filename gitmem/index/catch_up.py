@@ -118,7 +118,7 @@ class _Reader:
         self.db.execute("INSERT OR REPLACE INTO meta VALUES ('tip', ?)", (commit,))
 
     def _format(self, tree: str) -> str:
-        """Return the object id of the tip's `format` where lines can be put on it; else nothing, see `Index.can_write`."""
+        """Return the object id of the tip's `format` where lines can be put on it; else nothing, see `schema.can_write`."""
         entry = self.git.tree(tree).get("format")
         known = self.db.execute("SELECT value FROM meta WHERE key = 'format'").fetchone()
         if entry is None or known == (entry.oid,):

@@ -68,9 +68,12 @@ def has_all(db: sqlite3.Connection, folders: Iterable[str], sizes: dict[Place, i
     gone = [found.pop(place)[0] for place in found.keys() - sizes.keys()]
     if {place: size for place, (_, _, size) in found.items()} != sizes:
         return False
-    return not any(
-        db.execute("SELECT 1 FROM line WHERE file = ? LIMIT 1", (file,)).fetchone() for file in gone
-    )
+    return not any(has_lines(db, file) for file in gone)
+
+
+def has_lines(db: sqlite3.Connection, file: int) -> bool:
+    """Return whether an index has lines that only waited in a file, by its row id."""
+    return db.execute("SELECT 1 FROM line WHERE file = ? LIMIT 1", (file,)).fetchone() is not None
 
 
 def is_current(index: Index, log: Log) -> bool:
@@ -137,7 +140,7 @@ class Tails:
         """
         for place in self._known.keys() - self._kept:
             file = self._known[place][0]
-            if self.db.execute("SELECT 1 FROM line WHERE file = ? LIMIT 1", (file,)).fetchone():
+            if has_lines(self.db, file):
                 raise LostLineError
             self.db.execute("DELETE FROM file WHERE id = ?", (file,))
         found = []

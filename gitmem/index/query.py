@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 
 from ..git.tip import plain_tip
-from ..log import wal_files
+from ..log import wal_files, wal_record
+from ..log.lines import HEAD_BYTES
 from . import busy, generations, schema
 from .engine import sqlite3
 
@@ -13,15 +14,40 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ..log.wal_files import WalFile
     from ..place import Place
 
 LOG_REF = "refs/gitmem/log"
+TAIL_BYTES_MAX = 1024 * 1024  # of one file; a committer comes long before
+# How the lines go on behind their time that say nothing of who is called what. Any other line may, however it is written.
+_NAMELESS = tuple(
+    f'"kind":"{kind}",'.encode()
+    for kind in ("signal", "receipt", "access", "node", "patch", "relation", "audit")
+)
 
 
-def fresh(place: Place, machine: str, shape: int, elsewhere: Sequence[str] = ()) -> sqlite3.Connection | None:
-    """The index, if it plainly has all that the ref and the write-ahead logs have; None says only: not plainly.
+class Snapshot:
+    """The index as it lay at one moment, and what waited in the write-ahead logs then.
 
-    Git is not started, so a packed ref is not plain, nor one in a reftable that moved.
+    Attributes:
+        db: The index, in a transaction: it stays as it is, whatever others write.
+        is_complete: Whether the index has all that waited.
+        has_names: Whether it has at least all that says who is called what.
+    """
+
+    __slots__ = ("db", "has_names", "is_complete")
+
+    def __init__(self, db: sqlite3.Connection, *, is_complete: bool, has_names: bool) -> None:
+        self.db = db
+        self.is_complete = is_complete
+        self.has_names = has_names
+
+
+def take(place: Place, machine: str, shape: int, elsewhere: Sequence[str] = ()) -> Snapshot | None:
+    """Return the index as it is, where it has plainly read the ref's commit; None says only: not plainly.
+
+    Git is not started, so a packed ref is not plain, nor one in a reftable that moved. The write-ahead logs are listed
+    before the ref is read, and the ref before the index: what is gone from one by then is in the next.
 
     Args:
         shape: What `Index.version` is for the views that the caller asks.
@@ -29,21 +55,23 @@ def fresh(place: Place, machine: str, shape: int, elsewhere: Sequence[str] = ())
     """
     where = schema.path(place, machine)
     folders = [*(os.path.join(place.state, name) for name in ("wal", "spool")), *elsewhere]
-    sizes = generations.sizes(file for folder in folders for file in wal_files.listed(folder))
-    tip = plain_tip(place.common, LOG_REF)  # after the files: what is gone by now is in this commit
+    files = [file for folder in folders for file in wal_files.listed(folder) if file.size]
+    tip = plain_tip(place.common, LOG_REF)
     if tip is None or where in busy.UNUSABLE or not os.path.isfile(where):
         return None
-    for opened in (_connect, schema.copy_of):  # a folder that can't be written needs the second
-        connection = None
+    for opened in (schema.connect_to_read, schema.copy_of):  # a folder that can't be written needs the second
+        db = None
         try:
-            connection = opened(where)
-            if connection is not None and _has(connection, shape, tip, sizes, folders):
-                return connection
+            db = opened(where)
+            found = _look(db, shape, tip, files, folders) if db is not None else None
             failed = False
-        except sqlite3.Error:
-            failed = True
-        if connection is not None:
-            connection.close()
+        except (sqlite3.Error, OSError) as error:
+            found = None
+            failed = not (isinstance(error, sqlite3.DatabaseError) and busy.is_busy(error))
+        if found is not None:
+            return found
+        if db is not None:
+            db.close()
         if not failed:
             break
     return None
@@ -63,14 +91,39 @@ def has_all(db: sqlite3.Connection, accepted: str | None) -> bool:
     return made is None or db.execute("SELECT 1 FROM lost LIMIT 1").fetchone() is None
 
 
-def _connect(where: str) -> sqlite3.Connection:
-    return sqlite3.connect(where, isolation_level=None, timeout=busy.COPY_SECONDS)
-
-
-def _has(
-    db: sqlite3.Connection, shape: int, tip: str, sizes: dict[tuple[str, str], int], folders: Sequence[str]
-) -> bool:
+def _look(
+    db: sqlite3.Connection, shape: int, tip: str, files: Sequence[WalFile], folders: Sequence[str]
+) -> Snapshot | None:
+    """Raises: sqlite3.Error; OSError where a file is gone: its commit is newer than the index."""
+    db.execute("BEGIN")
     if db.execute("PRAGMA user_version").fetchone()[0] != shape:
-        return False
-    row = db.execute("SELECT value FROM meta WHERE key = 'tip'").fetchone()
-    return row == (tip,) and generations.has_all(db, folders, sizes)
+        return None
+    if db.execute("SELECT value FROM meta WHERE key = 'tip'").fetchone() != (tip,):
+        return None
+    known = generations.known(db, folders)
+    found = Snapshot(db, is_complete=True, has_names=True)
+    for file in files:
+        _, end, size = known.pop(generations.row_of(file.folder, file.name), (0, 0, -1))
+        if file.size == size or file.size <= end <= os.stat(file.path).st_size:
+            continue
+        if file.size < end or file.folder != folders[0]:
+            return None
+        _read_tail(found, file, end)
+    if any(generations.has_lines(db, id) for id, _, _ in known.values()):
+        return None
+    return found
+
+
+def _read_tail(found: Snapshot, file: WalFile, start: int) -> None:
+    """Note what the index lacks of a file. Raises: OSError."""
+    with open(file.path, "rb") as opened:
+        opened.seek(start)
+        content = opened.read(TAIL_BYTES_MAX)
+    tail = wal_record.parse(content, start)
+    if tail.voids or len(content) == TAIL_BYTES_MAX:
+        found.is_complete = found.has_names = False
+    for payload, _ in tail.entries:
+        found.is_complete = False
+        rows = payload.split(b"\n")[1:-1]
+        if not all(row.partition(b"\t")[2].startswith(_NAMELESS, HEAD_BYTES) for row in rows):
+            found.has_names = False

@@ -92,11 +92,6 @@ class Index:
         row = self.db.execute("SELECT value FROM meta WHERE key = 'tip'").fetchone()
         return row[0] if row else None
 
-    def can_write(self) -> bool:
-        """Return whether the tip that was read last is a log that this gitmem can write to, or there was none yet."""
-        row = self.db.execute("SELECT value FROM meta WHERE key = 'format'").fetchone()
-        return row is None or bool(row[0])
-
     def skipped(self) -> int:
         """How many lines a view could not take."""
         return int(self.db.execute("SELECT count(*) FROM skipped").fetchone()[0])
@@ -130,6 +125,12 @@ class Index:
 
     def close(self) -> None:
         self.db.close()
+
+
+def can_write(db: sqlite3.Connection) -> bool:
+    """Return whether the tip that an index has read is a log that this gitmem can write to, or there was none yet."""
+    row = db.execute("SELECT value FROM meta WHERE key = 'format'").fetchone()
+    return row is None or bool(row[0])
 
 
 def as_text(path: str) -> str:
@@ -246,6 +247,12 @@ def connect(where: str) -> sqlite3.Connection:
         connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = NORMAL")
     return connection
+
+
+def connect_to_read(where: str) -> sqlite3.Connection:
+    """Open for reading alone: such a connection does not bring SQLite's own log to the file as it is closed."""
+    uri = f"file:{_quoted(where)}?mode=ro"
+    return sqlite3.connect(uri, uri=True, isolation_level=None, timeout=busy.LOOK_SECONDS)
 
 
 def is_of_the_file(error: Exception) -> bool:

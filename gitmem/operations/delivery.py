@@ -16,8 +16,8 @@ from ..log.entry import Story
 from ..log.lines import digest
 from ..log.lock import Lock
 from ..sha256 import sha256
-from ..signals.waiting_sessions import flag_names
 from . import mail, queue
+from .local import flag_names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -16,13 +16,16 @@ from ..records.ids import is_id
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
+    from collections.abc import Iterable, Mapping
 
     from .store import Store
 
 BEATS, PROMPTS, WAKES = "beats", "prompts", "wake"
 QUEUE, FLAGS = "queue", "flags"
 FED = "fed"  # in the index's `meta`: how far the queues were brought
+_READERS = "SELECT session_id FROM session WHERE ended IS NULL AND (session_id = ?1 OR agent_identity = ?1)"
 _FED = f"SELECT (SELECT value FROM meta WHERE key = '{FED}'), (SELECT max(line) FROM signal)"
+PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
 LABEL_MAX = 80
 FORGOTTEN_MICROS = 30 * 24 * 3600 * 1_000_000
 
@@ -45,6 +48,63 @@ def is_fed(db: sqlite3.Connection, state: str) -> bool:
 def has_queues(state: str) -> bool:
     """Return whether the folders of the queues are there: who took one away took what was in it."""
     return all(os.path.isdir(os.path.join(state, name)) for name in (QUEUE, FLAGS))
+
+
+def flag(state: str, name: str) -> str:
+    """The path of a flag."""
+    return os.path.join(state, FLAGS, name)
+
+
+def raise_flags(state: str, names: Iterable[str], *, urgent: bool) -> None:
+    """Say that something is there. What is there already stays, and never says less than it did.
+
+    Raises: OSError.
+    """
+    for name in names:
+        path = flag(state, name)
+        try:
+            if os.stat(path).st_size or not urgent:
+                continue
+        except OSError:
+            shared_mode.make_dirs(os.path.dirname(path))
+        if urgent:
+            aside.replace(path, b"urgent\n")
+        else:
+            os.close(shared_mode.open_file(path, os.O_WRONLY | os.O_CREAT))
+
+
+def is_safe(name: str) -> bool:
+    """Whether a name can be one of a file, whatever wrote it."""
+    return 0 < len(name) <= 128 and name[0] != "." and PLAIN.issuperset(name)
+
+
+def flag_names(session_id: str, harness: str | None) -> list[str]:
+    """The names under which a session has flags and beats."""
+    return [name for name in dict.fromkeys((session_id, harness or "")) if is_safe(name)]
+
+
+def announce(store: Store, db: sqlite3.Connection, signal: Mapping[str, object]) -> bool:
+    """Raise the flags of the sessions of this clone that a signal goes to; who reads it into the index queues it.
+
+    Args:
+        db: The index as it was before the signal.
+        signal: Its fields.
+
+    Returns: False where this is not enough: the index has to be caught up, and the queues fed.
+    """
+    state, recipients = store.place.state, signal["recipients"]
+    if not isinstance(recipients, list) or not recipients or not has_queues(state):
+        return False
+    urgent = signal["interrupt_class"] != "advisory"
+    senders = (signal["sender_identity"], signal["sender_session"])
+    try:
+        for address in recipients:
+            for (session_id,) in db.execute(_READERS, (address,)) if address not in senders else ():
+                if is_here(store, session_id):
+                    raise_flags(state, flag_names(session_id, client_of(store, session_id)), urgent=urgent)
+    except OSError:
+        return False
+    return True
 
 
 def worktree(store: Store) -> str:

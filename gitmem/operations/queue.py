@@ -19,11 +19,13 @@ import os
 import time
 
 from .. import aside, shared_mode
-from ..signals.waiting_sessions import FORGED, NEW, Waiting, is_safe, sessions
-from ..signals.waiting_sessions import flag_names as flag_names
+from ..signals.waiting_sessions import FORGED, NEW, Waiting, sessions
 from . import local
-from .local import FED, QUEUE
+from .local import FED, QUEUE, is_safe
 from .local import FLAGS as FLAGS
+from .local import flag as flag
+from .local import flag_names as flag_names
+from .local import raise_flags as raise_flags
 from .tenure import HOLD_MICROS
 
 TYPE_CHECKING = False
@@ -47,11 +49,6 @@ _SIGNAL = (
 def folder(state: str, session_id: str) -> str:
     """Where a session's event files are."""
     return os.path.join(state, QUEUE, session_id)
-
-
-def flag(state: str, name: str) -> str:
-    """The path of a flag."""
-    return os.path.join(state, FLAGS, name)
 
 
 def events(state: str, session_id: str) -> set[str]:
@@ -130,24 +127,6 @@ def _was_seen(store: Store, session: Waiting, since: int) -> bool:
     if session.alive_until - HOLD_MICROS >= since:
         return True
     return local.heartbeat(store, session.session_id) >= since
-
-
-def raise_flags(state: str, names: Iterable[str], *, urgent: bool) -> None:
-    """Say that something is there. What is there already stays, and never says less than it did.
-
-    Raises: OSError.
-    """
-    for name in names:
-        path = flag(state, name)
-        try:
-            if os.stat(path).st_size or not urgent:
-                continue
-        except OSError:
-            shared_mode.make_dirs(os.path.dirname(path))
-        if urgent:
-            aside.replace(path, b"urgent\n")
-        else:
-            os.close(shared_mode.open_file(path, os.O_WRONLY | os.O_CREAT))
 
 
 def silent(store: Store) -> dict[str, int]:

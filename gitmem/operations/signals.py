@@ -8,7 +8,7 @@ from ..errors import UsageError
 from ..log.lines import digest
 from ..records import ids
 from ..signals import DECISIONS, INTENTS
-from . import addressing, advice, headline, story
+from . import addressing, advice, headline, local, story
 from .outcome import Outcome
 from .quoting import command
 from .shape import shown
@@ -255,6 +255,8 @@ def _record(
     lines = [(stream, line), *own_sessions.keepalive(store, caller)]
     own_sessions.touch(store, caller)
     appended = store.record(lines, told)
+    if store.snapshot is not None and not local.announce(store, store.snapshot.db, fields):
+        store.refresh()
     addressing.keep_names(store, resolved)
     return appended
 

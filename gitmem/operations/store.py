@@ -8,6 +8,7 @@ import time
 from .. import records
 from ..agents import clone_key
 from ..errors import GitmemError
+from ..index import schema
 from ..log import append, ref
 from ..log.append import Appended
 from ..log.entry import Entry
@@ -95,7 +96,7 @@ class Store(StoreIndex):
         self.keys = clone_key.Keys(place.state, random, self.log.make_state)
         super().__init__()
         self.log.committed = self.refresh
-        self.log.recorded = lambda entries: self.refresh()
+        self.log.recorded = lambda entries: self.refresh() if self.snapshot is None else None
         self.is_committing = False
         self.commit_again = 0.0  # when what could not be committed is tried again
         self.config = config or CachedConfig(place.common, place.state)
@@ -112,6 +113,8 @@ class Store(StoreIndex):
         """The index, caught up with the ref, the write-ahead logs and the lines of a batch that is open."""
         if self._ahead is not None:
             return self._ahead.db
+        if self.snapshot is not None:
+            return self.snapshot.db
         self.adopt()
         committing.commit_overdue(self)
         return self.caught_up().db
@@ -142,10 +145,15 @@ class Store(StoreIndex):
 
         Raises: RecordError, SecretError; StoreError where the clone key is damaged.
         """
-        index = self._ahead or self.index  # as the last look left it; where there was none yet, look now
-        fields = broadcasts.with_seen(index.db if index.is_shaped() else self.db(), kind, fields)
+        fields = broadcasts.with_seen(self._last_look(), kind, fields)
         mac, at = self.keys.for_writing(), self.log.clock.tick()
         return records.STREAMS[kind], records.line(kind, at, fields, allow_secret=allow_secret, mac=mac)
+
+    def _last_look(self) -> sqlite3.Connection:
+        """The index as the last look left it; where there was none yet, look now."""
+        if self._ahead is not None or self.snapshot is not None or not self.index.is_shaped():
+            return self.db()
+        return self.index.db
 
     def record(self, lines: Sequence[tuple[str, bytes]], story: Story, *, deferred: bool = False) -> Appended:
         """Append lines as one entry. Raises: StoreError; then nothing of it is recorded."""
@@ -164,7 +172,7 @@ class Store(StoreIndex):
         return self._append(Entry(lines, tell(entries), deferred=all(entry.deferred for entry in entries)))
 
     def _append(self, entry: Entry) -> Appended:
-        if not (self.index if self.index.is_shaped() else self.caught_up()).can_write():
+        if not schema.can_write(self._last_look()):
             tip = self.git.tip(ref.LOG_REF)
             if tip is not None:
                 from ..log import committer

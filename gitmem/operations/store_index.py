@@ -6,21 +6,25 @@ import os
 
 from .. import records
 from ..agents import known_senders
-from ..errors import GitmemError
-from ..index import generations, schema
+from ..errors import GitmemError, UsageError
+from ..index import generations, query, schema
 from ..index.engine import sqlite3
 from ..log import ref
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from typing import TypeVar
 
     from ..agents.clone_key import Keys
+    from ..index.query import Snapshot
     from ..index.schema import Index, View
     from ..log.entry import Entry
     from ..log.log import Log
     from ..log.port import Git
     from ..place import Place
+
+    Answer = TypeVar("Answer")
 
 # `Index.version` of `views.VIEWS`, whose import costs more than a look at the index as it is; a test has the value when
 # it changes.
@@ -60,6 +64,7 @@ class StoreIndex:
         self.collecting: Callable[[Entry], None] | None = None  # while a batch is open: where entries go
         self.fed: object = None  # what `queue.feed` has looked at
         self.feed_after = 0.0  # when it may try again where it could not write
+        self.snapshot: Snapshot | None = None  # what `in_one_look` reads
         self._ahead: Index | None = None
         self._index: Index | None = None
         self._looked = False
@@ -73,6 +78,42 @@ class StoreIndex:
             self._homeless = not os.path.isdir(self.place.state)
             self._index = schema.open_index(self.place, self.machine, self.views, records.read_all)
         return self._index
+
+    def in_one_look(self, work: Callable[[], Answer], *, exact: bool) -> Answer:
+        """Do what records a signal on one snapshot of the index as it is: nothing is caught up, before or after.
+
+        Where the index lacks too much it is caught up first. So it is for another try where the work is refused for
+        what an index with less than everything says.
+
+        Args:
+            work: Reads and then records. Where it raises a UsageError it has recorded nothing.
+            exact: Whether it depends on more than who is called what: then everything that waits must be there.
+        """
+        snapshot = self._take()
+        if snapshot is not None and not (snapshot.is_complete or (snapshot.has_names and not exact)):
+            snapshot.db.close()
+            snapshot = None
+        if snapshot is None:
+            return work()
+        self.snapshot = snapshot
+        try:
+            return work()
+        except UsageError:
+            if snapshot.is_complete:
+                raise
+        finally:
+            self.snapshot = None
+            snapshot.db.close()
+        return work()
+
+    def _take(self) -> Snapshot | None:
+        if self._ahead is not None or self.collecting is not None or self.log.elsewhere or self.log.others:
+            return None
+        snapshot = query.take(self.place, self.machine, SHAPE)
+        if snapshot is not None and not known_senders.is_checked(snapshot.db, self.keys.now()):
+            snapshot.db.close()
+            return None
+        return snapshot
 
     def caught_up(self) -> Index:
         """The index with what the ref and the write-ahead logs have, and the queues with what is new in it."""

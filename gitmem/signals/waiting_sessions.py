@@ -11,7 +11,6 @@ if TYPE_CHECKING:
 
     from ..operations.store import Store
 
-PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
 FORGED = "n.session_id IN (SELECT name FROM forged)"  # what the log says of these is looked at twice
 NEW = (
     f" AND ({FORGED} OR EXISTS ("
@@ -40,7 +39,7 @@ class Waiting:
         self.session_id = str(session_id)
         self.reader = str(identity or session_id)
         self.workspace = str(workspace) if workspace is not None else None
-        self.names = flag_names(self.session_id, local.client_of(store, self.session_id))
+        self.names = local.flag_names(self.session_id, local.client_of(store, self.session_id))
         self.alive_until = until if isinstance(until, int) else 0
 
     def unread(self, store: Store, after: int = 0, *, directed: bool = False) -> set[str]:
@@ -55,16 +54,6 @@ class Waiting:
             directed=directed,
         )
         return {signal_id for _, signal_id in found}
-
-
-def is_safe(name: str) -> bool:
-    """Whether a name can be one of a file, whatever wrote it."""
-    return 0 < len(name) <= 128 and name[0] != "." and PLAIN.issuperset(name)
-
-
-def flag_names(session_id: str, harness: str | None) -> list[str]:
-    """The names under which a session has flags and beats."""
-    return [name for name in dict.fromkeys((session_id, harness or "")) if is_safe(name)]
 
 
 def sessions(store: Store, where: str = "", **values: object) -> list[Waiting]:

@@ -64,7 +64,7 @@ def desk(repo: Path) -> Desk:
 
 def names_of(caller: Caller, harness: str | None = None) -> set[str]:
     assert caller.session_id
-    return set(waiting_sessions.flag_names(caller.session_id, harness))
+    return set(local.flag_names(caller.session_id, harness))
 
 
 def test_a_signal_waits_as_its_line_and_both_names_have_a_flag(desk: Desk) -> None:
@@ -155,7 +155,7 @@ def test_a_name_that_is_none_for_a_file_gets_no_flag(desk: Desk, harness: str) -
     bohr = desk.start("Bohr", Who(harness=("CODEX_THREAD_ID", harness)))
     desk.send(to=["Bohr"])
     assert set(desk.flags()) == {bohr.session_id}
-    queue.remove(str(desk.state), harness, waiting_sessions.flag_names(harness, None))
+    queue.remove(str(desk.state), harness, local.flag_names(harness, None))
     sessions.end(desk.store, bohr)
     assert desk.flags() == {}
 

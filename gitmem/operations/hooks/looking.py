@@ -7,8 +7,8 @@ from ...errors import GitmemError
 from ...index import busy, catch_up
 from ...index.engine import sqlite3
 from ...log import committer
-from ...signals.waiting_sessions import is_safe
 from .. import queue
+from ..local import is_safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,0 +1,307 @@
+"""A sender reads one snapshot of the index as it is; what waits beside it counts wherever it decides who is meant."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from cli import committer
+from gitmem.index import query
+from gitmem.log.entry import Entry, Story
+from gitmem.log.wal import WriteAheadLog
+from gitmem.operations import store_index
+from gitmem.operations.store import Store, wall_clock
+from gitmem.place import find
+from tests.operations.desks import Clock, open_store
+
+from .conftest import Run, Said
+
+OWN_MODULES_MAX = 82
+HARNESS = "4f1d9f0e-1111-4222-8333-944445555666"
+
+
+class Scene:
+    """A clone where Planck and Curie are at work and nothing is committed by itself."""
+
+    def __init__(self, run: Run, start: Callable[..., str], repo: Path) -> None:
+        self.run = run
+        self.start = start
+        self.state = repo / ".git" / "gitmem"
+        self.planck, self.curie = start("Planck"), start("Curie")
+
+    @property
+    def index(self) -> Path:
+        (path,) = self.state.glob("index-*.sqlite3")
+        return path
+
+    def behind(self, action: Callable[[], object]) -> object:
+        """Do something, and then have the index as it was before: what was done is in the write-ahead log alone."""
+        before = self.index.read_bytes()
+        done = action()
+        for path in self.state.glob("index-*.sqlite3*"):
+            path.unlink()
+        (self.state / self._name).write_bytes(before)
+        return done
+
+    def send(self, *args: str, session: str = "", **env: str) -> Said:
+        return self.run("signal", *args, "--json", session=session or self.planck, **env)
+
+    def recipients(self, *args: str) -> list[str]:
+        said = self.send("hello", *args)
+        assert said.status == 0, said
+        return list(said.json["signal"]["recipients"])
+
+    @property
+    def _name(self) -> str:
+        return f"index-{os.uname().nodename}.sqlite3"
+
+
+@pytest.fixture
+def scene(run: Run, start: Callable[..., str], repo: Path, monkeypatch: pytest.MonkeyPatch) -> Scene:
+    found = Scene(run, start, repo)
+    found.send("first", "--to", "Curie")
+    assert run("inbox", session=found.curie).status == 0  # the folders of flags and queues are there
+    run("session", "set", "--wu", "WU-1", session=found.curie)  # with the receipts all is committed
+    run("roster")
+    monkeypatch.setenv("GITMEM_COMMIT_AFTER", "60")
+    monkeypatch.setattr(committer, "start", lambda at: None)
+    return found
+
+
+def test_a_directed_signal_writes_nothing_to_the_index(scene: Scene) -> None:
+    """Neither before nor after; and its recipient has it all the same, with the flag at once."""
+    before = scene.index.read_bytes()
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("caught_up", "refresh"):
+            patch.setattr(Store, name, lambda self: pytest.fail("the index is caught up"))
+        assert scene.recipients("--to", "Curie") == ["test:worker:curie"]
+        assert scene.recipients("--to", "Curie") == ["test:worker:curie"]  # on a tail of one signal
+
+    assert scene.index.read_bytes() == before
+    assert (scene.state / "flags" / scene.curie).stat().st_size > 0
+    assert scene.run("inbox", "--count", session=scene.curie).out == "2\n"
+
+
+def test_an_advisory_signal_interrupts_nobody(scene: Scene) -> None:
+    """Its flag is empty, as the queue has it."""
+    scene.send("hello", "--to", "Curie", "--interrupt", "advisory")
+
+    assert (scene.state / "flags" / scene.curie).stat().st_size == 0
+
+
+def test_a_name_that_changed_hands_in_the_tail_means_its_new_holder(scene: Scene) -> None:
+    """Never misroute: the index still knows the old one."""
+
+    def change() -> None:
+        assert scene.run("session", "set", "--name", "Bohr", session=scene.curie).status == 0
+        scene.start("Curie", "--agent-identity", "test:worker:other")
+
+    scene.behind(change)
+
+    assert scene.recipients("--to", "Curie") == ["test:worker:other"]
+    assert scene.recipients("--to", "Bohr") == ["test:worker:curie"]
+
+
+def test_a_session_that_ended_in_the_tail_may_not_speak(scene: Scene) -> None:
+    """The index still has it as live."""
+    scene.behind(lambda: scene.run("session", "end", session=scene.planck))
+
+    assert scene.send("hello", "--to", "Curie").status == 2
+
+
+def test_a_session_that_started_in_the_tail_is_found(scene: Scene) -> None:
+    """By name, and as the sender."""
+    mach = str(scene.behind(lambda: scene.start("Mach")))
+
+    assert scene.recipients("--to", "Mach") == ["test:worker:mach"]
+    assert scene.send("hello", "--to", "Curie", session=mach).status == 0
+
+
+def test_who_has_only_spoken_in_the_tail_is_found_by_a_second_look(scene: Scene) -> None:
+    """A client without a session is known by its signals alone."""
+    said = scene.behind(
+        lambda: scene.send("I am new", "--to", "Curie", CLAUDE_CODE_SESSION_ID=HARNESS, GITMEM_SESSION="")
+    )
+    assert isinstance(said, Said)
+    raw = str(said.json["signal"]["sender_identity"])
+    assert raw.startswith("h-")
+
+    assert scene.recipients("--to", raw) == [raw]
+
+
+def test_a_refusal_that_rests_on_everything_is_not_repeated(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An unknown name is refused once, and nothing waits then."""
+    tried = []
+    real = Store.in_one_look
+
+    def look(self: Store, work: Callable[[], object], *, exact: bool) -> object:
+        return real(self, lambda: tried.append(1) or work(), exact=exact)
+
+    monkeypatch.setattr(Store, "in_one_look", look)
+    assert scene.send("hello", "--to", "Nobody").status == 2
+    assert tried == [1]
+
+    scene.send("hello", "--to", "Curie")
+    assert scene.send("hello", "--to", "Nobody").status == 2
+    assert tried == [1, 1, 1, 1]
+
+
+def test_a_signal_in_the_tail_can_be_answered(scene: Scene) -> None:
+    """What answers is no signal on its own: it needs all that was said."""
+    said = scene.behind(lambda: scene.send("Shall we?", "--to", "Curie", "--intent", "propose"))
+    assert isinstance(said, Said)
+    asked = said.json["signal"]
+
+    reply = scene.run("reply", asked["signal_id"], "yes", "--agree", "--json", session=scene.curie).json[
+        "signal"
+    ]
+    more = scene.send("and?", "--thread", asked["thread_id"]).json["signal"]
+
+    assert (reply["thread_id"], more["thread_id"]) == (asked["thread_id"],) * 2
+    assert more["recipients"] == ["test:worker:curie"]
+    assert set(more["after"]) >= {asked["signal_id"]}
+
+
+def test_a_key_of_a_signal_in_the_tail_is_not_used_twice(scene: Scene) -> None:
+    """The same command again is the same signal."""
+    args = ("hello", "--to", "Curie", "--idempotency-key", "k")
+    first = scene.behind(lambda: scene.send(*args))
+    assert isinstance(first, Said)
+
+    again = scene.send(*args).json
+
+    assert again["signal"]["signal_id"] == first.json["signal"]["signal_id"]
+    assert "before" in again["warnings"][0]
+
+
+def test_a_broadcast_names_one_that_waits(scene: Scene) -> None:
+    """What the next reader's first line reaches is never older than the broadcasts of this clone."""
+    first = scene.behind(lambda: scene.send("one", "--broadcast"))
+    assert isinstance(first, Said)
+    scene.send("two", "--broadcast")
+
+    (line,) = [line for line in lines_waiting(scene) if b'"message":"two"' in line]
+    assert first.json["signal"]["signal_id"].encode() in re.findall(rb'"seen":\[[^]]*\]', line)[0]
+
+
+def test_a_ref_that_another_process_moved_is_read_first(scene: Scene) -> None:
+    """What was in the write-ahead log is in a commit that the index does not have."""
+
+    def change() -> None:
+        scene.run("session", "set", "--name", "Bohr", session=scene.curie, GITMEM_COMMIT_AFTER="0")
+        scene.start("Curie", "--agent-identity", "test:worker:other")
+        scene.run("log", GITMEM_COMMIT_AFTER="0")
+
+    scene.behind(change)
+    assert not any((scene.state / "wal").glob("*")) or not lines_waiting(scene)
+
+    assert scene.recipients("--to", "Curie") == ["test:worker:other"]
+
+
+@pytest.mark.parametrize("damage", ["missing", "empty", "bytes", "schema"])
+def test_without_a_good_index_a_signal_is_sent_all_the_same(scene: Scene, damage: str) -> None:
+    """The index is derived."""
+    path = scene.index
+    if damage == "missing":
+        path.unlink()
+    elif damage == "empty":
+        path.write_bytes(b"")
+    elif damage == "bytes":
+        path.write_bytes(path.read_bytes()[:4096] + b"\xff" * 40_000)
+    else:
+        subprocess.run(
+            [
+                sys.executable,
+                "-c",
+                "import sqlite3,sys; sqlite3.connect(sys.argv[1]).execute('PRAGMA user_version=7')",
+                path,
+            ],
+            check=True,
+        )
+
+    assert scene.recipients("--to", "Curie") == ["test:worker:curie"]
+
+
+@pytest.mark.parametrize("folder", ["flags", "queue"])
+def test_flags_that_somebody_deleted_are_raised_anew_for_all(scene: Scene, folder: str) -> None:
+    """One flag that is raised must not hide that those of others are gone."""
+    mach = scene.start("Mach")
+    scene.send("hello", "--to", "Mach")
+    shutil.rmtree(scene.state / folder)
+
+    scene.send("hello", "--to", "Curie")
+
+    assert {path.name for path in (scene.state / "flags").iterdir()} >= {mach, scene.curie}
+
+
+def test_an_index_of_another_key_is_not_asked(repo: Path) -> None:
+    """Which sessions are our own hangs on the key."""
+    store = open_store(repo, Clock())
+    store.record([store.line("name", {"name": "Planck", "event": "add"})], Story("a <a@b>", "s"))
+    store.db()
+    assert store._take() is not None
+
+    Path(store.place.state, "key").write_bytes(os.urandom(32))
+    store.keys.forget()
+
+    assert store._take() is None
+
+
+def test_lines_that_somebody_took_out_of_the_write_ahead_log_mean_nobody(scene: Scene) -> None:
+    """The index has them, and the log has them no more."""
+    scene.start("Mach")
+    for path in (scene.state / "wal").glob("*.wal1"):
+        path.unlink()
+
+    assert scene.send("hello", "--to", "Mach").status == 2
+
+
+def test_only_lines_that_plainly_name_nobody_leave_the_names_as_they_are(repo: Path) -> None:
+    """A kind that is written in another way is a kind all the same."""
+    store = open_store(repo, Clock())
+    store.record([store.line("name", {"name": "Planck", "event": "add"})], Story("a <a@b>", "s"))
+    store.db()
+    wal = WriteAheadLog(os.path.join(store.place.state, "wal"), wall_clock)
+    at = b'{"at":"2026-11-21T20:00:00.123456Z","kind":"'
+
+    def names_after(rest: bytes) -> tuple[bool, bool]:
+        wal.append(Entry([("signals", at + rest)], Story("a <a@b>", "s"), token="abc"))
+        found = query.take(find(str(repo)), "test", store_index.SHAPE)
+        assert found is not None
+        found.db.close()
+        return found.is_complete, found.has_names
+
+    assert names_after(b'signal","message":"\\"kind\\":\\"session\\""}') == (False, True)
+    assert names_after(b'sess\\u0069on"}') == (False, False)
+
+    store.caught_up()
+    for path in Path(wal.folder).iterdir():  # as after a power loss
+        os.truncate(path, path.stat().st_size // 2)
+    assert query.take(find(str(repo)), "test", store_index.SHAPE) is None
+
+
+def test_a_signal_loads_few_modules(scene: Scene, repo: Path) -> None:
+    """Each costs a hundredth of an empty Python."""
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "cli", "signal", "hello", "--to", "Curie", "-C", str(repo)],
+        cwd=Path(committer.__file__).parents[1], capture_output=True, text=True, timeout=60, check=True,
+        env={**os.environ, "GITMEM_SESSION": scene.planck},
+    )  # fmt: skip
+    loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    own = {name for name in loaded if name.partition(".")[0] in ("gitmem", "cli", "gitmem_cli")}
+    assert len(own) <= OWN_MODULES_MAX, sorted(own)
+
+
+def lines_waiting(scene: Scene) -> list[bytes]:
+    """The lines in the write-ahead log."""
+    content = b"".join(path.read_bytes() for path in sorted((scene.state / "wal").glob("*.wal1")))
+    return re.findall(rb"(?m)^\w+\t(\{.*\})$", content)
