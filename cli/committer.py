@@ -61,4 +61,5 @@ def run(at: Surroundings, *, at_once: bool = False) -> int:
         return 0
     store.commit_after = committing.window(store.settings(), os.environ.get(VARIABLE))
     committing.run(store)
+    store.tidy_index()
     return 0

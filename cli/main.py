@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
 
 from . import parser
@@ -27,10 +28,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     if argv is not None:
         return _answer(list(argv))
     gc.set_threshold(GARBAGE_MIN)
+    out.answer_last()
     try:
-        return _answer(sys.argv[1:])
+        status = _answer(sys.argv[1:])
     finally:
         gc.freeze()  # the process ends: nothing is worth looking through once more
+    if "threading" not in sys.modules and out.is_flushed():
+        os._exit(status)  # at an ordinary end SQLite would bring its log to the file, and wait for the disk
+    return status
 
 
 def _answer(args: list[str]) -> int:

@@ -24,3 +24,6 @@ class Progress:
         if now - self._began > PROGRESS_SECONDS and now - self._shown > PROGRESS_SECONDS:
             self._shown = now
             out.complain(f"gitmem: reading the log into the index, {done} lines so far")
+
+
+PROGRESS = Progress()

@@ -8,13 +8,12 @@ import sys
 from gitmem.errors import GitmemError, UsageError
 from gitmem.place import Place, find
 
-from . import committer
 from .render import out
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from types import TracebackType
 
     from gitmem.operations.caller import Caller, Who
@@ -30,6 +29,7 @@ MARKERS = (
     ("CODEX_SANDBOX_NETWORK_DISABLED", "codex"), ("GEMINI_CLI", "gemini"), ("CURSOR_AGENT", "cursor"),
     ("OPENCODE", "opencode"), ("CLINE_ACTIVE", "cline"), ("COPILOT_CLI", "copilot"), ("AI_AGENT", ""),
 )  # fmt: skip
+_left: list[Store] = []  # of a process that ends: what nobody holds is closed
 IDENTITIES = ("GITMEM_AGENT_IDENTITY", "LUMENFLOW_AGENT_IDENTITY")
 
 
@@ -79,23 +79,30 @@ class Surroundings:
 
             is_recorded = self._store is not None and self._store.recorded
             damage = damaged_index.of(error, self._place, machine(), recorded=is_recorded)
-        self.close()
+        self.close(ends=out.is_last())
         if damage is not None:
             raise damage from error
 
-    def close(self) -> None:
-        """Close the store; the next use opens it anew. What was written is synced, where this clone does so by itself."""
+    def close(self, *, ends: bool = False) -> None:
+        """Close the store; the next use opens it anew. What was written is synced, where this clone does so by itself.
+
+        Args:
+            ends: The process ends behind this.
+        """
         store, self._store, self._caller = self._store, None, None
         if store is not None:
             if store.log.left_in is not None and not self.is_hook:
                 from .wal_folders import tell_of_temporary
 
                 tell_of_temporary(store.log.left_in)
-            store.close()
+            store.close(tidies=not ends)
+            _left.extend([store] if ends else [])
         if self.index is not None:
-            self.index.close()  # last: SQLite tidies its files up with the last connection
+            self.index.close()  # it was for reading alone: nothing is waited for
             self.index = None
         if store is not None and store.recorded and store.commit_after and store.log.left_in is None:
+            from . import committer
+
             committer.start(self)
         if (self.looks or (store is not None and store.wrote)) and self._may_sync():
             from . import autosync
@@ -229,6 +236,7 @@ class Surroundings:
         if self._store is None:
             from gitmem.operations.store import open_store
 
+            from . import committer
             from .wal_folders import tell_of_strange, wal_parents, wals_elsewhere
 
             written, read = wals_elsewhere(self.place)
@@ -239,7 +247,7 @@ class Surroundings:
                 commit_after=0.0 if self.commit else committer.window(self.place),
                 wal_elsewhere=written,
                 wals_read=read,
-                progress=_progress(),
+                progress=_progress,
             )
             self._store.starts_upkeep = self._start_upkeep
             self._store.log.wal_parents = wal_parents()
@@ -254,18 +262,11 @@ class Surroundings:
         background.start([*self.same_place, "upkeep"])
 
 
-def _progress() -> Callable[[int], None]:
-    """Return what says how far the reading of the log is; imported when there is anything to say."""
-    shown: list[Callable[[int], None]] = []
+def _progress(done: int) -> None:
+    """Say how far the reading of the log into the index is."""
+    from .progress import PROGRESS
 
-    def progress(done: int) -> None:
-        if not shown:
-            from .progress import Progress
-
-            shown.append(Progress())
-        shown[0](done)
-
-    return progress
+    PROGRESS(done)
 
 
 def _variable(name: str) -> str | None:

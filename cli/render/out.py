@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 NEXT_MAX = 3
 NOTHING_NEXT = ["gitmem roster"]
-_state = {"said": False, "for_models": False}
+_state = {"said": False, "for_models": False, "last": False}
 # The commands that act as somebody, so that --as belongs to them.
 ACTING = frozenset(["signal", "reply", "inbox", "thread", "whoami", "session set", "session note", "session end",
                     "name add", "name remove", "mem", "import", "gate", "watch"])  # fmt: skip
@@ -71,6 +71,27 @@ def begin() -> None:
     """Forget what was said: one process may answer several times, as tests do."""
     _state["said"] = False
     _typed.clear()
+
+
+def answer_last() -> None:
+    """Say that the process ends with its answer: what its end tidies need not be tidied before."""
+    _state["last"] = True
+
+
+def is_last() -> bool:
+    """Whether the process ends with this answer."""
+    return _state["last"]
+
+
+def is_flushed() -> bool:
+    """Bring what was written out of this process. False where that fails: the interpreter then says so at its end."""
+    try:
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                stream.flush()
+    except (OSError, ValueError):
+        return False
+    return True
 
 
 def carry(directory: str | None, as_: str | None) -> None:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 READER_MILLISECONDS = 3_000  # then a reader goes on with an index of its own in memory
 AFTER_COMMIT_MILLISECONDS = 1_000  # then the index is left as it is, for the next reader
 COPY_SECONDS = 0.5
+TIDY_MILLISECONDS = 100  # for readers to end; else the next committer tidies up
 LOOK_SECONDS = 0.1  # a look at the index as it is, which is not needed
 UNUSABLE: set[str] = set()  # damaged files that this process could not remove
 

@@ -229,6 +229,13 @@ class Store(StoreIndex):
         name, mail = ("".join(filter(str.isprintable, text or "")) for text in self.person())
         return (name or mail.partition("@")[0], mail) if mail else None
 
-    def close(self) -> None:
-        self.close_index()
+    def close(self, *, tidies: bool = True) -> None:
+        """Close what is open.
+
+        Args:
+            tidies: Also the index, whose last connection brings SQLite's own log to the file and waits for the disk; else
+                it is left to the process that commits, see `tidy_index`.
+        """
+        if tidies:
+            self.close_index()
         self.git.close()

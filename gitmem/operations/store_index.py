@@ -7,7 +7,7 @@ import os
 from .. import records
 from ..agents import known_senders
 from ..errors import GitmemError, UsageError
-from ..index import generations, query, schema
+from ..index import busy, generations, query, schema
 from ..index.engine import sqlite3
 from ..log import ref
 
@@ -209,6 +209,16 @@ class StoreIndex:
         from ..index import insert
 
         insert.lines(self._ahead, -1, [line for _, line in entry.lines])
+
+    def tidy_index(self) -> None:
+        """Bring SQLite's own log to the file of the index, unless somebody reads: commands end without that. Never an error."""
+        if self._index is None:
+            return
+        try:
+            self._index.db.execute(f"PRAGMA busy_timeout = {busy.TIDY_MILLISECONDS}")
+            self._index.db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        except sqlite3.Error:
+            return
 
     def close_index(self) -> None:
         """Close what is open of the index."""

@@ -15,6 +15,7 @@ import pytest
 from cli import committer
 from gitmem.index import query
 from gitmem.log.entry import Entry, Story
+from gitmem.log.lock import Lock
 from gitmem.log.wal import WriteAheadLog
 from gitmem.operations import store_index
 from gitmem.operations.store import Store, wall_clock
@@ -289,16 +290,38 @@ def test_only_lines_that_plainly_name_nobody_leave_the_names_as_they_are(repo: P
     assert query.take(find(str(repo)), "test", store_index.SHAPE) is None
 
 
+def command(scene: Scene, repo: Path, *args: str) -> str:
+    """Run a command in a process of its own while a committer seems to be alive; what it imported, from -X importtime."""
+    with Lock(str(scene.state / "committer.lock")) as lock:
+        assert lock.take()
+        done = subprocess.run(
+            [sys.executable, "-X", "importtime", "-m", "cli", *args, "-C", str(repo)],
+            cwd=Path(committer.__file__).parents[1], capture_output=True, text=True, timeout=60, check=True,
+            env={**os.environ, "GITMEM_SESSION": scene.planck},
+        )  # fmt: skip
+    assert "recorded" in done.stdout
+    return done.stderr
+
+
 def test_a_signal_loads_few_modules(scene: Scene, repo: Path) -> None:
     """Each costs a hundredth of an empty Python."""
-    done = subprocess.run(
-        [sys.executable, "-X", "importtime", "-m", "cli", "signal", "hello", "--to", "Curie", "-C", str(repo)],
-        cwd=Path(committer.__file__).parents[1], capture_output=True, text=True, timeout=60, check=True,
-        env={**os.environ, "GITMEM_SESSION": scene.planck},
-    )  # fmt: skip
-    loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    shown = command(scene, repo, "signal", "hello", "--to", "Curie")
+    loaded = {line.rpartition("|")[2].strip() for line in shown.splitlines()}
     own = {name for name in loaded if name.partition(".")[0] in ("gitmem", "cli", "gitmem_cli")}
     assert len(own) <= OWN_MODULES_MAX, sorted(own)
+
+
+def test_a_command_that_ends_leaves_the_log_of_sqlite_to_the_committer(scene: Scene, repo: Path) -> None:
+    """To bring it to the file takes four syncs, and nobody needs that to read."""
+    command(scene, repo, "mem", "create", "a note")
+    (log,) = scene.state.glob("index-*-wal")
+    assert log.stat().st_size > 0
+
+    subprocess.run(
+        [sys.executable, "-m", "cli", "commit-waiting", "-C", str(repo)],
+        cwd=Path(committer.__file__).parents[1], env={**os.environ, "GITMEM_COMMIT_AFTER": "0.01"}, timeout=60, check=True,
+    )  # fmt: skip
+    assert not log.exists() or not log.stat().st_size
 
 
 def lines_waiting(scene: Scene) -> list[bytes]:

@@ -92,7 +92,7 @@ class Then(Store):
         """UsageError: the past is as it was."""
         _refuse()
 
-    def close(self) -> None:
+    def close(self, *, tidies: bool = True) -> None:
         """Forget the index. The git stays open."""
         self.index.close()
 
