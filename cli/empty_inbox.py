@@ -1,4 +1,8 @@
-"""`gitmem inbox` with nothing new: the answer of most calls, from the index alone."""
+"""`gitmem inbox` with nothing new: the answer of most calls, from a stamp, or from the index alone.
+
+A stamp says in which state the log was when a reader's inbox was empty. It is one file for each name by which a session
+is found. While the log is in that state nothing is read; without a stamp that holds somebody looks.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +14,19 @@ from .surroundings import Surroundings, machine
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
+    from collections.abc import Sequence
+
+    from gitmem.place import Place
+
+    Known = tuple[
+        str, str, int
+    ]  # session, reader, and until when the session needs no new record of its name
 
 DAY_MICROS = 24 * 3600 * 1_000_000
+STAMPS = "empty"  # below the state folder
+STAMP_MAX = 256 * 1024  # characters
+NAME_MAX = 128
+NAME_SIGNS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
 FILES_MAX = 32  # files of sessions: with more the usual way answers
 
 
@@ -23,34 +38,26 @@ def answer(at: Surroundings, *, count: bool) -> bool:
     Args:
         count: Whether only the number is wanted.
     """
-    if at.as_ is not None or not (at.session or at.harness):
+    harness = at.harness
+    name = at.session or (harness[1] if harness else "")
+    if at.as_ is not None or not name:
         return False
-    from gitmem.index import query
-    from gitmem.log import ledger
-    from gitmem.operations import mail, store_index
-
     from .wal_folders import wals_elsewhere
 
     place = at.place
     if place.by_folder:  # the usual way asks git whether such a repository may be used
         return False
-    written, read = wals_elsewhere(place)
-    snapshot = query.take(place, machine(), store_index.SHAPE, [*written, *read])
-    if snapshot is None:
-        return False
-    at.index = db = snapshot.db
-    if not snapshot.is_complete:
-        return False
     now = time.time_ns() // 1000
-    session = _session(place.state, db, at, now)
-    if session is None:
-        return False
-    session_id, identity, workspace = session
-    reader = identity or session_id
-    if mail.unread_ids(db, reader, session_id, workspace, now):
-        return False
-    if not query.has_all(db, ledger.last_commit(place.state)):
-        return False
+    elsewhere = [folder for folders in wals_elsewhere(place) for folder in folders]
+    stamp = _Stamp(place, name, is_session=bool(at.session)) if not elsewhere else None
+    known = stamp.holds(now) if stamp is not None else None
+    if known is None:
+        known = _look(at, elsewhere, now)
+        if known is None:
+            return False
+        if stamp is not None:
+            stamp.write(known)
+    session_id, reader, _ = known
     _seen(place.state, session_id)
     at.looks = True
     from .render import out
@@ -62,16 +69,97 @@ def answer(at: Surroundings, *, count: bool) -> bool:
     return True
 
 
+def _look(at: Surroundings, elsewhere: Sequence[str], now: int) -> Known | None:
+    """Ask the index as it is. None where it is not plain that nothing is unread."""
+    from gitmem.index import query
+    from gitmem.log import ledger
+    from gitmem.operations import mail, store_index
+
+    place = at.place
+    snapshot = query.take(place, machine(), store_index.SHAPE, elsewhere)
+    if snapshot is None:
+        return None
+    at.index = db = snapshot.db
+    session = _session(place.state, db, at, now) if snapshot.is_complete else None
+    if session is None:
+        return None
+    session_id, identity, workspace, held = session
+    reader = identity or session_id
+    if mail.unread_ids(db, reader, session_id, workspace, now):
+        return None
+    if not query.has_all(db, ledger.last_commit(place.state)):
+        return None
+    return session_id, reader, held - DAY_MICROS
+
+
+class _Stamp:
+    """The file that says in which state of the log an inbox was empty.
+
+    Args:
+        place: Where the log is.
+        name: The id that a session is found by.
+        is_session: Whether that is its own id, and not its client's.
+    """
+
+    def __init__(self, place: Place, name: str, *, is_session: bool) -> None:
+        self._place = place
+        self._path = os.path.join(place.state, STAMPS, f"{'s' if is_session else 'h'}-{name}")
+        self._is_name = len(name) <= NAME_MAX and NAME_SIGNS.issuperset(name)
+        self._log = self._moment() if self._is_name else None
+        self._key = os.path.join(place.state, "key")
+
+    def _moment(self) -> str | None:
+        from gitmem.log import moment
+
+        return moment.of(self._place)
+
+    def _head(self) -> list[str]:
+        """What must be as it was: this program, the log, and the key that tells which lines of it are our own."""
+        from gitmem import __version__
+
+        try:
+            key = os.stat(self._key)
+        except OSError:
+            return [__version__, str(self._log), ""]
+        return [__version__, str(self._log), f"{key.st_ino}:{key.st_mtime_ns}"]
+
+    def holds(self, now: int) -> Known | None:
+        """Return whose inbox is empty, where it plainly still is."""
+        if self._log is None:
+            return None
+        try:
+            with open(self._path, encoding="utf-8") as file:
+                *head, session_id, reader, until, _ = file.read(STAMP_MAX).split("\n")
+            is_held = now < int(until)
+        except (OSError, ValueError):
+            return None
+        return (session_id, reader, int(until)) if is_held and head == self._head() else None
+
+    def write(self, known: Known) -> None:
+        """Note that an inbox was empty, unless the log has gone on meanwhile. Never an error: then others look, too."""
+        if self._log is None or self._moment() != self._log:
+            return
+        from gitmem import aside, shared_mode
+
+        text = "\n".join([*self._head(), *map(str, known), ""])
+        try:
+            shared_mode.make_dir(os.path.dirname(self._path))
+            aside.replace(self._path, text.encode())
+        except (OSError, ValueError):
+            return
+
+
 def _session(
     state: str, db: sqlite3.Connection, at: Surroundings, now: int
-) -> tuple[str, str | None, str | None] | None:
-    """Id, identity and workspace of the one session that is meant, was started here and has not ended.
+) -> tuple[str, str | None, str | None, int] | None:
+    """Id, identity, workspace and the end of the name's hold of the one session that is meant, was started here and has not ended.
 
     None where the log has forged lines, and also for one whose last record is a day old: the usual way writes another, which keeps its name.
     """
     columns = (
-        "SELECT session_id, agent_identity, workspace_id FROM session s WHERE ended IS NULL"
-        " AND (SELECT max(until) FROM tenure t WHERE t.session_id = s.session_id) > ? AND "
+        "SELECT session_id, agent_identity, workspace_id,"
+        " (SELECT max(until) FROM tenure t WHERE t.session_id = s.session_id) AS held"
+        " FROM session s WHERE ended IS NULL AND held > ? AND "
     )
     held = now + DAY_MICROS  # a name is held for two days after the last record
     if at.session:

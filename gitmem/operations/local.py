@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from .store import Store
 
-BEATS, PROMPTS, WAKES = "beats", "prompts", "wake"
+BEATS, PROMPTS, WAKES, EMPTY = "beats", "prompts", "wake", "empty"
 QUEUE, FLAGS = "queue", "flags"
 FED = "fed"  # in the index's `meta`: how far the queues were brought
 _READERS = "SELECT session_id FROM session WHERE ended IS NULL AND (session_id = ?1 OR agent_identity = ?1)"
@@ -200,7 +200,7 @@ def _beat(store: Store, session_id: str, beats: set[str]) -> int:
 
 def forget_old(store: Store, oldest: int) -> None:
     """Remove what hooks wrote last before a time, in microseconds since the epoch: a session that died left it."""
-    for kind in (BEATS, PROMPTS, WAKES):
+    for kind in (BEATS, PROMPTS, WAKES, EMPTY):
         folder = os.path.join(store.place.state, kind)
         try:
             for name in os.listdir(folder):

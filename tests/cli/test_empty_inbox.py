@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from cli import empty_inbox, surroundings
+from cli import committer, empty_inbox, surroundings
 
 from .conftest import Run
 
@@ -100,11 +100,11 @@ def test_a_session_that_only_asks_for_mail_keeps_its_name(
 def test_an_inbox_with_nothing_new_needs_no_key_and_checks_no_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Agents ask after every step: the session is found by the id of its client in a local file."""
+    """Where there is no stamp: the session is found by the id of its client in a local file."""
     repo = tmp_path / "repo"
     subprocess.run(["git", "init", "-q", str(repo)], check=True, timeout=60)
     monkeypatch.setenv("CLAUDE_CODE_SESSION_ID", "4f1d9f0e-1111-4222-8333-944445555666")
-    commands = ["session", "start"], ["inbox"], ["inbox"]
+    commands = ["session", "start"], ["inbox"]
     for command in commands:
         done = subprocess.run(
             [sys.executable, "-X", "importtime", "-m", "cli", *command, "-C", str(repo)],
@@ -116,3 +116,190 @@ def test_an_inbox_with_nothing_new_needs_no_key_and_checks_no_line(
     assert loaded.isdisjoint(
         {"gitmem.agents.clone_key", "gitmem.agents.authenticity", "gitmem.mac", "gitmem.log.log"}
     )
+
+
+class Stamped:
+    """Planck, with an empty inbox and a stamp that says so."""
+
+    def __init__(self, run: Run, planck: str, repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.run = run
+        self.planck = planck
+        self.state = repo / ".git" / "gitmem"
+        self._patch = monkeypatch
+
+    @property
+    def stamp(self) -> Path:
+        return self.state / "empty" / f"s-{self.planck}"
+
+    def answers(self) -> bool:
+        """Whether the stamp answers. Whatever answers, the usual way must say the same."""
+        looked: list[str] = []
+        look = empty_inbox._look
+        with self._patch.context() as patch:
+            patch.setattr(empty_inbox, "_look", lambda *args: looked.append("index") or look(*args))
+            patch.setattr(surroundings.Surroundings, "caller", self._noting(looked))
+            found = self.run("inbox", "--count", session=self.planck)
+        with self._patch.context() as patch:
+            patch.setattr(empty_inbox, "answer", lambda at, count: False)
+            usual = self.run("inbox", "--count", session=self.planck)
+        assert (found.status, found.out) == (usual.status, usual.out)
+        return not looked
+
+    @staticmethod
+    def _noting(looked: list[str]) -> Callable[[surroundings.Surroundings], object]:
+        real = surroundings.Surroundings.caller
+
+        def caller(at: surroundings.Surroundings) -> object:
+            looked.append("log")
+            return real(at)
+
+        return caller
+
+
+@pytest.fixture
+def stamped(run: Run, start: Callable[..., str], repo: Path, monkeypatch: pytest.MonkeyPatch) -> Stamped:
+    found = Stamped(run, start("Planck"), repo, monkeypatch)
+    start("Curie")
+    run("inbox", session=found.planck)
+    run("inbox", session=found.planck)
+    assert found.stamp.exists()
+    assert found.answers()
+    monkeypatch.setattr(committer, "start", lambda at: None)
+    return found
+
+
+@pytest.mark.parametrize("after", ["0", "60"])
+@pytest.mark.parametrize("to", [["--to", "Planck"], ["--broadcast"]])
+def test_a_signal_ends_a_stamp(stamped: Stamped, after: str, to: list[str]) -> None:
+    """Committed, or in the write-ahead log alone; read, the inbox is empty again and gets a new stamp."""
+    stamped.run("signal", "hello", *to, "--as", "Curie", GITMEM_COMMIT_AFTER=after)
+
+    assert not stamped.answers()
+    assert stamped.run("inbox", "--count", session=stamped.planck).out == "1\n"
+    assert stamped.run("inbox", session=stamped.planck).status == 0
+    stamped.run("inbox", session=stamped.planck)
+    assert stamped.run("inbox", "--count", session=stamped.planck).out == "0\n"
+    assert stamped.answers()
+
+
+def test_a_signal_from_another_worktree_ends_a_stamp(
+    stamped: Stamped, git: Callable[..., str], repo: Path, tmp_path: Path
+) -> None:
+    """All worktrees of a clone share the state folder."""
+    git("worktree", "add", "--quiet", "--detach", str(tmp_path / "other"), cwd=repo)
+    stamped.run("signal", "hello", "--to", "Planck", "--as", "Curie", cwd=tmp_path / "other")
+
+    assert not stamped.answers()
+
+
+def test_a_ref_that_git_moves_ends_a_stamp(stamped: Stamped, git: Callable[..., str], repo: Path) -> None:
+    """On, as a fetch does, and back: the ledger tells a ref that was moved back to where the stamp was made."""
+    ref = "refs/gitmem/log"
+    before = git("rev-parse", ref, cwd=repo).strip()
+    stamped.run("signal", "hello", "--to", "Planck", "--as", "Curie")
+    after = git("rev-parse", ref, cwd=repo).strip()
+    git("update-ref", ref, before, cwd=repo)
+
+    assert not stamped.answers()
+    assert "missing from the log" in stamped.run("inbox", session=stamped.planck).out
+
+    git("update-ref", ref, after, cwd=repo)
+    assert not stamped.answers()
+
+
+@pytest.mark.parametrize(
+    "change", [["end"], ["set", "--agent-identity", "test:worker:new"], ["set", "--wu", "WU-9"]]
+)
+def test_a_session_that_changes_ends_a_stamp(stamped: Stamped, change: list[str]) -> None:
+    """It may be over, or have another reader identity."""
+    stamped.run("session", *change, session=stamped.planck, GITMEM_COMMIT_AFTER="60")
+
+    assert not stamped.answers()
+
+
+def test_a_stamp_lasts_no_longer_than_the_name(stamped: Stamped, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A day after the last record the usual way writes another."""
+    now = time.time_ns
+    monkeypatch.setattr(time, "time_ns", lambda: now() + 25 * 3600 * 1_000_000_000)
+
+    assert not stamped.answers()
+
+
+@pytest.mark.parametrize("damage", ["key", "version", "torn", "bytes", "folder"])
+def test_a_stamp_that_does_not_plainly_hold_is_none(stamped: Stamped, damage: str) -> None:
+    """Another key, another gitmem, a torn file, and what a hostile one may have."""
+    text = stamped.stamp.read_text()
+    if damage == "key":
+        key = stamped.state / "key"
+        content = key.read_bytes()
+        key.unlink()
+        key.write_bytes(content)
+        key.chmod(0o600)
+    elif damage == "version":
+        stamped.stamp.write_text("0" + text)
+    elif damage == "torn":
+        stamped.stamp.write_text(text[:-1])
+    elif damage == "bytes":
+        stamped.stamp.write_bytes(b"\xff\n" * 200_000)
+    else:
+        stamped.stamp.unlink()
+        stamped.stamp.mkdir()
+
+    assert not stamped.answers()
+
+
+def test_what_waits_outside_the_repository_is_looked_for(
+    stamped: Stamped, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder for agents in sandboxes that appears ends the stamp."""
+    (tmp_path / "state" / "gitmem").mkdir(parents=True)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    stamped.answers()
+    from cli.wal_folders import wal_folders
+    from gitmem.place import find
+
+    folder = Path(wal_folders(find(str(stamped.state.parents[1])))[0])
+    folder.mkdir(mode=0o700)
+
+    assert not stamped.answers()
+
+
+def test_a_client_id_that_is_no_file_name_gets_no_stamp(stamped: Stamped) -> None:
+    """It may be any text."""
+    name = "x/../../made"
+    (stamped.stamp.parent / "h-x").mkdir()
+    stamped.run("session", "start", CLAUDE_CODE_SESSION_ID=name)
+    for _ in range(3):
+        assert stamped.run("inbox", CLAUDE_CODE_SESSION_ID=name).status == 0
+
+    assert not (stamped.state / "made").exists()
+
+
+def test_a_line_that_the_ledger_could_not_note_ends_a_stamp(
+    stamped: Stamped, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The ledger is a witness, and no more; the write-ahead log has a file already."""
+    stamped.run("signal", "hello", "--to", "Curie", "--as", "Curie", GITMEM_COMMIT_AFTER="60")
+    monkeypatch.setenv("GITMEM_COMMIT_AFTER", "60")
+    for _ in range(2):
+        stamped.run("inbox", session=stamped.planck)
+    assert stamped.answers()
+    with monkeypatch.context() as patch:
+        patch.setattr("gitmem.log.ledger.note", lambda *args: None)
+        stamped.run("signal", "hello", "--to", "Planck", "--as", "Curie", GITMEM_COMMIT_AFTER="60")
+
+    assert not stamped.answers()
+
+
+def test_a_stamp_loads_neither_the_index_nor_sqlite(stamped: Stamped, repo: Path) -> None:
+    """It is the answer of most calls."""
+    command = [sys.executable, "-X", "importtime", "-m", "cli", "inbox", "-C", str(repo)]
+    done = subprocess.run(
+        command, cwd=Path(empty_inbox.__file__).parents[1], capture_output=True, text=True, timeout=60, check=True,
+        env={**os.environ, "GITMEM_SESSION": stamped.planck},
+    )  # fmt: skip
+    assert "Nothing new" in done.stdout
+    loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    own = {name for name in loaded if name.partition(".")[0] in ("gitmem", "cli")}
+    assert "_sqlite3" not in loaded
+    assert len(own) <= 21, sorted(own)
