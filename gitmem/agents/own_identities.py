@@ -21,7 +21,7 @@ _SINCE = (
     "SELECT min(b.since) FROM bearer b JOIN own o ON o.name = b.session_id WHERE b.identity = ?1 AND NOT EXISTS"
     " (SELECT 1 FROM bearer s WHERE s.identity = ?1 AND s.session_id NOT IN (SELECT name FROM own))"
 )
-_CLAIMED = " FROM claim c JOIN line l ON l.id = c.line WHERE c.name = :name"
+_CLAIMED = " FROM claim c CROSS JOIN line l ON l.id = c.line WHERE c.name = :name"
 _AMONG = " AND c.line IN (SELECT value FROM json_each(:lines))"
 _NEWER = f"SELECT c.line{_CLAIMED} AND l.at >= :since"
 _OLDER = (  # with the signal that is read or answered
