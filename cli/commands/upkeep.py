@@ -1,4 +1,4 @@
-"""`gitmem upkeep`: what a command starts in the background when the log has many loose objects, or a sync brought much."""
+"""`gitmem upkeep`: what a command starts in the background when the log has many packs, or a sync brought much."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ..surroundings import Surroundings
 
 
 def upkeep(at: Surroundings) -> int:
-    """Bring the index up to date, and pack the log's loose objects where they are many. Nobody listens: it says nothing."""
+    """Bring the index up to date, and unite the log's small packs where they are many. Nobody listens: it says nothing."""
     store = at.store()
     store.starts_upkeep = None
     store.db()  # with full priority: others wait for it

@@ -1,15 +1,11 @@
-"""What both implementations of the port do to files of git: make them last, and break dead locks."""
+"""Files of git's: made to last, and locks of the dead broken."""
 
 from __future__ import annotations
 
-import errno
 import os
 
-from .. import aside, shared_mode
+from .. import shared_mode
 from ..errors import StoreError
-
-FOLDERS_MAX = 10  # times that somebody may remove a folder as we make it
-_NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EXDEV, errno.EMLINK)
 
 
 def fsync_dir(path: str) -> None:
@@ -54,56 +50,6 @@ def make_folder(path: str) -> bool:
     except FileExistsError:
         return False
     return True
-
-
-def add_name(path: str, name: str) -> None:
-    """Give a file that is fsynced another name; a copy, where the file system has no hard links.
-
-    A folder that is missing is made: git removes those of its objects that are empty.
-
-    Raises: FileExistsError, where the name is taken; FileNotFoundError, where there is no such file; OSError.
-    """
-    folder, made = os.path.dirname(name), False
-    for _ in range(FOLDERS_MAX):
-        try:
-            os.link(path, name)
-            if made:
-                fsync_dir(folder)
-            return
-        except FileNotFoundError:
-            if not os.path.exists(path):
-                raise
-            try:
-                made = make_folder(folder)
-                if made:
-                    fsync_dir(os.path.dirname(folder))
-            except FileNotFoundError:
-                continue  # it went while it was made
-        except OSError as error:
-            if error.errno not in _NO_LINKS:
-                raise
-            _copy(path, name)
-            return
-    raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), folder)
-
-
-def _copy(path: str, name: str) -> None:
-    if os.path.exists(name):
-        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), name)
-    make_folder(os.path.dirname(name))
-    folder, base = os.path.split(name)
-    temporary = os.path.join(folder, f"tmp-{base}.{os.getpid()}")  # `held` passes over such names
-    try:
-        with open(path, "rb") as source, open(temporary, "wb") as file:
-            while chunk := source.read(1 << 20):
-                file.write(chunk)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, os.stat(path).st_mode & 0o7777)
-        os.replace(temporary, name)
-    except OSError:
-        aside.drop(temporary)
-        raise
 
 
 def break_stale_lock(common: str, ref: str, age_seconds: float) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 
 from ..errors import RemoteError, StoreError
-from . import held, partial, queries, run, separate_fetch
+from . import packing, partial, queries, run, separate_fetch
 from .remotes import scrubbed, ssh_without_prompts, without_credentials
 
 TYPE_CHECKING = False
@@ -23,9 +23,8 @@ else:
 
 TIMEOUT_SECONDS = 60.0
 _QUIET_CONFIG = [
-    *("-c", "gc.auto=0"),
-    *("-c", "maintenance.auto=false"),
-    *("-c", "fetch.writeCommitGraph=false"),
+    *("-c", "gc.auto=0", "-c", "maintenance.auto=false"),
+    *("-c", "fetch.writeCommitGraph=false", "-c", "fetch.unpackLimit=1"),
     *("-c", "push.pushOption="),  # empties the user's list: not every server takes options
 ]
 # Segments are sent as they are or as what one was before: to look for a better base takes twice the time for 3 % less.
@@ -34,8 +33,8 @@ _QUICK = ("-c", "pack.window=1")
 _NEGOTIATE = ("-c", "push.negotiate=true")
 _NOT_NEGOTIATED = "push negotiation failed; proceeding anyway with push\n"
 # A server that lost a race for its own ref lock says it in these words.
-_RACED = ("cannot lock", "failed to lock", "lock fail", "failed to update ref", "incorrect old value")
-_RACED_ALSO = (
+_RACED = (
+    *("cannot lock", "failed to lock", "lock fail", "failed to update ref", "incorrect old value"),
     *("but expected", "reference already exists", "reference does not exist"),
     *("fetch first", "non-fast-forward", "stale info"),
 )
@@ -108,10 +107,13 @@ class GitNetwork:
     def fetch(
         self, url: str, into_prefix: str, timeout: float = TIMEOUT_SECONDS
     ) -> dict[str, tuple[str, str]]:
-        """Objects are fsynced. A gc that runs would take loose ones; a pack is kept until the refs are there."""
-        packed = ["-c", "fetch.unpackLimit=1"] if held.gc_runs(os.path.join(self.common, "objects")) else []
+        """Objects come as a pack, fsynced, which git keeps until the refs are there; `packing` unites it with others."""
+        with packing.Adopting(self.common, into_prefix):
+            return self._fetch_places(url, into_prefix, timeout)
+
+    def _fetch_places(self, url: str, into_prefix: str, timeout: float) -> dict[str, tuple[str, str]]:
         head = [
-            *(*_QUIET_CONFIG, *packed, *queries.DURABLE, "-c", "fetch.fsckObjects=true"),
+            *(*_QUIET_CONFIG, *queries.DURABLE, "-c", "fetch.fsckObjects=true"),
             *("fetch", "--quiet", "--no-tags", "--refmap=", "--no-write-fetch-head", "--no-auto-maintenance"),
             *("--no-recurse-submodules", "--no-show-forced-updates"),
             "--negotiation-tip=refs/gitmem/*",  # the log shares nothing with the user's branches
@@ -123,9 +125,7 @@ class GitNetwork:
         ]
         left: dict[str, tuple[str, str]] = {}
         refused_before = os.path.exists(os.path.join(self.common, separate_fetch.FILE))
-        err = "bad object" if refused_before else None
-        if err is None:
-            err = self._fetch(head, url, refspecs, timeout)
+        err = "bad object" if refused_before else self._fetch(head, url, refspecs, timeout)
         if err is not None and not separate_fetch.is_about_objects(err):
             raise _offline(url, err)
         if err is not None:
@@ -250,7 +250,7 @@ def _reported(done: run.Result) -> list[tuple[str, str, str]]:
 def _is_race(summary: str) -> bool:
     if "does not support deleting" in summary:
         return False
-    return summary.startswith("[rejected]") or _any_in((*_RACED, *_RACED_ALSO), summary)
+    return summary.startswith("[rejected]") or _any_in(_RACED, summary)
 
 
 def _failed(url: str, err: str) -> RemoteError:

@@ -1,8 +1,8 @@
-"""Packs of the log's objects: what is loose of them becomes a pack of ours, and small packs of ours become one.
+"""Packs of the log's objects: one for each write and each fetch of ours, and how small ones become one.
 
-Nothing of the user's is touched, and nothing goes before the pack that has it is on the disk and to be seen. A pack
-that is made after a ref reached its objects is taken by no gc: one that began before does not know the
-pack, and one that begins later finds what the ref reaches. Only therefore `held` may let them go.
+A pack that was just written has a `.keep`, which every gc and repack of the user's heeds, until a ref has moved to what is
+in it. From then on it is as safe as anything of the user's: a gc that began before does not take it, and one that begins
+later finds what the ref reaches. `<state>/own-packs` has an empty file for each pack of ours. Nobody else's are touched.
 """
 
 from __future__ import annotations
@@ -10,273 +10,230 @@ from __future__ import annotations
 import os
 import time
 
-from .. import aside
+from .. import aside, shared_mode
 from ..errors import StoreError
 from ..place import read_small
-from . import durable, formats, held, queries, run
-from .objects import is_oid
+from . import durable, formats, packfile, queries, run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from .packfile import Objects
 
-OBJECTS_MAX = 5_000  # some 830 commits; git's own gc would begin at 6,700 loose objects
-PACKS_MAX = 20  # that were made while a gc ran
-GROWTH = 2  # packs are united with all newer ones as long as they are not so many times as large as those
-HELD_SECONDS = 24 * 3600.0  # what no ref has reached by then is of a command that failed
+PACKS_MAX = 10  # that are united at once; git's own gc would begin at 50
+GROWTH = 2  # a pack is united with all smaller ones unless it is so many times as large as they together
+LEFT_SECONDS = 3600.0  # a write whose ref has not moved by then was given up
+GC_SECONDS = 12 * 3600.0  # as git has it: the file of one that runs longer is of the dead
+ELSEWHERE_SECONDS = 600.0  # of one on another machine, whose end nobody here sees
 TIMEOUT_SECONDS = 900.0
-_FILES = (".idx", ".rev", ".pack")
+KEEP = b"gitmem: until a ref has moved\n"
+_PREFIX = "pack-"
+_NEW = "gitmem-new"  # until the one that is made is known as ours; what is in it is elsewhere, too
+_FILES = (".idx", ".rev", ".pack", ".keep")
 _CONFIG = (
     *("-c", "pack.packSizeLimit=0", "-c", "pack.threads=1", "-c", "pack.indexVersion=2"),
     *("-c", "pack.window=10", "-c", "pack.depth=50", "-c", "pack.windowMemory=0"),
 )
 
 
-class Own:
-    """A pack that we made, `pack-<hash>`, and the log's tip then: all that the tip reached is in a pack."""
+def write(common: str, objects: Objects, id_length: int) -> str:
+    """Write objects into a durable pack of ours, which no gc takes until `release`. Return its name.
 
-    __slots__ = ("name", "tip")
-
-    def __init__(self, name: str, tip: str) -> None:
-        self.name = name
-        self.tip = tip
-
-
-def is_due(common: str) -> bool:
-    """Whether enough lies about to be packed, and no gc runs that would have it wait."""
-    objects = os.path.join(common, "objects")
-    packs = sum(name.startswith(held.PACK) for name in held.names(objects)) // 2
-    return (waiting(common) >= OBJECTS_MAX or packs >= PACKS_MAX) and not held.gc_runs(objects)
-
-
-def waiting(common: str) -> int:
-    """How many loose objects have been written since the last pack, without those that it found no ref to reach."""
-    count = sum(not name.startswith(held.PACK) for name in held.names(os.path.join(common, "objects")))
+    Raises: StoreError; nothing is left then.
+    """
+    name = _PREFIX + os.urandom(id_length // 2).hex()
+    packs = _packs(common)
     try:
-        with open(_unreached(common), encoding="ascii", errors="replace") as file:
-            text = file.read(20).strip()
-    except OSError:
-        return count
-    return max(0, count - int(text)) if text.isdecimal() else count
+        os.stat(os.path.dirname(packs))
+        durable.make_folder(packs)
+        _claim(common, name)
+        keep = shared_mode.open_file(
+            os.path.join(packs, name + ".keep"), os.O_WRONLY | os.O_CREAT | os.O_EXCL
+        )
+        with os.fdopen(keep, "wb") as file:
+            file.write(KEEP)
+        packfile.write(os.path.join(packs, name), objects, id_length)
+        durable.fsync_dir(packs)
+    except OSError as error:
+        remove(common, name)
+        raise durable.failed("Objects could not be written", error) from error
+    return name
 
 
-def own_packs(common: str) -> list[Own]:
-    """The packs that we made and that are still there, oldest first."""
-    found = []
-    try:
-        with open(os.path.join(common, "gitmem", "packs"), encoding="ascii", errors="replace") as file:
-            rows = [row.split() for row in file]
-    except OSError:
-        return []
-    for row in rows:
-        plain = len(row) == 2 and row[0].startswith(held.PACK) and is_oid(row[0][5:]) and is_oid(row[1])
-        if plain and os.path.exists(os.path.join(common, "objects", "pack", row[0] + ".idx")):
-            found.append(Own(*row))
-    return found
+def release(common: str, name: str) -> None:
+    """Leave a pack to git: a ref has moved to what is in it, or nobody needs it any more."""
+    aside.drop(os.path.join(_packs(common), name + ".keep"))
 
 
-def pack(common: str, tip: str, *, least: int = 1) -> int:
-    """Pack what is loose of all that the log reaches: how many objects; 0 where they are fewer than `least`.
+def remove(common: str, name: str) -> None:
+    """Remove a pack of ours, of which nothing is needed or which has become part of another one."""
+    for end in (*_FILES, ".idx.part"):
+        aside.drop(os.path.join(_packs(common), name + end))
+    aside.drop(os.path.join(_own(common), name))
 
-    The caller holds the lock for it.
+
+def listed(common: str) -> set[str]:
+    """Return the names of all packs here."""
+    return {name[:-4] for name in _names(_packs(common)) if name.endswith(".idx")}
+
+
+class Adopting:
+    """Makes packs our own that a fetch of ours brings meanwhile. Where that fails they are git's.
+
+    Args:
+        prefix: Where the fetched refs are. A new pack with none of their commits is somebody else's.
+    """
+
+    def __init__(self, common: str, prefix: str) -> None:
+        self._common = common
+        self._prefix = prefix
+
+    def __enter__(self) -> None:
+        self._before = listed(self._common)
+
+    def __exit__(self, *error: object) -> None:
+        common, new = self._common, listed(self._common) - self._before
+        if not new:
+            return
+        try:
+            tips, id_length = (
+                set(queries.refs_below(common, self._prefix).values()),
+                formats.id_length(common),
+            )
+            for name in new:
+                if tips.intersection(packfile.ids(os.path.join(_packs(common), name + ".idx"), id_length)):
+                    _claim(common, name)
+        except (OSError, StoreError):
+            return
+
+
+def own(common: str) -> list[str]:
+    """Return the names of our packs that are there."""
+    return sorted(listed(common).intersection(_names(_own(common))))
+
+
+def due(common: str) -> int:
+    """Return how many objects are in packs that should become one; 0 where those are few, or a gc runs."""
+    if len(_names(_own(common))) < PACKS_MAX:
+        return 0
+    chosen = _to_unite(common)
+    return sum(chosen.values()) if len(chosen) >= PACKS_MAX and not gc_runs(common) else 0
+
+
+def unite(common: str) -> int:
+    """Make one pack of our small ones: of how many. The caller holds the lock for it.
 
     Raises: StoreError; then everything is where it was.
     """
-    objects = os.path.join(common, "objects")
-    if held.gc_runs(objects):
-        return 0
-    held.give_back_all(objects)
     sweep(common)
-    own = own_packs(common)
-    _finish(common, tip, own)
-    reached = _reached(common, tip, own[-1].tip if own else "")
-    loose, second = _loose(objects), set(held.names(objects))
-    mine = [oid for oid in reached if oid in loose or oid in second]
-    made_in_gc = sorted({name.partition(".")[0] for name in second if name.startswith(held.PACK)})
-    _let_old_go(common, set(mine))
-    if len(mine) < least and len(made_in_gc) < PACKS_MAX:
+    chosen = _to_unite(common)
+    if len(chosen) < 2 or gc_runs(common):
         return 0
-    united, rest = _to_unite(objects, own, len(mine))
-    if united:
-        reached = _reached(common, tip, rest[-1].tip if rest else "")
-    packs = [*made_in_gc, *(each.name for each in united)]
-    wanted = dict.fromkeys(mine)
-    for name in packs:
-        wanted.update(dict.fromkeys(_contents(common, os.path.join(objects, "pack", name))))
-    if not wanted:
-        return 0
-    try:
-        new = _make(common, [(oid, reached.get(oid, b"")) for oid in wanted])
-        if not wanted.keys() <= set(_contents(common, os.path.join(_folder(common), "pack", new))):
-            raise StoreError(
-                f"git pack-objects left something out of {new}; nothing was removed.", code="git-failed"
-            )
-        # Listed before it is there: one that we are killed over is known as ours.
-        rows = [f"{each.name} {each.tip}\n" for each in (*own, Own(new, tip))]
-        aside.replace(os.path.join(common, "gitmem", "packs"), "".join(rows).encode("ascii"))
-        _put(common, new)
-    except OSError as error:
-        raise durable.failed("The log's objects could not be packed", error) from error
-    finally:
-        sweep(common)
-    for name in packs:
-        if name != new and not os.path.exists(os.path.join(objects, "pack", name + ".keep")):
-            for end in _FILES:
-                aside.drop(os.path.join(objects, "pack", name + end))
-    _drop(objects, mine)
-    held.let_go(objects, (name for name in second if name.partition(".")[0] in made_in_gc))
-    return len(mine)
-
-
-def _finish(common: str, tip: str, own: Sequence[Own]) -> None:
-    """Drop what is in a pack of ours and loose too: one that was killed left it, or somebody wrote it once more."""
-    objects = os.path.join(common, "objects")
-    twice = _loose(objects).union(held.names(objects))
-    packs = [os.path.join(objects, "pack", each.name) for each in own]
-    twice &= {oid for path in packs if os.path.exists(path + ".pack") for oid in _contents(common, path)}
-    if twice:
-        durable.fsync_dir(os.path.join(objects, "pack"))  # it may have been killed before it did
-        # A pack that is all the log's tip reaches no gc takes; of the rest somebody may be about to make use.
-        _drop(objects, twice & _reached(common, tip, "").keys())
-
-
-def _drop(objects: str, oids: Collection[str]) -> None:
-    for oid in oids:
-        aside.drop(os.path.join(objects, oid[:2], oid[2:]))
-    held.let_go(objects, oids)
-
-
-def _reached(common: str, tip: str, base: str) -> dict[str, bytes]:
-    """What a tip of the log reaches and `base` does not: ids, and the paths that git groups by."""
-    args = ["rev-list", "--objects", "--missing=allow-any", "--ignore-missing", "--stdin"]
-    asked = f"{tip}\n" + (f"^{base}\n" if base else "")
-    out = run.run(common, args, input=asked.encode("ascii"), timeout=TIMEOUT_SECONDS).out
-    rows = (row.partition(b" ") for row in out.splitlines())
-    return {oid.decode("ascii"): path for oid, _, path in rows}
-
-
-def _loose(objects: str) -> set[str]:
-    found: set[str] = set()
-    for number in range(256):
-        start = f"{number:02x}"
-        try:
-            found.update(start + name for name in os.listdir(os.path.join(objects, start)))
-        except OSError:
-            continue
-    return found
-
-
-def _to_unite(objects: str, own: Sequence[Own], count: int) -> tuple[list[Own], list[Own]]:
-    """The newest packs that are to become one with so many new objects, and those that stay.
-
-    What somebody told git to keep stays, and what git's index of many packs counts on.
-    """
-    indexed = read_small(os.path.join(objects, "pack", "multi-pack-index"))
-    at = len(own)
-    while at:
-        path = os.path.join(objects, "pack", own[at - 1].name)
-        if os.path.exists(path + ".keep") or own[at - 1].name.encode("ascii") in indexed:
-            break
-        size = _size(path + ".idx", len(own[at - 1].tip) // 2)
-        if size >= GROWTH * count:
-            break
-        count += size
-        at -= 1
-    return list(own[at:]), list(own[:at])
-
-
-def _size(index: str, id_bytes: int) -> int:
-    """How many objects a pack has, by the size of its index."""
-    return (os.stat(index).st_size - 8 - 4 * 256 - 2 * id_bytes) // (id_bytes + 8)
-
-
-def _contents(common: str, path: str) -> list[str]:
-    """The ids of the objects of a pack, given without its ending."""
-    try:
-        with open(path + ".idx", "rb") as file:
-            data = file.read()
-    except FileNotFoundError:
-        return []
-    args = ["show-index", f"--object-format={formats.ALGORITHMS[formats.id_length(common)]}"]
-    return [row.split(b" ")[1].decode("ascii") for row in run.run(common, args, input=data).out.splitlines()]
-
-
-def _make(common: str, rows: Iterable[tuple[str, bytes]]) -> str:
-    """Make a durable pack of objects, given with their paths: its name.
-
-    It is made in a folder of ours, where a gc doesn't take what is not finished, and where we find leftovers.
-    """
-    folder = _folder(common)
-    for name in ("pack", "info"):
-        durable.make_folder(os.path.join(folder, name))
-    with open(os.path.join(folder, "info", "alternates"), "w") as file:
-        file.write("../../objects\n")
+    packs, id_length = _packs(common), formats.id_length(common)
+    found = [packfile.ids(os.path.join(packs, name + ".idx"), id_length) for name in chosen]
+    wanted = dict.fromkeys(oid for oids in found for oid in oids)
+    if not all(found):
+        return 0  # an index that can't be read is for `gitmem doctor`
+    given = "".join(f"{oid}\n" for oid in wanted).encode("ascii")
     args = [*queries.DURABLE, *_CONFIG, "pack-objects", "--quiet", "--delta-base-offset"]
-    args.append(os.path.join(folder, "pack", "pack"))
-    asked = b"".join(b"%s %s\n" % (oid.encode("ascii"), path) for oid, path in rows)
-    extra = {"GIT_OBJECT_DIRECTORY": folder}
-    done = run.run(common, args, input=asked, env_extra=extra, timeout=TIMEOUT_SECONDS)
-    return held.PACK + done.out.decode("ascii").strip()
-
-
-def _put(common: str, name: str) -> None:
-    """Let git see a pack that was made."""
-    packs = os.path.join(common, "objects", "pack")
-    durable.make_folder(packs)
-    for end in reversed(_FILES):  # git looks for the .idx
-        path = os.path.join(_folder(common), "pack", name + end)
-        if os.path.exists(path):
-            try:
-                durable.add_name(path, os.path.join(packs, name + end))
-            except FileExistsError:
-                pass  # the same objects, packed the same way
+    done = run.run(common, [*args, os.path.join(packs, _NEW)], input=given, timeout=TIMEOUT_SECONDS)
+    digest = done.out.decode("ascii").strip()
+    made, new = os.path.join(packs, f"{_NEW}-{digest}"), _PREFIX + digest
+    if not wanted.keys() <= set(packfile.ids(made + ".idx", id_length)):
+        raise StoreError(
+            f"git pack-objects left something out of {new}; nothing was removed.", code="git-failed"
+        )
+    try:
+        _claim(common, new)
+        for end in (".pack", ".rev", ".idx"):
+            if end != ".rev" or os.path.exists(made + end):
+                os.replace(made + end, os.path.join(packs, new + end))
+    except OSError as error:
+        raise durable.failed("The log's packs could not be united", error) from error
     durable.fsync_dir(packs)
-
-
-def _unreached(common: str) -> str:
-    return os.path.join(common, "gitmem", "packing-unreached")
-
-
-def _folder(common: str) -> str:
-    return os.path.join(common, "gitmem", "packing")
+    for name in chosen.keys() - {new}:
+        remove(common, name)
+    return len(chosen)
 
 
 def sweep(common: str) -> None:
-    """Remove what we, or a git of ours, left unfinished."""
-    for path in left_half(common):
-        aside.drop(path)
-    held.drop_keeps(os.path.join(common, "objects"))
-
-
-def left_half(common: str) -> list[str]:
-    """What a packing left that is over."""
-    packs = os.path.join(_folder(common), "pack")
-    return [os.path.join(packs, name) for name in _listed(packs)]
-
-
-def _let_old_go(common: str, reached: Collection[str]) -> None:
-    """Of what is held and not reached: it is of a command that failed, or it is in a pack for long.
-
-    What stays is counted: it would make a packing due that can't pack it.
-    """
-    now, folder, left = time.time(), held.folder(os.path.join(common, "objects")), 0
-    for name in _listed(folder):
-        if name in reached or name.startswith(held.PACK):
-            continue
+    """Tidy up after writes that were killed or given up, and forget packs that have gone. The caller holds the lock."""
+    packs, folder, now = _packs(common), _own(common), time.time()
+    for name in _names(packs):
+        if name.startswith(_NEW):
+            aside.drop(os.path.join(packs, name))
+    for name in _names(folder):
         try:
-            if now - os.stat(os.path.join(folder, name)).st_mtime > HELD_SECONDS:
-                os.unlink(os.path.join(folder, name))
+            if now - os.stat(os.path.join(folder, name)).st_mtime <= LEFT_SECONDS:
                 continue
         except OSError:
             continue
-        left += not name.startswith(held.TEMPORARY)
+        if not os.path.exists(os.path.join(packs, name + ".idx")):
+            remove(common, name)
+        elif read_small(os.path.join(packs, name + ".keep")) == KEEP:
+            release(common, name)
+
+
+def gc_runs(common: str) -> bool:
+    """Return whether a `git gc` runs here now, or on another machine that has this folder."""
     try:
-        aside.replace(_unreached(common), b"%d\n" % left)
+        with open(os.path.join(common, "gc.pid"), encoding="ascii", errors="replace") as file:
+            age = time.time() - os.fstat(file.fileno()).st_mtime
+            pid, _, host = file.read(300).strip().partition(" ")
     except OSError:
-        return
+        return False
+    if age > GC_SECONDS or not pid.isdecimal():
+        return False
+    try:
+        if host != os.uname().nodename:
+            return age <= ELSEWHERE_SECONDS
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, AttributeError, OverflowError):
+        pass
+    return True
 
 
-def _listed(folder: str) -> list[str]:
+def _to_unite(common: str) -> dict[str, int]:
+    """Return the packs that are to become one, with how many objects they have.
+
+    What is kept stays, what git's index of many packs counts on, and in a partial clone what a remote has promised the
+    rest of.
+    """
+    packs, id_length = _packs(common), formats.id_length(common)
+    indexed = read_small(os.path.join(packs, "multi-pack-index"))
+    sized = []
+    for name in own(common):
+        path = os.path.join(packs, name)
+        stays = os.path.exists(path + ".keep") or os.path.exists(path + ".promisor")
+        if not stays and os.fsencode(name) not in indexed:
+            try:
+                sized.append((packfile.count(path + ".idx", id_length), name))
+            except OSError:
+                continue
+    sized.sort()
+    upto = total = 0
+    for at, (count, _) in enumerate(sized):
+        if count < GROWTH * total:
+            upto = at + 1
+        total += count
+    return {name: count for count, name in sized[:upto]}
+
+
+def _claim(common: str, name: str) -> None:
+    durable.make_folder(_own(common))
+    os.close(shared_mode.open_file(os.path.join(_own(common), name), os.O_WRONLY | os.O_CREAT))
+
+
+def _packs(common: str) -> str:
+    return os.path.join(common, "objects", "pack")
+
+
+def _own(common: str) -> str:
+    return os.path.join(common, "gitmem", "own-packs")
+
+
+def _names(folder: str) -> list[str]:
     try:
         return os.listdir(folder)
     except OSError:

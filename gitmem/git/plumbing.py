@@ -1,44 +1,93 @@
-"""The port on the git program: cheap to import, for commands that make one append and end.
+"""The port on the git program: reads go through one `git cat-file` that starts with the first of them.
 
-Reads go through one `git cat-file --batch` that starts with the first of them;
-an append is one `git fast-import`.
+What is written is one pack for each call (`packing`), without git; a ref is moved by `git update-ref`.
 """
 
 from __future__ import annotations
 
-import os
+import time
 
 from ..errors import StoreError
-from . import durable, formats, held, loose_ref, queries, run
-from .objects import is_empty_tree, is_oid
-from .repository import Repository
+from . import durable, formats, packing, queries, run
+from .objects import is_empty_tree, is_oid, parse_commit, parse_tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from .child import Child
-    from .port import Draft, Entry
+    from .port import Behind, Commit, Draft, Entry, WorkTree
 
-WRITES_MAX = 5
-_PACKED = ("-c", "fastimport.unpackLimit=0")
+CUT_SECONDS = 1.0
+HEADS_AT_ONCE = 250  # questions and answers find room in the pipes: neither side waits for the other
 
 
-class PlumbingGit(Repository):
-    """One repository through git's own commands. Not for several threads at once."""
+class PlumbingGit:
+    """One repository, by its common git folder, through git's own commands. Not for several threads at once."""
 
     def __init__(self, common: str) -> None:
-        super().__init__(common)
-        self._objects = os.path.join(common, "objects")
-        self._reader: Child | None = None
+        self.common = common
+        self._child: Child | None = None
+        self._id_length = 0
+        self._cut: frozenset[str] = frozenset()
+        self._cut_until = 0.0
+        # Packs that no ref has reached yet: by the last commit in each, its name and the commit that it stands on.
+        self._written: dict[str, tuple[str, str | None]] = {}
+
+    @property
+    def id_length(self) -> int:
+        """How many hex digits an object id has here: 40 with sha1, 64 with sha256."""
+        if not self._id_length:
+            self._id_length = formats.id_length(self.common)
+        return self._id_length
 
     def tip(self, ref: str) -> str | None:
         """The commit that a ref names now, or None."""
         return queries.tip_of(self.common, ref)
 
+    def refs(self, prefix: str) -> dict[str, str]:
+        """Every ref whose full name starts with `prefix` (which ends in `/`), with its target."""
+        return queries.refs_below(self.common, prefix)
+
+    def has(self, oid: str) -> bool:
+        """Whether the object is in this repository, and whole enough to be read."""
+        try:
+            self.read(oid)
+        except KeyError:
+            return False
+        return True
+
     def tree(self, oid: str) -> dict[str, Entry]:
         """One level of a tree. KeyError where the object is missing."""
-        return self._parsed_tree(oid)
+        return parse_tree(self._typed(oid, b"tree"), self.id_length)
+
+    def raw_tree(self, oid: str) -> bytes:
+        """One level of a tree as git stores it. KeyError where the object is missing."""
+        return b"" if is_empty_tree(oid) else self._typed(oid, b"tree")
+
+    def heads(self, oids: Sequence[str]) -> dict[str, tuple[str, int]]:
+        """Kind and size of objects, without reading them. Those that are missing are left out."""
+        wanted = [oid for oid in dict.fromkeys(oids) if self._is_id(oid)]
+        found: dict[str, tuple[str, int]] = {}
+        for start in range(0, len(wanted), HEADS_AT_ONCE):
+            for head, _ in self._ask("info", wanted[start : start + HEADS_AT_ONCE]):
+                if len(head) == 3:
+                    found[head[0].decode("ascii")] = (head[1].decode("ascii"), int(head[2]))
+        return found
+
+    def blob(self, oid: str) -> bytes:
+        """The content of a file. KeyError where the object is missing."""
+        return self._typed(oid, b"blob")
+
+    def commit(self, oid: str) -> Commit:
+        """KeyError where the object is missing or is no commit. Where a shallow clone is cut it has no parents."""
+        try:
+            found = parse_commit(self._typed(oid, b"commit"))
+        except ValueError:
+            raise KeyError(oid) from None
+        if found.parents and self._is_cut(oid):
+            found.parents = []
+        return found
 
     def history(self, tip: str, without: Iterable[str] = ()) -> list[str]:
         """Commits that `tip` reaches and none of `without` does, parents before children.
@@ -55,133 +104,170 @@ class PlumbingGit(Repository):
         """Write a chain of commits, the first on `onto` (None: a root). No ref moves."""
         if not drafts:
             return []
-        from .fast_import import UNPACK_LIMIT, feed, stream, touched, written
+        from .drafts import Chain
 
-        # Fast-import needs a ref to write on; the final reset takes it back before it would be made.
-        scratch = "refs/gitmem/scratch-" + os.urandom(8).hex()
-        forget = f"reset {scratch}\nfrom {'0' * self.id_length}\n\n".encode()
-        packed = _PACKED if held.gc_runs(self._objects) else ()
-        many = bool(packed) or sum(1 + len(touched(draft)) for draft in drafts) >= UNPACK_LIMIT
-        for _ in range(WRITES_MAX):
-            with held.Edges(self._objects, many) as edges:
-                chunks = [*stream(scratch, drafts, onto), forget]
-                config = [*packed, *queries.DURABLE]
-                done = feed(self.common, config, chunks, queries.REFLOG_IDENTITY, edges.options)
-                packs = edges.packs()
-            if done.code != 0:
-                if held.put_right(self._objects, done.err):
-                    continue
-                break
-            oids, others = written(done.out)
-            if len(oids) != len(drafts):
-                raise StoreError(
-                    f"git fast-import named {len(oids)} of {len(drafts)} commits.", code="git-failed"
-                )
-            if held.hold_packs(self._objects, packs) if packs else self._hold([*others, *oids]):
-                return oids
-        raise run.failure(["fast-import"], done)
+        chain = Chain(self, self.id_length)
+        try:
+            oids = chain.add(drafts, onto)
+        except KeyError as error:
+            raise StoreError(
+                f"The object {error.args[0]} is missing or damaged; no ref was moved.", code="missing-object"
+            ) from error
+        self._written[oids[-1]] = (packing.write(self.common, chain.objects, self.id_length), onto)
+        return oids
+
+    def swap(self, ref: str, old: str | None, new: str, why: str) -> bool:
+        """Move a ref from `old` (None: it must not exist) to `new`, and say `why` in its reflog."""
+        if not queries.update_ref(self.common, ref, old, new, why):
+            return False
+        reached: str | None = new
+        while reached in self._written:
+            name, reached = self._written.pop(reached)
+            packing.release(self.common, name)
+        return True
 
     def advance(self, ref: str, old: str, draft: Draft, why: str) -> str | None:
         """Write one commit onto `old` and move the ref to it: its oid, or None where the race was lost."""
         if self.tip(ref) != old:
             return None
-        if not held.gc_runs(self._objects):
-            (new,) = self.write([draft], old)
-            if not held.gc_runs(self._objects):
-                moved = loose_ref.swap(self.common, ref, old, new, why)
-                held.look_after(self._objects)
-                return new if moved else None
-        return self._advance_during_gc(ref, old, draft)
+        (new,) = self.write([draft], old)
+        if self.swap(ref, old, new, why):
+            return new
+        packing.remove(self.common, self._written.pop(new)[0])
+        return None
 
-    def _advance_during_gc(self, ref: str, old: str, draft: Draft) -> str | None:
-        """The same in one run of fast-import: a gc leaves its pack alone until the ref is there."""
-        from .fast_import import feed, stream, written
+    def config(self, pattern: str) -> dict[str, str]:
+        """The last value of every config key that matches the extended regular expression."""
+        return queries.read_config(self.common, pattern)
 
-        with held.Edges(self._objects, True) as edges:
-            config, chunks = [*_PACKED, *queries.DURABLE], stream(ref, [draft], old)
-            try:
-                done = feed(self.common, config, chunks, queries.REFLOG_IDENTITY, edges.options)
-            except StoreError:
-                if self.tip(ref) != old:
-                    return None  # it was stopped after it had moved the ref: the next look finds the lines
-                raise
-            try:
-                held.hold_packs(self._objects, edges.packs())
-            except OSError:
-                pass  # the ref has moved: what is in the log can't have failed
-        if done.code != 0:
-            known = held.put_right(self._objects, done.err) or queries.lost_race(done.err)
-            if not known and self.tip(ref) == old:
-                raise run.failure(["fast-import"], done)
-        durable.fsync_ref_dir(self.common, ref, created=False)
-        now = self.tip(ref)
-        for oid in written(done.out)[0] if done.code == 0 else ():
-            if now == oid or (now is not None and self.contains(now, oid)):
-                return oid
-        return None  # lost, or somebody took the commit off again: to write it once more is safe
+    def version(self) -> str:
+        """The version of the git program."""
+        return queries.version(self.common)
 
-    def swap(self, ref: str, old: str | None, new: str, why: str) -> bool:
-        """Move a ref from `old` (None: it must not exist) to `new`, and say `why` in its reflog."""
-        moved = queries.update_ref(self.common, ref, old, new, why)
-        held.look_after(self._objects)
-        return moved
+    def head(self, git_dir: str) -> tuple[str | None, str | None]:
+        """The commit that a worktree's HEAD is at, and its branch; None for what there is not."""
+        from . import project
 
-    def _hold(self, oids: Sequence[str]) -> bool:
-        """Give what was just written its second names. False where something of it is gone already."""
-        for oid in oids:
-            if held.hold(self._objects, oid) or is_empty_tree(oid):
-                continue
-            from . import loose
+        return project.head(self.common, git_dir)
 
-            try:  # it was in a pack, which may go
-                kind, content = self._object(oid)
-            except KeyError:
-                return False
-            loose.write(self._objects, kind, content, formats.ALGORITHMS[self.id_length])
-        return True
+    def branch(self, git_dir: str) -> str | None:
+        """The branch that a worktree is on, from its HEAD file alone."""
+        from . import project
+
+        return project.branch(git_dir)
+
+    def find_commit(self, git_dir: str, text: str) -> str | None:
+        """The commit that a text such as `HEAD~3` names in a worktree, or None."""
+        from . import project
+
+        return project.find_commit(self.common, git_dir, text)
+
+    def behind(self, tip: str, pairs: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Behind]:
+        """Of pairs of commit and path, those whose path moved on by commits that the pair's commit lacks."""
+        from .behind import behind
+
+        return behind(self.common, tip, pairs)
+
+    def commits_since(self, old: str, new: str) -> list[tuple[str, str]]:
+        """Id and subject of the commits that `new` reaches and `old` does not, newest first."""
+        from . import project
+
+        return project.commits_since(self.common, old, new)
+
+    def files_between(self, old: str, new: str) -> list[str]:
+        """The files that are not the same in two commits."""
+        from . import project
+
+        return project.files_between(self.common, old, new)
+
+    def work_tree(self, git_dir: str, folder: str) -> WorkTree:
+        """What is in a worktree and not in its HEAD."""
+        from . import project
+
+        return project.work_tree(self.common, git_dir, folder)
+
+    def break_stale_lock(self, ref: str, age_seconds: float) -> bool:
+        """Remove the ref's `.lock` if it is older than that. Only the holder of our own lock may ask."""
+        return durable.break_stale_lock(self.common, ref, age_seconds)
 
     def close(self) -> None:
-        """End the reading child. A later read starts another."""
-        child, self._reader = self._reader, None
+        """End the child, and leave to git what no ref has reached. A later read starts another."""
+        for name, _ in self._written.values():
+            packing.release(self.common, name)
+        self._written = {}
+        self._end_child()
+
+    def _is_cut(self, oid: str) -> bool:
+        """Whether a shallow clone ends at this commit. Only the user's own fetch changes that: it is looked at now and then."""
+        now = time.monotonic()
+        if now >= self._cut_until:
+            self._cut = formats.cut_commits(self.common)
+            self._cut_until = now + CUT_SECONDS
+        return oid in self._cut
+
+    def _is_id(self, oid: str) -> bool:
+        """Whether it is an id here, and never a name that git would look up, such as HEAD."""
+        return len(oid) == self.id_length and is_oid(oid)
+
+    def _typed(self, oid: str, kind: bytes) -> bytes:
+        found, data = self.read(oid)
+        if found != kind:
+            raise KeyError(oid)
+        return data
+
+    def read(self, oid: str) -> tuple[bytes, bytes]:
+        """An object's kind and content. KeyError where it is missing or damaged."""
+        if not self._is_id(oid):
+            raise KeyError(oid)
+        ((head, content),) = self._ask("contents", [oid])
+        if len(head) < 3:
+            raise KeyError(oid)
+        return head[1], content
+
+    def _ask(self, command: str, oids: Sequence[str]) -> list[tuple[list[bytes], bytes]]:
+        """What the child says of objects, and of `contents` their content; from a new one where it died."""
+        for _ in range(2):
+            try:
+                return self._exchange(command, oids)
+            except OSError:
+                self._end_child()
+        run.run(self.common, ["rev-parse", "--git-dir"])  # raises where git can't work here at all
+        raise KeyError(oids[0])  # git dies of a damaged object
+
+    def _exchange(self, command: str, oids: Sequence[str]) -> list[tuple[list[bytes], bytes]]:
+        """OSError where the child died."""
+        child = self._child
+        if child is None:
+            child = self._child = run.spawn(self.common, ["cat-file", "--batch-command"])
+        assert child.stdin is not None
+        try:
+            child.stdin.write("".join(f"{command} {oid}\n" for oid in oids).encode("ascii"))
+            child.stdin.flush()
+            return [_answer(child, command == "contents") for _ in oids]
+        except OSError:
+            raise
+        except BaseException:  # Ctrl-C in the middle of an answer: the next one would be misread
+            self._end_child()
+            raise
+
+    def _end_child(self) -> None:
+        child, self._child = self._child, None
         if child is not None:
             child.close_pipes()
             child.wait()
 
-    def _object(self, oid: str) -> tuple[bytes, bytes]:
-        """Kind and content of an object, from the child; from a new one where it died."""
-        if not is_oid(oid):
-            raise KeyError(oid)  # never a name that git would look up, such as HEAD
-        for _ in range(2):
-            try:
-                return self._ask(oid)
-            except OSError:
-                self.close()
-        run.run(self.common, ["rev-parse", "--git-dir"])  # raises where git can't work here at all
-        raise KeyError(oid)  # git dies of a damaged object
 
-    def _ask(self, oid: str, *, again: bool = True) -> tuple[bytes, bytes]:
-        """OSError where the child died."""
-        child = self._reader
-        if child is None:
-            child = self._reader = run.spawn(self.common, ["cat-file", "--batch"])
-        assert child.stdin is not None
-        try:
-            child.stdin.write(oid.encode("ascii") + b"\n")
-            child.stdin.flush()
-            head = child.stdout.readline().split()
-            if len(head) == 2 and head[1] == b"missing":
-                if again and held.give_back(self._objects, oid):
-                    return self._ask(oid, again=False)
-                raise KeyError(oid)
-            if len(head) != 3:
-                raise OSError("git cat-file ended")
-            size = int(head[2])
-            data = child.stdout.read(size + 1)
-        except (KeyError, OSError):
-            raise
-        except BaseException:  # Ctrl-C in the middle of an answer: the next one would be misread
-            self.close()
-            raise
-        if len(data) != size + 1:
-            raise OSError("git cat-file ended")
-        return head[1], data[:size]
+def _answer(child: Child, has_content: bool) -> tuple[list[bytes], bytes]:
+    """Id, kind and size of an object, or two words where it is missing; and its content."""
+    head = child.stdout.readline().split()
+    if len(head) == 2 and head[1] == b"missing":
+        return head, b""
+    if len(head) != 3:
+        raise OSError("git cat-file ended")
+    if not has_content:
+        return head, b""
+    size = int(head[2])
+    data = child.stdout.read(size + 1)
+    if len(data) != size + 1:
+        raise OSError("git cat-file ended")
+    return head, data[:size]

@@ -1,8 +1,8 @@
 """What gitmem asks of git: objects, one tree at a time, and a compare-and-swap on a ref.
 
-Two implementations keep this contract (`tests/contracts/test_git_port.py`):
-`inprocess` (dulwich) where the process lives on, `plumbing` (the git program)
-for one-shot commands. Object ids are lower-case hex, paths are `/`-separated.
+Two implementations keep this contract (`tests/contracts/test_git_port.py`): they differ in how they read.
+`inprocess` reads through dulwich, where the process lives on, and `plumbing` through the git program, for
+one-shot commands. Object ids are lower-case hex, paths are `/`-separated.
 """
 
 from __future__ import annotations
@@ -164,7 +164,8 @@ class Git(Protocol):
     def write(self, drafts: Sequence[Draft], onto: str | None) -> list[str]:
         """Write a chain of commits, the first on `onto` (None: a root). No ref moves.
 
-        Every object is fsynced before this returns. The oids, in order.
+        All objects are in one pack that is fsynced before this returns, and that no gc takes until a ref has
+        moved to the last commit or the port is closed. The oids, in order.
         """
 
     def swap(self, ref: str, old: str | None, new: str, why: str) -> bool:
@@ -200,9 +201,6 @@ class Git(Protocol):
 
     def find_commit(self, git_dir: str, text: str) -> str | None:
         """The commit that a text such as `HEAD~3` names in a worktree, or None."""
-
-    def last_at(self, tip: str, seconds: int) -> str | None:
-        """Of the commits that `tip` reaches, the newest one that is not dated later; None where all are later."""
 
     def behind(self, tip: str, pairs: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Behind]:
         """Of pairs of commit and path (a file or a folder), those whose path moved on.

@@ -82,14 +82,6 @@ def find_commit(common: str, git_dir: str, text: str) -> str | None:
     return oid if is_oid(oid) else None
 
 
-def last_at(common: str, tip: str, seconds: int) -> str | None:
-    """Of the commits that `tip` reaches, the newest one that is not dated later; None where all are later."""
-    if seconds < 0:
-        return None
-    args = ["rev-list", "--max-count=1", f"--min-age={seconds}", _checked(tip), "--"]
-    return run.run(common, args).out.decode("ascii").strip() or None
-
-
 def commits_since(common: str, old: str, new: str) -> list[tuple[str, str]]:
     """Id and subject of the commits that `new` reaches and `old` does not, newest first. KeyError if one is missing."""
     form = "--format=%H %s"

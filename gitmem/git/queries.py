@@ -1,4 +1,4 @@
-"""Questions and ref updates that are one run of git each, for both implementations of the port."""
+"""Questions and ref updates that are one run of git each, or none where the files plainly say it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 
 from .. import aside
 from ..errors import StoreError
-from . import durable, run
+from . import durable, run, tip
 from .objects import zero
 from .tip import REMEMBERED, loose_tip, packed_tip, remembered, tables
 
@@ -23,7 +23,6 @@ _LOST_RACE = (
     "reference already exists",
     "unable to resolve reference",
     "reference is missing",
-    "Not updating refs/",
     "cannot lock references",  # the lock of a reftable
 )
 OURS = "refs/gitmem/"
@@ -34,9 +33,11 @@ def tip_of(common: str, ref: str) -> str | None:
     listed = tables(common)
     if listed is not None and ref.startswith(OURS):
         return (remembered(common, listed) or _ask_tables(common, listed)).get(ref)
-    oid = (loose_tip(common, ref) or packed_tip(common, ref)) if listed is None else None
-    if oid is not None:
-        return oid
+    if listed is None:
+        oid = loose_tip(common, ref) or packed_tip(common, ref)
+        path = os.path.join(common, ref)
+        if oid is not None or (not os.path.isfile(path) and os.path.isdir(os.path.join(common, "refs"))):
+            return oid  # else it is symbolic or damaged, or this is no repository
     done = run.run(common, ["rev-parse", "--verify", "--quiet", ref], check=False)
     if done.code == 1:
         oid = loose_tip(common, ref) if listed is None else None  # made in the meantime?
@@ -70,6 +71,9 @@ def _ask_tables(common: str, listed: bytes) -> dict[str, str]:
 
 def refs_below(common: str, prefix: str) -> dict[str, str]:
     """Every ref whose full name starts with `prefix` (which ends in `/`), with its target."""
+    plain = tip.refs_below(common, prefix)
+    if plain is not None:
+        return plain
     out = run.run(common, ["for-each-ref", "--format=%(objectname) %(refname)", prefix]).out
     rows = (line.partition(" ") for line in out.decode("utf-8", "surrogateescape").splitlines())
     return {ref: oid for oid, _, ref in rows}

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 
 from .. import shared_mode
-from . import held, queries, run
+from . import packfile, packing, queries, run
+from .plumbing import PlumbingGit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -97,25 +98,42 @@ def rename(common: str, ref: str, oid: str, to: str) -> bool:
     return made and delete(common, ref, oid)
 
 
-def written(common: str) -> list[str]:
-    """The objects that were written here lately, whether anything leads to them or not."""
-    return [name for name in held.names(os.path.join(common, "objects")) if _is_oid(name)]
-
-
 def put_away(common: str, oid: str, folder: str) -> str | None:
-    """Move the file of a damaged loose object to a folder; where it is then, or None where there is none.
+    """Move the file of a damaged object to a folder; where it is then, or None where there is none of ours.
 
-    Git takes a file of that name for the object: it would not write what a fetch brings, and read no pack.
+    Git takes a file of that name for the object: it would not write what a fetch brings, and read no other pack. From a
+    pack of ours all that can be read goes into another one first.
 
-    Raises: OSError.
+    Raises: OSError, StoreError.
     """
-    objects = os.path.join(common, "objects")
-    path, to = os.path.join(objects, oid[:2], oid[2:]), os.path.join(folder, oid)
-    second = os.path.join(held.folder(objects), oid)
-    if not os.path.exists(path):
-        return None
-    if os.path.exists(second) and os.path.samefile(path, second):
-        held.let_go(objects, [oid])  # another file may be whole: the next look at the object takes it up
-    shared_mode.make_dirs(folder)
-    os.replace(path, to)
-    return to
+    path, to = os.path.join(common, "objects", oid[:2], oid[2:]), os.path.join(folder, oid)
+    if os.path.exists(path):
+        shared_mode.make_dirs(folder)
+        os.replace(path, to)
+        return to
+    id_length = len(oid)
+    for name in packing.own(common):
+        pack = os.path.join(common, "objects", "pack", name)
+        oids = packfile.ids(pack + ".idx", id_length)
+        if oid not in oids:
+            continue
+        shared_mode.make_dirs(folder)
+        whole = _readable(common, oids)
+        if whole:
+            packing.release(common, packing.write(common, whole, id_length))
+        to = os.path.join(folder, name + ".pack")
+        os.replace(pack + ".pack", to)
+        packing.remove(common, name)
+        return to
+    return None
+
+
+def _readable(common: str, oids: list[str]) -> dict[str, tuple[bytes, bytes]]:
+    git, found = PlumbingGit(common), {}
+    for oid in oids:
+        try:
+            found[oid] = git.read(oid)
+        except KeyError:
+            continue
+    git.close()
+    return found

@@ -123,8 +123,6 @@ def run(
 ) -> Result:
     """Run git on the repository whose common folder is `common`, and wait for it.
 
-    Where it stumbles over what a gc has just taken, that is given back and git runs once more.
-
     Args:
         common: Empty where git is to find the repository that `cwd` lies in, as it would for the user.
         args: Subcommand and arguments; `-c key=value` may stand before it.
@@ -140,36 +138,6 @@ def run(
         StoreError: Git is missing or, with `check`, failed; with git's last words.
         GitTimeoutError: It was killed.
     """
-
-    def attempt(meanwhile: Callable[[], object] | None = None) -> Result:
-        return once(
-            common, args, input=input, env_extra=env_extra, timeout=timeout, cwd=cwd, online=online,
-            meanwhile=meanwhile,
-        )  # fmt: skip
-
-    result = attempt(meanwhile)
-    if result.code != 0 and common:
-        from . import held
-
-        if held.put_right(os.path.join(common, "objects"), result.err):
-            result = attempt()
-    if check and result.code != 0:
-        raise failure(args, result)
-    return result
-
-
-def once(
-    common: str,
-    args: Sequence[str],
-    *,
-    input: bytes = b"",
-    env_extra: Mapping[str, str] | None = None,
-    timeout: float | None = None,
-    cwd: str | None = None,
-    online: bool = False,
-    meanwhile: Callable[[], object] | None = None,
-) -> Result:
-    """The same, one time only and whatever the exit status."""
     limit = TIMEOUT_SECONDS if timeout is None else timeout
     variables = environment(env_extra, online=online)
     child = _start(common, args, variables, cwd, input=bool(input), errors=True)
@@ -192,7 +160,10 @@ def once(
             hint="Start it from a program that leaves SIGCHLD at its default.",
             code="git-failed",
         )
-    return Result(code, out, err.decode("utf-8", "replace"))
+    result = Result(code, out, err.decode("utf-8", "replace"))
+    if check and result.code != 0:
+        raise failure(args, result)
+    return result
 
 
 def failure(args: Sequence[str], result: Result) -> StoreError:

@@ -1,8 +1,10 @@
-"""A ref's value straight from the repository's files, in microseconds and without git."""
+"""Refs straight from the repository's files, in microseconds and without git."""
 
 from __future__ import annotations
 
 import os
+
+from ..place import read_small
 
 _HEX = b"0123456789abcdef"
 # What git has last said of the refs below `refs/gitmem/` of a reftable, beside the state of the tables then.
@@ -76,3 +78,43 @@ def packed_tip(common: str, ref: str) -> str | None:
     if len(oid) not in (40, 64) or oid.strip(_HEX):
         return None
     return oid.decode("ascii")
+
+
+def refs_below(common: str, prefix: str) -> dict[str, str] | None:
+    """Every ref whose full name starts with `prefix` (which ends in `/`); None where its files don't plainly say it."""
+    if tables(common) is not None:
+        return None
+    found: dict[str, str] = {}
+    for folder, _, files in os.walk(os.path.join(common, prefix)):
+        below = os.path.relpath(folder, common).replace(os.sep, "/")
+        for name in files:
+            if name.endswith(".lock"):
+                continue
+            oid = loose_tip(common, f"{below}/{name}")
+            if oid is None:
+                oid = _target(common, f"{below}/{name}")
+            if oid is None:
+                return None  # damaged, deleted just now, or odd
+            found[f"{below}/{name}"] = oid
+    found = {**_packed_below(common, prefix), **found}  # read last: git may be packing the loose ones
+    if not found and not os.path.isdir(os.path.join(common, "refs")):
+        return None
+    return dict(sorted(found.items()))  # as git gives them: what is folded first must not hang on the disk
+
+
+def _packed_below(common: str, prefix: str) -> dict[str, str]:
+    data = read_small(os.path.join(common, "packed-refs"))
+    start = b" " + os.fsencode(prefix)
+    rows = [line.partition(b" ") for line in data.split(b"\n")] if start in data else []
+    below = [(full, oid) for oid, _, full in rows if full.startswith(start[1:])]
+    return {os.fsdecode(full): oid.decode("ascii", "replace") for full, oid in below}
+
+
+def _target(common: str, ref: str) -> str | None:
+    """What a symbolic ref leads to, in one step."""
+    try:
+        with open(os.path.join(common, ref), "rb") as file:
+            word, _, name = os.fsdecode(file.read(1000)).rstrip("\n").partition(": ")
+    except OSError:
+        return None
+    return loose_tip(common, name) or packed_tip(common, name) if word == "ref" else None

@@ -75,7 +75,7 @@ def move_out_of_the_way(log: Log, name: str, oid: str) -> str | None:
 
 
 def damaged_objects(log: Log) -> list[str]:
-    """What can't be read of all that the log's ref was at, of what a remote had, and of what was written lately."""
+    """What can't be read of all that the log's ref was at, and of what a remote had."""
     git, seen, damaged = log.git, set[str](), list[str]()
 
     def new(oids: Iterable[str]) -> list[str]:
@@ -104,11 +104,11 @@ def damaged_objects(log: Log) -> list[str]:
         trees_left += new(entry.oid for entry in entries if entry.is_tree)
         files = new(entry.oid for entry in entries if entry.mode.startswith("1") and entry.mode != "160000")
         damaged += [oid for oid in files if not git.has(oid)]
-    return damaged + [oid for oid in new(repair.written(log.place.common)) if not git.has(oid)]
+    return damaged
 
 
 def put_away(log: Log, oid: str) -> str | None:
-    """Move the file of a damaged object aside: where it is then, or None where there is none. Raises: OSError."""
+    """Move the file of a damaged object aside: where it is then, or None where there is none of ours. Raises: as `repair`."""
     return repair.put_away(log.place.common, oid, os.path.join(log.place.state, "aside", "objects"))
 
 

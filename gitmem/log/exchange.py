@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 from ..errors import RemoteError, UsageError
+from ..git.own import make_own
 from ..git.port import Draft
 from ..git.remotes import without_credentials
 from ..sync import accepted
@@ -197,7 +198,9 @@ def _for_other(log: Log, tip: str, shared: Tip | None) -> str:
     if not changes:
         return shared.oid
     who = log.signature()
-    return git.write([Draft(changes, who, who, "Bring the log of another remote\n")], shared.oid)[0]
+    (new,) = git.write([Draft(changes, who, who, "Bring the log of another remote\n")], shared.oid)
+    make_own(log.place.common, new)  # that remote may be where our objects are borrowed
+    return new
 
 
 def _received(log: Log, remote: Remote, before: str | None) -> int:

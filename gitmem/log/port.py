@@ -1,4 +1,4 @@
-"""Which implementation of git's port a process gets."""
+"""Which implementation of git's port a process gets: by what it reads."""
 
 from __future__ import annotations
 
@@ -40,10 +40,9 @@ class _LazyGit:
 
     def _open(self) -> Git:
         if self._opened is None:
-            from ..git import held
             from ..git.plumbing import PlumbingGit
 
-            held.look_after(os.path.join(self._place.common, "objects"))
+            _take_back(self._place)
             self._opened = PlumbingGit(self._place.common)
         return self._opened
 
@@ -52,16 +51,23 @@ def open_port(place: Place, *, lives_on: bool) -> Git:
     """The port to a repository's git.
 
     Args:
-        lives_on: The process reads and writes often: worth the import of dulwich. One that answers once
-            and ends is quicker with the git program.
+        lives_on: The process reads often: worth the import of dulwich. One that answers once and ends is
+            quicker with the git program. Both write in the same way.
 
     Raises: StoreError `dubious-ownership`, where it is another user's and git does not trust it.
     """
     refuse_foreign(place)
     if not lives_on:
         return _LazyGit(place)
-    from ..git import held
     from ..git.inprocess import DulwichGit
 
-    held.look_after(os.path.join(place.common, "objects"))
+    _take_back(place)
     return DulwichGit(place.common)
+
+
+def _take_back(place: Place) -> None:
+    """Take back what an earlier version keeps beside the objects."""
+    if os.path.isdir(os.path.join(place.common, "gitmem", "held")):
+        from ..git import old_held
+
+        old_held.take_back(place.common)

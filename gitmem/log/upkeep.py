@@ -1,4 +1,4 @@
-"""Upkeep: the log's loose objects become packs, outside the lock, where nobody waits for it."""
+"""Upkeep: small packs of the log become one, outside the log's lock, where nobody waits for it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import os
 
 from ..errors import GitmemError
 from ..git import packing
-from . import ref
 from .lock import Lock
 
 TYPE_CHECKING = False
@@ -15,55 +14,42 @@ if TYPE_CHECKING:
 
     from .log import Log
 
-PILED_UP = 3  # times as many as are packed at once
+OBJECTS_AT_ONCE = 2_000  # take some hundredths of a second: less than a process of its own
+PILED_UP = 3  # times as many packs as are united at once
 
 
 def keep_up(log: Log, start: Callable[[], object] | None) -> None:
-    """Do it where there is enough to be packed. Nothing that goes wrong with it is the caller's failure.
+    """Do it where there is enough to unite. Nothing that goes wrong with it is the caller's failure.
 
     Args:
-        start: Has another process do it.
+        start: Has another process do it, where it takes long.
     """
     try:
-        if packing.is_due(log.place.common):
-            start() if start is not None else upkeep(log)
+        count = packing.due(log.place.common)
+        if count > OBJECTS_AT_ONCE and start is not None:
+            start()
+        elif count:
+            upkeep(log)
     except (GitmemError, OSError):
         return
 
 
-def upkeep(log: Log, *, least: int | None = None) -> int:
-    """Pack the log's loose objects where there are so many: how many, 0 also where another process is at it.
-
-    Args:
-        least: Half of what makes it due where it is not given: something of that may be of commands that failed.
+def upkeep(log: Log) -> int:
+    """Make one pack of the log's small ones: of how many, 0 also where another process is at it.
 
     Raises: StoreError; nothing is lost or half done then.
     """
-    tip = log.git.tip(ref.LOG_REF)
-    if tip is None or not log.make_state():
-        return 0
     lock = _lock(log)
-    if not lock.take():
+    if not log.make_state() or not lock.take():
         return 0
     with lock:
-        return packing.pack(log.place.common, tip, least=packing.OBJECTS_MAX // 2 if least is None else least)
+        return packing.unite(log.place.common)
 
 
 def piled_up(log: Log) -> int:
-    """How many loose objects of the log there are, where they are far too many; else 0."""
-    count = packing.waiting(log.place.common)
-    return count if count > PILED_UP * packing.OBJECTS_MAX else 0
-
-
-def left_half(log: Log) -> list[str]:
-    """Files of packs that were not finished, while nobody is at it."""
-    lock = _lock(log)
-    if (
-        not os.access(log.place.state, os.W_OK) or not lock.take()
-    ):  # who may not write can't know whether one is at it
-        return []
-    with lock:
-        return packing.left_half(log.place.common)
+    """Return how many packs of ours there are, where they are far too many; else 0."""
+    count = len(packing.own(log.place.common))
+    return count if count > PILED_UP * packing.PACKS_MAX else 0
 
 
 def _lock(log: Log) -> Lock:

@@ -102,18 +102,12 @@ def _modified(path: str, otherwise: float) -> float:
 
 
 def locks(store: Store) -> list[tuple[str, bool]]:
-    """Locks of git's that nobody seems to hold, and whether `--fix` removes them: those on what is ours, and objects'."""
+    """Locks of git's that nobody seems to hold, and whether `--fix` removes them: those on what is ours."""
     common, now = store.place.common, time.time()
     found = [(os.path.join(common, name + ".lock"), False) for name in ("packed-refs", "config", "shallow")]
     found.append((os.path.join(common, "reftable", "tables.list.lock"), True))
     for folder, _, names in os.walk(os.path.join(common, "refs", "gitmem")):
         found += [(os.path.join(folder, name), True) for name in names if name.endswith(".lock")]
-    for number in range(256):
-        folder = os.path.join(common, "objects", f"{number:02x}")
-        if os.path.isdir(folder):
-            found += [
-                (os.path.join(folder, name), True) for name in os.listdir(folder) if name.endswith(".lock")
-            ]
     return [(path, ours) for path, ours in found if now - _modified(path, now) > STALE_LOCK_SECONDS]
 
 

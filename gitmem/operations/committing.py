@@ -29,8 +29,6 @@ SENTENCE_MAX = 500
 COMMIT_SECONDS = 5.0  # how long an answer that names its commit waits for another process that commits
 AGAIN_SECONDS = 1.0  # one answer looks many times: what can't be committed now is left for a while
 OVERDUE_SECONDS = 10.0  # beyond the window: then there is no committer, and a reader commits
-# One commit in 64 looks whether there is enough to pack: the last byte of its id is as good as a die.
-LOOKS = ("00", "01", "02", "03")
 REAPED_SECONDS = 30  # some systems take note of ended processes only after seconds
 LOOK, LATER, NOW = 0, 1, 2  # somebody looks for news; there is something to sync; it is not to wait
 # The lines of signals that others wait for, as their JSON form has it; a quote inside of a text is escaped there.
@@ -224,8 +222,7 @@ def commit(store: Store, seconds: float, *, deferred: bool = False, swaps: int |
     found = committer.commit_within(store.log, seconds, deferred=deferred, swaps=swaps)
     if found is not None:
         store.commit_failed = None
-        if found.endswith(LOOKS):
-            store.keep_up()
+        store.keep_up()
     return found
 
 

@@ -190,7 +190,7 @@ class Store(StoreIndex):
         return appended
 
     def keep_up(self) -> None:
-        """Have the log's loose objects packed, where they are many."""
+        """Have the log's small packs united, where they are many."""
         from ..log import upkeep
 
         upkeep.keep_up(self.log, self.starts_upkeep)

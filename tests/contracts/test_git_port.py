@@ -18,6 +18,7 @@ from gitmem.git.port import FILE_MODE, TREE_MODE, Draft, Entry, Git, Signature
 from gitmem.place import find
 
 from .. import newer_git
+from ..loosen import loosen, path_of
 
 REF = "refs/gitmem/log"
 EMPTY_TREES = (
@@ -250,8 +251,9 @@ def test_missing_objects_are_key_errors(port: Git, started: str) -> None:
 def test_damaged_objects_are_not_there(port: Git, started: str, repo: Path) -> None:
     """After a power loss a file may be empty or torn: that object is missing, and others still read."""
     first, second = port.write([draft({"a": b"1"}), draft({"a": b"2" * 500})], started)
+    loosen(repo / ".git")
     for oid, keep in ((first, 0), (second, 20)):
-        path = repo / ".git" / "objects" / oid[:2] / oid[2:]
+        path = path_of(repo / ".git", oid)
         data = path.read_bytes()
         path.chmod(0o644)
         path.write_bytes(data[:keep])
@@ -608,13 +610,12 @@ def test_a_full_disk_is_an_error_and_leaves_no_lock(
             port.swap(REF, started, new, "append")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-    if isinstance(port, PlumbingGit) or kind != "usual":  # the limit kills git, which a full disk does not
-        port.break_stale_lock(REF, -1)
+    port.break_stale_lock(REF, -1)  # the limit kills git, which a full disk does not
     assert port.tip(REF) == started
     assert port.swap(REF, started, new, "append")
     assert port.advance(REF, new, draft({"b": b"1"}), "append")
-    assert not list((repo / ".git" / "objects").glob("tmp_obj_*"))
-    assert not list((repo / ".git").glob("fast_import_crash_*"))
+    packs = {path.stem for path in (repo / ".git" / "objects" / "pack").iterdir()}
+    assert packs == set(os.listdir(repo / ".git" / "gitmem" / "own-packs")) and len(packs) == 3
     fsck(git, repo)
 
 
@@ -757,28 +758,6 @@ def test_commits_of_a_text_of_a_time_and_since(port: Git, repo: Path, git: Run) 
             port.commits_since(old, new)
         with pytest.raises(KeyError):
             port.files_between(old, new)
-
-
-def test_the_last_commit_at_a_time(port: Git, started: str) -> None:
-    """By the dates of committers, down the line."""
-    one, two = port.write(
-        [
-            Draft({"a": text}, ZERO_TIME, Signature("a", "a@b", at), "m\n")
-            for text, at in ((b"1", 100), (b"2", 200))
-        ],
-        started,
-    )
-
-    assert [port.last_at(two, at) for at in (99, 100, 199, 200, 9_999_999_999)] == [
-        started,
-        one,
-        one,
-        two,
-        two,
-    ]
-    assert port.last_at(two, -1) is None
-    with pytest.raises(KeyError):
-        port.last_at("--all", 100)
 
 
 def test_what_a_work_tree_has_on_top(port: Git, repo: Path, git: Run) -> None:

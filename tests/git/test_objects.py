@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.git import loose, objects
+from gitmem.git import objects
 from gitmem.git.inprocess import DulwichGit
 from gitmem.git.plumbing import PlumbingGit
 from gitmem.git.port import Draft, Entry, Signature
@@ -50,9 +50,10 @@ def test_what_git_wrote_is_written_back_to_the_byte(repo: Path, git: Git) -> Non
     oid = git(
         "commit-tree", "-p", head, "-p", other, "-F", "-", tree, cwd=repo, input="ü\n\nmore\n\n\n"
     ).strip()
-    folder = str(repo / ".git/objects")
+    port = PlumbingGit(str(repo / ".git"))
 
-    (_, kept_tree), (_, kept) = loose.read(folder, tree) or (b"", b""), loose.read(folder, oid) or (b"", b"")
+    (_, kept_tree), (_, kept) = port.read(tree), port.read(oid)
+    port.close()
     commit = objects.parse_commit(kept)
     entries = objects.parse_tree(kept_tree)
 

@@ -1,23 +1,30 @@
-"""Packing: only the log's loose objects, in packs of ours, and nothing goes before the pack is there."""
+"""Packs of ours: no gc takes one before its ref has moved, few are left, and nothing goes before another pack has it."""
 
 from __future__ import annotations
 
 import errno
 import os
-import shutil
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from gitmem.errors import StoreError
-from gitmem.git import durable, held, packing, run
+from gitmem.git import packfile, packing, queries, run
 from gitmem.git.inprocess import DulwichGit
+from gitmem.git.network import GitNetwork
 from gitmem.git.plumbing import PlumbingGit
 from gitmem.git.port import Draft, Signature
 
 REF = "refs/gitmem/log"
+INTO = "refs/gitmem/remotes/hub/"
 WHO = Signature("Planck", "planck@gitmem", 1_795_000_000)
+PRUNES = {
+    "prune": ["prune", "--expire=now"],
+    "repack": ["repack", "-adq"],
+    "gc": ["gc", "--quiet", "--prune=now"],
+}
 Run = Callable[..., str]
 
 
@@ -29,33 +36,32 @@ class Clone:
         self.run = git
         self.common = str(path / ".git")
         self.objects = path / ".git" / "objects"
+        self.own = path / ".git" / "gitmem" / "own-packs"
         self.port = DulwichGit(self.common)
         self.count = 0
-        self.users = self.loose()
         (self.tip,) = self.port.write([Draft({"format": b"{}"}, WHO, WHO, "start\n")], None)
         assert self.port.swap(REF, None, self.tip, "start")
 
     def git(self, *args: str, input: str | None = None) -> str:
         return self.run(*args, cwd=self.path, input=input)
 
+    def draft(self) -> Draft:
+        self.count += 1
+        text = b"".join(b"line %d\n" % number for number in range(self.count))
+        return Draft({"signals/2026-11/21/gm-a.jsonl": text}, WHO, WHO, f"{self.count}\n")
+
     def add(self, commits: int = 5) -> None:
         for _ in range(commits):
-            self.count += 1
-            text = b"".join(b"line %d\n" % number for number in range(self.count))
-            draft = Draft({"signals/2026-11/21/gm-a.jsonl": text}, WHO, WHO, f"{self.count}\n")
-            tip = self.port.advance(REF, self.tip, draft, "append")
+            tip = self.port.advance(REF, self.tip, self.draft(), "append")
             assert tip is not None
             self.tip = tip
 
-    def pack(self, least: int = 1) -> int:
-        return packing.pack(self.common, self.tip, least=least)
+    def names(self, end: str) -> set[str]:
+        return {path.name.partition(".")[0] for path in (self.objects / "pack").glob(f"*{end}")}
 
-    def loose(self) -> set[str]:
-        folders = [name for name in os.listdir(self.objects) if len(name) == 2]
-        return {folder + name for folder in folders for name in os.listdir(self.objects / folder)}
-
+    @property
     def packs(self) -> set[str]:
-        return {path.stem for path in (self.objects / "pack").glob("*.pack")}
+        return self.names(".pack")
 
     def check(self) -> None:
         """Everything is there, for git and for both ports."""
@@ -72,129 +78,242 @@ class Clone:
 
 
 @pytest.fixture
-def clone(repo: Path, git: Run) -> Clone:
-    return Clone(repo, git)
+def clone(repo: Path, git: Run) -> Iterator[Clone]:
+    found = Clone(repo, git)
+    yield found
+    found.port.close()
 
 
-def test_only_the_log_s_objects_are_packed(clone: Clone) -> None:
-    """What is loose of the user's stays as it is, reached or not; so do the user's packs."""
-    clone.git("repack", "-adq", "--no-write-bitmap-index")
-    users_pack = clone.packs()
-    (clone.path / "more").write_text("more\n")
-    clone.git("add", "more")
-    clone.git("commit", "--quiet", "-m", "More")
-    clone.git("hash-object", "-w", "--stdin", input="nobody's\n")
-    logs = set(clone.git("rev-list", "--objects", "--no-object-names", REF).split())
-    users = clone.loose() - logs
-    clone.add()
+def gc_begins(clone: Clone) -> None:
+    (clone.path / ".git" / "gc.pid").write_text(f"{os.getpid()} {os.uname().nodename}")
 
-    assert clone.pack() == 3 + 30
-    assert clone.loose() == users
-    assert len(clone.packs() - users_pack) == 1 and users_pack <= clone.packs()
-    assert not held.names(str(clone.objects))
+
+# Before the ref moves, and after it.
+
+
+@pytest.mark.parametrize("args", PRUNES.values(), ids=PRUNES)
+def test_what_is_written_is_there_when_its_ref_moves(clone: Clone, args: list[str]) -> None:
+    """Nothing reaches it yet, and no gc may take it; afterwards it is the user's to repack as anything else."""
+    first, second = clone.draft(), clone.draft()
+    (lower,) = clone.port.write([first], clone.tip)
+    (upper,) = clone.port.write([second], lower)
+    assert len(clone.names(".keep")) == 2
+
+    clone.git(*args)
+    assert clone.port.swap(REF, clone.tip, upper, "sync")
+    assert not clone.names(".keep")
+    clone.tip = upper
+    clone.git(*args)
     clone.check()
 
 
-def test_what_has_no_second_name_is_packed_too(clone: Clone) -> None:
-    """It came by a fetch, or an older gitmem wrote it."""
-    clone.add()
-    shutil.rmtree(clone.objects.parent / "gitmem" / "held")
-    assert clone.pack() == 33
-    clone.check()
+@pytest.mark.parametrize("args", PRUNES.values(), ids=PRUNES)
+def test_a_prune_in_the_middle_of_an_append_takes_nothing(
+    clone: Clone, args: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the pack and the move of the ref."""
+    update_ref = queries.update_ref
 
+    def late(*given: str) -> bool:
+        clone.git(*args)
+        return update_ref(*given)
 
-def test_few_are_left_as_they_are(clone: Clone) -> None:
-    """A pack for each handful would be worse than loose objects."""
+    monkeypatch.setattr(queries, "update_ref", late)
     clone.add(2)
-    before = clone.loose()
-    assert clone.pack(least=100) == 0
-    assert clone.loose() == before
-    assert not clone.packs()
-    assert not packing.is_due(clone.common)
-
-
-def test_it_is_due_when_much_lies_about(clone: Clone, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Counted by what has a second name, or was made a pack while a gc ran."""
-    clone.add(2)
-    monkeypatch.setattr(packing, "OBJECTS_MAX", len(held.names(str(clone.objects))))
-    assert packing.is_due(clone.common)
-    clone.pack()
-    assert not packing.is_due(clone.common)
-    for number in range(packing.PACKS_MAX):
-        for end in (".pack", ".idx"):
-            (clone.objects.parent / "gitmem" / "held" / f"pack-{number}{end}").touch()
-    monkeypatch.undo()
-    assert packing.is_due(clone.common)
-
-
-def test_small_packs_of_ours_become_one(clone: Clone) -> None:
-    """However many there were: a few are left, and nothing is in two of them."""
-    for _ in range(12):
-        clone.add(3)
-        clone.pack()
-        assert len(clone.packs()) <= 4
-    listed = [each.name for each in packing.own_packs(clone.common)]
-    assert set(listed) == clone.packs()
-    assert f"in-pack: {6 * 36 + 3}" in clone.git("count-objects", "-v")
+    clone.git(*args)
     clone.check()
 
 
-def test_a_pack_that_is_much_larger_than_what_is_new_stays(clone: Clone) -> None:
-    """Each object is packed again only a few times in its life. A commit has six: 12 are twice as many as 6."""
-    counts = []
-    for commits in (20, 2, 1, 1):
-        clone.add(commits)
-        clone.pack()
-        counts.append(len(clone.packs()))
+def test_a_race_that_was_lost_leaves_nothing(clone: Clone, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody else moved the ref meanwhile; twice the same commit is two packs, and only the loser's goes."""
+    draft, before = clone.draft(), clone.packs
+    with monkeypatch.context() as patch:
+        patch.setattr(queries, "update_ref", lambda *_: False)
+        assert clone.port.advance(REF, clone.tip, draft, "append") is None
+    assert clone.packs == before == set(os.listdir(clone.own))
 
-    assert counts == [1, 2, 3, 2]
+    update_ref, other = queries.update_ref, PlumbingGit(clone.common)
+
+    def overtaken(*given: str) -> bool:
+        monkeypatch.setattr(queries, "update_ref", update_ref)
+        assert other.advance(REF, clone.tip, draft, "append") is not None
+        return update_ref(*given)
+
+    monkeypatch.setattr(queries, "update_ref", overtaken)
+    assert clone.port.advance(REF, clone.tip, draft, "append") is None
+    clone.tip = clone.port.tip(REF) or ""
+    assert len(clone.packs) == 2
+    clone.check()
+
+
+def test_what_was_given_up_is_left_to_git_in_the_end(clone: Clone) -> None:
+    """When the port is closed; an hour later where the process was killed. What somebody else told git to keep stays."""
+    (given_up,) = clone.port.write([Draft({"lost": b"1"}, WHO, WHO, "m\n")], clone.tip)
+    assert clone.names(".keep")
+    clone.port.close()
+    assert not clone.names(".keep")
+
+    killed = DulwichGit(clone.common)
+    killed.write([Draft({"lost": b"2"}, WHO, WHO, "m\n")], clone.tip)
+    (name,) = clone.names(".keep")
+    clone.add(1)
+    theirs = (clone.packs - {name}).pop()
+    (clone.objects / "pack" / f"{theirs}.keep").write_text("mine\n")
+    (clone.own / "pack-gone").touch()
+    (clone.objects / "pack" / "gitmem-new-1.pack").touch()
+    half = clone.objects / "pack" / f"pack-{'1' * 40}"
+    for path in (Path(f"{half}.keep"), Path(f"{half}.pack"), Path(f"{half}.idx.part"), clone.own / half.name):
+        path.touch()
+    packing.sweep(clone.common)
+    assert clone.names(".keep") == {name, theirs, half.name}
+    assert "gitmem-new-1" not in clone.packs
+
+    for path in clone.own.iterdir():
+        os.utime(path, (time.time() - packing.LEFT_SECONDS - 1,) * 2)
+    packing.sweep(clone.common)
+    assert clone.names(".keep") == {theirs}
+    assert not list((clone.objects / "pack").glob(f"{half.name}*"))
+    assert set(os.listdir(clone.own)) == clone.packs
+    assert clone.port.has(given_up)
+    clone.check()
+
+
+@pytest.mark.parametrize("failing", ["fsync", "rename", "open"])
+def test_a_write_that_fails_leaves_nothing(
+    clone: Clone, monkeypatch: pytest.MonkeyPatch, failing: str
+) -> None:
+    """A full disk at any step: the error says that it was the disk."""
+    before = sorted(os.listdir(clone.objects / "pack"))
+
+    def full(*args: object, **options: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, failing, full)
+        with pytest.raises(StoreError, match="No space left on device") as caught:
+            clone.port.write([Draft({"more": b"1"}, WHO, WHO, "m\n")], clone.tip)
+    assert caught.value.code == "store-files"
+    assert sorted(os.listdir(clone.objects / "pack")) == before
+    assert len(os.listdir(clone.own)) == 1
+    clone.add()
+    clone.check()
+
+
+def test_a_pack_is_on_the_disk_before_its_ref_moves(clone: Clone, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its two files and their folder are synced, and only then is there a ref that needs them."""
+    synced: list[str] = []
+    fsync, update_ref = os.fsync, queries.update_ref
+
+    def noted(handle: int) -> None:
+        synced.append(os.path.basename(os.readlink(f"/proc/self/fd/{handle}")))
+        fsync(handle)
+
+    def moved(*given: str) -> bool:
+        (name,) = clone.names(".keep")
+        assert synced == [f"{name}.pack", f"{name}.idx.part", "pack"]
+        return update_ref(*given)
+
+    monkeypatch.setattr(os, "fsync", noted)
+    monkeypatch.setattr(queries, "update_ref", moved)
+    clone.add(1)
+
+
+# One of many.
+
+
+def test_few_packs_are_left_whatever_is_written(clone: Clone) -> None:
+    """A commit a second for long must not reach the 50 packs at which git's own gc begins."""
+    most = runs = 0
+    for _ in range(130):
+        clone.add(1)
+        most = max(most, len(clone.packs))
+        runs += bool(packing.due(clone.common) and packing.unite(clone.common))
+    assert most <= 2 * packing.PACKS_MAX and runs <= 130 / 5
+    assert set(packing.own(clone.common)) == clone.packs
+    assert f"in-pack: {6 * 130 + 3}\n" in clone.git("count-objects", "-v")
+    clone.check()
+
+
+def test_a_pack_that_is_much_larger_than_the_others_stays(clone: Clone) -> None:
+    """Each object is packed again only a few times in its life. A commit has six."""
+    clone.add(20)
+    assert packing.unite(clone.common) == 21
+    (large,) = clone.packs
+    clone.add(9)
+    assert not packing.due(clone.common)
+    clone.add(1)
+    assert packing.due(clone.common) == 60
+    assert packing.unite(clone.common) == 10
+    assert large in clone.packs and len(clone.packs) == 2
+    clone.add(10)
+    assert packing.unite(clone.common) == 12
+    assert len(clone.packs) == 1
+    clone.check()
+
+
+def test_one_tiny_pack_hinders_nothing(clone: Clone) -> None:
+    """All others are more than twice as large."""
+    clone.port.write([Draft({}, WHO, WHO, "m\n")], clone.tip)
+    clone.port.close()
+    clone.add(12)
+    assert packing.due(clone.common)
+    assert packing.unite(clone.common) == 14
+
+
+def test_only_packs_of_ours_become_one(clone: Clone) -> None:
+    """The user's stay as they are, also one with the log's objects, and what is loose stays loose."""
+    clone.add()
+    clone.git("gc", "--quiet")
+    (users,) = clone.packs
+    loose = clone.git("hash-object", "-w", "--stdin", input="nobody's\n").strip()
+    clone.add()
+    assert packing.unite(clone.common) == 5
+    assert users in clone.packs and len(clone.packs) == 2
+    assert (clone.objects / loose[:2] / loose[2:]).exists()
     clone.check()
 
 
 def test_packs_that_are_to_be_kept_stay(clone: Clone) -> None:
-    """Somebody's `.keep`, and what git's index of many packs counts on."""
-    clone.add()
-    clone.pack()
-    (kept,) = clone.packs()
-    (clone.objects / "pack" / f"{kept}.keep").write_text("mine\n")
-    clone.add()
-    clone.pack()
-    assert kept in clone.packs() and len(clone.packs()) == 2
-    assert "in-pack: 63\n" in clone.git("count-objects", "-v")
+    """Somebody's `.keep`, what git's index of many packs counts on, and what a remote promised the rest of."""
+    clone.add(5)
+    first, second, *_ = sorted(clone.packs)
+    (clone.objects / "pack" / f"{first}.keep").write_text("mine\n")
+    (clone.objects / "pack" / f"{second}.promisor").touch()
+    packing.unite(clone.common)
+    assert {first, second} < clone.packs and len(clone.packs) == 3
+    (clone.objects / "pack" / f"{second}.promisor").unlink()
     clone.git("multi-pack-index", "write")
-    indexed = clone.packs()
-    clone.add()
-    clone.pack()
-    assert indexed < clone.packs()
+    indexed = clone.packs
+    clone.add(3)
+    assert packing.unite(clone.common) == 3
+    assert indexed < clone.packs and len(clone.packs) == 4
     clone.git("multi-pack-index", "verify")
     clone.check()
 
 
-def test_a_pack_of_the_user_s_is_never_united(clone: Clone) -> None:
-    """Also one that has the log's objects, because the user's gc made it of ours."""
-    clone.add()
-    clone.pack()
-    clone.git("gc", "--quiet")
-    (users,) = clone.packs()
-    clone.add()
-    clone.pack()
-    assert users in clone.packs() and len(clone.packs()) == 2
+def test_what_is_about_to_be_reached_is_not_touched(clone: Clone) -> None:
+    """Its pack has a `.keep` of ours."""
+    clone.add(3)
+    (new,) = clone.port.write([clone.draft()], clone.tip)
+    (name,) = clone.names(".keep")
+    assert packing.unite(clone.common) == 4
+    assert name in clone.packs and len(clone.packs) == 2
+    clone.git("gc", "--quiet", "--prune=now")
+    assert clone.port.swap(REF, clone.tip, new, "sync")
+    clone.tip = new
     clone.check()
 
 
 def test_readers_that_have_a_pack_open_find_everything(clone: Clone) -> None:
     """Theirs is gone by the time that they read on."""
     clone.add()
-    clone.pack()
     ports = [DulwichGit(clone.common), PlumbingGit(clone.common)]
     first = clone.port.history(clone.tip)
     for port in ports:
         port.commit(first[0])
-    (old,) = clone.packs()
     clone.add()
-    clone.pack()
-    assert old not in clone.packs()
-
+    packing.unite(clone.common)
+    assert len(clone.packs) == 1
     for port in ports:
         for oid in [*first, clone.tip]:
             assert "format" in port.tree(port.commit(oid).tree)
@@ -204,199 +323,79 @@ def test_readers_that_have_a_pack_open_find_everything(clone: Clone) -> None:
 def test_who_borrows_from_us_finds_everything(clone: Clone, tmp_path: Path) -> None:
     """A clone with our objects as its alternates, whose refs we do not know."""
     clone.add()
-    clone.pack()
     clone.git("clone", "--quiet", "--shared", ".", str(tmp_path / "borrower"))
     clone.run("fetch", "--quiet", "origin", f"{REF}:refs/heads/borrowed", cwd=tmp_path / "borrower")
     clone.git("update-ref", REF, f"{REF}~3")
     left, clone.tip, clone.count = clone.tip, clone.git("rev-parse", REF).strip(), clone.count - 3
     clone.add(9)
-    clone.pack()
+    packing.unite(clone.common)
 
-    assert len(clone.packs()) == 1
+    assert len(clone.packs) == 1
     assert clone.git("cat-file", "-t", left) == "commit\n"
     clone.run("fsck", "--strict", cwd=tmp_path / "borrower")
     clone.check()
 
 
-def test_a_writer_of_the_same_object_is_safe(clone: Clone, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It found the file there and did not write it: its second name stays when ours goes, or the pack has it."""
-    clone.add()
-    oid = clone.port.tree(clone.port.commit(clone.tip).tree)["signals"].oid
-    kind, content = clone.port._object(oid)
-    drop = packing.aside.drop
-
-    def writing(path: str) -> None:
-        if path.endswith(oid[2:]):
-            clone.port._put(kind, content)
-        drop(path)
-
-    monkeypatch.setattr(packing.aside, "drop", writing)
-    clone.pack()
-    clone.check()
-
-
-@pytest.mark.parametrize("failing", ["pack-objects", "move", "list", "nothing"])
+@pytest.mark.parametrize("failing", ["pack-objects", "list", "left out", "an index"])
 def test_what_fails_in_the_middle_loses_nothing(
     clone: Clone, failing: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A full disk: what was loose is loose, and the next time packs it. What was left half is swept."""
+    """Nothing is removed before the pack that has it was looked at, and the next time does it."""
     clone.add()
-    before = clone.loose()
+    before = clone.packs
 
     def full(*args: object, **options: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    half = clone.objects.parent / "gitmem" / "packing" / "pack" / "tmp_pack_half"
-    half.parent.mkdir(parents=True)
-    half.write_bytes(b"PACK")
+    real = run.run
+
+    def less(common: str, args: list[str], **options: object) -> run.Result:
+        given = options.pop("input")
+        assert isinstance(given, bytes)
+        return real(common, args, input=given[given.index(b"\n") + 1 :], **options)  # type: ignore[arg-type]
+
     with monkeypatch.context() as patch:
         if failing == "pack-objects":
             patch.setattr(packing, "_CONFIG", ("-c", "pack.window=none"))
-        elif failing == "move":
-            patch.setattr(durable, "add_name", full)
         elif failing == "list":
-            patch.setattr(packing.aside, "replace", full)
-        if failing != "nothing":
+            patch.setattr(packing, "_claim", full)
+        elif failing == "left out":
+            patch.setattr(run, "run", less)
+        else:
+            patch.setattr(packfile, "ids", lambda *_: [])
+        if failing == "an index":
+            assert packing.unite(clone.common) == 0
+        else:
             with pytest.raises(StoreError):
-                clone.pack()
-            assert clone.loose() == before
-            assert len(held.names(str(clone.objects))) == len(before) - 3
-            clone.check()
-    assert clone.pack() == 30 + 3
-    assert not half.exists() and not os.listdir(half.parent)
+                packing.unite(clone.common)
+    assert before <= clone.packs
     clone.check()
-
-
-def test_a_pack_that_lacks_something_removes_nothing(clone: Clone, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever git has made there: it is looked at before anything goes."""
-    clone.add()
-    before = clone.loose()
-    make = packing._make
-    monkeypatch.setattr(packing, "_make", lambda common, rows: make(common, list(rows)[:-1]))
-    with pytest.raises(StoreError, match="left something out") as caught:
-        clone.pack()
-    assert caught.value.code == "git-failed"
-    assert clone.loose() == before
+    assert packing.unite(clone.common) == 6
+    clone.check()
 
 
 def test_it_waits_for_a_gc(clone: Clone) -> None:
     """There is no hurry."""
-    clone.add()
-    (clone.path / ".git" / "gc.pid").write_text(f"{os.getpid()} {os.uname().nodename}")
-    assert clone.pack() == 0
-    assert clone.loose()
+    clone.add(12)
+    assert packing.due(clone.common)
+    gc_begins(clone)
+    assert not packing.due(clone.common) and packing.unite(clone.common) == 0
 
 
-def test_what_was_written_during_a_gc_is_packed(clone: Clone) -> None:
-    """A pack an append, until then; afterwards it is one of ours."""
-    clone.add()
+def test_a_gc_that_died_does_not_count(clone: Clone) -> None:
+    """Its file stays behind: the process is gone, or it is older than git would believe. Another machine's counts for minutes."""
     pid = clone.path / ".git" / "gc.pid"
-    pid.write_text(f"{os.getpid()} {os.uname().nodename}")
-    clone.add(4)
-    assert len(clone.packs()) == 4
-    pid.unlink()
-    clone.pack()
-    assert len(clone.packs()) == 1
-    assert not held.names(str(clone.objects))
-    clone.check()
 
+    def runs(content: str, age: float = 0.0) -> bool:
+        pid.write_text(content)
+        os.utime(pid, (time.time() - age,) * 2)
+        return packing.gc_runs(clone.common)
 
-def test_what_was_written_during_a_gc_stays_where_git_was_told_to_keep_it(clone: Clone) -> None:
-    """Somebody, or a git that is at work on it, needs that very pack."""
-    pid = clone.path / ".git" / "gc.pid"
-    pid.write_text(f"{os.getpid()} {os.uname().nodename}")
-    clone.add(2)
-    kept = min(clone.packs())
-    (clone.objects / "pack" / f"{kept}.keep").touch()
-    pid.unlink()
-    clone.pack()
-
-    assert kept in clone.packs() and len(clone.packs()) == 2
-    assert not held.names(str(clone.objects))
-    clone.check()
-
-
-def test_second_names_of_long_ago_go(clone: Clone) -> None:
-    """What no ref has reached after a day is of a command that failed."""
-    lost = clone.port.write([Draft({"lost": b"1"}, WHO, WHO, "m\n")], None)[0]
-    fresh = clone.port.write([Draft({"lost": b"2"}, WHO, WHO, "m\n")], None)[0]
-    path = clone.objects.parent / "gitmem" / "held" / lost
-    os.utime(path, (path.stat().st_mtime - packing.HELD_SECONDS - 1,) * 2)
-    clone.add()
-    clone.pack()
-    assert lost not in held.names(str(clone.objects))
-    assert fresh in held.names(str(clone.objects))
-
-
-def test_what_no_ref_reaches_does_not_make_it_due(clone: Clone, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It waits for its day to be over; only as much again as is packed at once makes it due."""
-    monkeypatch.setattr(packing, "OBJECTS_MAX", 20)
-    clone.port.write(
-        [Draft({f"lost-{number}": b"%d" % number for number in range(30)}, WHO, WHO, "m\n")], None
-    )
-    assert packing.is_due(clone.common)
-    clone.pack(least=10)
-    assert not packing.is_due(clone.common)
-    assert packing.waiting(clone.common) == 3
-    clone.add(3)
-    assert packing.is_due(clone.common)
-    assert clone.pack(least=10) == 21
-    assert not packing.waiting(clone.common)
-    assert len(held.names(str(clone.objects))) == 32
-    clone.check()
-
-
-def test_second_names_of_long_ago_go_where_little_is_packed(clone: Clone) -> None:
-    """But not those of what the log reaches: they are waiting for the next pack."""
-    clone.add(1)
-    clone.port.write([Draft({"lost": b"1"}, WHO, WHO, "m\n")], None)
-    folder = clone.objects.parent / "gitmem" / "held"
-    for path in folder.iterdir():
-        os.utime(path, (path.stat().st_mtime - packing.HELD_SECONDS - 1,) * 2)
-    assert clone.pack(least=100) == 0
-    logs = set(clone.git("rev-list", "--objects", "--no-object-names", REF).split())
-    assert set(held.names(str(clone.objects))) == logs
-
-
-def test_what_a_pack_of_ours_has_already_goes(clone: Clone, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A packing that was killed over it left it; what the log reaches no longer stays as it is."""
-    clone.add()
-    first = clone.tip
-    clone.add(1)
-    undone = clone.loose()
-    with monkeypatch.context() as patch:
-        patch.setattr(packing, "_drop", lambda objects, oids: None)
-        clone.pack()
-    clone.git("update-ref", REF, first)
-    clone.tip, clone.count = first, clone.count - 1
-    logs = set(clone.git("rev-list", "--objects", "--no-object-names", REF).split())
-    assert len(undone) > len(undone & logs) == 33
-
-    clone.pack()
-    assert clone.loose() == undone - logs
-    assert set(held.names(str(clone.objects))) == undone - logs - clone.users
-    clone.check()
-
-
-def test_it_is_not_due_while_a_gc_runs(clone: Clone, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A process would be started for nothing, at every look."""
-    clone.add()
-    monkeypatch.setattr(packing, "OBJECTS_MAX", 10)
-    assert packing.is_due(clone.common)
-    (clone.path / ".git" / "gc.pid").write_text("4242 another-machine.example")
-    assert not packing.is_due(clone.common)
-
-
-def test_a_process_that_makes_packs_closes_them(clone: Clone, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One an append, while a gc runs: it would be out of files in the end."""
-    monkeypatch.setattr("gitmem.git.inprocess.PACKS_OPEN_MAX", 3)
-    (clone.path / ".git" / "gc.pid").write_text(f"{os.getpid()} {os.uname().nodename}")
-    closed = []
-    close = clone.port.close
-    monkeypatch.setattr(clone.port, "close", lambda: closed.append(close()))
-    clone.add(7)
-    assert len(closed) == 2 and len(clone.packs()) == 7
-    clone.check()
+    here, there = f"{os.getpid()} {os.uname().nodename}", "1 another-machine.example"
+    assert runs(here) and runs(here, packing.ELSEWHERE_SECONDS + 1)
+    assert not runs(here, packing.GC_SECONDS + 1)
+    assert runs(there) and not runs(there, packing.ELSEWHERE_SECONDS + 1)
+    assert not runs(f"{2**22 + 1} {os.uname().nodename}") and not runs("")
 
 
 def test_ids_of_sha256(tmp_path: Path, git: Run) -> None:
@@ -406,36 +405,33 @@ def test_ids_of_sha256(tmp_path: Path, git: Run) -> None:
     clone = Clone(tmp_path / "long", git)
     for _ in range(3):
         clone.add()
-        clone.pack()
-    assert len(clone.packs()) <= 2
-    assert len(clone.tip) == 64
+        packing.unite(clone.common)
+    assert len(clone.packs) == 2 and len(clone.tip) == 64
     clone.check()
 
 
-def test_the_list_of_packs_is_no_more_than_a_list(clone: Clone) -> None:
-    """Torn, old or gone: what it names and is not there does not count, and nothing of the user's gets into it."""
-    clone.add()
-    clone.pack()
-    listed = clone.objects.parent / "gitmem" / "packs"
-    (name,) = clone.packs()
-    listed.write_text(f"pack-{'0' * 40} {clone.tip}\n{name}\n../x {clone.tip}\n{name} --all\n\0\n")
-    assert packing.own_packs(clone.common) == []
-    clone.add()
-    clone.pack()
-    assert name in clone.packs()
-    listed.unlink()
-    clone.check()
+# What a fetch brings.
 
 
-def test_damage_leaves_all_as_it_is(clone: Clone) -> None:
-    """`doctor` says what is missing; packing the rest is no mending."""
-    clone.add()
-    (path,) = [clone.objects / oid[:2] / oid[2:] for oid in [clone.port.history(clone.tip)[2]]]
-    shutil.copy(path, clone.path / "aside")
-    os.chmod(path, 0o644)
-    path.write_bytes(b"")
-    before = clone.loose()
-    with pytest.raises(StoreError):
-        clone.pack()
-    assert clone.loose() == before
-    assert run.once(clone.common, ["fsck"]).code != 0
+def test_a_fetched_pack_is_ours_and_others_are_not(clone: Clone, tmp_path: Path) -> None:
+    """It comes as a pack however small it is; what the user's git makes meanwhile stays the user's."""
+    clone.git("clone", "--quiet", "--bare", ".", str(tmp_path / "hub.git"))
+    there = DulwichGit(str(tmp_path / "hub.git"))
+    (oid,) = there.write([Draft({"theirs": b"1"}, WHO, WHO, "m\n")], None)
+    assert there.swap("refs/heads/gitmem", None, oid, "start")
+    there.close()
+    before = clone.packs
+
+    class Meanwhile(GitNetwork):
+        def _fetch(self, *args: object) -> str | None:  # type: ignore[override]
+            done = super()._fetch(*args)  # type: ignore[arg-type]
+            clone.git("pack-objects", "-q", str(clone.objects / "pack" / "pack"), input=head)
+            return done
+
+    head = clone.git("rev-parse", "HEAD")
+    Meanwhile(clone.common).fetch(str(tmp_path / "hub.git"), INTO)
+    new = clone.packs - before
+    (brought,) = new & set(packing.own(clone.common))
+    assert len(new) == 2
+    assert oid in packfile.ids(str(clone.objects / "pack" / f"{brought}.idx"), 40)
+    assert not (clone.objects / oid[:2] / oid[2:]).exists()

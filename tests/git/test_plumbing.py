@@ -1,16 +1,15 @@
-"""The port on the git program: its reading child, and what a fast-import that goes wrong is taken for."""
+"""The port on the git program: its reading child, and what a move of a ref that goes wrong is taken for."""
 
 from __future__ import annotations
 
 import os
-import platform
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from gitmem.errors import StoreError
-from gitmem.git import fast_import, run
+from gitmem.git import plumbing, queries, run
 from gitmem.git.plumbing import PlumbingGit
 from gitmem.git.port import Draft, Signature
 
@@ -28,10 +27,9 @@ def port(common: str) -> Iterator[PlumbingGit]:
 
 @pytest.fixture
 def tip(port: PlumbingGit) -> str:
-    """Of a ref with one commit, while a gc runs."""
+    """Of a ref with one commit."""
     (first,) = port.write([DRAFT], None)
     assert port.swap(REF, None, first, "start")
-    Path(port.common, "gc.pid").write_text(f"{os.getpid()} {platform.node()}")
     return first
 
 
@@ -47,7 +45,9 @@ def test_one_child_answers_all_reads(port: PlumbingGit, tip: str, monkeypatch: p
     monkeypatch.setattr(run, "spawn", counted)
     port.close()
     for _ in range(2):
-        assert port.blob(port.tree(port.commit(tip).tree)["f"].oid) == b"line\n"
+        entry = port.tree(port.commit(tip).tree)["f"]
+        assert port.blob(entry.oid) == b"line\n"
+        assert port.heads([entry.oid, tip])[entry.oid] == ("blob", 5)
     assert len(started) == 1
 
     started[0].end_group()
@@ -55,6 +55,21 @@ def test_one_child_answers_all_reads(port: PlumbingGit, tip: str, monkeypatch: p
     assert len(started) == 2
     port.close()
     assert started[1].poll() == 0
+
+
+def test_heads_of_any_number_of_objects(port: PlumbingGit, tip: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither side waits for the other; what is missing, or no id at all, is left out."""
+    (oid,) = port.write(
+        [Draft({f"{number}": b"%d" % number for number in range(3000)}, WHO, WHO, "m\n")], tip
+    )
+    files = [entry.oid for entry in port.tree(port.commit(oid).tree).values()]
+
+    found = port.heads([*files, "1" * 40, "HEAD", "", tip, "info\nx"])
+
+    assert found.pop(tip) == ("commit", len(port.read(tip)[1]))
+    assert found.keys() == set(files) and {kind for kind, _ in found.values()} == {"blob"}
+    monkeypatch.setattr(plumbing, "HEADS_AT_ONCE", 7)
+    assert port.heads(files) == found
 
 
 def test_a_child_that_never_answers_is_a_missing_object_or_no_repository(
@@ -71,59 +86,29 @@ def test_a_child_that_never_answers_is_a_missing_object_or_no_repository(
         port.commit(tip)
 
 
-def test_fewer_commits_than_were_asked_for_are_an_error(
-    port: PlumbingGit, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Nothing is taken for written that git has not named."""
-    monkeypatch.setattr(fast_import, "written", lambda out: ([], []))
-    with pytest.raises(StoreError, match="named 0 of 2 commits") as caught:
-        port.write([DRAFT, DRAFT], None)
-    assert caught.value.code == "git-failed"
-
-
-@pytest.mark.parametrize("in_gc", [False, True])
-def test_a_fast_import_that_fails_is_named(port: PlumbingGit, tip: str, in_gc: bool) -> None:
-    """Whatever it was, the ref is where it was, and the sentence says which git it was."""
-    if not in_gc:
-        Path(port.common, "gc.pid").unlink()
-    with pytest.raises(StoreError, match=r"^git fast-import failed: fatal: Not a tree") as caught:
-        port.advance(REF, tip, Draft({}, WHO, WHO, "m\n", tip), "x")
-    assert caught.value.code == "git-failed"
-    assert port.tip(REF) == tip
-
-
 @pytest.mark.parametrize("moved", [False, True])
-def test_a_fast_import_that_is_stopped_in_a_gc(
+def test_a_move_that_is_stopped_takes_nothing_away(
     port: PlumbingGit, tip: str, monkeypatch: pytest.MonkeyPatch, moved: bool
 ) -> None:
-    """Had it moved the ref, that is for the next look to find; had it not, nothing was recorded and that is said."""
-    feed = fast_import.feed
+    """It may have moved the ref: what was written stays, and is kept."""
+    update_ref = queries.update_ref
 
-    def stopped(*args: object) -> run.Result:
+    def stopped(*args: str) -> bool:
         if moved:
-            feed(*args)  # type: ignore[arg-type]
+            assert update_ref(*args)
         raise run.GitTimeoutError("stopped")
 
-    monkeypatch.setattr(fast_import, "feed", stopped)
-    if moved:
-        assert port.advance(REF, tip, DRAFT, "append") is None
-    else:
-        with pytest.raises(run.GitTimeoutError):
-            port.advance(REF, tip, DRAFT, "append")
-    assert (port.tip(REF) != tip) is moved
+    monkeypatch.setattr(queries, "update_ref", stopped)
+    with pytest.raises(run.GitTimeoutError):
+        port.advance(REF, tip, Draft({"g": b"1"}, WHO, WHO, "m\n"), "append")
+
+    now = port.tip(REF)
+    assert now is not None and (now != tip) is moved and port.has(now)
+    assert len(list(Path(port.common, "objects/pack").glob("*.keep"))) == 1
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        "fatal: cannot store pack file",
-        "error: cannot lock ref 'refs/gitmem/log': is at 1 but expected 2",
-    ],
-)
-def test_what_another_try_can_mend_is_a_lost_race_in_a_gc(
-    port: PlumbingGit, tip: str, monkeypatch: pytest.MonkeyPatch, words: str
-) -> None:
-    """The gc took the pack as it was written, or a sibling moved the ref: the caller comes again."""
-    monkeypatch.setattr(fast_import, "feed", lambda *_: run.Result(1, b"", words))
-
-    assert port.advance(REF, tip, DRAFT, "append") is None
+def test_another_error_than_a_lost_race_is_said(port: PlumbingGit, tip: str) -> None:
+    """Here the ref is to move to what is no commit."""
+    with pytest.raises(StoreError, match=r"^git update-ref failed: ") as caught:
+        port.swap(REF, tip, "1" * 40, "x")
+    assert caught.value.code == "git-failed" and port.tip(REF) == tip

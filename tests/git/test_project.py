@@ -44,7 +44,6 @@ def everything(place: Place) -> dict[str, tuple[bytes, int]]:
 def ask_all(port: PlumbingGit, place: Place, old: str, new: str) -> None:
     port.head(place.git_dir)
     port.find_commit(place.git_dir, "HEAD")
-    port.last_at(new, 9_999_999_999)
     port.behind(new, [(old, "README"), (old, "a")])
     port.commits_since(old, new)
     port.files_between(old, new)

@@ -1,15 +1,20 @@
-"""What git's refusals to move a ref mean."""
+"""A ref is read and moved as git does it, and what git's refusals to move one mean."""
 
 from __future__ import annotations
 
+import os
+import stat
 from pathlib import Path
 
 import pytest
 
 from gitmem.errors import StoreError
-from gitmem.git import loose_ref, run
-from gitmem.git.queries import lost_race, tip_of
+from gitmem.git import run
+from gitmem.git.queries import lost_race, tip_of, update_ref
 from tests.conftest import Git
+
+REF = "refs/gitmem/log"
+BELOW = "refs/gitmem/"
 
 
 @pytest.mark.parametrize(
@@ -19,7 +24,6 @@ from tests.conftest import Git
         "fatal: update_ref failed for ref 'r': cannot lock ref 'r': reference already exists",
         "fatal: update_ref failed for ref 'r': cannot lock ref 'r': unable to resolve reference 'r'",
         "error: cannot lock ref 'r': Unable to create '/x/refs/gitmem/log.lock': File exists.",
-        "warning: Not updating refs/gitmem/log (new tip 1 does not contain 2)",
     ],
 )
 def test_a_lost_race_is_known_by_git_s_words(words: str) -> None:
@@ -48,32 +52,32 @@ def test_a_torn_ref_is_an_error(repo: Path) -> None:
     path.parent.mkdir()
     path.write_text("")
 
-    for tip in (tip_of, loose_ref.tip_of):
-        with pytest.raises(StoreError, match="damaged") as caught:
-            tip(str(repo / ".git"), "refs/gitmem/log")
-        assert caught.value.code == "damaged-ref"
+    with pytest.raises(StoreError, match="damaged") as caught:
+        tip_of(str(repo / ".git"), "refs/gitmem/log")
+    assert caught.value.code == "damaged-ref"
 
 
 def test_a_ref_that_leads_to_another_is_followed(repo: Path, git: Git) -> None:
     """A user may have made the log's ref a name of another one: what it leads to is its tip."""
     git("symbolic-ref", "refs/gitmem/log", "refs/heads/main", cwd=repo)
 
-    for tip in (tip_of, loose_ref.tip_of):
-        assert tip(str(repo / ".git"), "refs/gitmem/log") == git("rev-parse", "main", cwd=repo).strip()
+    assert tip_of(str(repo / ".git"), "refs/gitmem/log") == git("rev-parse", "main", cwd=repo).strip()
 
 
 def test_a_ref_that_is_made_while_git_is_asked_is_not_damaged(
     repo: Path, git: Git, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Git did not see it yet; a moment later its file is there, and whole."""
+    """It was torn, and git did not take it for a ref; a moment later its file is whole."""
     main = git("rev-parse", "main", cwd=repo).strip()
     asked = run.run
 
     def made_meanwhile(common: str, args: list[str], *, check: bool) -> run.Result:
         done = asked(common, args, check=check)
-        git("update-ref", "refs/gitmem/log", main, cwd=repo)
+        (repo / ".git/refs/gitmem/log").write_text(main + "\n")
         return done
 
+    (repo / ".git/refs/gitmem").mkdir()
+    (repo / ".git/refs/gitmem/log").touch()
     monkeypatch.setattr(run, "run", made_meanwhile)
 
     assert tip_of(str(repo / ".git"), "refs/gitmem/log") == main
@@ -84,3 +88,46 @@ def test_where_no_repository_is_there_is_no_tip_to_tell(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match=r"^git rev-parse failed: fatal: not a git repository") as caught:
         tip_of(str(tmp_path), "refs/gitmem/log")
     assert caught.value.code == "git-failed"
+
+
+def second(git: Git, repo: Path) -> tuple[str, str]:
+    """The one commit of the repository, and another one on top."""
+    git("commit", "--quiet", "--allow-empty", "-m", "Second", cwd=repo)
+    old, new = git("rev-list", "--reverse", "HEAD", cwd=repo).split()
+    return old, new
+
+
+def test_a_ref_is_read_wherever_it_stands(
+    repo: Path, common: str, git: Git, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In its file, packed, in both or nowhere: without git; through another name with it."""
+    old, new = second(git, repo)
+    for name in ("packed", "moved"):
+        git("update-ref", BELOW + name, old, cwd=repo)
+    git("pack-refs", "--all", cwd=repo)
+    git("update-ref", BELOW + "moved", new, cwd=repo)
+    git("update-ref", BELOW + "loose", new, cwd=repo)
+    git("symbolic-ref", BELOW + "alias", BELOW + "packed", cwd=repo)
+    names = ("packed", "moved", "loose", "none")
+
+    assert tip_of(common, BELOW + "alias") == old
+    monkeypatch.setattr(run, "run", None)
+    assert [tip_of(common, BELOW + name) for name in names] == [old, new, new, None]
+
+
+def test_a_move_is_in_the_reflog_as_git_would_write_it(repo: Path, common: str, git: Git) -> None:
+    """From nothing and from another commit; what comes with blanks and lines is one line; the file is no program."""
+    old, new = second(git, repo)
+
+    assert update_ref(common, REF, None, old, "began")
+    assert update_ref(common, REF, old, new, "went\n on\tfrom there ")
+
+    rows = (repo / ".git/logs" / REF).read_text().splitlines()
+    assert git("log", "-g", "--format=%H %gn %gs", REF, cwd=repo).splitlines() == [
+        f"{new} gitmem went on from there",
+        f"{old} gitmem began",
+    ]
+    assert [row.split(" ")[:2] for row in rows] == [["0" * 40, old], [old, new]]
+    if os.name != "nt":
+        modes = [(repo / ".git" / name / REF).stat().st_mode for name in ("logs", "")]
+        assert [stat.S_IMODE(mode) & 0o111 for mode in modes] == [0, 0]

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import os
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from gitmem.git import held, loose, queries, repair
+from gitmem.git import packfile, packing, queries, repair
+from gitmem.git.inprocess import DulwichGit
+from gitmem.git.plumbing import PlumbingGit
+from gitmem.git.port import Draft, Signature
 from tests import newer_git
+from tests.loosen import path_of
 
 Run = Callable[..., str]
 REF = "refs/gitmem/log"
+WHO = Signature("Planck", "planck@gitmem", 1_795_000_000)
 
 
 def commits(git: Run, repo: Path, count: int) -> list[str]:
@@ -129,20 +135,50 @@ def test_refs_that_are_none_are_named(common: str, repo: Path, git: Run) -> None
     assert list(repair.damaged(common, "refs/none")) == []
 
 
-def test_the_file_of_a_damaged_object_is_put_away(common: str, repo: Path, tmp_path: Path) -> None:
-    """With its second name, if that is the same file; another one may be whole, and the next look takes it up."""
-    objects, aside = str(repo / ".git/objects"), tmp_path / "aside" / "objects"
-    for content in (b"one", b"two"):
-        oid = loose.write(objects, b"blob", content, "sha1")
-        path = Path(objects, oid[:2], oid[2:])
-        assert held.hold(objects, oid) and repair.written(common) == [oid]
-        whole = path.read_bytes()
-        if content == b"two":
-            path.unlink()
-            path.write_bytes(b"")
+def test_the_file_of_a_damaged_object_is_put_away(common: str, repo: Path, tmp_path: Path, git: Run) -> None:
+    """A fetch may bring it then."""
+    oid, aside = (
+        git("hash-object", "-w", "--stdin", cwd=repo, input="one").strip(),
+        tmp_path / "aside" / "objects",
+    )
+    path = path_of(repo / ".git", oid)
+    whole = path.read_bytes()
 
-        assert repair.put_away(common, oid, str(aside)) == str(aside / oid)
-        assert not path.exists() and (aside / oid).read_bytes() == (whole if content == b"one" else b"")
-        assert repair.written(common) == ([] if content == b"one" else [oid])
-        assert held.give_back(objects, oid) is (content == b"two")
-        assert repair.put_away(common, "0" * 40, str(aside)) is None
+    assert repair.put_away(common, oid, str(aside)) == str(aside / oid)
+    assert not path.exists() and (aside / oid).read_bytes() == whole
+    assert repair.put_away(common, "0" * 40, str(aside)) is None
+
+
+def test_of_a_damaged_pack_what_can_be_read_is_kept(common: str, repo: Path, tmp_path: Path) -> None:
+    """Everything else of it is in another pack before it goes. One that is not ours stays where it is."""
+    port, packs = PlumbingGit(common), repo / ".git/objects/pack"
+    (oid,) = port.write([Draft({"a": b"a" * 900, "b": b"b" * 900}, WHO, WHO, "m\n")], None)
+    assert port.swap("refs/gitmem/log", None, oid, "start")
+    entries = port.tree(port.commit(oid).tree)
+    port.close()
+    (path,) = packs.glob("*.pack")
+    data = path.read_bytes()
+    damaged = zlib.compress(b"a" * 900)
+    path.chmod(0o644)
+    path.write_bytes(data.replace(damaged, b"\0" * len(damaged)))
+    for reader in (PlumbingGit(common), DulwichGit(common)):
+        assert not reader.has(entries["a"].oid) and reader.has(entries["b"].oid)
+        reader.close()
+
+    own = repo / ".git/gitmem/own-packs" / path.stem
+    own.rename(tmp_path / "own")
+    assert repair.put_away(common, entries["a"].oid, str(tmp_path / "aside")) is None
+    (tmp_path / "own").rename(own)
+    to = repair.put_away(common, entries["a"].oid, str(tmp_path / "aside"))
+
+    assert to == str(tmp_path / "aside" / path.name) and not path.exists()
+    for reader in (PlumbingGit(common), DulwichGit(common)):
+        assert reader.blob(entries["b"].oid) == b"b" * 900 and not reader.has(entries["a"].oid)
+        assert reader.commit(oid).parents == []
+        (again,) = reader.write([Draft({"a": b"a" * 900}, WHO, WHO, "m\n")], None)
+        assert reader.blob(entries["a"].oid) == b"a" * 900 and again
+        reader.close()
+        for name in packs.glob("*.pack"):
+            if entries["a"].oid in packfile.ids(str(name.with_suffix(".idx")), 40):
+                packing.remove(common, name.stem)
+    assert not list(packs.glob("*.keep"))

@@ -91,24 +91,6 @@ def test_words_that_are_no_text_are_told_all_the_same(common: str) -> None:
         )
 
 
-def test_a_second_try_is_the_same_as_the_first(common: str, repo: Path) -> None:
-    """What a gc took is given back, and git runs once more: on the same input, in the same folder, as long."""
-    (repo / "folder").mkdir()
-    script = (
-        "if test -e tried; then printf '%s %s %s ' $OUR_OWN ${GIT_ALLOW_PROTOCOL-any} ${PWD##*/}; cat; exit; fi; "
-        "touch tried; echo 'fatal: pack.idx: No such file or directory' >&2; exit 1"
-    )
-    again = ["-c", f"alias.again=!{script}", "again"]
-    done = run.run(
-        common, again, input=b"input", env_extra={"OUR_OWN": "set"}, cwd=str(repo / "folder"), online=True
-    )
-    assert (done.code, done.out) == (0, b"set any folder input")
-
-    waits = ["-c", f"alias.waits=!{script.replace('cat; exit', 'sleep 9')}", "waits"]
-    with pytest.raises(run.GitTimeoutError, match=r"within 0\.3 seconds"):
-        run.run(common, waits, timeout=0.3)
-
-
 def test_a_missing_git_is_a_sentence(common: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Without the program, and in a folder that went away, nothing was done and it says so."""
     with pytest.raises(StoreError, match="is missing") as caught:

@@ -7,9 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from gitmem.git import tip
 from gitmem.git.tip import loose_tip, packed_tip
 
+from ..conftest import Git
+
 REF = "refs/gitmem/log"
+BELOW = "refs/gitmem/"
 
 
 def test_a_loose_ref_is_read(repo: Path, git: Callable[..., str]) -> None:
@@ -73,3 +77,54 @@ def test_nothing_there_is_none(repo: Path) -> None:
     assert loose_tip(str(repo / ".git"), REF) is None
     assert loose_tip(str(repo / ".git"), "refs/none") is None
     assert packed_tip(str(repo / ".git"), REF) is None
+
+
+def listed(git: Git, repo: Path, prefix: str) -> dict[str, str]:
+    """What git says of the refs below a prefix."""
+    out = git("for-each-ref", "--format=%(refname) %(objectname)", prefix, cwd=repo)
+    return dict(row.split(" ") for row in out.splitlines())
+
+
+def second(git: Git, repo: Path) -> tuple[str, str]:
+    """The one commit of the repository, and another one on top."""
+    git("commit", "--quiet", "--allow-empty", "-m", "Second", cwd=repo)
+    old, new = git("rev-list", "--reverse", "HEAD", cwd=repo).split()
+    return old, new
+
+
+def test_all_refs_below_a_prefix_are_told_as_git_tells_them(repo: Path, common: str, git: Git) -> None:
+    """Loose, packed, both, in folders and symbolic; no lock of git's, and nothing that only begins alike."""
+    old, new = second(git, repo)
+    for name in ("log", "packed", "remotes/a/packed", "moved"):
+        git("update-ref", BELOW + name, old, cwd=repo)
+    git("update-ref", "refs/gitmem2/x", old, cwd=repo)
+    git("pack-refs", "--all", cwd=repo)
+    git("update-ref", BELOW + "moved", new, cwd=repo)
+    git("update-ref", BELOW + "remotes/b/loose", new, cwd=repo)
+    git("symbolic-ref", BELOW + "to/a-loose-one", BELOW + "remotes/b/loose", cwd=repo)
+    git("symbolic-ref", BELOW + "to/a-packed-one", BELOW + "remotes/a/packed", cwd=repo)
+    (repo / ".git" / (REF + ".lock")).write_text(new + "\n")
+
+    found = tip.refs_below(common, BELOW)
+
+    assert found == listed(git, repo, BELOW)
+    assert found is not None
+    assert len(found) == 7
+    assert list(found) == sorted(found)
+    assert tip.refs_below(common, "refs/none/") == {}
+
+
+@pytest.mark.parametrize(
+    "content", ["", "torn", "ref: refs/heads/none\n", "REF: refs/heads/main\n", "see: x\n"]
+)
+def test_what_is_not_plain_is_left_to_git(repo: Path, common: str, git: Git, content: str) -> None:
+    """One file that can't be read for sure, and none of them is answered without git."""
+    git("update-ref", REF, "HEAD", cwd=repo)
+    (repo / ".git" / BELOW / "odd").write_text(content)
+
+    assert tip.refs_below(common, BELOW) is None
+
+
+def test_where_no_refs_are_nothing_is_said_of_them(tmp_path: Path) -> None:
+    """A folder that is no repository is not an empty one."""
+    assert tip.refs_below(str(tmp_path), BELOW) is None

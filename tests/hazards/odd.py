@@ -80,9 +80,9 @@ def converse(desk: Desk, where: Path, there: Path, names: tuple[str, str] = ("Pl
 
 
 def pack(where: Path) -> None:
-    """The log's loose objects become a pack, as after some hundred commits."""
+    """The log's packs become one, as after some commits."""
     store = open_store(find(str(where)), machine="test", lives_on=True)
-    assert upkeep.upkeep(store.log, least=1) > 0
+    assert upkeep.upkeep(store.log) > 0
     store.close()
 
 

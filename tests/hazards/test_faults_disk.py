@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import resource
 import signal
 import subprocess
@@ -12,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from gitmem.errors import StoreError
-from gitmem.git import fast_import
+from gitmem.git import run as git_run
 from gitmem.git.inprocess import DulwichGit
 from gitmem.git.plumbing import PlumbingGit
 from gitmem.index import catch_up
@@ -170,18 +169,15 @@ def test_each_run_of_git_fails_once(repo: Path, tmp_path: Path, how: str, waits:
     fsck(repo)
 
 
-@pytest.mark.parametrize("gc", [False, True])
 @pytest.mark.parametrize("how", ["hangs", "hangs-after"])
 def test_a_git_that_hangs_is_stopped(
-    repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str, gc: bool
+    repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
     """The commit does not come about, or nobody hears that it did: the line waits, and is there once."""
-    monkeypatch.setattr(fast_import, "TIMEOUT_SECONDS", 0.3)
+    monkeypatch.setattr(git_run, "TIMEOUT_SECONDS", 0.3)
     ledger = Ledger(repo)
     ledger.say("before", PlumbingGit)
-    if gc:
-        (repo / ".git" / "gc.pid").write_text(f"{os.getpid()} {os.uname().nodename}")
-    fault = RunOfGit(tmp_path, 2, how)  # the first one reads, the second is the import
+    fault = RunOfGit(tmp_path, 2, how)  # the first one reads, the second moves the ref
     assert ledger.say("hanging", PlumbingGit, fault)
     assert fault.happened
     age_locks(repo)
@@ -230,18 +226,18 @@ def test_the_command_says_so_with_status_4(desk: Desk) -> None:
 
 
 def test_a_ref_that_cannot_move_costs_no_line(desk: Desk, git: Git) -> None:
-    """The line waits, its reflog does not say that the ref was moved, and the next commit has it once."""
+    """The line waits, and the next commit has it once."""
     desk.start("Planck")
     git("pack-refs", "--all", cwd=desk.repo)
     before = refs(desk.repo)
     way = desk.repo / ".git" / "refs" / "gitmem" / "log"
     way.mkdir(parents=True)
+    (way / "in-the-way").touch()
     said = desk("mem", "create", "a patient word", "--json")
     assert (said.status, said.json["recorded"], said.json["commit"]) == (0, True, None)
+    (way / "in-the-way").unlink()
     way.rmdir()
     assert refs(desk.repo) == before
-    reflog = (desk.repo / ".git" / "logs" / "refs" / "gitmem" / "log").read_text().splitlines()
-    assert reflog[-1].split()[1] in before
 
     assert desk("doctor", "--fix", "--json").status == 0
     assert desk("mem", "create", "a later word").status == 0

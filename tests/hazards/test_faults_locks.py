@@ -14,7 +14,7 @@ from gitmem.log import committer, ref
 from gitmem.operations import committing
 from tests.clones import Hub, git
 
-from .faults import Port, age_locks, check, fsck, open_store, speak
+from .faults import Port, check, fsck, open_store, speak
 
 PORTS = pytest.mark.parametrize("port", [DulwichGit, PlumbingGit])
 OURS = (
@@ -83,26 +83,6 @@ def test_a_lock_that_is_alive_is_waited_for_and_not_broken(
     assert speak(store, "after").commit
     store.close()
     check(repo, {"waits", "after"} | ({"before"} if started else set()), set())
-
-
-@PORTS
-def test_dulwichs_object_locks_do_not_block_a_content(repo: Path, port: Port) -> None:
-    """Dulwich's own writer leaves `<object>.lock` behind when it is killed; the same objects can be written still."""
-    store = open_store(repo, port)
-    commit = speak(store, "before").commit
-    assert commit
-    for folder in (repo / ".git" / "objects").iterdir():
-        if len(folder.name) == 2:
-            for each in list(folder.iterdir()):
-                (folder / f"{each.name}.lock").write_text("")
-    age_locks(repo)
-    git("update-ref", ref.LOG_REF, f"{commit}~1", cwd=repo)  # the next append writes the same trees again
-    assert speak(store, "after").commit
-    store.close()
-    for each in list((repo / ".git" / "objects").rglob("*.lock")):
-        each.unlink()
-    check(repo, {"after"}, set())
-    fsck(repo)
 
 
 @PORTS

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -15,10 +16,11 @@ from gitmem.errors import GitmemError
 from gitmem.git import packing
 from gitmem.git.inprocess import DulwichGit
 from gitmem.git.plumbing import PlumbingGit
-from gitmem.log import exchange, ref, upkeep
+from gitmem.log import exchange, upkeep
 from gitmem.log.lock import Lock
 from gitmem.operations import doctor
 from gitmem.operations.doctor import Report
+from gitmem.operations.store import Store
 from tests.clones import agreed
 
 from .faults import ALL_STEPS, WRITES, SystemCall, check, child, fsck, open_store, settled, speak, texts
@@ -109,7 +111,7 @@ def test_writers_a_sync_and_gc(repo: Path, tmp_path: Path, name: str) -> None:
         exchange.exchange(there.log, ["origin"], may_send=agreed, timeout=60)
         try:
             exchange.exchange(open_store(repo, PlumbingGit).log, ["origin"], may_send=agreed, timeout=60)
-            upkeep.upkeep(open_store(repo).log, least=20)
+            upkeep.upkeep(open_store(repo).log)
         except GitmemError as error:
             assert "nothing" in error.message or "stays" in error.message or error.code == "git-failed", error
         number += 1
@@ -128,117 +130,115 @@ def test_writers_a_sync_and_gc(repo: Path, tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("port", [DulwichGit, PlumbingGit])
-@pytest.mark.parametrize("step", [3, 11, 17, 26, 60, 120])
-def test_packing_that_is_killed_loses_nothing(
+@pytest.mark.parametrize("step", [1, 2, 3, 5, 11, 17, 26, 40])
+def test_uniting_that_is_killed_loses_nothing(
     repo: Path, port: type[DulwichGit] | type[PlumbingGit], step: int
 ) -> None:
     """At any step; the next time goes on from there, and leaves nothing half."""
-    store = open_store(repo, port)
-    once = {f"text-{number}" for number in range(12)}
-    for text in once:
-        speak(store, text)
+    once = {f"text-{number}" for number in range(8)}
+    _speak(open_store(repo, port), once)
 
-    def pack() -> int:
-        return upkeep.upkeep(open_store(repo, port).log, least=1)
+    def unite() -> int:
+        return upkeep.upkeep(open_store(repo, port).log)
 
-    end = child(pack, SystemCall(step, ALL_STEPS, kills=True))
+    end = child(unite, SystemCall(step, ALL_STEPS, kills=True))
     assert end.died or end.steps < step, end.failed
     fsck(repo)
     check(repo, once, set())
-    speak(store, "text-after")
-    assert upkeep.upkeep(open_store(repo, port).log, least=1)
+    _speak(open_store(repo, port), ["text-after"])
+    for path in (repo / ".git" / "gitmem" / "own-packs").iterdir():
+        os.utime(path, (0, 0))  # an hour later
+    upkeep.upkeep(open_store(repo, port).log)
     check(repo, {*once, "text-after"}, set())
     fsck(repo)
-    assert not os.listdir(repo / ".git" / "gitmem" / "packing" / "pack")
-    assert not [name for name in os.listdir(repo / ".git" / "gitmem" / "held") if not name.startswith("tmp-")]
     packs = {path.stem for path in (repo / ".git" / "objects" / "pack").glob("*.pack")}
-    assert {each.name for each in packing.own_packs(str(repo / ".git"))} == packs and len(packs) <= 2
+    assert set(packing.own(str(repo / ".git"))) == packs and len(packs) <= 3
 
 
-@pytest.mark.parametrize("step", [2, 5, 8, 14])
-def test_packing_on_a_full_disk_loses_nothing(repo: Path, step: int) -> None:
+@pytest.mark.parametrize("step", [1, 2, 3, 4])
+def test_uniting_on_a_full_disk_loses_nothing(repo: Path, step: int) -> None:
     """It says so to nobody but who asks for it, and the next time does it."""
-    store = open_store(repo)
     once = {f"text-{number}" for number in range(6)}
-    for text in once:
-        speak(store, text)
-    child(lambda: upkeep.upkeep(open_store(repo).log, least=1), SystemCall(step, WRITES, kills=False))
+    _speak(open_store(repo), once)
+    files = tuple(name for name in WRITES if name != "write")  # there is room in a pipe
+    child(lambda: upkeep.upkeep(open_store(repo).log), SystemCall(step, files, kills=False))
     check(repo, once, set())
     fsck(repo)
-    upkeep.upkeep(open_store(repo).log, least=1)
-    assert not [name for name in os.listdir(repo / ".git" / "gitmem" / "held") if not name.startswith("tmp-")]
+    upkeep.upkeep(open_store(repo).log)
+    assert len(packing.own(str(repo / ".git"))) <= 2
     check(repo, once, set())
 
 
-def test_one_packs_at_a_time(repo: Path) -> None:
+def _speak(store: Store, said: Iterable[str]) -> None:
+    for text in said:
+        speak(store, text)
+    store.close()
+
+
+def test_one_unites_at_a_time(repo: Path) -> None:
     """The lock is the system's: it dies with its process."""
     store = open_store(repo)
-    speak(store, "text-one")
+    _speak(store, ["text-one", "text-two"])
     path = str(repo / ".git" / "gitmem" / "packing.lock")
     holds = f"import fcntl, sys, time; f = open({path!r}, 'w'); fcntl.flock(f, 2); print(flush=True); time.sleep(60)"
     other = subprocess.Popen([sys.executable, "-c", holds], stdout=subprocess.PIPE)
     assert other.stdout is not None and other.stdout.readline()
-    assert upkeep.upkeep(store.log, least=1) == 0
+    assert upkeep.upkeep(store.log) == 0
     other.send_signal(signal.SIGKILL)
     other.wait()
-    assert upkeep.upkeep(store.log, least=1) > 0
+    assert upkeep.upkeep(store.log) > 0
     with Lock(path) as lock:
         assert lock.take()
 
 
-def test_a_worktree_packs_the_common_objects(repo: Path) -> None:
+def test_a_worktree_unites_the_common_packs(repo: Path) -> None:
     """There is one log a clone, and one place for its packs."""
     git("worktree", "add", "--quiet", "../side", cwd=repo)
     side = repo.parent / "side"
-    speak(open_store(side), "text-side")
-    assert upkeep.upkeep(open_store(side).log, least=1)
-    assert len(packing.own_packs(str(repo / ".git"))) == 1
-    check(repo, {"text-side"}, set())
+    _speak(open_store(side), ["text-side", "text-more"])
+    assert upkeep.upkeep(open_store(side).log) == 3
+    assert len(packing.own(str(repo / ".git"))) == 1
+    check(repo, {"text-side", "text-more"}, set())
 
 
-def test_many_commits_are_packed_by_who_makes_them(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A process that lives on does it itself; a command starts another, and does not wait for it."""
-    monkeypatch.setattr(packing, "OBJECTS_MAX", 100)
-    monkeypatch.setattr("gitmem.operations.committing.LOOKS", tuple("0123456789abcdef"))
+def test_many_commits_never_leave_many_packs(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who commits unites a few at once; what takes long a command leaves to another process, and does not wait for it."""
     store = open_store(repo)
-    for number in range(40):
+    most = 0
+    for number in range(60):
         speak(store, f"text-{number}")
-    assert len(os.listdir(repo / ".git" / "gitmem" / "held")) < 110
-    assert packing.own_packs(str(repo / ".git"))
-    before = packing.own_packs(str(repo / ".git"))[-1].tip
+        most = max(most, len(list((repo / ".git" / "objects" / "pack").glob("*.pack"))))
+    assert most <= 2 * packing.PACKS_MAX
+    assert len(packing.own(str(repo / ".git"))) <= packing.PACKS_MAX
 
+    monkeypatch.setattr(upkeep, "OBJECTS_AT_ONCE", 10)
     started: list[bool] = []
     store.starts_upkeep = lambda: started.append(True)
-    for number in range(40, 60):
+    for number in range(60, 75):
         speak(store, f"text-{number}")
-    assert started
-    assert packing.own_packs(str(repo / ".git"))[-1].tip == before
-    assert store.git.tip(ref.LOG_REF)
-    assert len(texts(store)) == 60
+    assert started and len(packing.own(str(repo / ".git"))) > packing.PACKS_MAX
+    assert len(texts(store)) == 75
+    store.close()
 
 
-def test_the_command_that_is_started_packs(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_that_is_started_unites(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`gitmem upkeep`: it says nothing, and ends well, whatever it finds."""
     from cli import background, main
 
-    monkeypatch.setattr(packing, "OBJECTS_MAX", 30)
+    monkeypatch.setattr(packing, "PACKS_MAX", 4)
+    monkeypatch.setattr(upkeep, "OBJECTS_AT_ONCE", 10)
     monkeypatch.setattr(os, "nice", lambda number: 0)
-    monkeypatch.setattr("gitmem.operations.committing.LOOKS", tuple("0123456789abcdef"))
     asked: list[list[str]] = []
     monkeypatch.setattr(background, "start", lambda args: asked.append(list(args)))
     monkeypatch.chdir(repo)
-    env = {
-        "GITMEM_SESSION": json.loads(_run(main, "session", "start", "--name", "Planck", "--json"))[
-            "session_id"
-        ]
-    }
-    for name, value in env.items():
-        monkeypatch.setenv(name, value)
+    session = json.loads(_run(main, "session", "start", "--name", "Planck", "--json"))["session_id"]
+    monkeypatch.setenv("GITMEM_SESSION", session)
     for number in range(6):
         _run(main, "signal", f"text {number}", "--broadcast", "--json")
     assert ["-C", str(repo), "upkeep"] in asked
+    before = packing.own(str(repo / ".git"))
     assert _run(main, *asked[-1]) == ""
-    assert packing.own_packs(str(repo / ".git"))
+    assert len(packing.own(str(repo / ".git"))) < len(before)
     assert _run(main, *asked[-1]) == ""
 
 
@@ -253,25 +253,20 @@ def _run(main: object, *args: str) -> str:
     return streams.buffer.getvalue().decode()  # type: ignore[attr-defined]
 
 
-def test_doctor_tells_of_what_piles_up_and_packs_it(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the background never gets to it, and where it was killed over it."""
+def test_doctor_tells_of_what_piles_up_and_unites_it(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the background never gets to it."""
     store = open_store(repo)
-    speak(store, "text-one")
+    for number in range(4):
+        speak(store, f"text-{number}")
     assert not _packs_found(doctor.examine(store))
-    half = repo / ".git" / "gitmem" / "packing" / "pack" / "tmp_pack_half"
-    half.parent.mkdir(parents=True)
-    half.write_bytes(b"PACK")
-    monkeypatch.setattr(packing, "OBJECTS_MAX", 2)
-    assert _packs_found(doctor.examine(store)) == ["half-pack", "loose-objects"]
+    monkeypatch.setattr(packing, "PACKS_MAX", 1)
+    assert _packs_found(doctor.examine(store)) == ["many-packs"]
 
     report = doctor.mend(store)
-    assert sorted(each.code for each in report.findings if each.state == "mended") == [
-        "half-pack",
-        "loose-objects",
-    ]
-    assert packing.own_packs(str(repo / ".git")) and not half.exists()
+    assert [each.code for each in report.findings if each.state == "mended"] == ["many-packs"]
+    assert len(packing.own(str(repo / ".git"))) == 1
     assert not _packs_found(doctor.examine(store))
 
 
 def _packs_found(report: Report) -> list[str]:
-    return sorted(each.code for each in report.findings if each.code in ("half-pack", "loose-objects"))
+    return [each.code for each in report.findings if each.code == "many-packs"]

@@ -12,6 +12,7 @@ from gitmem.log import committer, ref
 from gitmem.log.union import canon
 from gitmem.operations.store import Store
 from tests.clones import Hub, git
+from tests.loosen import remove
 
 from .conftest import Desk
 from .faults import check_index, open_store, speak
@@ -223,9 +224,8 @@ def test_an_object_that_is_gone_is_named(desk: Desk) -> None:
     path = open_segment(store)
     entry = ref.lookup(store.git, store.git.commit(store.git.tip(ref.LOG_REF) or "").tree, path)
     assert entry
-    (desk.repo / ".git" / "objects" / entry.oid[:2] / entry.oid[2:]).unlink()
-    (desk.repo / ".git" / "gitmem" / "held" / entry.oid).unlink()  # the second name that it has
     store.close()
+    remove(desk.repo / ".git", entry.oid)
     assert messages(desk) == ["first"], "the index has it"
     for index in (desk.repo / ".git" / "gitmem").glob("index-*"):
         index.unlink()

@@ -94,7 +94,7 @@ def test_every_file_has_the_mode_that_git_would_give_it(
             assert stat.S_IMODE(mode) == 0o640
         elif stat.S_IMODE(mode) != shared_mode.wanted(mode, bits):
             wrong.append(f"{mode:o} {at}")
-    assert (repo / ".git" / "gitmem" / "held").is_dir() and wrong == []
+    assert (repo / ".git" / "gitmem" / "own-packs").is_dir() and wrong == []
 
 
 @pytest.mark.deep

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.git import loose_ref
+from gitmem.git import tip
 from gitmem.log import settled
 
 from ..conftest import Git
@@ -298,10 +298,10 @@ def test_refs_that_are_packed_meanwhile_are_seen(
     """The user's `git pack-refs` takes a ref out of one file and into another: it is never in neither."""
     desk.start("Planck")
     common = str(desk.repo / ".git")
-    module = settled if by == "a look" else loose_ref
+    module = settled if by == "a look" else tip
 
     def seen() -> dict[str, str] | None:
-        return settled.refs_of(common) if by == "a look" else loose_ref.refs_below(common, "refs/gitmem/")
+        return settled.refs_of(common) if by == "a look" else tip.refs_below(common, "refs/gitmem/")
 
     before = seen()
     assert before

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.git import repository
+from gitmem.git import plumbing
 from gitmem.git.inprocess import DulwichGit
 from gitmem.git.port import Draft, Signature
 from gitmem.log import outbox, places, ref, trees
@@ -218,7 +218,7 @@ def test_a_commit_that_was_read_is_kept_but_where_a_shallow_clone_may_be_cut(
     repo: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A clone that gets its history later sees it."""
-    monkeypatch.setattr(repository, "CUT_SECONDS", 0.0)
+    monkeypatch.setattr(plumbing, "CUT_SECONDS", 0.0)
     log = open_log(repo)
     tip = put(log, start(log), "a", b"1")
     shallow = repo / ".git" / "shallow"

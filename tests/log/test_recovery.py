@@ -9,6 +9,7 @@ from gitmem.git.port import Draft, Entry, Signature
 from gitmem.log import damage, recovery, ref
 from gitmem.log.log import Log
 from tests.log.logs import all_lines, entry, open_log, record
+from tests.loosen import remove
 
 WHO = Signature("n", "n@n", 1)
 
@@ -20,21 +21,12 @@ def said(log: Log, *texts: str) -> list[str]:
     return [str(each) for each in found]
 
 
-def remove(log: Log, oid: str) -> None:
-    os.unlink(os.path.join(log.place.common, "objects", oid[:2], oid[2:]))
-
-
 def test_a_commit_that_is_gone_is_broken_and_so_is_all_above_it(repo: Path) -> None:
     """Also where it is found from two sides; what stands below is whole."""
     log = open_log(repo)
     first, second, third, fourth = said(log, "one", "two", "three", "four")
     log.git.close()
-    remove(log, second)
-    names = os.path.join(log.place.state, "held")
-    for folder, _, files in os.walk(names):
-        for name in files:
-            if second.endswith(name):
-                os.unlink(os.path.join(folder, name))
+    remove(Path(log.place.common), second)
     again = open_log(repo)
     sound = recovery.Sound(again)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from gitmem.git import packfile, packing
 from gitmem.git.inprocess import DulwichGit
 from gitmem.git.port import Commit, Draft, Entry, Signature
 from gitmem.log import overflow, ref, squash, trees
@@ -342,9 +343,14 @@ def test_what_stands_where_nothing_is_yet_is_taken_as_it_is(
     (third,) = chain.git.write(
         [Draft({"t/1/gm-c.jsonl": b"3\n", "t/gm-d.jsonl": b"5\n7\n"}, who, who, "third")], chain.genesis
     )
-    puts = []
-    put = chain.git._put
-    monkeypatch.setattr(chain.git, "_put", lambda kind, content: puts.append(kind) or put(kind, content))
+    puts: list[bytes] = []
+    write = packing.write
+
+    def noted(common: str, objects: packfile.Objects, id_length: int) -> str:
+        puts.extend(kind for kind, _ in objects.values())
+        return write(common, objects, id_length)
+
+    monkeypatch.setattr(packing, "write", noted)
     alone = squash.squash(chain.git, [other], theirs)
     assert puts == [b"tree", b"commit"], "the root, and nothing below it"
     assert (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -10,6 +9,7 @@ from gitmem.git.port import Draft, Entry, Signature
 from gitmem.log import ledger, recovery, survey, trees
 from gitmem.log.log import Log
 from tests.log.logs import open_log
+from tests.loosen import remove
 
 WHO = Signature("n", "n@n", 1)
 
@@ -93,7 +93,7 @@ def test_objects_that_can_not_be_read_are_named_and_the_rest_is_looked_at(repo: 
     file, folder = log.git.tree(root["a"].oid)["x.jsonl"].oid, root["b"].oid
     log.git.close()
     for oid in (file, folder):
-        hide(log, oid)
+        remove(Path(log.place.common), oid)
     log = open_log(repo)
     told: list[tuple[str, str, str]] = []
     read = survey.History(log, history)
@@ -118,21 +118,13 @@ def test_a_file_whose_lines_git_does_not_count_may_be_missing(repo: Path) -> Non
     history = commits(log, {"a/x.jsonl": lines(1)}, {"a/x.jsonl": lines(1, 2)})
     file = log.git.tree(log.git.tree(log.git.commit(history[0]).tree)["a"].oid)["x.jsonl"].oid
     log.git.close()
-    hide(log, file)
+    remove(Path(log.place.common), file)
     log = open_log(repo)
     told: list[str] = []
     read = survey.History(log, history)
 
     assert list(read.dropped(keys_of(log, history[-1]), lambda oid, *_: told.append(oid))) == []
     assert told == [file] and not read.is_whole
-
-
-def hide(log: Log, oid: str) -> None:
-    """Take an object away, with every second name that it has."""
-    for folder, _, names in os.walk(log.place.common):
-        for name in names:
-            if name in (oid, oid[2:]):
-                os.unlink(os.path.join(folder, name))
 
 
 def test_what_a_partial_clone_left_is_not_looked_for(repo: Path) -> None:
@@ -144,7 +136,7 @@ def test_what_a_partial_clone_left_is_not_looked_for(repo: Path) -> None:
     root = log.git.tree(log.git.commit(history[0]).tree)
     left = log.git.tree(root["a"].oid)["x.jsonl"].oid
     log.git.close()
-    hide(log, left)
+    remove(Path(log.place.common), left)
 
     found = dropped(open_log(repo), history, frozenset([left]))
 
@@ -157,7 +149,7 @@ def test_commits_that_were_read_are_not_read_again(repo: Path) -> None:
     (made,) = commits(log, {"a/x.jsonl": lines(1)})
     file = log.git.tree(log.git.tree(log.git.commit(made).tree)["a"].oid)["x.jsonl"].oid
     log.git.close()
-    hide(log, file)
+    remove(Path(log.place.common), file)
     log = open_log(repo)
 
     assert not recovery.Sound(log).commit(made)

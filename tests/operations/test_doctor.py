@@ -19,6 +19,7 @@ from gitmem.operations import checks_lines, committing, doctor, mail, sessions
 from gitmem.operations.caller import Who
 from gitmem.operations.doctor import Report
 from tests.clones import BEGINNING, Clone, Hub, git
+from tests.loosen import loosen, path_of
 
 WHO = Signature("somebody", "somebody@example.org", 1)
 FOLDER = "signals/2026-11/21/"
@@ -177,7 +178,8 @@ def test_a_missing_object_is_found(clone: Clone, older: bool) -> None:
     commit = clone.tip + ("~1" if older else "")
     names = git("ls-tree", "-r", commit, cwd=clone.path).splitlines()
     oid = next(row.split()[2] for row in names if row.endswith(".jsonl"))
-    path = clone.path / ".git/objects" / oid[:2] / oid[2:]
+    loosen(clone.path / ".git")
+    path = path_of(clone.path / ".git", oid)
     clone.store.db()
     path.chmod(0o644)
     path.write_bytes(b"damaged")

@@ -204,10 +204,6 @@ class MemoryGit:
     def break_stale_lock(self, ref: str, age_seconds: float) -> bool:
         return durable.break_stale_lock(self.repository.common, ref, age_seconds)
 
-    def last_at(self, tip: str, seconds: int) -> str | None:
-        line = reversed(self.history(tip))
-        return next((oid for oid in line if self.commit(oid).committer.seconds <= seconds), None)
-
     def close(self) -> None:
         """There is nothing to close."""
 

@@ -25,7 +25,6 @@ from tests.contracts.test_git_port import (  # noqa: F401  (fixtures, and what i
     test_paths_that_git_refuses_are_refused,
     test_refs_of_a_prefix,
     test_the_first_commit_is_the_same_everywhere,
-    test_the_last_commit_at_a_time,
     test_what_is_missing_is_never_committed,
 )
 

@@ -1,9 +1,9 @@
-"""Packing what should have been packed."""
+"""Uniting packs that should have been united."""
 
 from __future__ import annotations
 
 from ...log import upkeep
-from ..checks_packs import CODES as CODES
+from ..checks_packs import CODE as CODE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -12,6 +12,4 @@ if TYPE_CHECKING:
 
 
 def mend(store: Store, done: Done) -> None:
-    count = upkeep.upkeep(store.log, least=1)
-    done.say(CODES[0], "", f"{count:,} objects were packed.")
-    done.say(CODES[1], "", "It was removed.")
+    done.say(CODE, "", f"{upkeep.upkeep(store.log):,} packs have become one.")

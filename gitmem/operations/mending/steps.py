@@ -40,8 +40,8 @@ def mend(store: Store, found: Findings, installed: Installed | None) -> Done:
         done.attempt(lambda: index.rebuild(store, done), "index")
     if "queue" in codes:
         done.attempt(lambda: index.fill(store, done), "queue")
-    if codes & {*packs.CODES}:
-        done.attempt(lambda: packs.mend(store, done), *packs.CODES)
+    if packs.CODE in codes:
+        done.attempt(lambda: packs.mend(store, done), packs.CODE)
     if installed is not None:
         _install(wanted, installed, done)
     return done

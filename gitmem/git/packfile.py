@@ -1,0 +1,143 @@
+"""Packs as git defines them (gitformat-pack): written and synced without git, and the ids in an index read.
+
+Nothing is stored against other objects. What is written replaces no file: `packing` gives each pack a name of its own.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import zlib
+
+from .. import shared_mode
+from ..sha256 import sha256
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from hashlib import sha1
+    from typing import BinaryIO, Protocol
+
+    class Digest(Protocol):
+        def update(self, data: bytes, /) -> None: ...
+
+        def digest(self) -> bytes: ...
+
+        def hexdigest(self) -> str: ...
+
+    Objects = Mapping[str, tuple[bytes, bytes]]
+else:
+    try:
+        from _sha1 import sha1  # without OpenSSL, as in `sha256`
+    except ImportError:
+        from hashlib import sha1
+
+_KINDS = {b"commit": 1, b"tree": 2, b"blob": 3}
+_MAGIC = b"\377tOc" + struct.pack(">L", 2)
+_IDS_AT = 8 + 4 * 256
+_FAR = _IN_TABLE = 1 << 31  # offsets from here on are in a table of their own, of which this is the mark
+
+
+def digest_of(id_length: int) -> Callable[[bytes], Digest]:
+    """Return the hash of a repository whose object ids have that many hex digits."""
+    return sha256 if id_length == 64 else sha1
+
+
+def object_id(kind: bytes, content: bytes, id_length: int) -> str:
+    """Return the id of an object."""
+    return digest_of(id_length)(b"%s %d\0%s" % (kind, len(content), content)).hexdigest()
+
+
+def write(path: str, objects: Objects, id_length: int) -> None:
+    """Write `<path>.pack` and then, in one step, `<path>.idx`, with which git sees it. Both are synced, not their folder.
+
+    Args:
+        objects: Kind and content by id.
+
+    Raises: OSError.
+    """
+    digest = digest_of(id_length)(b"")
+    rows: list[tuple[bytes, int, int]] = []
+    with _create(path + ".pack") as file:
+        at = _put(file, digest, b"PACK" + struct.pack(">LL", 2, len(objects)))
+        for oid, (kind, content) in objects.items():
+            packed = _head(_KINDS[kind], len(content)) + zlib.compress(content)
+            rows.append((bytes.fromhex(oid), zlib.crc32(packed), at))
+            at += _put(file, digest, packed)
+        trailer = digest.digest()
+        file.write(trailer)
+        _sync(file)
+    rows.sort()
+    temporary = path + ".idx.part"  # a name that neither git nor its prune knows
+    with _create(temporary) as file:
+        index = _index(rows) + trailer
+        file.write(index + digest_of(id_length)(index).digest())
+        _sync(file)
+    os.rename(temporary, path + ".idx")
+
+
+def ids(index: str, id_length: int) -> list[str]:
+    """Return the ids of a pack by its index; nothing where that is missing, damaged, or in git's oldest form."""
+    try:
+        with open(index, "rb") as file:
+            data = file.read()
+    except OSError:
+        return []
+    size = id_length // 2
+    count = struct.unpack(">L", data[_IDS_AT - 4 : _IDS_AT])[0] if len(data) > _IDS_AT else 0
+    if not data.startswith(_MAGIC) or len(data) < _IDS_AT + count * size:
+        return []
+    return [data[at : at + size].hex() for at in range(_IDS_AT, _IDS_AT + count * size, size)]
+
+
+def count(index: str, id_length: int) -> int:
+    """Return how many objects a pack has, by the size of its index. Raises: OSError."""
+    size = id_length // 2
+    return max(0, os.stat(index).st_size - _IDS_AT - 2 * size) // (size + 8)
+
+
+def _create(path: str) -> BinaryIO:
+    handle = shared_mode.open_file(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o444)
+    return os.fdopen(handle, "wb")
+
+
+def _put(file: BinaryIO, digest: Digest, data: bytes) -> int:
+    digest.update(data)
+    return file.write(data)
+
+
+def _sync(file: BinaryIO) -> None:
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def _head(kind: int, size: int) -> bytes:
+    """Return an object's kind and size: 4 bits of the size, then 7 a byte, the lowest first."""
+    byte, size = kind << 4 | size & 15, size >> 4
+    found = bytearray()
+    while size:
+        found.append(byte | 0x80)
+        byte, size = size & 0x7F, size >> 7
+    found.append(byte)
+    return bytes(found)
+
+
+def _index(rows: list[tuple[bytes, int, int]]) -> bytes:
+    """Return an index without its two checksums, for sorted rows of id, checksum and offset."""
+    first = [0] * 256
+    for oid, _, _ in rows:
+        first[oid[0]] += 1
+    for byte in range(1, 256):
+        first[byte] += first[byte - 1]
+    far = [at for _, _, at in rows if at >= _FAR]
+    number = iter(range(len(far)))
+    return b"".join(
+        [
+            _MAGIC,
+            struct.pack(">256L", *first),
+            *(oid for oid, _, _ in rows),
+            *(struct.pack(">L", check) for _, check, _ in rows),
+            *(struct.pack(">L", at if at < _FAR else _IN_TABLE | next(number)) for _, _, at in rows),
+            *(struct.pack(">Q", at) for at in far),
+        ]
+    )
