@@ -131,14 +131,22 @@ def peak_megabytes(command: list[str], folder: str, environment: dict[str, str])
 
 
 def _with_children(pid: int) -> list[int]:
+    """A process and all that it started. A child that is not yet another program has its parent's memory, not its own."""
     found = [pid]
     for each in found:  # it grows
         try:
             with open(f"/proc/{each}/task/{each}/children", encoding="ascii") as file:
-                found += map(int, file.read().split())
+                found += [
+                    child for child in map(int, file.read().split()) if _command(child) != _command(each)
+                ]
         except OSError:
             continue
     return found
+
+
+def _command(pid: int) -> bytes:
+    with open(f"/proc/{pid}/cmdline", "rb") as file:
+        return file.read()
 
 
 def _peak_of(pid: int) -> int:

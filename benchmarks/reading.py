@@ -83,7 +83,7 @@ def catching_up(stage: Stage) -> list[Figure]:
         while opened:
             opened.pop().close()
         shutil.copy(before, trial)
-        opened.append(schema.Index(schema.connect(trial), views.VIEWS, records.read_all))
+        opened.append(schema.Index(schema.connect(trial), views.VIEWS, records.read_groups))
 
     def catch() -> None:
         catch_up.catch_up(opened[0], store.log)

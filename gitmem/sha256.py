@@ -19,7 +19,7 @@ else:
             from hashlib import sha256
 
 __all__ = ["hash_of", "sha256"]
-MANY = 4_096  # hashes from which on loading OpenSSL is worth it
+MANY = 1_000  # hashes from which on loading OpenSSL is worth it
 
 
 def hash_of(count: int) -> Callable[[bytes], HASH]:

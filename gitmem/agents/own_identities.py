@@ -32,6 +32,7 @@ _SIGNALS = (
     "SELECT DISTINCT s.signal_id FROM signal s JOIN line l ON l.id = s.line WHERE l.at >= ?"
     " AND s.signal_id IN (SELECT value FROM json_each(?))"
 )
+_HAS_CLAIMS = "SELECT 1 FROM own_identity i JOIN packed_claim c ON c.name = i.name LIMIT 1"
 _READERS = (
     "SELECT DISTINCT r.reader FROM json_each(?) w CROSS JOIN receipt r ON r.signal_id = w.value"
     " CROSS JOIN own_identity i ON i.name = r.reader"
@@ -98,6 +99,8 @@ def update(
     if not db.execute("SELECT 1 FROM own_identity LIMIT 1").fetchone():
         return fresh, withdrawn
     fresh |= _add(db, {name: lines for name, lines in claims.items() if name not in changed})
+    if not db.execute(_HAS_CLAIMS).fetchone():
+        return fresh, withdrawn
     ids = set(map(str, signals.column("signal_id")))
     for (reader,) in db.execute(_READERS, (_json(ids),)).fetchall():
         if reader not in changed:

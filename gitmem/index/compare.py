@@ -4,12 +4,12 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from .schema import Index
 
 
-PACKED = "packed_"  # a table whose rows depend on what came together; a view has what they say
+PACKED = "packed_"  # so begin tables whose rows depend on what came together: a name, the first line, all lines as JSON
 
 
 def differing(ours: Index, theirs: Index, *, but: Sequence[str] = ()) -> list[str]:
@@ -18,26 +18,28 @@ def differing(ours: Index, theirs: Index, *, but: Sequence[str] = ()) -> list[st
     Args:
         but: Columns that may differ: they depend on the order of arrival.
     """
-    return [table for table in _tables(theirs) if not _are_same(ours, theirs, table, but)]
+    known, found = (dict(_sums(index, but)) for index in (ours, theirs))
+    return [table for table in found if known.get(table) != found[table]]
 
 
-def _are_same(ours: Index, theirs: Index, table: str, but: Sequence[str]) -> bool:
-    """Compare the number of rows and the sum of their hashes: neither depends on their order, nor takes memory.
+def _sums(index: Index, but: Sequence[str]) -> Iterator[tuple[str, tuple[int, int]]]:
+    """The number of rows of each table, and the sum of their hashes: neither depends on their order.
 
     Every row has a text or a key, whose hash is 64 bits of a function that is another one in each process.
     """
-    return _sum(ours, table, but) == _sum(theirs, table, but)
-
-
-def _sum(index: Index, table: str, but: Sequence[str]) -> tuple[int, int]:
-    (count,) = index.db.execute(f'SELECT count(*) FROM "{table}"').fetchone()
-    return count, sum(map(hash, _rows(index, table, but)))
+    keys = {str(id): hash(key) for id, key in index.db.execute("SELECT id, key FROM line")}
+    for table in _tables(index):
+        if table.startswith(PACKED):
+            yield table, (0, sum(map(hash, _packed(index, table, keys))))
+            continue
+        (count,) = index.db.execute(f'SELECT count(*) FROM "{table}"').fetchone()
+        yield table, (count, sum(map(hash, _rows(index, table, but))))
 
 
 def _tables(index: Index) -> list[str]:
     own = ("meta", "file", "lost")  # how the log is read, not what it says
-    rows = index.db.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY name")
-    return [name for (name,) in rows if name not in own and not name.startswith(("sqlite_", PACKED))]
+    rows = index.db.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name").fetchall()
+    return [name for (name,) in rows if name not in own and not name.startswith("sqlite_")]
 
 
 def _rows(index: Index, table: str, but: Sequence[str]) -> Iterator[tuple[object, ...]]:
@@ -49,3 +51,10 @@ def _rows(index: Index, table: str, but: Sequence[str]) -> Iterator[tuple[object
         key = "(SELECT key FROM line WHERE line.id = t.line)"
         wanted = ", ".join(key if name == "line" else f't."{name}"' for name in names if name not in but)
     return index.db.execute(f'SELECT {wanted} FROM "{table}" t')
+
+
+def _packed(index: Index, table: str, keys: Mapping[str, int]) -> Iterator[tuple[object, ...]]:
+    for name, _, listed in index.db.execute(f'SELECT * FROM "{table}"'):
+        of = hash(name)
+        for line in str(listed)[1:-1].split(","):
+            yield of, keys.get(line)

@@ -10,10 +10,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from .rows import Record
+    from .rows import Group
     from .schema import Reader, View
 
-CACHE_KILOBYTES = 32 * 1024
+CACHE_KILOBYTES = 16 * 1024
 
 
 def temporary(views: Iterable[View], read: Reader) -> Index:
@@ -59,9 +59,9 @@ class Fill:
         )
         return int(cursor.lastrowid or 0)
 
-    def add(self, found: Sequence[tuple[int, bytes]], records: Sequence[Record | None] | None = None) -> None:
-        """Add lines, each with the number of its segment; the records as for `insert.lines_of_files`."""
-        insert.lines_of_files(self.index, found, records)
+    def add(self, found: Sequence[tuple[int, bytes]], groups: Sequence[Group] | None = None) -> None:
+        """Add lines, each with the number of its segment; the groups as for `insert.lines_of_files`."""
+        insert.lines_of_files(self.index, found, groups)
 
     def end(self, commit: str | None) -> None:
         """Keep what was added.

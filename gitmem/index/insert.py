@@ -11,81 +11,83 @@ from .rows import Rows
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
-    from .rows import Record
+    from .rows import Group
     from .schema import Index, View
 
 KEY_BYTES = 16
 BODY_MAX_BYTES = 256 * 1024
+_INSERT = (
+    "INSERT INTO line (file, key, at, kind, body) VALUES (?, ?, ?, ?, ?)"
+    " ON CONFLICT (key) DO UPDATE SET file = excluded.file WHERE line.file < 0"
+)
 
 
-def lines(
-    index: Index, file: int, found: Sequence[bytes], records: Sequence[Record | None] | None = None
-) -> None:
+def lines(index: Index, file: int, found: Sequence[bytes], groups: Sequence[Group] | None = None) -> None:
     """Add lines of a file, and what the views derive from those that are new.
 
     Equal bytes are one line; one that only waited for its commit so far now belongs to the file.
     """
-    lines_of_files(index, [(file, line) for line in found], records)
+    lines_of_files(index, [(file, line) for line in found], groups)
 
 
 def lines_of_files(
-    index: Index, found: Sequence[tuple[int, bytes]], records: Sequence[Record | None] | None = None
+    index: Index, found: Sequence[tuple[int, bytes]], groups: Sequence[Group] | None = None
 ) -> None:
     """The same of lines of several files, each with the number of its file.
 
     Args:
-        records: What `index.read` would give of each line, where that is known.
+        groups: What `index.read` would give of the lines, where that is known.
     """
     if not found:
         return
     was_enabled = gc.isenabled()
     gc.disable()  # what is made here has no cycles, and is looked through again and again
     try:
-        _add(index, found, [line for _, line in found], records)
+        _add(index, found, groups)
     finally:
         if was_enabled:
             gc.enable()
 
 
-def _add(
-    index: Index,
-    found: Sequence[tuple[int, bytes]],
-    lines: Sequence[bytes],
-    records: Sequence[Record | None] | None,
-) -> None:
+def _add(index: Index, found: Sequence[tuple[int, bytes]], groups: Sequence[Group] | None) -> None:
     db = index.db
-    records = index.read(lines) if records is None else records
+    if groups is None:
+        groups = index.read([line for _, line in found])
+    # The lines of a group get numbers that follow each other; those that are no records come last.
+    order = [number for _, numbers, _, _ in groups for number in numbers]
+    ats = [record["at"] for _, _, records, _ in groups for record in records]
+    kinds = [kind for kind, numbers, _, _ in groups for _ in numbers]
+    bodies = [found[number][1].decode() for number in order]
+    if len(order) < len(found):
+        others = sorted(set(range(len(found))).difference(order))
+        order += others
+        bodies += [found[number][1][:BODY_MAX_BYTES].decode("utf-8", "replace") for number in others]
+        ats += [""] * len(others)
+        kinds += [""] * len(others)
+    found = [found[number] for number in order]
+    lines = [line for _, line in found]
     hashed = hash_of(len(lines))
     keys = [hashed(line).digest()[:KEY_BYTES] for line in lines]
     (before,) = db.execute("SELECT coalesce(max(id), 0) FROM line").fetchone()
-    db.executemany(
-        "INSERT INTO line (file, key, at, kind, body) VALUES (?, ?, ?, ?, ?)"
-        " ON CONFLICT (key) DO UPDATE SET file = excluded.file WHERE line.file < 0",
-        zip(
-            [file for file, _ in found],
-            map(bytearray, keys),  # sqlite3 binds it four times as fast as bytes
-            ["" if record is None else record["at"] for record in records],
-            ["" if record is None else record["kind"] for record in records],
-            [
-                line[:BODY_MAX_BYTES].decode("utf-8", "replace") if record is None else line.decode()
-                for line, record in zip(lines, records, strict=True)
-            ],
-            strict=True,
-        ),
-    )
-    rows = Rows({})
+    files = [file for file, _ in found]
+    # sqlite3 binds a bytearray four times as fast as bytes.
+    db.executemany(_INSERT, zip(files, map(bytearray, keys), ats, kinds, bodies, strict=True))
     (last,) = db.execute("SELECT coalesce(max(id), 0) FROM line").fetchone()
-    ids: Iterable[int] = range(before + 1, last + 1)
+    ids = {}
     if last - before < len(lines):  # some were there, or stand twice among these
-        of = dict(zip(keys, zip(lines, records, strict=True), strict=True))
-        new = db.execute("SELECT id, key FROM line WHERE id > ?", (before,)).fetchall()
-        ids, keys = [id for id, _ in new], [key for _, key in new]
-        lines, records = [of[key][0] for key in keys], [of[key][1] for key in keys]
-    for id, line, record in zip(ids, lines, records, strict=True):
-        if record is not None:
-            rows.add(id, line, record)
+        ids = {key: id for id, key in db.execute("SELECT id, key FROM line WHERE id > ?", (before,))}
+    rows, start = Rows({}), 0
+    for kind, numbers, records, columns in groups:
+        end = start + len(numbers)
+        if last - before == len(lines):
+            rows.add(kind, range(before + 1 + start, before + 1 + end), lines[start:end], records, columns)
+        else:
+            for key, line, record in zip(keys[start:end], lines[start:end], records, strict=True):
+                if key in ids:
+                    rows.add(kind, [ids.pop(key)], [line], [record], None)
+        start = end
     for view in index.views:
         mine = Rows({kind: of for kind, of in rows.by_kind.items() if kind in view.kinds})
         if mine:

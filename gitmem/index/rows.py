@@ -6,10 +6,13 @@ from itertools import chain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
     Record = Mapping[str, object]
+    Columns = Mapping[str, Sequence[Any]]
+    # Lines of one kind: the kind, their numbers, their records, and the values of each field where all have the same ones.
+    Group = tuple[str, Sequence[int], Sequence[Record], Columns | None]
 
 
 class Row:
@@ -30,12 +33,13 @@ class Row:
 class Lines:
     """New lines of one kind; each attribute has one entry for a line."""
 
-    __slots__ = ("_columns", "ids", "lines", "records")
+    __slots__ = ("_columns", "_parts", "ids", "lines", "records")
 
     def __init__(self) -> None:
         self.ids: list[int] = []
         self.lines: list[bytes] = []
         self.records: list[Record] = []
+        self._parts: list[tuple[Sequence[Record], Columns | None]] = []
         self._columns: dict[str, list[Any]] = {}
 
     def __len__(self) -> int:
@@ -44,10 +48,28 @@ class Lines:
     def __iter__(self) -> Iterator[Row]:
         return map(Row, self.ids, self.lines, self.records)
 
+    def add(
+        self, ids: Sequence[int], lines: Sequence[bytes], records: Sequence[Record], columns: Columns | None
+    ) -> None:
+        """Add lines.
+
+        Args:
+            columns: The values of each field, where all records have the same ones.
+        """
+        self.ids += ids
+        self.lines += lines
+        self.records += records
+        self._parts.append((records, columns))
+
     def column(self, name: str) -> list[Any]:
         """Return a field of each line, None where it has none; views share the list."""
         if name not in self._columns:
-            self._columns[name] = [record.get(name) for record in self.records]
+            found = self._columns[name] = []
+            for records, columns in self._parts:
+                if columns is None:
+                    found += [record.get(name) for record in records]
+                else:
+                    found += columns[name] if name in columns else [None] * len(records)
         return self._columns[name]
 
 
@@ -64,18 +86,21 @@ class Rows:
         """Return some lines, whatever their kinds."""
         found = cls({})
         for row in rows:
-            found.add(row.id, row.line, row.record)
+            found.add(str(row.record["kind"]), [row.id], [row.line], [row.record], None)
         return found
 
-    def add(self, id: int, line: bytes, record: Record) -> None:
-        """Add a line."""
-        kind = str(record["kind"])
-        lines = self.by_kind.get(kind)
-        if lines is None:
-            lines = self.by_kind[kind] = Lines()
-        lines.ids.append(id)
-        lines.lines.append(line)
-        lines.records.append(record)
+    def add(
+        self,
+        kind: str,
+        ids: Sequence[int],
+        lines: Sequence[bytes],
+        records: Sequence[Record],
+        columns: Columns | None,
+    ) -> None:
+        """Add lines of a kind; see `Lines.add`."""
+        if kind not in self.by_kind:
+            self.by_kind[kind] = Lines()
+        self.by_kind[kind].add(ids, lines, records, columns)
 
     def __len__(self) -> int:
         return sum(map(len, self.by_kind.values()))

@@ -17,11 +17,12 @@ from .rows import Rows as Rows
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from ..place import Place
+    from .rows import Group
 
-    Reader = Callable[[Sequence[bytes]], Sequence[Mapping[str, object] | None]]
+    Reader = Callable[[Sequence[bytes]], Sequence[Group]]
 
 BUSY_MILLISECONDS = busy.READER_MILLISECONDS
 CORE_VERSION = 2
@@ -69,7 +70,7 @@ class Index:
 
     Args:
         views: The views to keep. Where they have an attribute `shape` that is what `version` returns.
-        read: Gives the record that each of some lines is, or None where it is none; it raises nothing for a line.
+        read: Gives the records that lines are, in groups; those that are none are in no group.
     """
 
     def __init__(

@@ -14,14 +14,15 @@ from ..log import ledger, ref, survey
 from ..log import lines as form
 from ..log.union import canon
 from ..records.form import problem as record_problem
-from ..records.form import read_all, read_or_none
+from ..records.groups import read_groups, read_or_none
+from ..sha256 import hash_of
 from . import checks_ids, checks_log, checks_memory
 from .torn_lines import torn
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import TypeVar
+    from collections.abc import Callable, Mapping
+    from typing import Any, TypeVar
 
     from ..index.schema import Index
     from ..log.survey import Survey
@@ -32,8 +33,8 @@ if TYPE_CHECKING:
 
 MARKERS = (b"<<<<<<<", b"|||||||", b"=======", b">>>>>>>")
 AHEAD_MICROS = 60_000_000
-LINES_AT_ONCE = 4_000
-BYTES_AT_ONCE = 4 * 1024 * 1024
+LINES_AT_ONCE = 1_000
+BYTES_AT_ONCE = 1024 * 1024
 KEPT = "Nothing is lost by it: readers take the records and leave the rest."
 
 
@@ -83,12 +84,12 @@ class Reading:
         """Look at a segment."""
         _check_form(content, f"{ref.LOG_REF}:{path}", self._found)
         file = self._filling(lambda: self._fill.segment(path, oid))
-        keys, waiting = self._keys, self._waiting
+        keys, waiting, hashed = self._keys, self._waiting, hash_of(LINES_AT_ONCE)
         for number, raw in enumerate(content.split(b"\n"), 1):
             line = raw.rstrip(b"\r")
             if not line:
                 continue
-            key = ledger.key(line)
+            key = hashed(line).digest()[: ledger.KEY_BYTES]
             if key not in keys:
                 keys.add(key)
                 waiting.append(Line(line, path, number, file))
@@ -148,7 +149,11 @@ class Reading:
 
     def _check_waiting(self) -> None:
         waiting, self._waiting, self._size = self._waiting, [], 0
-        records = read_all([each.line for each in waiting])
+        groups = read_groups([each.line for each in waiting])
+        records: list[Mapping[str, Any] | None] = [None] * len(waiting)
+        for _, numbers, some, _ in groups:
+            for number, each_record in zip(numbers, some, strict=True):
+                records[number] = each_record
         for each, record in zip(waiting, records, strict=True):
             line = each.line
             if record is None or not _has_head(line):
@@ -163,9 +168,8 @@ class Reading:
                 self._answers.add(each, record)
             elif kind == "patch":
                 checks_memory.check_patch(each, record, self._found)
-        files = [each.file for each in waiting]
-        read = [(file, each.line) for file, each in zip(files, waiting, strict=True) if file is not None]
-        known = [record for file, record in zip(files, records, strict=True) if file is not None]
+        read = [(each.file, each.line) for each in waiting if each.file is not None]
+        known = groups if len(read) == len(waiting) else None
         self._filling(lambda: self._fill.add(read, known))
 
     def _check_unread(self, each: Line) -> None:

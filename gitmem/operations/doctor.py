@@ -187,9 +187,10 @@ def _look_at_log(store: Store, tip: str | None, survey: Survey, found: Findings)
         )
         checks_refs.check_losses(store, None, survey, found)
     elif checks_log.check_tip(store, tip, found):
-        anew = fill.temporary(store.views, records.read_all)
+        anew = fill.temporary(store.views, records.read_groups)
         try:
             failure = checks_lines.check(store, tip, anew, survey, found)
+            store.git.close()  # a git that has read every file keeps 96 MB of them
             checks_log.check_history(store, tip, survey, found)
             checks_refs.check_losses(store, tip, survey, found)
             checks_index.check_index(store, found, anew, failure)

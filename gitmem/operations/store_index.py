@@ -76,7 +76,7 @@ class StoreIndex:
         """The index, opened on first use and perhaps behind the log; `db` catches up."""
         if self._index is None:
             self._homeless = not os.path.isdir(self.place.state)
-            self._index = schema.open_index(self.place, self.machine, self.views, records.read_all)
+            self._index = schema.open_index(self.place, self.machine, self.views, records.read_groups)
         return self._index
 
     def in_one_look(self, work: Callable[[], Answer], *, exact: bool) -> Answer:
@@ -148,14 +148,14 @@ class StoreIndex:
         self.index.close()
         self.fed = None
         if catch_up.rebuild_damaged(schema.path(self.place, self.machine), error):
-            self._index = schema.open_index(self.place, self.machine, self.views, records.read_all)
+            self._index = schema.open_index(self.place, self.machine, self.views, records.read_groups)
         else:
-            self._index = schema.beside(self.place, self.machine, self.views, records.read_all)
+            self._index = schema.beside(self.place, self.machine, self.views, records.read_groups)
         try:
             catch_up.catch_up(self._index, self.log, progress=self.progress)
         except sqlite3.DatabaseError:
             self._index.close()
-            self._index = schema.in_memory(self.views, records.read_all)
+            self._index = schema.in_memory(self.views, records.read_groups)
             catch_up.catch_up(self._index, self.log, progress=self.progress)
 
     def adopt(self) -> None:
@@ -203,7 +203,7 @@ class StoreIndex:
         """Let an entry that is to be recorded count in this process alone: in a copy of the index in memory."""
         if self._ahead is None:
             self.db()
-            ahead = schema.in_memory(self.views, records.read_all)
+            ahead = schema.in_memory(self.views, records.read_groups)
             self.index.db.backup(ahead.db)
             self._ahead = ahead
         from ..index import insert

@@ -221,8 +221,10 @@ def _replace_tenures(
     since: dict[str, int],
 ) -> None:
     """Write down what differs from the tenures that are known, and from when on that can matter to others."""
-    rows = db.execute("SELECT line, claimed, until, name FROM tenure WHERE session_id = ?", (session_id,))
-    known = {(line, claimed): (until, name) for line, claimed, until, name in rows}
+    rows = db.execute(
+        "SELECT line, claimed, until, name, last FROM tenure WHERE session_id = ?", (session_id,)
+    )
+    known = {(line, claimed): (until, name, is_last) for line, claimed, until, name, is_last in rows}
     for key in known.keys() - now.keys():
         db.execute("DELETE FROM tenure WHERE line = ? AND claimed = ?", key)
         _note(since, known[key][1], key[1])
@@ -236,9 +238,9 @@ def _replace_tenures(
             )
             _note(since, name, key[1])
             continue
-        db.execute(
-            "UPDATE tenure SET until = ?, last = ? WHERE line = ? AND claimed = ?", (until, key == last, *key)
-        )
+        if known[key] != (until, name, key == last):
+            values = (until, key == last, *key)
+            db.execute("UPDATE tenure SET until = ?, last = ? WHERE line = ? AND claimed = ?", values)
         if known[key][0] != until:
             _note(since, name, min(known[key][0], until))
 

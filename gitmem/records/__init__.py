@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from .form import LINE_MAX_BYTES, RecordError, SecretError, line, problem, read, read_all
+from .form import LINE_MAX_BYTES, RecordError, SecretError, line, problem, read
+from .groups import read_groups
 from .plain import fits
 from .table import MODELS, STREAMS
 
@@ -44,7 +45,7 @@ __all__ = [
     "line",
     "problem",
     "read",
-    "read_all",
+    "read_groups",
     "schema",
 ]
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 from itertools import chain
 
 from ..strict_json import read as read_json
-from .form import LINE_MAX_BYTES, is_time, read_or_none
+from .form import LINE_MAX_BYTES, is_time
+from .groups import read_alone
 from .plain import matches, right
 from .table import FIELDS, FILLED, FIRST_OF, MODELS, REQUIRED
 
@@ -18,8 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
     from typing import Any
 
-    Record = dict[str, Any]
+    from .groups import Group, Record
 
+OUTER = ("at", "kind")  # checked by themselves
 AT_ONCE = 64  # lines in one array
 LARGE = 1 << 20  # bytes
 TIME_CHARACTERS = 27
@@ -27,25 +29,32 @@ NO_MARKS = str.maketrans("", "", ":.Z")
 ALIKE = 4  # equal values on average, from which on each one is checked once
 
 
-def read_all(lines: Sequence[bytes]) -> list[Record | None]:
-    """Return the record of each line as `form.read_or_none` gives it."""
-    found: list[Record | None] = [None] * len(lines)
-    alike: dict[tuple[str, ...], list[int]] = {}
+def read_groups(lines: Sequence[bytes]) -> list[Group]:
+    """Return the records of lines as `groups.read_or_none` gives them, in groups."""
+    alike: dict[tuple[str, ...], tuple[list[int], list[Record]]] = {}
+    odd: list[int] = []
     for start in range(0, len(lines), AT_ONCE):
-        some = lines[start : start + AT_ONCE]
-        for number, record in enumerate(_parsed(some), start):
-            kind = record.get("kind") if record is not None else None
-            if record is None or type(kind) is not str or kind not in MODELS:
-                found[number] = read_or_none(lines[number])
-            else:
-                found[number] = record
-                alike.setdefault((kind, *record), []).append(number)
-    for (kind, *names), numbers in alike.items():
-        records = [found[number] for number in numbers]
-        if not _are_right(kind, names, records):  # type: ignore[arg-type]  # those in `alike` are records
-            for number in numbers:
-                found[number] = read_or_none(lines[number])
-    return found
+        for number, record in enumerate(_parsed(lines[start : start + AT_ONCE]), start):
+            if record is None:
+                odd.append(number)
+                continue
+            names = tuple(record)
+            group = alike.get(names)
+            if group is None:
+                group = alike[names] = ([], [])
+            group[0].append(number)
+            group[1].append(record)
+    found: list[Group] = []
+    for names, (numbers, records) in alike.items():
+        columns: dict[str, Sequence[Any]] = dict(
+            zip(names, zip(*map(dict.values, records), strict=True), strict=True)
+        )
+        kinds = columns.get("kind", (None,))
+        if set(map(type, kinds)) == {str} and len(set(kinds)) == 1 and _are_right(kinds[0], columns, records):
+            found.append((kinds[0], numbers, records, columns))
+        else:
+            odd += numbers
+    return found + read_alone(lines, sorted(odd))
 
 
 def _parsed(lines: Sequence[bytes]) -> Iterable[Record | None]:
@@ -87,22 +96,26 @@ def _one_by_one(lines: Sequence[bytes]) -> Iterable[Record | None]:
     return chain(_parsed(lines[:middle]), _parsed(lines[middle:]))
 
 
-def _are_right(kind: str, names: Sequence[str], records: Sequence[Record]) -> bool:
+def _are_right(kind: str, columns: dict[str, Sequence[Any]], records: Sequence[Record]) -> bool:
     """Whether records of one kind with the same fields are plainly right; defaults are filled in then, as by `read`."""
-    specs, columns = FIELDS[kind], dict(zip(names, zip(*map(dict.values, records), strict=True), strict=True))
-    del columns["kind"]
-    if any(name not in columns for name in REQUIRED[kind]) or not _are_times(columns.pop("at")):
+    if (
+        kind not in MODELS
+        or any(name not in columns for name in REQUIRED[kind])
+        or not _are_times(columns["at"])
+    ):
         return False
+    specs = FIELDS[kind]
     for name, values in columns.items():
-        if name not in specs or not _column_is_right(specs[name], values):
+        if name not in OUTER and (name not in specs or not _column_is_right(specs[name], values)):
             return False
     for old, new in FIRST_OF[kind].items():
         if new not in columns and old in columns:
             return False
     for name, value in FILLED[kind].items():
         if name not in columns:
-            for record in records:
-                record[name] = list(value) if isinstance(value, tuple) else value
+            columns[name] = [list(value) if isinstance(value, tuple) else value for _ in records]
+            for record, own in zip(records, columns[name], strict=True):
+                record[name] = own
     return True
 
 

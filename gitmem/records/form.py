@@ -23,13 +23,12 @@ except ImportError:  # not CPython
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
     from typing import Any
 
     from ..mac import Mac
 
 LINE_MAX_BYTES = 256 * 1024
-FEW = 16  # lines that are read one by one as fast
 VERSION = "A2A.V1"
 _DAYS = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _EVEN_EMPTY = ("seen",)  # an empty list says something else than none
@@ -111,23 +110,6 @@ def read(line: bytes) -> dict[str, Any] | None:
     if plain(kind, record, writing=False):
         return record
     return None if _fault(record) else record
-
-
-def read_or_none(line: bytes) -> dict[str, Any] | None:
-    """The same, and None for a line that a reader stumbles over: that costs the line."""
-    try:
-        return read(line)
-    except (ValueError, TypeError, LookupError, ArithmeticError, RecursionError):
-        return None
-
-
-def read_all(lines: Sequence[bytes]) -> list[dict[str, Any] | None]:
-    """What `read_or_none` gives of each line, for many of them much faster."""
-    if len(lines) < FEW:
-        return [read_or_none(line) for line in lines]
-    from .bulk import read_all
-
-    return read_all(lines)
 
 
 def problem(line: bytes) -> str | None:

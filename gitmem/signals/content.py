@@ -7,7 +7,7 @@ with this digest under the id, whichever of the two arrives first.
 from __future__ import annotations
 
 from ..log.lines import said
-from ..sha256 import sha256
+from ..sha256 import hash_of, sha256
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def content_of(record: Mapping[str, object], line_digest: bytes) -> bytes:
 
 def digest_bytes(line: bytes) -> bytes:
     """Return the digest of a line as 32 bytes."""
-    return sha256(said(line)).digest()
+    return hash_of(1)(said(line)).digest()
 
 
 def is_imported(record: Mapping[str, object]) -> bool:

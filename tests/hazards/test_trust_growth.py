@@ -76,7 +76,7 @@ def empty() -> Index:
     """Return the index of a clone in which the victim's session was started, and nothing else was said."""
     key = CloneKey("")
     key.mac = Mac(bytes(range(32)))
-    index = schema.in_memory((*views.VIEWS[:-1], known_senders.view(lambda: key)), records.read_all)
+    index = schema.in_memory((*views.VIEWS[:-1], known_senders.view(lambda: key)), records.read_groups)
     index.reshape()
     begun = Writer(ME, 1_000, start=NOW - 1_000_000)
     begun.session(ME.session, agent_identity=ME.identity, clone_id=ME.clone, display_name="Curie")

@@ -28,7 +28,7 @@ MAC = Mac(bytes(range(32)))
 def empty() -> Index:
     key = CloneKey("")
     key.mac = MAC
-    index = schema.in_memory((*views.VIEWS[:-1], known_senders.view(lambda: key)), records.read_all)
+    index = schema.in_memory((*views.VIEWS[:-1], known_senders.view(lambda: key)), records.read_groups)
     index.reshape()
     return index
 

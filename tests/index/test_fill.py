@@ -45,7 +45,7 @@ def log(repo: Path) -> Log:
 
 def filled(log: Log, tip: str | None) -> Fill:
     """An index of all lines, each passed once."""
-    found = Fill(fill.temporary(views.VIEWS, records.read_all))
+    found = Fill(fill.temporary(views.VIEWS, records.read_groups))
     seen: set[bytes] = set()
     for path, entry, content in survey.walk(log.git, log.git.tip(ref.LOG_REF) or ""):
         if entry.is_tree:
@@ -63,7 +63,7 @@ def test_it_is_the_one_that_catching_up_makes(log: Log) -> None:
     """Its tables, and its notes of the files that it has read: there is nothing left to catch up with."""
     tip = log.git.tip(ref.LOG_REF)
     made = filled(log, tip).index
-    built = schema.in_memory(views.VIEWS, records.read_all)
+    built = schema.in_memory(views.VIEWS, records.read_groups)
     catch_up.catch_up(built, log)
 
     assert compare.differing(made, built, but=("cursor",)) == []
@@ -119,7 +119,7 @@ def test_where_no_file_can_be_made_it_is_in_memory(log: Log, monkeypatch: pytest
         return real(where, **options) if where else Full()  # type: ignore[call-overload]
 
     monkeypatch.setattr(fill.sqlite3, "connect", connect)
-    index = fill.temporary(views.VIEWS, records.read_all)
+    index = fill.temporary(views.VIEWS, records.read_groups)
 
     catch_up.catch_up(index, log)
     assert opened == ["", ":memory:"]

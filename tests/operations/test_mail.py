@@ -47,7 +47,7 @@ def receipt(line: bytes, at: int, reader: str, **more: object) -> bytes:
 
 def index_of(*batches: list[bytes]) -> Index:
     """An index that these lines arrived in, batch by batch."""
-    index = schema.in_memory(views.VIEWS, records.read_all)
+    index = schema.in_memory(views.VIEWS, records.read_groups)
     index.reshape()
     for batch in batches:
         insert.lines(index, 1, batch)

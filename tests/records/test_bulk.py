@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from gitmem import records
 from gitmem.records import bulk
-from gitmem.records.form import read_or_none
+from gitmem.records.groups import read_or_none
 from tests.profiles import up_to
 
 from .test_plain import VALUES
@@ -75,9 +75,24 @@ LINES = (
 )
 
 
+def read(lines: list[bytes]) -> list[dict[str, Any] | None]:
+    """The record of each line; the groups and their columns agree with them."""
+    found: list[dict[str, Any] | None] = [None] * len(lines)
+    for kind, numbers, some, columns in records.read_groups(lines):
+        for number, record in zip(numbers, some, strict=True):
+            assert found[number] is None
+            assert record["kind"] == kind
+            found[number] = record
+        if columns is not None:
+            assert [
+                dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)
+            ] == some
+    return found
+
+
 def check(lines: list[bytes]) -> None:
     every = [*lines, *GOOD * 6]  # enough to be read together
-    assert records.read_all(every) == [read_or_none(line) for line in every]
+    assert read(every) == [read_or_none(line) for line in every]
 
 
 @settings(max_examples=up_to(150), deadline=None)
@@ -99,16 +114,18 @@ def test_a_hostile_line_changes_no_verdict(number: int) -> None:
 def test_lines_that_are_plainly_right_are_read_together(monkeypatch: pytest.MonkeyPatch) -> None:
     """Only an odd one is read by itself."""
     alone: list[bytes] = []
-    monkeypatch.setattr(bulk, "read_or_none", alone.append)
+    monkeypatch.setattr(
+        bulk, "read_alone", lambda lines, numbers: alone.extend(map(lines.__getitem__, numbers)) or []
+    )
     many = [written("signal", {**SIGNAL, "message": f"m {number}"}) for number in range(100)]
-    found = bulk.read_all([*many, GOOD[2]])
-    assert (len(found), alone) == (101, [GOOD[2]])
+    ((_, numbers, *_),) = bulk.read_groups([*many, GOOD[2]])
+    assert (len(numbers), alone) == (100, [GOOD[2]])
 
 
 def test_defaults_are_filled_in_for_each_record() -> None:
     """Records share no list that one of them could change."""
     plain = {name: value for name, value in SIGNAL.items() if name not in ("recipients", "origin")}
-    first, second, *_ = records.read_all([written("signal", plain)] * 20)
+    first, second, *_ = read([written("signal", plain)] * 20)
     assert first is not None and second is not None
     assert (first["recipients"], first["origin"]) == ([], "local")
     assert first["recipients"] is not second["recipients"]

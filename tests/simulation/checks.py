@@ -114,7 +114,7 @@ def _folds(world: World) -> list[str]:
         store.db()
         answers = _answers(world, store, own_checks.strangers(world, clone))
         if not tables:
-            fresh = schema.in_memory(views.VIEWS, records.read_all)
+            fresh = schema.in_memory(views.VIEWS, records.read_groups)
             catch_up.catch_up(fresh, store.log)
             tables = dump(fresh)
             fresh.close()

@@ -54,7 +54,7 @@ class Then(Store):
         )  # fmt: skip
         self._head = head
         until = None if all_of_it else format_at(at).encode()
-        opened = schema.in_memory(views.VIEWS, records.read_all)
+        opened = schema.in_memory(views.VIEWS, records.read_groups)
         try:
             catch_up.read_commit(opened, self.log, commit, until=until, progress=store.progress)
         except BaseException:

@@ -60,7 +60,7 @@ class Lines:
     """As much of a store as the upkeep of nodes asks for: an index in memory, and lines that it gets at once."""
 
     def __init__(self, lines: Iterable[bytes] = (), *, now: int = START, seed: int = 1) -> None:
-        self.index = schema.in_memory([VIEW, known_senders.VIEW], records.read_all)
+        self.index = schema.in_memory([VIEW, known_senders.VIEW], records.read_groups)
         self.index.reshape()
         self.value = now
         self.random = random.Random(seed).randbytes

@@ -28,7 +28,7 @@ BY = {"sender_identity": "test:worker:one"}
 
 def index_of(lines: Sequence[bytes], portions: Sequence[int] = ()) -> Index:
     """An index in memory that got these lines, in portions of these sizes."""
-    index = schema.in_memory([VIEW, known_senders.VIEW], records.read_all)
+    index = schema.in_memory([VIEW, known_senders.VIEW], records.read_groups)
     index.reshape()
     rest = list(lines)
     for size in portions:
