@@ -13,7 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gitmem.index import catch_up, schema
-from gitmem.index.rows import Group
 from gitmem.index.schema import Index, Rows, View
 from gitmem.log import append, committer, ref, wal_record
 from gitmem.log.log import Log
@@ -38,7 +37,7 @@ def _read(line: bytes) -> dict[str, object] | None:
     return record if isinstance(record, dict) and "kind" in record else None
 
 
-def _read_all(lines: Sequence[bytes]) -> list[Group]:
+def _read_all(lines: Sequence[bytes]) -> list[tuple[str, list[int], list[dict[str, object]], None]]:
     found = [(number, record) for number, line in enumerate(lines) if (record := _read(line))]
     return [(str(record["kind"]), [number], [record], None) for number, record in found]
 

@@ -25,7 +25,8 @@ CPU_SECONDS_MAX = 5.0  # of one command, whatever peers have pushed
 # Tables of the index that say the same in whatever order the lines came, and their columns.
 TABLES = {
     "line": "key, at, kind, body",
-    "signal": "signal_id, thread, at, sender, intent, broadcast",
+    "signal": "signal_id, thread, sender, intent, broadcast",
+    "asked": "*",
     "mail": "*",
     "receipt": "*",
     "session": "*",
