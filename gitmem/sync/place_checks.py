@@ -91,8 +91,12 @@ class PlaceCheck:
             return list(refs.items())
         git, known = self.log.git, self._known_trees()
 
+        common = self.log.place.common
+        there = {oid for oid in refs.values() if oid not in self.refused and not partial.lacks(common, oid)}
+        self.trees.look_ahead(there, known)
+
         def size(oid: str) -> float:
-            if oid in self.refused or partial.lacks(self.log.place.common, oid):
+            if oid not in there:
                 return math.inf
             try:
                 self.trees.commits([oid])

@@ -24,6 +24,8 @@ OBJECT_BYTES_MAX = 32 * 1024 * 1024
 DEPTH_MAX = 16
 ROWS_MAX = 1_000_000
 HEADS_AT_ONCE = 10_000
+AHEAD_ROWS_MAX = 20_000  # of all that is looked up ahead
+AHEAD_BYTES_MAX = 256 * 1024  # of one object of it
 _NAME = re.compile(rb"[a-z0-9_-]([a-z0-9._-]{0,253}[a-z0-9_-])?")
 _TOP_NAMES = (b"README.md", b".gitattributes")
 _MODES = {b"40000": TREE_MODE, b"100644": FILE_MODE, b"100664": FILE_MODE, b"100755": "100755"}
@@ -44,6 +46,45 @@ class TreeCheck:
         self.budget = Budget(git)
         self._passed_by: dict[str, set[str]] = {}  # trees that passed, by place
         self._measured: dict[tuple[str, ...], dict[tuple[str, str], int]] = {}
+        self._known_heads: dict[str, tuple[str, int]] = {}  # of what was looked up ahead
+        self._known_entries: dict[tuple[bool, str], list[tuple[str, Entry]]] = {}
+
+    def look_ahead(self, commits: Iterable[str], known: Sequence[str]) -> None:
+        """Look up together what some commits have, as far as that is little: a look at each by itself takes longer.
+
+        It rejects nothing; what is checked afterwards is checked as it would be without.
+        """
+        wanted = [oid for oid in dict.fromkeys(commits) if oid not in self.passed]
+        self._ask(wanted)
+        trees = []
+        for oid in wanted:
+            if self._is_small("commit", oid):
+                try:
+                    trees.append(self.git.commit(oid).tree)
+                except KeyError:
+                    continue
+        level = {("", oid): list(known) for oid in trees if oid not in self.passed}
+        rows = 0
+        files: list[str] = []
+        for _ in range(DEPTH_MAX):
+            self._ask([oid for _, oid in level])
+            below: dict[tuple[str, str], list[str]] = {}
+            for (path, oid), olds in level.items():
+                try:
+                    found = list(self._entries(path, oid)) if self._is_small("tree", oid) else []
+                except (Rejected, KeyError):
+                    continue
+                self._known_entries[not path, oid] = found
+                rows += len(found)
+                if rows > AHEAD_ROWS_MAX:
+                    return
+                for name, entry, inner in _differing(self.git, found, [old for old in olds if old != oid]):
+                    if entry.is_tree:
+                        below[f"{path}{name}/", entry.oid] = inner
+                    else:
+                        files.append(entry.oid)
+            level = below
+        self._ask(files)
 
     def commits(self, oids: Iterable[str]) -> None:
         """Check the sizes of commits. Raises: Rejected."""
@@ -94,20 +135,21 @@ class TreeCheck:
         fresh: dict[tuple[str, str], None] = {}
         level = [("", oid, [each for each in known if each != oid]) for oid in wanted]
         rows = 0
+
+        def counted(entries: Iterable[tuple[str, Entry]]) -> Iterable[tuple[str, Entry]]:
+            nonlocal rows
+            for each in entries:
+                rows += 1
+                if rows > ROWS_MAX:
+                    raise Rejected(f"it has more than {ROWS_MAX:,} entries")
+                yield each
+
         for depth in range(DEPTH_MAX + 1):
             self._heads("tree", [(path, tree) for path, tree, _ in level])
             below: dict[tuple[str, str], list[str]] = {}
             for path, tree, olds in level:
-                folders = [self.git.tree(old) for old in olds]
-                for name, entry in self._entries(path, tree):
-                    rows += 1
-                    if rows > ROWS_MAX:
-                        raise Rejected(f"it has more than {ROWS_MAX:,} entries")
-                    there = [folder[name] for folder in folders if name in folder]
-                    if entry in there:
-                        continue
+                for name, entry, inner in _differing(self.git, counted(self._entries(path, tree)), olds):
                     if entry.is_tree:
-                        inner = [old.oid for old in there if old.is_tree]
                         below[f"{path}{name}/", entry.oid] = inner
                     else:
                         fresh[path + name, entry.oid] = None
@@ -124,7 +166,9 @@ class TreeCheck:
         sizes: dict[str, int] = {}
         for start in range(0, len(wanted), HEADS_AT_ONCE):
             some = wanted[start : start + HEADS_AT_ONCE]
-            found = self.git.heads([oid for _, oid in some])
+            found = self._known_heads
+            rest = [oid for _, oid in some if oid not in found]
+            found = {**found, **self.git.heads(rest)} if rest else found
             for path, oid in some:
                 if is_empty_tree(oid) and kind == "tree":
                     continue
@@ -138,8 +182,21 @@ class TreeCheck:
                     )
         return sizes
 
+    def _ask(self, oids: Sequence[str]) -> None:
+        """Look up kinds and sizes for later."""
+        rest = [oid for oid in oids if oid not in self._known_heads]
+        if rest:
+            self._known_heads.update(self.git.heads(rest))
+
+    def _is_small(self, kind: str, oid: str) -> bool:
+        found = self._known_heads.get(oid)
+        return found is not None and found[0] == kind and found[1] <= AHEAD_BYTES_MAX
+
     def _entries(self, path: str, oid: str) -> Iterable[tuple[str, Entry]]:
         """Read one level of a tree, each entry checked."""
+        return self._known_entries.get((not path, oid)) or self._checked_entries(path, oid)
+
+    def _checked_entries(self, path: str, oid: str) -> Iterable[tuple[str, Entry]]:
         seen: set[bytes] = set()
         rows = raw_entries(self.git.raw_tree(oid), len(oid))
         if not path and not any(name == b"format" for _, name, _ in rows):
@@ -156,6 +213,17 @@ class TreeCheck:
                     f"{where!r} has the mode {mode.decode('ascii', 'backslashreplace')}; only files and folders are allowed"
                 )
             yield name.decode("ascii"), Entry(_MODES[mode], target)
+
+
+def _differing(
+    git: Git, entries: Iterable[tuple[str, Entry]], olds: Sequence[str]
+) -> Iterable[tuple[str, Entry, list[str]]]:
+    """Yield those of a tree's entries that no tree of `olds` has: name, entry, and the folders that those have there."""
+    folders = [git.tree(old) for old in olds]
+    for name, entry in entries:
+        there = [folder[name] for folder in folders if name in folder]
+        if entry not in there:
+            yield name, entry, [old.oid for old in there if old.is_tree]
 
 
 def raw_entries(data: bytes, id_length: int) -> list[tuple[bytes, bytes, str]]:
