@@ -21,19 +21,19 @@ class Trunk:
         self._ends = list(tips)
 
     def above(
-        self, oid: str, *, most: int = STEPS_MAX, read: Callable[[str], Commit] | None = None
+        self, oid: str, *, most: int | None = None, read: Callable[[str], Commit] | None = None
     ) -> list[str] | None:
         """The commits from the trunk up to `oid`, parents first; None where there is no plain line of them.
 
         Args:
-            most: How far to walk.
+            most: How far to walk; `STEPS_MAX` commits by default.
             read: Reads a commit that may not be of the trunk.
 
         Raises: KeyError where an object is missing.
         """
         read = read or self.git.commit
         steps = STEPS_MIN
-        while steps <= most:
+        while steps <= (STEPS_MAX if most is None else most):
             self._walk(steps)
             line: list[str] = []
             at = oid
