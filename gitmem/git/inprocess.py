@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 TREES_KEPT_MAX = 1_024
 COMMITS_KEPT_MAX = 4_096
+OBJECT_BYTES_KEPT_MAX = 8 * 1024 * 1024
 STEPS_BY_HAND_MAX = 128  # a git that starts costs as much as reading that many commits
 _KINDS = {1: b"commit", 2: b"tree", 3: b"blob", 4: b"tag"}
 _UNREADABLE = (
@@ -56,6 +57,8 @@ class DulwichGit(PlumbingGit):
         self._store: _Store | None = None
         self._trees: dict[str, dict[str, Entry]] = {}
         self._commits: dict[str, Commit] = {}
+        self._objects: dict[str, tuple[bytes, bytes]] = {}
+        self._kept_bytes = 0
 
     def tree(self, oid: str) -> dict[str, Entry]:
         """A commit touches the same few trees as the one before."""
@@ -101,13 +104,31 @@ class DulwichGit(PlumbingGit):
 
     def close(self) -> None:
         """Close the packs, too. A later read opens them again."""
+        self._objects, self._kept_bytes = {}, 0
         store, self._store = self._store, None
         if store is not None:
             store.close()
         super().close()
 
     def read(self, oid: str) -> tuple[bytes, bytes]:
-        """An object's kind and content. KeyError where it is missing or damaged."""
+        """An object's kind and content. KeyError where it is missing or damaged. A sync compares the same ones again and again."""
+        found = self._objects.get(oid)
+        if found is None:
+            found = self._objects[oid] = self._read(oid)
+            self._kept_bytes += len(found[1])
+            while self._kept_bytes > OBJECT_BYTES_KEPT_MAX:
+                self._kept_bytes -= len(self._objects.pop(next(iter(self._objects)))[1])
+        return found
+
+    def has(self, oid: str) -> bool:
+        """Whether it is here now: what is remembered does not count."""
+        try:
+            self._read(oid)
+        except KeyError:
+            return False
+        return True
+
+    def _read(self, oid: str) -> tuple[bytes, bytes]:
         if not self._is_id(oid):
             raise KeyError(oid)
         if self._store is None:
