@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gitmem.errors import UsageError
 
-from ..render import mail, show
+from ..render import show
 from ..surroundings import Surroundings
 
 TYPE_CHECKING = False
@@ -94,7 +94,7 @@ def signal(
     if quiet and not at.json:
         show.say_lines([str(sent.signal["signal_id"])])
     else:
-        show.say(at.json, sent, mail.sent)
+        show.say(at.json, sent, show.sent)
     return 0
 
 

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
     from gitmem.operations.history import Chapter, One
     from gitmem.operations.inbox import Count, Inbox, Reading
-    from gitmem.operations.signals import Sent
     from gitmem.operations.threads import Converged, Recipient, Thread
 
 
@@ -47,21 +46,6 @@ def _filtered(found: Inbox) -> str:
 def _state(signal: Mapping[str, object]) -> str:
     state = signal.get("delivery_state")
     return f"{state}" if state else ""
-
-
-def sent(found: Sent) -> list[str]:
-    signal = found.signal
-    intent = str(signal.get("intent") or "INFO")
-    people = [who(each["display_name"], each["address"]) for each in found.resolved]
-    to = ", ".join(people) or ("everybody" if not signal.get("recipients") else "")
-    where = f"commit {found.commit[:12]}" if found.commit else "recorded"
-    lines = [SEPARATOR.join((str(signal["signal_id"]), intent, f"to {to}", where))]
-    if signal.get("thread_id"):
-        lines.append(f"thread: {signal['thread_id']}")
-    if found.pushed:
-        lines.append("pushed")
-    lines += [f"note: {sanitize(line)}" for line in found.warnings]
-    return lines
 
 
 def thread(found: Thread) -> list[str]:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from typing import TypeVar
 
     from gitmem.operations.outcome import Outcome
+    from gitmem.operations.signals import Sent
 
     Answer = TypeVar("Answer", bound=Outcome)
 
@@ -44,3 +45,21 @@ def note(sentences: Sequence[str]) -> None:
 
 def say_lines(lines: Sequence[str]) -> bool:
     return write("\n".join(lines))
+
+
+def sent(found: Sent) -> list[str]:
+    """A signal that was recorded, as text."""
+    from gitmem.operations.frame import SEPARATOR, who
+
+    signal = found.signal
+    intent = str(signal.get("intent") or "INFO")
+    people = [who(each["display_name"], each["address"]) for each in found.resolved]
+    to = ", ".join(people) or ("everybody" if not signal.get("recipients") else "")
+    where = f"commit {found.commit[:12]}" if found.commit else "recorded"
+    lines = [SEPARATOR.join((str(signal["signal_id"]), intent, f"to {to}", where))]
+    if signal.get("thread_id"):
+        lines.append(f"thread: {signal['thread_id']}")
+    if found.pushed:
+        lines.append("pushed")
+    lines += [f"note: {sanitize(line)}" for line in found.warnings]
+    return lines

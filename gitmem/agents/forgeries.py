@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from .. import records
 from ..log import ledger
-from . import authenticity, own_identities
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -106,6 +105,8 @@ class Marks:
         mac = self._store.keys.now().mac
         if mac is not None and mac.is_valid(line):
             return None
+        from . import authenticity, own_identities
+
         names = authenticity.speakers(record)
         db = self._store.index.db
         if any(authenticity.is_own(db, name) for name in names):

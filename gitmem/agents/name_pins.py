@@ -12,9 +12,8 @@ import os
 from .. import aside, shared_mode
 from ..errors import UsageError
 from ..operations import presence
-from ..operations.presence import Presence, ago
+from ..operations.presence import HOLD_MICROS, Presence, ago
 from ..operations.spelling import fold, is_reserved, root
-from ..operations.tenure import HOLD_MICROS
 from ..sha256 import sha256
 from ..text.sanitize import sanitize
 from . import own_recipients, own_sessions

@@ -6,7 +6,7 @@ own sessions have read, and leave forged lines out (`authenticity`).
 
 from __future__ import annotations
 
-from ..operations import local, presence, tenure
+from ..operations import local, presence
 from ..operations.presence import Presence
 from . import clone_key, known_senders
 
@@ -39,7 +39,7 @@ def trusted(store: Store, session_id: str) -> Presence | None:
         found.record_at,
         until,
         shown,
-        *(fields.get(name) for name in tenure.FIELDS),
+        *(fields.get(name) for name in presence.FIELDS),
     )
     return Presence(values, store.now(), store.log.clone_id(), local.heartbeat(store, session_id))
 
@@ -48,6 +48,8 @@ def fold(
     db: sqlite3.Connection, session_id: str
 ) -> tuple[int, int | None, dict[str, object], list[tuple[int, int, str]]]:
     """Return what the records of a session of our own say, as `tenure.fold_events`, without forged ones."""
+    from ..operations import tenure
+
     events = db.execute(tenure.EVENTS.format(but=_NOT_FORGED), (session_id,)).fetchall()
     return tenure.fold_events(events or db.execute(tenure.EVENTS.format(but=""), (session_id,)).fetchall())
 

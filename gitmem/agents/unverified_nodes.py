@@ -7,7 +7,7 @@ this clone has noted itself is folded without those lines.
 from __future__ import annotations
 
 from ..operations.memory import fold
-from . import authenticity
+from . import known_senders
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def own_checkpoints(db: sqlite3.Connection, session_id: str) -> list[Node]:
 
 def has_forged_lines(db: sqlite3.Connection, session_id: str | None) -> bool:
     """Return whether lines that were not written here speak for a session of this clone."""
-    return session_id is not None and authenticity.is_forged(db, (session_id,))
+    return session_id is not None and known_senders.is_forged(db, (session_id,))
 
 
 def _own(db: sqlite3.Connection, ids: Sequence[str]) -> Iterator[Node]:

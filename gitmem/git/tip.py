@@ -6,6 +6,7 @@ import os
 
 from ..place import read_small
 
+LOG_REF = "refs/gitmem/log"
 _HEX = b"0123456789abcdef"
 # What git has last said of the refs below `refs/gitmem/` of a reftable, beside the state of the tables then.
 REMEMBERED = os.path.join("gitmem", "tables")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from ..log.ref import LOG_REF
+from ..git.tip import LOG_REF
 from . import schema
 
 TYPE_CHECKING = False

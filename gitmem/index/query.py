@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from ..git.tip import LOG_REF as LOG_REF
 from ..git.tip import plain_tip
 from ..log import wal_files, wal_record
 from ..log.lines import HEAD_BYTES
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from ..log.wal_files import WalFile
     from ..place import Place
 
-LOG_REF = "refs/gitmem/log"
 TAIL_BYTES_MAX = 1024 * 1024  # of one file; a committer comes long before
 # How the lines go on behind their time that say nothing of who is called what. Any other line may, however it is written.
 _NAMELESS = tuple(

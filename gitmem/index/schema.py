@@ -12,15 +12,13 @@ import os
 from .. import shared_mode
 from . import busy
 from .engine import sqlite3
-from .rows import Row as Row
-from .rows import Rows as Rows
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from ..place import Place
-    from .rows import Group
+    from .rows import Group, Rows
 
     Reader = Callable[[Sequence[bytes]], Sequence[Group]]
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 
-from ..git.tip import plain_tip
+from ..git.tip import LOG_REF, plain_tip
 from . import wal_files
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..place import Place
 
-LOG_REF = "refs/gitmem/log"
 FOLDERS = ("wal", "spool")
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 
 from ..git import tip
-from ..git.cached_config import CachedConfig as CachedConfig
 from ..git.trust import refuse_foreign as refuse_foreign
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from ..git.cached_config import CachedConfig as CachedConfig
     from ..git.port import Behind as Behind
     from ..git.port import Entry as Entry
     from ..git.port import Git as Git
@@ -71,3 +71,10 @@ def _take_back(place: Place) -> None:
         from ..git import old_held
 
         old_held.take_back(place.common)
+
+
+def cached_config(place: Place) -> CachedConfig:
+    """Return what reads git's configuration of a repository, see `git.cached_config`."""
+    from ..git.cached_config import CachedConfig
+
+    return CachedConfig(place.common, place.state)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..errors import StoreError
+from ..git.tip import LOG_REF as LOG_REF
 from . import lines
 
 TYPE_CHECKING = False
@@ -11,7 +12,6 @@ if TYPE_CHECKING:
 
     from ..git.port import Draft, Entry, Git
 
-LOG_REF = "refs/gitmem/log"
 REMOTES_PREFIX = "refs/gitmem/remotes/"
 BRANCH = "refs/heads/gitmem"
 # What of the log's history a remote has, as far as this clone knows: what stands above it is this clone's own.

@@ -6,7 +6,7 @@ from ..agents import clone_key, name_pins, own_recipients, own_sessions
 from ..errors import UsageError
 from ..text.sanitize import is_unsafe
 from . import presence
-from .caller import own_mail
+from .caller import is_own_mail, own_mail
 from .outcome import Outcome
 from .presence import Presence, ago
 from .spelling import fold, is_client_id, is_identity, is_mixed, is_reserved, is_reserved_identity, is_word
@@ -156,7 +156,7 @@ def _exact(store: Store, text: str, caller: Caller | None) -> Resolved | None:
         found = _by_client_id(store, text)
         if found is not None:
             return found
-    if (not holders and presence.is_seen(store, text)) or text == own_mail(store):
+    if (not holders and presence.is_seen(store, text)) or is_own_mail(store, text):
         return _of_identity(store, text, "exact")
     _refuse_mixed(text)
     own_recipients.refuse_redirected(store, text, holders)

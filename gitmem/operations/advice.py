@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ..log import ref
 from ..signals import ASKS, DECISIONS, has_conflict
 from . import presence
 from .quoting import command
@@ -90,6 +89,8 @@ def is_unpublished(store: Store) -> bool:
     """Whether there is a remote that may lack what is here: only a sync takes it to everybody."""
     if not store.has_remote():
         return False
+    from ..log import ref
+
     return store.git.tip(ref.PUBLISHED_REF) != store.git.tip(ref.LOG_REF)
 
 

@@ -170,10 +170,15 @@ def own_mail(store: Store) -> str | None:
     return f"human:{mail}" if mail else None
 
 
+def is_own_mail(store: Store, text: str) -> bool:
+    """Return whether a text is the reader identity of this clone's user."""
+    return text.startswith("human:") and text == own_mail(store)
+
+
 def _named(store: Store, text: str) -> Caller:
     if presence.one(store, text) is not None:
         return of_session(_session(store, text, "--as names"), "as")
-    if text == own_mail(store):
+    if is_own_mail(store, text):
         return person(store, "as")
     from ..agents import name_pins
 

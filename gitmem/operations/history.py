@@ -8,9 +8,9 @@ from ..log.ref import LOG_REF, lookup
 from ..records.ids import is_id
 from ..signals import conflicts
 from . import known_ids, presence, story, threads
-from .outcome import Outcome
+from .outcome import Outcome, shown
 from .quoting import command
-from .shape import sender_name, shown
+from .shape import sender_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..agents import authenticity, own_sessions
+from ..agents import known_senders, own_sessions
 from ..errors import StoreError
 from ..log.lines import digest, format_at
 from ..signals import has_conflict
@@ -184,7 +184,7 @@ def _warn(
         if caller
         else []
     )
-    if not shown and not authenticity.is_forged(db, names):
+    if not shown and not known_senders.is_forged(db, names):
         return
     from ..agents import forgeries
     from .caller import own_mail

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from ..index import lost
-from ..log import ledger, ref, trees
-from .findings import FIX
+from ..index import query
+from ..log import ledger, ref
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,6 +25,11 @@ def warning(store: Store) -> str | None:
     Two witnesses are asked. The index keeps lines that it had and the log has no more. The ledger names the commit that
     this clone accepted last: the tip must be that commit or have it in its history.
     """
+    if query.has_all(store.db(), ledger.last_commit(store.place.state)):
+        return None
+    from ..index import lost
+    from .findings import FIX
+
     count = lost.count(store.db()) or _behind(store)
     if not count:
         return None
@@ -50,11 +54,15 @@ def tell(store: Store, answer: Answer) -> None:
 
 def repair_first(next: Sequence[str]) -> list[str]:
     """Return the commands to run next, with the one that repairs the log in front."""
+    from .findings import FIX
+
     return [FIX, *(each for each in next if each != FIX)][:3]
 
 
 def _behind(store: Store) -> int:
     """How many lines the commit that was accepted last has and the tip does not; 0 where it is in the tip's history."""
+    from ..log import trees
+
     git = store.git
     accepted = ledger.last_commit(store.place.state)  # before the tip, which other processes move on
     tip = git.tip(ref.LOG_REF)

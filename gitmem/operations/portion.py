@@ -5,8 +5,9 @@ from __future__ import annotations
 from .. import records
 from ..signals import conflicts, receipts
 from . import frame, mail, presence
+from .outcome import shown
 from .quoting import quote
-from .shape import named, shown
+from .shape import named
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,8 +6,6 @@ from ..errors import UsageError
 from ..log.lines import format_at, parse_at
 from . import local
 from .spelling import fold
-from .tenure import FIELDS, HOLD_MICROS
-from .tenure import VIEW as VIEW
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,8 +15,13 @@ if TYPE_CHECKING:
     from .store import Store
 
 LIVE_MICROS = 15 * 60 * 1_000_000
+HOLD_MICROS = 48 * 3600 * 1_000_000
 IDLE_MICROS = 24 * 3600 * 1_000_000
 
+FIELDS = (
+    "agent_identity", "display_name", "clone_id", "worktree", "wu_id", "initiative_id", "lane", "client",
+    "workspace_id", "harness_session", "activity", "name_chosen",
+)  # fmt: skip
 _SELECT = (
     "SELECT s.session_id, s.started, s.ended,"
     f" (SELECT max(a.until) - {HOLD_MICROS} FROM alive a WHERE a.session_id = s.session_id), t.until, t.shown, "
@@ -237,6 +240,21 @@ def _status(age: int, ended: bool) -> str:
 def _micros(value: object) -> int:
     assert isinstance(value, int)
     return value
+
+
+def headline(one: Presence) -> str:
+    """A session in a line, as others see it."""
+    parts = [one.name]
+    if one.agent_identity:
+        parts.append(f"({one.agent_identity})")
+    if one.worktree:
+        parts.append(f"in {one.worktree}")
+    if one.wu_id:
+        parts.append(f"on {one.wu_id}")
+    if one.record.get("lane"):
+        parts.append(f"in lane {one.record['lane']}")
+    activity = one.record.get("activity")
+    return " ".join(parts) + (f": {activity}" if activity else "")
 
 
 def role_of(identity: str | None) -> str | None:

@@ -26,7 +26,7 @@ from .local import FLAGS as FLAGS
 from .local import flag as flag
 from .local import flag_names as flag_names
 from .local import raise_flags as raise_flags
-from .tenure import HOLD_MICROS
+from .presence import HOLD_MICROS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..agents import own_recipients, own_sessions, strangers
 from ..index.steps import Steps
-from . import autosync, mail, near, presence
+from . import autosync, mail, presence
 from .outcome import Outcome
 from .presence import Presence
 from .quoting import command
@@ -67,7 +67,7 @@ class WhoAmI(Outcome):
         self.activity = record.get("activity")
         self.worktree = record.get("worktree")
         self.status = found.status if found else None
-        self.headline = headline(found) if found else (caller.name or caller.reader)
+        self.headline = presence.headline(found) if found else (caller.name or caller.reader)
         self.unread = unread
         self.remark = caller.remark
         self.next = list(caller.next)
@@ -90,6 +90,8 @@ def roster(
         steps_most: What counting what is unread may cost, see `index.steps`. `unread` of who comes after that is None.
     """
     if query:
+        from . import near
+
         found = near.matching(store, query, all=all)
     else:
         found = sorted(
@@ -135,21 +137,6 @@ def whoami(store: Store, caller: Caller) -> WhoAmI:
         )
     outcome.next = outcome.next[:3]
     return outcome
-
-
-def headline(one: Presence) -> str:
-    """A session in a line, as others see it."""
-    parts = [one.name]
-    if one.agent_identity:
-        parts.append(f"({one.agent_identity})")
-    if one.worktree:
-        parts.append(f"in {one.worktree}")
-    if one.wu_id:
-        parts.append(f"on {one.wu_id}")
-    if one.record.get("lane"):
-        parts.append(f"in lane {one.record['lane']}")
-    activity = one.record.get("activity")
-    return " ".join(parts) + (f": {activity}" if activity else "")
 
 
 def _unread(db: sqlite3.Connection, one: Presence, now: int) -> int:

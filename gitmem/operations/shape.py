@@ -12,21 +12,6 @@ if TYPE_CHECKING:
     from .store import Store
 
 
-# The line's own fields, and names that answers use for what they say about a record.
-_LEFT_OUT = frozenset(("at", "kind", "mac", "unverified", "seen", "conflict", "counts", "decides"))
-
-
-def shown(record: Mapping[str, object]) -> dict[str, object]:
-    """A record with the contract's field names and `created_at`; empty fields are left out."""
-    fields: dict[str, object] = {"created_at": record["at"]}
-    fields.update(
-        (key, value)
-        for key, value in record.items()
-        if key not in _LEFT_OUT and value is not None and value != "" and value != []
-    )
-    return fields
-
-
 def sender_name(store: Store, record: Mapping[str, object]) -> str | None:
     """What the sender of a record is called now, else what it was called when it wrote."""
     return named(presence.names_by_session(store.db()), record)

@@ -9,9 +9,8 @@ from ..log.lines import digest
 from ..records import ids
 from ..signals import DECISIONS, INTENTS
 from . import addressing, advice, headline, local, story
-from .outcome import Outcome
+from .outcome import Outcome, shown
 from .quoting import command
-from .shape import shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

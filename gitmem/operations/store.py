@@ -9,11 +9,11 @@ from .. import records
 from ..agents import clone_key
 from ..errors import GitmemError
 from ..index import schema
-from ..log import append, ref
+from ..log import append
 from ..log.append import Appended
 from ..log.entry import Entry
 from ..log.log import Log
-from ..log.port import CachedConfig, open_port
+from ..log.port import cached_config, open_port
 from ..place import Place, refuse_odd
 from ..signals import broadcasts
 from . import committing, local
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from ..log.entry import Story
-    from ..log.port import Git
+    from ..log.port import CachedConfig, Git
 
 # New bytes of a sync. For fewer, catching up is quicker than the start of a process. With more, the next command would
 # not wait until that process is done, and fill an index of its own.
@@ -99,7 +99,7 @@ class Store(StoreIndex):
         self.log.recorded = lambda entries: self.refresh() if self.snapshot is None else None
         self.is_committing = False
         self.commit_again = 0.0  # when what could not be committed is tried again
-        self.config = config or CachedConfig(place.common, place.state)
+        self._config = config
         # Starts a process that calls `keep_up`; None where this one lives on and does it itself.
         self.starts_upkeep: Callable[[], object] | None = None
         self.wrote = 0  # how soon what was recorded here is to be sent, as `autosync` has it
@@ -173,10 +173,10 @@ class Store(StoreIndex):
 
     def _append(self, entry: Entry) -> Appended:
         if not schema.can_write(self._last_look()):
+            from ..log import committer, ref
+
             tip = self.git.tip(ref.LOG_REF)
             if tip is not None:
-                from ..log import committer
-
                 committer.check_tip(self.log, tip)
         appended = append.append(self.log, entry)
         if not entry.deferred:
@@ -210,6 +210,13 @@ class Store(StoreIndex):
         if start:
             self.starts_upkeep()
         return True
+
+    @property
+    def config(self) -> CachedConfig:
+        """What git's configuration says, read when it is first asked for."""
+        if self._config is None:
+            self._config = cached_config(self.place)
+        return self._config
 
     def settings(self) -> dict[str, str]:
         """What git config says of this clone's user (`user.name`, `user.email`) and of gitmem, with keys in small letters."""

@@ -9,7 +9,6 @@ from ..agents import known_senders
 from ..errors import GitmemError, UsageError
 from ..index import busy, generations, query, schema
 from ..index.engine import sqlite3
-from ..log import ref
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -163,7 +162,7 @@ class StoreIndex:
         if not self._looked:
             self._looked = True
             try:
-                if self.git.tip(ref.LOG_REF) is None:
+                if self.git.tip(query.LOG_REF) is None:
                     from ..log import start
 
                     start.adopt(self.log)

@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from ..index.schema import View
 from ..log.lines import parse_at
+from .presence import FIELDS as FIELDS
+from .presence import HOLD_MICROS as HOLD_MICROS
 from .spelling import fold, root
 
 TYPE_CHECKING = False
@@ -22,12 +24,7 @@ if TYPE_CHECKING:
 
     from ..index.rows import Row, Rows
 
-HOLD_MICROS = 48 * 3600 * 1_000_000
 _NEVER = 1 << 62
-FIELDS = (
-    "agent_identity", "display_name", "clone_id", "worktree", "wu_id", "initiative_id", "lane", "client",
-    "workspace_id", "harness_session", "activity", "name_chosen",
-)  # fmt: skip
 CLEARABLE = ("wu_id", "initiative_id", "lane", "activity")
 _COLUMNS = ", ".join(f"{name} TEXT" for name in FIELDS)
 _EVENT_FIELDS = ", ".join(f"e.{name}" for name in FIELDS)

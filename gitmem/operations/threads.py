@@ -13,9 +13,9 @@ from .caller import own_mail
 from .causality import Conversation as Conversation
 from .causality import Said
 from .known_ids import find_id, thread_of
-from .outcome import Outcome
+from .outcome import Outcome, shown
 from .quoting import command
-from .shape import named, shown
+from .shape import named
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

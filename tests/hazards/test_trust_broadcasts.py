@@ -10,6 +10,7 @@ import pytest
 
 from gitmem import records
 from gitmem.index import insert, schema
+from gitmem.index import rows as rows_of
 from gitmem.operations import mail, views
 from gitmem.signals import broadcasts
 
@@ -112,13 +113,13 @@ def test_no_list_of_names_makes_the_index_slow(shape: str) -> None:
     ]  # fmt: skip
     index = schema.in_memory([mail.VIEW, *views.VIEWS[1:]], records.read_groups)
     index.reshape()
-    rows = [schema.Row(number, each, records.read(each) or {}) for number, each in enumerate(lines, 1)]
+    rows = [rows_of.Row(number, each, records.read(each) or {}) for number, each in enumerate(lines, 1)]
     index.db.executemany(
         "INSERT INTO line VALUES (?, 1, ?, ?, ?, ?)",
         [(row.id, str(row.id), row.at, row.record["kind"], row.line.decode()) for row in rows],
     )
     begun = time.process_time()
-    mail.add(index.db, schema.Rows.of_rows(rows))
+    mail.add(index.db, rows_of.Rows.of_rows(rows))
     for number in (0, 1, readers - 1):
         mail.unread_ids(index.db, f"sess-{number:04}", None, None, START)
     assert time.process_time() - begun < CPU_SECONDS

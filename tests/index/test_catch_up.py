@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gitmem.index import catch_up, schema
-from gitmem.index.schema import Index, Rows, View
+from gitmem.index.rows import Rows
+from gitmem.index.schema import Index, View
 from gitmem.log import append, committer, ref, wal_record
 from gitmem.log.log import Log
 from gitmem.log.wal import WriteAheadLog

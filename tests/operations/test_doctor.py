@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from gitmem.git.port import Draft, Entry, Signature
-from gitmem.index.schema import Row
+from gitmem.index.rows import Row
 from gitmem.log import ref
 from gitmem.log.entry import Story
 from gitmem.log.lines import digest, format_at

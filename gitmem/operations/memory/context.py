@@ -11,7 +11,6 @@ from ...text.sanitize import sanitize_for_model
 from .. import presence
 from ..outcome import Outcome
 from ..quoting import command
-from ..roster import headline
 from ..story import cut
 from . import access, authors, candidates, decay, values, waiting
 from .block import Piece, pack, said
@@ -179,7 +178,7 @@ def around(store: Store, reader: Caller | None, max_size: int, *, roster: bool, 
     rank = candidates.HERE if max_size >= SMALL else candidates.LAST
     others = [one for one in presence.shown(store).values() if one.is_current and one.reader not in own]
     for place, one in enumerate(sorted(others, key=lambda one: (-one.last_seen, one.session_id))):
-        line = said(f"- {cut(sanitize_for_model(headline(one)), ROSTER_LINE_MAX)}, {one.status}", "")
+        line = said(f"- {cut(sanitize_for_model(presence.headline(one)), ROSTER_LINE_MAX)}, {one.status}", "")
         found.append(Piece(ROSTER, (rank, place, one.session_id), one.session_id, line))
     return found
 

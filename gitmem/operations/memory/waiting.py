@@ -5,7 +5,8 @@ from __future__ import annotations
 from ... import records
 from ...signals import ASKS, DECISIONS, conflicts, content, graph
 from ...signals.thread_lines import ThreadLines
-from .. import advice, mail, threads
+from .. import advice, mail
+from ..causality import Conversation
 from ..shape import sender_name
 from ..story import cut, sanitize
 from .block import Piece, said
@@ -64,7 +65,7 @@ def find(store: Store, reader: Caller) -> list[Waiting]:
     for thread_id, every in asked.items():
         ids = [id for id in every if (thread_id, id) not in answered]
         if ids and thread_id in decided:
-            ids = _undecided(threads.Conversation(lines.load(thread_id) or {}), ids, reader)
+            ids = _undecided(Conversation(lines.load(thread_id) or {}), ids, reader)
         newest = max(filter(None, (known.waiting(thread_id, id) for id in ids)), key=_order, default=None)
         if newest is not None:
             found.append(newest)
@@ -96,7 +97,7 @@ def _order(one: Waiting) -> tuple[str, str]:
     return one.at, one.signal_id
 
 
-def _undecided(found: threads.Conversation, ids: list[str], reader: Caller) -> list[str]:
+def _undecided(found: Conversation, ids: list[str], reader: Caller) -> list[str]:
     """Those that no decision of the reader comes after: who decided later in the thread has decided these, too."""
     own = {
         each.id
