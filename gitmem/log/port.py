@@ -9,6 +9,7 @@ from ..git.trust import refuse_foreign as refuse_foreign
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import Any
 
     from ..git.cached_config import CachedConfig as CachedConfig
@@ -29,6 +30,18 @@ class _LazyGit:
         """See `Git.tip`."""
         plain = tip.plain_tip(self._place.common, ref) if self._opened is None else None
         return plain or self._open().tip(ref)
+
+    def behind(self, tip: str, pairs: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Behind]:
+        """See `Git.behind`; git is not asked twice."""
+        from ..git.known_behind import KnownBehind
+
+        asked = list(dict.fromkeys(pairs))
+        known = KnownBehind(self._place, tip, asked)
+        found = known.read()
+        if found is None:
+            found = self._open().behind(tip, asked)
+            known.write(found)
+        return found
 
     def close(self) -> None:
         """See `Git.close`."""
