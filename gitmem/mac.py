@@ -6,7 +6,7 @@ so HMAC is computed here from SHA-256 alone (RFC 2104).
 
 from __future__ import annotations
 
-from .sha256 import sha256
+from .sha256 import hash_of
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _pairs: list[str] = []  # of characters of the alphabet; filled where many codes are compared
@@ -27,8 +27,9 @@ class Mac:
 
     def __init__(self, key: bytes) -> None:
         block = key.ljust(_BLOCK_BYTES, b"\0")
-        self._inner = sha256(bytes(byte ^ 0x36 for byte in block))
-        self._outer = sha256(bytes(byte ^ 0x5C for byte in block))
+        hashed = hash_of(1)
+        self._inner = hashed(bytes(byte ^ 0x36 for byte in block))
+        self._outer = hashed(bytes(byte ^ 0x5C for byte in block))
 
     def of(self, content: bytes) -> str:
         """Return the code of some bytes."""

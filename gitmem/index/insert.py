@@ -42,12 +42,21 @@ def lines_of_files(
     """
     if not found:
         return
-    was_enabled = gc.isenabled()
-    gc.disable()  # what is made here has no cycles, and is looked through again and again
-    try:
+    with WithoutCollector():
         _add(index, found, groups)
-    finally:
-        if was_enabled:
+
+
+class WithoutCollector:
+    """A context in which the garbage collector rests: many objects are made, without cycles, and it would look at all of them
+    again and again.
+    """
+
+    def __enter__(self) -> None:
+        self._was_enabled = gc.isenabled()
+        gc.disable()
+
+    def __exit__(self, *_: object) -> None:
+        if self._was_enabled:
             gc.enable()
 
 

@@ -50,6 +50,11 @@ WORDS = (
 # fmt: on
 SPOKEN = ("auth", " -p", " -a ")  # the same for `secrets_spoken`, with those above
 SPACED = tuple(marker for marker in MARKERS if " " in marker)
+HARMLESS_MAX, HARMLESS_CHARACTERS = (
+    4_096,
+    128,
+)  # texts that were looked at, such as names: records of one writer share them
+_harmless: set[str] = set()
 _SHORTEST = 10  # characters: what is shorter is no secret, not even with the name that it is given to
 _DISTINCT_MIN = 2  # `XXXX…` and `0000…` stand for something
 _MORE = 64  # characters of a last step that are looked at beyond the least
@@ -111,16 +116,18 @@ def marked(values: Iterable[object]) -> bool:
     texts: list[str] = []
     for value in values:
         if type(value) is str:
-            if len(value) >= _SHORTEST:
+            if len(value) >= _SHORTEST and value not in _harmless:
                 texts.append(value)
         elif type(value) is list or type(value) is tuple:
             for item in value:
                 if type(item) is not str:
                     return True
-                if len(item) >= _SHORTEST:
+                if len(item) >= _SHORTEST and item not in _harmless:
                     texts.append(item)
         elif type(value) is not bool:
             return True
+    if not texts:
+        return False
     together = _plain("\n".join(texts))
     long = _long_words(together)
     if long:
@@ -130,12 +137,12 @@ def marked(values: Iterable[object]) -> bool:
         if _discord(long) >= 0:
             return True
     small = together.lower()
-    for word in WORDS:
+    for word in (*WORDS, *SPOKEN):
         if word in small:
             return True
-    for word in SPOKEN:  # noqa: SIM110  (likewise)
-        if word in small:
-            return True
+    if len(_harmless) > HARMLESS_MAX:
+        _harmless.clear()
+    _harmless.update([text for text in texts if len(text) <= HARMLESS_CHARACTERS])
     return False
 
 

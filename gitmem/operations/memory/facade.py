@@ -54,7 +54,10 @@ class Memory(Constants):
 
     def append_many(self, many: Iterable[Mapping[str, object]], **options: Any) -> nodes.Appended:
         """Write nodes down in one commit: all of them or none. Each has its `content` and the options of `append`."""
-        return nodes.append(self._log.store, self._log.caller, map(_with_ids, many), **options)
+        from ...index.insert import WithoutCollector
+
+        with WithoutCollector():
+            return nodes.append(self._log.store, self._log.caller, map(_with_ids, many), **options)
 
     def checkpoint(self, note: str = "", **options: Any) -> nodes.Created:
         """Write down how far the work is; see `checkpoint.checkpoint` for the options."""

@@ -48,34 +48,31 @@ class Node(Outcome):
     )  # fmt: skip
 
     def __init__(self, base: Record, line: bytes) -> None:
+        get = base.get
         self.id = str(base["id"])
         self.line = line
         self.type = str(base["type"])
         self.lifecycle = str(base["lifecycle"])
         self.content = str(base["content"])
-        (
-            self.priority,
-            self.wu_id,
-            self.session_id,
-            self.lane,
-            self.head,
-            self.reason,
-            self.summarized_into,
-        ) = (
-            _text(base, field)
-            for field in ("priority", "wu_id", "session_id", "lane", "head", "reason", "summarized_into")
-        )
-        self.branch = _text(base, "branch")
+        self.priority: str | None = get("priority") or None  # type: ignore[assignment]  # texts all, the model says so
+        self.wu_id: str | None = get("wu_id") or None  # type: ignore[assignment]
+        self.session_id: str | None = get("session_id") or None  # type: ignore[assignment]
+        self.lane: str | None = get("lane") or None  # type: ignore[assignment]
+        self.head: str | None = get("head") or None  # type: ignore[assignment]
+        self.reason: str | None = get("reason") or None  # type: ignore[assignment]
+        self.summarized_into: str | None = get("summarized_into") or None  # type: ignore[assignment]
+        self.branch: str | None = get("branch") or None  # type: ignore[assignment]
         self.tags = _list(base, "tags")
         self.paths = _list(base, "paths")
-        self.sensitive, self.closed, self.archived, self.deleted = (
-            base.get(field) is True for field in FLAGS
-        )
+        self.sensitive = get("sensitive") is True
+        self.closed = get("closed") is True
+        self.archived = get("archived") is True
+        self.deleted = get("deleted") is True
         self.status = ""
         self.metadata: dict[str, object] = dict(_object(base))
         self.sender_identity = str(base["sender_identity"])
-        self.sender_session = _text(base, "sender_session")
-        self.sender_name = _text(base, "sender_name")
+        self.sender_session: str | None = get("sender_session") or None  # type: ignore[assignment]
+        self.sender_name: str | None = get("sender_name") or None  # type: ignore[assignment]
         self.created = parse_at(str(base["at"]))
         self.updated: int | None = parse_at(str(base["updated_at"])) if base.get("updated_at") else None
         self.created_at = str(base["at"])

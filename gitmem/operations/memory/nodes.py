@@ -120,7 +120,7 @@ def append(
             }
             lines.append(store.line("node", fields, allow_secret=allow_secret))
             line = lines[-1][1]
-            nodes.append(fold.fold([({**fields, "at": line[7:34].decode()}, line)], []))
+            nodes.append(fold.Node({**fields, "at": line[7:34].decode()}, line).settle())
             if each.get("discovered_from"):
                 source, remark = known.find_or_keep(store.db(), str(each["discovered_from"]))
                 lines.append(relations.line(store, caller, nodes[-1].id, "discovered_from", source))
