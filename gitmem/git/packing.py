@@ -92,8 +92,8 @@ class Adopting:
 
     def __exit__(self, *error: object) -> None:
         common, new = self._common, listed(self._common) - self._before
-        if not new:
-            return
+        if not new or not os.path.isdir(os.path.dirname(_own(common))):
+            return  # what the first sync of a clone brings stays git's
         try:
             tips, id_length = (
                 set(queries.refs_below(common, self._prefix).values()),

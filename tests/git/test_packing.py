@@ -433,5 +433,8 @@ def test_a_fetched_pack_is_ours_and_others_are_not(clone: Clone, tmp_path: Path)
     new = clone.packs - before
     (brought,) = new & set(packing.own(clone.common))
     assert len(new) == 2
+    clone.git("clone", "--quiet", ".", str(tmp_path / "fresh"))
+    GitNetwork(str(tmp_path / "fresh/.git")).fetch(str(tmp_path / "hub.git"), INTO)
+    assert not (tmp_path / "fresh/.git/gitmem").exists()
     assert oid in packfile.ids(str(clone.objects / "pack" / f"{brought}.idx"), 40)
     assert not (clone.objects / oid[:2] / oid[2:]).exists()
