@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from .child import Child
-    from .port import Behind, Commit, Draft, Entry, WorkTree
+    from .port import Behind, Commit, Draft, Entry, Move, WorkTree
 
 CUT_SECONDS = 1.0
 HEADS_AT_ONCE = 250  # questions and answers find room in the pipes: neither side waits for the other
@@ -116,14 +116,15 @@ class PlumbingGit:
         self._written[oids[-1]] = (packing.write(self.common, chain.objects, self.id_length), onto)
         return oids
 
-    def swap(self, ref: str, old: str | None, new: str, why: str) -> bool:
-        """Move a ref from `old` (None: it must not exist) to `new`, and say `why` in its reflog."""
-        if not queries.update_ref(self.common, ref, old, new, why):
+    def swap(self, ref: str, old: str | None, new: str, why: str, also: Sequence[Move] = ()) -> bool:
+        """Move a ref from `old` (None: it must not exist) to `new`, and say `why` in its reflog; `also` others with it."""
+        if not queries.update_ref(self.common, ref, old, new, why, also):
             return False
-        reached: str | None = new
-        while reached in self._written:
-            name, reached = self._written.pop(reached)
-            packing.release(self.common, name)
+        for target in (new, *(each for _, _, each in also)):
+            reached: str | None = target
+            while reached in self._written:
+                name, reached = self._written.pop(reached)
+                packing.release(self.common, name)
         return True
 
     def advance(self, ref: str, old: str, draft: Draft, why: str) -> str | None:

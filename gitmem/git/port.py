@@ -11,6 +11,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import Protocol
+
+    Move = tuple[str, str | None, str]
 else:
     Protocol = object
 
@@ -168,10 +170,11 @@ class Git(Protocol):
         moved to the last commit or the port is closed. The oids, in order.
         """
 
-    def swap(self, ref: str, old: str | None, new: str, why: str) -> bool:
+    def swap(self, ref: str, old: str | None, new: str, why: str, also: Sequence[Move] = ()) -> bool:
         """Move a ref from `old` (None: it must not exist) to `new`, and say `why` in its reflog.
 
-        False where it is not at `old`, or is locked by somebody; durable when True.
+        False where it is not at `old`, or is locked by somebody; durable when True. So it is with those that are to move
+        `also` (ref, old and new): all or none of them have moved.
         """
 
     def advance(self, ref: str, old: str, draft: Draft, why: str) -> str | None:

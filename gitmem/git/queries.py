@@ -12,7 +12,9 @@ from .tip import REMEMBERED, loose_tip, packed_tip, remembered, tables
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
+
+    from .port import Move
 
 DURABLE = ["-c", "core.fsync=loose-object,pack,pack-metadata,reference", "-c", "core.logAllRefUpdates=always"]
 # Git would ask the network for this host's name to say in the reflog who moved the ref.
@@ -79,23 +81,16 @@ def refs_below(common: str, prefix: str) -> dict[str, str]:
     return {ref: oid for oid, _, ref in rows}
 
 
-def update_ref(common: str, ref: str, old: str | None, new: str, why: str) -> bool:
-    """Move a ref from `old` (None: it must not exist) to `new`, durably. False where the race was lost."""
-    moved = _update_ref(common, ["--create-reflog", "-m", why, ref, new, old or zero(new)])
-    if moved:
-        durable.fsync_ref_dir(common, ref, created=old is None)
-    return moved
-
-
-def _update_ref(common: str, args: list[str]) -> bool:
-    done = run.run(
-        common,
-        [*DURABLE, "update-ref", "--no-deref", *args],
-        env_extra=REFLOG_IDENTITY,
-        check=False,
-    )
+def update_ref(common: str, ref: str, old: str | None, new: str, why: str, also: Sequence[Move] = ()) -> bool:
+    """Move a ref from `old` (None: it must not exist) to `new`, durably, and `also` others: all or none. False where a race was lost."""
+    moves = [(ref, old, new), *also]
+    rows = "".join(f"update {ref}\0{new}\0{old or zero(new)}\0" for ref, old, new in moves)
+    args = [*DURABLE, "update-ref", "--no-deref", "--create-reflog", "-m", why, "--stdin", "-z"]
+    done = run.run(common, args, input=os.fsencode(rows), env_extra=REFLOG_IDENTITY, check=False)
     if done.code != 0 and not lost_race(done.err):
         raise run.failure(["update-ref"], done)
+    for ref, old, _ in moves if done.code == 0 else ():
+        durable.fsync_ref_dir(common, ref, created=old is None)
     return done.code == 0
 
 

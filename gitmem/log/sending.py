@@ -14,6 +14,7 @@ from __future__ import annotations
 from functools import cache, partial
 
 from ..errors import RemoteError
+from ..sync import accepted
 from . import outbox, ref, settle, trees
 from .committer import moved
 from .squash import squash
@@ -56,10 +57,21 @@ def attempt(log: Log, remote: Remote, tips: Sequence[Tip], boxes: Sequence[Outbo
     turn = remote.draw()
     fold = not remote.state and (turn or not remote.waiting or _must_fold(log, remote, shared))
     tip = settle.settle(log, shared, tips, boxes, tell=False)
-    publish = settle.own_tip(log, tip).format.publish
-    remote.tip = remote.at(publish)
+    remote.tip = remote.at(settle.own_tip(log, tip).format.publish)
     if remote.state:
+        settle.publish_shared(log, tip, shared)
         return True
+    done = _send(log, remote, shared, tip, timeout, turn=turn, fold=fold)
+    if remote.pushed is None and shared is not None:
+        settle.publish_shared(log, tip, shared, accepted.moves(remote, shared.oid))
+    return done
+
+
+def _send(
+    log: Log, remote: Remote, shared: Tip | None, tip: str, timeout: float, *, turn: bool, fold: bool
+) -> bool:
+    """Send what was settled. False where another round may do better."""
+    publish = settle.own_tip(log, tip).format.publish
     try:
         if fold and tip == remote.tip:
             remote.safe = True
@@ -67,8 +79,7 @@ def attempt(log: Log, remote: Remote, tips: Sequence[Tip], boxes: Sequence[Outbo
                 _sweep(log, remote, tip, timeout)
             return turn or not remote.boxes or remote.attempts > 1
         if fold:
-            if push_shared(log, remote, publish, shared, tip, timeout):
-                settle.publish(log, tip, tip)
+            if push_shared(log, remote, publish, shared, tip, timeout, follow=True):
                 _sweep(log, remote, tip, timeout)
                 return True
             if remote.state:
@@ -90,7 +101,7 @@ def _go_round(
     timeout: float,
 ) -> bool:
     """One round while the shared ref is left out: read the outboxes, add one on the last accepted tip, fold nothing."""
-    tip = settle.settle(log, shared, tips, boxes, tell=False)
+    tip = settle.settle(log, shared, tips, boxes)
     remote.tip = remote.at(settle.own_tip(log, tip).format.publish)
     if remote.state:
         return True
@@ -148,8 +159,20 @@ def _put(
     return False
 
 
-def push_shared(log: Log, remote: Remote, publish: str, shared: Tip | None, new: str, timeout: float) -> bool:
+def push_shared(
+    log: Log,
+    remote: Remote,
+    publish: str,
+    shared: Tip | None,
+    new: str,
+    timeout: float,
+    *,
+    follow: bool = False,
+) -> bool:
     """Move the ref that the log is published at. False where that lost a race, or may not be: the state says so then.
+
+    Args:
+        follow: Whether history follows this remote.
 
     Raises: RemoteError.
     """
@@ -180,8 +203,12 @@ def push_shared(log: Log, remote: Remote, publish: str, shared: Tip | None, new:
     remote.safe = True
     remote.waiting = []
     remote.state = "synced"
-    git.swap(remote.copy_of(publish), there, new, "push")
     remote.tip = remote.pushed = new
+    moves = [(remote.copy_of(publish), there, new), *accepted.moves(remote, new)]
+    if follow:
+        settle.publish(log, new, new, moves)
+    else:
+        git.swap(*moves[0], "push", moves[1:])
     return True
 
 

@@ -21,7 +21,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ..git.port import Git
+    from ..git.port import Git, Move
     from .lock import Lock
     from .log import Log
     from .outbox import Outbox
@@ -41,7 +41,7 @@ def settle(
         shared: The tip that history follows, one of `tips`; None where a remote has none.
         tips: Logs that may be united with ours.
         boxes: Outboxes that the shared tip lacks.
-        tell: Whether to tell of the move (`committer.moved`); else the caller does, soon.
+        tell: Whether to tell of the move (`committer.moved`, `publish_shared`); else the caller does, soon.
 
     Raises: StoreError; then the ref is as it was.
     """
@@ -85,10 +85,10 @@ def settle(
         raise ref.missing_object(error, "nothing was changed") from error
     if done != now:
         ledger.note(log, (), done)
-        if tell:
+    if tell:
+        if done != now:
             committer.moved(log)
-    if shared is not None and git.contains(done, shared.oid):
-        publish(log, done, shared.oid)
+        publish_shared(log, done, shared)
     return done
 
 
@@ -204,16 +204,25 @@ def _lines_in(git: Git, tree: str, path: str, change: bytes | Entry | None) -> i
     return len(lines)
 
 
-def publish(log: Log, tip: str, oid: str) -> None:
-    """Remember that a remote has the log's history up to `oid`, which `tip` contains."""
+def publish_shared(log: Log, tip: str, shared: Tip | None, also: Sequence[Move] = ()) -> None:
+    """Remember that a remote has the shared tip, where the log's new tip contains that."""
+    if shared is not None and log.git.contains(tip, shared.oid):
+        publish(log, tip, shared.oid, also)
+
+
+def publish(log: Log, tip: str, oid: str, also: Sequence[Move] = ()) -> None:
+    """Remember that a remote has the log's history up to `oid`, which `tip` contains.
+
+    Args:
+        also: Refs that move with it, where they still are where they were.
+    """
     git = log.git
     for _ in range(3):
-        old = git.tip(ref.PUBLISHED_REF)
-        if old == oid:
-            return
-        if old is not None and git.has(old) and _is_older(git, oid, old) and git.contains(tip, old):
-            return  # more has been published before: a remote was rewound
-        if git.swap(ref.PUBLISHED_REF, old, oid, "sync"):
+        old, moves = git.tip(ref.PUBLISHED_REF), [move for move in also if git.tip(move[0]) == move[1]]
+        more = old is not None and git.has(old) and _is_older(git, oid, old) and git.contains(tip, old)
+        if old != oid and not more:  # else more has been published before: a remote was rewound
+            moves.insert(0, (ref.PUBLISHED_REF, old, oid))
+        if not moves or git.swap(*moves[0], "sync", moves[1:]):
             return
         break_stale_locks(log)
 

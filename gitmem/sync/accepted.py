@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ..git.port import Git
+    from ..git.port import Git, Move
     from ..log.log import Log
     from ..log.places import Tip
     from ..log.remote import Remote
@@ -49,16 +49,18 @@ def keep(remote: Remote) -> None:
     """Remember the shared tip that passed: outboxes stand on it if the shared ref is broken later."""
     top = remote.shared()
     new = remote.pushed or (top.oid if top is not None else None)
-    if (
-        new is None
-        or remote.blocked is not None
-        or remote.state not in ("", "synced", "up-to-date", "rejected")
-    ):
-        return
-    git, name = remote.log.git, remote.prefix + NAME
-    old = git.tip(name)
-    if old != new:
-        git.swap(name, old, new, "sync")  # where that fails the one before stays, which is valid too
+    for name, old, oid in moves(remote, new):
+        remote.log.git.swap(
+            name, old, oid, "sync"
+        )  # where that fails the one before stays, which is valid too
+
+
+def moves(remote: Remote, new: str | None) -> list[Move]:
+    """Return what moves to remember a shared tip that passed, as `Git.swap` takes it."""
+    good = remote.blocked is None and remote.state in ("", "synced", "up-to-date", "rejected")
+    name = remote.prefix + NAME
+    old = remote.log.git.tip(name)
+    return [(name, old, new)] if good and new is not None and old != new else []
 
 
 def tell(remote: Remote) -> None:

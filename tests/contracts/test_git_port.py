@@ -296,6 +296,20 @@ def test_both_implementations_write_the_same_objects(tmp_path: Path, git: Run) -
     assert written[0] == written[1]
 
 
+def test_swap_moves_several_refs_or_none(port: Git, started: str) -> None:
+    """Each from where it is told, or made; one that is elsewhere keeps the others where they are."""
+    first, second = port.write([draft({"a": b"1\n"}), draft({"a": b"2\n"})], started)
+    one, two = "refs/gitmem/one", "refs/gitmem/deep/two"
+    assert port.swap(REF, started, first, "both", [(one, None, second)])
+    assert (port.tip(REF), port.tip(one), port.tip(two)) == (first, second, None)
+    for stale in ((one, first, started), (one, None, started)):
+        assert not port.swap(REF, first, second, "stale", [(two, None, first), stale])
+        assert (port.tip(REF), port.tip(one), port.tip(two)) == (first, second, None)
+    assert not port.swap(REF, started, second, "stale", [(two, None, first)])
+    assert port.swap(two, None, first, "all", [(REF, first, second), (one, second, first)])
+    assert (port.tip(REF), port.tip(one), port.tip(two)) == (second, first, first)
+
+
 def test_swap_moves_only_from_where_it_is_told(port: Git, started: str, git: Run, repo: Path) -> None:
     """A ref that is elsewhere, exists or does not exist against expectation is left alone."""
     first, second = port.write([draft({"a": b"1"}), draft({"a": b"2"})], started)

@@ -11,7 +11,7 @@ from gitmem.errors import StoreError
 from gitmem.git import inprocess
 from gitmem.git.inprocess import DulwichGit
 from gitmem.git.port import FILE_MODE, Draft, Entry, Signature
-from tests import newer_git
+from tests import loosen, newer_git
 from tests.conftest import Git
 
 WHO = Signature("Planck", "planck@gitmem", 1_795_000_000)
@@ -42,6 +42,25 @@ def test_what_is_kept_in_mind_has_a_limit(port: DulwichGit, monkeypatch: pytest.
             assert port.blob(root["n"].oid) == b"%d" % number
             assert port.commit(oid).parents == chain[:number][-1:]
     assert len(port._trees) <= 2 and len(port._commits) <= 2
+
+
+def test_what_was_read_last_is_remembered_and_missing_all_the_same(
+    port: DulwichGit, common: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Up to so many bytes, until the port is closed. Whether an object is there is looked up each time."""
+    monkeypatch.setattr(inprocess, "OBJECT_BYTES_KEPT_MAX", 25)
+    (tip,) = port.write([draft({name: name.encode() * 10 for name in "abc"})], None)
+    files = [port.tree(port.commit(tip).tree)[name].oid for name in "abc"]
+    port.close()
+    loosen.loosen(Path(common))
+    assert [port.blob(oid) for oid in files] == [b"a" * 10, b"b" * 10, b"c" * 10]
+    assert list(port._objects) == files[1:]
+    assert port.blob(files[0]) == b"a" * 10 and list(port._objects) == [files[2], files[0]]
+    loosen.remove(Path(common), files[0])
+    assert not port.has(files[0]) and port.has(files[1])
+    port.close()
+    with pytest.raises(KeyError):
+        port.blob(files[0])
 
 
 @pytest.mark.parametrize("length", [1, 2, 3, 4, 5])

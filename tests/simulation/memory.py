@@ -6,6 +6,7 @@ import hashlib
 import os
 import re
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from gitmem.errors import StoreError
 from gitmem.git import durable
@@ -14,6 +15,9 @@ from gitmem.git.cached_config import CachedConfig, GitConfig
 from gitmem.git.objects import EMPTY_TREE
 from gitmem.git.port import FILE_MODE, TREE_MODE, Behind, Commit, Draft, Entry, WorkTree
 from gitmem.place import read_config
+
+if TYPE_CHECKING:
+    from gitmem.git.port import Move
 
 Folder = dict[str, "Entry | Folder"]
 
@@ -187,12 +191,16 @@ class MemoryGit:
             raise StoreError(f"The object {error.args[0]} is missing.", code="missing-object") from error
         return oids
 
-    def swap(self, ref: str, old: str | None, new: str, why: str) -> bool:
-        if not self.has(new):
-            raise StoreError(f"{ref} can't be moved to {new}, which is missing.", code="missing-object")
-        if self.repository.is_locked(ref) or self.tip(ref) != old:
+    def swap(self, ref: str, old: str | None, new: str, why: str, also: Sequence[Move] = ()) -> bool:
+        moves = [(ref, old, new), *also]
+        for name, _, target in moves:
+            if not self.has(target):
+                raise StoreError(
+                    f"{name} can't be moved to {target}, which is missing.", code="missing-object"
+                )
+        if any(self.repository.is_locked(name) or self.tip(name) != before for name, before, _ in moves):
             return False
-        self.repository.refs[ref] = new
+        self.repository.refs.update((name, target) for name, _, target in moves)
         return True
 
     def advance(self, ref: str, old: str, draft: Draft, why: str) -> str | None:

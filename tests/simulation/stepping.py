@@ -17,6 +17,8 @@ from gitmem.log import ref as names
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from gitmem.git.port import Move
+
     from .turns import Turns
     from .world import Clone, World
 
@@ -78,9 +80,9 @@ class SteppingGit:
     def write(self, drafts: Sequence[Draft], onto: str | None) -> list[str]:
         return self._change(f"write {len(drafts)} on {short(onto)}", lambda: self._git.write(drafts, onto))
 
-    def swap(self, ref: str, old: str | None, new: str, why: str) -> bool:
-        what = f"swap {ref} {short(old)} {short(new)}"
-        return self._change(what, lambda: self._git.swap(ref, old, new, why))
+    def swap(self, ref: str, old: str | None, new: str, why: str, also: Sequence[Move] = ()) -> bool:
+        what = f"swap {ref} {short(old)} {short(new)} {len(also)}"
+        return self._change(what, lambda: self._git.swap(ref, old, new, why, also))
 
     def advance(self, ref: str, old: str, draft: Draft, why: str) -> str | None:
         return self._change(f"advance {ref} {short(old)}", lambda: self._git.advance(ref, old, draft, why))
