@@ -16,12 +16,6 @@ if TYPE_CHECKING:
 ASIDE = "refs/gitmem-aside/"
 
 
-def is_scratch(name: str) -> bool:
-    """Whether a ref is one that a process of ours makes to write objects, and takes back at once."""
-    prefix, _, end = name.rpartition("-")
-    return prefix == "refs/gitmem/scratch" and len(end) == 16 and not end.strip("0123456789abcdef")
-
-
 def damaged_copies(log: Log, whole: Collection[str] = ()) -> list[str]:
     """Our copies of what remotes have, and the mark of what was published, that can't be read.
 

@@ -9,7 +9,7 @@ from .. import place as places_of_git
 from ..agents import name_pins
 from ..aside import TEMPORARY
 from ..errors import StoreError
-from ..log import damage, places, ref, remote
+from ..log import places, ref, remote
 from ..log.lines import format_at
 from ..log.ref import STALE_LOCK_SECONDS
 from ..sync.lost_projects import LOST_PROJECTS, ProjectIds
@@ -76,7 +76,6 @@ def check_refs(store: Store, tip: str | None, found: Findings) -> None:
                 name,
                 "Delete it, if it is not yours.",
                 command("git", "update-ref", "-d", name, oid),
-                mends=damage.is_scratch(name),
             )
 
 

@@ -312,7 +312,6 @@ def settled(repo: Path) -> Counter[str]:
     assert indexed(store) == set(found)
     check_index(store)
     assert not committer.waiting(store.log, deferred=True)
-    assert not any("scratch" in name for name in store.git.refs("refs/gitmem/"))
     store.close()
     return found
 

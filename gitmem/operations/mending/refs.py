@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ..store import Store
     from .done import Done
 
-CODES = ("damaged-ref", "ref-in-the-way", "stale-lock", "leftover-ref")
+CODES = ("damaged-ref", "ref-in-the-way", "stale-lock")
 
 
 def mend(store: Store, done: Done) -> None:
@@ -36,9 +36,6 @@ def mend(store: Store, done: Done) -> None:
                 done.say(
                     "ref-in-the-way", name, f"It is {to} now." if to else "It was empty, and was removed."
                 )
-        for name, oid in store.git.refs("refs/gitmem/").items():
-            if damage.is_scratch(name) and damage.forget(store.log, name, oid):
-                done.say("leftover-ref", name, "It was deleted; nothing but objects hung on it.")
 
 
 def _locks(store: Store, done: Done) -> None:
