@@ -55,6 +55,7 @@ def gate(
                 "--pre-push takes the work unit from the branch, and nothing else.", code="usage"
             )
         return _before_push(at)
+    at.store().asks_once = reason is None
     found = operation.look(
         at.store(), at.caller(), wu=wu, initiative=initiative, reason=reason, allow_secret=allow_secret
     )

@@ -32,5 +32,6 @@ def whoami(at: Surroundings) -> int:
     """Who you are here, and what others see of you."""
     from gitmem.operations import roster as operation
 
+    at.store().asks_once = True
     show.say(at.json, operation.whoami(at.store(), at.caller()), people.whoami)
     return 0

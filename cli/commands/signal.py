@@ -67,7 +67,7 @@ def signal(
     insist: Insist = False,
     quiet: Quiet = False,
 ) -> int:
-    """Say something to somebody (--to), to a thread, or to everybody. It is committed before this returns."""
+    """Say something to somebody (--to), to a thread, or to everybody. It is on the disk before this returns."""
     from gitmem.operations import signals
 
     if message == "-":

@@ -15,6 +15,7 @@ def thread(at: Surroundings, id: AnyId) -> int:
     """Show a conversation, and where each recipient stands. Marks nothing."""
     from gitmem.operations import threads
 
+    at.store().asks_once = True
     answer.say(at.json, threads.thread(at.store(), id, at.caller_if_any()), mail.thread)
     return 0
 

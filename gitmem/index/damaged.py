@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from . import busy, schema
+from . import engine, schema
 from .engine import sqlite3
 
 
@@ -24,14 +24,14 @@ def put_away(where: str, error: BaseException) -> bool:
         return False
     schema.discard(where)
     if os.path.lexists(where):  # not ours to remove: this process does without
-        busy.UNUSABLE.add(where)
+        engine.UNUSABLE.add(where)
     return True
 
 
 def is_whole(where: str) -> bool:
     """Return whether SQLite's check finds nothing; True also where the file can't be checked now."""
     try:
-        db = sqlite3.connect(where, isolation_level=None, timeout=busy.COPY_SECONDS)
+        db = sqlite3.connect(where, isolation_level=None, timeout=engine.COPY_SECONDS)
         try:
             return bool(db.execute("PRAGMA quick_check(1)").fetchone() == ("ok",))
         finally:

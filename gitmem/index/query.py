@@ -8,7 +8,7 @@ from ..git.tip import LOG_REF as LOG_REF
 from ..git.tip import plain_tip
 from ..log import wal_files, wal_record
 from ..log.lines import HEAD_BYTES
-from . import busy, generations, schema
+from . import engine, generations, schema
 from .engine import sqlite3
 
 TYPE_CHECKING = False
@@ -57,7 +57,7 @@ def take(place: Place, machine: str, shape: int, elsewhere: Sequence[str] = ()) 
     folders = [*(os.path.join(place.state, name) for name in ("wal", "spool")), *elsewhere]
     files = [file for folder in folders for file in wal_files.listed(folder) if file.size]
     tip = plain_tip(place.common, LOG_REF)
-    if tip is None or where in busy.UNUSABLE or not os.path.isfile(where):
+    if tip is None or where in engine.UNUSABLE or not os.path.isfile(where):
         return None
     for opened in (schema.connect_to_read, schema.copy_of):  # a folder that can't be written needs the second
         db = None
@@ -67,7 +67,7 @@ def take(place: Place, machine: str, shape: int, elsewhere: Sequence[str] = ()) 
             failed = False
         except (sqlite3.Error, OSError) as error:
             found = None
-            failed = not (isinstance(error, sqlite3.DatabaseError) and busy.is_busy(error))
+            failed = not (isinstance(error, sqlite3.DatabaseError) and engine.is_busy(error))
         if found is not None:
             return found
         if db is not None:

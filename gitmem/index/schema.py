@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 
 from .. import shared_mode
-from . import busy
+from . import engine
 from .engine import sqlite3
 
 TYPE_CHECKING = False
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     Reader = Callable[[Sequence[bytes]], Sequence[Group]]
 
-BUSY_MILLISECONDS = busy.READER_MILLISECONDS
+BUSY_MILLISECONDS = engine.READER_MILLISECONDS
 CORE_VERSION = 2
 KEPT = ("lost", "before", "before_file")  # tables of `lost`, which a new shape leaves alone
 CORE = (
@@ -151,7 +151,7 @@ def open_index(
 ) -> Index:
     """Open the index of this clone for reading and writing; where that can't be, see `beside`."""
     where = path(place, machine)
-    for attempt in range(2 if where not in busy.UNUSABLE else 0):
+    for attempt in range(2 if where not in engine.UNUSABLE else 0):
         connection = None
         try:
             connection = connect(where)
@@ -191,12 +191,12 @@ def copy_of(where: str) -> sqlite3.Connection | None:
     SQLite does not look out for that where it may lock nothing.
     """
     target = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-    for options in ("mode=ro", "mode=ro&immutable=1") if where not in busy.UNUSABLE else ():
+    for options in ("mode=ro", "mode=ro&immutable=1") if where not in engine.UNUSABLE else ():
         source = None
         try:
             before = _stamp(where)
             uri = f"file:{_quoted(where)}?{options}"
-            source = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=busy.COPY_SECONDS)
+            source = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=engine.COPY_SECONDS)
             source.execute("SELECT 1 FROM sqlite_master").fetchone()  # `backup` would wait without end
             source.backup(target)
             if options == "mode=ro" or (before is not None and before == _stamp(where)):
@@ -251,7 +251,7 @@ def connect(where: str) -> sqlite3.Connection:
 def connect_to_read(where: str) -> sqlite3.Connection:
     """Open for reading alone: such a connection does not bring SQLite's own log to the file as it is closed."""
     uri = f"file:{_quoted(where)}?mode=ro"
-    return sqlite3.connect(uri, uri=True, isolation_level=None, timeout=busy.LOOK_SECONDS)
+    return sqlite3.connect(uri, uri=True, isolation_level=None, timeout=engine.LOOK_SECONDS)
 
 
 def is_of_the_file(error: Exception) -> bool:

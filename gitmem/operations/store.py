@@ -115,9 +115,12 @@ class Store(StoreIndex):
             return self._ahead.db
         if self.snapshot is not None:
             return self.snapshot.db
-        self.adopt()
-        committing.commit_overdue(self)
-        return self.caught_up().db
+        if not (self.asks_once and self.has_asked and self._index is not None):
+            self.adopt()
+            committing.commit_overdue(self)
+            self.caught_up()
+            self.has_asked = True
+        return self.index.db
 
     def _feed(self) -> None:
         """Bring the queues up to date, where anything has come since they were."""

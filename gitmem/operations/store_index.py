@@ -7,7 +7,7 @@ import os
 from .. import records
 from ..agents import known_senders
 from ..errors import GitmemError, UsageError
-from ..index import busy, generations, query, schema
+from ..index import engine, generations, query, schema
 from ..index.engine import sqlite3
 
 TYPE_CHECKING = False
@@ -64,6 +64,10 @@ class StoreIndex:
         self.fed: object = None  # what `queue.feed` has looked at
         self.feed_after = 0.0  # when it may try again where it could not write
         self.snapshot: Snapshot | None = None  # what `in_one_look` reads
+        self.asks_once = (
+            False  # whether one look serves all that this process asks: what waits later is not seen
+        )
+        self.has_asked = False
         self._ahead: Index | None = None
         self._index: Index | None = None
         self._looked = False
@@ -171,13 +175,13 @@ class StoreIndex:
 
     def refresh(self) -> None:
         """Catch up after a write, which no fault of the index undoes. Where it is busy or bad the next look copes."""
-        from ..index import busy, catch_up, damaged
+        from ..index import catch_up, damaged
 
         try:
             if self._homeless and os.path.isdir(self.place.state):
                 self.leave_index()
             self.adopt()
-            with busy.Waiting(self.index.db):
+            with engine.Waiting(self.index.db):
                 catch_up.catch_up(self.index, self.log, progress=self.progress)
                 self._feed()
         except Exception as error:
@@ -214,7 +218,7 @@ class StoreIndex:
         if self._index is None:
             return
         try:
-            self._index.db.execute(f"PRAGMA busy_timeout = {busy.TIDY_MILLISECONDS}")
+            self._index.db.execute(f"PRAGMA busy_timeout = {engine.TIDY_MILLISECONDS}")
             self._index.db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         except sqlite3.Error:
             return

@@ -6,16 +6,17 @@
 from __future__ import annotations
 
 from .form import LINE_MAX_BYTES, RecordError, SecretError, line, problem, read
-from .groups import read_groups
 from .plain import fits
 from .table import MODELS, STREAMS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
     from .access import Access
     from .audit import Audit
+    from .groups import Group
     from .name import Name
     from .node import Node
     from .patch import Patch
@@ -48,6 +49,13 @@ __all__ = [
     "read_groups",
     "schema",
 ]
+
+
+def read_groups(lines: Sequence[bytes]) -> list[Group]:
+    """The records of many lines: see `groups.read_groups`."""
+    from . import groups
+
+    return groups.read_groups(lines)
 
 
 def schema(kind: str) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from tests.operations.desks import Clock, open_store
 
 from .conftest import Run, Said
 
-OWN_MODULES_MAX = 82
+OWN_MODULES_MAX = 75
 HARNESS = "4f1d9f0e-1111-4222-8333-944445555666"
 
 
@@ -288,6 +288,24 @@ def test_only_lines_that_plainly_name_nobody_leave_the_names_as_they_are(repo: P
     for path in Path(wal.folder).iterdir():  # as after a power loss
         os.truncate(path, path.stat().st_size // 2)
     assert query.take(find(str(repo)), "test", store_index.SHAPE) is None
+
+
+@pytest.mark.parametrize(
+    "args", [["whoami"], ["gate", "--wu", "WU-1"], ["thread"], ["mem", "context", "--wu", "WU-1"]]
+)
+def test_a_command_that_only_asks_takes_one_look(
+    scene: Scene, args: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One operation sees one snapshot, also while others write; the next command sees what they wrote."""
+    thread = scene.send("Shall we?", "--to", "Curie", "--wu", "WU-1").json["signal"]["thread_id"]
+    looks = []
+    real = Store.caught_up
+    monkeypatch.setattr(Store, "caught_up", lambda self: looks.append(1) or real(self))
+
+    said = scene.run(*args, *([thread] if args == ["thread"] else []), session=scene.curie)
+
+    assert said.status in (0, 1), said
+    assert looks == [1]
 
 
 def command(scene: Scene, repo: Path, *args: str) -> str:

@@ -35,6 +35,7 @@ def context(
     """What the memory has on a work unit. The youngest first (--by-decay: the most relevant), within a budget, for a prompt. An empty memory prints nothing."""
     from gitmem.operations.memory import context as operation
 
+    at.store().asks_once = True
     found = operation.of_any_time(
         at.store(),
         at.caller() if track_access else at.caller_if_any(),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ... import aside
 from ...errors import GitmemError
-from ...index import busy, catch_up
+from ...index import catch_up, engine
 from ...index.engine import sqlite3
 from ...log import committer
 from .. import queue
@@ -26,7 +26,7 @@ def ready(store: Store, busy_milliseconds: int) -> bool:
         store.index.db.execute(f"PRAGMA busy_timeout = {int(busy_milliseconds)}")
         catch_up.catch_up(store.index, store.log)
     except sqlite3.DatabaseError as error:
-        if busy.is_busy(error):
+        if engine.is_busy(error):
             return False
     return True
 
