@@ -57,6 +57,7 @@ class StoreIndex:
     log: Log
     keys: Keys
     progress: Callable[[int], None] | None
+    recorded: bool
 
     def __init__(self) -> None:
         self.views = LazyViews(self.keys)
@@ -89,7 +90,7 @@ class StoreIndex:
         what an index with less than everything says.
 
         Args:
-            work: Reads and then records. Where it raises a UsageError it has recorded nothing.
+            work: Reads and then records.
             exact: Whether it depends on more than who is called what: then everything that waits must be there.
         """
         snapshot = self._take()
@@ -102,7 +103,7 @@ class StoreIndex:
         try:
             return work()
         except UsageError:
-            if snapshot.is_complete:
+            if snapshot.is_complete or self.recorded:
                 raise
         finally:
             self.snapshot = None

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from cli import committer
+from gitmem.errors import UsageError
 from gitmem.index import query
 from gitmem.log.entry import Entry, Story
 from gitmem.log.lock import Lock
@@ -154,6 +155,19 @@ def test_a_refusal_that_rests_on_everything_is_not_repeated(
     scene.send("hello", "--to", "Curie")
     assert scene.send("hello", "--to", "Nobody").status == 2
     assert tried == [1, 1, 1, 1]
+
+
+def test_what_was_recorded_is_not_recorded_again(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever is wrong with the answer."""
+    scene.send("one", "--to", "Curie")
+    monkeypatch.setattr("gitmem.operations.advice.after", lambda *args: unheard())
+
+    assert scene.send("two", "--to", "Curie").status == 2
+    assert sum(b'"message":"two"' in line for line in lines_waiting(scene)) == 1
+
+
+def unheard() -> None:
+    raise UsageError("nothing to say")
 
 
 def test_a_signal_in_the_tail_can_be_answered(scene: Scene) -> None:
