@@ -28,12 +28,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     if argv is not None:
         return _answer(list(argv))
     gc.set_threshold(GARBAGE_MIN)
-    out.answer_last()
+    if "threading" not in sys.modules:  # else somebody has more to do than this command
+        out.answer_last()
     try:
         status = _answer(sys.argv[1:])
     finally:
         gc.freeze()  # the process ends: nothing is worth looking through once more
-    if "threading" not in sys.modules and out.is_flushed():
+    if out.is_last() and "threading" not in sys.modules and out.is_flushed():
         os._exit(status)  # at an ordinary end SQLite would bring its log to the file, and wait for the disk
     return status
 

@@ -14,6 +14,7 @@ import pytest
 
 from cli import main
 from cli.commands import roster, signal
+from cli.render import out
 from gitmem.errors import RemoteError, StoreError
 
 from .conftest import Run
@@ -177,3 +178,4 @@ def test_main_takes_the_arguments_of_the_process(
 
     assert main.main() == 0
     assert capfdbinary.readouterr().out.startswith(b"gitmem ")
+    assert not out.is_last()  # this process has threads, and goes on
