@@ -8,7 +8,7 @@ import time
 from .. import aside
 from ..errors import StoreError
 from . import durable, run
-from .objects import is_oid
+from .objects import is_empty_tree, is_oid
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -64,4 +64,7 @@ def _missing(common: str, oids: Sequence[str]) -> set[str]:
         return set()
     given = "".join(f"{oid}\n" for oid in oids).encode("ascii")
     rows = run.run(common, ["cat-file", "--batch-check"], input=given, check=False).out.splitlines()
-    return {row[:-8].decode("ascii") for row in rows if row.endswith(b" missing")}
+    found = {row[:-8].decode("ascii") for row in rows if row.endswith(b" missing")}
+    return found.union(
+        filter(is_empty_tree, oids)
+    )  # git always has that, and its fsck misses it nevertheless

@@ -35,6 +35,9 @@ def test_what_a_gc_took_is_read_again(repo: Path, git: Git, held: Path, lives_on
     first = git("hash-object", "-w", "--stdin", cwd=repo, input="one\n").strip()
     os.rename(path_of(repo / ".git", first), held / first)
     second = git("hash-object", "-w", "--stdin", cwd=repo, input="two\n").strip()
+    empty = git("hash-object", "-t", "tree", "-w", "--stdin", cwd=repo, input="").strip()
+    git("update-ref", "refs/gitmem/log", git("commit-tree", "-m", "m", empty, cwd=repo).strip(), cwd=repo)
+    os.rename(path_of(repo / ".git", empty), held / empty)
     name = git("pack-objects", "-q", str(held / "pack"), cwd=repo, input=second).strip()
     path_of(repo / ".git", second).unlink()
 
@@ -46,7 +49,7 @@ def test_what_a_gc_took_is_read_again(repo: Path, git: Git, held: Path, lives_on
     )
     assert not (repo / ".git/objects/tmp_gitmem").exists()
     assert (repo / ".git/objects/pack" / f"pack-{name}.idx").exists()
-    git("fsck", "--strict", cwd=repo)
+    assert "missing" not in git("fsck", "--strict", cwd=repo)
 
 
 def test_what_is_there_is_not_given_back(repo: Path, git: Git, held: Path) -> None:
