@@ -252,12 +252,13 @@ def test_a_full_disk_does_not_stop_readers(desk: Desk) -> None:
     """What is known is answered, with the same bytes, though nothing can be recorded."""
     planck, curie = desk.start("Planck"), desk.start("Curie")
     desk.send(planck, "Look at this.", "--to", "Curie")
-    usual = child(command(desk.repo, "inbox", "--no-mark", "--json", session=curie)).answer
+    asked = command(desk.repo, "inbox", "--no-mark", "--json", session=curie)
+    usual = child(asked).answer
     for size in (0, 100, 20_000):
-        full = child(
-            command(desk.repo, "inbox", "--no-mark", "--json", session=curie), SizeLimit(size)
-        ).answer
-        assert full == usual
+        full = child(asked, SizeLimit(size)).answer
+        assert (full["status"], full["out"]) == (usual["status"], usual["out"])
+        # On a busy machine even three lines may take a second to index.
+        assert all(line.startswith("gitmem: reading the log") for line in full["err"].splitlines())
 
 
 def test_an_inbox_that_cannot_mark_says_so_and_shows_again(desk: Desk) -> None:
