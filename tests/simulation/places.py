@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from gitmem.git import remotes, roots
+from gitmem.git import network, remotes, roots
 from gitmem.git.inprocess import DulwichGit
 from gitmem.git.network import GitNetwork, Network
 from gitmem.git.objects import EMPTY_TREE, format_commit
@@ -102,6 +102,7 @@ class InMemory(Places):
         with ExitStack() as stack:
             stack.enter_context(mock.patch.object(remotes, "push_urls", lambda *_: (URL, URL)))
             stack.enter_context(mock.patch.object(remotes, "upstream_remote", lambda place: "origin"))
+            stack.enter_context(mock.patch.object(network, "ssh_without_prompts", lambda common: {}))
             stack.enter_context(mock.patch.object(roots, "root_commits", lambda place: {self.first}))
             yield
 
