@@ -73,9 +73,11 @@ def own_sessions(world: World, clone: Clone, store: Store) -> list[str]:
         shown = inbox.read(store, found, limit=10_000, max_bytes=100_000_000).signals
         own = {agent, str(session)}
         wanted = _sent_to(own, sent)
+        excused = _read_before_its_time(agent, sent, log)
         if _is_alone(agent, log, begun):
             wanted |= _sent_to_all(agent, own, begun, log)
-        excused = _read_before_its_time(agent, sent, log)
+        else:  # somebody else may well be this agent too, and have read what was sent to it (format.md, 9)
+            excused |= _receipts_of(agent, log)
         missing = wanted - excused - _done_by(own, begun) - {str(each["signal_id"]) for each in shown}
         wrong += [f"{agent} does not get {signal_id} in {clone.name}" for signal_id in sorted(missing)]
     return wrong
@@ -160,6 +162,15 @@ def _read_before_its_time(
         elif each["kind"] == "signal" and each["sender_identity"] == agent:
             found.add(str(each.get("reply_to")))
     return found - newer
+
+
+def _receipts_of(agent: str, log: Iterable[Mapping[str, Any]]) -> set[str]:
+    """The signals for which there is a receipt in an agent's name, whoever wrote it."""
+    return {
+        str(each["signal_id"])
+        for each in log
+        if each["kind"] == "receipt" and each["reader_identity"] == agent
+    }
 
 
 def _done_by(own: set[str], begun: Iterable[Mapping[str, Any]]) -> set[str]:

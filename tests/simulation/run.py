@@ -176,7 +176,7 @@ def _repair(world: World, random: Random) -> None:
 
 
 def _heal(world: World, random: Random) -> None:
-    """Everything is started again, and each clone syncs twice."""
+    """Everything is started again, and each clone syncs a few times: who draws no lot leaves the folding to others."""
     weather = world.weather
     weather.lost_request = weather.lost_reply = weather.hangs = weather.raced = 0.0
     world.is_away = False
@@ -189,7 +189,7 @@ def _heal(world: World, random: Random) -> None:
     world.turns.now += HEALING
     if world.hostile:
         _repair(world, random)
-    for turn in range(4 if world.hostile else 2):  # a clone that hostile outboxes kept busy folds later
+    for turn in range(4):
         for clone in random.sample(world.clones, len(world.clones)):
             process = deeds.process(world, clone, f"healing{turn}", ["sync"])
             world.turns.start(process, world.turns.now)
