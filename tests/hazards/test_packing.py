@@ -106,7 +106,11 @@ def test_writers_a_sync_and_gc(repo: Path, tmp_path: Path, name: str) -> None:
     number = 0
     while any(process.poll() is None for _, process in running):
         done = git(*CARE[number % len(CARE)], cwd=repo)
-        assert number % len(CARE) > 1 or not done.stderr, done.stderr
+        # git packs refs, too: a ref that moved meanwhile stays as it is, and git says so.
+        complaints = [
+            line for line in done.stderr.splitlines() if not line.startswith("error: cannot lock ref 'refs/")
+        ]
+        assert number % len(CARE) > 1 or not complaints, complaints
         speak(there, f"text-there-{number:03}")
         exchange.exchange(there.log, ["origin"], may_send=agreed, timeout=60)
         try:
