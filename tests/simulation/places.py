@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from gitmem.git import network, remotes, roots
+from gitmem.git import asked_config, network, remotes, roots
 from gitmem.git.inprocess import DulwichGit
 from gitmem.git.network import GitNetwork, Network
 from gitmem.git.objects import EMPTY_TREE, format_commit
@@ -161,6 +161,12 @@ class OnDisk(Places):
         self._git("hash-object", "-w", "-t", "tree", "--stdin", cwd=self._hub)
         first = self._git("hash-object", "-w", "-t", "commit", "--stdin", cwd=self._hub, input=data)
         self._git("update-ref", MAIN, first, cwd=self._hub)
+
+    @contextmanager
+    def entered(self) -> Iterator[None]:
+        """No cache of git's settings is kept: whether one may be depends on how old the real files are."""
+        with mock.patch.object(asked_config, "_keep", lambda *_: None):
+            yield
 
     def _git(self, *args: str, cwd: str | None = None, input: bytes = b"") -> str:
         done = subprocess.run(
