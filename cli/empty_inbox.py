@@ -27,6 +27,7 @@ STAMPS = "empty"  # below the state folder
 STAMP_MAX = 256 * 1024  # characters
 NAME_MAX = 128
 NAME_SIGNS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
+OVERDUE_SECONDS = 11.0  # the usual window, and what a reader gives a committer beyond it
 FILES_MAX = 32  # files of sessions: with more the usual way answers
 
 
@@ -49,6 +50,8 @@ def answer(at: Surroundings, *, count: bool) -> bool:
         return False
     now = time.time_ns() // 1000
     elsewhere = [folder for folders in wals_elsewhere(place) for folder in folders]
+    if _is_overdue(place):
+        return False  # the usual way commits what no committer has come for
     stamp = _Stamp(place, name, is_session=bool(at.session)) if not elsewhere else None
     known = stamp.holds(now) if stamp is not None else None
     if known is None:
@@ -67,6 +70,17 @@ def answer(at: Surroundings, *, count: bool) -> bool:
     else:
         out.say(out.nothing_as_json(reader) if at.json else out.nothing_new(reader))
     return True
+
+
+def _is_overdue(place: Place) -> bool:
+    """Return whether something may have waited too long for its commit."""
+    from gitmem.log import wal_files
+
+    oldest = time.time() - OVERDUE_SECONDS
+    return any(
+        file.size and not file.is_deferred and wal_files.changed(file) < oldest
+        for file in wal_files.listed(os.path.join(place.state, "wal"))
+    )
 
 
 def _look(at: Surroundings, elsewhere: Sequence[str], now: int) -> Known | None:

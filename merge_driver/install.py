@@ -193,4 +193,6 @@ def _with_rule(old: bytes | None, note: bytes) -> bytes | None:
 
 def _settings(place: Place, config: bytes) -> list[bytes]:
     """Every setting of a config as git reads it, `key LF value`, in order."""
-    return run(place.common, ["config", "--file", "-", "--list", "-z"], input=config).out.split(b"\0")[:-1]
+    return run(
+        place.common, ["config", "--file", "-", "--no-includes", "--list", "-z"], input=config
+    ).out.split(b"\0")[:-1]

@@ -6,7 +6,7 @@ import os
 
 from .. import aside
 from . import run
-from .cached_config import BYTES_MAX, MISSING, UNREADABLE, GitConfig, encode, stamps
+from .cached_config import ASK_AGAIN, BYTES_MAX, MISSING, UNREADABLE, GitConfig, encode, stamps
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def ask(
         path: The file of the cache.
         now: The clock of the file system, nanoseconds since the epoch.
 
-    Returns: The answer, and the stamps of the files that it came from.
+    Returns: The answer, and the stamps of the files that it came from; with `ASK_AGAIN` where there may be others.
 
     Raises: StoreError where git can't read its configuration, or can't be started.
     """
@@ -45,7 +45,7 @@ def ask(
     config = _config(rows)
     files = _files(rows, surroundings.home) if surroundings.may_keep else None
     if files is None:
-        return config, before
+        return config, {**before, ASK_AGAIN: ""}
     found = {**stamps(files[:FILES_MAX]), **before}
     if len(found) >= FILES_MAX:
         return config, found

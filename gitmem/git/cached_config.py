@@ -21,6 +21,8 @@ NAME = "config"
 MAGIC = b"gitmem-config-1"
 BYTES_MAX = 64 * 1024
 MISSING, EMPTY, UNREADABLE = "missing", "empty", ""
+ASK_AGAIN = "\0"  # among the stamps: what git said may depend on more than these files
+AGAIN_SECONDS = 1.0
 _TRUE = ("1", "true", "yes", "on")
 # Variables that name the files; with any other GIT_CONFIG_* there are values in the environment, perhaps secret ones.
 _NAMING = ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM", "GIT_CONFIG_SYSTEM")
@@ -55,7 +57,7 @@ class CachedConfig:
         now: The clock of the file system, nanoseconds since the epoch.
     """
 
-    __slots__ = ("_common", "_key", "_known", "_now", "_path", "_stamps")
+    __slots__ = ("_common", "_key", "_known", "_now", "_path", "_stamps", "_until")
 
     def __init__(self, common: str, state: str, now: Callable[[], int] = time.time_ns) -> None:
         self._common = common
@@ -64,6 +66,7 @@ class CachedConfig:
         self._key: list[str] = []
         self._stamps: dict[str, str] = {}
         self._known: GitConfig | None = None
+        self._until = 0.0  # the monotonic time until which an answer holds that may depend on more
 
     def read(self) -> GitConfig:
         """Return what git would say now.
@@ -80,6 +83,8 @@ class CachedConfig:
         surroundings, known = Surroundings(self._common), self._known
         if known is not None and (self._key != surroundings.key or self._stamps != stamps(self._stamps)):
             known = None
+        if ASK_AGAIN in self._stamps and time.monotonic() >= self._until:
+            known = None
         if known is None or (with_remotes and known.remotes is None):
             self._key = surroundings.key
             found = _load(self._path, surroundings) if surroundings.may_keep and not with_remotes else None
@@ -88,6 +93,7 @@ class CachedConfig:
 
                 found = asked_config.ask(self._common, surroundings, self._path, self._now)
             known, self._stamps = found
+            self._until = time.monotonic() + AGAIN_SECONDS
             self._known = known
         return known
 

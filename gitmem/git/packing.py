@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .packfile import Objects
 
 PACKS_MAX = 10  # that are united at once; git's own gc would begin at 50
+FETCHED_MAX = 50_000  # objects of a fetched pack that becomes our own; a larger one stays git's
 GROWTH = 2  # a pack is united with all smaller ones unless it is so many times as large as they together
 LEFT_SECONDS = 3600.0  # a write whose ref has not moved by then was given up
 GC_SECONDS = 12 * 3600.0  # as git has it: the file of one that runs longer is of the dead
@@ -91,16 +92,22 @@ class Adopting:
         self._before = listed(self._common)
 
     def __exit__(self, *error: object) -> None:
-        common, new = self._common, listed(self._common) - self._before
+        common, now = self._common, listed(self._common)
+        new = now - self._before
         if not new or not os.path.isdir(os.path.dirname(_own(common))):
             return  # what the first sync of a clone brings stays git's
+        if self._before - now:
+            return  # somebody repacks beside us: a new pack may be theirs
         try:
             tips, id_length = (
                 set(queries.refs_below(common, self._prefix).values()),
                 formats.id_length(common),
             )
             for name in new:
-                if tips.intersection(packfile.ids(os.path.join(_packs(common), name + ".idx"), id_length)):
+                path = os.path.join(_packs(common), name)
+                if os.path.exists(path + ".bitmap") or packfile.count(path + ".idx", id_length) > FETCHED_MAX:
+                    continue
+                if tips.intersection(packfile.ids(path + ".idx", id_length)):
                     _claim(common, name)
         except (OSError, StoreError):
             return

@@ -134,7 +134,8 @@ class PlumbingGit:
         (new,) = self.write([draft], old)
         if self.swap(ref, old, new, why):
             return new
-        packing.remove(self.common, self._written.pop(new)[0])
+        # Not removed: a gc of this moment may have left out of its pack what this one keeps, and the winner needs the same.
+        packing.release(self.common, self._written.pop(new)[0])
         return None
 
     def config(self, pattern: str) -> dict[str, str]:

@@ -19,7 +19,8 @@ def of(place: Place) -> str | None:
     ref is not plainly in its file.
 
     It names the files of the write-ahead log with their sizes, then the ref's commit (what is gone from the files by then
-    is in it), and the file of the ledger: a ref that was moved back is at a commit where it has been before.
+    is in it), and the sizes of the ledger and of the ref's reflog: a ref that was moved back is at a commit where it has
+    been before.
     """
     state = place.state
     files = [file for name in FOLDERS for file in wal_files.listed(os.path.join(state, name)) if file.size]
@@ -30,4 +31,9 @@ def of(place: Place) -> str | None:
         return None
     if tip is None:
         return None
-    return " ".join([tip, f"{known.st_ino}:{known.st_size}", *(f"{file.name}:{file.size}" for file in files)])
+    try:
+        moves = os.stat(os.path.join(place.common, "logs", *LOG_REF.split("/"))).st_size
+    except OSError:
+        moves = 0  # the user keeps no reflogs
+    sizes = f"{known.st_ino}:{known.st_size}:{moves}"
+    return " ".join([tip, sizes, *(f"{file.name}:{file.size}" for file in files)])

@@ -153,14 +153,14 @@ def _is_at_rest(remote: Remote, before: Mapping[str, str], now: Mapping[str, str
     return (
         plain
         and "\n" not in remote.name + remote.url + remote.destination
-        and not _has_slash(remote.log.place)
+        and _is_plain_config(remote.log.place)
     )
 
 
-def _has_slash(place: Place) -> bool:
-    """Whether a remote's name has a slash: where its branch lies then is not plain."""
+def _is_plain_config(place: Place) -> bool:
+    """Whether a remote's branch and url are plain: no name with a slash, and no other file that may change them."""
     keys = [key for key, _ in read_config(read_small(os.path.join(place.common, "config")))]
-    return any("/" in key for key in keys if key.startswith("remote."))
+    return not any(key.startswith("include") or (key.startswith("remote.") and "/" in key) for key in keys)
 
 
 def look(place: Place, wals: Callable[[], Iterable[str]], timeout: float) -> Looked | None:

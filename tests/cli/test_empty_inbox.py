@@ -207,6 +207,31 @@ def test_a_ref_that_git_moves_ends_a_stamp(stamped: Stamped, git: Callable[..., 
     assert not stamped.answers()
 
 
+def test_a_ref_that_git_moved_on_and_back_ends_a_stamp(
+    stamped: Stamped, git: Callable[..., str], repo: Path
+) -> None:
+    """The ledger has no word of a commit that git alone brought; the ref's reflog has."""
+    ref = "refs/gitmem/log"
+    before = git("rev-parse", ref, cwd=repo).strip()
+    after = git("commit-tree", f"{ref}^{{tree}}", "-p", ref, "-m", "more", cwd=repo).strip()
+    git("update-ref", ref, after, cwd=repo)
+    git("update-ref", ref, before, cwd=repo)
+
+    assert not stamped.answers()
+
+
+def test_what_no_committer_has_come_for_is_left_to_a_command_that_commits(stamped: Stamped) -> None:
+    """An agent that only asks for mail is the next command of somebody, too."""
+    stamped.run("signal", "hello", "--to", "Curie", "--as", "Curie", GITMEM_COMMIT_AFTER="3600")
+    (waits,) = (stamped.state / "wal").glob("*.wal1")
+    stamped.run("inbox", session=stamped.planck, GITMEM_COMMIT_AFTER="3600")
+    assert waits.stat().st_size
+    os.utime(waits, (time.time() - 3_700, time.time() - 3_700))
+
+    assert stamped.run("inbox", session=stamped.planck).status == 0
+    assert not waits.exists()
+
+
 @pytest.mark.parametrize(
     "change", [["end"], ["set", "--agent-identity", "test:worker:new"], ["set", "--wu", "WU-9"]]
 )

@@ -227,6 +227,22 @@ def test_what_is_kept_is_what_git_says(clone: Clone, repo: Path, git: Git) -> No
     assert stat.S_IMODE(clone.cache.stat().st_mode) == 0o600
 
 
+def test_a_long_lived_process_sees_a_conditional_include_change(
+    clone: Clone, repo: Path, tmp_path: Path, git: Git, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its file has no stamp: git is asked again after a second."""
+    write("more", HEADLINE.format("name"))(tmp_path, git)
+    git("config", "includeIf.gitdir:**.path", str(tmp_path / "more"), cwd=repo)
+    config = clone.open()
+    assert config.read().values["gitmem.headline"] == "name"
+    write("more", HEADLINE.format("work"))(tmp_path, git)
+    assert config.read().values["gitmem.headline"] == "name"
+
+    now = time.monotonic
+    monkeypatch.setattr(time, "monotonic", lambda: now() + 2 * cached_config.AGAIN_SECONDS)
+    assert config.read().values["gitmem.headline"] == "work"
+
+
 @pytest.mark.parametrize(
     "what",
     ["young", "conditional", "values", "count", "parameters", "path", "home", "device", "many", "large"],

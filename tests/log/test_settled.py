@@ -253,7 +253,12 @@ def kept_outbox(hub: Hub, a: Clone) -> None:
     elsewhere(hub, a)
 
 
-@pytest.mark.parametrize("change", [gone, kept_outbox])
+def including(hub: Hub, a: Clone) -> None:
+    """Another file may say at any time that the remote is elsewhere."""
+    git("config", "include.path", "../more", cwd=a.path)
+
+
+@pytest.mark.parametrize("change", [gone, kept_outbox, including])
 def test_a_sync_that_has_something_to_tell_or_to_do_leaves_no_note(
     hub: Hub, a: Clone, change: Callable[[Hub, Clone], None]
 ) -> None:

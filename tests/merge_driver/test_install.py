@@ -17,6 +17,7 @@ from merge_driver.install import ARGUMENTS, install, status, uninstall
 Git = Callable[..., str]
 CORE = b"[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n"
 CONFIGS = {
+    "includes a file": CORE + b"[include]\n\tpath = ../more\n",
     "as git init writes it": CORE,
     "no newline at the end": CORE + b"[user]\n\tname = A",
     "crlf": CORE.replace(b"\n", b"\r\n"),
