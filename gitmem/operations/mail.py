@@ -33,7 +33,7 @@ DDL = (
     "CREATE INDEX signal_thread ON signal (thread)",
     # Of an id with several lines every line counts: the rows are then the same in whatever order they came.
     "CREATE TABLE mail (reader TEXT, signal_id TEXT, workspace TEXT, content BLOB,"
-    " PRIMARY KEY (reader, signal_id, content, workspace)) WITHOUT ROWID",
+    " PRIMARY KEY (reader, signal_id, workspace, content)) WITHOUT ROWID",
     "CREATE TABLE asked (reader TEXT, signal_id TEXT, workspace TEXT, PRIMARY KEY (reader, signal_id, workspace))"
     " WITHOUT ROWID",
     *broadcasts.DDL,

@@ -24,7 +24,8 @@ _UNREAD = (
 )
 # A line that says what another says, and that was read before it came.
 _SAME = (
-    "DELETE FROM mail WHERE reader = ?1 AND signal_id = ?2 AND content = ?4 AND EXISTS (SELECT 1 FROM receipt r"
+    # A content has one workspace, which comes before it in the key.
+    "DELETE FROM mail WHERE reader = ?1 AND signal_id = ?2 AND workspace = ?3 AND content = ?4 AND EXISTS (SELECT 1 FROM receipt r"
     f" WHERE r.signal_id = ?2 AND r.reader = ?1 AND {receipts.is_for('?4')})"
 )
 _WANTS = ("PROPOSE", "COUNTER")  # a decision
