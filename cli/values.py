@@ -91,7 +91,7 @@ def metadata(values: Sequence[str] | None) -> dict[str, object]:
 
 
 def half_life(text: str | None) -> int:
-    """Microseconds. UsageError where it is no duration."""
+    """Return a duration in microseconds. Raises: UsageError where the text is no duration."""
     from gitmem.operations.memory.decay import HALF_LIFE_MICROS
 
     return HALF_LIFE_MICROS if text is None else int(duration(text) * 1_000_000)

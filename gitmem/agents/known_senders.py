@@ -53,7 +53,7 @@ VIEW = view(lambda: None)
 
 
 def is_checked(db: sqlite3.Connection, key: CloneKey) -> bool:
-    """Return whether an index was made with a key, and none of its lines waits for one; so also where there is no key."""
+    """Return whether every line of an index was checked with this key. Without a key there is nothing to check."""
     return key.mac is None or db.execute(
         f"SELECT (SELECT value FROM meta WHERE key = '{KEY}'), EXISTS (SELECT 1 FROM unchecked)"
     ).fetchone() == (key.fingerprint, 0)

@@ -80,7 +80,7 @@ class PlumbingGit:
         return self._typed(oid, b"blob")
 
     def commit(self, oid: str) -> Commit:
-        """KeyError where the object is missing or is no commit. Where a shallow clone is cut it has no parents."""
+        """Read a commit. At the boundary of a shallow clone it has no parents. Raises: KeyError where it is missing or is no commit."""
         try:
             found = parse_commit(self._typed(oid, b"commit"))
         except ValueError:

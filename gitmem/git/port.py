@@ -155,7 +155,7 @@ class Git(Protocol):
         """The content of a file. KeyError where the object is missing."""
 
     def commit(self, oid: str) -> Commit:
-        """KeyError where the object is missing or is no commit."""
+        """Read a commit. Raises: KeyError where the object is missing or is no commit."""
 
     def history(self, tip: str, without: Iterable[str] = ()) -> list[str]:
         """Commits that `tip` reaches and none of `without` does, parents before children."""

@@ -15,8 +15,8 @@ _COMPARE = ("diff-tree", "--stdin", "-r", "-m", "--numstat", "-z", "--no-renames
 def removals(common: str, commits: Sequence[str]) -> list[tuple[str, str]] | None:
     """Return the commits that took lines out of files, each with the path of such a file, in the order of the commits.
 
-    A file whose lines git does not count, as one that is no text, is named whenever it changed. All others that a commit
-    changed or deleted were read, as they were and as they became.
+    git counts no lines of a binary file, so such a file is named whenever it changed. Of every other file that a commit
+    changed or deleted, git reads both versions.
 
     Args:
         commits: Whole object ids.

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class LostLineError(Exception):
-    """A line that the index has is in the log no more."""
+    """A line of the index is no longer in the log."""
 
 
 def row_of(folder: str, name: str) -> Place:

@@ -184,7 +184,7 @@ def _base(log: Log, local: str, shared: Tip | None) -> str:
 
 
 def write_repair(log: Log, top: str, changes: Changes, count: int) -> str:
-    """One commit that brings `count` lines which no other commit does, or mends the files' form: the new tip."""
+    """Write a commit that adds `count` lines or repairs the form of files. Return the new tip."""
     who = log.signature()
     lines = f"{count} lines that were" if count != 1 else "1 line that was"
     message = f"Repair: {lines} missing\n" if count else "Repair: the form of the log's files\n"

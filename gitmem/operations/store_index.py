@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from abc import ABC, abstractmethod
 
 from .. import records
 from ..agents import known_senders
@@ -48,7 +49,7 @@ class LazyViews:
         return iter(views.checked(self._keys))
 
 
-class StoreIndex:
+class StoreIndex(ABC):
     """The part of a store that has the index; `Store` sets the attributes that it works on."""
 
     place: Place
@@ -137,13 +138,13 @@ class StoreIndex:
             self.index.db, self.keys.now()
         )
 
+    @abstractmethod
     def db(self) -> sqlite3.Connection:
         """See `Store.db`."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _feed(self) -> None:
         """Bring the queues up to date."""
-        raise NotImplementedError
 
     def do_without(self, error: sqlite3.DatabaseError) -> None:
         """An index for when the one that is open is damaged, or can't be written: built anew, a copy, or in memory."""

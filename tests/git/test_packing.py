@@ -6,6 +6,7 @@ import errno
 import os
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -440,3 +441,33 @@ def test_a_fetched_pack_is_ours_and_others_are_not(clone: Clone, tmp_path: Path)
     assert not (tmp_path / "fresh/.git/gitmem").exists()
     assert oid in packfile.ids(str(clone.objects / "pack" / f"{brought}.idx"), 40)
     assert not (clone.objects / oid[:2] / oid[2:]).exists()
+
+
+@pytest.mark.parametrize("what", ["a bitmap", "too large", "a repack beside it"])
+def test_a_pack_that_may_be_the_users_is_not_taken_over(
+    clone: Clone, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    """The tips of a fetch are also in a pack that the user's git makes of everything in that moment."""
+    clone.git("clone", "--quiet", "--bare", ".", str(tmp_path / "hub.git"))
+    with closing(DulwichGit(str(tmp_path / "hub.git"))) as there:
+        (oid,) = there.write([Draft({"theirs": b"1"}, WHO, WHO, "m\n")], None)
+        assert there.swap("refs/heads/gitmem", None, oid, "start")
+    clone.git("repack", "-q", "-d")
+    before, own = clone.packs, packing.own(clone.common)
+
+    class Meanwhile(GitNetwork):
+        def _fetch(self, *args: object) -> str | None:  # type: ignore[override]
+            done = super()._fetch(*args)  # type: ignore[arg-type]
+            (brought,) = clone.packs - before
+            if what == "a bitmap":
+                (clone.objects / "pack" / f"{brought}.bitmap").touch()
+            elif what == "a repack beside it":
+                clone.git("repack", "-q", "-a", "-d")
+                assert before - clone.packs
+            return done
+
+    if what == "too large":
+        monkeypatch.setattr(packing, "FETCHED_MAX", 0)
+    Meanwhile(clone.common).fetch(str(tmp_path / "hub.git"), INTO)
+    assert clone.packs - before
+    assert set(packing.own(clone.common)) <= set(own)

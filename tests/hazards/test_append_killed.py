@@ -13,20 +13,8 @@ import pytest
 from gitmem.log import append, committer
 
 from ..log.logs import all_lines, entry, open_log, record
+from .faults import ALL_STEPS
 
-STEPS = (
-    "open",
-    "write",
-    "fsync",
-    "fdatasync",
-    "rename",
-    "replace",
-    "link",
-    "unlink",
-    "mkdir",
-    "utime",
-    "chmod",
-)
 STEPS_MAX = 300
 
 
@@ -48,7 +36,7 @@ def _killed_at(step: int, act: Callable[[], None]) -> tuple[bool, bool]:
             return call
 
         real_write = os.write
-        for name in STEPS:
+        for name in ALL_STEPS:
             setattr(os, name, counted(getattr(os, name)))
         try:
             act()
