@@ -10,7 +10,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .port import Draft, Git
+    from .plumbing import Git
+    from .port import Draft
 
     Folder = dict[str, "Entry | Folder"]
 

@@ -15,7 +15,7 @@ from dulwich.objects import ObjectID
 
 from . import formats
 from .objects import is_empty_tree
-from .plumbing import PlumbingGit
+from .plumbing import Git
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class _Store(DiskObjectStore):
         return []
 
 
-class DulwichGit(PlumbingGit):
+class DulwichGit(Git):
     """One repository in this process. Not for several threads at once."""
 
     def __init__(self, common: str) -> None:

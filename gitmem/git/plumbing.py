@@ -1,4 +1,6 @@
-"""The port on the git program: reads go through one `git cat-file` that starts with the first of them.
+"""The port: objects, one tree at a time, and a compare-and-swap on a ref. Object ids are lower-case hex.
+
+Reads go through one `git cat-file` that starts with the first of them, in `inprocess` through dulwich.
 
 What is written is one pack for each call (`packing`), without git; a ref is moved by `git update-ref`.
 """
@@ -10,20 +12,24 @@ import time
 from ..errors import StoreError
 from . import durable, formats, packing, queries, run
 from .objects import is_empty_tree, is_oid, parse_commit, parse_tree
+from .project import Project
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from .child import Child
-    from .port import Behind, Commit, Draft, Entry, Move, WorkTree
+    from .port import Behind, Commit, Draft, Entry, Move
 
 CUT_SECONDS = 1.0
 HEADS_AT_ONCE = 250  # questions and answers find room in the pipes: neither side waits for the other
 
 
-class PlumbingGit:
-    """One repository, by its common git folder, through git's own commands. Not for several threads at once."""
+class Git(Project):
+    """One repository, by its common git folder, through git's own commands. Not for several threads at once.
+
+    Every method raises `StoreError` where git itself cannot be used.
+    """
 
     def __init__(self, common: str) -> None:
         self.common = common
@@ -66,7 +72,7 @@ class PlumbingGit:
         return b"" if is_empty_tree(oid) else self._typed(oid, b"tree")
 
     def heads(self, oids: Sequence[str]) -> dict[str, tuple[str, int]]:
-        """Kind and size of objects, without reading them. Those that are missing are left out."""
+        """Kind (`blob`, `tree`, `commit`) and size of objects, without reading them. Those that are missing are left out."""
         wanted = [oid for oid in dict.fromkeys(oids) if self._is_id(oid)]
         found: dict[str, tuple[str, int]] = {}
         for start in range(0, len(wanted), HEADS_AT_ONCE):
@@ -101,7 +107,11 @@ class PlumbingGit:
         return queries.is_ancestor(self.common, oid, tip)
 
     def write(self, drafts: Sequence[Draft], onto: str | None) -> list[str]:
-        """Write a chain of commits, the first on `onto` (None: a root). No ref moves."""
+        """Write a chain of commits, the first on `onto` (None: a root). No ref moves.
+
+        All objects are in one pack that is fsynced before this returns, and that no gc takes until a ref has
+        moved to the last commit or the port is closed. The oids, in order.
+        """
         if not drafts:
             return []
         from .drafts import Chain
@@ -117,7 +127,11 @@ class PlumbingGit:
         return oids
 
     def swap(self, ref: str, old: str | None, new: str, why: str, also: Sequence[Move] = ()) -> bool:
-        """Move a ref from `old` (None: it must not exist) to `new`, and say `why` in its reflog; `also` others with it."""
+        """Move a ref from `old` (None: it must not exist) to `new`, and say `why` in its reflog.
+
+        False where it is not at `old`, or is locked by somebody; durable when True. So it is with those that are to move
+        `also` (ref, old and new): all or none of them have moved.
+        """
         if not queries.update_ref(self.common, ref, old, new, why, also):
             return False
         for target in (new, *(each for _, _, each in also)):
@@ -128,7 +142,10 @@ class PlumbingGit:
         return True
 
     def advance(self, ref: str, old: str, draft: Draft, why: str) -> str | None:
-        """Write one commit onto `old` and move the ref to it: its oid, or None where the race was lost."""
+        """Write one commit onto `old` and move the ref to it: its oid, or None where the race was lost.
+
+        When it is not None, the ref has been moved and what it reached before is still reached.
+        """
         if self.tip(ref) != old:
             return None
         (new,) = self.write([draft], old)
@@ -139,54 +156,31 @@ class PlumbingGit:
         return None
 
     def config(self, pattern: str) -> dict[str, str]:
-        """The last value of every config key that matches the extended regular expression."""
-        return queries.read_config(self.common, pattern)
+        """The last value of every config key that matches the extended regular expression, in all scopes.
+
+        Keys as `git config --get-regexp` prints them.
+        """
+        done = run.run(self.common, ["config", "-z", "--get-regexp", pattern], check=False)
+        if done.code not in (0, 1):
+            raise run.failure(["config"], done)
+        rows = (row.partition("\n") for row in done.out.decode("utf-8", "replace").split("\0") if row)
+        return {key: value if newline else "true" for key, newline, value in rows}
 
     def version(self) -> str:
-        """The version of the git program."""
-        return queries.version(self.common)
-
-    def head(self, git_dir: str) -> tuple[str | None, str | None]:
-        """The commit that a worktree's HEAD is at, and its branch; None for what there is not."""
-        from . import project
-
-        return project.head(self.common, git_dir)
-
-    def branch(self, git_dir: str) -> str | None:
-        """The branch that a worktree is on, from its HEAD file alone."""
-        from . import project
-
-        return project.branch(git_dir)
-
-    def find_commit(self, git_dir: str, text: str) -> str | None:
-        """The commit that a text such as `HEAD~3` names in a worktree, or None."""
-        from . import project
-
-        return project.find_commit(self.common, git_dir, text)
+        """The version of the git program, such as `2.39.5`; empty where it does not say."""
+        words = run.run(self.common, ["version"]).out.decode("ascii", "replace").split()
+        return words[2] if len(words) > 2 else ""
 
     def behind(self, tip: str, pairs: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Behind]:
-        """Of pairs of commit and path, those whose path moved on by commits that the pair's commit lacks."""
+        """Of pairs of commit and path (a file or a folder), those whose path moved on.
+
+        That is: it is not the same at `tip`, and commits that `tip` reaches and the pair's commit does not
+        changed it. Where it was not in that commit, the first of them brought it, and does not count. A
+        commit that is missing here is left out.
+        """
         from .behind import behind
 
         return behind(self.common, tip, pairs)
-
-    def commits_since(self, old: str, new: str) -> list[tuple[str, str]]:
-        """Id and subject of the commits that `new` reaches and `old` does not, newest first."""
-        from . import project
-
-        return project.commits_since(self.common, old, new)
-
-    def files_between(self, old: str, new: str) -> list[str]:
-        """The files that are not the same in two commits."""
-        from . import project
-
-        return project.files_between(self.common, old, new)
-
-    def work_tree(self, git_dir: str, folder: str) -> WorkTree:
-        """What is in a worktree and not in its HEAD."""
-        from . import project
-
-        return project.work_tree(self.common, git_dir, folder)
 
     def break_stale_lock(self, ref: str, age_seconds: float) -> bool:
         """Remove the ref's `.lock` if it is older than that. Only the holder of our own lock may ask."""

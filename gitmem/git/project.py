@@ -20,24 +20,83 @@ _STAT = (
 )  # fmt: skip
 
 
-def head(common: str, git_dir: str) -> tuple[str | None, str | None]:
-    """The commit that a worktree's HEAD is at, and its branch such as `main`; None for what there is not.
+class Project:
+    """What the port says of the user's own history and worktrees. `common` is the common git folder."""
 
-    Args:
-        git_dir: The worktree's own git folder.
-    """
-    text = _head_file(git_dir)
-    if text is None:
-        return None, None
-    if not text.startswith("ref: "):
-        return loose_tip(git_dir, "HEAD"), None
-    ref = text.removeprefix("ref: ")
-    in_tables = branch_of(text) == REFTABLE
-    oid = None if in_tables else loose_tip(common, ref) or packed_tip(common, ref)
-    if oid is None:  # of no commit yet, or in a reftable
-        args = [f"--git-dir={git_dir}", "rev-parse", "--verify", "--quiet", "HEAD^{commit}"]
-        oid = run.run(common, args, check=False).out.decode("ascii", "replace").strip() or None
-    return oid, _branch_in_tables(git_dir) if in_tables else branch_of(text)
+    common: str
+
+    def head(self, git_dir: str) -> tuple[str | None, str | None]:
+        """The commit that a worktree's HEAD is at, and its branch such as `main`; None for what there is not.
+
+        Args:
+            git_dir: The worktree's own git folder.
+        """
+        text = _head_file(git_dir)
+        if text is None:
+            return None, None
+        if not text.startswith("ref: "):
+            return loose_tip(git_dir, "HEAD"), None
+        ref = text.removeprefix("ref: ")
+        in_tables = branch_of(text) == REFTABLE
+        oid = None if in_tables else loose_tip(self.common, ref) or packed_tip(self.common, ref)
+        if oid is None:  # of no commit yet, or in a reftable
+            args = [f"--git-dir={git_dir}", "rev-parse", "--verify", "--quiet", "HEAD^{commit}"]
+            oid = run.run(self.common, args, check=False).out.decode("ascii", "replace").strip() or None
+        return oid, _branch_in_tables(git_dir) if in_tables else branch_of(text)
+
+    def branch(self, git_dir: str) -> str | None:
+        """The branch of a worktree alone, see `branch`."""
+        return branch(git_dir)
+
+    def find_commit(self, git_dir: str, text: str) -> str | None:
+        """The commit that a text such as `HEAD~3` names as git reads it in that worktree, or None."""
+        if not text or "\0" in text or text.startswith("-"):
+            return None
+        args = [f"--git-dir={git_dir}", "rev-parse", "--verify", "--quiet", "--end-of-options"]
+        oid = (
+            run.run(self.common, [*args, text + "^{commit}"], check=False)
+            .out.decode("ascii", "replace")
+            .strip()
+        )
+        return oid if is_oid(oid) else None
+
+    def commits_since(self, old: str, new: str) -> list[tuple[str, str]]:
+        """Id and subject of the commits that `new` reaches and `old` does not, newest first. KeyError if one is missing."""
+        form = "--format=%H %s"
+        args = ["-c", "log.showSignature=false", "log", "-z", "--no-color", "--encoding=UTF-8", form,
+                f"{_checked(old)}..{_checked(new)}", "--"]  # fmt: skip
+        out = _asked(self.common, args, old, new).decode("utf-8", "replace")
+        rows = (row.strip("\n").partition(" ") for row in out.split("\0") if row.strip("\n"))
+        return [(oid, subject) for oid, _, subject in rows]
+
+    def files_between(self, old: str, new: str) -> list[str]:
+        """The files that are not the same in two commits. KeyError if one is missing."""
+        args = ["diff-tree", "-r", "-z", "--name-only", "--no-renames", "--no-ext-diff", "--no-textconv",
+                "--ignore-submodules=none", _checked(old), _checked(new), "--"]  # fmt: skip
+        return [os.fsdecode(name) for name in _asked(self.common, args, old, new).split(b"\0") if name]
+
+    def work_tree(self, git_dir: str, folder: str) -> WorkTree:
+        """What is in a worktree and not in its HEAD; files that git ignores do not count.
+
+        `git diff` would write the user's index to remember what it found clean, also where it is told to take no
+        locks. So `git status` says which files differ (it heeds that), and `git diff-index` counts in those alone.
+
+        Args:
+            git_dir: The worktree's own git folder.
+            folder: Its top.
+        """
+        place = [f"--git-dir={git_dir}", f"--work-tree={folder}", "-c", "diff.orderFile=/dev/null"]
+        args = [*place, "status", "--porcelain=v2", "-z", "--untracked-files=all", "--ignore-submodules=dirty",
+                "--no-renames", "--no-ahead-behind"]  # fmt: skip
+        out = run.run(self.common, args, cwd=folder, timeout=WORK_TREE_SECONDS).out
+        changed, untracked = _status(out)
+        if not changed:
+            return WorkTree("", 0, untracked)
+        tree = self.head(git_dir)[0] or EMPTY_TREES[formats.id_length(self.common)]
+        named = changed if sum(map(len, changed)) <= ARGUMENT_BYTES else []
+        args = [*place, "-c", "core.quotePath=false", "--literal-pathspecs", "diff-index", *_STAT, tree, "--"]
+        out = run.run(self.common, [*args, *named], cwd=folder, timeout=WORK_TREE_SECONDS).out
+        return WorkTree(out.decode("utf-8", "replace").rstrip("\n"), len(changed), untracked)
 
 
 def branch(git_dir: str) -> str | None:
@@ -64,69 +123,6 @@ def _head_file(git_dir: str) -> str | None:
             return file.read(4096).decode("utf-8", "surrogateescape").strip()
     except OSError:
         return None
-
-
-def find_commit(common: str, git_dir: str, text: str) -> str | None:
-    """The commit that a text names as git reads it in that worktree, or None."""
-    if not text or "\0" in text or text.startswith("-"):
-        return None
-    args = [
-        f"--git-dir={git_dir}",
-        "rev-parse",
-        "--verify",
-        "--quiet",
-        "--end-of-options",
-        text + "^{commit}",
-    ]
-    oid = run.run(common, args, check=False).out.decode("ascii", "replace").strip()
-    return oid if is_oid(oid) else None
-
-
-def commits_since(common: str, old: str, new: str) -> list[tuple[str, str]]:
-    """Id and subject of the commits that `new` reaches and `old` does not, newest first. KeyError if one is missing."""
-    form = "--format=%H %s"
-    args = ["-c", "log.showSignature=false", "log", "-z", "--no-color", "--encoding=UTF-8", form,
-            f"{_checked(old)}..{_checked(new)}", "--"]  # fmt: skip
-    out = _asked(common, args, old, new).decode("utf-8", "replace")
-    rows = (row.strip("\n").partition(" ") for row in out.split("\0") if row.strip("\n"))
-    return [(oid, subject) for oid, _, subject in rows]
-
-
-def files_between(common: str, old: str, new: str) -> list[str]:
-    """The files that are not the same in two commits. KeyError if one is missing."""
-    args = ["diff-tree", "-r", "-z", "--name-only", "--no-renames", "--no-ext-diff", "--no-textconv",
-            "--ignore-submodules=none", _checked(old), _checked(new), "--"]  # fmt: skip
-    return [os.fsdecode(name) for name in _asked(common, args, old, new).split(b"\0") if name]
-
-
-def work_tree(common: str, git_dir: str, folder: str) -> WorkTree:
-    """What is in a worktree and not in its HEAD.
-
-    `git diff` would write the user's index to remember what it found clean, also where it is told to take no
-    locks. So `git status` says which files differ (it heeds that), and `git diff-index` counts in those alone.
-    """
-    place = [f"--git-dir={git_dir}", f"--work-tree={folder}", "-c", "diff.orderFile=/dev/null"]
-    args = [*place, "status", "--porcelain=v2", "-z", "--untracked-files=all", "--ignore-submodules=dirty",
-            "--no-renames", "--no-ahead-behind"]  # fmt: skip
-    out = run.run(common, args, cwd=folder, timeout=WORK_TREE_SECONDS).out
-    changed, untracked = _status(out)
-    if not changed:
-        return WorkTree("", 0, untracked)
-    tree = head(common, git_dir)[0] or EMPTY_TREES[formats.id_length(common)]
-    named = changed if sum(map(len, changed)) <= ARGUMENT_BYTES else []
-    args = [
-        *place,
-        "-c",
-        "core.quotePath=false",
-        "--literal-pathspecs",
-        "diff-index",
-        *_STAT,
-        tree,
-        "--",
-        *named,
-    ]
-    out = run.run(common, args, cwd=folder, timeout=WORK_TREE_SECONDS).out
-    return WorkTree(out.decode("utf-8", "replace").rstrip("\n"), len(changed), untracked)
 
 
 def _status(out: bytes) -> tuple[list[str], int]:

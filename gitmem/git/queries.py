@@ -125,21 +125,6 @@ def is_ancestor(common: str, oid: str, tip: str) -> bool:
     raise run.failure(["merge-base"], done)
 
 
-def read_config(common: str, pattern: str) -> dict[str, str]:
-    """The last value of every config key that matches the extended regular expression, in all scopes."""
-    done = run.run(common, ["config", "-z", "--get-regexp", pattern], check=False)
-    if done.code not in (0, 1):
-        raise run.failure(["config"], done)
-    rows = (row.partition("\n") for row in done.out.decode("utf-8", "replace").split("\0") if row)
-    return {key: value if newline else "true" for key, newline, value in rows}
-
-
 def lost_race(err: str) -> bool:
     """Whether git refused to move a ref because it is elsewhere, or locked by somebody."""
     return any(words in err for words in _LOST_RACE)
-
-
-def version(common: str) -> str:
-    """The version of the git program, such as `2.39.5`; empty where it does not say."""
-    words = run.run(common, ["version"]).out.decode("ascii", "replace").split()
-    return words[2] if len(words) > 2 else ""

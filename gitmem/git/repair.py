@@ -6,7 +6,7 @@ import os
 
 from .. import shared_mode
 from . import packfile, packing, queries, run
-from .plumbing import PlumbingGit
+from .plumbing import Git
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ def put_away(common: str, oid: str, folder: str) -> str | None:
 
 
 def _readable(common: str, oids: list[str]) -> dict[str, tuple[bytes, bytes]]:
-    git, found = PlumbingGit(common), {}
+    git, found = Git(common), {}
     for oid in oids:
         try:
             found[oid] = git.read(oid)

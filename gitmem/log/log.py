@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from ..git.network import Network
-    from ..git.port import Git, Signature
+    from ..git.plumbing import Git
+    from ..git.port import Signature
     from ..place import Place
     from .entry import Entry
     from .lock import Lock

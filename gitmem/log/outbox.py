@@ -15,7 +15,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from ..git.port import Entry, Git
+    from ..git.plumbing import Git
+    from ..git.port import Entry
     from .log import Log
     from .places import Tip
 

@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from ..git.port import Git
+    from ..git.plumbing import Git
     from .log import Log
 
 

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..git.cached_config import CachedConfig as CachedConfig
+    from ..git.plumbing import Git as Git
     from ..git.port import Behind as Behind
     from ..git.port import Entry as Entry
-    from ..git.port import Git as Git
     from ..place import Place
 
 
@@ -53,10 +53,10 @@ class _LazyGit:
 
     def _open(self) -> Git:
         if self._opened is None:
-            from ..git.plumbing import PlumbingGit
+            from ..git.plumbing import Git
 
             _take_back(self._place)
-            self._opened = PlumbingGit(self._place.common)
+            self._opened = Git(self._place.common)
         return self._opened
 
 
@@ -71,7 +71,7 @@ def open_port(place: Place, *, lives_on: bool) -> Git:
     """
     refuse_foreign(place)
     if not lives_on:
-        return _LazyGit(place)
+        return _LazyGit(place)  # type: ignore[return-value]  # what it lacks it asks of the one that it opens
     from ..git.inprocess import DulwichGit
 
     _take_back(place)

@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
-    from ..git.port import Git
+    from ..git.plumbing import Git
     from .log import Log
 
 HEADS_MAX = 1_000

@@ -10,7 +10,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ..git.port import Draft, Entry, Git
+    from ..git.plumbing import Git
+    from ..git.port import Draft, Entry
 
 REMOTES_PREFIX = "refs/gitmem/remotes/"
 BRANCH = "refs/heads/gitmem"

@@ -10,8 +10,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from ..git.plumbing import Git
     from ..git.port import Entry as TreeEntry
-    from ..git.port import Git
     from .entry import Entry
 
 _DIGITS = "0123456789abcdefghjkmnpqrstvwxyz"

@@ -21,7 +21,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ..git.port import Git, Move
+    from ..git.plumbing import Git
+    from ..git.port import Move
     from .lock import Lock
     from .log import Log
     from .outbox import Outbox

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import Protocol
 
-    from ..git.port import Git
+    from ..git.plumbing import Git
     from .trees import Changes
 
     File = tuple[str, Entry, Sequence[Entry]]

@@ -11,7 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
 
-    from ..git.port import Git
+    from ..git.plumbing import Git
     from .log import Log
 
 

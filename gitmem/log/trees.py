@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from ..git.port import Git
+    from ..git.plumbing import Git
 
     Changes = dict[str, bytes | Entry | None]
     Folder = dict[str, Entry]

@@ -6,7 +6,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from ..git.port import Commit, Git
+    from ..git.plumbing import Git
+    from ..git.port import Commit
 
 STEPS_MIN = 32
 STEPS_MAX = 256  # beyond that git is quicker

@@ -12,7 +12,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ..git.port import Git, Move
+    from ..git.plumbing import Git
+    from ..git.port import Move
     from ..log.log import Log
     from ..log.places import Tip
     from ..log.remote import Remote

@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ..git.port import Git
+    from ..git.plumbing import Git
 
     File = tuple[str, str]  # path and id
 

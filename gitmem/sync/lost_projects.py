@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ..git.port import Git
+    from ..git.plumbing import Git
     from ..log.log import Log
     from ..log.places import Tip
 

@@ -19,7 +19,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from ..git.port import Commit, Git
+    from ..git.plumbing import Git
+    from ..git.port import Commit
     from ..log.log import Log
     from ..log.places import Tip
 

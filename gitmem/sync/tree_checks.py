@@ -18,7 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from ..git.port import Git
+    from ..git.plumbing import Git
 
 OBJECT_BYTES_MAX = 32 * 1024 * 1024
 DEPTH_MAX = 16

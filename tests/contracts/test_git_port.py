@@ -1,4 +1,4 @@
-"""What `gitmem/git/port.py` promises, held against both implementations on real repositories."""
+"""What the port (`gitmem/git/plumbing.py`) promises, held against both implementations on real repositories."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import pytest
 
 from gitmem.errors import StoreError
 from gitmem.git.inprocess import DulwichGit
-from gitmem.git.plumbing import PlumbingGit
-from gitmem.git.port import FILE_MODE, TREE_MODE, Draft, Entry, Git, Signature
+from gitmem.git.plumbing import Git
+from gitmem.git.port import FILE_MODE, TREE_MODE, Draft, Entry, Signature
 from gitmem.place import find
 
 from .. import newer_git
@@ -33,7 +33,7 @@ MISSING = "1234567890" * 7
 AGENT = Signature("Planck <codex>", "planck@gitmem", 1_795_000_000, "+0130")
 PERSON = Signature("Zoë Ünal", "zoe@example.org", 1_795_000_001, "-0330")
 ZERO_TIME = Signature("gitmem", "gitmem@localhost", 0)
-IMPLEMENTATIONS = {"plumbing": PlumbingGit, "inprocess": DulwichGit}
+IMPLEMENTATIONS = {"plumbing": Git, "inprocess": DulwichGit}
 
 Run = Callable[..., str]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.git.plumbing import PlumbingGit
+from gitmem.git.plumbing import Git as PlumbingGit
 from gitmem.log.port import open_port
 from gitmem.place import find
 from tests.conftest import Git

@@ -12,7 +12,7 @@ import pytest
 from gitmem.errors import RemoteError, StoreError
 from gitmem.git import packing, queries, remotes, run
 from gitmem.git.network import GitNetwork
-from gitmem.git.plumbing import PlumbingGit
+from gitmem.git.plumbing import Git as PlumbingGit
 from gitmem.git.port import Draft, Signature
 
 Run = Callable[..., str]

@@ -8,7 +8,7 @@ import pytest
 
 from gitmem.git import objects
 from gitmem.git.inprocess import DulwichGit
-from gitmem.git.plumbing import PlumbingGit
+from gitmem.git.plumbing import Git as PlumbingGit
 from gitmem.git.port import Draft, Entry, Signature
 
 from ..conftest import Git

@@ -15,7 +15,7 @@ from gitmem.errors import StoreError
 from gitmem.git import packfile, packing, queries, run
 from gitmem.git.inprocess import DulwichGit
 from gitmem.git.network import GitNetwork
-from gitmem.git.plumbing import PlumbingGit
+from gitmem.git.plumbing import Git as PlumbingGit
 from gitmem.git.port import Draft, Signature
 
 REF = "refs/gitmem/log"

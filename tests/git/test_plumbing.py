@@ -10,7 +10,7 @@ import pytest
 
 from gitmem.errors import StoreError
 from gitmem.git import plumbing, queries, run
-from gitmem.git.plumbing import PlumbingGit
+from gitmem.git.plumbing import Git as PlumbingGit
 from gitmem.git.port import Draft, Signature
 
 REF = "refs/gitmem/log"

@@ -11,7 +11,7 @@ import pytest
 
 from gitmem.errors import StoreError
 from gitmem.git import behind, project, run
-from gitmem.git.plumbing import PlumbingGit
+from gitmem.git.plumbing import Git as PlumbingGit
 from gitmem.place import Place, find
 
 from ..conftest import Git
@@ -119,11 +119,12 @@ def test_an_unborn_head_has_all_of_the_index_on_top(tmp_path: Path, git: Git) ->
     git("add", "a", cwd=tmp_path / "new")
     place = find(str(tmp_path / "new"))
 
-    found = project.work_tree(place.common, place.git_dir, str(place.worktree))
+    port = PlumbingGit(place.common)
+    found = port.work_tree(place.git_dir, str(place.worktree))
 
     assert (found.changed, found.untracked) == (1, 1)
     assert found.stat.startswith(" a | 1 +")
-    assert project.find_commit(place.common, place.git_dir, "HEAD") is None
+    assert port.find_commit(place.git_dir, "HEAD") is None
 
 
 def test_each_worktree_has_its_own_changes(port: PlumbingGit, repo: Path, tmp_path: Path, git: Git) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from gitmem.git import packfile, packing, queries, repair
 from gitmem.git.inprocess import DulwichGit
-from gitmem.git.plumbing import PlumbingGit
+from gitmem.git.plumbing import Git as PlumbingGit
 from gitmem.git.port import Draft, Signature
 from tests import newer_git
 from tests.loosen import path_of

@@ -23,7 +23,7 @@ from cli.surroundings import machine
 from gitmem import records
 from gitmem.errors import GitmemError
 from gitmem.git.inprocess import DulwichGit
-from gitmem.git.plumbing import PlumbingGit
+from gitmem.git.plumbing import Git as PlumbingGit
 from gitmem.index import catch_up, schema
 from gitmem.log import committer, ref
 from gitmem.log.append import Appended

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from gitmem.git.inprocess import DulwichGit
-from gitmem.git.plumbing import PlumbingGit
+from gitmem.git.plumbing import Git as PlumbingGit
 from gitmem.log import ref
 from gitmem.log.log import Log
 from gitmem.operations import committing, inbox

@@ -13,7 +13,7 @@ import pytest
 from gitmem.errors import StoreError
 from gitmem.git import run as git_run
 from gitmem.git.inprocess import DulwichGit
-from gitmem.git.plumbing import PlumbingGit
+from gitmem.git.plumbing import Git as PlumbingGit
 from gitmem.index import catch_up
 from gitmem.log import committer
 

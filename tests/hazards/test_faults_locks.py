@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gitmem.git.inprocess import DulwichGit
-from gitmem.git.plumbing import PlumbingGit
+from gitmem.git.plumbing import Git as PlumbingGit
 from gitmem.log import committer, ref
 from gitmem.operations import committing
 from tests.clones import Hub, git

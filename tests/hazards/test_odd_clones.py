@@ -10,7 +10,7 @@ import pytest
 
 from gitmem.git import own, partial, run
 from gitmem.git.inprocess import DulwichGit
-from gitmem.git.plumbing import PlumbingGit
+from gitmem.git.plumbing import Git as PlumbingGit
 from gitmem.log import ref
 from gitmem.place import find
 

@@ -15,7 +15,7 @@ import pytest
 from gitmem.errors import GitmemError
 from gitmem.git import packing
 from gitmem.git.inprocess import DulwichGit
-from gitmem.git.plumbing import PlumbingGit
+from gitmem.git.plumbing import Git as PlumbingGit
 from gitmem.log import exchange, upkeep
 from gitmem.log.lock import Lock
 from gitmem.operations import doctor
@@ -40,7 +40,7 @@ import os, sys
 from pathlib import Path
 from gitmem.errors import StoreError
 from gitmem.git.inprocess import DulwichGit
-from gitmem.git.plumbing import PlumbingGit
+from gitmem.git.plumbing import Git as PlumbingGit
 from tests.clones import agreed
 from tests.hazards.faults import open_store, speak
 

@@ -12,7 +12,7 @@ import pytest
 
 from gitmem.git import packing
 from gitmem.git.inprocess import DulwichGit
-from gitmem.git.plumbing import PlumbingGit
+from gitmem.git.plumbing import Git as PlumbingGit
 from gitmem.operations import committing
 
 from .faults import Port, check, fsck, open_store, speak

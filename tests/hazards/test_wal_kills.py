@@ -13,7 +13,7 @@ from random import Random
 import pytest
 
 from gitmem.git.inprocess import DulwichGit
-from gitmem.git.plumbing import PlumbingGit
+from gitmem.git.plumbing import Git as PlumbingGit
 from gitmem.operations import committing
 
 from .faults import age_locks, check, fsck, open_store, speak

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from gitmem import place
 from gitmem.git.inprocess import DulwichGit
-from gitmem.git.port import Git
+from gitmem.git.plumbing import Git
 from gitmem.log import append, committer, lines, ref
 from gitmem.log.append import Appended
 from gitmem.log.entry import Entry, Story

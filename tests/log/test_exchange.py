@@ -10,7 +10,7 @@ import pytest
 from gitmem.errors import UsageError
 from gitmem.git.inprocess import DulwichGit
 from gitmem.git.network import GitNetwork
-from gitmem.git.plumbing import PlumbingGit
+from gitmem.git.plumbing import Git as PlumbingGit
 from gitmem.log import ref
 from tests.clones import Hub, git, hub_at
 

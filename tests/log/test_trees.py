@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from gitmem.git.inprocess import DulwichGit
-from gitmem.git.plumbing import PlumbingGit
+from gitmem.git.plumbing import Git as PlumbingGit
 from gitmem.git.port import Draft, Entry, Signature
 from gitmem.log import overflow, ref, trees
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from gitmem import records
 from gitmem.errors import UsageError
-from gitmem.git.port import Draft, Git
+from gitmem.git.plumbing import Git
+from gitmem.git.port import Draft
 from gitmem.index import catch_up, schema
 from gitmem.log import ref
 from gitmem.operations import inbox, mail, presence, threads, views

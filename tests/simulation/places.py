@@ -16,7 +16,8 @@ from gitmem.git import asked_config, network, remotes, roots
 from gitmem.git.inprocess import DulwichGit
 from gitmem.git.network import GitNetwork, Network
 from gitmem.git.objects import EMPTY_TREE, format_commit
-from gitmem.git.port import Git, Signature
+from gitmem.git.plumbing import Git
+from gitmem.git.port import Signature
 
 from .memory import MemoryGit, Repository
 from .network import MemoryNetwork

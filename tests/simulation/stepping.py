@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from gitmem.errors import RemoteError
 from gitmem.git import durable
 from gitmem.git.network import Network
-from gitmem.git.port import Draft, Entry, Git
+from gitmem.git.plumbing import Git
+from gitmem.git.port import Draft, Entry
 from gitmem.log import ref as names
 
 if TYPE_CHECKING:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from random import Random
 
-from gitmem.git.port import Draft, Git, Signature
+from gitmem.git.plumbing import Git
+from gitmem.git.port import Draft, Signature
 from gitmem.log import ref
 
 from .turns import Process

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from gitmem import place, records
 from gitmem.errors import GitmemError
-from gitmem.git.port import Git
+from gitmem.git.plumbing import Git
 from gitmem.index import schema
 from gitmem.log import ref
 from gitmem.log.append import Appended
