@@ -12,7 +12,6 @@ from .render import out
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import sqlite3
     from collections.abc import Sequence
     from types import TracebackType
 
@@ -55,7 +54,6 @@ class Surroundings:
         self._place: Place | None = None
         self._store: Store | None = None
         self._caller: Caller | None = None
-        self.index: sqlite3.Connection | None = None  # opened without the store; closed after it
         self.is_hook = False  # a client's hook says nothing but its answer
         self.looks = False  # a live session asks for its mail
         out.carry(directory, as_)
@@ -97,9 +95,6 @@ class Surroundings:
                 tell_of_temporary(store.log.left_in)
             store.close(tidies=not ends)
             _left.extend([store] if ends else [])
-        if self.index is not None:
-            self.index.close()  # it was for reading alone: nothing is waited for
-            self.index = None
         if store is not None and store.recorded and store.commit_after and store.log.left_in is None:
             from . import committer
 

@@ -26,7 +26,6 @@ DOMAINS = (
 )
 # From a room, or from one module of it, to the rooms or modules that it may use. The first prefix that fits counts.
 ARROWS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("cli.empty_inbox", ("cli", *DOMAINS, "gitmem.index", "gitmem.log")),
     ("cli.commands.schema", ("cli", "gitmem.records")),  # the models are the answer; there is no verb
     ("cli", ("cli", *DOMAINS, "gitmem.sync", "merge_driver")),
     ("merge_driver.install", ("merge_driver", "gitmem.git")),
@@ -66,7 +65,7 @@ LIGHT = {
     "_sha256",
     "fcntl",
 }
-STARTS = ("cli.main", "cli.empty_inbox", "merge_driver.main")
+STARTS = ("cli.main", "cli.commands.inbox", "gitmem.signals.empty_inbox", "merge_driver.main")
 ENTRIES = {"cli.main", "cli.__main__", "merge_driver.main",
            "gitmem.conformance.entry", "gitmem.conformance.plugin",  # pytest loads them
            "gitmem.conformance.command_line", "gitmem.conformance.reference"}  # `--adapter` names them  # fmt: skip

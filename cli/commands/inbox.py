@@ -39,11 +39,9 @@ def inbox(
 ) -> int:
     """Show what you have not read yet, and mark it as delivered."""
     filtered = bool(wu or lane or thread or intent or from_ or since or all)
-    if not (filtered or for_ is not None or no_mark or limit is not None or max_bytes is not None):
-        from ..empty_inbox import answer
-
-        if answer(at, count=count):
-            return 0
+    is_plain = not (filtered or for_ is not None or no_mark or limit is not None or max_bytes is not None)
+    if is_plain and _is_empty(at, count=count):
+        return 0
     from gitmem.operations import delivery
     from gitmem.operations import inbox as operation
     from gitmem.operations.caller import says_nobody
@@ -84,6 +82,35 @@ def inbox(
         if show.say(at.json, reading, mail.inbox) and not no_mark:
             operation.mark(store, reading)
     return 0
+
+
+def _is_empty(at: Surroundings, *, count: bool) -> bool:
+    """Answer where nothing is unread, without opening the store. False where nothing was said.
+
+    Args:
+        count: Whether only the number is wanted.
+    """
+    client_id = at.harness[1] if at.harness else None
+    if at.as_ is not None or not (at.session or client_id):
+        return False
+    from gitmem.signals import empty_inbox
+
+    from ..render import out
+    from ..surroundings import machine
+    from ..wal_folders import wals_elsewhere
+
+    elsewhere = [folder for folders in wals_elsewhere(at.place) for folder in folders]
+    reader = empty_inbox.reader(
+        at.place, machine(), session=at.session, client_id=client_id, elsewhere=elsewhere
+    )
+    if reader is None:
+        return False
+    at.looks = True
+    if count:
+        out.say(out.no_count(reader) if at.json else "0")
+    else:
+        out.say(out.nothing_as_json(reader) if at.json else out.nothing_new(reader))
+    return True
 
 
 def _again(typed: Mapping[str, str | bool | list[str] | None]) -> str:

@@ -1,7 +1,7 @@
-"""`gitmem inbox` with nothing new: the answer of most calls, from a stamp, or from the index alone.
+"""Answer that nothing is unread: from a stamp, or from the index alone.
 
 A stamp says in which state the log was when a reader's inbox was empty. It is one file for each name by which a session
-is found. While the log is in that state nothing is read; without a stamp that holds somebody looks.
+is found. While the log is in that state nothing is read; without a stamp that holds the index is asked as it is.
 """
 
 from __future__ import annotations
@@ -9,18 +9,15 @@ from __future__ import annotations
 import os
 import time
 
-from .surroundings import Surroundings, machine
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Sequence
 
-    from gitmem.place import Place
+    from ..place import Place
 
-    Known = tuple[
-        str, str, int
-    ]  # session, reader, and until when the session needs no new record of its name
+    # Session, reader, and until when the session needs no new record of its name.
+    Known = tuple[str, str, int]
 
 DAY_MICROS = 24 * 3600 * 1_000_000
 STAMPS = "empty"  # below the state folder
@@ -31,50 +28,41 @@ OVERDUE_SECONDS = 11.0  # the usual window, and what a reader gives a committer 
 FILES_MAX = 32  # files of sessions: with more the usual way answers
 
 
-def answer(at: Surroundings, *, count: bool) -> bool:
-    """Answer where nothing is unread. False where the usual way must look; nothing was said.
+def reader(
+    place: Place, machine: str, *, session: str | None, client_id: str | None, elsewhere: Sequence[str]
+) -> str | None:
+    """Return whose inbox is empty; None where that is not plain, and the usual way must look.
 
-    Only for a session that is plainly there: named by GITMEM_SESSION, or by its harness.
+    Only for a session that is plainly there.
 
     Args:
-        count: Whether only the number is wanted.
+        machine: As for the index.
+        session: The id of the session that asks, where that is known.
+        client_id: Else the id that its client has for it.
+        elsewhere: Write-ahead logs outside the repository.
     """
-    harness = at.harness
-    name = at.session or (harness[1] if harness else "")
-    if at.as_ is not None or not name:
-        return False
-    from .wal_folders import wals_elsewhere
-
-    place = at.place
-    if place.by_folder:  # the usual way asks git whether such a repository may be used
-        return False
+    name = session or client_id
+    if not name or place.by_folder or _is_overdue(place):
+        return None  # the usual way asks git whether to trust the folder, and commits what no committer has come for
     now = time.time_ns() // 1000
-    elsewhere = [folder for folders in wals_elsewhere(place) for folder in folders]
-    if _is_overdue(place):
-        return False  # the usual way commits what no committer has come for
-    stamp = _Stamp(place, name, is_session=bool(at.session)) if not elsewhere else None
+    stamp = _Stamp(place, name, is_session=bool(session)) if not elsewhere else None
     known = stamp.holds(now) if stamp is not None else None
     if known is None:
-        known = _look(at, elsewhere, now)
+        known = _look(place, machine, elsewhere, name, bool(session), now)
         if known is None:
-            return False
+            return None
         if stamp is not None:
             stamp.write(known)
-    session_id, reader, _ = known
-    _seen(place.state, session_id)
-    at.looks = True
-    from .render import out
-
-    if count:
-        out.say(out.no_count(reader) if at.json else "0")
-    else:
-        out.say(out.nothing_as_json(reader) if at.json else out.nothing_new(reader))
-    return True
+    try:
+        os.utime(os.path.join(place.state, "sessions", known[0]))  # the heartbeat, see `operations.local`
+    except OSError:
+        pass
+    return known[1]
 
 
 def _is_overdue(place: Place) -> bool:
     """Return whether something may have waited too long for its commit."""
-    from gitmem.log import wal_files
+    from ..log import wal_files
 
     oldest = time.time() - OVERDUE_SECONDS
     return any(
@@ -83,27 +71,32 @@ def _is_overdue(place: Place) -> bool:
     )
 
 
-def _look(at: Surroundings, elsewhere: Sequence[str], now: int) -> Known | None:
+def _look(
+    place: Place, machine: str, elsewhere: Sequence[str], name: str, is_session: bool, now: int
+) -> Known | None:
     """Ask the index as it is. None where it is not plain that nothing is unread."""
-    from gitmem.index import query
-    from gitmem.log import ledger
-    from gitmem.operations import mail, store_index
+    from ..index import query
+    from ..log import ledger
+    from ..operations import mail, store_index
 
-    place = at.place
-    snapshot = query.take(place, machine(), store_index.SHAPE, elsewhere)
+    snapshot = query.take(place, machine, store_index.SHAPE, elsewhere)
     if snapshot is None:
         return None
-    at.index = db = snapshot.db
-    session = _session(place.state, db, at, now) if snapshot.is_complete else None
-    if session is None:
-        return None
-    session_id, identity, workspace, held = session
-    reader = identity or session_id
-    if mail.unread_ids(db, reader, session_id, workspace, now):
-        return None
-    if not query.has_all(db, ledger.last_commit(place.state)):
-        return None
-    return session_id, reader, held - DAY_MICROS
+    db = snapshot.db
+    try:
+        ids = [name] if is_session else _of_client(place.state, name)
+        found = _session(db, ids, now) if snapshot.is_complete else None
+        if found is None:
+            return None
+        session_id, identity, workspace, held = found
+        reader = identity or session_id
+        if mail.unread_ids(db, reader, session_id, workspace, now):
+            return None
+        if not query.has_all(db, ledger.last_commit(place.state)):
+            return None
+        return session_id, reader, held - DAY_MICROS
+    finally:
+        db.close()
 
 
 class _Stamp:
@@ -123,13 +116,13 @@ class _Stamp:
         self._key = os.path.join(place.state, "key")
 
     def _moment(self) -> str | None:
-        from gitmem.log import moment
+        from ..log import moment
 
         return moment.of(self._place)
 
     def _head(self) -> list[str]:
         """What must be as it was: this program, the log, and the key that tells which lines of it are our own."""
-        from gitmem import __version__
+        from .. import __version__
 
         try:
             key = os.stat(self._key)
@@ -153,7 +146,7 @@ class _Stamp:
         """Note that an inbox was empty, unless the log has gone on meanwhile. Never an error: then others look, too."""
         if self._log is None or self._moment() != self._log:
             return
-        from gitmem import aside, shared_mode
+        from .. import aside, shared_mode
 
         text = "\n".join([*self._head(), *map(str, known), ""])
         try:
@@ -164,24 +157,20 @@ class _Stamp:
 
 
 def _session(
-    state: str, db: sqlite3.Connection, at: Surroundings, now: int
+    db: sqlite3.Connection, ids: Sequence[str], now: int
 ) -> tuple[str, str | None, str | None, int] | None:
     """Id, identity, workspace and the end of the name's hold of the one session that is meant, was started here and has not ended.
 
     None where the log has forged lines, and also for one whose last record is a day old: the usual way writes another, which keeps its name.
     """
-    columns = (
-        "SELECT session_id, agent_identity, workspace_id,"
-        " (SELECT max(until) FROM tenure t WHERE t.session_id = s.session_id) AS held"
-        " FROM session s WHERE ended IS NULL AND held > ? AND "
-    )
-    held = now + DAY_MICROS  # a name is held for two days after the last record
-    if at.session:
-        found = db.execute(columns + "session_id = ?", (held, at.session)).fetchall()
-    else:
-        found = []
-        for name in _of_client(state, at.harness[1]) if at.harness else ():
-            found += db.execute(columns + "session_id = ?", (held, name)).fetchall()
+    found = []
+    for id in ids:
+        found += db.execute(
+            "SELECT session_id, agent_identity, workspace_id,"
+            " (SELECT max(until) FROM tenure t WHERE t.session_id = s.session_id) AS held"
+            " FROM session s WHERE ended IS NULL AND held > ? AND session_id = ?",
+            (now + DAY_MICROS, id),  # a name is held for two days after the last record
+        ).fetchall()
     if len(found) != 1:
         return None
     is_own = db.execute("SELECT 1 FROM own WHERE name = ?", (found[0][0],)).fetchone()
@@ -206,11 +195,3 @@ def _of_client(state: str, client_id: str) -> list[str]:
     except OSError:
         return []
     return found
-
-
-def _seen(state: str, session_id: str) -> None:
-    """The heartbeat, as `operations.local` has it: a touched file."""
-    try:
-        os.utime(os.path.join(state, "sessions", session_id))
-    except OSError:
-        return
