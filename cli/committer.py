@@ -40,14 +40,14 @@ def start(at: Surroundings) -> None:
         run(at, at_once=True)
 
 
-def run(at: Surroundings, *, at_once: bool = False) -> int:
+def run(at: Surroundings, *, at_once: bool = False) -> None:
     """Commit what waits once it has waited for the window, unless another process does, and say nothing.
+
+    What could not be committed waits, and doctor says why.
 
     Args:
         at: Where.
         at_once: Commit now, without a process of its own.
-
-    Returns: 0, whatever becomes of the commit: what could not be committed waits, and doctor says why.
     """
     from gitmem.errors import GitmemError
     from gitmem.operations import committing
@@ -58,8 +58,7 @@ def run(at: Surroundings, *, at_once: bool = False) -> int:
             committing.commit_waiting(store)
         except (GitmemError, OSError):
             pass  # it is kept
-        return 0
+        return
     store.commit_after = committing.window(store.settings(), os.environ.get(VARIABLE))
     committing.run(store)
     store.tidy_index()
-    return 0

@@ -42,11 +42,11 @@ class Parsed:
         return run(body, self.before, self.values)
 
 
-def run(body: Callable[..., int], before: Mapping[str, object], values: Values) -> int:
+def run(body: Callable[..., int | None], before: Mapping[str, object], values: Values) -> int:
     """Run a command in its surroundings. Return its exit status.
 
     Args:
-        body: Takes the surroundings and its own values.
+        body: Takes the surroundings and its own values. What returns nothing has done its work.
         before: -C, --as, --json and --commit where they stand before the command's name.
         values: Those behind it, which win, among the command's own. As with git, the second -C is relative to the first.
     """
@@ -61,7 +61,7 @@ def run(body: Callable[..., int], before: Mapping[str, object], values: Values) 
     json = bool(values.pop("json", False) or before.get("json"))
     commit = bool(values.pop("commit", False) or before.get("commit"))
     with Surroundings(_text(directory), _text(as_), json, commit) as at:
-        return body(at, **values)
+        return body(at, **values) or 0
 
 
 def _text(value: object) -> str | None:

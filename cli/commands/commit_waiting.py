@@ -5,8 +5,8 @@ from __future__ import annotations
 from ..surroundings import Surroundings
 
 
-def commit_waiting(at: Surroundings) -> int:
+def commit_waiting(at: Surroundings) -> None:
     """Commit what is recorded and waits; commands start this by themselves."""
     from .. import committer
 
-    return committer.run(at)
+    committer.run(at)

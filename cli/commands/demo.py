@@ -22,7 +22,7 @@ STORY = ("log", "--graph", "--format=%h %s", "refs/gitmem/log", "--")
 def demo(
     at: Surroundings,
     keep: Annotated[bool, typer.Option("--keep", help="Leave the folder for a look.")] = False,
-) -> int:
+) -> None:
     """Play the main job in a throw-away repository: propose, agree, reject, sync, converge."""
     import shutil
     import tempfile
@@ -49,7 +49,6 @@ def demo(
                 *(f"next: {each}" for each in next_commands),
             ]
         )
-    return 0
 
 
 def _onward(kept: str | None) -> list[str]:

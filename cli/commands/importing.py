@@ -24,7 +24,7 @@ def lumenflow(
         bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")
     ] = False,
     allow_secret: AllowSecret = False,
-) -> int:
+) -> None:
     """Bring LumenFlow's memory and signals into the log, with their ids and times. May be repeated."""
     import os
 
@@ -39,4 +39,3 @@ def lumenflow(
         typed=folder,
     )
     show.say(at.json, found, render.imported)
-    return 0

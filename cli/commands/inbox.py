@@ -36,12 +36,12 @@ def inbox(
     max_bytes: Annotated[
         str | None, typer.Option("--max-bytes", metavar="N", help="Bytes at most; 16384.")
     ] = None,
-) -> int:
+) -> None:
     """Show what you have not read yet, and mark it as delivered."""
     filtered = bool(wu or lane or thread or intent or from_ or since or all)
     is_plain = not (filtered or for_ is not None or no_mark or limit is not None or max_bytes is not None)
     if is_plain and _is_empty(at, count=count):
-        return 0
+        return
     from gitmem.operations import delivery
     from gitmem.operations import inbox as operation
     from gitmem.operations.caller import says_nobody
@@ -59,7 +59,7 @@ def inbox(
     at.looks = caller is not None and caller.session_id is not None
     if count and not filtered:
         show.say(at.json, operation.count(store, caller, for_=for_, nobody=nobody), mail.count)
-        return 0
+        return
     whose = target(store, caller, for_, nobody=nobody)
     marks = not (count or no_mark or whose.peek)
     with delivery.turn(store, whose.reader, wait_seconds=delivery.WAIT_SECONDS if marks else None):
@@ -70,7 +70,7 @@ def inbox(
         if count:
             fitting = operation.Count(reading.reader, len(reading.signals) + reading.more)
             show.say(at.json, fitting, mail.count)
-            return 0
+            return
         if reading.more:
             if no_mark or all or not reading.to_mark:  # the same would be shown again
                 limit = str(len(reading.signals) + reading.more)
@@ -81,7 +81,6 @@ def inbox(
         note_stranger(at, from_)
         if show.say(at.json, reading, mail.inbox) and not no_mark:
             operation.mark(store, reading)
-    return 0
 
 
 def _is_empty(at: Surroundings, *, count: bool) -> bool:

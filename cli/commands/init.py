@@ -40,7 +40,7 @@ def init(
     ] = False,
     allow_foreign: AllowForeign = False,
     timeout: Timeout = TIMEOUT,
-) -> int:
+) -> None:
     """Set this repository up: the log, the remote's log, consent to publish to it, the merge driver. Repeatable."""
     from gitmem.operations import autosync as syncs
     from gitmem.operations import init as operation
@@ -53,7 +53,7 @@ def init(
         left = operation.uninstall(store)
         lines = upkeep.uninstalled(left, changed)
         show.say_values(at.json, {**left.as_json(), "changed": changed}, lines, left.next)
-        return 0
+        return
     program = driver.program()
     found = operation.init(
         store,
@@ -70,7 +70,6 @@ def init(
         found.next = [each for each in found.next if "--publish" not in each.split()]
     values = {**found.as_json(), "program": program, "changed": changed}
     show.say_values(at.json, values, upkeep.init(found, program, changed), found.next)
-    return 0
 
 
 def _unique(paths: list[str]) -> list[str]:

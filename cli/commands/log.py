@@ -25,7 +25,7 @@ def log(
     thread: Thread = None,
     from_: From = None,
     receipts: Annotated[bool, typer.Option("--receipts", help="Who read what, too.")] = False,
-) -> int:
+) -> None:
     """The story so far, newest last."""
     from gitmem.operations import committing, history
 
@@ -34,4 +34,3 @@ def log(
     found = history.log(at.store(), n=most, wu=wu, thread=thread, from_=from_, receipts=receipts)
     note_stranger(at, from_)
     show.say(at.json, found, mail.story)
-    return 0

@@ -14,7 +14,7 @@ PIPX = "pipx inject gitmem-coord 'mcp>=2,<3'"
 UV = "uv tool install 'gitmem-coord[mcp]'"
 
 
-def mcp(at: Surroundings) -> int:
+def mcp(at: Surroundings) -> None:
     """Serve an MCP client on standard input and output. The client starts it, with this as its command."""
     if at.json:
         raise UsageError(
@@ -34,4 +34,3 @@ def mcp(at: Surroundings) -> int:
     if sys.stdin is not None and sys.stdin.isatty():
         out.complain("gitmem: an MCP client speaks here, and none does; Ctrl-D ends this.")
     server.run(at.directory, at.as_)
-    return 0

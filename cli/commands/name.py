@@ -10,27 +10,24 @@ if TYPE_CHECKING:
     from .options import AllowSecret, Names
 
 
-def add(at: Surroundings, names: Names, allow_secret: AllowSecret = False) -> int:
+def add(at: Surroundings, names: Names, allow_secret: AllowSecret = False) -> None:
     """Add names to the pool."""
     from gitmem.operations import names as operation
 
     changed = operation.add(at.store(), at.caller(), names, allow_secret=allow_secret)
     show.say(at.json, changed, people.names_changed)
-    return 0
 
 
-def remove(at: Surroundings, names: Names, allow_secret: AllowSecret = False) -> int:
+def remove(at: Surroundings, names: Names, allow_secret: AllowSecret = False) -> None:
     """Take names out of the pool; whoever has one keeps it."""
     from gitmem.operations import names as operation
 
     changed = operation.remove(at.store(), at.caller(), names, allow_secret=allow_secret)
     show.say(at.json, changed, people.names_changed)
-    return 0
 
 
-def listing(at: Surroundings) -> int:
+def listing(at: Surroundings) -> None:
     """List the pool, least recently used first."""
     from gitmem.operations import names as operation
 
     show.say(at.json, operation.listing(at.store()), people.names)
-    return 0

@@ -20,18 +20,16 @@ def roster(
         str | None, typer.Argument(metavar="QUERY", help="A name, or something like it.")
     ] = None,
     all: Everyone = False,
-) -> int:
+) -> None:
     """List the sessions: who is at work, on what, where, and seen when."""
     from gitmem.operations import roster as operation
 
     show.say(at.json, operation.roster(at.store(), query, all=all, caller=at.caller_if_any()), people.roster)
-    return 0
 
 
-def whoami(at: Surroundings) -> int:
+def whoami(at: Surroundings) -> None:
     """Who you are here, and what others see of you."""
     from gitmem.operations import roster as operation
 
     at.store().asks_once = True
     show.say(at.json, operation.whoami(at.store(), at.caller()), people.whoami)
-    return 0

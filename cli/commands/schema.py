@@ -21,7 +21,7 @@ def schema(
         str | None,
         typer.Argument(metavar="KIND", help=f"{', '.join(KINDS[:-1])} or {KINDS[-1]}; all of them if none."),
     ] = None,
-) -> int:
+) -> None:
     """Print the JSON Schema of the records; it needs no repository."""
     from gitmem import records
 
@@ -32,4 +32,3 @@ def schema(
     if at.json:  # every answer ends so; without --json it is the schema alone
         found = {**found, "next": ["gitmem log" if kind else f"gitmem schema {records.KINDS[0]}"]}
     show.say_lines([as_json(found)])
-    return 0

@@ -24,7 +24,7 @@ def start(
     client: Client = None,
     workspace: Workspace = None,
     allow_secret: AllowSecret = False,
-) -> int:
+) -> None:
     """Start a session in this worktree; it gets a name by which others reach you."""
     from gitmem.operations import agreement, sessions
 
@@ -37,7 +37,6 @@ def start(
         show.say(True, started, people.session)
     else:
         show.say_lines(people.started(started))
-    return 0
 
 
 def change(
@@ -50,7 +49,7 @@ def change(
     client: Client = None,
     workspace: Workspace = None,
     allow_secret: AllowSecret = False,
-) -> int:
+) -> None:
     """Change what others see of your session; an empty --wu, --initiative or --lane takes it away."""
     from gitmem.operations import sessions
 
@@ -59,7 +58,6 @@ def change(
         lane=lane, client=client, workspace=workspace, allow_secret=allow_secret,
     )  # fmt: skip
     show.say(at.json, changed, people.session)
-    return 0
 
 
 def note(
@@ -68,7 +66,7 @@ def note(
         str, typer.Argument(metavar="TEXT", help="What you do now, in a line; '' takes it back.")
     ],
     allow_secret: AllowSecret = False,
-) -> int:
+) -> None:
     """Say what you do now; others see it in the roster and below your signals."""
     from gitmem.operations import sessions
 
@@ -77,10 +75,9 @@ def note(
     if not activity:
         changed.remark = " ".join(filter(None, ("You have no note now.", changed.remark)))
     show.say(at.json, changed, people.session)
-    return 0
 
 
-def end(at: Surroundings) -> int:
+def end(at: Surroundings) -> None:
     """End your session and give its name back."""
     from gitmem.operations import sessions
 
@@ -88,12 +85,10 @@ def end(at: Surroundings) -> int:
     if at.session is None:
         ended.next.remove("unset GITMEM_SESSION")
     show.say(at.json, ended, people.ended)
-    return 0
 
 
-def listing(at: Surroundings, all: Everyone = False) -> int:
+def listing(at: Surroundings, all: Everyone = False) -> None:
     """List the sessions of this repository."""
     from gitmem.operations import roster
 
     show.say(at.json, roster.listing(at.store(), all=all), people.roster)
-    return 0

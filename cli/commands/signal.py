@@ -66,7 +66,7 @@ def signal(
     allow_secret: AllowSecret = False,
     insist: Insist = False,
     quiet: Quiet = False,
-) -> int:
+) -> None:
     """Say something to somebody (--to), to a thread, or to everybody. It is on the disk before this returns."""
     from gitmem.operations import signals
 
@@ -95,7 +95,6 @@ def signal(
         show.say_lines([str(sent.signal["signal_id"])])
     else:
         show.say(at.json, sent, show.sent)
-    return 0
 
 
 def reply(
@@ -112,14 +111,14 @@ def reply(
     allow_secret: AllowSecret = False,
     insist: Insist = False,
     quiet: Quiet = False,
-) -> int:
+) -> None:
     """Answer a signal; it goes to whoever wrote it, in its thread."""
     decisions = [
         name for name, wanted in (("AGREE", agree), ("REJECT", reject), ("COUNTER", counter)) if wanted
     ]
     if len(decisions) > 1:
         raise UsageError("--agree, --reject and --counter exclude each other; nothing was written.")
-    return signal(
+    signal(
         at, message, reply_to=id, intent=decisions[0] if decisions else None, to=to, requires_ack=requires_ack,
         idempotency_key=idempotency_key, sync=sync, allow_secret=allow_secret, insist=insist, quiet=quiet,
     )  # fmt: skip

@@ -11,18 +11,16 @@ if TYPE_CHECKING:
     from .options import AnyId
 
 
-def thread(at: Surroundings, id: AnyId) -> int:
+def thread(at: Surroundings, id: AnyId) -> None:
     """Show a conversation, and where each recipient stands. Marks nothing."""
     from gitmem.operations import threads
 
     at.store().asks_once = True
     answer.say(at.json, threads.thread(at.store(), id, at.caller_if_any()), mail.thread)
-    return 0
 
 
-def show(at: Surroundings, id: AnyId) -> int:
+def show(at: Surroundings, id: AnyId) -> None:
     """Show one record whole, and the commit that it is in. Marks nothing."""
     from gitmem.operations import history
 
     answer.say(at.json, history.show(at.store(), id), mail.one)
-    return 0

@@ -7,7 +7,7 @@ import os
 from ..surroundings import Surroundings
 
 
-def upkeep(at: Surroundings) -> int:
+def upkeep(at: Surroundings) -> None:
     """Bring the index up to date, and unite the log's small packs where they are many. Nobody listens: it says nothing."""
     store = at.store()
     store.starts_upkeep = None
@@ -15,4 +15,3 @@ def upkeep(at: Surroundings) -> int:
     if hasattr(os, "nice"):
         os.nice(10)
     store.keep_up()
-    return 0

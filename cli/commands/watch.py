@@ -57,7 +57,7 @@ def watch(
     write: Annotated[
         str | None, typer.Option("--write", metavar="FILE", help="Keep the last signals in a file, too.")
     ] = None,
-) -> int:
+) -> None:
     """Show signals as they come, each once, until Ctrl-C; with --json one a line."""
     from gitmem.operations import watching
 
@@ -95,7 +95,6 @@ def watch(
             seen.close()
             if syncs is not None:
                 syncs.close()
-    return 0
 
 
 def _go_on(at: Surroundings, seen: Watch, showing: Showing, syncs: Syncs | None) -> None:

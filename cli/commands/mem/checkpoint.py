@@ -35,7 +35,7 @@ def checkpoint(
     ] = False,
     allow_secret: AllowSecret = False,
     quiet: Quiet = False,
-) -> int:
+) -> None:
     """Write down how far the work is. Git's diff stat goes with it, and `gitmem mem recover` shows it to whoever goes on."""
     from gitmem.operations.memory import checkpoint as operation
 
@@ -48,4 +48,3 @@ def checkpoint(
         show.say_lines([created.node.id])
     else:
         show.say(at.json, created, render.created)
-    return 0

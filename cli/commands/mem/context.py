@@ -31,7 +31,7 @@ def context(
     no_roster: NoRoster = False,
     track_access: TrackAccess = False,
     as_of: AsOf = None,
-) -> int:
+) -> None:
     """What the memory has on a work unit. The youngest first (--by-decay: the most relevant), within a budget, for a prompt. An empty memory prints nothing."""
     from gitmem.operations.memory import context as operation
 
@@ -49,7 +49,6 @@ def context(
         track_access=track_access,
     )
     _say(at, found)
-    return 0
 
 
 def recover(
@@ -64,7 +63,7 @@ def recover(
     lane: ReaderLane = None,
     max_size: MaxSize = None,
     no_roster: NoRoster = False,
-) -> int:
+) -> None:
     """What you need to go on after a compaction. Who you are, the last checkpoint, what happened since, and the context."""
     from gitmem.operations.memory import recover as operation
     from gitmem.operations.memory.context import MAX_SIZE
@@ -79,7 +78,6 @@ def recover(
         roster=not no_roster,
     )
     _say(at, found)
-    return 0
 
 
 def _say(at: Surroundings, found: Context | Recovered) -> None:
@@ -94,10 +92,9 @@ def profile(
     at: Surroundings,
     limit: Annotated[str | None, typer.Option("--limit", metavar="N", help="Nodes at most; 20.")] = None,
     tag: Tag = None,
-) -> int:
+) -> None:
     """What holds for the whole project. The youngest first, and how often each tag is used."""
     from gitmem.operations.memory import profile as operation
 
     found = operation.profile(at.store(), limit=number("--limit", limit, operation.LIMIT), tag=tag)
     show.say(at.json, found, render.profile)
-    return 0

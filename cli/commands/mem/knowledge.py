@@ -40,7 +40,7 @@ def promote(
     ] = None,
     dry_run: DryRun = False,
     allow_secret: AllowSecret = False,
-) -> int:
+) -> None:
     """Make project knowledge of nodes. One node, or the summaries of a work unit; twice is as good as once."""
     from gitmem.operations.memory import promote as operation
 
@@ -56,7 +56,6 @@ def promote(
         allow_secret=allow_secret,
     )
     show.say(at.json, found, render.promoted)
-    return 0
 
 
 def summarize(
@@ -72,7 +71,7 @@ def summarize(
     ] = None,
     dry_run: DryRun = False,
     allow_secret: AllowSecret = False,
-) -> int:
+) -> None:
     """Sum up a work unit in one node. It takes what no summary covers yet, and marks each node that it covers."""
     from gitmem.operations.memory import summarize as operation
 
@@ -94,7 +93,6 @@ def summarize(
         allow_secret=allow_secret,
     )
     show.say(at.json, found, render.summarized)
-    return 0
 
 
 def triage(
@@ -127,7 +125,7 @@ def triage(
         str | None, typer.Option("--title", metavar="TEXT", help="promote: instead of the first sentence.")
     ] = None,
     reason: Reason = None,
-) -> int:
+) -> None:
     """Open discoveries, and what the code outgrew. Make a work unit of one, or put it away."""
     given = {"--tag": tag, "--limit": limit, "--lane": lane, "--title": title, "--reason": reason, "--wu": wu}
     named = ids or []
@@ -139,11 +137,17 @@ def triage(
             next=["gitmem mem triage", "gitmem mem triage --help"],
         )
     _check(action, {name for name, value in given.items() if value is not None}, len(named))
+    from gitmem.operations.memory import triage as operation
+
+    store = at.store()
     if action == "promote":
-        return _triage_promote(at, named[0], wu, lane, title)
-    if action == "archive":
-        return _triage_archive(at, named, reason or "")
-    return _triage_list(at, wu, tag, number("--limit", limit, LIMIT))
+        unit = operation.promote(store, at.caller(), named[0], wu=wu, lane=lane, title=title)
+        show.say(at.json, unit, render.became_unit)
+    elif action == "archive":
+        show.say(at.json, operation.archive(store, at.caller(), named, reason=reason or ""), render.put_away)
+    else:
+        most = number("--limit", limit, LIMIT)
+        show.say(at.json, operation.listing(store, wu=wu, tag=tag, limit=most), render.triaged)
 
 
 _TAKES = {
@@ -177,29 +181,6 @@ def _check(action: str, given: set[str], count: int) -> None:
         )
 
 
-def _triage_list(at: Surroundings, wu: str | None, tag: str | None, limit: int) -> int:
-    from gitmem.operations.memory import triage as operation
-
-    found = operation.listing(at.store(), wu=wu, tag=tag, limit=limit)
-    show.say(at.json, found, render.triaged)
-    return 0
-
-
-def _triage_promote(at: Surroundings, id: str, wu: str | None, lane: str | None, title: str | None) -> int:
-    from gitmem.operations.memory import triage as operation
-
-    found = operation.promote(at.store(), at.caller(), id, wu=wu, lane=lane, title=title)
-    show.say(at.json, found, render.became_unit)
-    return 0
-
-
-def _triage_archive(at: Surroundings, ids: list[str], reason: str) -> int:
-    from gitmem.operations.memory import triage as operation
-
-    show.say(at.json, operation.archive(at.store(), at.caller(), ids, reason=reason), render.put_away)
-    return 0
-
-
 def index(
     at: Surroundings,
     source: Annotated[
@@ -212,7 +193,7 @@ def index(
         ),
     ] = None,
     dry_run: DryRun = False,
-) -> int:
+) -> None:
     """Remember README, AGENTS.md and their like. One node a file, written anew where the file has changed."""
     from gitmem.operations.memory import sources as operation
 
@@ -222,4 +203,3 @@ def index(
         given.append(f"{at.paths([path])[0]}={tags}" if equals and path else each)
     found = operation.index(at.store(), at.caller(), sources=given, dry_run=dry_run)
     show.say(at.json, found, render.indexed)
-    return 0

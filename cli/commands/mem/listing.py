@@ -61,7 +61,7 @@ def listing(
     limit: Annotated[str | None, typer.Option("--limit", metavar="N", help="Nodes at most; 50.")] = None,
     reverse: Annotated[bool, typer.Option("--reverse", help="The oldest first.")] = False,
     include_archived: Archived = False,
-) -> int:
+) -> None:
     """List nodes, the newest first."""
     from gitmem.operations.memory import listing as operation
 
@@ -72,21 +72,19 @@ def listing(
         limit=number("--limit", limit, operation.LIMIT), reverse=reverse, include_archived=include_archived,
     )  # fmt: skip
     say.say(at.json, found, render.listed)
-    return 0
 
 
 def ready(
     at: Surroundings,
     wu: Wu = None,
     include_archived: Archived = False,
-) -> int:
+) -> None:
     """What can be taken up, and what waits. Of a work unit, the most important first."""
     from gitmem.operations.memory import ready as operation
     from gitmem.operations.memory import values
 
     unit = values.unit_of(wu, at.caller_if_any() if wu is None else None)
     say.say(at.json, operation.ready(at.store(), unit, include_archived=include_archived), render.ready)
-    return 0
 
 
 def export(
@@ -99,7 +97,7 @@ def export(
     lifecycle: Lifecycle = None,
     tag: OnlyTags = None,
     include_archived: Archived = False,
-) -> int:
+) -> None:
     """Print the memory as one document."""
     from gitmem.operations.memory import export as operation
 
@@ -119,4 +117,3 @@ def export(
         say.say(True, found, lambda _: ())
     elif found.document:
         say.say_lines([found.document])
-    return 0

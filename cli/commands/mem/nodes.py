@@ -73,7 +73,7 @@ def create(
     ] = False,
     allow_secret: AllowSecret = False,
     quiet: Quiet = False,
-) -> int:
+) -> None:
     """Write down a finding, a bug or a decision. Work unit and session are those of your session."""
     from gitmem.operations.memory import nodes
 
@@ -100,14 +100,13 @@ def create(
             show.say_lines([node.id for node in appended.nodes])
         else:
             show.say(at.json, appended, render.appended)
-        return 0
+        return
     text = typed(str(content), "text")
     created = nodes.create(at.store(), at.caller(), text, allow_secret=allow_secret, **options)
     if quiet and not at.json:
         show.say_lines([created.node.id])
     else:
         show.say(at.json, created, render.created)
-    return 0
 
 
 def update(
@@ -141,7 +140,7 @@ def update(
         ),
     ] = None,
     allow_secret: AllowSecret = False,
-) -> int:
+) -> None:
     """Change nodes, field by field. Who changes another field elsewhere at the same time loses nothing."""
     from gitmem.operations.memory import nodes, values
 
@@ -159,7 +158,6 @@ def update(
         at.store(), at.caller(), ids, verified=verified, clear=empty, allow_secret=allow_secret, **options
     )
     show.say(at.json, changed, render.changed)
-    return 0
 
 
 def relate(
@@ -170,10 +168,9 @@ def relate(
     ],
     to_id: Annotated[str, typer.Argument(metavar="TO", help="The blocked, the child, the source.")],
     remove: Annotated[bool, typer.Option("--remove", help="Take it back.")] = False,
-) -> int:
+) -> None:
     """Say how two nodes hang together."""
     from gitmem.operations.memory import relations
 
     related = relations.relate(at.store(), at.caller(), from_id, type, to_id, remove=remove)
     show.say(at.json, related, render.related)
-    return 0

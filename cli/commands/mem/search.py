@@ -34,7 +34,7 @@ def search(
         bool, typer.Option("--by-decay", help="Let age and priority count in full, rather than a quarter.")
     ] = False,
     track_access: TrackAccess = False,
-) -> int:
+) -> None:
     """Find nodes by their words. The best match comes first. Nothing found is an answer, too: exit 0."""
     from gitmem.operations.memory import search as operation
 
@@ -45,4 +45,3 @@ def search(
         half_life=half_life(half_life_), by_decay=by_decay,
     )  # fmt: skip
     show.say(at.json, found, render.found)
-    return 0

@@ -25,7 +25,7 @@ def archive(
     ] = None,
     half_life_: HalfLife = None,
     dry_run: DryRun = False,
-) -> int:
+) -> None:
     """Archive what has decayed. It is then only shown with --include-archived. Project nodes are protected."""
     from gitmem.operations.memory import archive as operation
 
@@ -33,7 +33,6 @@ def archive(
         at.store(), at.caller(), threshold=score(threshold), half_life=half_life(half_life_), dry_run=dry_run
     )
     show.say(at.json, archived, render.archived)
-    return 0
 
 
 def cleanup(
@@ -54,7 +53,7 @@ def cleanup(
     ] = None,
     half_life_: HalfLife = None,
     dry_run: DryRun = False,
-) -> int:
+) -> None:
     """Delete what has had its time. Ephemeral nodes, what a summary has, and what the options name."""
     from gitmem.operations.memory import cleanup as operation
 
@@ -63,7 +62,6 @@ def cleanup(
         decay_threshold=score(threshold), half_life=half_life(half_life_), dry_run=dry_run,
     )  # fmt: skip
     show.say(at.json, cleaned, render.cleaned)
-    return 0
 
 
 def delete(
@@ -78,7 +76,7 @@ def delete(
     wu: OnlyWu = None,
     reason: Reason = None,
     dry_run: DryRun = False,
-) -> int:
+) -> None:
     """Delete nodes, by id or by filters. `gitmem mem update ID --clear deleted` brings them back."""
     from gitmem.operations.memory import delete as operation
 
@@ -87,7 +85,6 @@ def delete(
         reason=reason, dry_run=dry_run,
     )  # fmt: skip
     show.say(at.json, deleted, render.deleted)
-    return 0
 
 
 def access(
@@ -95,7 +92,7 @@ def access(
     ids: NodeIds,
     record: Annotated[bool, typer.Option("--record", help="Count one more reading of each.")] = False,
     half_life_: HalfLife = None,
-) -> int:
+) -> None:
     """How often nodes were read. And how much they matter by that and by their age."""
     from gitmem.operations.memory import access as operation
 
@@ -105,7 +102,6 @@ def access(
     else:
         found = operation.of(at.store(), ids, half_life=life)
     show.say(at.json, found, render.accessed)
-    return 0
 
 
 def score(text: str | None) -> float:
