@@ -54,14 +54,9 @@ def _answer(args: list[str]) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except Exception as error:
-        try:
-            return _again(error, args)
-        except KeyboardInterrupt:
-            return INTERRUPTED
-        except Exception as last:
-            from .failure import report
+        from .failure import report
 
-            return report(last, args)
+        return report(error, args)
 
 
 def _run(args: list[str]) -> int:
@@ -76,19 +71,6 @@ def _run(args: list[str]) -> int:
     from .app import run
 
     return run(args)
-
-
-def _again(error: Exception, args: list[str]) -> int:
-    """Run a command once more where a damaged index ended it before anything was said or recorded; else raise."""
-    if not getattr(error, "may_repeat", False) or out.has_said():
-        raise error
-    from .surroundings import Surroundings
-
-    Surroundings.is_repeated = True
-    try:
-        return _run(args)
-    finally:
-        Surroundings.is_repeated = False
 
 
 if __name__ == "__main__":

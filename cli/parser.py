@@ -50,7 +50,7 @@ def run(body: Callable[..., int | None], before: Mapping[str, object], values: V
         before: -C, --as, --json and --commit where they stand before the command's name.
         values: Those behind it, which win, among the command's own. As with git, the second -C is relative to the first.
     """
-    from .surroundings import Surroundings
+    from .surroundings import Surroundings, run_in
 
     directory, inner = before.get("directory"), values.pop("directory", None)
     if inner:
@@ -60,8 +60,9 @@ def run(body: Callable[..., int | None], before: Mapping[str, object], values: V
         as_ = before.get("as_")
     json = bool(values.pop("json", False) or before.get("json"))
     commit = bool(values.pop("commit", False) or before.get("commit"))
-    with Surroundings(_text(directory), _text(as_), json, commit) as at:
-        return body(at, **values) or 0
+    return run_in(
+        lambda: Surroundings(_text(directory), _text(as_), json, commit), lambda at: body(at, **values) or 0
+    )
 
 
 def _text(value: object) -> str | None:

@@ -12,11 +12,15 @@ from .render import out
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from types import TracebackType
+    from typing import Self, TypeVar
 
     from gitmem.operations.caller import Caller, Who
     from gitmem.operations.store import Store
+
+    At = TypeVar("At", bound="Surroundings")
+    Answer = TypeVar("Answer")
 
 # The variables in which harnesses hand their own session id to the commands that they run.
 HARNESSES = (
@@ -42,8 +46,6 @@ class Surroundings:
         commit: Whether what is recorded is to be committed before the answer.
     """
 
-    is_repeated = False  # whether this is the second try, after a damaged index was put away
-
     def __init__(
         self, directory: str | None = None, as_: str | None = None, json: bool = False, commit: bool = False
     ) -> None:
@@ -56,6 +58,7 @@ class Surroundings:
         self._caller: Caller | None = None
         self.is_hook = False  # a client's hook says nothing but its answer
         self.looks = False  # a live session asks for its mail
+        self.is_repeated = False  # whether this is the second try, after a damaged index was put away
         out.carry(directory, as_)
         if as_ == "":  # a script's variable that is not set must not make somebody else of the caller
             raise UsageError(
@@ -65,7 +68,7 @@ class Surroundings:
                 next=["gitmem roster"],
             )
 
-    def __enter__(self) -> Surroundings:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -152,13 +155,13 @@ class Surroundings:
 
     @property
     def session(self) -> str | None:
-        return _variable("GITMEM_SESSION")
+        return variable("GITMEM_SESSION")
 
     @property
     def harness(self) -> tuple[str, str] | None:
         """The variable of the harness that runs us and the session id in it."""
         for name in HARNESSES:
-            value = _variable(name)
+            value = variable(name)
             if value:
                 return name, value
         return None
@@ -171,7 +174,7 @@ class Surroundings:
     @property
     def identity(self) -> str | None:
         for name in IDENTITIES:
-            value = _variable(name)
+            value = variable(name)
             if value:
                 return value
         return None
@@ -182,11 +185,7 @@ class Surroundings:
         Args:
             own: The session id that the harness which runs us has given to us.
         """
-        return bool(self.session) or any(_variable(name) not in (None, own) for name in HARNESSES)
-
-    def variable(self, name: str) -> str | None:
-        """A variable that a harness hands to its hooks."""
-        return _variable(name)
+        return bool(self.session) or any(variable(name) not in (None, own) for name in HARNESSES)
 
     def who(self) -> Who:
         """Whatever says who calls."""
@@ -242,7 +241,7 @@ class Surroundings:
                 commit_after=0.0 if self.commit else committer.window(self.place),
                 wal_elsewhere=written,
                 wals_read=read,
-                progress=_progress,
+                progress=out.Progress(),
             )
             self._store.starts_upkeep = self._start_upkeep
             self._store.log.wal_parents = wal_parents()
@@ -257,14 +256,20 @@ class Surroundings:
         background.start([*self.same_place, "upkeep"])
 
 
-def _progress(done: int) -> None:
-    """Say how far the reading of the log into the index is."""
-    from .progress import PROGRESS
+def run_in(make: Callable[[], At], job: Callable[[At], Answer]) -> Answer:
+    """Run a job in surroundings, and once more where a damaged index ended it before anything was said or recorded."""
+    try:
+        with make() as at:
+            return job(at)
+    except Exception as error:
+        if not getattr(error, "may_repeat", False) or out.has_said():
+            raise
+    with make() as at:
+        at.is_repeated = True
+        return job(at)
 
-    PROGRESS(done)
 
-
-def _variable(name: str) -> str | None:
+def variable(name: str) -> str | None:
     """A variable's value, or None where it is unset or empty. UsageError where its bytes are not UTF-8."""
     value = os.environ.get(name)
     if value and not value.isascii():

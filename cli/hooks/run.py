@@ -112,34 +112,23 @@ def _main(args: Sequence[str]) -> int:
 
 
 def _try(call: Given, clock: Clock) -> int:
-    """Answer, and once more where a damaged index ended it before anything was said or recorded.
+    """Answer. Return the exit status; 0 also where it failed, with a note of why."""
+    from ..surroundings import Surroundings, run_in
 
-    Returns:
-        The exit status; 0 also where it failed, with a note of why.
-    """
     try:
-        try:
-            return _once(call, clock)
-        except Exception as error:
-            if not getattr(error, "may_repeat", False) or out.has_said():
-                raise
-            return _once(call, clock, is_repeated=True)
+        return run_in(lambda: Surroundings(_top_of(call.folder)), lambda at: _begin(at, call, clock))
     except Exception as error:
         said = getattr(error, "message", None) or f"{type(error).__name__} {error}"
         clock.note(str(said))
         return 0
 
 
-def _once(call: Given, clock: Clock, *, is_repeated: bool = False) -> int:
-    from ..surroundings import Surroundings
-
-    with Surroundings(_top_of(call.folder)) as at:
-        at.is_hook = True
-        at.is_repeated = is_repeated
-        clock.state = at.place.state
-        if not os.path.isdir(clock.state):
-            return 0  # no log here, and a hook of the whole user must not start one in every repository
-        return _answer(at, call, clock)
+def _begin(at: Surroundings, call: Given, clock: Clock) -> int:
+    at.is_hook = True
+    clock.state = at.place.state
+    if not os.path.isdir(clock.state):
+        return 0  # no log here, and a hook of the whole user must not start one in every repository
+    return _answer(at, call, clock)
 
 
 def _top_of(folder: str | None) -> str | None:

@@ -13,6 +13,7 @@ from gitmem.operations import caller as callers
 from gitmem.operations.hooks import checked_scripts, events, here, kept, looking, trouble
 from gitmem.operations.local import BEATS, PROMPTS
 
+from ..surroundings import variable
 from ..wal_folders import user_state, wal_folders
 from . import greeting, who
 from .drain import hand_over, settle
@@ -149,7 +150,7 @@ def _export(at: Surroundings, variables: dict[str, str]) -> bool:
     lines = "".join(f"export {name}={quote(value)}\n" for name, value in variables.items())
     done = False
     for name in ENV_FILES:
-        path = at.variable(name)
+        path = variable(name)
         if not path or not os.path.isabs(path):
             continue
         try:

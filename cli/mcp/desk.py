@@ -13,10 +13,9 @@ from gitmem.agents import own_sessions
 from gitmem.errors import GitmemError, UsageError
 from gitmem.operations import caller as callers
 from gitmem.operations import sessions
-from gitmem.operations.damaged_index import IndexDamagedError
 
 from ..render import out
-from ..surroundings import Surroundings
+from ..surroundings import Surroundings, run_in
 from .worker import Worker
 
 if TYPE_CHECKING:
@@ -45,9 +44,6 @@ class Here(Surroundings):
         super().__init__(directory, as_ or own, json=True)
         self.own = own
         self.looks = True  # the client has nothing else that would
-
-    def __enter__(self) -> Here:
-        return self
 
     def who(self) -> Who:
         who = super().who()
@@ -80,15 +76,7 @@ class Desk:
         return await self.worker.run(lambda: self.do(job))
 
     def do(self, job: Callable[[Here], Answer]) -> Answer:
-        try:
-            with self.here() as at:
-                return job(at)
-        except IndexDamagedError as error:
-            if not error.may_repeat:
-                raise
-        with self.here() as at:
-            at.is_repeated = True
-            return job(at)
+        return run_in(self.here, job)
 
     def here(self) -> Here:
         return Here(self.directory, self.as_, self.own)

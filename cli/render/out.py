@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
     from typing import BinaryIO
 
 NEXT_MAX = 3
+PROGRESS_SECONDS = 1.0
 NOTHING_NEXT = ["gitmem roster"]
 _state = {"said": False, "for_models": False, "last": False}
 # The commands that act as somebody, so that --as belongs to them.
@@ -186,6 +188,23 @@ def no_count(reader: str) -> str:
     from .as_json import as_json
 
     return as_json({"reader": reader, "unread": 0})
+
+
+class Progress:
+    """Says on standard error that the index is being built, where that takes more than a second."""
+
+    def __init__(self) -> None:
+        self._began = self._shown = 0.0
+        self._done = 0
+
+    def __call__(self, done: int) -> None:
+        now = time.monotonic()
+        if done <= self._done or not self._began:  # it began anew: a watch lives long
+            self._began = now
+        self._done = done
+        if now - self._began > PROGRESS_SECONDS and now - self._shown > PROGRESS_SECONDS:
+            self._shown = now
+            complain(f"gitmem: reading the log into the index, {done} lines so far")
 
 
 def _let_go() -> None:
