@@ -128,7 +128,7 @@ class Tails:
         lines = []
         for payload, _ in tail.entries:
             try:
-                lines += [entry.row_of(row)[1] for row in entry.split(payload)[1]]
+                lines += entry.lines_of(payload)
             except ValueError:
                 continue
         self._new.append((place, tail.end, file.size, lines))

@@ -110,6 +110,19 @@ def row_of(row: bytes) -> tuple[str, bytes]:
     return name, line
 
 
+def lines_of(content: bytes) -> list[bytes]:
+    """Return the lines of the bytes of an entry, unchecked. Raises: ValueError."""
+    found = []
+    streams: set[bytes] = set()
+    for row in split(content)[1]:
+        stream, tab, line = row.partition(b"\t")
+        if stream not in streams or not tab:
+            row_of(row)  # it refuses what is no stream
+            streams.add(stream)
+        found.append(line)
+    return found
+
+
 def _read(head: bytes) -> list[object]:
     from ..strict_json import read
 

@@ -15,7 +15,7 @@ import os
 
 from .. import shared_mode
 from ..place import read_small
-from ..sha256 import sha256
+from ..sha256 import hash_of, sha256
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -59,7 +59,9 @@ def note(log: Log, entries: Iterable[Entry], commit: str | None = None) -> None:
     Args:
         commit: The commit that they are in, for who holds the lock; None while they wait for one.
     """
-    digests = [digest(line) for entry in entries for _, line in entry.lines]
+    lines = [line for entry in entries for _, line in entry.lines]
+    hashed = hash_of(len(lines))
+    digests = [hashed(line).digest()[:KEY_BYTES].hex() for line in lines]
     if commit is not None and len(digests) > LINES_MAX:
         digests = []
     words = ["-" if commit is None else "0", commit or "-", *digests]

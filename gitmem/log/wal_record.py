@@ -9,10 +9,11 @@ entry nor a line can hold a NUL, so after damage of any kind reading goes on at 
 
 from __future__ import annotations
 
-from ..sha256 import sha256
+from ..sha256 import hash_of
 
 MARK = b"\0wal1 "
 ENTRY, VOID = b"e", b"v"
+HASHED_AT_ONCE = 256  # bytes that take as long as the hash of a line
 HEAD_BYTES = len(MARK) + 2 + 11 + 65
 PAYLOAD_BYTES_MAX = (
     64 * 1024 * 1024
@@ -45,7 +46,9 @@ def encode(payload: bytes, kind: bytes = ENTRY) -> bytes:
 
 def checksum(payload: bytes, kind: bytes = ENTRY) -> bytes:
     """Return the checksum of a record in hex."""
-    return sha256(kind + payload).hexdigest().encode()
+    hashed = hash_of(len(payload) // HASHED_AT_ONCE)(kind)
+    hashed.update(payload)
+    return hashed.hexdigest().encode()
 
 
 def parse(content: bytes, start: int = 0) -> Tail:

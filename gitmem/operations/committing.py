@@ -32,7 +32,7 @@ OVERDUE_SECONDS = 10.0  # beyond the window: then there is no committer, and a r
 REAPED_SECONDS = 30  # some systems take note of ended processes only after seconds
 LOOK, LATER, NOW = 0, 1, 2  # somebody looks for news; there is something to sync; it is not to wait
 # The lines of signals that others wait for, as their JSON form has it; a quote inside of a text is escaped there.
-_KIND = b'"kind":"signal"'
+_STREAM = "signals"
 _URGENT = (b'"requires_ack":true', b'"intent":"PROPOSE"', b'"intent":"AGREE"', b'"intent":"REJECT"',
            b'"intent":"COUNTER"')  # fmt: skip
 TRIES_MAX = 5  # of one process, where the commit fails; the next command starts another one
@@ -57,8 +57,8 @@ def window(settings: Mapping[str, str], given: str | None = None) -> float:
 
 def soon(lines: Iterable[tuple[str, bytes]]) -> int:
     """`NOW` where one of the lines is a proposal, a decision, or asks for one; else `LATER`."""
-    for _, line in lines:
-        if _KIND in line and any(words in line for words in _URGENT):
+    for stream, line in lines:
+        if stream == _STREAM and any(words in line for words in _URGENT):
             return NOW
     return LATER
 

@@ -148,7 +148,8 @@ class Store(StoreIndex):
 
         Raises: RecordError, SecretError; StoreError where the clone key is damaged.
         """
-        fields = broadcasts.with_seen(self._last_look(), kind, fields)
+        if kind in broadcasts.KINDS:
+            fields = broadcasts.with_seen(self._last_look(), kind, fields)
         mac, at = self.keys.for_writing(), self.log.clock.tick()
         return records.STREAMS[kind], records.line(kind, at, fields, allow_secret=allow_secret, mac=mac)
 
