@@ -26,8 +26,12 @@ class Clock:
         self.now = now
         self._last = 0
 
-    def tick(self) -> int:
-        """Microseconds since the epoch, at least one more than the last tick of this clone."""
+    def tick(self, count: int = 1) -> int:
+        """Microseconds since the epoch, at least one more than the last tick of this clone.
+
+        Args:
+            count: How many ticks these are, each a microsecond after the one before; the first is returned.
+        """
         now = self.now()
         last = self._last
         try:
@@ -35,13 +39,13 @@ class Clock:
         except OSError:
             pass
         at = max(now, last + 1) if last <= now + AHEAD_MAX_MICROS else now
-        self._last = at
+        self._last = last = at + count - 1
         try:
-            os.utime(self.path, ns=(at * 1000, at * 1000))
+            os.utime(self.path, ns=(last * 1000, last * 1000))
         except (FileNotFoundError, PermissionError):  # the time of another user's file can't be set
             try:
                 aside.replace(self.path, b"")
-                os.utime(self.path, ns=(at * 1000, at * 1000))
+                os.utime(self.path, ns=(last * 1000, last * 1000))
             except OSError:
                 pass  # a folder that cannot be written: a write-ahead log elsewhere still takes the line
         except OSError:

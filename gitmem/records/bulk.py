@@ -106,7 +106,9 @@ def _are_right(kind: str, columns: dict[str, Sequence[Any]], records: Sequence[R
         return False
     specs = FIELDS[kind]
     for name, values in columns.items():
-        if name not in OUTER and (name not in specs or not _column_is_right(specs[name], values)):
+        if name not in OUTER and (
+            name not in specs or not column_is_right(specs[name], values, writing=False)
+        ):
             return False
     for old, new in FIRST_OF[kind].items():
         if new not in columns and old in columns:
@@ -135,14 +137,16 @@ def _are_times(values: Sequence[Any]) -> bool:
     )
 
 
-def _column_is_right(spec: tuple[Any, ...], values: Sequence[Any]) -> bool:
-    """Whether all values of a field are plainly right."""
+def column_is_right(spec: tuple[Any, ...], values: Sequence[Any], *, writing: bool) -> bool:
+    """Whether all values of a field are plainly right. Of a text that is to be written it does not say whether all
+    its characters are whole.
+    """
     if spec[0] == "list":
-        return set(map(type, values)) == {list} and _column_is_right(
-            spec[2], list(chain.from_iterable(values))
+        return set(map(type, values)) == {list} and column_is_right(
+            spec[2], list(chain.from_iterable(values)), writing=writing
         )
     if spec[0] in ("flag", "object"):
-        return all(right(spec, value, writing=False) for value in values)
+        return all(right(spec, value, writing=writing) for value in values)
     try:
         different = set(values)
     except TypeError:
@@ -150,16 +154,16 @@ def _column_is_right(spec: tuple[Any, ...], values: Sequence[Any]) -> bool:
     if not set(map(type, different)) <= {str}:
         return False
     if spec[0] == "choice" or len(different) * ALIKE <= len(values):
-        return all(right(spec, value, writing=False) for value in different)
+        return all(right(spec, value, writing=writing) for value in different)
     _, _, least, most, shape, (max_bytes, *others) = (*spec[:5], spec[5] or (0, "", False, ()))
     longest = max(map(len, different))
     if (
         min(map(len, different)) < least
         or longest > most
         or longest * 4 > (max_bytes or LARGE)
-        or any(others[:2])
+        or any(others[: 3 if writing else 2])
     ):
-        return all(right(spec, value, writing=False) for value in different)
+        return all(right(spec, value, writing=writing) for value in different)
     return _texts_are_right(spec[0], shape, different)
 
 

@@ -74,7 +74,7 @@ def line(
     if kind not in MODELS:
         raise RecordError(f"{kind!a} is not a kind of record; the kinds are {', '.join(MODELS)}")
     record = _prepared(kind, fields)
-    stamp = _format(at)
+    stamp = format_time(at)
     everyday = plain(kind, record, writing=True)
     if not everyday:
         _ask(kind, stamp, record)
@@ -219,7 +219,7 @@ def _refuse_secrets(kind: str, record: Mapping[str, object]) -> None:
             )
 
 
-def _format(micros: int) -> str:
+def format_time(micros: int) -> str:
     seconds, fraction = divmod(micros, 1_000_000)
     if not 0 <= seconds < 253_402_300_800:
         raise RecordError(f"The time {micros} microseconds is not between the years 1970 and 9999")

@@ -50,12 +50,10 @@ WORDS = (
 # fmt: on
 SPOKEN = ("auth", " -p", " -a ")  # the same for `secrets_spoken`, with those above
 SPACED = tuple(marker for marker in MARKERS if " " in marker)
-HARMLESS_MAX, HARMLESS_CHARACTERS = (
-    4_096,
-    128,
-)  # texts that were looked at, such as names: records of one writer share them
+HARMLESS_MAX = 4_096  # texts that were looked at, such as names: records of one writer share them
+HARMLESS_CHARACTERS = 128
 _harmless: set[str] = set()
-_SHORTEST = 10  # characters: what is shorter is no secret, not even with the name that it is given to
+SHORTEST = 10  # characters: what is shorter is no secret, not even with the name that it is given to
 _DISTINCT_MIN = 2  # `XXXX…` and `0000…` stand for something
 _MORE = 64  # characters of a last step that are looked at beyond the least
 _DISCORD_SIZES = (23, 24, 26)  # of 17 to 19 digits in base64
@@ -83,7 +81,7 @@ def locate(text: str) -> Found | None:
 
     Invisible characters and combining marks are left out and compatibility forms replaced first: `ｇｈｐ＿` is `ghp_`.
     """
-    if len(text) < _SHORTEST:
+    if len(text) < SHORTEST:
         return None
     plain = _plain(text)
     found = _formats(plain)
@@ -116,19 +114,27 @@ def marked(values: Iterable[object]) -> bool:
     texts: list[str] = []
     for value in values:
         if type(value) is str:
-            if len(value) >= _SHORTEST and value not in _harmless:
+            if len(value) >= SHORTEST and value not in _harmless:
                 texts.append(value)
         elif type(value) is list or type(value) is tuple:
             for item in value:
                 if type(item) is not str:
                     return True
-                if len(item) >= _SHORTEST and item not in _harmless:
+                if len(item) >= SHORTEST and item not in _harmless:
                     texts.append(item)
         elif type(value) is not bool:
             return True
-    if not texts:
-        return False
-    together = _plain("\n".join(texts))
+    if texts and has_mark("\n".join(texts)):
+        return True
+    if len(_harmless) > HARMLESS_MAX:
+        _harmless.clear()
+    _harmless.update([text for text in texts if len(text) <= HARMLESS_CHARACTERS])
+    return False
+
+
+def has_mark(text: str) -> bool:
+    """Return whether a text, or one of those that were joined with LF, may hold what `locate` finds."""
+    together = _plain(text)
     long = _long_words(together)
     if long:
         for marker in MARKERS:  # a generator costs more than the search
@@ -137,13 +143,7 @@ def marked(values: Iterable[object]) -> bool:
         if _discord(long) >= 0:
             return True
     small = together.lower()
-    for word in (*WORDS, *SPOKEN):
-        if word in small:
-            return True
-    if len(_harmless) > HARMLESS_MAX:
-        _harmless.clear()
-    _harmless.update([text for text in texts if len(text) <= HARMLESS_CHARACTERS])
-    return False
+    return any(word in small for word in (*WORDS, *SPOKEN))
 
 
 def find_in(value: object) -> Found | None:

@@ -24,6 +24,16 @@ def test_the_next_process_goes_on_where_the_last_one_was(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("lasting", [True, False], ids=["same process", "next process"])
+def test_many_ticks_at_once_are_all_taken(tmp_path: Path, lasting: bool) -> None:
+    """The next line is later than the last of them, whichever process writes it."""
+    path, now = str(tmp_path / "clock"), FakeClock()
+    clock = Clock(path, now)
+
+    assert clock.tick(100) == START
+    assert (clock if lasting else Clock(path, now)).tick() == START + 100
+
+
+@pytest.mark.parametrize("lasting", [True, False], ids=["same process", "next process"])
 def test_a_time_far_ahead_is_not_believed(tmp_path: Path, lasting: bool) -> None:
     """A clock that once stood in another year does not keep all lines there."""
     path, now = str(tmp_path / "clock"), FakeClock(START + 2 * AHEAD_MAX_MICROS)

@@ -88,7 +88,7 @@ def one(store: Store, id: str = "mem-a1b2") -> Any:
 
 
 def at(micros: int) -> str:
-    return records.form._format(micros)
+    return records.form.format_time(micros)
 
 
 def test_every_field_finds_its_place(store: Store, project: Project) -> None:

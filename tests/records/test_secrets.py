@@ -19,9 +19,9 @@ import pytest
 from gitmem.errors import UsageError
 from gitmem.records import form
 from gitmem.records.secrets import (
-    _SHORTEST,
     FORMAT_SHORTEST,
     MARKERS,
+    SHORTEST,
     SPOKEN,
     WORDS,
     find_in,
@@ -281,7 +281,7 @@ def test_a_secret_is_named(what: str, text: str) -> None:
         assert found is not None
         assert found.what == what
         assert around.index("{") < found.at <= len(around.format(text))
-    assert len(text) >= _SHORTEST
+    assert len(text) >= SHORTEST
     assert marked([text]) and marked([True, "short", [text]])
     for value in ({"a": [{"b": (text,)}]}, {text: None}):
         found = find_in(value)
