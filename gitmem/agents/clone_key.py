@@ -99,6 +99,11 @@ class Keys:
                 found = self._key = make(self._state, self._random)
         return found.mac
 
+    def forget_signed(self) -> None:
+        """Forget which lines were signed together: their codes are computed again where they are checked."""
+        if self._key is not None and self._key.mac is not None:
+            self._key.mac.forget()
+
     def forget(self) -> None:
         """Read the file anew at the next use."""
         self._key = None

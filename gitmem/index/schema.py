@@ -84,6 +84,9 @@ class Index:
         self.read = read
         self.writable = writable
         self._version: int | None = getattr(views, "shape", None)
+        self.foreseen: tuple[Sequence[bytes], Group] | None = (
+            None  # lines to come, and what `read` would give of them
+        )
 
     @property
     def tip(self) -> str | None:

@@ -13,11 +13,12 @@ from ..index.engine import sqlite3
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from typing import TypeVar
 
     from ..agents.clone_key import Keys
     from ..index.query import Snapshot
+    from ..index.rows import Group
     from ..index.schema import Index, View
     from ..log.entry import Entry
     from ..log.log import Log
@@ -189,6 +190,15 @@ class StoreIndex(ABC):
         except Exception as error:
             self.leave_index()
             damaged.put_away(schema.path(self.place, self.machine), error)
+
+    def foresee(self, lines: Sequence[bytes], group: Group) -> None:
+        """Tell the index what lines are that are to be recorded now; they need not be read then, see `forget_foreseen`."""
+        self.index.foreseen = (lines, group)
+
+    def forget_foreseen(self) -> None:
+        """Forget what was foreseen. The lines were recorded, or will never be."""
+        self.index.foreseen = None
+        self.keys.forget_signed()
 
     def leave_index(self) -> None:
         """Open the index anew at the next look."""

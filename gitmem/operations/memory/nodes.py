@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from ...errors import UsageError
-from ...records import ids
 from ..outcome import Outcome
 from ..quoting import command
 from ..story import cut, sanitize
-from . import anchors, fold, known, relations, stored, values, writing
+from . import anchors, known, new_nodes, stored, values, writing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,9 +20,6 @@ if TYPE_CHECKING:
 SHOWN = 100  # nodes whose files are looked for
 TOLD = 40  # nodes that the body of a commit names
 MANY = 20_000  # nodes in one go
-OPTIONS = ("type", "lifecycle", "wu", "session", "lane", "priority", "tags", "paths", "metadata", "sensitive",
-           "discovered_from")  # fmt: skip
-_NAMES = {"wu_id": "wu", "session_id": "session"}  # as a node that was exported has them
 CLEARABLE = ("priority", "tags", "wu_id", "session_id", "lane", "paths", "sensitive", "closed", "archived", "deleted",
              "reason", "summarized_into", "metadata")  # fmt: skip
 
@@ -106,73 +102,17 @@ def append(
             f"There are {len(given)} nodes to write, and 1 to {MANY} can be at once; nothing was written.",
             code="bad-count",
         )
-    head = dict(zip(("head", "branch"), anchors.head(store), strict=True))
-    lines: list[tuple[str, bytes]] = []
-    nodes: list[Node] = []
-    remarks: dict[str, None] = {}
-    for number, each in enumerate(given, 1):
-        try:
-            fields = {
-                "id": ids.new_id("mem", store.random),
-                **_fields(each, caller),
-                **head,
-                **writing.sender(caller),
-            }
-            lines.append(store.line("node", fields, allow_secret=allow_secret))
-            line = lines[-1][1]
-            nodes.append(fold.Node({**fields, "at": line[7:34].decode()}, line).settle())
-            if each.get("discovered_from"):
-                source, remark = known.find_or_keep(store.db(), str(each["discovered_from"]))
-                lines.append(relations.line(store, caller, nodes[-1].id, "discovered_from", source))
-                remarks |= {remark: None} if remark else {}
-        except UsageError as error:
-            if len(given) > 1:
-                error.message = f"Node {number} of {len(given)}: {error.message}"
-                error.args = (error.message,)  # of which str() is made
-            raise
-    done = _record(store, caller, lines, nodes)
-    appended = Appended(nodes, done.commit)
-    appended.warnings = [*filter(None, [caller.remark]), *remarks, *anchors.missing(store, nodes)]
-    appended.next = [command("gitmem", "mem", "context", *_wu_option(nodes))]
+    made = new_nodes.made(store, caller, given, allow_secret=allow_secret)
+    try:
+        if made.group is not None:
+            store.foresee([line for _, line in made.lines], made.group)
+        done = _record(store, caller, made.lines, made.nodes)
+    finally:
+        store.forget_foreseen()
+    appended = Appended(made.nodes, done.commit)
+    appended.warnings = [*filter(None, [caller.remark]), *made.remarks, *anchors.missing(store, made.nodes)]
+    appended.next = [command("gitmem", "mem", "context", *_wu_option(made.nodes))]
     return appended
-
-
-def _fields(given: Mapping[str, object], caller: Caller) -> dict[str, object]:
-    """The fields of a node from what its writer said, and what the writer's session says."""
-    given = {_NAMES.get(key, key): value for key, value in given.items()}
-    unknown = [key for key in given if key not in ("content", *OPTIONS)]
-    if unknown:
-        raise UsageError(
-            f"{sanitize(str(unknown[0]))[:60]} is no option of a node; nothing was written.",
-            hint=f"A node has content, {', '.join(OPTIONS)}.",
-            code="bad-option",
-        )
-    type, tags = values.node_type(str(given.get("type") or "discovery"))
-    lifecycle = str(given.get("lifecycle") or values.LIFECYCLE_OF[type])
-    lifecycle = values.one_of("lifecycle", lifecycle, values.LIFECYCLES)
-    priority = given.get("priority")
-    found: dict[str, object] = {
-        "schema_version": "A2A.V1",
-        "type": type,
-        "lifecycle": lifecycle,
-        "content": values.content(given.get("content")),
-        "priority": None if priority is None else values.one_of("priority", str(priority), values.PRIORITIES),
-        "tags": values.tags([*tags, *values.texts("tags", given.get("tags"))]),
-        "wu_id": _work_unit(given, lifecycle, caller),
-        "session_id": given.get("session") or caller.session_id,
-        "lane": given.get("lane"),
-        "paths": anchors.checked(values.texts("paths", given.get("paths"))),
-        "sensitive": values.flag("sensitive", given.get("sensitive")),
-        "metadata": values.metadata(given.get("metadata")),
-    }
-    return found
-
-
-def _work_unit(given: Mapping[str, object], lifecycle: str, caller: Caller) -> str | None:
-    """The work unit that is named, else the one of the session; what holds for the project is of none."""
-    if given.get("wu") is not None:
-        return values.work_unit(str(given["wu"]))
-    return None if lifecycle == "project" else caller.wu_id
 
 
 def _record(
