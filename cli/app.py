@@ -16,7 +16,7 @@ import typer
 from gitmem.errors import UsageError
 
 from .commands.options import As, Commit, Directory, Json
-from .render.show import say_lines
+from .render.out import say_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -8,7 +8,6 @@ from gitmem.errors import GitmemError, StoreError, UsageError
 
 from .parser_table import COMMANDS
 from .render import out
-from .render.as_json import as_json
 from .render.out import sanitize
 from .usage import usage_of
 
@@ -46,7 +45,7 @@ def report(error: Exception, args: Sequence[str]) -> int:
     # What was said already is an answer: a second document would spoil it for a JSON reader.
     if wants_json(args) and not out.has_said():
         try:
-            out.say(as_json(error_object(known)))
+            out.say_json(error_object(known))
         except OSError:
             pass
     lines = [f"gitmem: {sanitize(known.message)}"]

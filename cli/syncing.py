@@ -28,7 +28,7 @@ def usual(at: Surroundings, timeout: float) -> Synced:
     place = at.place
 
     def meanwhile() -> list[str]:
-        from .render import show, upkeep  # noqa: F401  (needed in a moment, and the remote takes its time)
+        from .render import upkeep  # noqa: F401  (needed in a moment, and the remote takes its time)
 
         written, read = wals_elsewhere(place)
         return [*written, *read]

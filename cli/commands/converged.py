@@ -38,7 +38,7 @@ def converged(
     from gitmem.operations import threads, waking
 
     from .. import autosync
-    from ..render import mail, show
+    from ..render import mail, out
     from ..syncing import sync_too
     from ..values import duration
 
@@ -61,6 +61,6 @@ def converged(
     if at.json:
         found.warnings += failures
     else:
-        show.note(failures)
-    show.say(at.json, found, mail.converged)
+        out.note(failures)
+    out.answer(at.json, found, mail.converged)
     return 0 if found.converged else 1

@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 
 from ..render import out
-from ..render.as_json import as_json
-from ..render.show import say_lines
 from ..stage import Agent, Stage
 from ..surroundings import Surroundings
 
@@ -28,7 +26,7 @@ def demo(
     import tempfile
 
     folder = tempfile.mkdtemp(prefix="gitmem-demo-")
-    stage = Stage(folder, (lambda lines: None) if at.json else say_lines)
+    stage = Stage(folder, (lambda lines: None) if at.json else out.say_lines)
     try:
         _build(stage)
         picture = _play(stage)
@@ -39,9 +37,9 @@ def demo(
     if at.json:
         kept = folder if keep else None
         answer = {"steps": stage.steps, "log": picture.splitlines(), "folder": kept, "next": next_commands}
-        say_lines([as_json(answer)])
+        out.say_json(answer)
     else:
-        say_lines(
+        out.say_lines(
             [
                 "",
                 *([f"It is all left in {folder}"] if keep else []),

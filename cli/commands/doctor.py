@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .. import driver
-from ..render import show, upkeep
+from ..render import out, upkeep
 from ..surroundings import Surroundings
 from ..wal_folders import user_state
 from .hooks import git_hook, places, program
@@ -70,5 +70,5 @@ def doctor(
         report = operation.mend(store, installed)
     else:
         report = operation.examine(store, installed.driver(), installed.hooks())
-    show.say(at.json, report, upkeep.doctor)
+    out.answer(at.json, report, upkeep.doctor)
     return report.status

@@ -7,7 +7,7 @@ import os
 from gitmem.errors import GitmemError, UsageError
 
 from ..render import hooks as render
-from ..render import show
+from ..render import out
 from ..surroundings import Surroundings
 from ..wal_folders import user_state
 
@@ -38,12 +38,12 @@ def install(
 
     hook = _git_hook(at, git, new=True) if git is not None else None
     if hook is not None and not client:
-        show.say(at.json, _gate(at, hook), render.gated)
+        out.answer(at.json, _gate(at, hook), render.gated)
         return 0
     found = operation.install(places(at, scope), client or ["all-found"], scope, program=program(), wake=wake)
     if hook is not None:
         found.git = _gate(at, hook)
-    show.say(at.json, found, render.hooked)
+    out.answer(at.json, found, render.hooked)
     return found.status
 
 
@@ -56,7 +56,7 @@ def uninstall(
 
     hook = _git_hook(at, git) if git is not None else None
     if hook is not None and not client:
-        show.say(at.json, gate.uninstall(hook), render.gated)
+        out.answer(at.json, gate.uninstall(hook), render.gated)
         return 0
     try:
         found = operation.uninstall(places(at, scope), client or ["all-found"], scope)
@@ -68,7 +68,7 @@ def uninstall(
     elif (here := git_hook(at)) is not None and gate.state(here) in ("installed", "outdated"):
         found.remarks.append("The gate is still in front of a push.")
         found.next.insert(0, "gitmem hooks uninstall --git pre-push")
-    show.say(at.json, found, render.unhooked)
+    out.answer(at.json, found, render.unhooked)
     return found.status
 
 
@@ -77,7 +77,7 @@ def status(at: Surroundings) -> int:
     from gitmem.operations.hooks import status as operation
 
     found = operation.look(places(at), git_hook(at))
-    show.say(at.json, found, render.status)
+    out.answer(at.json, found, render.status)
     return found.status
 
 
@@ -86,7 +86,7 @@ def test(at: Surroundings, client: InstalledOption = None) -> int:
     from gitmem.operations.hooks import trials as operation
 
     found = operation.run(places(at), client or ["all-found"], dict(os.environ), program())
-    show.say(at.json, found, render.tried)
+    out.answer(at.json, found, render.tried)
     return found.status
 
 

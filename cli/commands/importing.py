@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..render import importing as render
-from ..render import show
+from ..render import out
 from ..surroundings import Surroundings
 
 TYPE_CHECKING = False
@@ -38,4 +38,4 @@ def lumenflow(
         allow_secret=allow_secret,
         typed=folder,
     )
-    show.say(at.json, found, render.imported)
+    out.answer(at.json, found, render.imported)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from ..surroundings import Surroundings
+from ..render import out
+from ..surroundings import Surroundings, machine
+from ..wal_folders import wals_elsewhere
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,7 +49,7 @@ def inbox(
     from gitmem.operations.caller import says_nobody
     from gitmem.operations.target import target
 
-    from ..render import mail, out, show
+    from ..render import mail
     from ..values import moment, number
 
     oldest = moment(since) if since is not None else None
@@ -58,7 +60,7 @@ def inbox(
     nobody = for_ is not None and says_nobody(store, at.who())
     at.looks = caller is not None and caller.session_id is not None
     if count and not filtered:
-        show.say(at.json, operation.count(store, caller, for_=for_, nobody=nobody), mail.count)
+        out.answer(at.json, operation.count(store, caller, for_=for_, nobody=nobody), mail.count)
         return
     whose = target(store, caller, for_, nobody=nobody)
     marks = not (count or no_mark or whose.peek)
@@ -69,7 +71,7 @@ def inbox(
         )  # fmt: skip
         if count:
             fitting = operation.Count(reading.reader, len(reading.signals) + reading.more)
-            show.say(at.json, fitting, mail.count)
+            out.answer(at.json, fitting, mail.count)
             return
         if reading.more:
             if no_mark or all or not reading.to_mark:  # the same would be shown again
@@ -79,7 +81,7 @@ def inbox(
                      "--since": since, "--all": all, "--no-mark": no_mark, "--limit": limit, "--max-bytes": max_bytes}  # fmt: skip
             reading.next.insert(0, _again(again))
         note_stranger(at, from_)
-        if show.say(at.json, reading, mail.inbox) and not no_mark:
+        if out.answer(at.json, reading, mail.inbox) and not no_mark:
             operation.mark(store, reading)
 
 
@@ -94,10 +96,6 @@ def _is_empty(at: Surroundings, *, count: bool) -> bool:
         return False
     from gitmem.signals import empty_inbox
 
-    from ..render import out
-    from ..surroundings import machine
-    from ..wal_folders import wals_elsewhere
-
     elsewhere = [folder for folders in wals_elsewhere(at.place) for folder in folders]
     reader = empty_inbox.reader(
         at.place, machine(), session=at.session, client_id=client_id, elsewhere=elsewhere
@@ -105,10 +103,13 @@ def _is_empty(at: Surroundings, *, count: bool) -> bool:
     if reader is None:
         return False
     at.looks = True
-    if count:
-        out.say(out.no_count(reader) if at.json else "0")
+    if not count:
+        values = {"reader": reader, "unread": 0, "signals": [], "more": 0, "warnings": []}
+        out.answer_values(at.json, values, [out.nothing_line(reader)], ["gitmem roster"])
+    elif at.json:
+        out.say_json({"reader": reader, "unread": 0})
     else:
-        out.say(out.nothing_as_json(reader) if at.json else out.nothing_new(reader))
+        out.say("0")
     return True
 
 
@@ -131,7 +132,5 @@ def note_stranger(at: Surroundings, name: str | None) -> None:
     """Say so where --from names nobody that the log knows: nothing fits, and that is no news of them."""
     from gitmem.operations import near
 
-    from ..render import show
-
     if name and not near.is_known(at.store(), name):
-        show.note([f"Nobody called {name} is known; `gitmem roster --all` lists everybody."])
+        out.note([f"Nobody called {name} is known; `gitmem roster --all` lists everybody."])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .. import driver
-from ..render import show, upkeep
+from ..render import out, upkeep
 from ..surroundings import Surroundings
 from ..syncing import TIMEOUT, is_agent
 from ..values import duration
@@ -52,7 +52,7 @@ def init(
         syncs.switch(store.place, False)
         left = operation.uninstall(store)
         lines = upkeep.uninstalled(left, changed)
-        show.say_values(at.json, {**left.as_json(), "changed": changed}, lines, left.next)
+        out.answer_values(at.json, {**left.as_json(), "changed": changed}, lines, left.next)
         return
     program = driver.program()
     found = operation.init(
@@ -69,7 +69,7 @@ def init(
     if is_agent(at):  # its user decides what is published
         found.next = [each for each in found.next if "--publish" not in each.split()]
     values = {**found.as_json(), "program": program, "changed": changed}
-    show.say_values(at.json, values, upkeep.init(found, program, changed), found.next)
+    out.answer_values(at.json, values, upkeep.init(found, program, changed), found.next)
 
 
 def _unique(paths: list[str]) -> list[str]:

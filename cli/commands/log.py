@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..render import mail, show
+from ..render import mail, out
 from ..surroundings import Surroundings
 from ..values import number
 from .inbox import note_stranger
@@ -33,4 +33,4 @@ def log(
     committing.commit_first(at.store())  # so that git tells the same story
     found = history.log(at.store(), n=most, wu=wu, thread=thread, from_=from_, receipts=receipts)
     note_stranger(at, from_)
-    show.say(at.json, found, mail.story)
+    out.answer(at.json, found, mail.story)

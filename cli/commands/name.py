@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..render import people, show
+from ..render import out, people
 from ..surroundings import Surroundings
 
 TYPE_CHECKING = False
@@ -15,7 +15,7 @@ def add(at: Surroundings, names: Names, allow_secret: AllowSecret = False) -> No
     from gitmem.operations import names as operation
 
     changed = operation.add(at.store(), at.caller(), names, allow_secret=allow_secret)
-    show.say(at.json, changed, people.names_changed)
+    out.answer(at.json, changed, people.names_changed)
 
 
 def remove(at: Surroundings, names: Names, allow_secret: AllowSecret = False) -> None:
@@ -23,11 +23,11 @@ def remove(at: Surroundings, names: Names, allow_secret: AllowSecret = False) ->
     from gitmem.operations import names as operation
 
     changed = operation.remove(at.store(), at.caller(), names, allow_secret=allow_secret)
-    show.say(at.json, changed, people.names_changed)
+    out.answer(at.json, changed, people.names_changed)
 
 
 def listing(at: Surroundings) -> None:
     """List the pool, least recently used first."""
     from gitmem.operations import names as operation
 
-    show.say(at.json, operation.listing(at.store()), people.names)
+    out.answer(at.json, operation.listing(at.store()), people.names)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..render import people, show
+from ..render import out, people
 from ..surroundings import Surroundings
 
 TYPE_CHECKING = False
@@ -24,7 +24,9 @@ def roster(
     """List the sessions: who is at work, on what, where, and seen when."""
     from gitmem.operations import roster as operation
 
-    show.say(at.json, operation.roster(at.store(), query, all=all, caller=at.caller_if_any()), people.roster)
+    out.answer(
+        at.json, operation.roster(at.store(), query, all=all, caller=at.caller_if_any()), people.roster
+    )
 
 
 def whoami(at: Surroundings) -> None:
@@ -32,4 +34,4 @@ def whoami(at: Surroundings) -> None:
     from gitmem.operations import roster as operation
 
     at.store().asks_once = True
-    show.say(at.json, operation.whoami(at.store(), at.caller()), people.whoami)
+    out.answer(at.json, operation.whoami(at.store(), at.caller()), people.whoami)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from gitmem.records import KINDS
 
-from ..render import show
-from ..render.as_json import as_json
+from ..render import out
 from ..surroundings import Surroundings
 
 TYPE_CHECKING = False
@@ -31,4 +30,4 @@ def schema(
         found = {each: records.schema(each) for each in records.KINDS}
     if at.json:  # every answer ends so; without --json it is the schema alone
         found = {**found, "next": ["gitmem log" if kind else f"gitmem schema {records.KINDS[0]}"]}
-    show.say_lines([as_json(found)])
+    out.say_json(found)

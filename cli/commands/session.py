@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..render import people, show
+from ..render import out, people
 from ..surroundings import Surroundings
 
 TYPE_CHECKING = False
@@ -34,9 +34,9 @@ def start(
     )  # fmt: skip
     started.remark = " ".join(filter(None, (started.remark, agreement.remark(at.store())))) or None
     if at.json:
-        show.say(True, started, people.session)
+        out.answer(True, started, people.session)
     else:
-        show.say_lines(people.started(started))
+        out.say_lines(people.started(started))
 
 
 def change(
@@ -57,7 +57,7 @@ def change(
         at.store(), at.caller(), agent_identity=agent_identity, name=name, wu=wu, initiative=initiative,
         lane=lane, client=client, workspace=workspace, allow_secret=allow_secret,
     )  # fmt: skip
-    show.say(at.json, changed, people.session)
+    out.answer(at.json, changed, people.session)
 
 
 def note(
@@ -74,7 +74,7 @@ def note(
     changed = sessions.change(at.store(), at.caller(), activity=activity, allow_secret=allow_secret)
     if not activity:
         changed.remark = " ".join(filter(None, ("You have no note now.", changed.remark)))
-    show.say(at.json, changed, people.session)
+    out.answer(at.json, changed, people.session)
 
 
 def end(at: Surroundings) -> None:
@@ -84,11 +84,11 @@ def end(at: Surroundings) -> None:
     ended = sessions.end(at.store(), at.caller())
     if at.session is None:
         ended.next.remove("unset GITMEM_SESSION")
-    show.say(at.json, ended, people.ended)
+    out.answer(at.json, ended, people.ended)
 
 
 def listing(at: Surroundings, all: Everyone = False) -> None:
     """List the sessions of this repository."""
     from gitmem.operations import roster
 
-    show.say(at.json, roster.listing(at.store(), all=all), people.roster)
+    out.answer(at.json, roster.listing(at.store(), all=all), people.roster)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gitmem.errors import UsageError
 
-from ..render import show
+from ..render import out
 from ..surroundings import Surroundings
 
 TYPE_CHECKING = False
@@ -92,9 +92,9 @@ def signal(
     if sent.commit is None:
         sent.warnings += where_waiting(at)
     if quiet and not at.json:
-        show.say_lines([str(sent.signal["signal_id"])])
+        out.say_lines([str(sent.signal["signal_id"])])
     else:
-        show.say(at.json, sent, show.sent)
+        out.answer(at.json, sent, lines_of)
 
 
 def reply(
@@ -138,6 +138,24 @@ def _publish(at: Surroundings, sent: Sent) -> None:
         sent.commit = one.commit
     elif again:
         sent.next.insert(0, again)
+
+
+def lines_of(found: Sent) -> list[str]:
+    """A signal that was recorded, as text."""
+    from gitmem.operations.frame import SEPARATOR, who
+
+    signal = found.signal
+    intent = str(signal.get("intent") or "INFO")
+    people = [who(each["display_name"], each["address"]) for each in found.resolved]
+    to = ", ".join(people) or ("everybody" if not signal.get("recipients") else "")
+    where = f"commit {found.commit[:12]}" if found.commit else "recorded"
+    lines = [SEPARATOR.join((str(signal["signal_id"]), intent, f"to {to}", where))]
+    if signal.get("thread_id"):
+        lines.append(f"thread: {signal['thread_id']}")
+    if found.pushed:
+        lines.append("pushed")
+    lines += [f"note: {out.sanitize(line)}" for line in found.warnings]
+    return lines
 
 
 def where_waiting(at: Surroundings) -> list[str]:

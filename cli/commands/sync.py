@@ -61,7 +61,7 @@ def sync(
         from gitmem.operations import agreement
 
         agreement.ask_user(synced)
-    from ..render import show, upkeep
+    from ..render import out, upkeep
 
-    show.say(at.json, synced, upkeep.sync)
+    out.answer(at.json, synced, upkeep.sync)
     return int(synced.status)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from ..render import mail
-from ..render import show as answer
+from ..render import mail, out
 from ..surroundings import Surroundings
 
 TYPE_CHECKING = False
@@ -16,11 +15,11 @@ def thread(at: Surroundings, id: AnyId) -> None:
     from gitmem.operations import threads
 
     at.store().asks_once = True
-    answer.say(at.json, threads.thread(at.store(), id, at.caller_if_any()), mail.thread)
+    out.answer(at.json, threads.thread(at.store(), id, at.caller_if_any()), mail.thread)
 
 
 def show(at: Surroundings, id: AnyId) -> None:
     """Show one record whole, and the commit that it is in. Marks nothing."""
     from gitmem.operations import history
 
-    answer.say(at.json, history.show(at.store(), id), mail.one)
+    out.answer(at.json, history.show(at.store(), id), mail.one)

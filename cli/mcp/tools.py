@@ -13,8 +13,8 @@ from pydantic import Field
 
 from gitmem.errors import UsageError
 
-from ..commands.signal import where_waiting
-from ..render import mail, out, people, show
+from ..commands.signal import lines_of, where_waiting
+from ..render import mail, out, people
 from . import answers, waiting
 from .calls import Calls, Ctx, Words, Wu
 
@@ -81,7 +81,7 @@ class Tools(Calls):
             )  # fmt: skip
             if sent.commit is None:
                 sent.warnings += where_waiting(at)
-            return answers.of(sent, show.sent(sent))
+            return answers.of(sent, lines_of(sent))
 
         return await self._do(ctx, "signal", job)
 

@@ -1,4 +1,4 @@
-"""The way out: what is said is written as UTF-8 and flushed before anybody relies on it."""
+"""The way out: one answer, as text or as one line of JSON, written as UTF-8 and flushed before anybody relies on it."""
 
 from __future__ import annotations
 
@@ -8,17 +8,54 @@ import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import BinaryIO
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import BinaryIO, TypeVar
+
+    from gitmem.operations.outcome import Outcome
+
+    Answer = TypeVar("Answer", bound=Outcome)
 
 NEXT_MAX = 3
 PROGRESS_SECONDS = 1.0
-NOTHING_NEXT = ["gitmem roster"]
 _state = {"said": False, "for_models": False, "last": False}
 # The commands that act as somebody, so that --as belongs to them.
 ACTING = frozenset(["signal", "reply", "inbox", "thread", "whoami", "session set", "session note", "session end",
                     "name add", "name remove", "mem", "import", "gate", "watch"])  # fmt: skip
 _typed: dict[str, str] = {}
+
+
+def answer(json: bool, outcome: Answer, lines: Callable[[Answer], Sequence[str]]) -> bool:
+    """Answer with an outcome. False where nobody reads it."""
+    next = getattr(outcome, "next", ())
+    if not json:
+        return say(with_next(lines(outcome), next))
+    values = outcome.as_json()
+    return say_json({**values, "next": onward(next)} if "next" in values else values)
+
+
+def answer_values(
+    json: bool, values: Mapping[str, object], lines: Sequence[str], next: Sequence[str]
+) -> bool:
+    """The same for an answer that is put together of several."""
+    return say_json({**values, "next": onward(next)}) if json else say(with_next(lines, next))
+
+
+def say_json(values: Mapping[str, object]) -> bool:
+    """Write one line of JSON, see `say`."""
+    from .as_json import as_json
+
+    return say(as_json(values))
+
+
+def say_lines(lines: Sequence[str]) -> bool:
+    """Write lines, see `say`."""
+    return say("\n".join(lines))
+
+
+def note(sentences: Sequence[str]) -> None:
+    """Say beside the answer, on standard error, what one should know of it."""
+    for each in sentences:
+        complain(f"note: {sanitize(each)}")
 
 
 def say(text: str) -> bool:
@@ -160,34 +197,8 @@ def with_next(lines: Sequence[str], commands: Sequence[str]) -> str:
     return "\n".join([*lines, *(f"next: {sanitize(command)}" for command in shown)])
 
 
-def nothing_new(reader: str) -> str:
-    """The answer of most calls, whole: `quick` gives it from the index alone."""
-    return with_next([nothing_line(reader)], NOTHING_NEXT)
-
-
 def nothing_line(reader: str) -> str:
     return f"Nothing new for {sanitize(reader, keep='')}"
-
-
-def nothing_as_json(reader: str) -> str:
-    from .as_json import as_json
-
-    return as_json(
-        {
-            "reader": reader,
-            "unread": 0,
-            "signals": [],
-            "more": 0,
-            "warnings": [],
-            "next": onward(NOTHING_NEXT),
-        }
-    )
-
-
-def no_count(reader: str) -> str:
-    from .as_json import as_json
-
-    return as_json({"reader": reader, "unread": 0})
 
 
 class Progress:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...render import show
+from ...render import out
 from ...render.mem import checkpoint as render
 from ...surroundings import Surroundings
 from ...values import typed
@@ -45,6 +45,6 @@ def checkpoint(
         allow_secret=allow_secret,
     )  # fmt: skip
     if quiet and not at.json:
-        show.say_lines([created.node.id])
+        out.say_lines([created.node.id])
     else:
-        show.say(at.json, created, render.created)
+        out.answer(at.json, created, render.created)

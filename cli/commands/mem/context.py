@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...render import show
+from ...render import out
 from ...render.mem import context as render
 from ...surroundings import Surroundings
 from ...values import half_life, number
@@ -83,9 +83,9 @@ def recover(
 def _say(at: Surroundings, found: Context | Recovered) -> None:
     """The block alone, so that it can stand in a prompt: its budget leaves no room for anything beside it."""
     if at.json:
-        show.say(True, found, render.block)
+        out.answer(True, found, render.block)
     elif found.block:
-        show.say_lines(render.block(found))
+        out.say_lines(render.block(found))
 
 
 def profile(
@@ -97,4 +97,4 @@ def profile(
     from gitmem.operations.memory import profile as operation
 
     found = operation.profile(at.store(), limit=number("--limit", limit, operation.LIMIT), tag=tag)
-    show.say(at.json, found, render.profile)
+    out.answer(at.json, found, render.profile)

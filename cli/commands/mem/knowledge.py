@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gitmem.errors import UsageError
 
-from ...render import show
+from ...render import out
 from ...render.mem import knowledge as render
 from ...surroundings import Surroundings
 from ...values import number, parts, typed
@@ -55,7 +55,7 @@ def promote(
         dry_run=dry_run,
         allow_secret=allow_secret,
     )
-    show.say(at.json, found, render.promoted)
+    out.answer(at.json, found, render.promoted)
 
 
 def summarize(
@@ -92,7 +92,7 @@ def summarize(
         dry_run=dry_run,
         allow_secret=allow_secret,
     )
-    show.say(at.json, found, render.summarized)
+    out.answer(at.json, found, render.summarized)
 
 
 def triage(
@@ -142,12 +142,14 @@ def triage(
     store = at.store()
     if action == "promote":
         unit = operation.promote(store, at.caller(), named[0], wu=wu, lane=lane, title=title)
-        show.say(at.json, unit, render.became_unit)
+        out.answer(at.json, unit, render.became_unit)
     elif action == "archive":
-        show.say(at.json, operation.archive(store, at.caller(), named, reason=reason or ""), render.put_away)
+        out.answer(
+            at.json, operation.archive(store, at.caller(), named, reason=reason or ""), render.put_away
+        )
     else:
         most = number("--limit", limit, LIMIT)
-        show.say(at.json, operation.listing(store, wu=wu, tag=tag, limit=most), render.triaged)
+        out.answer(at.json, operation.listing(store, wu=wu, tag=tag, limit=most), render.triaged)
 
 
 _TAKES = {
@@ -202,4 +204,4 @@ def index(
         path, equals, tags = each.rpartition("=")
         given.append(f"{at.paths([path])[0]}={tags}" if equals and path else each)
     found = operation.index(at.store(), at.caller(), sources=given, dry_run=dry_run)
-    show.say(at.json, found, render.indexed)
+    out.answer(at.json, found, render.indexed)

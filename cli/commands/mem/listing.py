@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...render import show as say
+from ...render import out
 from ...render.mem import listing as render
 from ...surroundings import Surroundings
 from ...values import half_life, moment, number, parts
@@ -34,7 +34,7 @@ def show(at: Surroundings, id: NodeId, half_life_: HalfLife = None) -> int:
     from gitmem.operations.memory import showing
 
     found = showing.show(at.store(), id, half_life=half_life(half_life_))
-    say.say(at.json, found, render.shown)
+    out.answer(at.json, found, render.shown)
     return 1 if found.ambiguous else 0
 
 
@@ -71,7 +71,7 @@ def listing(
         status=status, stale=stale, since=None if since is None else moment(since),
         limit=number("--limit", limit, operation.LIMIT), reverse=reverse, include_archived=include_archived,
     )  # fmt: skip
-    say.say(at.json, found, render.listed)
+    out.answer(at.json, found, render.listed)
 
 
 def ready(
@@ -84,7 +84,7 @@ def ready(
     from gitmem.operations.memory import values
 
     unit = values.unit_of(wu, at.caller_if_any() if wu is None else None)
-    say.say(at.json, operation.ready(at.store(), unit, include_archived=include_archived), render.ready)
+    out.answer(at.json, operation.ready(at.store(), unit, include_archived=include_archived), render.ready)
 
 
 def export(
@@ -112,8 +112,8 @@ def export(
             "filters": found.filters,
             "document": found.document,
         }
-        say.say_values(True, values, (), found.next)
+        out.answer_values(True, values, (), found.next)
     elif at.json:
-        say.say(True, found, lambda _: ())
+        out.answer(True, found, lambda _: ())
     elif found.document:
-        say.say_lines([found.document])
+        out.say_lines([found.document])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gitmem.errors import UsageError
 
-from ...render import show
+from ...render import out
 from ...render.mem import nodes as render
 from ...surroundings import Surroundings
 from ...values import metadata, parts, typed
@@ -97,16 +97,16 @@ def create(
         many = [{**given, **node} for node in stdin.objects("node")]
         appended = nodes.append(at.store(), at.caller(), many, allow_secret=allow_secret)
         if quiet and not at.json:
-            show.say_lines([node.id for node in appended.nodes])
+            out.say_lines([node.id for node in appended.nodes])
         else:
-            show.say(at.json, appended, render.appended)
+            out.answer(at.json, appended, render.appended)
         return
     text = typed(str(content), "text")
     created = nodes.create(at.store(), at.caller(), text, allow_secret=allow_secret, **options)
     if quiet and not at.json:
-        show.say_lines([created.node.id])
+        out.say_lines([created.node.id])
     else:
-        show.say(at.json, created, render.created)
+        out.answer(at.json, created, render.created)
 
 
 def update(
@@ -157,7 +157,7 @@ def update(
     changed = nodes.change(
         at.store(), at.caller(), ids, verified=verified, clear=empty, allow_secret=allow_secret, **options
     )
-    show.say(at.json, changed, render.changed)
+    out.answer(at.json, changed, render.changed)
 
 
 def relate(
@@ -173,4 +173,4 @@ def relate(
     from gitmem.operations.memory import relations
 
     related = relations.relate(at.store(), at.caller(), from_id, type, to_id, remove=remove)
-    show.say(at.json, related, render.related)
+    out.answer(at.json, related, render.related)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...render import show
+from ...render import out
 from ...render.mem import search as render
 from ...surroundings import Surroundings
 from ...values import half_life, number, parts
@@ -44,4 +44,4 @@ def search(
         limit=number("--limit", limit, operation.LIMIT), include_archived=include_archived,
         half_life=half_life(half_life_), by_decay=by_decay,
     )  # fmt: skip
-    show.say(at.json, found, render.found)
+    out.answer(at.json, found, render.found)
