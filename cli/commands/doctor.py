@@ -5,8 +5,7 @@ from __future__ import annotations
 from .. import driver
 from ..render import out, upkeep
 from ..surroundings import Surroundings
-from ..wal_folders import user_state
-from .hooks import git_hook, places, program
+from .hooks import git_hook, install_gate, places, program
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,7 +24,7 @@ class Installed:
         self.at = at
 
     def driver(self) -> DriverStatus:
-        return driver.status(self.at.place)
+        return driver.installer.status(self.at.place)
 
     def hooks(self) -> HookStatus:
         from gitmem.operations.hooks import status
@@ -33,7 +32,7 @@ class Installed:
         return status.look(places(self.at), git_hook(self.at))
 
     def install_driver(self) -> list[str]:
-        return driver.install(self.at.place)
+        return driver.installer.install(self.at.place, driver.program())
 
     def install_hooks(self, client: str, scope: str) -> list[str]:
         from gitmem.operations.hooks import install
@@ -42,15 +41,9 @@ class Installed:
         return [path for each in found.clients for path in each.files]
 
     def install_pre_push(self) -> None:
-        from gitmem.operations import pointers
-        from gitmem.operations.hooks import git_hook as gate
-        from gitmem.shared_mode import make_dirs
-
         hook = git_hook(self.at)
         if hook is not None:
-            gate.install(hook)
-            make_dirs(self.at.place.state)
-            pointers.write(self.at.place.state, user=user_state(), program=program())
+            install_gate(self.at, hook)
 
 
 def doctor(

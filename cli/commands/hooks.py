@@ -6,6 +6,7 @@ import os
 
 from gitmem.errors import GitmemError, UsageError
 
+from ..driver import script
 from ..render import hooks as render
 from ..render import out
 from ..surroundings import Surroundings
@@ -38,11 +39,11 @@ def install(
 
     hook = _git_hook(at, git, new=True) if git is not None else None
     if hook is not None and not client:
-        out.answer(at.json, _gate(at, hook), render.gated)
+        out.answer(at.json, install_gate(at, hook), render.gated)
         return 0
     found = operation.install(places(at, scope), client or ["all-found"], scope, program=program(), wake=wake)
     if hook is not None:
-        found.git = _gate(at, hook)
+        found.git = install_gate(at, hook)
     out.answer(at.json, found, render.hooked)
     return found.status
 
@@ -148,14 +149,8 @@ def _no_project(at: Surroundings) -> UsageError:
 def program() -> str | None:
     """The absolute path of the console script that hooks are to run; None where there is none."""
     import sys
-    import sysconfig
 
-    suffix = ".exe" if os.name == "nt" else ""
-    for folder in (os.path.dirname(os.path.abspath(sys.argv[0])), sysconfig.get_path("scripts")):
-        path = os.path.join(folder, "gitmem" + suffix)
-        if os.path.isfile(path) and os.access(path, os.X_OK):
-            return path
-    return None
+    return script("gitmem", os.path.abspath(sys.argv[0]))
 
 
 def git_hook(at: Surroundings) -> Hook | None:
@@ -199,7 +194,8 @@ def _git_hook(at: Surroundings, which: str, *, new: bool = False) -> Hook:
     return hook
 
 
-def _gate(at: Surroundings, hook: Hook) -> Gated:
+def install_gate(at: Surroundings, hook: Hook) -> Gated:
+    """Put the gate into git's hook."""
     from gitmem.operations import pointers
     from gitmem.operations.hooks import git_hook as operation
     from gitmem.shared_mode import make_dirs

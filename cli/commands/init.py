@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .. import driver
+from ..driver import installer, program
 from ..render import out, upkeep
 from ..surroundings import Surroundings
 from ..syncing import TIMEOUT, is_agent
@@ -48,13 +48,13 @@ def init(
     every = syncs.spelled(autosync) if autosync is not None else None
     store = at.store(lives_on=True)
     if uninstall:
-        changed = _unique([*driver.set_autosync(store.place, None), *driver.uninstall(store.place)])
+        changed = _unique([*installer.set_autosync(store.place, None), *installer.uninstall(store.place)])
         syncs.switch(store.place, False)
         left = operation.uninstall(store)
         lines = upkeep.uninstalled(left, changed)
         out.answer_values(at.json, {**left.as_json(), "changed": changed}, lines, left.next)
         return
-    program = driver.program()
+    merger = program()
     found = operation.init(
         store,
         publish=publish,
@@ -62,14 +62,14 @@ def init(
         allow_foreign=allow_foreign,
         timeout=duration(timeout),
     )
-    changed = driver.install(store.place)
+    changed = installer.install(store.place, merger)
     if autosync is not None:
-        changed = _unique([*changed, *driver.set_autosync(store.place, every)])
+        changed = _unique([*changed, *installer.set_autosync(store.place, every)])
         operation.switched(store, found, every)
     if is_agent(at):  # its user decides what is published
         found.next = [each for each in found.next if "--publish" not in each.split()]
-    values = {**found.as_json(), "program": program, "changed": changed}
-    out.answer_values(at.json, values, upkeep.init(found, program, changed), found.next)
+    values = {**found.as_json(), "program": merger, "changed": changed}
+    out.answer_values(at.json, values, upkeep.init(found, merger, changed), found.next)
 
 
 def _unique(paths: list[str]) -> list[str]:
