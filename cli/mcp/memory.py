@@ -7,8 +7,7 @@ from typing import Annotated
 from mcp_types import CallToolResult
 from pydantic import Field
 
-from ..render.mem import checkpoint, context, listing, nodes
-from ..render.mem import search as hits
+from ..render.mem import listing, nodes
 from . import answers
 from .calls import Calls, Ctx, Words, Wu
 from .desk import Here
@@ -54,7 +53,7 @@ class Memory(Calls):
             from gitmem.operations.memory import search
 
             found = search.search(at.store(), query, wu=wu or None, tags=tags, limit=limit)
-            return answers.of(found, hits.found(found), peers=bool(found.hits))
+            return answers.of(found, listing.matching(found), peers=bool(found.hits))
 
         return await self._do(ctx, "mem_search", job)
 
@@ -79,7 +78,7 @@ class Memory(Calls):
             from gitmem.operations.memory import recover
 
             found = recover.recover(at.store(), self._desk.caller(at), wu=wu or None)
-            return answers.of(found, context.block(found), peers=True)
+            return answers.of(found, nodes.block(found), peers=True)
 
         return await self._do(ctx, "mem_recover", job)
 
@@ -92,7 +91,7 @@ class Memory(Calls):
             created = operation.checkpoint(
                 at.store(), self._desk.caller(at), note, next_steps=next_steps or None, wu=wu or None
             )
-            return answers.of(created, checkpoint.created(created))
+            return answers.of(created, nodes.checkpointed(created))
 
         return await self._do(ctx, "mem_checkpoint", job)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...render import out
-from ...render.mem import context as render
+from ...render.mem import nodes as render
 from ...surroundings import Surroundings
 from ...values import half_life, number
 

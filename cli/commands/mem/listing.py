@@ -1,4 +1,4 @@
-"""`gitmem mem show|list|ready|export`."""
+"""`gitmem mem show|list|ready|search|export`."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         OnlyWu,
         Path,
         Priority,
+        TrackAccess,
         Type,
         Wu,
     )
@@ -117,3 +118,34 @@ def export(
         out.answer(True, found, lambda _: ())
     elif found.document:
         out.say_lines([found.document])
+
+
+def search(
+    at: Surroundings,
+    query: Annotated[
+        list[str],
+        typer.Argument(metavar="QUERY...", help="Words; those in double quotes must stand together."),
+    ],
+    wu: OnlyWu = None,
+    type: Type = None,
+    lifecycle: Lifecycle = None,
+    tag: OnlyTags = None,
+    path: Path = None,
+    limit: Annotated[str | None, typer.Option("--limit", metavar="N", help="Nodes at most; 10.")] = None,
+    include_archived: Archived = False,
+    half_life_: HalfLife = None,
+    by_decay: Annotated[
+        bool, typer.Option("--by-decay", help="Let age and priority count in full, rather than a quarter.")
+    ] = False,
+    track_access: TrackAccess = False,
+) -> None:
+    """Find nodes by their words. The best match comes first. Nothing found is an answer, too: exit 0."""
+    from gitmem.operations.memory import search as operation
+
+    found = operation.search(
+        at.store(), " ".join(query), reader=at.caller() if track_access else None, wu=wu, type=type,
+        lifecycle=lifecycle, tags=parts(tag), path=at.paths([path])[0] if path else path,
+        limit=number("--limit", limit, operation.LIMIT), include_archived=include_archived,
+        half_life=half_life(half_life_), by_decay=by_decay,
+    )  # fmt: skip
+    out.answer(at.json, found, render.matching)

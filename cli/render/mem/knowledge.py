@@ -6,7 +6,7 @@ from ..as_json import encode
 from ..out import sanitize
 from ..text import SEPARATOR, barred, plural
 from .listing import line
-from .nodes import about, notes, where
+from .nodes import about, end, notes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,10 +22,10 @@ def promoted(found: Promoted) -> list[str]:
     lines = []
     for node in found.promoted_nodes:
         was = node.id in found.already_promoted
-        end = "" if was else _end(found.commit, found.recorded)
+        told = "" if was else end(found.commit, found.recorded)
         lines.append(
             f"{'was promoted to' if was else verb} {about(node)}"
-            f"{SEPARATOR}from {sanitize(str(node.metadata.get('promoted_from')), keep='')}{end}"
+            f"{SEPARATOR}from {sanitize(str(node.metadata.get('promoted_from')), keep='')}{told}"
         )
     return [*lines, *notes(found.warnings)]
 
@@ -35,7 +35,7 @@ def summarized(found: Summarized) -> list[str]:
     head = f"{verb} {plural(len(found.source_ids), 'node')} in {about(found.summary)}"
     left = [f"{plural(found.left, 'more node')} did not fit; once more sums them up"] if found.left else []
     return [
-        head + _end(found.commit, found.recorded),
+        head + end(found.commit, found.recorded),
         *barred(found.summary.content),
         *left,
         *notes(found.warnings),
@@ -56,7 +56,7 @@ def became_unit(found: BecameUnit) -> list[str]:
     if not found.recorded:
         head = "# nothing was written: --wu records which work unit it became"
     elif not found.already:
-        head = f"# {found.node_id} became {unit}, and is closed{_end(found.commit, found.recorded)}"
+        head = f"# {found.node_id} became {unit}, and is closed{end(found.commit, found.recorded)}"
     else:
         head = f"# {found.node_id} had become {unit} before"
     return [head, *spec(found.spec), *notes(found.warnings)]
@@ -84,7 +84,7 @@ def spec(found: Spec) -> list[str]:
 def put_away(found: Changed) -> list[str]:
     if not found.ids:
         return ["nothing to archive", *notes(found.warnings)]
-    return [f"archived {', '.join(found.ids)}{_end(found.commit, found.recorded)}", *notes(found.warnings)]
+    return [f"archived {', '.join(found.ids)}{end(found.commit, found.recorded)}", *notes(found.warnings)]
 
 
 def indexed(found: Indexed) -> list[str]:
@@ -96,7 +96,7 @@ def indexed(found: Indexed) -> list[str]:
             for each in found.entries if each.what == "put away"]  # fmt: skip
     head = f"{plural(len(found.sources_scanned), 'source')}{SEPARATOR}{len(changed)} changed{SEPARATOR}{same} as before"
     return [
-        head + _end(found.commit, found.recorded),
+        head + end(found.commit, found.recorded),
         *lines,
         *away,
         *notes(found.problems),
@@ -106,7 +106,3 @@ def indexed(found: Indexed) -> list[str]:
 
 def _quoted(text: str) -> str:
     return sanitize(encode(text), keep="")
-
-
-def _end(commit: str | None, recorded: bool) -> str:
-    return f"{SEPARATOR}{where(commit)}" if commit or recorded else ""

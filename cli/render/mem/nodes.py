@@ -1,4 +1,4 @@
-"""Nodes that were written or changed, as text."""
+"""Nodes that were written or changed, and blocks of them for prompts, as text."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from gitmem.operations.memory.context import Context
     from gitmem.operations.memory.fold import Node
     from gitmem.operations.memory.nodes import Appended, Changed, Created
+    from gitmem.operations.memory.profile import Profile
+    from gitmem.operations.memory.recover import Recovered
     from gitmem.operations.memory.relations import Related
-
 
 SHOWN = 20  # ids; JSON has all of them
 
@@ -53,5 +55,37 @@ def where(commit: str | None) -> str:
     return f"commit {commit[:12]}" if commit else "recorded"
 
 
+def end(commit: str | None, recorded: bool) -> str:
+    """Where a change is, behind its line; nothing where none was made."""
+    return SEPARATOR + where(commit) if commit or recorded else ""
+
+
 def notes(sentences: Sequence[str]) -> list[str]:
     return [f"note: {sanitize(each)}" for each in sentences]
+
+
+def checkpointed(found: Created) -> list[str]:
+    """The node, and the last lines of its diff stat, which count all."""
+    head, *rest = created(found)
+    stat = str(found.node.metadata.get("gitDiffStat") or "").split("\n")
+    counts = [f"  {sanitize(line.strip())}" for line in stat[-2:] if line and "|" not in line]
+    return [head, *counts, *rest]
+
+
+def block(found: Context | Recovered) -> list[str]:
+    """The text as it was packed: what others wrote in it is harmless already."""
+    return [found.block]
+
+
+def profile(found: Profile) -> list[str]:
+    if not found.nodes:
+        about = (
+            f" has the tag {sanitize(found.tag, keep='')}"
+            if found.tag
+            else " is known of the whole project yet"
+        )
+        return [f"Nothing{about}"]
+    more = found.fitting - len(found.nodes)
+    lines = [found.block, "", *([f"and {more} more"] if more else [])]
+    tags = ", ".join(f"{sanitize(tag, keep='')} {count}" for tag, count in found.by_tag.items())
+    return [*lines, f"{plural(found.total, 'node')}; tags: {tags or 'none'}"]

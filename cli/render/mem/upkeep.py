@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..out import sanitize
 from ..text import SEPARATOR, ago, plural
-from .nodes import SHOWN, notes, where
+from .nodes import SHOWN, end, notes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def archived(found: Archived) -> list[str]:
     )
     each = [f"{id}  {found.scores[id]:.3g}" for id in found.archived_ids[:SHOWN]]
     return [
-        head + _end(found.commit, found.recorded),
+        head + end(found.commit, found.recorded),
         *each,
         *_more(found.archived_ids),
         *notes(found.warnings),
@@ -46,14 +46,14 @@ def cleaned(found: Cleaned) -> list[str]:
         (why.decay_archived, "to archive" if found.dry_run else "archived"),
     ]
     told = SEPARATOR.join(f"{count} {what}" for count, what in counts if count)
-    lines = [head + _end(found.commit, found.recorded), *([told] if told else [])]
+    lines = [head + end(found.commit, found.recorded), *([told] if told else [])]
     return [*lines, *found.removed_ids[:SHOWN], *_more(found.removed_ids), *notes(found.warnings)]
 
 
 def deleted(found: Deleted) -> list[str]:
     verb = "would delete" if found.dry_run else "deleted"
     head = f"{verb} {plural(len(found.ids), 'node')}" if found.ids else "nothing to delete"
-    lines = [head + _end(found.commit, found.recorded), *found.ids[:SHOWN], *_more(found.ids)]
+    lines = [head + end(found.commit, found.recorded), *found.ids[:SHOWN], *_more(found.ids)]
     lines += [f"{id} was deleted before" for id in found.already]
     return [*lines, *notes(found.warnings)]
 
@@ -66,10 +66,6 @@ def accessed(found: Accessed) -> list[str]:
             f"{sanitize(each.node_id)}: read {plural(each.count, 'time')}{last}{SEPARATOR}score {each.score:.3g}"
         )
     return lines
-
-
-def _end(commit: str | None, recorded: bool) -> str:
-    return SEPARATOR + where(commit) if commit or recorded else ""
 
 
 def _more(ids: Sequence[str]) -> list[str]:
