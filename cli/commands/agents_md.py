@@ -6,7 +6,7 @@ import os
 
 from gitmem.errors import UsageError
 
-from ..render import agents, out
+from ..render import hooks, out
 from ..surroundings import Surroundings
 
 TYPE_CHECKING = False
@@ -46,7 +46,7 @@ def agents_md(
     if not wanted:
         found = operation.show()
         if at.json:
-            out.answer(True, found, agents.block)
+            out.answer(True, found, hooks.block)
         else:  # the lines alone, so that they can be piped into a file
             out.say_lines([str(found.text).rstrip("\n")])
         return 0
@@ -57,7 +57,7 @@ def agents_md(
         path, named = os.path.join(at.folder, file), file
         operation.refuse_outside(path, _worktree(at))
     found = wanted[0](path, named, typed=file is not None)
-    out.answer(at.json, found, agents.block)
+    out.answer(at.json, found, hooks.block)
     return int(check and found.state != "current")
 
 

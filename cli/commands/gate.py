@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from gitmem.errors import UsageError
 
-from ..render import gate as render
-from ..render import out
+from ..render import mail, out
 from ..render.out import onward
 from ..surroundings import Surroundings
 
@@ -96,7 +95,7 @@ def _say_unchecked(at: Surroundings, found: Unchecked) -> None:
     from gitmem.operations import moved_back
 
     moved_back.tell(at.store(), found)
-    out.answer(at.json, found, render.unchecked)
+    out.answer(at.json, found, mail.unchecked)
 
 
 def _say(at: Surroundings, found: Gate, who: Sequence[str] = ()) -> None:
@@ -116,7 +115,7 @@ def _say(at: Surroundings, found: Gate, who: Sequence[str] = ()) -> None:
         assert isinstance(listed, list)
         signal["commands"] = onward(acting(listed))
     found.next = acting(found.next)
-    out.answer(at.json, found, render.gate)
+    out.answer(at.json, found, mail.gate)
 
 
 def _callers(at: Surroundings) -> list[Caller]:

@@ -1,4 +1,4 @@
-"""`gitmem session start|set|note|end|list`."""
+"""`gitmem session`, `gitmem roster`, `gitmem whoami` and `gitmem name`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     import typer
 
-    from .options import AllowSecret, Client, Everyone, Identity, Initiative, Lane, Name, Workspace, Wu
+    from .options import AllowSecret, Client, Everyone, Identity, Initiative, Lane, Name, Names, Workspace, Wu
 
 
 def start(
@@ -92,3 +92,49 @@ def listing(at: Surroundings, all: Everyone = False) -> None:
     from gitmem.operations import roster
 
     out.answer(at.json, roster.listing(at.store(), all=all), people.roster)
+
+
+def roster(
+    at: Surroundings,
+    query: Annotated[
+        str | None, typer.Argument(metavar="QUERY", help="A name, or something like it.")
+    ] = None,
+    all: Everyone = False,
+) -> None:
+    """List the sessions: who is at work, on what, where, and seen when."""
+    from gitmem.operations import roster as operation
+
+    out.answer(
+        at.json, operation.roster(at.store(), query, all=all, caller=at.caller_if_any()), people.roster
+    )
+
+
+def whoami(at: Surroundings) -> None:
+    """Who you are here, and what others see of you."""
+    from gitmem.operations import roster as operation
+
+    at.store().asks_once = True
+    out.answer(at.json, operation.whoami(at.store(), at.caller()), people.whoami)
+
+
+def add_names(at: Surroundings, names: Names, allow_secret: AllowSecret = False) -> None:
+    """Add names to the pool."""
+    from gitmem.operations import names as operation
+
+    changed = operation.add(at.store(), at.caller(), names, allow_secret=allow_secret)
+    out.answer(at.json, changed, people.names_changed)
+
+
+def remove_names(at: Surroundings, names: Names, allow_secret: AllowSecret = False) -> None:
+    """Take names out of the pool; whoever has one keeps it."""
+    from gitmem.operations import names as operation
+
+    changed = operation.remove(at.store(), at.caller(), names, allow_secret=allow_secret)
+    out.answer(at.json, changed, people.names_changed)
+
+
+def list_names(at: Surroundings) -> None:
+    """List the pool, least recently used first."""
+    from gitmem.operations import names as operation
+
+    out.answer(at.json, operation.listing(at.store()), people.names)

@@ -1,4 +1,4 @@
-"""`gitmem upkeep`: what a command starts in the background when the log has many packs, or a sync brought much."""
+"""`gitmem upkeep` and `gitmem commit-waiting`, which commands start in the background. Nobody listens: they say nothing."""
 
 from __future__ import annotations
 
@@ -15,3 +15,10 @@ def upkeep(at: Surroundings) -> None:
     if hasattr(os, "nice"):
         os.nice(10)
     store.keep_up()
+
+
+def commit_waiting(at: Surroundings) -> None:
+    """Commit what is recorded and waits; commands start this by themselves."""
+    from .. import committer
+
+    committer.run(at)

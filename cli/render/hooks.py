@@ -1,4 +1,4 @@
-"""Hooks of clients as text."""
+"""What is installed for clients as text: their hooks, and the lines of AGENTS.md."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from gitmem.operations.agents_md import Block
     from gitmem.operations.hooks.git_hook import Gated
     from gitmem.operations.hooks.install import ClientHooks, Hooked
     from gitmem.operations.hooks.status import ClientStatus, HookStatus, ScopeStatus
@@ -133,3 +134,21 @@ def tried(found: Tried) -> Sequence[str]:
         else:
             lines.append(f"{name}: FAILED{SEPARATOR}{sanitize(each.said)}")
     return lines
+
+
+_BLOCK_STATES = {
+    "created": "{path} is new, with the lines of gitmem",
+    "added": "{path} has the lines of gitmem at its end now",
+    "updated": "{path} has the lines of this version now",
+    "unchanged": "{path} has the lines of this version already",
+    "removed": "{path} is as it was without the lines of gitmem",
+    "deleted": "{path} had nothing but the lines of gitmem, which made it: it is gone",
+    "missing": "{path} has no lines of gitmem",
+    "current": "{path} has the lines of this version",
+    "outdated": "{path} has lines of gitmem that are not those of this version",
+}
+
+
+def block(found: Block) -> list[str]:
+    said = _BLOCK_STATES[found.state].format(path=found.path)
+    return [sanitize(said), *(f"note: {sanitize(each)}" for each in found.remarks)]

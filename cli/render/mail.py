@@ -1,4 +1,4 @@
-"""Signals, inboxes, threads and the story as text."""
+"""Signals, inboxes, threads, the gate and the story as text."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from gitmem.operations.gate import Gate
     from gitmem.operations.history import Chapter, One
     from gitmem.operations.inbox import Count, Inbox, Reading
     from gitmem.operations.threads import Converged, Recipient, Thread
+    from gitmem.operations.work_units import Unchecked
 
 
 def count(found: Count) -> list[str]:
@@ -133,3 +135,48 @@ def one(found: One) -> list[str]:
         words = ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
         lines.append(f"{sanitize(key, keep='')}: {sanitize(words, keep='')}")
     return lines + ambiguous
+
+
+def gate(found: Gate) -> list[str]:
+    from gitmem.operations.gate import counted
+
+    reader = sanitize(found.reader, keep="")
+    about = sanitize(found.about, keep="")
+    notes = _notes(found.warnings)
+    if found.open and not found.passed:
+        return [f"gate open: nothing on {about} is unread or unanswered by {reader}", *notes]
+    if found.passed:
+        where = f"commit {found.commit[:12]}" if found.commit else "recorded"
+        head = f"gate passed: {counted(found)} on {about} for {reader}{SEPARATOR}{found.audit_id}{SEPARATOR}{where}"
+    else:
+        head = f"gate closed: {counted(found)} on {about} for {reader}"
+    lines = [head]
+    for signal in found.signals:
+        lines += _held_up(signal)
+    if found.more:
+        lines.append(f"and {found.more} more")
+    return [*lines, *notes]
+
+
+def unchecked(found: Unchecked) -> list[str]:
+    about = f"on {sanitize(found.wu_id, keep='')}" if found.wu_id else "for this push"
+    notes = _notes(found.warnings)
+    return [f"gate: nothing was checked {about}: {sanitize(found.reason)}", *notes]
+
+
+def _held_up(signal: Mapping[str, object]) -> list[str]:
+    parts = [
+        str(signal["signal_id"]),
+        str(signal["intent"]),
+        f"from {who(signal['sender_name'], signal['sender_identity'])}",
+        str(signal["wu_id"] or signal["initiative_id"] or ""),
+        ago(str(signal["created_at"])),
+        str(signal["why"]),
+        "needs AGREE or REJECT" if signal["requires_ack"] else "",
+    ]
+    commands = signal["commands"]
+    assert isinstance(commands, list)
+    return [
+        SEPARATOR.join(sanitize(part, keep="") for part in parts if part),
+        *(f"  {sanitize(each)}" for each in commands),
+    ]

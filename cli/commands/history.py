@@ -1,4 +1,4 @@
-"""`gitmem log`."""
+"""`gitmem thread`, `gitmem show` and `gitmem log`."""
 
 from __future__ import annotations
 
@@ -13,9 +13,24 @@ if TYPE_CHECKING:
 
     import typer
 
-    from .options import From, Thread, Wu
+    from .options import AnyId, From, Thread, Wu
 
 ENTRIES = 20
+
+
+def thread(at: Surroundings, id: AnyId) -> None:
+    """Show a conversation, and where each recipient stands. Marks nothing."""
+    from gitmem.operations import threads
+
+    at.store().asks_once = True
+    out.answer(at.json, threads.thread(at.store(), id, at.caller_if_any()), mail.thread)
+
+
+def show(at: Surroundings, id: AnyId) -> None:
+    """Show one record whole, and the commit that it is in. Marks nothing."""
+    from gitmem.operations import history
+
+    out.answer(at.json, history.show(at.store(), id), mail.one)
 
 
 def log(
