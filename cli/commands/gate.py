@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     import typer
 
-    from gitmem.operations.caller import Caller
     from gitmem.operations.gate import Gate
     from gitmem.operations.work_units import Unchecked
 
@@ -68,6 +67,7 @@ def _before_push(at: Surroundings) -> int:
     Print nothing where the gate is open. A gate that the caller has passed with a reason counts as open. Say what
     could not be checked.
     """
+    from gitmem.agents.unnamed_caller import pushing
     from gitmem.operations import gate as operation
     from gitmem.operations import work_units
 
@@ -77,7 +77,7 @@ def _before_push(at: Surroundings) -> int:
     if not units:
         _say_unchecked(at, work_units.unchecked(store))
     for wu in units:
-        callers = _callers(at)
+        callers = pushing(store, at.who())
         if not callers:
             _say_unchecked(at, work_units.of_nobody(wu))
         for caller in callers:
@@ -116,27 +116,3 @@ def _say(at: Surroundings, found: Gate, who: Sequence[str] = ()) -> None:
         signal["commands"] = onward(acting(listed))
     found.next = acting(found.next)
     out.answer(at.json, found, mail.gate)
-
-
-def _callers(at: Surroundings) -> list[Caller]:
-    """Return who may be pushing: whoever the surroundings name, else every session of this worktree in 24 hours.
-
-    Git gives its hook no terminal. Where this worktree has no session it is the person who pushes.
-    """
-    from gitmem.agents import local_sessions
-    from gitmem.operations import caller
-
-    store = at.store()
-    try:
-        try:
-            found = caller.find(store, at.who())
-            return [found] if found else []
-        except UsageError as error:
-            if error.code != "which-session":
-                raise
-        here = [caller.of_session(each, "worktree") for each in local_sessions.of_worktree(store)]
-        return here or [caller.person(store, "nobody")]
-    except UsageError as error:
-        if error.code != "no-person":
-            raise
-        return []  # nobody here can be written to
