@@ -148,8 +148,7 @@ def lines_of(found: Sent) -> list[str]:
     intent = str(signal.get("intent") or "INFO")
     people = [who(each["display_name"], each["address"]) for each in found.resolved]
     to = ", ".join(people) or ("everybody" if not signal.get("recipients") else "")
-    where = f"commit {found.commit[:12]}" if found.commit else "recorded"
-    lines = [SEPARATOR.join((str(signal["signal_id"]), intent, f"to {to}", where))]
+    lines = [SEPARATOR.join((str(signal["signal_id"]), intent, f"to {to}", out.where(found.commit)))]
     if signal.get("thread_id"):
         lines.append(f"thread: {signal['thread_id']}")
     if found.pushed:

@@ -9,7 +9,7 @@ from gitmem.signals import receipts
 
 from ..render import out
 from ..render.text import ago
-from . import greeting, who
+from . import who
 from .answers import answer
 
 TYPE_CHECKING = False
@@ -48,8 +48,8 @@ def drain(at: Surroundings, call: Given, clock: Clock) -> None:
             looking.forget(store, call.session)
     elif call.kind != STOP or not call.again:
         untold = START not in READS[call.client] and not receipts.has_read(store.db(), caller.reader)
-        intro = greeting.you(at, call, caller) if untold else ""
-        via = greeting.via(at, call, caller)
+        intro = who.you(at, call, caller) if untold else ""
+        via = who.via(at, call, caller)
         hand_over(store, caller, call, clock, via=via, directed=call.kind == STOP, intro=intro)
     settle(store, call)
 
@@ -69,7 +69,7 @@ def hand_over(
     """Print what a reader has not read in its client's form, and record the receipts once that is out.
 
     Args:
-        via: The program of the reply lines, see `greeting.via`.
+        via: The program of the reply lines, see `who.via`.
         directed: Only what may interrupt.
         before: A text that comes first, and comes in any case.
         intro: One that comes first where there is something to hand over.

@@ -15,12 +15,12 @@ from gitmem.operations.local import BEATS, PROMPTS
 
 from ..surroundings import variable
 from ..wal_folders import user_state, wal_folders
-from . import greeting, who
+from . import who
 from .drain import hand_over, settle
-from .memory import block
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from gitmem.operations.caller import Caller
     from gitmem.operations.presence import Presence
     from gitmem.operations.store import Store
 
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 BUSY_MILLISECONDS = 3000
 ENV_FILES = ("CLAUDE_ENV_FILE", "CODEX_ENV_FILE")
+MEMORY_BYTES = 1536  # bytes
+_FORGOT = ("compact", "resume", "clear")  # after these the agent has worked here before, and forgot
 
 
 def start(at: Surroundings, call: Given, clock: Clock) -> None:
@@ -47,12 +49,12 @@ def start(at: Surroundings, call: Given, clock: Clock) -> None:
     exported = _export(at, variables) or call.client == "cursor"
     caller = callers.of_session(found, "harness")
     before = [
-        greeting.you(at, call, caller, exported=exported),
+        who.you(at, call, caller, exported=exported),
         agreement.remark(store),
-        block(store, caller, call.source),
+        _memory(store, caller, call.source),
     ]
     hand_over(
-        store, caller, call, clock, via=greeting.via(at, call, caller, exported=exported),
+        store, caller, call, clock, via=who.via(at, call, caller, exported=exported),
         before="\n\n".join(filter(None, before)), variables=variables,
     )  # fmt: skip
     settle(store, call)
@@ -163,3 +165,24 @@ def _export(at: Surroundings, variables: dict[str, str]) -> bool:
         except (OSError, ValueError):
             continue
     return done
+
+
+def _memory(store: Store, caller: Caller, source: str) -> str:
+    """What `mem recover` says, in few words; or an empty text where there is nothing, or where `gitmem.recover` says no.
+
+    Args:
+        source: How the session starts: one that is new gets it only where somebody left a checkpoint.
+    """
+    if store.settings().get("gitmem.recover", "").lower() in ("false", "no", "off", "0"):
+        return ""
+    from gitmem.operations.memory import recover
+
+    try:
+        if source not in _FORGOT and not recover.last_checkpoint(
+            store, caller.session_id, caller.wu_id, None, caller.reader
+        ):
+            return ""
+        found = recover.recover(store, caller, max_size=MEMORY_BYTES, roster=False)
+    except GitmemError:
+        return ""
+    return found.block.rstrip("\n") if any(found.included.values()) else ""

@@ -17,7 +17,7 @@ from gitmem.operations.local import PROMPTS, WAKES
 
 from .. import autosync
 from ..render import out
-from . import drain, greeting, who
+from . import drain, who
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def _wake(at: Surroundings, call: Given) -> bool:
         with delivery.turn(store, caller.reader) as mine:
             if not mine:
                 return False
-            text_of = drain.shown(store, caller, greeting.via(at, call, caller))
+            text_of = drain.shown(store, caller, who.via(at, call, caller))
             reading = drain.unread(store, caller, text_of, directed=True)
             text = drain.injection(reading, text_of)
             if text and not _say(text):

@@ -8,22 +8,18 @@ from mcp.server.mcpserver.exceptions import ResourceError
 
 from ..render import mail
 from . import answers
+from .calls import Calls
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mcp.server import MCPServer
 
-    from .desk import Desk, Here
-    from .handing import Handing
+    from .desk import Here
 
 
-class Resources:
+class Resources(Calls):
     """What a client may put before its model without a call."""
-
-    def __init__(self, desk: Desk, handing: Handing) -> None:
-        self._desk = desk
-        self._handing = handing
 
     def add_to(self, server: MCPServer) -> None:
         """Register them."""

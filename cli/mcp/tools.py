@@ -6,6 +6,8 @@ types of what they take, stay below 8 KB. Rules stand here, because some clients
 
 from __future__ import annotations
 
+import asyncio
+import time
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from mcp_types import CallToolResult
@@ -14,13 +16,16 @@ from pydantic import Field
 from gitmem.errors import UsageError
 
 from ..commands.signal import lines_of, where_waiting
-from ..render import mail, out, people
-from . import answers, waiting
+from ..render import mail, out, people, upkeep
+from . import answers
 from .calls import Calls, Ctx, Words, Wu
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from gitmem.operations.caller import Caller
     from gitmem.operations.inbox import Reading
+    from gitmem.operations.threads import Converged
 
     from .desk import Desk, Here
     from .handing import Handing
@@ -31,6 +36,8 @@ INBOX_BYTES = 8 * 1024  # below what clients cut: what is cut away would be mark
 Names = Annotated[Words, Field(description="Exact names from roster.")]
 Intent = Literal["INFO", "PROPOSE", "COUNTER", "AGREE", "REJECT"]
 Id = Annotated[str, Field(description="Thread or signal id.")]
+LOOK_SECONDS = 0.5
+TELL_SECONDS = 1.0
 
 
 class Tools(Calls):
@@ -138,7 +145,7 @@ class Tools(Calls):
         """Whether all who were asked in a thread agree. Do what was proposed only when `converged` is true."""
         try:
             await self._handing.settled()
-            return await waiting.converged(self._desk, ctx, id, strict=strict, seconds=wait_seconds)
+            return await wait_for(self._desk, ctx, id, strict=strict, seconds=wait_seconds)
         except Exception as error:
             return answers.of_error(error, "converged")
 
@@ -157,7 +164,7 @@ class Tools(Calls):
         """Exchange signals and memory with other machines through configured git remotes, by name (by default the
         usual one). The other tools work offline. In the state `consent-needed` nothing was sent: ask your user."""
         try:
-            return await waiting.sync(self._desk, self._network, ctx, remotes)
+            return await exchange(self._desk, self._network, ctx, remotes)
         except Exception as error:
             return answers.of_error(error, "sync")
 
@@ -184,3 +191,43 @@ class Tools(Calls):
             return answers.of(found, people.whoami(found))
 
         return await self._do(ctx, "session", job)
+
+
+async def wait_for(desk: Desk, ctx: Ctx, id: str, *, strict: bool, seconds: float) -> CallToolResult:
+    """Whether a thread has converged, looked at again until it has, nobody is left to wait for, or time is up."""
+
+    def job(at: Here) -> Converged:
+        from gitmem.operations import threads
+
+        return threads.converged(at.store(), id, strict=strict, caller=desk.reader(at))
+
+    began = time.monotonic()
+    while True:
+        found = await desk.run(job)
+        waited = time.monotonic() - began
+        if found.converged or not found.pending or waited >= seconds:
+            return answers.of(found, mail.converged(found), peers=False)
+        await ctx.report_progress(waited, seconds, f"{len(found.agreed)} of {len(found.recipients)} agreed")
+        await asyncio.sleep(min(LOOK_SECONDS, seconds - waited))
+
+
+async def exchange(desk: Desk, network: Worker, ctx: Ctx, remotes: Sequence[str]) -> CallToolResult:
+    """Exchange with configured remotes, without agreeing to publish. Who cancels stops waiting; the exchange comes to its end all the same."""
+
+    def job() -> CallToolResult:
+        from gitmem.operations import agreement
+        from gitmem.operations import sync as operation
+
+        with desk.here() as at:
+            synced = operation.sync(at.store(), remotes, configured_only=True)
+            agreement.ask_user(synced)
+            return answers.of(synced, upkeep.sync(synced), peers=any(each.records for each in synced.remotes))
+
+    what = f"exchanging with {'the named remotes' if remotes else 'the usual remote'}"  # a url may hold a password
+    began = time.monotonic()
+    await ctx.report_progress(0, None, what)
+    running = asyncio.wrap_future(network.submit(job))
+    while not (await asyncio.wait({running}, timeout=TELL_SECONDS))[0]:
+        await ctx.report_progress(time.monotonic() - began, None, what)
+    await ctx.report_progress(time.monotonic() - began, None, "done")
+    return running.result()

@@ -21,6 +21,17 @@ _STATES = {
     "failed": "NOT installed",
     "absent": "had nothing of ours",
 }
+_BLOCK_STATES = {
+    "created": "{path} is new, with the lines of gitmem",
+    "added": "{path} has the lines of gitmem at its end now",
+    "updated": "{path} has the lines of this version now",
+    "unchanged": "{path} has the lines of this version already",
+    "removed": "{path} is as it was without the lines of gitmem",
+    "deleted": "{path} had nothing but the lines of gitmem, which made it: it is gone",
+    "missing": "{path} has no lines of gitmem",
+    "current": "{path} has the lines of this version",
+    "outdated": "{path} has lines of gitmem that are not those of this version",
+}
 
 
 def hooked(found: Hooked) -> list[str]:
@@ -134,19 +145,6 @@ def tried(found: Tried) -> Sequence[str]:
         else:
             lines.append(f"{name}: FAILED{SEPARATOR}{sanitize(each.said)}")
     return lines
-
-
-_BLOCK_STATES = {
-    "created": "{path} is new, with the lines of gitmem",
-    "added": "{path} has the lines of gitmem at its end now",
-    "updated": "{path} has the lines of this version now",
-    "unchanged": "{path} has the lines of this version already",
-    "removed": "{path} is as it was without the lines of gitmem",
-    "deleted": "{path} had nothing but the lines of gitmem, which made it: it is gone",
-    "missing": "{path} has no lines of gitmem",
-    "current": "{path} has the lines of this version",
-    "outdated": "{path} has lines of gitmem that are not those of this version",
-}
 
 
 def block(found: Block) -> list[str]:

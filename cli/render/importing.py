@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .out import sanitize
+from .out import sanitize, where
 from .text import SEPARATOR, table
 
 TYPE_CHECKING = False
@@ -30,9 +30,9 @@ def _head(found: Imported) -> str:
     folder = sanitize(found.folder, keep="")
     if found.dry_run:
         return f"{folder}: this would be imported, and nothing was written"
-    if found.commit is not None:
-        return f"{folder}{SEPARATOR}commit {found.commit[:12]}"
-    return f"{folder}{SEPARATOR}recorded" if found.recorded else f"{folder}: nothing new"
+    if found.commit is not None or found.recorded:
+        return folder + SEPARATOR + where(found.commit)
+    return f"{folder}: nothing new"
 
 
 def _told(word: str, every: Sequence[Told], more: int) -> list[str]:

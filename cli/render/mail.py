@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gitmem.operations.frame import LIMIT
 
-from .out import nothing_line, sanitize
+from .out import nothing_line, sanitize, where
 from .text import SEPARATOR, ago, framed, plural, table, who
 
 TYPE_CHECKING = False
@@ -146,8 +146,7 @@ def gate(found: Gate) -> list[str]:
     if found.open and not found.passed:
         return [f"gate open: nothing on {about} is unread or unanswered by {reader}", *notes]
     if found.passed:
-        where = f"commit {found.commit[:12]}" if found.commit else "recorded"
-        head = f"gate passed: {counted(found)} on {about} for {reader}{SEPARATOR}{found.audit_id}{SEPARATOR}{where}"
+        head = f"gate passed: {counted(found)} on {about} for {reader}{SEPARATOR}{found.audit_id}{SEPARATOR}{where(found.commit)}"
     else:
         head = f"gate closed: {counted(found)} on {about} for {reader}"
     lines = [head]

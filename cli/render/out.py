@@ -197,6 +197,11 @@ def with_next(lines: Sequence[str], commands: Sequence[str]) -> str:
     return "\n".join([*lines, *(f"next: {sanitize(command)}" for command in shown)])
 
 
+def where(commit: str | None) -> str:
+    """Where a record is, behind the line that tells of it."""
+    return f"commit {commit[:12]}" if commit else "recorded"
+
+
 def nothing_line(reader: str) -> str:
     return f"Nothing new for {sanitize(reader, keep='')}"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gitmem.operations.frame import within
 
-from .out import onward, sanitize
+from .out import onward, sanitize, where
 from .text import SEPARATOR, ago, table, trouble
 
 TYPE_CHECKING = False
@@ -88,9 +88,8 @@ def names(found: Names) -> list[str]:
 def names_changed(found: Changed) -> list[str]:
     lines = []
     if found.names:
-        where = f"commit {found.commit[:12]}" if found.commit else "recorded"
         verb = "added" if found.event == "add" else "removed"
-        lines.append(f"{verb}: {plain(', '.join(found.names))}{SEPARATOR}{where}")
+        lines.append(f"{verb}: {plain(', '.join(found.names))}{SEPARATOR}{where(found.commit)}")
     if found.unchanged:
         state = "in the pool already" if found.event == "add" else "not in the pool"
         are = "is" if len(found.unchanged) == 1 else "are"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from gitmem.operations.memory import authors
 
 from ..as_json import encode
-from ..out import sanitize
+from ..out import sanitize, where
 from ..text import BAR, SEPARATOR, ago, barred, plural
-from .nodes import about, where
+from .nodes import about
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,6 +20,11 @@ if TYPE_CHECKING:
     from gitmem.operations.memory.showing import Change, Shown
 
 COLUMNS = 80  # of what a node says, in a list; `show` has all of it
+OPEN, CLOSE = "«", "»"  # around a hit
+WIDER = {
+    "begin": "these have words that begin so:",
+    "some": "these have some of the words:",
+}
 
 
 def listed(found: Listing) -> list[str]:
@@ -128,13 +133,6 @@ def ready(found: Ready) -> list[str]:
             for circle in found.circles
         ),
     ]
-
-
-OPEN, CLOSE = "«", "»"  # around a hit
-WIDER = {
-    "begin": "these have words that begin so:",
-    "some": "these have some of the words:",
-}
 
 
 def matching(answer: Found) -> list[str]:

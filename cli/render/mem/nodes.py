@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..out import sanitize
+from ..out import sanitize, where
 from ..text import SEPARATOR, plural
 
 TYPE_CHECKING = False
@@ -49,10 +49,6 @@ def about(node: Node) -> str:
     status = "" if node.status == "active" else node.status
     parts = [node.id, node.type, node.priority, node.wu_id, node.lane, ", ".join(node.tags), status]
     return sanitize(SEPARATOR.join(part for part in parts if part), keep="")
-
-
-def where(commit: str | None) -> str:
-    return f"commit {commit[:12]}" if commit else "recorded"
 
 
 def end(commit: str | None, recorded: bool) -> str:
