@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 
-from .. import shared_mode
 from ..errors import StoreError
 
 
@@ -32,24 +31,6 @@ def fsync_ref_dir(common: str, ref: str, *, created: bool) -> None:
     fsync_dir(folder)
     if created:
         fsync_dir(os.path.dirname(folder))
-
-
-def make_folder(path: str) -> bool:
-    """Make a folder and what is missing above it, each with its parent's mode; whether it was missing.
-
-    So a repository shared by a group (core.sharedRepository) stays writable for the group.
-    """
-    if os.path.isdir(path):
-        return False
-    parent = os.path.dirname(path)
-    make_folder(parent)
-    try:
-        os.mkdir(path)
-        os.chmod(path, os.stat(parent).st_mode & 0o7777)
-        shared_mode.adjust(path)
-    except FileExistsError:
-        return False
-    return True
 
 
 def break_stale_lock(common: str, ref: str, age_seconds: float) -> bool:

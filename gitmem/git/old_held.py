@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import time
 
-from .. import aside
+from .. import aside, shared_mode
 from ..errors import StoreError
-from . import durable, run
+from . import run
 from .objects import is_empty_tree, is_oid
 
 TYPE_CHECKING = False
@@ -35,7 +35,7 @@ def take_back(common: str) -> None:
         first = loose.get(name, os.path.join(objects, "pack", name))
         try:
             if name in lost or (name.startswith("pack-") and not os.path.exists(first)):
-                durable.make_folder(os.path.dirname(first))
+                shared_mode.make_dirs(os.path.dirname(first))
                 os.replace(held, first)
             elif time.time() - os.stat(held).st_mtime > YOUNG_SECONDS:
                 os.unlink(held)

@@ -10,9 +10,11 @@ from __future__ import annotations
 import os
 
 from .. import aside, shared_mode
-from . import alternates, durable, formats, queries, run
+from ..place import read_small
+from . import durable, formats, queries, run
 
 PACKS_MAX = 10  # more are made one
+DEPTH_MAX = 5  # as git's: an alternate may have alternates
 
 
 def make_own(common: str, tip: str) -> None:
@@ -23,7 +25,7 @@ def make_own(common: str, tip: str) -> None:
     Raises: StoreError where an object is gone already.
     """
     objects = os.path.join(common, "objects")
-    if not alternates.folders(objects) and not formats.promisors(common):
+    if not alternates(objects) and not formats.promisors(common):
         return
     state = os.path.join(common, "gitmem", "own")  # the commits up to which it has been done; the packs
     known, packs = [*_words(state), [], []][:2]
@@ -68,3 +70,29 @@ def _words(path: str) -> list[list[str]]:
             return [line.split() for line in file]
     except OSError:
         return []
+
+
+def alternates(objects: str) -> list[str]:
+    """The object folders that an object folder borrows from, in git's order."""
+    found: dict[str, None] = {}
+    _collect(objects, found, DEPTH_MAX)
+    found.pop(os.path.realpath(objects), None)  # two may borrow from each other
+    return list(found)
+
+
+def _collect(objects: str, found: dict[str, None], depth: int) -> None:
+    for row in read_small(os.path.join(objects, "info", "alternates")).split(b"\n"):
+        if not row or row.startswith(b"#"):
+            continue
+        folder = os.path.realpath(os.path.join(objects, os.fsdecode(_unquoted(row))))
+        if folder not in found and os.path.isdir(folder):
+            found[folder] = None
+            if depth:
+                _collect(folder, found, depth - 1)
+
+
+def _unquoted(row: bytes) -> bytes:
+    """A path that git has quoted as in C, because it begins with a quote or a newline is in it."""
+    if not (row.startswith(b'"') and row.endswith(b'"') and len(row) > 1):
+        return row
+    return row[1:-1].decode("unicode_escape").encode("latin-1")

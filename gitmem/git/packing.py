@@ -45,7 +45,7 @@ def write(common: str, objects: Objects, id_length: int) -> str:
     packs = _packs(common)
     try:
         os.stat(os.path.dirname(packs))
-        durable.make_folder(packs)
+        shared_mode.make_dirs(packs)
         _claim(common, name)
         keep = shared_mode.open_file(
             os.path.join(packs, name + ".keep"), os.O_WRONLY | os.O_CREAT | os.O_EXCL
@@ -228,7 +228,7 @@ def _to_unite(common: str) -> dict[str, int]:
 
 
 def _claim(common: str, name: str) -> None:
-    durable.make_folder(_own(common))
+    shared_mode.make_dirs(_own(common))
     os.close(shared_mode.open_file(os.path.join(_own(common), name), os.O_WRONLY | os.O_CREAT))
 
 

@@ -81,8 +81,12 @@ def packed_tip(common: str, ref: str) -> str | None:
     return oid.decode("ascii")
 
 
-def refs_below(common: str, prefix: str) -> dict[str, str] | None:
-    """Every ref whose full name starts with `prefix` (which ends in `/`); None where its files don't plainly say it."""
+def refs_below(common: str, prefix: str, *, at_rest: bool = False) -> dict[str, str] | None:
+    """Every ref whose full name starts with `prefix` (which ends in `/`); None where its files don't plainly say it.
+
+    Args:
+        at_rest: None also where one of them is locked.
+    """
     if tables(common) is not None:
         return None
     found: dict[str, str] = {}
@@ -90,6 +94,8 @@ def refs_below(common: str, prefix: str) -> dict[str, str] | None:
         below = os.path.relpath(folder, common).replace(os.sep, "/")
         for name in files:
             if name.endswith(".lock"):
+                if at_rest:
+                    return None
                 continue
             oid = loose_tip(common, f"{below}/{name}")
             if oid is None:
@@ -97,18 +103,19 @@ def refs_below(common: str, prefix: str) -> dict[str, str] | None:
             if oid is None:
                 return None  # damaged, deleted just now, or odd
             found[f"{below}/{name}"] = oid
-    found = {**_packed_below(common, prefix), **found}  # read last: git may be packing the loose ones
+    # Read last: git may be packing the loose ones.
+    packed = {name: oid for name, oid in packed_with(common, prefix).items() if name.startswith(prefix)}
+    found = {**packed, **found}
     if not found and not os.path.isdir(os.path.join(common, "refs")):
         return None
     return dict(sorted(found.items()))  # as git gives them: what is folded first must not hang on the disk
 
 
-def _packed_below(common: str, prefix: str) -> dict[str, str]:
-    data = read_small(os.path.join(common, "packed-refs"))
-    start = b" " + os.fsencode(prefix)
-    rows = [line.partition(b" ") for line in data.split(b"\n")] if start in data else []
-    below = [(full, oid) for oid, _, full in rows if full.startswith(start[1:])]
-    return {os.fsdecode(full): oid.decode("ascii", "replace") for full, oid in below}
+def packed_with(common: str, part: str) -> dict[str, str]:
+    """The refs in `packed-refs` with a part in their names."""
+    data, wanted = read_small(os.path.join(common, "packed-refs")), os.fsencode(part)
+    rows = [row.partition(b" ") for row in data.split(b"\n") if wanted in row] if wanted in data else []
+    return {os.fsdecode(name): oid.decode("ascii", "replace") for oid, _, name in rows}
 
 
 def _target(common: str, ref: str) -> str | None:

@@ -10,7 +10,7 @@ import os
 import time
 
 from .. import aside
-from ..git.tip import loose_tip, tables
+from ..git.tip import LOG_REF, loose_tip, packed_with, refs_below
 from ..place import read_config, read_small
 from ..sync.withheld import Withheld
 from .wal_files import listed
@@ -19,7 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from ..git.network import Network
+    from ..git.network import GitNetwork
     from ..place import Place
     from ..sync.place_checks import LeftOut
     from .remote import Remote
@@ -27,8 +27,7 @@ if TYPE_CHECKING:
 NAME = "settled"
 ACCEPTED = "accepted"  # below a remote's copies: its shared log as it last passed the checks
 AGE_SECONDS_MAX = 3600.0  # what git's config says outside of the repository may have changed unseen
-_WORD = b"gitmem"
-_LOG = "refs/gitmem/log"
+_BRANCH = "refs/heads/gitmem"
 
 
 class Settled:
@@ -69,7 +68,7 @@ class Looked:
 
     __slots__ = ("network", "settled", "unchanged")
 
-    def __init__(self, settled: Settled, unchanged: bool, network: Network | None = None) -> None:
+    def __init__(self, settled: Settled, unchanged: bool, network: GitNetwork | None = None) -> None:
         self.settled = settled
         self.unchanged = unchanged
         self.network = network
@@ -77,42 +76,23 @@ class Looked:
 
 def refs_of(common: str) -> dict[str, str] | None:
     """Every ref that a sync looks at, from the repository's files. None where they don't plainly say it."""
-    if tables(common) is not None:
+    found = refs_below(common, "refs/gitmem/", at_rest=True)
+    if found is None:
         return None
-    found: dict[str, str] = {}
-    names = ["refs/heads/gitmem", *_fetched(common)]
-    for folder, _, files in os.walk(os.path.join(common, "refs", "gitmem")):
-        below = os.path.relpath(folder, common).replace(os.sep, "/")
-        names += [f"{below}/{name}" for name in files]
-    for name in names:
+    try:
+        remotes = os.listdir(os.path.join(common, "refs", "remotes"))
+    except OSError:
+        remotes = []
+    for name in (_BRANCH, *(f"refs/remotes/{remote}/gitmem" for remote in remotes)):
         oid = loose_tip(common, name)
         if oid is not None:
             found[name] = oid
         elif os.path.lexists(os.path.join(common, name)):
             return None  # a lock, a symbolic ref, or a damaged one
-    return {**_packed(common), **found}  # read last: git may be packing the loose ones
-
-
-def _packed(common: str) -> dict[str, str]:
-    data = read_small(os.path.join(common, "packed-refs"))
-    if _WORD not in data:
-        return {}
-    rows = [line.partition(b" ") for line in data.split(b"\n") if _WORD in line]
-    found = {os.fsdecode(name): oid.decode("ascii", "replace") for oid, _, name in rows}
-    return {name: oid for name, oid in found.items() if _is_looked_at(name)}
-
-
-def _is_looked_at(name: str) -> bool:
-    fetched = name.startswith("refs/remotes/") and name.endswith("/gitmem")
-    return fetched or name == "refs/heads/gitmem" or name.startswith("refs/gitmem/")
-
-
-def _fetched(common: str) -> list[str]:
-    """Where a fetch of the user's may have put the branch, but for remotes with a slash in their names."""
-    try:
-        return [f"refs/remotes/{name}/gitmem" for name in os.listdir(os.path.join(common, "refs", "remotes"))]
-    except OSError:
-        return []
+    for name, oid in packed_with(common, "/gitmem").items():
+        if name == _BRANCH or (name.startswith("refs/remotes/") and name.endswith("/gitmem")):
+            found.setdefault(name, oid)
+    return found
 
 
 def note(remote: Remote, before: Mapping[str, str] | None) -> None:
@@ -174,7 +154,7 @@ def look(place: Place, wals: Callable[[], Iterable[str]], timeout: float) -> Loo
         timeout: Seconds.
     """
     known = _known(place)
-    if known is None or loose_tip(place.common, _LOG) not in (None, known.refs.get(_LOG)):
+    if known is None or loose_tip(place.common, LOG_REF) not in (None, known.refs.get(LOG_REF)):
         return None
     from ..git.asking import ask
     from ..git.trust import refuse_foreign
@@ -183,7 +163,7 @@ def look(place: Place, wals: Callable[[], Iterable[str]], timeout: float) -> Loo
     refuse_odd(place)
     refuse_foreign(place)  # the url is what the owner of the git folder says, and may name a program
 
-    asked = ask(place.common, known.url, ("refs/heads/gitmem", "refs/gitmem/"))
+    asked = ask(place.common, known.url, (_BRANCH, "refs/gitmem/"))
     folders = list(wals())
 
     def is_same() -> bool:

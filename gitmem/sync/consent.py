@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 
-from .. import aside
+from .. import aside, shared_mode
 from ..errors import StoreError
 from ..place import read_small
 from ..sha256 import sha256
@@ -70,11 +70,9 @@ def give(place: Place, url: str, by: str, at: str) -> None:
         return
     from json import dumps
 
-    from ..git.durable import make_folder
-
     content = dumps({"url": _text(url), "by": by, "at": at}) + "\n"
     try:
-        make_folder(os.path.join(place.state, FOLDER))
+        shared_mode.make_dirs(os.path.join(place.state, FOLDER))
         aside.replace(_path(place, url), content.encode())
     except OSError as error:
         raise StoreError(
@@ -98,10 +96,8 @@ def refuse(place: Place) -> None:
     Raises:
         StoreError: `read-only`; nothing was changed.
     """
-    from ..git.durable import make_folder
-
     try:
-        make_folder(os.path.join(place.state, FOLDER))
+        shared_mode.make_dirs(os.path.join(place.state, FOLDER))
         aside.replace(os.path.join(place.state, FOLDER, REFUSED), b"")
     except OSError as error:
         raise StoreError(
@@ -173,10 +169,8 @@ def _has_any(log: Log, prefix: str, ours: set[str]) -> bool:
 
 
 def _mark_checked(place: Place) -> None:
-    from ..git.durable import make_folder
-
     try:
-        make_folder(os.path.join(place.state, FOLDER))
+        shared_mode.make_dirs(os.path.join(place.state, FOLDER))
         aside.replace(os.path.join(place.state, FOLDER, CHECKED), b"")
     except OSError:
         return  # checked again the next time, which can't have fetched anything either

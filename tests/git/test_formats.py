@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.git import alternates, formats, run, tip
+from gitmem.git import formats, own, run, tip
 
 REF = "refs/gitmem/log"
 
@@ -45,7 +45,7 @@ def test_where_nothing_is_said_it_is_a_usual_one(tmp_path: Path) -> None:
         [],
         frozenset(),
     )
-    assert alternates.folders(there) == []
+    assert own.alternates(there) == []
     assert tip.tables(there) is None
 
 
@@ -67,7 +67,7 @@ def test_object_folders_that_are_borrowed_are_found_as_git_finds_them(tmp_path: 
     (folders["a"] / "info/alternates").write_text(f'# none\n../../b/objects\n\n"{quoted}"\n/no/where\n')
     (folders["b"] / "info/alternates").write_text(f"{folders['c']}\n{folders['a']}\n")
 
-    assert alternates.folders(str(folders["a"])) == [str(folders[name]) for name in ("b", "c", names[2])]
+    assert own.alternates(str(folders["a"])) == [str(folders[name]) for name in ("b", "c", names[2])]
 
 
 def test_what_was_remembered_of_a_reftable_counts_for_that_state_alone(tmp_path: Path) -> None:
