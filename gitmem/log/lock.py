@@ -6,11 +6,11 @@ is. Where the file system cannot lock, everybody has it.
 
 from __future__ import annotations
 
-import errno
 import os
 
 from .. import shared_mode
 from ..errors import StoreError
+from . import wal_files
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,21 +38,17 @@ class Lock:
 
     def _take(self) -> bool:
         try:
-            import fcntl
+            import fcntl  # noqa: F401  (whether it is there)
         except ImportError:  # Windows
             return self._take_portable()
         fd = shared_mode.open_file(self.path, os.O_RDWR | os.O_CREAT)
         try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
+            if wal_files.lock(fd, exclusive=True):
+                self._fd, fd = fd, -1
+        finally:
+            if fd >= 0:
                 os.close(fd)
-                return False
-            if error.errno not in (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL):
-                os.close(fd)
-                raise
-        self._fd = fd
-        return True
+        return self.is_held
 
     def _take_portable(self) -> bool:
         import filelock
@@ -64,6 +60,11 @@ class Lock:
             return False
         self._portable = lock
         return True
+
+    @property
+    def is_held(self) -> bool:
+        """Whether it was taken and not released."""
+        return self._fd >= 0 or self._portable is not None
 
     def release(self) -> None:
         if self._fd >= 0:

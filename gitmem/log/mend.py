@@ -106,17 +106,13 @@ def _fixed(log: Log, top: str) -> Changes:
 
 def move(log: Log, tip: str | None, new: str) -> bool:
     """Swap the log's ref. False where it has moved meanwhile, or is locked."""
-    lock = settle.take_lock(log)
-    try:
+    with settle.take_lock(log) as lock:
         if log.git.swap(ref.LOG_REF, tip, new, "doctor"):
             ledger.note(log, (), new)  # a place to look when the reflog is gone, too
             return True
-        if lock is not None:
+        if lock.is_held:
             log.git.break_stale_lock(ref.LOG_REF, ref.STALE_LOCK_SECONDS)
         return False
-    finally:
-        if lock is not None:
-            lock.release()
 
 
 def forget_damaged(log: Log, tip: str | None) -> list[str]:

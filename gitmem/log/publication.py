@@ -18,8 +18,7 @@ def publish(log: Log, place: str) -> bool:
     """Record in `format` where the log is published, for all clones. False where that is so already."""
     git = log.git
     for _ in range(committer.SWAPS_MAX):
-        lock = settle.take_lock(log)
-        try:
+        with settle.take_lock(log) as lock:
             tip = git.tip(ref.LOG_REF) or start(log)
             form = settle.own_tip(log, tip).format
             if form.publish == place:
@@ -29,11 +28,8 @@ def publish(log: Log, place: str) -> bool:
             draft = Draft({"format": new.content}, who, who, f"Publish the log at {place}\n")
             if git.advance(ref.LOG_REF, tip, draft, "publish") is not None:
                 return True
-            if lock is not None:
+            if lock.is_held:
                 git.break_stale_lock(ref.LOG_REF, ref.STALE_LOCK_SECONDS)
-        finally:
-            if lock is not None:
-                lock.release()
         time.sleep(0.002 + 0.01 * log.random(1)[0] / 255)
     raise StoreError(
         f"{ref.LOG_REF} could not be moved: git holds a lock on it; nothing was changed.",

@@ -52,8 +52,7 @@ def settle(
         new = assemble(log, local, shared, tips, boxes)
         for attempt in range(ROUNDS_MAX):
             make_own(log.place.common, new)
-            lock = take_lock(log)
-            try:
+            with take_lock(log) as lock:
                 late = _since(log, local)
                 if late is not None:
                     now = late[-1] if late else local
@@ -64,11 +63,8 @@ def settle(
                         late = None  # what came meanwhile needs a union of its own
                     elif done == now or git.swap(ref.LOG_REF, now, done, "sync"):
                         break
-                    elif lock is not None:
+                    elif lock.is_held:
                         git.break_stale_lock(ref.LOG_REF, ref.STALE_LOCK_SECONDS)
-            finally:
-                if lock is not None:
-                    lock.release()
             if late:
                 new, local = done, late[-1]
             elif late is None:
@@ -110,12 +106,8 @@ def _loss(now: str, new: str) -> StoreError:
 
 def start_alone(log: Log) -> str:
     """Start the log as the holder of our lock, who may break a lock that the dead left on the ref."""
-    lock = take_lock(log)
-    try:
+    with take_lock(log):
         return start(log)
-    finally:
-        if lock is not None:
-            lock.release()
 
 
 def _since(log: Log, local: str) -> list[str] | None:
@@ -244,8 +236,8 @@ def drain(log: Log) -> bool:
     )
 
 
-def take_lock(log: Log) -> Lock | None:
-    """The log's lock, or None where it is not to be had in time: the swap is correct without it."""
+def take_lock(log: Log) -> Lock:
+    """The log's lock, which is not held where it is not to be had in time: the swap is correct without it."""
     if not log.make_state():
         raise StoreError(
             f"{log.place.common} cannot be written; nothing was changed.",
@@ -254,9 +246,7 @@ def take_lock(log: Log) -> Lock | None:
         )
     deadline = time.monotonic() + LOCK_SECONDS
     lock = log.lock()
-    while not lock.take():
-        if time.monotonic() > deadline:
-            return None
+    while not lock.take() and time.monotonic() <= deadline:
         time.sleep(0.002 + 0.01 * log.random(1)[0] / 255)
     return lock
 
@@ -273,10 +263,9 @@ def fetch(log: Log, url: str, prefix: str, timeout: float) -> dict[str, tuple[st
 
 def break_stale_locks(log: Log) -> bool:
     """Remove the locks that the dead left on refs of gitmem's; whether there were any."""
-    lock = take_lock(log)
-    if lock is None:
-        return False
-    with lock:
+    with take_lock(log) as lock:
+        if not lock.is_held:
+            return False
         # In a reftable it is the lock of all refs, and there are no files below.
         broken = log.git.break_stale_lock(ref.LOG_REF, ref.STALE_LOCK_SECONDS)
         for folder, _, names in os.walk(os.path.join(log.place.common, "refs", "gitmem")):

@@ -140,11 +140,11 @@ def test_locks_are_broken_by_the_holder_of_ours_alone(
     lock = log.lock()
     with lock:
         assert lock.take()
-        assert settle.take_lock(log) is None
+        assert not settle.take_lock(log).is_held
         assert not settle.break_stale_locks(log)
         assert left.exists()
     taken = settle.take_lock(log)
-    assert taken is not None and not log.lock().take()
+    assert taken.is_held and not log.lock().take()
     taken.release()
 
 

@@ -21,11 +21,10 @@ CODES = ("damaged-ref", "ref-in-the-way", "stale-lock")
 
 def mend(store: Store, done: Done) -> None:
     """Before anything else: what follows needs to read and to move refs."""
-    lock = settle.take_lock(store.log)
-    if lock is None:
-        done.fail("", "Another process writes all the time; run it again.")
-        return
-    with lock:
+    with settle.take_lock(store.log) as lock:
+        if not lock.is_held:
+            done.fail("", "Another process writes all the time; run it again.")
+            return
         _locks(store, done)
         for name in damage.damaged_refs(store.log):
             path = os.path.join(store.place.common, *name.split("/"))
