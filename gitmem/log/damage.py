@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from ..git import repair
-from . import places, recovery, ref
+from . import places, recovery, ref, trees
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def damaged_objects(log: Log) -> list[str]:
         return found
 
     commits = new([*recovery.been_at(log), *git.refs("refs/gitmem/").values()])
-    trees_left: list[str] = []
+    roots: list[str] = []
     while commits:
         oid = commits.pop()
         try:
@@ -87,17 +87,11 @@ def damaged_objects(log: Log) -> list[str]:
             damaged.append(oid)
             continue
         commits += new(commit.parents)
-        trees_left += new([commit.tree])
-    while trees_left:
-        oid = trees_left.pop()
-        try:
-            entries = git.tree(oid).values()
-        except KeyError:
-            damaged.append(oid)
-            continue
-        trees_left += new(entry.oid for entry in entries if entry.is_tree)
-        files = new(entry.oid for entry in entries if entry.mode.startswith("1") and entry.mode != "160000")
-        damaged += [oid for oid in files if not git.has(oid)]
+        roots.append(commit.tree)
+    for root in roots:
+        for _, entry in trees.walk(git, root, lambda oid, *_: damaged.append(oid), seen=seen):
+            if not entry.is_tree and entry.mode != "160000" and not git.has(entry.oid):
+                damaged.append(entry.oid)
     return damaged
 
 

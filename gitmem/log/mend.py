@@ -50,7 +50,7 @@ def put_back(log: Log, oid: str, top: str) -> str:
 def segments(log: Log, commit: str) -> Iterator[tuple[str, bytes]]:
     """Yield path and content of every file of lines in a commit that is whole."""
     for path, entry, content in survey.walk(log.git, commit):
-        if survey.is_plain_segment(path, entry):
+        if trees.is_plain_segment(path, entry):
             yield path, content
 
 
@@ -65,7 +65,7 @@ def repair(log: Log, top: str, lines: Mapping[str, Sequence[bytes]]) -> str:
     for path, entry, old in survey.walk(log.git, top):
         name = path.rstrip("/")
         added = left.pop(name, ())
-        if survey.is_plain_segment(path, entry):
+        if trees.is_plain_segment(path, entry):
             content = _with_lines(changes, path, old, added)
             if content != old:
                 changes[path] = content

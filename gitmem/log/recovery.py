@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..git import repair
 from ..git.formats import cut_commits
+from ..git.port import TREE_MODE, Entry
 from . import ledger, places, ref, trees
 
 TYPE_CHECKING = False
@@ -32,11 +33,13 @@ class Sound:
         self.git = log.git
         self._whole = whole
         self._cut = cut_commits(log.place.common)
-        self._trees: dict[str, bool] = {}
+        self._objects: dict[str, bool] = {}
         self._ends: dict[str, str] = {}
 
     def commit(self, oid: str) -> bool:
-        return oid in self._whole or (self.end(oid) == OURS and self._tree(self.git.commit(oid).tree))
+        return oid in self._whole or (
+            self.end(oid) == OURS and self._is_whole(Entry(TREE_MODE, self.git.commit(oid).tree))
+        )
 
     def end(self, oid: str) -> str:
         """Whether commits lead to the first one of every log, to a damaged one, or to another's first one."""
@@ -63,62 +66,39 @@ class Sound:
                 self._ends[at] = next(end for end in (BROKEN, OURS, OTHER) if end in ends)
         return self._ends[oid]
 
-    def _tree(self, oid: str) -> bool:
-        if oid not in self._trees:
+    def _is_whole(self, entry: Entry) -> bool:
+        if entry.oid not in self._objects:
             try:
-                self._trees[oid] = all(
-                    entry.mode == "160000"
-                    or (self._tree(entry.oid) if entry.is_tree else self._blob(entry.oid))
-                    for entry in self.git.tree(oid).values()
-                )
+                inner = self.git.tree(entry.oid).values() if entry.is_tree else ()
+                if not entry.is_tree:
+                    self.git.blob(entry.oid)
+                whole = all(each.mode == "160000" or self._is_whole(each) for each in inner)
             except KeyError:
-                self._trees[oid] = False
-        return self._trees[oid]
-
-    def _blob(self, oid: str) -> bool:
-        if oid not in self._trees:
-            try:
-                self.git.blob(oid)
-                self._trees[oid] = True
-            except KeyError:
-                self._trees[oid] = False
-        return self._trees[oid]
+                whole = False
+            self._objects[entry.oid] = whole
+        return self._objects[entry.oid]
 
 
 class Lines:
-    """The lines of trees, each file once: as much of them as can be read."""
+    """The lines of commits, each file once: as much of them as can be read."""
 
     def __init__(self, git: Git) -> None:
         self.git = git
         self._seen: set[str] = set()
 
-    def of(self, tree: str, path: str = "") -> Iterator[tuple[str, bytes]]:
-        """Path and line, of files that no tree before had."""
-        if tree in self._seen:
-            return
-        self._seen.add(tree)
-        try:
-            entries = self.git.tree(tree)
-        except KeyError:
-            return
-        for name, entry in entries.items():
-            if entry.is_tree:
-                yield from self.of(entry.oid, f"{path}{name}/")
-            elif trees.is_segment(name) and entry.mode.startswith("100") and entry.oid not in self._seen:
-                self._seen.add(entry.oid)
-                try:
-                    content = self.git.blob(entry.oid)
-                except KeyError:
-                    continue
-                for line in trees.lines_of(content):
-                    yield path + name, line
-
     def of_commit(self, oid: str) -> Iterator[tuple[str, bytes]]:
+        """Path and line, of files that no commit before had."""
         try:
             tree = self.git.commit(oid).tree
         except KeyError:
             return
-        yield from self.of(tree)
+        for path, entry in trees.walk(self.git, tree, lambda *_: None, seen=self._seen):
+            try:
+                content = self.git.blob(entry.oid) if trees.is_plain_segment(path, entry) else b""
+            except KeyError:
+                continue
+            for line in trees.lines_of(content):
+                yield path, line
 
 
 def heads(log: Log, tip: str | None) -> list[str]:

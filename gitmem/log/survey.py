@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from ..git.port import TREE_MODE, Entry
 from ..git.removals import removals
-from . import ledger, trees
+from . import ledger, ref, trees
 from . import lines as form
 
 TYPE_CHECKING = False
@@ -12,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
 
     from ..git.plumbing import Git
+    from ..git.port import Entry
     from .log import Log
 
 
@@ -41,31 +41,17 @@ def walk(
 
     Raises: KeyError where the commit can't be read, and without `missing` any object.
     """
-    todo = [("", Entry(TREE_MODE, git.commit(commit).tree))]
-    while todo:
-        path, entry = todo.pop()
+    for path, entry in trees.walk(git, git.commit(commit).tree, missing, first=first):
         content = b""
         try:
-            if entry.is_tree:
-                inner = [
-                    (path + name + "/" * each.is_tree, each) for name, each in git.tree(entry.oid).items()
-                ]
-                inner.sort(key=lambda row: row[0] != f"{first}/")
-                todo += reversed(inner)
-            elif entry.mode != "160000":  # a submodule's commit is in another repository
+            if not entry.is_tree and entry.mode != "160000":  # a submodule's commit is in another repository
                 content = git.blob(entry.oid)
         except KeyError:
             if missing is None:
                 raise
-            missing(entry.oid, path, entry.is_tree)
+            missing(entry.oid, path, False)
             continue
-        if path:
-            yield path, entry, content
-
-
-def is_plain_segment(path: str, entry: Entry) -> bool:
-    """Return whether what stands at a path is a plain file of lines."""
-    return trees.is_segment(path) and entry.mode.startswith("100")
+        yield path, entry, content
 
 
 class Dropped:
@@ -132,29 +118,14 @@ class History:
         And of those at the tip that are no plain files, from which nobody reads lines.
         """
         tip = self._commits[-1]
-        todo = [("", self._git.commit(tip).tree)]
-        while todo:
-            path, folder = todo.pop()
-            for name, entry in self._git.tree(folder).items():
-                if entry.is_tree:
-                    todo.append((f"{path}{name}/", entry.oid))
-                elif not entry.mode.startswith("100") and self._is_new_file(entry):
-                    yield tip, path + name, entry.oid
+        for path, entry in trees.walk(self._git, self._git.commit(tip).tree):
+            if not entry.mode.startswith("100") and self._is_new_file(entry):
+                yield tip, path, entry.oid
         for commit, path in changed:
             for parent in self._git.commit(commit).parents:
-                found = self._find(parent, path)
+                found = ref.lookup(self._git, self._git.commit(parent).tree, path)
                 if found is not None and self._is_new_file(found):
                     yield parent, path, found.oid
-
-    def _find(self, commit: str, path: str) -> Entry | None:
-        folder = self._git.commit(commit).tree
-        *parents, name = path.split("/")
-        for each in parents:
-            inner = self._git.tree(folder).get(each)
-            if inner is None or not inner.is_tree:
-                return None
-            folder = inner.oid
-        return self._git.tree(folder).get(name)
 
     def _is_new_file(self, entry: Entry) -> bool:
         if entry.is_tree or entry.mode == "160000" or entry.oid in self._seen:
@@ -166,22 +137,14 @@ class History:
         """The same of every file that any commit has: what can't be read is to be named."""
         for commit in reversed(self._commits):
             try:
-                todo = [("", self._git.commit(commit).tree)]
+                tree = self._git.commit(commit).tree
             except KeyError:
                 missing(commit, commit[:12], "a commit")
                 continue
-            while todo:
-                path, oid = todo.pop()
-                if oid in self._seen:
-                    continue
-                self._seen.add(oid)
-                try:
-                    entries = self._git.tree(oid)
-                except KeyError:
-                    missing(oid, f"{commit[:12]}:{path}", "an older folder")
-                    continue
-                for name, entry in entries.items():
-                    if entry.is_tree:
-                        todo.append((f"{path}{name}/", entry.oid))
-                    elif self._is_new_file(entry):
-                        yield commit, path + name, entry.oid
+
+            def told(oid: str, path: str, _: bool, commit: str = commit) -> None:
+                missing(oid, f"{commit[:12]}:{path}", "an older folder")
+
+            for path, entry in trees.walk(self._git, tree, told, seen=self._seen):
+                if not entry.is_tree and entry.mode != "160000":
+                    yield commit, path, entry.oid

@@ -7,13 +7,13 @@ any other file that differs the greater bytes are kept. So it is commutative, as
 from __future__ import annotations
 
 from ..errors import StoreError
-from ..git.port import FILE_MODE, Entry
+from ..git.port import FILE_MODE, TREE_MODE, Entry
 from . import overflow, ref
 from .union import canon, lines
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from ..git.plumbing import Git
 
@@ -145,6 +145,51 @@ def is_segment(path: str) -> bool:
     return path.endswith(".jsonl")
 
 
+def is_plain_segment(path: str, entry: Entry) -> bool:
+    """Whether what stands at a path is a plain file of lines."""
+    return is_segment(path) and entry.mode.startswith("100")
+
+
+def walk(
+    git: Git,
+    tree: str,
+    missing: Callable[[str, str, bool], None] | None = None,
+    *,
+    first: str = "",
+    seen: set[str] | None = None,
+) -> Iterator[tuple[str, Entry]]:
+    """Yield every folder and file below a tree, a folder before what is in it. Its path ends in a slash.
+
+    Args:
+        missing: Told of each folder that can't be read: its id, its path, and True.
+        first: The name of a folder that comes before the others.
+        seen: Objects that are left out, with those that were found.
+
+    Raises: KeyError without `missing`.
+    """
+    todo = [("", Entry(TREE_MODE, tree))]
+    while todo:
+        path, entry = todo.pop()
+        if seen is not None:
+            if entry.oid in seen:
+                continue
+            seen.add(entry.oid)
+        if entry.is_tree:
+            try:
+                inner = [
+                    (path + name + "/" * each.is_tree, each) for name, each in git.tree(entry.oid).items()
+                ]
+            except KeyError:
+                if missing is None:
+                    raise
+                missing(entry.oid, path, True)
+                continue
+            inner.sort(key=lambda row: row[0] != f"{first}/")
+            todo += reversed(inner)
+        if path:
+            yield path, entry
+
+
 def differing(
     git: Git, tree: str, olds: Sequence[str], path: str = ""
 ) -> Iterator[tuple[str, Entry, list[Entry]]]:
@@ -178,7 +223,7 @@ def fresh_lines(
 ) -> Iterator[set[bytes]]:
     """Yield, for each segment of `tree`, the lines that the same segments of `olds` do not have, nor `known`."""
     for path, entry, there in differing(git, tree, olds):
-        if not is_segment(path) or not entry.mode.startswith("100"):
+        if not is_plain_segment(path, entry):
             continue
         fresh = lines(git.blob(entry.oid))
         fresh -= (known or {}).get(path, set())

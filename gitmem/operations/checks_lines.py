@@ -10,7 +10,7 @@ from functools import partial
 
 from ..index.engine import sqlite3
 from ..index.fill import Fill
-from ..log import ledger, ref, survey
+from ..log import ledger, ref, survey, trees
 from ..log import lines as form
 from ..log.union import canon
 from ..records.form import problem as record_problem
@@ -221,7 +221,7 @@ class Reading:
         lines = (
             raw.rstrip(b"\r")
             for path, entry, content in files
-            if survey.is_plain_segment(path, entry)
+            if trees.is_plain_segment(path, entry)
             for raw in content.split(b"\n")
         )
         found = torn((each.line for each in self._torn), lines, _is_record)

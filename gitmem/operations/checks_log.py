@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..errors import StoreError
 from ..log import places, ref, trees
-from ..log.survey import History, is_plain_segment, walk
+from ..log.survey import History, walk
 from .findings import Findings
 from .quoting import command
 
@@ -89,7 +89,7 @@ def read(store: Store, tip: str, found: Findings) -> Iterator[tuple[str, Entry, 
 
     for path, entry, content in walk(store.git, tip, missing, first="signals"):
         found.checked["files"] += not entry.is_tree
-        if entry.is_tree or is_plain_segment(path, entry):
+        if entry.is_tree or trees.is_plain_segment(path, entry):
             yield path, entry, content
         elif trees.is_segment(path):
             found.note(

@@ -50,7 +50,7 @@ def filled(log: Log, tip: str | None) -> Fill:
     for path, entry, content in survey.walk(log.git, log.git.tip(ref.LOG_REF) or ""):
         if entry.is_tree:
             found.folder(path, entry.oid)
-        elif survey.is_plain_segment(path, entry):
+        elif trees.is_plain_segment(path, entry):
             file = found.segment(path, entry.oid)
             new = [each for each in trees.lines_of(content) if file is not None and each not in seen]
             seen.update(new)

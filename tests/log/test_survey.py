@@ -32,7 +32,7 @@ def keys_of(log: Log, commit: str) -> set[bytes]:
     return {
         ledger.key(each)
         for path, entry, content in found
-        if survey.is_plain_segment(path, entry)
+        if trees.is_plain_segment(path, entry)
         for each in trees.lines_of(content)
     }
 
