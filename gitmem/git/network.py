@@ -15,11 +15,9 @@ from .remotes import scrubbed, ssh_without_prompts, without_credentials
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from typing import Literal, Protocol
+    from typing import Literal
 
     Meanwhile = Callable[[], object] | None
-else:
-    Protocol = object
 
 TIMEOUT_SECONDS = 60.0
 _QUIET_CONFIG = [
@@ -51,50 +49,12 @@ _EMPTY_WORDS = (
 )
 
 
-class Network(Protocol):
-    """Remotes by their urls. Every timeout is in seconds; every method raises RemoteError.
-
-    Its code is `offline` where the remote is not reached, does not answer in time or knows no
-    credentials of ours, and `refused` where it does not want it (a hook, a protection, missing permission).
-    """
-
-    def fetch(self, url: str, into_prefix: str, timeout: float) -> Mapping[str, tuple[str, str]] | None:
-        """Bring every ref of a remote that may hold a log below `into_prefix` (which ends in `/`).
-
-        `refs/heads/gitmem*` goes below `<into_prefix>heads/`, `refs/gitmem/*` below `<into_prefix>gitmem/`;
-        what the remote no longer has is removed there. Offline, the refs are as they were.
-        Returns the refs that git refused or the remote could not send, with their commits and why.
-        """
-
-    def push(
-        self,
-        url: str,
-        new: str,
-        ref: str,
-        expected: str | None,
-        timeout: float,
-        *,
-        force: bool = False,
-        meanwhile: Meanwhile = None,
-    ) -> Literal["pushed", "rejected"]:
-        """Move a remote's ref from `expected` (None: it must not exist) to `new`, which contains it unless `force`.
-
-        "rejected" where the ref is elsewhere or the remote's lock on it was busy: fetch, unite, and push again.
-        `meanwhile` is called once where there is time for it; it raises nothing.
-
-        Raises:
-            StoreError: `not-fast-forward`, where `new` does not contain `expected`.
-        """
-
-    def delete(self, url: str, refs: Mapping[str, str], timeout: float) -> None:
-        """Remove refs that still are where the mapping says. Those that moved or are gone already stay as they are."""
-
-    def has_branches(self, url: str, timeout: float) -> bool:
-        """Whether the remote has a branch that is not of a log: a forge makes the first one that arrives its default."""
-
-
 class GitNetwork:
-    """The git program's, as the user has set it up in the repository whose common folder is `common`.
+    """Remotes by their urls, as the user has set up git in the repository whose common folder is `common`.
+
+    Every timeout is in seconds; every method raises RemoteError. Its code is `offline` where the remote is not reached,
+    does not answer in time or knows no credentials of ours, and `refused` where it does not want it (a hook, a
+    protection, missing permission).
 
     Args:
         contains: Whether a commit of that repository is another one, or has it in its history; git is asked by default.
@@ -107,7 +67,14 @@ class GitNetwork:
     def fetch(
         self, url: str, into_prefix: str, timeout: float = TIMEOUT_SECONDS
     ) -> dict[str, tuple[str, str]]:
-        """Objects come as a pack, fsynced, which git keeps until the refs are there; `packing` unites it with others."""
+        """Bring every ref of a remote that may hold a log below `into_prefix` (which ends in `/`).
+
+        `refs/heads/gitmem*` goes below `<into_prefix>heads/`, `refs/gitmem/*` below `<into_prefix>gitmem/`;
+        what the remote no longer has is removed there. Offline, the refs are as they were. Objects come as a pack,
+        fsynced, which git keeps until the refs are there; `packing` unites it with others.
+
+        Returns the refs that git refused or the remote could not send, with their commits and why.
+        """
         with packing.Adopting(self.common, into_prefix):
             return self._fetch_places(url, into_prefix, timeout)
 
@@ -167,6 +134,14 @@ class GitNetwork:
         force: bool = False,
         meanwhile: Meanwhile = None,
     ) -> Literal["pushed", "rejected"]:
+        """Move a remote's ref from `expected` (None: it must not exist) to `new`, which contains it unless `force`.
+
+        "rejected" where the ref is elsewhere or the remote's lock on it was busy: fetch, unite, and push again.
+        `meanwhile` is called once where there is time for it; it raises nothing.
+
+        Raises:
+            StoreError: `not-fast-forward`, where `new` does not contain `expected`.
+        """
         if not force and expected is not None and not self._contains(new, expected):
             raise StoreError(f"{new} does not contain {expected}; nothing was sent.", code="not-fast-forward")
         # Exact, where a plain push would make a branch anew that somebody deleted. No force: see above.
@@ -186,6 +161,7 @@ class GitNetwork:
         raise _failed(url, done.err)
 
     def delete(self, url: str, refs: Mapping[str, str], timeout: float = TIMEOUT_SECONDS) -> None:
+        """Remove refs that still are where the mapping says. Those that moved or are gone already stay as they are."""
         leases = [f"--force-with-lease={ref}:{oid}" for ref, oid in refs.items()]
         done = self._push(leases, [f":{ref}" for ref in refs], url, timeout)
         if done.code == 0:
@@ -198,6 +174,7 @@ class GitNetwork:
                 raise _refused(url, done.err, summary)
 
     def has_branches(self, url: str, timeout: float = TIMEOUT_SECONDS) -> bool:
+        """Whether the remote has a branch that is not of a log: a forge makes the first one that arrives its default."""
         done = self._run([*_QUIET_CONFIG, "ls-remote", "--quiet", "--heads", "--", url], url, timeout)
         if done.code != 0:
             raise _offline(url, done.err)

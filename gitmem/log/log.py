@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from ..git.network import Network
+    from ..git.network import GitNetwork
     from ..git.plumbing import Git
     from ..git.port import Signature
     from ..place import Place
@@ -61,7 +61,7 @@ class Log:
         committer: tuple[str, str] | None = None,
         wal_elsewhere: Sequence[str] = (),
         wals_read: Sequence[str] = (),
-        network: Network | None = None,
+        network: GitNetwork | None = None,
     ) -> None:
         self.place = place
         self.git = git
@@ -87,7 +87,7 @@ class Log:
         self.recorded: Callable[[Sequence[Entry]], None] = lambda entries: None
 
     @property
-    def network(self) -> Network:
+    def network(self) -> GitNetwork:
         if self._network is None:
             from ..git.network import GitNetwork
 
@@ -95,7 +95,7 @@ class Log:
         return self._network
 
     @network.setter
-    def network(self, network: Network) -> None:
+    def network(self, network: GitNetwork) -> None:
         self._network = network
 
     @property

@@ -14,7 +14,7 @@ from unittest import mock
 
 from gitmem.git import asked_config, network, remotes, roots
 from gitmem.git.inprocess import DulwichGit
-from gitmem.git.network import GitNetwork, Network
+from gitmem.git.network import GitNetwork
 from gitmem.git.objects import EMPTY_TREE, format_commit
 from gitmem.git.plumbing import Git
 from gitmem.git.port import Signature
@@ -56,7 +56,7 @@ class Places(ABC):
     def port(self, name: str) -> Git: ...
 
     @abstractmethod
-    def network(self, name: str) -> Network: ...
+    def network(self, name: str) -> GitNetwork: ...
 
     @abstractmethod
     def delete_on_hub(self, ref: str) -> None: ...
@@ -127,7 +127,7 @@ class InMemory(Places):
     def port(self, name: str) -> Git:
         return MemoryGit(self.repositories[name])
 
-    def network(self, name: str) -> Network:
+    def network(self, name: str) -> GitNetwork:
         return MemoryNetwork(self.repositories[name], {URL: self.remote})
 
     def delete_on_hub(self, ref: str) -> None:
@@ -194,7 +194,7 @@ class OnDisk(Places):
     def port(self, name: str) -> Git:
         return self._opened(str(self.root / name / ".git"))
 
-    def network(self, name: str) -> Network:
+    def network(self, name: str) -> GitNetwork:
         return GitNetwork(str(self.root / name / ".git"))
 
     def delete_on_hub(self, ref: str) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from gitmem.errors import RemoteError
 from gitmem.git import durable
-from gitmem.git.network import Network
+from gitmem.git.network import GitNetwork
 from gitmem.git.plumbing import Git
 from gitmem.git.port import Draft, Entry
 from gitmem.log import ref as names
@@ -108,7 +108,7 @@ class SteppingGit:
 class SteppingNetwork:
     """The network: slow, sometimes away, sometimes without an answer, and with rules of its own."""
 
-    def __init__(self, network: Network, turns: Turns, clone: Clone, world: World) -> None:
+    def __init__(self, network: GitNetwork, turns: Turns, clone: Clone, world: World) -> None:
         self._network = network
         self._turns = turns
         self._clone = clone
