@@ -1,6 +1,6 @@
 """The port for a process that lives on: it reads objects in the process, through dulwich, and remembers what it read.
 
-What dulwich does not find or can't read goes to the git program, and so do long or branched histories.
+What dulwich does not find or can't read goes to the git program.
 """
 
 from __future__ import annotations
@@ -19,14 +19,11 @@ from .plumbing import Git
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from .port import Commit, Entry
 
 TREES_KEPT_MAX = 1_024
 COMMITS_KEPT_MAX = 4_096
 OBJECT_BYTES_KEPT_MAX = 8 * 1024 * 1024
-STEPS_BY_HAND_MAX = 128  # a git that starts costs as much as reading that many commits
 _KINDS = {1: b"commit", 2: b"tree", 3: b"blob", 4: b"tag"}
 _UNREADABLE = (
     KeyError,
@@ -81,27 +78,6 @@ class DulwichGit(Git):
                 self._commits[oid] = found
         return found
 
-    def history(self, tip: str, without: Iterable[str] = ()) -> list[str]:
-        """Commits that `tip` reaches and none of `without` does, parents before children.
-
-        KeyError where `tip` is missing; what is missing of `without` excludes nothing.
-        """
-        hidden = set(without)
-        line, ended = self._line(tip, hidden)
-        # A line down to the only hidden commit, or to the root, has nothing that is hidden in between.
-        if ended and (
-            not hidden or (len(hidden) == 1 and (not line or hidden & set(self._parents(line[-1]))))
-        ):
-            return line[::-1]
-        return super().history(tip, hidden)
-
-    def contains(self, tip: str, oid: str) -> bool:
-        """Whether `oid` is `tip` or an ancestor of it. KeyError where `tip` is missing."""
-        line, ended = self._line(tip, {oid})
-        if not ended:
-            return super().contains(tip, oid)
-        return not line or oid in self._parents(line[-1])
-
     def close(self) -> None:
         """Close the packs, too. A later read opens them again."""
         self._objects, self._kept_bytes = {}, 0
@@ -139,22 +115,3 @@ class DulwichGit(Git):
             return _KINDS[number], content
         except _UNREADABLE:  # damaged, perhaps whole elsewhere; borrowed; or missing
             return super().read(oid)
-
-    def _parents(self, oid: str) -> list[str]:
-        return self.commit(oid).parents
-
-    def _line(self, tip: str, stops: set[str]) -> tuple[list[str], bool]:
-        """The commits from `tip` down to one of `stops` (exclusive) or to the root; whether it got there."""
-        line: list[str] = []
-        at = tip
-        while at not in stops:
-            parents = self._parents(at)
-            line.append(at)
-            if not parents:
-                return line, True
-            if len(parents) > 1 or len(line) >= STEPS_BY_HAND_MAX:
-                return line, False
-            at = parents[0]
-        if not line:
-            self._parents(tip)  # KeyError where it is missing
-        return line, True

@@ -13,6 +13,7 @@ from ..errors import StoreError
 from . import durable, formats, packing, queries, run
 from .objects import is_empty_tree, is_oid, parse_commit, parse_tree
 from .project import Project
+from .trunk import Trunk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -100,11 +101,23 @@ class Git(Project):
 
         KeyError where `tip` is missing; what is missing of `without` excludes nothing.
         """
-        return queries.rev_list(self.common, tip, without)
+        hidden = list(without)
+        line = self._line(tip, hidden)
+        return queries.rev_list(self.common, tip, hidden) if line is None else line
 
     def contains(self, tip: str, oid: str) -> bool:
         """Whether `oid` is `tip` or an ancestor of it. KeyError where `tip` is missing."""
-        return queries.is_ancestor(self.common, oid, tip)
+        line = self._line(tip, [oid])
+        if line is None:
+            return queries.is_ancestor(self.common, oid, tip)
+        return self.commit(line[0]).parents == [oid] if line else tip == oid
+
+    def _line(self, tip: str, bases: Sequence[str]) -> list[str] | None:
+        """The commits from the history of some others up to `tip`, parents first; None where git has to say that."""
+        try:
+            return Trunk(self, *bases).above(tip) if bases else None
+        except KeyError:
+            return None
 
     def write(self, drafts: Sequence[Draft], onto: str | None) -> list[str]:
         """Write a chain of commits, the first on `onto` (None: a root). No ref moves.

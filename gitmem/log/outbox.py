@@ -6,9 +6,9 @@ of one name are the same. Whoever folds it into the shared ref deletes it.
 
 from __future__ import annotations
 
+from ..git.trunk import Trunk
 from . import overflow, ref, trees
 from .squash import Squash
-from .trunk import Trunk, above
 from .union import canon, lines
 
 TYPE_CHECKING = False
@@ -112,7 +112,7 @@ def read(
 
 def made(git: Git, oid: str, shared: Tip) -> Outbox:
     """The outbox that was just put on the tip `shared`."""
-    commits = above(git, oid, shared.oid)
+    commits = git.history(oid, [shared.oid])
     return _plain(git, oid, commits, shared.tree) or Outbox(oid, commits, git.commit(oid).tree)
 
 

@@ -6,8 +6,8 @@ from ..errors import StoreError
 from ..git import partial
 from ..git.formats import cut_commits
 from ..git.objects import is_oid
+from ..git.trunk import Trunk
 from . import ref
-from .trunk import Trunk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

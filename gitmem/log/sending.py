@@ -18,7 +18,6 @@ from ..sync import accepted
 from . import outbox, ref, settle, trees
 from .committer import moved
 from .squash import squash
-from .trunk import above
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -124,7 +123,7 @@ def _must_fold(log: Log, remote: Remote, shared: Tip | None) -> bool:
 def _unsent(log: Log, remote: Remote, shared: Tip, tip: str) -> str:
     """Put what neither the shared log nor an outbox has on the shared tip, in one commit: that, or the shared tip."""
     git = log.git
-    return squash(git, above(git, tip, shared.oid), shared.oid, outbox.Sent(git, remote.waiting))
+    return squash(git, git.history(tip, [shared.oid]), shared.oid, outbox.Sent(git, remote.waiting))
 
 
 def _put(

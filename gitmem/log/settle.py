@@ -15,7 +15,6 @@ from ..git.port import Draft, Entry
 from . import committer, ledger, outbox, places, ref, trees
 from .squash import squash
 from .start import start
-from .trunk import above
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -128,7 +127,7 @@ def assemble(
     own = own_tip(log, local)
     current = [*tips, own]
     base = _base(log, local, shared)
-    top = squash(git, above(git, local, base), base, outbox.Sent(git, boxes) if boxes else None)
+    top = squash(git, git.history(local, [base]), base, outbox.Sent(git, boxes) if boxes else None)
     top = outbox.fold(git, boxes, top)
     tree = git.commit(top).tree
     changes = trees.union_changes(git, tree, [tip.tree for tip in current])

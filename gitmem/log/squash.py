@@ -6,8 +6,8 @@ What they added is in the last tree and not in the trees that they stand on, so 
 from __future__ import annotations
 
 from ..git.port import Commit, Draft, Entry, Signature
+from ..git.trunk import bases
 from . import overflow, ref, trees
-from .trunk import bases
 from .union import canon, lines, union
 
 TYPE_CHECKING = False

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
+from ..git.trunk import Trunk, bases
 from ..log import outbox
-from ..log.trunk import Trunk, bases
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ import math
 
 from ..git import partial
 from ..git.separate_fetch import MISSING
+from ..git.trunk import STEPS_MIN, Trunk
 from ..log import places, ref
-from ..log.trunk import STEPS_MIN, Trunk
 from .lost_projects import ANCESTORS_MAX, LOST_PROJECTS, ProjectIds
 from .rejected import Rejected, TooMuch
 from .tree_checks import TreeCheck

@@ -11,6 +11,7 @@ from gitmem.errors import StoreError
 from gitmem.git import inprocess
 from gitmem.git.inprocess import DulwichGit
 from gitmem.git.port import FILE_MODE, Draft, Entry, Signature
+from gitmem.git.trunk import STEPS_MAX, STEPS_MIN
 from tests import loosen, newer_git
 from tests.conftest import Git
 
@@ -63,12 +64,11 @@ def test_what_was_read_last_is_remembered_and_missing_all_the_same(
         port.blob(files[0])
 
 
-@pytest.mark.parametrize("length", [1, 2, 3, 4, 5])
-def test_a_line_of_any_length_is_told_whole(
-    port: DulwichGit, monkeypatch: pytest.MonkeyPatch, length: int
-) -> None:
+@pytest.mark.parametrize(
+    "length", [1, 2, STEPS_MIN, STEPS_MIN + 1, STEPS_MIN + 2, STEPS_MAX + 1, STEPS_MAX + 2]
+)
+def test_a_line_of_any_length_is_told_whole(port: DulwichGit, length: int) -> None:
     """Up to some length it is followed here, beyond that git is asked: the answer is one."""
-    monkeypatch.setattr(inprocess, "STEPS_BY_HAND_MAX", 3)
     chain = port.write([draft({"n": b"%d" % number}) for number in range(length)], None)
 
     assert port.history(chain[-1]) == chain

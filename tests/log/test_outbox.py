@@ -9,13 +9,13 @@ import pytest
 from gitmem.git import plumbing
 from gitmem.git.inprocess import DulwichGit
 from gitmem.git.port import Draft, Signature
+from gitmem.git.trunk import STEPS_MAX, Trunk
 from gitmem.log import outbox, places, ref, trees
 from gitmem.log.host import Host
 from gitmem.log.log import Log
 from gitmem.log.places import Tip
 from gitmem.log.squash import squash, trailers
 from gitmem.log.start import start
-from gitmem.log.trunk import STEPS_MAX, Trunk, above
 from tests.log.logs import open_log
 
 
@@ -175,10 +175,11 @@ def test_where_two_histories_meet(log: Log, length: int) -> None:
     who = Signature("a", "a@b", 1)
     drafts = [Draft({f"t{number}": b"x"}, who, who, "t\n") for number in range(length)]
     trunk = log.git.write(drafts, root)[-1]
-    branch = put(log, put(log, root, "b", b"1"), "b", b"2")
-    line = Trunk(log.git, trunk).above(branch)
-    assert line is None if length > STEPS_MAX else line == log.git.history(branch, [root])
-    assert above(log.git, branch, trunk) == log.git.history(branch, [root])
+    below = put(log, root, "b", b"1")
+    branch = put(log, below, "b", b"2")
+    assert Trunk(log.git, trunk).above(branch) == (None if length > STEPS_MAX else [below, branch])
+    assert log.git.history(branch, [trunk]) == log.git.history(branch, [root]) == [below, branch]
+    assert not log.git.contains(branch, trunk) and log.git.contains(branch, root)
     assert Trunk(log.git, trunk).above(root) == ([] if length < STEPS_MAX else None)
 
 

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from gitmem.git import trunk
 from gitmem.git.port import Draft, Signature
-from gitmem.log import places, ref, trunk
+from gitmem.log import places, ref
 from gitmem.log.log import Log
 from gitmem.log.start import start
 from tests.clones import git

@@ -6,8 +6,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from ..git.plumbing import Git
-    from ..git.port import Commit
+    from .plumbing import Git
+    from .port import Commit
 
 STEPS_MIN = 32
 STEPS_MAX = 256  # beyond that git is quicker
@@ -56,12 +56,6 @@ class Trunk:
             ends = [oid for oid in self._ends if oid not in self._reached]
             self._reached.update(ends)
             self._ends = [parent for oid in ends for parent in self.git.commit(oid).parents]
-
-
-def above(git: Git, tip: str, base: str) -> list[str]:
-    """The commits that `tip` has and `base` has not, parents before children."""
-    line = Trunk(git, base).above(tip)
-    return git.history(tip, [base]) if line is None else line
 
 
 def bases(git: Git, commits: Sequence[str]) -> list[str]:
