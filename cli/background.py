@@ -1,4 +1,4 @@
-"""Commands of ours that go on by themselves when this process has ended. Nobody waits for them or hears of them."""
+"""Commands of ours that go on by themselves when this process has ended, such as the committer. Nobody waits for them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from gitmem.place import Place
+
+    from .surroundings import Surroundings
+
+COMMIT_AFTER = "GITMEM_COMMIT_AFTER"  # a variable
 # What a caller may ignore and a child must not: an ignored SIGCHLD hides how its own children ended.
 _SIGPIPE, _SIGXFSZ, _SIGCHLD = 13, 25, 17 if sys.platform == "linux" else 20
 _started: list[int] = []
@@ -32,6 +37,34 @@ def start(args: Sequence[str]) -> None:
         _start_portably(command)
     except (OSError, ValueError):
         return
+
+
+def commit_window(place: Place) -> float:
+    """Return after how many seconds what a command records is to be committed; 0 for before its answer.
+
+    Only the repository's own config is looked at: the committer asks git, and waits as long as that says.
+    """
+    from gitmem.operations import committing
+    from gitmem.place import read_config, read_small
+
+    given = os.environ.get(COMMIT_AFTER)
+    content = b"" if given else read_small(os.path.join(place.common, "config"))
+    has_setting = b"commitafter" in content.lower()
+    return committing.window(dict(read_config(content)) if has_setting else {}, given)
+
+
+def start_committer(at: Surroundings) -> None:
+    """Have what waits committed in the background; at once by this command, where no process can be left behind."""
+    from gitmem.errors import GitmemError
+    from gitmem.operations import committing
+
+    if committing.is_wanted(at.place):
+        start([*at.same_place, "commit-waiting"])
+    elif committing.is_off(at.place):
+        try:
+            committing.commit_waiting(at.store())
+        except (GitmemError, OSError):
+            return  # it waits, and doctor says why
 
 
 def program() -> list[str]:

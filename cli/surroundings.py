@@ -99,9 +99,9 @@ class Surroundings:
             store.close(tidies=not ends)
             _left.extend([store] if ends else [])
         if store is not None and store.recorded and store.commit_after and store.log.left_in is None:
-            from . import committer
+            from . import background
 
-            committer.start(self)
+            background.start_committer(self)
         if (self.looks or (store is not None and store.wrote)) and self._may_sync():
             from . import autosync
 
@@ -230,7 +230,7 @@ class Surroundings:
         if self._store is None:
             from gitmem.operations.store import open_store
 
-            from . import committer
+            from . import background
             from .wal_folders import tell_of_strange, wal_parents, wals_elsewhere
 
             written, read = wals_elsewhere(self.place)
@@ -238,7 +238,7 @@ class Surroundings:
                 self.place,
                 machine=machine(),
                 lives_on=lives_on,
-                commit_after=0.0 if self.commit else committer.window(self.place),
+                commit_after=0.0 if self.commit else background.commit_window(self.place),
                 wal_elsewhere=written,
                 wals_read=read,
                 progress=out.Progress(),

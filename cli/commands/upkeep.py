@@ -18,7 +18,12 @@ def upkeep(at: Surroundings) -> None:
 
 
 def commit_waiting(at: Surroundings) -> None:
-    """Commit what is recorded and waits; commands start this by themselves."""
-    from .. import committer
+    """Commit what is recorded and waits, unless another process does; commands start this by themselves."""
+    from gitmem.operations import committing
 
-    committer.run(at)
+    from ..background import COMMIT_AFTER
+
+    store = at.store()
+    store.commit_after = committing.window(store.settings(), os.environ.get(COMMIT_AFTER))
+    committing.run(store)
+    store.tidy_index()

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from cli import committer, surroundings
+from cli import background, surroundings
 from cli.commands import inbox
 from gitmem.signals import empty_inbox
 
@@ -110,7 +110,7 @@ def test_an_inbox_with_nothing_new_needs_no_key_and_checks_no_line(
     for command in commands:
         done = subprocess.run(
             [sys.executable, "-X", "importtime", "-m", "cli", *command, "-C", str(repo)],
-            cwd=Path(committer.__file__).parents[1], capture_output=True, text=True, timeout=60, check=True,
+            cwd=Path(background.__file__).parents[1], capture_output=True, text=True, timeout=60, check=True,
         )  # fmt: skip
     assert "Nothing new" in done.stdout
     loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
@@ -166,7 +166,7 @@ def stamped(run: Run, start: Callable[..., str], repo: Path, monkeypatch: pytest
     run("inbox", session=found.planck)
     assert found.stamp.exists()
     assert found.answers()
-    monkeypatch.setattr(committer, "start", lambda at: None)
+    monkeypatch.setattr(background, "start_committer", lambda at: None)
     return found
 
 
@@ -322,7 +322,7 @@ def test_a_stamp_loads_neither_the_index_nor_sqlite(stamped: Stamped, repo: Path
     """It is the answer of most calls."""
     command = [sys.executable, "-X", "importtime", "-m", "cli", "inbox", "-C", str(repo)]
     done = subprocess.run(
-        command, cwd=Path(committer.__file__).parents[1], capture_output=True, text=True, timeout=60, check=True,
+        command, cwd=Path(background.__file__).parents[1], capture_output=True, text=True, timeout=60, check=True,
         env={**os.environ, "GITMEM_SESSION": stamped.planck},
     )  # fmt: skip
     assert "Nothing new" in done.stdout

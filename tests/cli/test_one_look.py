@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from cli import committer
+from cli import background
 from gitmem.errors import UsageError
 from gitmem.index import query
 from gitmem.log.entry import Entry, Story
@@ -73,7 +73,7 @@ def scene(run: Run, start: Callable[..., str], repo: Path, monkeypatch: pytest.M
     run("session", "set", "--wu", "WU-1", session=found.curie)  # with the receipts all is committed
     run("roster")
     monkeypatch.setenv("GITMEM_COMMIT_AFTER", "60")
-    monkeypatch.setattr(committer, "start", lambda at: None)
+    monkeypatch.setattr(background, "start_committer", lambda at: None)
     return found
 
 
@@ -328,7 +328,7 @@ def command(scene: Scene, repo: Path, *args: str) -> str:
         assert lock.take()
         done = subprocess.run(
             [sys.executable, "-X", "importtime", "-m", "cli", *args, "-C", str(repo)],
-            cwd=Path(committer.__file__).parents[1], capture_output=True, text=True, timeout=60, check=True,
+            cwd=Path(background.__file__).parents[1], capture_output=True, text=True, timeout=60, check=True,
             env={**os.environ, "GITMEM_SESSION": scene.planck},
         )  # fmt: skip
     assert "recorded" in done.stdout
@@ -351,7 +351,7 @@ def test_a_command_that_ends_leaves_the_log_of_sqlite_to_the_committer(scene: Sc
 
     subprocess.run(
         [sys.executable, "-m", "cli", "commit-waiting", "-C", str(repo)],
-        cwd=Path(committer.__file__).parents[1], env={**os.environ, "GITMEM_COMMIT_AFTER": "0.01"}, timeout=60, check=True,
+        cwd=Path(background.__file__).parents[1], env={**os.environ, "GITMEM_COMMIT_AFTER": "0.01"}, timeout=60, check=True,
     )  # fmt: skip
     assert not log.exists() or not log.stat().st_size
 
