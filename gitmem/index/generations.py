@@ -1,15 +1,9 @@
-"""What the index has read of the write-ahead logs: rows of the table `file` with a negative id.
-
-`parent` is the folder and two slashes, `name` the file's name, `oid` two numbers: the offset behind the last record that
-was read, and the size of the file then.
-"""
+"""What the index still has to read of the write-ahead logs."""
 
 from __future__ import annotations
 
-import os
-
 from ..git.tip import LOG_REF
-from . import schema
+from .query import has_lines, read_files, row_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,61 +13,36 @@ if TYPE_CHECKING:
     from ..log.log import Log
     from ..log.wal import WriteAheadLog
     from ..log.wal_files import WalFile
+    from .query import Row
     from .schema import Index
-
-    Place = tuple[str, str]
 
 
 class LostLineError(Exception):
     """A line of the index is no longer in the log."""
 
 
-def row_of(folder: str, name: str) -> Place:
-    """Return `parent` and `name` of a file in the table `file`, as text whatever their bytes are."""
-    return schema.as_text(folder) + "//", schema.as_text(name)
-
-
-def sizes(files: Iterable[WalFile]) -> dict[Place, int]:
+def sizes(files: Iterable[WalFile]) -> dict[Row, int]:
     """Return the size of each file that has anything in it."""
     return {row_of(file.folder, file.name): file.size for file in files if file.size}
 
 
-def waiting(log: Log) -> dict[Place, tuple[WriteAheadLog, WalFile]]:
+def waiting(log: Log) -> dict[Row, tuple[WriteAheadLog, WalFile]]:
     """Return every file that waits for a commit."""
     return {
         row_of(file.folder, file.name): (wal, file) for wal in log.wals for file in wal.files() if file.size
     }
 
 
-def known(db: sqlite3.Connection, folders: Iterable[str]) -> dict[Place, tuple[int, int, int]]:
-    """Return row id, end and size of each file that the index has read, for a process that reads these folders.
-
-    Another process may read others (it has another $TMPDIR): what it found there is left while it is there.
-    """
-    ours = {row_of(folder, "")[0] for folder in folders}
-    found = {}
-    for id, parent, name, oid in db.execute("SELECT id, parent, name, oid FROM file WHERE id < 0"):
-        if parent in ours or not os.path.lexists(parent + name):
-            end, _, size = oid.partition(" ")
-            found[parent, name] = (id, int(end), int(size))
-    return found
-
-
-def has_all(db: sqlite3.Connection, folders: Iterable[str], sizes: dict[Place, int]) -> bool:
+def has_all(db: sqlite3.Connection, folders: Iterable[str], sizes: dict[Row, int]) -> bool:
     """Return whether the index has read just what waits in these folders.
 
     A file goes after the index has read its commit: what is left of it in the index then is a row without lines.
     """
-    found = known(db, folders)
+    found = read_files(db, folders)
     gone = [found.pop(place)[0] for place in found.keys() - sizes.keys()]
     if {place: size for place, (_, _, size) in found.items()} != sizes:
         return False
     return not any(has_lines(db, file) for file in gone)
-
-
-def has_lines(db: sqlite3.Connection, file: int) -> bool:
-    """Return whether an index has lines that only waited in a file, by its row id."""
-    return db.execute("SELECT 1 FROM line WHERE file = ? LIMIT 1", (file,)).fetchone() is not None
 
 
 def is_current(index: Index, log: Log) -> bool:
@@ -100,9 +69,9 @@ class Tails:
     def __init__(self, db: sqlite3.Connection, log: Log) -> None:
         self.db = db
         found = waiting(log)
-        self._known = known(db, [wal.folder for wal in log.wals])
+        self._known = read_files(db, [wal.folder for wal in log.wals])
         self._kept = set(found)
-        self._new: list[tuple[Place, int, int, list[bytes]]] = []
+        self._new: list[tuple[Row, int, int, list[bytes]]] = []
         for place, (wal, file) in found.items():
             _, start, size = self._known.get(place, (0, 0, -1))
             if file.size < start:
@@ -110,7 +79,7 @@ class Tails:
             if file.size != size:
                 self._read(place, wal, file, start)
 
-    def _read(self, place: Place, wal: WriteAheadLog, file: WalFile, start: int) -> None:
+    def _read(self, place: Row, wal: WriteAheadLog, file: WalFile, start: int) -> None:
         from ..log import entry
 
         try:

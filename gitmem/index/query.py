@@ -1,4 +1,9 @@
-"""The index as it lies, for questions that must not cost a catch-up."""
+"""The index as it lies, for questions that must not cost a catch-up.
+
+What it has read of the write-ahead logs is in rows of the table `file` with a negative id: `parent` is the folder and two
+slashes, `name` the file's name, `oid` two numbers: the offset behind the last record that was read, and the size of the
+file then.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +13,17 @@ from ..git.tip import LOG_REF as LOG_REF
 from ..git.tip import plain_tip
 from ..log import wal_files, wal_record
 from ..log.lines import HEAD_BYTES
-from . import engine, generations, schema
+from . import engine, schema
 from .engine import sqlite3
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from ..log.wal_files import WalFile
     from ..place import Place
+
+    Row = tuple[str, str]
 
 TAIL_BYTES_MAX = 1024 * 1024  # of one file; a committer comes long before
 # How the lines go on behind their time that say nothing of who is called what. Any other line may, however it is written.
@@ -91,6 +98,30 @@ def has_all(db: sqlite3.Connection, accepted: str | None) -> bool:
     return made is None or db.execute("SELECT 1 FROM lost LIMIT 1").fetchone() is None
 
 
+def row_of(folder: str, name: str) -> Row:
+    """Return `parent` and `name` of a file in the table `file`, as text whatever their bytes are."""
+    return schema.as_text(folder) + "//", schema.as_text(name)
+
+
+def read_files(db: sqlite3.Connection, folders: Iterable[str]) -> dict[Row, tuple[int, int, int]]:
+    """Return row id, end and size of each file that the index has read, for a process that reads these folders.
+
+    Another process may read others (it has another $TMPDIR): what it found there is left while it is there.
+    """
+    ours = {row_of(folder, "")[0] for folder in folders}
+    found = {}
+    for id, parent, name, oid in db.execute("SELECT id, parent, name, oid FROM file WHERE id < 0"):
+        if parent in ours or not os.path.lexists(parent + name):
+            end, _, size = oid.partition(" ")
+            found[parent, name] = (id, int(end), int(size))
+    return found
+
+
+def has_lines(db: sqlite3.Connection, file: int) -> bool:
+    """Return whether an index has lines that only waited in a file, by its row id."""
+    return db.execute("SELECT 1 FROM line WHERE file = ? LIMIT 1", (file,)).fetchone() is not None
+
+
 def _look(
     db: sqlite3.Connection, shape: int, tip: str, files: Sequence[WalFile], folders: Sequence[str]
 ) -> Snapshot | None:
@@ -100,16 +131,16 @@ def _look(
         return None
     if db.execute("SELECT value FROM meta WHERE key = 'tip'").fetchone() != (tip,):
         return None
-    known = generations.known(db, folders)
+    known = read_files(db, folders)
     found = Snapshot(db, is_complete=True, has_names=True)
     for file in files:
-        _, end, size = known.pop(generations.row_of(file.folder, file.name), (0, 0, -1))
+        _, end, size = known.pop(row_of(file.folder, file.name), (0, 0, -1))
         if file.size == size or file.size <= end <= os.stat(file.path).st_size:
             continue
         if file.size < end or file.folder != folders[0]:
             return None
         _read_tail(found, file, end)
-    if any(generations.has_lines(db, id) for id, _, _ in known.values()):
+    if any(has_lines(db, id) for id, _, _ in known.values()):
         return None
     return found
 

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from .. import records
 from ..agents import known_senders
 from ..errors import GitmemError, UsageError
-from ..index import engine, generations, query, schema
+from ..index import engine, query, schema
 from ..index.engine import sqlite3
 
 TYPE_CHECKING = False
@@ -135,6 +135,8 @@ class StoreIndex(ABC):
 
     def _is_current(self) -> bool:
         """Return whether the index has all that the log has, checked with the key of this clone."""
+        from ..index import generations
+
         return generations.is_current(self.index, self.log) and known_senders.is_checked(
             self.index.db, self.keys.now()
         )
