@@ -1,4 +1,4 @@
-"""The typer app: help, completion, and errors of the command line. `parser.py` runs what is plainly right.
+"""The typer app: help, completion, and errors of the command line. `main.py` runs what is plainly right.
 
 Commands are declared here and by the signatures of their functions, nowhere else: `tools/compile_parser.py` writes the
 parser's table from the app.
@@ -139,9 +139,9 @@ def _declared(body: Callable[..., int]) -> Callable[..., int]:
 
     @functools.wraps(body)
     def command(*, ctx: typer.Context, **values: Any) -> int:
-        from . import parser  # not above: its table is written from this module
+        from .main import run_command  # not above: its table is written from this module
 
-        return parser.run(body, ctx.obj, values)
+        return run_command(body, ctx.obj, values)
 
     parameters = [_CONTEXT, *(each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in own), *_COMMON]
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # typer reads it

@@ -1,4 +1,8 @@
-"""The front door: run a command by the parser's table, or by typer; errors become a message, a hint and an exit status."""
+"""The front door: parse a command line by the table of the commands, without typer, and run it.
+
+Whatever is not plainly right (an unknown option, a missing value, --help) is left to typer, which alone refuses and
+explains. For all else both give the same values to the same function. Errors become a message, a hint and an exit status.
+"""
 
 from __future__ import annotations
 
@@ -6,17 +10,20 @@ import gc
 import os
 import sys
 
-from . import parser
+from .parser_table import COMMANDS, COMMON
 from .render import out
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    Values = dict[str, object]
 
 INTERRUPTED = 130
 # Objects between two runs of Python's collector. A command lives for milliseconds: as it is set by default, a tenth of
 # them went into looking through what had just been imported.
 GARBAGE_MIN = 20_000
+COMPLETION = "_GITMEM_COMPLETE"  # set by a shell that asks typer for completions
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -60,7 +67,7 @@ def _answer(args: list[str]) -> int:
 
 
 def _run(args: list[str]) -> int:
-    parsed = parser.parse(args)
+    parsed = parse(args)
     if parsed is not None:
         return parsed.run()
     if args == ["--version"]:
@@ -71,6 +78,152 @@ def _run(args: list[str]) -> int:
     from .app import run
 
     return run(args)
+
+
+class Parsed:
+    """A command line that is plainly right.
+
+    Attributes:
+        function: `module:function` below `commands`, which takes the values.
+        before: The options before the command's name.
+        values: What stands behind it, by parameter; what was not given is left out.
+    """
+
+    __slots__ = ("before", "function", "values")
+
+    def __init__(self, function: str, before: Values, values: Values) -> None:
+        self.function = function
+        self.before = before
+        self.values = values
+
+    def run(self) -> int:
+        """Import the command and run it. Return its exit status."""
+        module, _, name = self.function.partition(":")
+        body = getattr(__import__(f"{__package__}.commands.{module}", fromlist=[name]), name)
+        return run_command(body, self.before, self.values)
+
+
+def run_command(body: Callable[..., int | None], before: Mapping[str, object], values: Values) -> int:
+    """Run a command in its surroundings. Return its exit status.
+
+    Args:
+        body: Takes the surroundings and its own values. What returns nothing has done its work.
+        before: -C, --as, --json and --commit where they stand before the command's name.
+        values: Those behind it, which win, among the command's own. As with git, the second -C is relative to the first.
+    """
+    from .surroundings import Surroundings, run_in
+
+    directory, inner = before.get("directory"), values.pop("directory", None)
+    if inner:
+        directory = os.path.join(str(directory or ""), str(inner))
+    as_ = values.pop("as_", None)
+    if as_ is None:
+        as_ = before.get("as_")
+    json = bool(values.pop("json", False) or before.get("json"))
+    commit = bool(values.pop("commit", False) or before.get("commit"))
+    return run_in(
+        lambda: Surroundings(_text(directory), _text(as_), json, commit), lambda at: body(at, **values) or 0
+    )
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)
+
+
+def parse(args: Sequence[str]) -> Parsed | None:
+    """Parse a command line; None where typer must."""
+    rest = list(args)
+    before: Values = {}
+    common = _options(COMMON.split())
+    if COMPLETION in os.environ or not _take_options(rest, common, before, None) or not rest:
+        return None
+    path = rest.pop(0)
+    if path not in COMMANDS and rest:
+        path += " " + rest.pop(0)
+    elif " " in path:
+        return None
+    if path not in COMMANDS:
+        return None
+    function, *declared = COMMANDS[path].split()
+    values: Values = {}
+    words: list[str] = []
+    options = common | _options(each for each in declared if each[0] == "-")
+    if not _take_options(rest, options, values, words):
+        return None
+    arguments = [each for each in declared if each[0] != "-"]
+    return Parsed(function, before, values) if _take_arguments(words, arguments, values) else None
+
+
+def _options(declared: Iterable[str]) -> dict[str, tuple[str, str]]:
+    """Return parameter and kind by option; the kinds are "" for a flag, "=" for a value, "=*" for values."""
+    found = {}
+    for each in declared:
+        option, _, name = each.partition(":")
+        option, equals, star = option.partition("=")
+        found[option] = (name or option.lstrip("-").replace("-", "_"), equals + star)
+    return found
+
+
+def _take_options(
+    rest: list[str], options: Mapping[str, tuple[str, str]], values: Values, words: list[str] | None
+) -> bool:
+    """Move options from `rest` to `values`. False where one is not plainly right.
+
+    Args:
+        words: Filled with what is not an option. If None, the first such word ends the options.
+    """
+    while rest:
+        arg = rest.pop(0)
+        if arg == "--" and words is not None:
+            words += rest
+            return True
+        if arg == "-" or not arg.startswith("-"):
+            if words is None:
+                rest.insert(0, arg)
+                return True
+            words.append(arg)
+            continue
+        if arg.startswith("--"):
+            option, attached, value = arg.partition("=")
+        else:  # -q, -n5, -qn5
+            option, attached = arg[:2], arg[2:]
+            value = attached
+        if option not in options:
+            return False
+        name, kind = options[option]
+        if not kind:
+            values[name] = True
+            if attached:  # what is behind -q in -qn5; there is no `-=` for --flag=value
+                rest.insert(0, "-" + attached)
+            continue
+        if not attached:
+            if not rest:
+                return False
+            value = rest.pop(0)
+        if kind == "=":
+            values[name] = value
+        else:
+            given = values.setdefault(name, [])
+            assert isinstance(given, list)
+            given.append(value)
+    return True
+
+
+def _take_arguments(words: list[str], arguments: Sequence[str], values: Values) -> bool:
+    """Move words to the parameters of arguments. False where one is missing or too many.
+
+    Args:
+        arguments: `name`; `name?` may be missing; `name*` takes all that is left, `name+` at least one.
+    """
+    for argument in arguments:
+        name, kind = argument.rstrip("?*+"), argument[-1]
+        if not words and kind not in "?*":
+            return False
+        if words and kind in "*+":
+            values[name], words = words, []
+        elif words:
+            values[name] = words.pop(0)
+    return not words
 
 
 if __name__ == "__main__":

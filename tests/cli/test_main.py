@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from cli import main
-from cli.commands import roster, signal
+from cli.commands import session, signal
 from cli.render import out
 from gitmem.errors import RemoteError, StoreError
 
@@ -77,7 +77,7 @@ def test_each_kind_of_error_has_its_status(
     def fail(*args: object, **values: object) -> int:
         raise error
 
-    monkeypatch.setattr(roster, "roster", fail)
+    monkeypatch.setattr(session, "roster", fail)
 
     assert run("roster").status == status
 
@@ -106,7 +106,7 @@ def test_an_interrupt_is_130(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupt(*args: object, **values: object) -> int:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(roster, "roster", interrupt)
+    monkeypatch.setattr(session, "roster", interrupt)
 
     assert run("roster").status == 130
 

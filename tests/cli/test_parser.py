@@ -15,7 +15,7 @@ import typer
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli import app, parser
+from cli import app, main
 from cli.parser_table import COMMANDS, COMMON
 from tools import compile_parser
 
@@ -61,7 +61,7 @@ def called(how: Callable[[], object]) -> list[Call]:
         calls.append((f"{body.__module__}:{body.__name__}", {**before}, given))
         return 0
 
-    with mock.patch.object(parser, "run", take):
+    with mock.patch.object(main, "run_command", take):
         how()
     return calls
 
@@ -83,7 +83,7 @@ def by_typer(args: list[str]) -> list[Call]:
 
 
 def by_parser(args: list[str]) -> list[Call] | None:
-    parsed = parser.parse(args)
+    parsed = main.parse(args)
     return None if parsed is None else called(parsed.run)
 
 
@@ -96,14 +96,14 @@ def test_every_everyday_command_is_parsed_without_typer_and_alike(args: list[str
 @pytest.mark.parametrize("args", LEFT_TO_TYPER, ids=str)
 def test_whatever_is_not_plainly_right_is_left_to_typer(args: list[str]) -> None:
     """Errors, help and completion are made by typer alone."""
-    assert parser.parse(args) is None
+    assert main.parse(args) is None
 
 
 def test_a_shell_that_completes_is_left_to_typer(monkeypatch: pytest.MonkeyPatch) -> None:
     """It asks by a variable, with any command line."""
     monkeypatch.setenv("_GITMEM_COMPLETE", "complete_bash")
 
-    assert parser.parse(["inbox"]) is None
+    assert main.parse(["inbox"]) is None
 
 
 TEXTS = st.sampled_from(
@@ -207,7 +207,7 @@ def test_no_command_imports_typer_or_another_heavy_module() -> None:
     """They are imported for help and errors alone."""
     slow = {"typer", "click", "rich", "pydantic", "dulwich", "rapidfuzz", "inspect", "importlib.metadata"}
     code = (
-        "import sys; from cli import parser, parser_table\n"
+        "import sys; from cli import main, parser_table\n"
         "for each in parser_table.COMMANDS.values():\n"
         "    __import__('cli.commands.' + each.split()[0].partition(':')[0])\n"
         "print(*sys.modules)"
