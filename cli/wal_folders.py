@@ -71,7 +71,7 @@ def tell_of_temporary(folder: str) -> None:
 
 def _wal_folders(place: Place) -> tuple[list[str], list[str]]:
     """Those that this process would write to, in turn, and those where everybody looks."""
-    from gitmem.sha256 import sha256
+    from gitmem.digests import sha256
 
     project = sha256(os.fsencode(os.path.realpath(place.common))).hexdigest()[:16]
     own, shared = ([os.path.join(each, project) for each in parents] for parents in _wal_parents())

@@ -13,11 +13,12 @@ import pytest
 
 from gitmem import records
 from gitmem.agents import own_sessions
+from gitmem.digests import Mac
 from gitmem.git import remotes
-from gitmem.log import clock, lines, ref, wal_record
+from gitmem.log import lines, ref, wal_record
 from gitmem.log.entry import Entry
+from gitmem.log.log import AHEAD_MAX_MICROS
 from gitmem.log.union import canon, union
-from gitmem.mac import Mac
 from gitmem.operations import causality, frame, loop, story, tenure
 from gitmem.operations.causality import Said
 from gitmem.operations.memory import bulk_values, decay, fold
@@ -308,7 +309,7 @@ def test_the_limits_are_those_of_the_code() -> None:
             bulk_values.SIZE_MAX
         ),
     }
-    assert clock.AHEAD_MAX_MICROS == 60 * 1_000_000
+    assert AHEAD_MAX_MICROS == 60 * 1_000_000
     assert broadcasts.BACKLOG_MICROS == 24 * 3600 * 1_000_000
     assert tenure.HOLD_MICROS == 48 * 3600 * 1_000_000
     assert own_sessions.KEEPALIVE_MICROS == 24 * 3600 * 1_000_000
@@ -355,7 +356,7 @@ def test_the_paths_that_the_pages_name_exist() -> None:
 
 
 def test_the_modules_that_a_room_names_are_in_it() -> None:
-    """`append.py` in the paragraph of `log/` is `gitmem/log/append.py`."""
+    """`wal.py` in the paragraph of `log/` is `gitmem/log/wal.py`."""
     rooms = re.findall(r"^### (\w+)/\n\n(.*?)(?=^##)", HOUSE, re.MULTILINE | re.DOTALL)
     assert len(rooms) == len(re.findall(r"^### \w+/$", HOUSE, re.MULTILINE)) >= 8
     for room, text in rooms:

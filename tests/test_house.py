@@ -42,10 +42,9 @@ ARROWS: tuple[tuple[str, tuple[str, ...]], ...] = (
 )
 FOR_ALL = (
     "gitmem.aside",
+    "gitmem.digests",
     "gitmem.errors",
-    "gitmem.mac",
     "gitmem.place",
-    "gitmem.sha256",
     "gitmem.shared_mode",
     "gitmem.strict_json",
     "gitmem.text",
@@ -206,7 +205,7 @@ def test_nothing_heavy_is_loaded_by_the_front_door(start: str) -> None:
     assert {name for name in done.stdout.split() if not is_ours(name)} <= LIGHT
 
 
-@pytest.mark.parametrize("room", ["errors", "place", "log.append", "log.log", "index.schema", "operations.signals",
+@pytest.mark.parametrize("room", ["errors", "place", "log.log", "index.schema", "operations.signals",
                                   "operations.inbox", "operations.store", "git.plumbing", "records"])  # fmt: skip
 def test_what_a_write_imports_is_free_of_third_parties(room: str) -> None:
     """A signal is recorded without pydantic, dulwich, typer, rapidfuzz and without the slow modules of Python."""

@@ -1,15 +1,15 @@
 """Lines that speak for sessions and clients of this clone, and whether they were written here.
 
 A line speaks for the session or client that it names as its writer. A name is our own once a line with a valid
-code (`gitmem.mac`) has begun that session, or speaks for that client (agent identities: `own_identities`). A line that speaks for an own name and has
+code (`gitmem.digests`) has begun that session, or speaks for that client (agent identities: `own_identities`). A line that speaks for an own name and has
 no valid code is *forged*: it counts in every fold, as `docs/format.md` section 9 says, and for nothing where
 this clone asks who its sessions are and what they have read.
 """
 
 from __future__ import annotations
 
+from ..digests import is_signed
 from ..index.rows import Row, Rows
-from ..mac import is_signed
 from . import own_identities
 from .known_senders import KEY
 from .known_senders import KINDS as KINDS

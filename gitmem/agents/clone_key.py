@@ -12,9 +12,8 @@ import os
 import stat
 
 from .. import shared_mode
+from ..digests import Mac, sha256
 from ..errors import StoreError
-from ..mac import Mac
-from ..sha256 import sha256
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -10,11 +10,11 @@ from __future__ import annotations
 import os
 
 from .. import aside, shared_mode
+from ..digests import sha256
 from ..errors import UsageError
 from ..operations import presence
 from ..operations.presence import HOLD_MICROS, Presence, ago
 from ..operations.spelling import fold, is_reserved, root
-from ..sha256 import sha256
 from ..text.sanitize import sanitize
 from . import own_recipients, own_sessions
 

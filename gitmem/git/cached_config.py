@@ -11,7 +11,7 @@ import os
 import stat
 import time
 
-from ..sha256 import sha256
+from ..digests import sha256
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

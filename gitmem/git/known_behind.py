@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 
 from .. import aside, shared_mode
-from ..sha256 import sha256
+from ..digests import sha256
 from .port import Behind
 
 TYPE_CHECKING = False

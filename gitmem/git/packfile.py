@@ -10,7 +10,7 @@ import struct
 import zlib
 
 from .. import shared_mode
-from ..sha256 import sha256
+from ..digests import sha256
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 
-from ..sha256 import hash_of, sha256
+from ..digests import hash_of, sha256
 from . import schema
 from .rows import Rows
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import os
 
+from ..digests import sha256
 from ..log import lines as form
 from ..log import recovery
-from ..sha256 import sha256
 from . import schema
 from .engine import sqlite3
 

@@ -14,8 +14,8 @@ from __future__ import annotations
 import os
 
 from .. import shared_mode
+from ..digests import hash_of, sha256
 from ..place import read_small
-from ..sha256 import hash_of, sha256
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -95,7 +95,7 @@ def problem(line: bytes) -> str | None:
 
 def digest(line: bytes) -> str:
     """The hex SHA-256 of what a line without LF says, see `said`."""
-    from ..sha256 import sha256
+    from ..digests import sha256
 
     return sha256(said(line)).hexdigest()
 

@@ -7,7 +7,7 @@ Equal bytes in two files are one line, so that changes no record.
 
 from __future__ import annotations
 
-from ..sha256 import sha256
+from ..digests import sha256
 from . import ref
 from .union import canon, union
 

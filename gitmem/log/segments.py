@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..sha256 import sha256
+from ..digests import sha256
 from . import ref
 from .union import canon, union
 

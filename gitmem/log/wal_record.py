@@ -9,7 +9,7 @@ entry nor a line can hold a NUL, so after damage of any kind reading goes on at 
 
 from __future__ import annotations
 
-from ..sha256 import hash_of
+from ..digests import hash_of
 
 MARK = b"\0wal1 "
 ENTRY, VOID = b"e", b"v"

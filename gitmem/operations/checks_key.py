@@ -6,8 +6,8 @@ import os
 
 from .. import records
 from ..agents import clone_key
+from ..digests import is_signed
 from ..log import ledger
-from ..mac import is_signed
 from . import local
 
 TYPE_CHECKING = False

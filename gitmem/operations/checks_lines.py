@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from ..digests import hash_of
 from ..index.engine import sqlite3
 from ..index.fill import Fill
 from ..log import ledger, ref, survey, trees
@@ -15,7 +16,6 @@ from ..log import lines as form
 from ..log.union import canon
 from ..records.form import problem as record_problem
 from ..records.groups import read_groups, read_or_none
-from ..sha256 import hash_of
 from . import checks_ids, checks_log, checks_memory
 from .torn_lines import torn
 

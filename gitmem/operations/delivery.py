@@ -11,11 +11,11 @@ import os
 import time
 
 from .. import aside, shared_mode
+from ..digests import sha256
 from ..errors import GitmemError, StoreError
 from ..log.entry import Story
 from ..log.lines import digest
 from ..log.lock import Lock
-from ..sha256 import sha256
 from . import mail, queue
 from .local import flag_names
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
-    from ..mac import Mac
+    from ..digests import Mac
     from .groups import Group, Record
 
 SEARCHED_AT_ONCE = 32  # texts

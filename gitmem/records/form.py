@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from ..mac import Mac
+    from ..digests import Mac
 
 LINE_MAX_BYTES = 256 * 1024
 VERSION = "A2A.V1"

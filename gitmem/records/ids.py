@@ -42,7 +42,7 @@ def new_ids(prefix: str, count: int, random: Callable[[int], bytes] = os.urandom
 
 def keyed_id(prefix: str, *parts: str) -> str:
     """The id that the same parts always have, from the SHA-256 of the parts joined by LF."""
-    from ..sha256 import sha256
+    from ..digests import sha256
 
     digest = sha256("\n".join(parts).encode()).digest()
     return f"{prefix}-{_crockford(digest)}"

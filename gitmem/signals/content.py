@@ -6,8 +6,8 @@ with this digest under the id, whichever of the two arrives first.
 
 from __future__ import annotations
 
+from ..digests import hash_of, sha256
 from ..log.lines import said
-from ..sha256 import hash_of, sha256
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

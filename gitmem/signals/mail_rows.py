@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ..digests import hash_of
 from ..log.lines import said
-from ..sha256 import hash_of
 from . import broadcasts, receipts
 from .content import content_of
 

@@ -13,9 +13,9 @@ from __future__ import annotations
 import os
 
 from .. import aside, shared_mode
+from ..digests import sha256
 from ..errors import StoreError
 from ..place import read_small
-from ..sha256 import sha256
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -116,7 +116,7 @@ def test_an_inbox_with_nothing_new_needs_no_key_and_checks_no_line(
     loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
     assert "gitmem.operations.mail" in loaded
     assert loaded.isdisjoint(
-        {"gitmem.agents.clone_key", "gitmem.agents.authenticity", "gitmem.mac", "gitmem.log.log"}
+        {"gitmem.agents.clone_key", "gitmem.agents.authenticity", "gitmem.digests", "gitmem.log.log"}
     )
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from gitmem.agents import clone_key
-from gitmem.mac import Mac, is_signed
+from gitmem.digests import Mac, is_signed
 
 from .conftest import ROOT, Desk, nothing_written, powerless, process
 

@@ -19,9 +19,9 @@ import pytest
 from gitmem import place, records
 from gitmem.agents import forgeries, known_senders
 from gitmem.agents.clone_key import CloneKey
+from gitmem.digests import Mac
 from gitmem.index import insert, schema
 from gitmem.index.schema import Index
-from gitmem.mac import Mac
 from gitmem.operations import causality, mail, presence, store, threads, views
 from gitmem.operations.causality import Conversation
 from gitmem.operations.memory import relations, stored

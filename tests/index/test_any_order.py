@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from gitmem import records
 from gitmem.agents import known_senders
 from gitmem.agents.clone_key import CloneKey
+from gitmem.digests import Mac
 from gitmem.index import compare, insert, schema
 from gitmem.index.schema import Index
-from gitmem.mac import Mac
 from gitmem.operations import checks_index, mail, views
 from tests import hostile_logs
 from tests.hostile_logs import FAMILIES, Victim

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gitmem import records
+from gitmem.digests import Mac
 from gitmem.errors import UsageError
-from gitmem.mac import Mac
 from gitmem.records import bulk_lines
 from gitmem.records.ids import new_id, new_ids
 from tests.profiles import up_to

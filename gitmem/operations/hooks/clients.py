@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 
 from ...clients import trusted_programs
-from ...sha256 import sha256
+from ...digests import sha256
 from .. import pointers
 from ..quoting import quote
 from .settings import END, Entry

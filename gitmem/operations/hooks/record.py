@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 
-from ...sha256 import sha256
+from ...digests import sha256
 from .clients import PROJECT
 
 TYPE_CHECKING = False

@@ -19,8 +19,8 @@ from __future__ import annotations
 import os
 import stat
 
+from ...digests import sha256
 from ...errors import UsageError
-from ...sha256 import sha256
 from ..outcome import Outcome
 from ..story import cut, sanitize
 from . import anchors, manifests, values

@@ -1,16 +1,26 @@
-"""The message authentication code of a line: it tells the lines that this clone wrote from all others.
+"""SHA-256, and the message authentication code of a line: it tells the lines that this clone wrote from all others.
 
-`docs/format.md` section 4 defines the bytes. The standard library's `hmac` would load OpenSSL at every start,
-so HMAC is computed here from SHA-256 alone (RFC 2104).
+`docs/format.md` section 4 defines the bytes. The standard library's `hashlib` and `hmac` load OpenSSL at every start, a
+quarter of an empty Python for one function. So HMAC is computed here from SHA-256 alone (RFC 2104).
 """
 
 from __future__ import annotations
 
-from .sha256 import hash_of
+import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+    from hashlib import _Hash as HASH
+    from hashlib import sha256 as sha256
+else:
+    try:
+        from _sha2 import sha256  # CPython 3.12 and later
+    except ImportError:
+        try:
+            from _sha256 import sha256  # CPython 3.11
+        except ImportError:
+            from hashlib import sha256
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _pairs: list[str] = []  # of characters of the alphabet; filled where many codes are compared
@@ -18,6 +28,16 @@ _BLOCK_BYTES = 64
 _FIELD = b',"mac":"'
 _CHARACTERS = 26
 TAIL_BYTES = len(_FIELD) + _CHARACTERS + 2  # the field with the quote and the brace after it
+MANY = 1_000  # hashes from which on loading OpenSSL is worth it
+
+
+def hash_of(count: int) -> Callable[[bytes], HASH]:
+    """Return the function that hashes so many texts fastest: OpenSSL uses the processor's own instructions."""
+    if count < MANY and "_hashlib" not in sys.modules:
+        return sha256
+    from hashlib import sha256 as fast
+
+    return fast
 
 
 class Mac:
