@@ -10,7 +10,7 @@ from pathlib import Path
 
 from gitmem.git.inprocess import DulwichGit
 from gitmem.git.plumbing import Git as PlumbingGit
-from gitmem.log import append, committer, exchange, lines, ref
+from gitmem.log import committer, exchange, lines, ref
 from gitmem.log.entry import Entry, Story
 from gitmem.log.log import Log
 from gitmem.log.remote import Remote
@@ -75,7 +75,7 @@ class Clone:
         at = lines.format_at(self.log.clock.tick())
         line = json.dumps({"at": at, "kind": "note", "text": text}, separators=(",", ":")).encode()
         story = Story(f"{self.path.name} <{self.path.name}@agents>", text, "", [("Note", text)])
-        append.append(self.log, Entry([(stream, line)], story, deferred=deferred))
+        self.log.append(Entry([(stream, line)], story, deferred=deferred))
 
     def exchange(self, *names: str, **options: object) -> Remote:
         """Sync with one remote."""

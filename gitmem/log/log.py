@@ -6,7 +6,7 @@ import os
 
 from .. import aside, shared_mode
 from ..errors import StoreError
-from .clock import Clock
+from . import ledger
 from .entry import is_name
 from .wal import WriteAheadLog
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from .wal_files import WalFile
     from .wal_owner import Owner
 
+AHEAD_MAX_MICROS = 60_000_000
 CROCKFORD = "0123456789abcdefghjkmnpqrstvwxyz"
 STATE_README = """This folder belongs to gitmem and is local to this clone. Nothing in it is pushed.
 
@@ -34,6 +35,21 @@ ledger           digests of what was accepted here, so that `gitmem doctor` can 
 aside/           what `gitmem doctor --fix` has moved out of the way; look at it, then delete it
 the rest         small state: the lock, the clock, the open segment, this clone's id and its sessions
 """
+
+
+class Appended:
+    """What became of an entry that was recorded.
+
+    Attributes:
+        commit: The commit that it is in; None while it waits for one.
+        where: The folder outside the repository in which it waits, or None.
+    """
+
+    __slots__ = ("commit", "where")
+
+    def __init__(self, commit: str | None, where: str | None = None) -> None:
+        self.commit = commit
+        self.where = where
 
 
 class Log:
@@ -126,6 +142,39 @@ class Log:
             self._owner = Owner(self.place)
         return [WriteAheadLog(folder, self.now, check_owner=True, owner=self._owner) for folder in folders]
 
+    def append(self, entry: Entry) -> Appended:
+        """Record an entry: when this returns it survives a crash and a power loss. Its commit comes later, see `committer`.
+
+        Raises: StoreError; then nothing was recorded, but for `wal-unknown`.
+        """
+        entry.token = entry.token or self.token()
+        if self.make_state():
+            self.wal.append(entry)
+            where = None
+        else:
+            where = self.left_in = self._append_elsewhere(entry).folder
+        ledger.note(self, [entry])
+        self.recorded([entry])
+        return Appended(None, where)
+
+    def _append_elsewhere(self, entry: Entry) -> WriteAheadLog:
+        """Record an entry outside the repository, in the first folder that takes it."""
+        failure = None
+        for wal in self.elsewhere:
+            try:
+                wal.append(entry)
+            except StoreError as error:
+                if error.code == "wal-unknown":
+                    raise
+                failure = failure or error
+                continue
+            return wal
+        raise failure or StoreError(
+            f"{self.place.common} cannot be written; nothing was recorded.",
+            hint="Ask its owner to let you write there (git config core.sharedRepository group), or use a clone of your own.",
+            code="read-only",
+        )
+
     def signature(self, otherwise: tuple[str, str] | None = None) -> Signature:
         """Who commits now: the person whose clone this is, where there is one."""
         from ..git.port import Signature
@@ -176,6 +225,46 @@ class Log:
             word = "".join(CROCKFORD[byte & 31] for byte in self.random(10))
             write_word(path, word)
         return word
+
+
+class Clock:
+    """Gives the `at` of new lines.
+
+    The last one is remembered as the modification time of an empty file: one
+    system call, and nothing that can be torn. A remembered time that is more
+    than a minute ahead of the wall clock is not believed. Times of other clones are never looked at.
+    """
+
+    def __init__(self, path: str, now: Callable[[], int]) -> None:
+        self.path = path
+        self.now = now
+        self._last = 0
+
+    def tick(self, count: int = 1) -> int:
+        """Microseconds since the epoch, at least one more than the last tick of this clone.
+
+        Args:
+            count: How many ticks these are, each a microsecond after the one before; the first is returned.
+        """
+        now = self.now()
+        last = self._last
+        try:
+            last = max(last, os.stat(self.path).st_mtime_ns // 1000)
+        except OSError:
+            pass
+        at = max(now, last + 1) if last <= now + AHEAD_MAX_MICROS else now
+        self._last = last = at + count - 1
+        try:
+            os.utime(self.path, ns=(last * 1000, last * 1000))
+        except (FileNotFoundError, PermissionError):  # the time of another user's file can't be set
+            try:
+                aside.replace(self.path, b"")
+                os.utime(self.path, ns=(last * 1000, last * 1000))
+            except OSError:
+                pass  # a folder that cannot be written: a write-ahead log elsewhere still takes the line
+        except OSError:
+            pass
+        return at
 
 
 def read_word(path: str) -> str | None:

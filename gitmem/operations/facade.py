@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from typing import Any
 
-    from ..log.append import Appended
+    from ..log.log import Appended
     from .background_commits import BackgroundCommits
     from .caller import Caller
     from .gate import Gate

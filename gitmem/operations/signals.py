@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Sequence
 
-    from ..log.append import Appended
+    from ..log.log import Appended
     from .addressing import Resolved
     from .answering import Context
     from .caller import Caller

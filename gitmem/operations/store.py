@@ -9,10 +9,8 @@ from .. import records
 from ..agents import clone_key
 from ..errors import GitmemError
 from ..index import schema
-from ..log import append
-from ..log.append import Appended
 from ..log.entry import Entry
-from ..log.log import Log
+from ..log.log import Appended, Log
 from ..log.port import cached_config, open_port
 from ..place import Place, refuse_odd
 from ..signals import broadcasts
@@ -182,7 +180,7 @@ class Store(StoreIndex):
             tip = self.git.tip(ref.LOG_REF)
             if tip is not None:
                 committer.check_tip(self.log, tip)
-        appended = append.append(self.log, entry)
+        appended = self.log.append(entry)
         if not entry.deferred:
             self.recorded = True
             self.wrote = max(self.wrote, committing.soon(entry.lines))

@@ -26,8 +26,8 @@ from gitmem.git.inprocess import DulwichGit
 from gitmem.git.plumbing import Git as PlumbingGit
 from gitmem.index import catch_up, schema
 from gitmem.log import committer, ref
-from gitmem.log.append import Appended
 from gitmem.log.entry import Story
+from gitmem.log.log import Appended
 from gitmem.operations import views
 from gitmem.operations.store import Store
 from gitmem.place import find

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.log import append, committer
+from gitmem.log import committer
 
 from ..log.logs import all_lines, entry, open_log, record
 from .faults import ALL_STEPS
@@ -65,7 +65,7 @@ def test_killed_at_each_step_an_append_loses_nothing_acknowledged(repo: Path, wa
     optional: set[str] = set()
     for step in range(1, STEPS_MAX):
         if waits:
-            append.append(log, entry(log, f"waits-{step}"))
+            log.append(entry(log, f"waits-{step}"))
             expected.add(f"waits-{step}")
 
         def act(step: int = step) -> None:
@@ -99,7 +99,7 @@ def test_killed_at_each_step_a_recorded_entry_is_whole_or_absent(repo: Path, def
 
         def act(step: int = step) -> None:
             mine = open_log(repo)
-            append.append(mine, entry(mine, f"line-{step}", deferred=deferred))
+            mine.append(entry(mine, f"line-{step}", deferred=deferred))
 
         died, acknowledged[f"line-{step}"] = _killed_at(step, act)
         if not died:

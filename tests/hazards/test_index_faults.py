@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from gitmem.index import schema
-from gitmem.log import append, lines
+from gitmem.log import lines
 from gitmem.log.entry import Entry, Story
 from gitmem.operations.store import Store
 
@@ -262,7 +262,7 @@ def fill(store: Store, count: int) -> None:
         found.append(("signals", b'{"at":"%s","kind":"note","n":%d}' % (at.encode(), number)))
     store.log.committed = lambda: None
     store.log.recorded = lambda entries: None
-    append.append(store.log, Entry(found, Story("Planck <a@b>", "many")))
+    store.log.append(Entry(found, Story("Planck <a@b>", "many")))
 
 
 @pytest.mark.parametrize("rebuilds", [False, True], ids=["catching up", "building"])

@@ -17,7 +17,7 @@ from gitmem.errors import StoreError
 from gitmem.git.inprocess import DulwichGit
 from gitmem.git.port import Draft, Signature
 from gitmem.git.port import Entry as TreeEntry
-from gitmem.log import append, committer, lines, ref, wal_files
+from gitmem.log import committer, lines, ref, wal_files
 from gitmem.log.entry import Entry, Story
 from gitmem.operations import doctor
 from gitmem.operations.doctor import Report
@@ -90,7 +90,7 @@ def record(clone: Clone, text: str, *, deferred: bool = False) -> None:
     fields = {"at": lines.format_at(clone.log.clock.tick()), "kind": "note", "text": text}
     line = json.dumps(fields, separators=(",", ":")).encode()
     entry = Entry([("notes", line)], Story("a <a@agents>", text), deferred=deferred)
-    append.append(clone.log, entry)
+    clone.log.append(entry)
 
 
 def generations(clone: Clone) -> list[Path]:

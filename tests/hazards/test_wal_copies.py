@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.log import append, committer, lines, ref
+from gitmem.log import committer, lines, ref
 from gitmem.log.entry import Entry, Story
 from gitmem.operations import doctor
 from tests.clones import Clone, Hub, git
@@ -24,7 +24,7 @@ def wait(clone: Clone, text: str, *, deferred: bool = False) -> None:
     """Record a line that waits for its commit."""
     fields = {"at": lines.format_at(clone.log.clock.tick()), "kind": "note", "text": text}
     line = json.dumps(fields, separators=(",", ":")).encode()
-    append.append(clone.log, Entry([("notes", line)], Story("a <a@agents>", text), deferred=deferred))
+    clone.log.append(Entry([("notes", line)], Story("a <a@agents>", text), deferred=deferred))
 
 
 def counted(path: Path, tip: str) -> Counter[str]:

@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from gitmem.log import append, committer, wal_files, wal_record
+from gitmem.log import committer, wal_files, wal_record
 from gitmem.log.log import Log
 from gitmem.operations import doctor
 from gitmem.place import find
@@ -103,7 +103,7 @@ def test_a_damaged_generation_is_reported_by_doctor_and_answers_stay_whole(desk:
     """Readers see whole records before any commit; doctor names the file and puts it aside."""
     planck, curie = desk.start("Planck"), desk.start("Curie")
     store = open_store(desk.repo, commit_after=60.0)
-    append.append(store.log, entry(store.log, "one"))
+    store.log.append(entry(store.log, "one"))
     (file,) = committer.waiting(store.log)
     with open(file.path, "ab") as opened:
         opened.write(encoded(store.log, "torn")[:50])
@@ -124,7 +124,7 @@ def test_a_torn_end_of_the_newest_generation_is_no_problem_while_it_is_written(r
     """A record that is being written looks torn to a reader: it reads on when the rest is there."""
     log = open_log(repo)
     record(log, entry(log, "first"))
-    append.append(log, entry(log, "second"))
+    log.append(entry(log, "second"))
     store = open_store(repo, commit_after=60.0)
     content = encoded(log, "slow")
     (file,) = committer.waiting(log)

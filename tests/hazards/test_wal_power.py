@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from gitmem.log import append, committer, wal_files
+from gitmem.log import committer, wal_files
 from gitmem.log.log import Log
 from tests.log.logs import all_lines, entry, open_log, record
 
@@ -91,10 +91,10 @@ def test_a_line_survives_in_a_generation_that_somebody_else_was_making(
     """Its maker was killed before the folder was synced: whoever writes to it first syncs the folder."""
     shutil.rmtree(log.wal.folder)
     disk.names[disk.folder].discard("wal")
-    interrupted(log, monkeypatch, lambda: append.append(log, entry(log, "never", deferred=deferred)))
+    interrupted(log, monkeypatch, lambda: log.append(entry(log, "never", deferred=deferred)))
     assert wal_files.newest(log.wal.folder, deferred=deferred)
 
-    append.append(log, entry(log, "acknowledged", deferred=deferred))
+    log.append(entry(log, "acknowledged", deferred=deferred))
     disk.lose()
 
     assert texts(log) == ["acknowledged", "first"]
@@ -104,11 +104,11 @@ def test_a_line_survives_in_a_generation_that_a_committer_was_making(
     log: Log, disk: Disk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The same where the committer was killed: the older generation has its lines, and the new one, too."""
-    append.append(log, entry(log, "older"))
+    log.append(entry(log, "older"))
     log.now.forward(1)  # type: ignore[attr-defined]  # the tests' clock
     interrupted(log, monkeypatch, log.wal.rotate)
 
-    append.append(log, entry(log, "newer"))
+    log.append(entry(log, "newer"))
     disk.lose()
 
     assert texts(log) == ["first", "newer", "older"]
@@ -124,7 +124,7 @@ def test_a_line_survives_in_the_first_generation_of_a_new_clone(
         patch.setattr(os, "fsync", disk.synced(os.fsync))
         patch.setattr(os, "fdatasync", disk.synced(os.fdatasync))
         log = open_log(repo)
-        append.append(log, entry(log, "the very first"))
+        log.append(entry(log, "the very first"))
     disk.lose()
 
     assert texts(open_log(repo)) == ["the very first"]
@@ -132,13 +132,13 @@ def test_a_line_survives_in_the_first_generation_of_a_new_clone(
 
 def test_an_empty_generation_is_synced_once(log: Log, disk: Disk, monkeypatch: pytest.MonkeyPatch) -> None:
     """By whoever made it: later answers cost one sync of the file."""
-    append.append(log, entry(log, "one"))
+    log.append(entry(log, "one"))
     committer.commit_waiting(log)
     calls: list[str] = []
     monkeypatch.setattr(wal_files, "sync_folder", calls.append)
 
-    append.append(log, entry(log, "two"))
-    append.append(log, entry(log, "three"))
+    log.append(entry(log, "two"))
+    log.append(entry(log, "three"))
 
     assert calls == []
 
@@ -148,7 +148,7 @@ def test_a_record_that_was_not_synced_takes_none_with_it(
     log: Log, disk: Disk, monkeypatch: pytest.MonkeyPatch, keeps: str
 ) -> None:
     """Its writer was killed before the sync: whatever the disk makes of its blocks, those before and after are there."""
-    append.append(log, entry(log, "before"))
+    log.append(entry(log, "before"))
     (file,) = committer.waiting(log)
     size = os.path.getsize(file.path)
 
@@ -158,7 +158,7 @@ def test_a_record_that_was_not_synced_takes_none_with_it(
     with monkeypatch.context() as patch:
         patch.setattr(wal_files, "sync_data", killed)
         with pytest.raises(KeyboardInterrupt):
-            append.append(log, entry(log, "unsynced"))
+            log.append(entry(log, "unsynced"))
     path = Path(file.path)
     written = path.read_bytes()[size:]
     left = {
@@ -170,14 +170,14 @@ def test_a_record_that_was_not_synced_takes_none_with_it(
     disk.lose()
     path.write_bytes(path.read_bytes()[:size] + left[keeps])
 
-    append.append(log, entry(log, "after"))
+    log.append(entry(log, "after"))
 
     assert texts(log) == sorted(["after", "before", "first", *(["unsynced"] if keeps == "all" else [])])
 
 
 def test_a_removed_generation_that_comes_back_changes_nothing(log: Log, disk: Disk) -> None:
     """Nobody syncs a removal: after the power loss the file is committed once more, to no effect."""
-    append.append(log, entry(log, "one"))
+    log.append(entry(log, "one"))
     (file,) = committer.waiting(log)
     content = Path(file.path).read_bytes()
     committer.commit_waiting(log)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from gitmem.index import catch_up, schema
 from gitmem.index.rows import Rows
 from gitmem.index.schema import Index, View
-from gitmem.log import append, committer, ref, wal_record
+from gitmem.log import committer, ref, wal_record
 from gitmem.log.log import Log
 from gitmem.log.wal import WriteAheadLog
 from tests.profiles import up_to
@@ -288,7 +288,7 @@ def test_caught_up_is_rebuilt(tmp_path_factory: pytest.TempPathFactory, steps: l
         if step == "append":
             tips.append(record(log, entry(log, f"{number}")).commit)
         elif step in ("wait", "defer"):
-            append.append(log, entry(log, f"{number}", deferred=step == "defer"))
+            log.append(entry(log, f"{number}", deferred=step == "defer"))
         elif step == "commit":
             committer.commit_waiting(log, deferred=True)
         elif step == "rotate":

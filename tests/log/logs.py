@@ -10,10 +10,9 @@ from pathlib import Path
 from gitmem import place
 from gitmem.git.inprocess import DulwichGit
 from gitmem.git.plumbing import Git
-from gitmem.log import append, committer, lines, ref
-from gitmem.log.append import Appended
+from gitmem.log import committer, lines, ref
 from gitmem.log.entry import Entry, Story
-from gitmem.log.log import Log
+from gitmem.log.log import Appended, Log
 
 START = 1_793_000_000_000_000  # microseconds: 2026-10-26
 
@@ -55,7 +54,7 @@ def entry(log: Log, text: str, *, stream: str = "signals", deferred: bool = Fals
 
 def record(log: Log, one: Entry) -> Appended:
     """Append an entry and commit it, with all that waits; a deferred one goes on waiting."""
-    appended = append.append(log, one)
+    appended = log.append(one)
     if not one.deferred and appended.where is None:
         appended.commit = committer.commit_within(log, 5.0)
     return appended

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from gitmem.errors import StoreError
-from gitmem.log import append, committer, lines, ref, wal_files
+from gitmem.log import committer, lines, ref, wal_files
 from gitmem.log.log import Log
 from gitmem.log.wal import WriteAheadLog
 
@@ -38,8 +38,8 @@ def test_everything_that_waits_goes_into_one_commit(repo: Path) -> None:
     record(log, entry(log, "first"))
     before = commits(log)
     for number in range(5):
-        assert append.append(log, entry(log, f"waits {number}")).commit is None
-    append.append(log, entry(log, "receipt", stream="receipts", deferred=True))
+        assert log.append(entry(log, f"waits {number}")).commit is None
+    log.append(entry(log, "receipt", stream="receipts", deferred=True))
 
     commit = committer.commit_waiting(log)
 
@@ -54,7 +54,7 @@ def test_a_deferred_entry_makes_no_commit_and_goes_with_the_next_one(repo: Path)
     log = open_log(repo)
     record(log, entry(log, "first"))
     tip = log.git.tip(ref.LOG_REF)
-    append.append(log, entry(log, "receipt", stream="receipts", deferred=True))
+    log.append(entry(log, "receipt", stream="receipts", deferred=True))
 
     assert committer.commit_waiting(log) is None
     assert committer.waiting(log) == [] and waiting(log) == ["receipt"]
@@ -67,7 +67,7 @@ def test_a_deferred_entry_makes_no_commit_and_goes_with_the_next_one(repo: Path)
 def test_where_deferred_entries_are_to_be_committed_they_are(repo: Path) -> None:
     """A sync sends them, and the end of a session records them."""
     log = open_log(repo)
-    append.append(log, entry(log, "receipt", deferred=True))
+    log.append(entry(log, "receipt", deferred=True))
 
     assert committer.commit_waiting(log, deferred=True) is not None
     assert len(all_lines(log)) == 1 and waiting(log) == []
@@ -77,7 +77,7 @@ def test_a_commit_of_another_process_is_waited_for(repo: Path) -> None:
     """What was recorded before the question is in a commit afterwards, whoever made it."""
     log = open_log(repo)
     record(log, entry(log, "first"))
-    append.append(log, entry(log, "second"))
+    log.append(entry(log, "second"))
     other = log.lock()
     assert other.take()
 
@@ -123,7 +123,7 @@ def test_a_commit_that_fails_says_that_the_lines_wait(
     """They are kept, there is a way out, and the next commit has them once."""
     log = open_log(repo)
     record(log, entry(log, "first"))
-    append.append(log, entry(log, "second"))
+    log.append(entry(log, "second"))
 
     def fails(*_: object) -> None:
         raise error
@@ -147,7 +147,7 @@ def test_a_ref_that_stays_locked_leaves_the_lines_waiting(
     """As a swap that was lost."""
     log = open_log(repo)
     record(log, entry(log, "first"))
-    append.append(log, entry(log, "second"))
+    log.append(entry(log, "second"))
 
     def locked(*_: object) -> None:
         raise StoreError("It is locked.", code="locked")
@@ -164,7 +164,7 @@ def test_a_reader_does_not_wait_for_a_lock_on_the_ref(repo: Path) -> None:
     """What waits for a commit goes on waiting where git holds the ref: readers have other things to do."""
     log = open_log(repo)
     record(log, entry(log, "first"))
-    append.append(log, entry(log, "second"))
+    log.append(entry(log, "second"))
     lock = Path(log.place.common) / f"{ref.LOG_REF}.lock"
     lock.touch()
     began = time.monotonic()
@@ -188,7 +188,7 @@ def test_what_follows_a_commit_cannot_make_it_fail(repo: Path, error: Exception)
         raise error
 
     log.committed = committed
-    append.append(log, entry(log, "waits"))
+    log.append(entry(log, "waits"))
 
     assert committer.commit_waiting(log) == log.git.tip(ref.LOG_REF)
     assert len(all_lines(log)) == 1 and waiting(log) == []
@@ -201,7 +201,7 @@ def test_the_index_is_brought_up_to_date_before_a_file_goes_and_after_the_lock_w
     log = open_log(repo)
     seen: list[object] = []
     log.committed = lambda: seen.append((waiting(log), log.lock().take(), len(all_lines(log))))
-    append.append(log, entry(log, "hello"))
+    log.append(entry(log, "hello"))
 
     committer.commit_waiting(log)
 
@@ -211,7 +211,7 @@ def test_the_index_is_brought_up_to_date_before_a_file_goes_and_after_the_lock_w
 def test_what_is_committed_twice_is_there_once(repo: Path) -> None:
     """A crash between swap and removal, and a new segment since: the line goes to the one that it was meant for."""
     log = open_log(repo)
-    append.append(log, entry(log, "hello"))
+    log.append(entry(log, "hello"))
     (file,) = committer.waiting(log)
     shutil.copy(file.path, repo / "kept")
     committer.commit_waiting(log)
@@ -226,7 +226,7 @@ def test_what_is_committed_twice_is_there_once(repo: Path) -> None:
 def test_a_file_that_is_being_written_is_committed_and_left(repo: Path) -> None:
     """Its writer was stopped with the lock: what it wrote since is committed by the next one."""
     log = open_log(repo)
-    append.append(log, entry(log, "first"))
+    log.append(entry(log, "first"))
     (file,) = committer.waiting(log)
     with open(file.path, "ab") as writer:
         assert wal_files.lock(writer.fileno(), exclusive=False)
@@ -247,7 +247,7 @@ def test_a_file_that_has_grown_since_it_was_read_is_left(repo: Path, monkeypatch
     """Where nothing can be locked a writer may come at any time."""
     log = open_log(repo)
     monkeypatch.setattr(wal_files, "lock", lambda handle, exclusive: True)
-    append.append(log, entry(log, "first"))
+    log.append(entry(log, "first"))
     (file,) = committer.waiting(log)
     late = entry(log, "late")
     late.token = log.token()
@@ -271,10 +271,10 @@ def test_a_file_that_has_grown_since_it_was_read_is_left(repo: Path, monkeypatch
 def test_a_damaged_file_is_committed_as_far_as_it_goes_and_kept(repo: Path) -> None:
     """Doctor reports it: bytes that were acknowledged may be in it."""
     log = open_log(repo)
-    append.append(log, entry(log, "first"))
+    log.append(entry(log, "first"))
     (file,) = committer.waiting(log)
     content = Path(file.path).read_bytes()
-    append.append(log, entry(log, "second"))
+    log.append(entry(log, "second"))
     Path(file.path).write_bytes(b"rubbish" + Path(file.path).read_bytes() + content[:40])
 
     committer.commit_waiting(log)
@@ -287,7 +287,7 @@ def test_a_damaged_file_is_committed_as_far_as_it_goes_and_kept(repo: Path) -> N
 def test_a_file_that_is_none_of_ours_stays_where_it_is(repo: Path) -> None:
     """A folder, a pipe, another user's notes: they keep none of the others from their commit."""
     log = open_log(repo)
-    append.append(log, entry(log, "first"))
+    log.append(entry(log, "first"))
     Path(log.wal.folder, "notes.txt").write_text("mine")
     Path(log.wal.folder, f"{1:017d}.wal1").mkdir()
     os.mkfifo(Path(log.wal.folder, f"{2:017d}.wal1"))
@@ -303,7 +303,7 @@ def test_a_file_that_cannot_be_removed_keeps_none_of_the_others(
 ) -> None:
     """It is committed: whoever commits it again adds nothing."""
     log = open_log(repo)
-    append.append(log, entry(log, "first"))
+    log.append(entry(log, "first"))
 
     def fails(path: str) -> None:
         raise OSError(errno.EPERM, "Operation not permitted")
@@ -326,7 +326,7 @@ def test_where_a_line_waits_outside_the_repository_is_said(repo: Path, tmp_path:
     log.elsewhere = [WriteAheadLog(str(folder), log.now, check_owner=True) for folder in folders]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(log, "make_state", lambda: False)
-        done = append.append(log, entry(log, "second"))
+        done = log.append(entry(log, "second"))
         assert (done.commit, done.where) == (None, str(folders[1]))
         assert committer.commit_within(log, 0) is None
 
@@ -362,7 +362,7 @@ def test_very_many_files_go_into_several_commits(repo: Path, monkeypatch: pytest
     monkeypatch.setattr(committer, "FILES_AT_ONCE", 3)
     log = open_log(repo)
     for number in range(7):
-        append.append(log, entry(log, f"number {number}"))
+        log.append(entry(log, f"number {number}"))
         log.now.forward(1)  # type: ignore[attr-defined]  # the tests' clock
         log.wal.rotate()
 

@@ -10,7 +10,6 @@ from gitmem import records
 from gitmem.errors import UsageError
 from gitmem.git import asked_config
 from gitmem.index import schema
-from gitmem.log import append
 from gitmem.operations import facade, local, names, roster, sessions, store_index, views
 from gitmem.operations.caller import Who
 from gitmem.operations.facade import Log
@@ -47,7 +46,7 @@ def test_a_view_that_fails_does_not_undo_what_was_recorded(
     rides = entry(store.log, "rides", deferred=True)
     with monkeypatch.context() as patch:
         patch.setattr("gitmem.index.insert.lines_of_files", fails)
-        assert append.append(store.log, rides).commit is None
+        assert store.log.append(rides).commit is None
 
     assert [file.is_deferred for file in store.log.wal.files() if file.size] == [True]
     assert any(b"rides" in body for body in bodies(store))
@@ -73,7 +72,7 @@ def test_a_reader_spends_little_on_what_others_left(repo: Path, monkeypatch: pyt
     store = open_store(repo, Clock())
     say(store, acting(store, sessions.start(store, Who(identity="a:b:planck"), name="Planck")))
     waiting = entry(store.log, "waits")
-    append.append(store.log, waiting)
+    store.log.append(waiting)
     tried: list[object] = []
     monkeypatch.setattr(store.git, "advance", lambda *args: tried.append(args))
 

@@ -14,8 +14,8 @@ from gitmem.errors import GitmemError
 from gitmem.git.plumbing import Git
 from gitmem.index import schema
 from gitmem.log import ref
-from gitmem.log.append import Appended
 from gitmem.log.entry import Story
+from gitmem.log.log import Appended
 from gitmem.operations import views
 from gitmem.operations.store import Store
 

@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from ...log.append import Appended as Written
+    from ...log.log import Appended as Written
     from ..caller import Caller
     from ..store import Store
     from .fold import Node

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
     from ...index.schema import Index
-    from ...log.append import Appended
     from ...log.entry import Entry, Story
+    from ...log.log import Appended
 
 SECOND = 1_000_000
 DAY = 86_400 * SECOND

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from ...log.append import Appended as Written
+    from ...log.log import Appended as Written
     from ...signals.bit_order import BitOrder
     from ..caller import Caller
     from ..store import Store

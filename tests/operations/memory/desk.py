@@ -10,8 +10,8 @@ from typing import Any
 from gitmem import records
 from gitmem.agents import known_senders
 from gitmem.index import insert, schema
-from gitmem.log.append import Appended
 from gitmem.log.entry import Story
+from gitmem.log.log import Appended
 from gitmem.operations import sessions
 from gitmem.operations.caller import Caller, Who
 from gitmem.operations.memory import nodes, stored
