@@ -8,6 +8,7 @@ from __future__ import annotations
 from ..git.port import Commit, Draft, Entry, Signature
 from ..git.trunk import bases
 from . import overflow, ref, trees
+from .squash_message import message
 from .union import canon, lines, union
 
 TYPE_CHECKING = False
@@ -29,9 +30,6 @@ if TYPE_CHECKING:
 
 
 EACH_MAX = 200  # commits; whether one of more than these added anything is not looked at
-SUBJECTS_MAX = 1_000
-MESSAGE_BYTES_MAX = 1024 * 1024
-_SUBJECT_CHARS_MAX = 100
 
 
 def squash(git: Git, commits: Sequence[str], onto: str, known: Known | None = None) -> str:
@@ -230,68 +228,3 @@ def _folders_of(path: str) -> list[str]:
 
 def _is_odd(entry: Entry, segment: bool) -> bool:
     return segment and not entry.mode.startswith("100")
-
-
-def message(commits: Sequence[Commit], count: int) -> str:
-    """Return the message of a commit that stands for others: of one its own, else what is in it, listed.
-
-    Args:
-        count: How many records it adds; of one it does not matter.
-    """
-    if len(commits) == 1:
-        return commits[0].message
-    subjects: list[str] = []
-    found: dict[str, None] = {}
-    for commit in commits:
-        subjects += _listed(commit.message)
-        found.update(dict.fromkeys(trailers(commit.message)))
-    keys: dict[str, int] = {}
-    for each in found:
-        keys.setdefault(each.partition(": ")[0], len(keys))
-    ordered = sorted(found, key=lambda each: keys[each.partition(": ")[0]])
-    agents = max(
-        len({commit.author.name for commit in commits}), sum(each.startswith("Agent: ") for each in ordered)
-    )
-    head = f"{count} record{'s' if count != 1 else ''} from {agents} agent{'s' if agents != 1 else ''}"
-    body = subjects[:SUBJECTS_MAX]
-    if len(subjects) > SUBJECTS_MAX:
-        body.append(f"and {len(subjects) - SUBJECTS_MAX:,} more")
-    return f"{head}\n\n" + "\n".join(body) + "\n" + _fitting(ordered)
-
-
-def _fitting(ordered: Iterable[str]) -> str:
-    """Return a paragraph of trailers, with as many as a message may have."""
-    kept, size = [], 0
-    for each in ordered:
-        size += len(each.encode("utf-8", "replace")) + 1
-        if size > MESSAGE_BYTES_MAX:
-            break
-        kept.append(each + "\n")
-    return "\n" + "".join(kept) if kept else ""
-
-
-def _listed(text: str) -> list[str]:
-    """Return the subject of a message, or what is listed in the message of a commit that stands for others."""
-    subject, _, rest = text.strip("\n").partition("\n")
-    words = subject.split(" ")
-    if len(words) == 5 and words[1] in ("record", "records") and words[2] == "from" and words[0].isdecimal():
-        paragraphs = rest.strip("\n").split("\n\n")
-        if len(paragraphs) > 1 or (paragraphs[0] and not trailers("\n\n".join([subject, *paragraphs]))):
-            return [_plain(line) for line in paragraphs[0].split("\n")]
-    return [_plain(subject)]
-
-
-def _plain(subject: str) -> str:
-    kept = "".join(char for char in subject if char.isprintable())
-    return kept[:_SUBJECT_CHARS_MAX].strip() or "(no subject)"
-
-
-def trailers(text: str) -> list[str]:
-    """Return the lines `Key: value` that end a message."""
-    _, gap, last = text.strip("\n").rpartition("\n\n")
-    found = last.split("\n") if gap else []
-    for line in found:
-        key, colon, _ = line.partition(": ")
-        if not colon or not key.replace("-", "").isalnum():
-            return []
-    return found

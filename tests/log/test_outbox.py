@@ -14,7 +14,8 @@ from gitmem.log import outbox, places, ref, trees
 from gitmem.log.host import Host
 from gitmem.log.log import Log
 from gitmem.log.places import Tip
-from gitmem.log.squash import squash, trailers
+from gitmem.log.squash import squash
+from gitmem.log.squash_message import trailers
 from gitmem.log.start import start
 from tests.log.logs import open_log
 

@@ -10,8 +10,9 @@ import pytest
 from gitmem.git import packfile, packing
 from gitmem.git.inprocess import DulwichGit
 from gitmem.git.port import Commit, Draft, Entry, Signature
-from gitmem.log import overflow, ref, squash, trees
-from gitmem.log.squash import Squash, message, trailers
+from gitmem.log import overflow, ref, squash, squash_message, trees
+from gitmem.log.squash import Squash
+from gitmem.log.squash_message import message, trailers
 
 SOMEBODY = Signature("Somebody", "s@s", 1)
 
@@ -234,14 +235,44 @@ def test_agents_are_counted_by_their_trailers_too(chain: Chain) -> None:
 
 def test_a_message_has_a_limit_whatever_peers_write(chain: Chain, monkeypatch: pytest.MonkeyPatch) -> None:
     """Subjects are cut and counted, control characters go, and trailers fit."""
-    monkeypatch.setattr(squash, "SUBJECTS_MAX", 2)
-    monkeypatch.setattr(squash, "MESSAGE_BYTES_MAX", 20)
+    monkeypatch.setattr(squash_message, "SUBJECTS_MAX", 2)
+    monkeypatch.setattr(squash_message, "MESSAGE_BYTES_MAX", 20)
     texts = ("x" * 900, "\x1b[2J\u202eodd", "\n", "last\n\nNote: 12345678\nNote: 2\nNote: 3\n")
     found = message([Commit("", [], SOMEBODY, SOMEBODY, text) for text in texts], 4)
     assert found == f"4 records from 1 agent\n\n{'x' * 100}\n[2Jodd\nand 2 more\n\nNote: 12345678\n"
     assert message([Commit("", [], SOMEBODY, SOMEBODY, "\n")] * 2, 2) == (
         "2 records from 1 agent\n\n(no subject)\n(no subject)\n"
     )
+
+
+def test_of_a_long_message_little_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A list of as many lines as a message holds is counted, not taken apart; so are words and trailers."""
+    plain: list[str] = []
+    real = squash_message._plain
+    monkeypatch.setattr(squash_message, "_plain", lambda line: plain.append(line) or real(line))
+    many = 300_000
+    texts = (
+        "9 records from 2 agents\n\n" + "x\n" * many + "\nNote: a\n",
+        " " * many + "\n",
+        "c\n\n" + "Note: b\n" * many,
+        "d\n\n" + "".join(f"Note: {number}\n" for number in range(many)),
+        "e\n\nNote: e\n",
+    )
+    found = message([Commit("", [], SOMEBODY, SOMEBODY, text) for text in texts], 4)
+    assert len(plain) < squash_message.SUBJECTS_MAX + 10
+    assert f"x\nand {many - 1_000 + 4:,} more\n\nNote: a\nNote: b\nNote: 0\n" in found
+    assert len(found) < squash_message.MESSAGE_BYTES_MAX + 10_000
+    assert len(trailers(texts[3])) < many
+
+
+def test_trailers_that_find_no_room_are_not_collected(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of thousands of commits together may be more than memory holds."""
+    monkeypatch.setattr(squash_message, "MESSAGE_BYTES_MAX", 1_000)
+    asked: list[str] = []
+    monkeypatch.setattr(squash_message, "trailers", lambda text: asked.append(text) or trailers(text))
+    texts = [f"s\n\nNote: {number}{'x' * 400}\n" for number in range(50)]
+    found = message([Commit("", [], SOMEBODY, SOMEBODY, text) for text in texts], 50)
+    assert found.endswith(f"\n\nNote: 0{'x' * 400}\nNote: 1{'x' * 400}\n") and len(asked) == 3
 
 
 def test_nothing_new_makes_no_commit(chain: Chain) -> None:

@@ -1,0 +1,90 @@
+"""The message of a commit that stands for others. Those may be of peers and of any size, so little is made of each."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from ..git.port import Commit
+
+SUBJECTS_MAX = 1_000
+MESSAGE_BYTES_MAX = 1024 * 1024
+_SUBJECT_CHARS_MAX = 100
+
+
+def message(commits: Sequence[Commit], count: int) -> str:
+    """Return the message of a commit that stands for others: of one its own, else what is in it, listed.
+
+    Args:
+        count: How many records it adds; of one it does not matter.
+    """
+    if len(commits) == 1:
+        return commits[0].message
+    body: list[str] = []
+    more = size = 0
+    found: dict[str, None] = {}
+    for commit in commits:
+        number, listed = _listed(commit.message, SUBJECTS_MAX - len(body))
+        more += number - len(listed)
+        body += listed
+        if size <= MESSAGE_BYTES_MAX:  # more of them find no room
+            new = dict.fromkeys(trailers(commit.message))
+            found.update(new)
+            size += sum(map(len, new))
+    keys: dict[str, int] = {}
+    for each in found:
+        keys.setdefault(each.partition(": ")[0], len(keys))
+    ordered = sorted(found, key=lambda each: keys[each.partition(": ")[0]])
+    agents = max(
+        len({commit.author.name for commit in commits}), sum(each.startswith("Agent: ") for each in ordered)
+    )
+    head = f"{count} record{'s' if count != 1 else ''} from {agents} agent{'s' if agents != 1 else ''}"
+    if more:
+        body.append(f"and {more:,} more")
+    return f"{head}\n\n" + "\n".join(body) + "\n" + _fitting(ordered)
+
+
+def _fitting(ordered: Iterable[str]) -> str:
+    """Return a paragraph of trailers, with as many as a message may have."""
+    kept, size = [], 0
+    for each in ordered:
+        size += len(each.encode("utf-8", "replace")) + 1
+        if size > MESSAGE_BYTES_MAX:
+            break
+        kept.append(each + "\n")
+    return "\n" + "".join(kept) if kept else ""
+
+
+def _listed(text: str, most: int) -> tuple[int, list[str]]:
+    """Return the subject of a message, or what is listed in the message of a commit that stands for others.
+
+    Args:
+        most: How many are returned, behind their number.
+    """
+    subject, _, rest = text.strip("\n").partition("\n")
+    words = subject.split(" ", 5)
+    if len(words) == 5 and words[1] in ("record", "records") and words[2] == "from" and words[0].isdecimal():
+        paragraphs = rest.strip("\n").split("\n\n", 1)
+        if len(paragraphs) > 1 or (paragraphs[0] and not trailers("\n\n".join([subject, *paragraphs]))):
+            found = paragraphs[0].split("\n", most)[:most]
+            return paragraphs[0].count("\n") + 1, [_plain(line) for line in found]
+    return 1, [_plain(subject)][:most]
+
+
+def _plain(subject: str) -> str:
+    kept = "".join(char for char in subject[: 4 * _SUBJECT_CHARS_MAX] if char.isprintable())
+    return kept[:_SUBJECT_CHARS_MAX].strip() or "(no subject)"
+
+
+def trailers(text: str) -> list[str]:
+    """Return the lines `Key: value` that end a message, as many as one may have."""
+    _, gap, last = text.strip("\n").rpartition("\n\n")
+    if len(last) > MESSAGE_BYTES_MAX:
+        last = last[:MESSAGE_BYTES_MAX].rpartition("\n")[0]
+    found = last.split("\n") if gap else []
+    for line in found:
+        key, colon, _ = line.partition(": ")
+        if not colon or not key.replace("-", "").isalnum():
+            return []
+    return found
