@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 TREES_KEPT_MAX = 1_024
 COMMITS_KEPT_MAX = 4_096
+MESSAGE_CHARS_KEPT_MAX = 16 * 1024 * 1024  # of all commits that are kept
 OBJECT_BYTES_KEPT_MAX = 8 * 1024 * 1024
 _KINDS = {1: b"commit", 2: b"tree", 3: b"blob", 4: b"tag"}
 _UNREADABLE = (
@@ -54,6 +55,7 @@ class DulwichGit(Git):
         self._store: _Store | None = None
         self._trees: dict[str, dict[str, Entry]] = {}
         self._commits: dict[str, Commit] = {}
+        self._kept_chars = 0
         self._objects: dict[str, tuple[bytes, bytes]] = {}
         self._kept_bytes = 0
 
@@ -72,10 +74,11 @@ class DulwichGit(Git):
         found = self._commits.get(oid)
         if found is None:
             found = super().commit(oid)
-            if len(self._commits) >= COMMITS_KEPT_MAX:
-                del self._commits[next(iter(self._commits))]
             if found.parents:  # else a shallow clone may be cut there, for now
                 self._commits[oid] = found
+                self._kept_chars += len(found.message)
+            while len(self._commits) > COMMITS_KEPT_MAX or self._kept_chars > MESSAGE_CHARS_KEPT_MAX:
+                self._kept_chars -= len(self._commits.pop(next(iter(self._commits))).message)
         return found
 
     def close(self) -> None:

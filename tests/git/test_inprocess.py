@@ -45,6 +45,18 @@ def test_what_is_kept_in_mind_has_a_limit(port: DulwichGit, monkeypatch: pytest.
     assert len(port._trees) <= 2 and len(port._commits) <= 2
 
 
+def test_messages_that_are_kept_in_mind_have_a_limit(
+    port: DulwichGit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of peers' commits each may be large: only so much of them is kept, and all are read again."""
+    monkeypatch.setattr(inprocess, "MESSAGE_CHARS_KEPT_MAX", 250)
+    texts = [str(number) * 100 + "\n" for number in range(1, 5)]
+    chain = port.write([Draft({"n": text.encode()}, WHO, WHO, text) for text in ("x", *texts)], None)
+    for _ in range(2):
+        assert [port.commit(oid).message for oid in chain[1:]] == texts
+        assert len(port._commits) == 2 and port._kept_chars == 202
+
+
 def test_what_was_read_last_is_remembered_and_missing_all_the_same(
     port: DulwichGit, common: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
