@@ -51,6 +51,11 @@ class Trunk:
             steps *= 8
         return None
 
+    def is_near(self, oid: str) -> bool:
+        """Whether a commit is one of the last few of this history. Raises: KeyError: as `above`."""
+        self._walk(STEPS_MIN)
+        return oid in self._reached
+
     def _walk(self, steps: int) -> None:
         while self._ends and len(self._reached) < steps:
             ends = [oid for oid in self._ends if oid not in self._reached]

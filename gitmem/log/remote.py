@@ -6,7 +6,7 @@ from ..errors import RemoteError
 from ..git import remotes
 from ..sync import accepted, outbox_places, unfetched
 from ..sync.partial_reads import some_outboxes, stand_in
-from ..sync.place_checks import FOREIGN, FOREIGN_WHY, INVALID, LeftOut, PlaceCheck
+from ..sync.place_checks import FOREIGN, FOREIGN_WHY, INVALID, PlaceCheck
 from ..sync.withheld import Withheld
 from . import damage, places, ref, settle
 from .host import Host
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..place import Place
+    from ..sync.left_out import LeftOut
     from .log import Log
     from .outbox import Outbox
     from .places import Tip

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from ..git.network import GitNetwork
     from ..place import Place
-    from ..sync.place_checks import LeftOut
+    from ..sync.left_out import LeftOut
     from .remote import Remote
 
 NAME = "settled"

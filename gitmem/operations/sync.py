@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ..log.remote import Remote
     from ..log.settled import Looked, Settled
     from ..place import Place
-    from ..sync.place_checks import LeftOut
+    from ..sync.left_out import LeftOut
     from .store import Store
 
 FAILED = ("offline", "rejected", "refused")

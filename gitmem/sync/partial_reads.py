@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..log.places import Tip
     from ..log.remote import Remote
-    from .place_checks import LeftOut
+    from .left_out import LeftOut
 
 OUTBOXES_MAX = 200
 
@@ -48,6 +48,7 @@ def step_towards(check: PlaceCheck, name: str, oid: str) -> Tip | None:
     while low < high:
         middle = (low + high) // 2
         probe = PlaceCheck(check.log, check.accepted, check.known)
+        probe.trees.share_heads(check.trees)
         tip = probe.check(name, line[middle])
         if tip is None:
             high = middle

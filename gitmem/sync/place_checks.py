@@ -7,60 +7,27 @@ from __future__ import annotations
 
 import math
 
-from ..git import partial
-from ..git.separate_fetch import MISSING
+from ..git import partial, queries
 from ..git.trunk import STEPS_MIN, Trunk
 from ..log import places, ref
+from . import left_out, reading_order
 from .lost_projects import ANCESTORS_MAX, LOST_PROJECTS, ProjectIds
 from .rejected import Rejected, TooMuch
 from .tree_checks import TreeCheck
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from ..git.plumbing import Git
     from ..git.port import Commit
     from ..log.log import Log
     from ..log.places import Tip
+    from .left_out import LeftOut
 
 NEWER, FOREIGN, INVALID, LARGE = "newer", "foreign", "invalid", "large"
 NO_PROJECTS = "it has no projects/, which this log had"
 FOREIGN_WHY = "it is the log of another project"
-
-
-class LeftOut:
-    """A place that is not read.
-
-    Attributes:
-        ref: Its name on the remote.
-        commit: Where it is.
-        author: Whom that commit names as its author; "" where it can't be read. Anybody can write any name there.
-        kind: `newer` (a format of a newer gitmem), `foreign` (another project's log), `large` (more than one sync
-            takes in), or `invalid`.
-        why: The reason, as the rest of a sentence.
-        is_commit: Whether it is at a commit, as far as known; else at a tag, a folder or a file.
-        is_fetched: Whether that was fetched.
-    """
-
-    __slots__ = ("author", "commit", "is_commit", "is_fetched", "kind", "ref", "why")
-
-    def __init__(self, name: str, commit: str, author: str, kind: str, why: str) -> None:
-        self.ref = name
-        self.commit = commit
-        self.author = author
-        self.kind = kind
-        self.why = why
-        self.is_commit = self.is_fetched = True
-
-    def sentence(self, remote: str) -> str:
-        by = f", by {self.author}" if self.author else ", author unknown" if self.is_commit else ""
-        by += "" if self.is_fetched else " (not fetched)"
-        at = f"{'commit' if self.is_commit else 'object'} {self.commit[:12]}{by}"
-        said = f"{self.ref} of {remote} ({at}) was left out: {self.why.rstrip('.')}."
-        if self.why == MISSING:
-            said += f" Whoever runs it removes the ref with `git update-ref -d {self.ref} {self.commit}`; a sync of each clone then brings the lines back."
-        return said
 
 
 class PlaceCheck:
@@ -90,23 +57,13 @@ class PlaceCheck:
         """Return refs in the order in which they are read: those with less that is new first, so that others have room."""
         if len(refs) < 2 or self.log.allow_large:
             return list(refs.items())
-        git, known = self.log.git, self._known_trees()
-
+        known = self._known_trees()
         common = self.log.place.common
         there = {oid for oid in refs.values() if oid not in self.refused and not partial.lacks(common, oid)}
         self.trees.look_ahead(there, known)
-
-        def size(oid: str) -> float:
-            if oid not in there:
-                return math.inf
-            try:
-                self.trees.commits([oid])
-                return self.trees.measure(git.commit(oid).tree, known)
-            except (Rejected, KeyError):
-                return math.inf
-
-        sizes = {oid: size(oid) for oid in dict.fromkeys(refs.values())}
-        return sorted(refs.items(), key=lambda item: sizes[item[1]])
+        tips = [oid for oid in dict.fromkeys(refs.values()) if oid in there]
+        sizes = reading_order.sizes(self.trees, tips, known, self._known_trunk().is_near)
+        return sorted(refs.items(), key=lambda item: sizes.get(item[1], math.inf))
 
     def admit(self, refs: Mapping[str, str]) -> list[Tip]:
         """Return the logs among these refs, each tip once; note why the others are left out."""
@@ -122,9 +79,11 @@ class PlaceCheck:
     def check(self, name: str, oid: str) -> Tip | None:
         """Return the log that a ref is at, or None and note why it is left out.
 
-        What is invalid is called so also where it has more than one sync takes in: it has to be repaired.
+        What is invalid is called so also where it has more files than one sync takes in: it has to be repaired.
         """
-        if not self._check_objects(name, oid) and self.left_out[name].kind != LARGE:
+        if not self._check_commits(name, oid):
+            return None
+        if not self._check_trees(name, oid) and self.left_out[name].kind != LARGE:
             return None
         found, others = places.logs(self.log, {name: oid}, self.known)
         if not found:
@@ -167,19 +126,33 @@ class PlaceCheck:
 
     def _check_objects(self, name: str, *oids: str) -> bool:
         """Check sizes, names and modes of what commits of a place have; else it is left out."""
-        if not oids:
-            return True
-        oid = oids[-1]
-        if oid in self.refused:
-            self.leave_out(name, oid, INVALID, self.refused[oid])
+        return self._check_commits(name, *oids) and self._check_trees(name, *oids)
+
+    def _check_commits(self, name: str, *oids: str) -> bool:
+        """Check the sizes of commits of a place, the last of them its tip, and of its history, before any is read."""
+        if oids[-1] in self.refused:
+            self.leave_out(name, oids[-1], INVALID, self.refused[oids[-1]])
             return False
-        git = self.log.git
+
+        def look() -> None:
+            self.trees.commits(oids, name)
+            self._check_history(name, oids[-1])
+
+        return self._passes(name, oids[-1], look)
+
+    def _check_trees(self, name: str, *oids: str) -> bool:
+        """Check what commits of a place have, which were checked by themselves."""
+        git, known = self.log.git, self._known_trees()
+        return self._passes(
+            name, oids[-1], lambda: self.trees.trees([git.commit(each).tree for each in oids], known, name)
+        )
+
+    def _passes(self, name: str, oid: str, look: Callable[[], None]) -> bool:
+        """Whether a look at a place finds nothing; else it is left out."""
         if partial.lacks(self.log.place.common, oid):
             return True  # told by who reads it
         try:
-            self.trees.commits(oids)
-            self._check_history(oid)
-            self.trees.trees([git.commit(each).tree for each in oids], self._known_trees(), name)
+            look()
         except TooMuch as found:
             self.leave_out(name, oid, LARGE, f"{found}; `gitmem sync --allow-large` takes in all of it")
         except Rejected as found:
@@ -188,19 +161,27 @@ class PlaceCheck:
             self.leave_out(name, oid, INVALID, f"its object {error.args[0]} is missing or damaged")
         return name not in self.left_out
 
-    def _check_history(self, oid: str) -> None:
+    def _check_history(self, name: str, oid: str) -> None:
         """Check the sizes of the commits that a place adds, before any message of them is read. Raises: Rejected."""
         git = self.log.git
 
         def read(at: str) -> Commit:
-            self.trees.commits([at])
+            self.trees.commits([at], name)
             return git.commit(at)
 
-        tips = [*([self.accepted.oid] if self.accepted is not None else []), *self.known]
+        if self._known_trunk().above(oid, most=STEPS_MIN, read=read) is None:
+            tips = filter(git.has, self._known_tips())
+            self.trees.commits(queries.rev_list(self.log.place.common, oid, tips), name)
+
+    def _known_trunk(self) -> Trunk:
+        """The history that passed: of the last accepted tip and of the tips that are known."""
+        git, tips = self.log.git, self._known_tips()
         if self._trunk is None or self._trunk_of != tips:
             self._trunk, self._trunk_of = Trunk(git, *filter(git.has, dict.fromkeys(tips))), tips
-        if self._trunk.above(oid, most=STEPS_MIN, read=read) is None:
-            self.trees.commits(git.history(oid, filter(git.has, tips)))
+        return self._trunk
+
+    def _known_tips(self) -> list[str]:
+        return [*([self.accepted.oid] if self.accepted is not None else []), *self.known]
 
     def _known_trees(self) -> list[str]:
         """The trees that everything new is compared with: of the local log and of the last accepted tip."""
@@ -214,14 +195,9 @@ class PlaceCheck:
     def leave_out(self, name: str, oid: str, kind: str, why: str) -> None:
         """Note a place as left out; what it has does not count for the others."""
         self.trees.forget(name)
-        git, is_fetched = self.log.git, oid not in self.refused
-        found = LeftOut(name, oid, author_of(git, oid) if is_fetched else "", kind, why)
-        found.is_fetched = is_fetched
-        if is_fetched and not found.author:
-            form = git.heads([oid]).get(oid, ("commit", 0))[0]
-            if form != "commit":
-                found.is_commit, found.why = False, f"it is a {form} and no commit"
-        self.left_out[name] = found
+        self.left_out[name] = left_out.note(
+            self.log.git, name, oid, kind, why, is_fetched=oid not in self.refused
+        )
 
     def _reason(self, tip: Tip) -> tuple[str, str]:
         """Return the kind and the reason why a log may not be taken in; "" where it may."""
@@ -260,15 +236,6 @@ class PlaceCheck:
             if _projects(git, at):
                 return True
         return any(oid != tip.oid and _stands_elsewhere(git, oid, tip.oid) for oid in self.boxes.values())
-
-
-def author_of(git: Git, oid: str) -> str:
-    """Return the author that a commit names, or "" where it can't be read."""
-    try:
-        author = git.commit(oid).author
-    except KeyError:
-        return ""
-    return f"{author.name} <{author.mail}>"
 
 
 def _projects(git: Git, oid: str) -> set[str]:

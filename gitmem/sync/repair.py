@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..log.log import Log
     from ..log.remote import Remote
-    from .place_checks import LeftOut
+    from .left_out import LeftOut
 
 
 def repair(log: Log, remote: Remote, timeout: float, *, force: bool) -> bool:

@@ -6,19 +6,24 @@ then no two of them collide on a file system that ignores case.
 
 from __future__ import annotations
 
-import math
 import re
+from collections import ChainMap
 
 from ..git.objects import is_empty_tree
 from ..git.port import FILE_MODE, TREE_MODE, Entry
-from .budget import Budget
-from .rejected import Rejected
+from . import budget
+from .budget import HISTORY, Budget
+from .rejected import Rejected, TooMuch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Generator, Iterable, Sequence
 
     from ..git.plumbing import Git
+    from ..git.port import Commit
+
+    # New files (path and id) and new folders, with their sizes.
+    New = tuple[dict[tuple[str, str], int], dict[str, int]]
 
 OBJECT_BYTES_MAX = 32 * 1024 * 1024
 DEPTH_MAX = 16
@@ -26,6 +31,8 @@ ROWS_MAX = 1_000_000
 HEADS_AT_ONCE = 10_000
 AHEAD_ROWS_MAX = 20_000  # of all that is looked up ahead
 AHEAD_BYTES_MAX = 256 * 1024  # of one object of it
+AHEAD_COMMIT_BYTES_MAX = 8 * 1024 * 1024  # of all its commits
+READ_BYTES_MAX = 72 * 1024 * 1024  # of the commits and folders of all places, those that are left out too
 _NAME = re.compile(rb"[a-z0-9_-]([a-z0-9._-]{0,253}[a-z0-9_-])?")
 _TOP_NAMES = (b"README.md", b".gitattributes")
 _MODES = {b"40000": TREE_MODE, b"100644": FILE_MODE, b"100664": FILE_MODE, b"100755": "100755"}
@@ -45,7 +52,8 @@ class TreeCheck:
         self.allow_large = allow_large
         self.budget = Budget(git)
         self._passed_by: dict[str, set[str]] = {}  # trees that passed, by place
-        self._measured: dict[tuple[str, ...], dict[tuple[str, str], int]] = {}
+        self._measured: dict[tuple[str, ...], New | Exception] = {}
+        self._may_read = READ_BYTES_MAX
         self._known_heads: dict[str, tuple[str, int]] = {}  # of what was looked up ahead
         self._known_entries: dict[tuple[bool, str], list[tuple[str, Entry]]] = {}
 
@@ -56,9 +64,10 @@ class TreeCheck:
         """
         wanted = [oid for oid in dict.fromkeys(commits) if oid not in self.passed]
         self._ask(wanted)
-        trees = []
+        trees, size = [], 0
         for oid in wanted:
-            if self._is_small("commit", oid):
+            size += self._known_heads.get(oid, ("", 0))[1] if self._is_small("commit", oid) else 0
+            if self._is_small("commit", oid) and size <= AHEAD_COMMIT_BYTES_MAX:
                 try:
                     trees.append(self.git.commit(oid).tree)
                 except KeyError:
@@ -86,11 +95,13 @@ class TreeCheck:
             level = below
         self._ask(files)
 
-    def commits(self, oids: Iterable[str]) -> None:
-        """Check the sizes of commits. Raises: Rejected."""
-        wanted = [("", oid) for oid in dict.fromkeys(oids) if oid not in self.passed]
-        self._heads("commit", wanted)
-        self.passed.update(oid for _, oid in wanted)
+    def commits(self, oids: Iterable[str], place: str = "") -> None:
+        """Check the sizes of commits, and count them. Raises: Rejected, KeyError: as `trees`."""
+        wanted = list(dict.fromkeys(oids))
+        self._ask(wanted)
+        sizes = self._heads("commit", [("", oid) for oid in wanted])
+        if not self.allow_large:
+            self.budget.take_history(place, sizes)
 
     def trees(self, oids: Iterable[str], known: Sequence[str], place: str = "") -> None:
         """Check trees, but for their files that a tree of `known` has at the same path.
@@ -108,31 +119,66 @@ class TreeCheck:
         wanted = [oid for oid in dict.fromkeys(oids) if oid not in self.passed]
         found = self._measured.pop((*wanted, "", *known), None)
         if found is None:
-            found = self._new_files(wanted, known)
+            steps = self._new_files(wanted, known)
+            try:
+                while True:
+                    next(steps)
+            except StopIteration as done:
+                found = done.value
+        if isinstance(found, Exception):
+            raise found
         if not self.allow_large:
-            self.budget.take(place, found)
+            files, folders = found
+            self.budget.take_history(place, folders)
+            self.budget.take(place, files)
         self.passed.update(wanted)
         self._passed_by.setdefault(place, set()).update(wanted)
 
-    def measure(self, oid: str, known: Sequence[str]) -> float:
-        """Return how many bytes of new files a tree has; infinite where it does not pass."""
-        if oid in self.passed:
+    def measure_commit(self, oid: str) -> Generator[int, None, Commit]:
+        """Yield the size of a commit before it is read; return it. Raises: as `trees`."""
+        self._ask([oid])
+        (size,) = self._heads("commit", [("", oid)]).values()
+        yield size
+        self._spend(size)
+        return self.git.commit(oid)
+
+    def measure(self, oid: str, known: Sequence[str]) -> Generator[int, None, int]:
+        """Yield how many bytes of folders are read next, level by level; return those of new files.
+
+        What was found is kept for `trees`. Raises: as `trees`.
+        """
+        key = (oid, "", *known)
+        if oid in self.passed or key in self._measured:
             return 0
         try:
-            found = self._new_files([oid], known)
-        except (Rejected, KeyError):
-            return math.inf
-        self._measured[oid, "", *known] = found
-        return sum(found.values())
+            found = self._measured[key] = yield from self._new_files([oid], known)
+        except (Rejected, KeyError) as error:
+            self._measured[key] = error.with_traceback(None)
+            raise
+        return sum(found[0].values())
 
     def forget(self, place: str) -> None:
         """Let what a place has count no longer: it is left out."""
         self.budget.give_back(place)
         self.passed -= self._passed_by.pop(place, set())
 
-    def _new_files(self, wanted: Sequence[str], known: Sequence[str]) -> dict[tuple[str, str], int]:
-        """Check all but the counts; return path, id and size of the files that are new. Raises: as `trees`."""
+    def _spend(self, size: int, *, of: int = 0) -> None:
+        """Count what is read now, a part `of` so much. Raises: TooMuch: that, or all that was read, is more than a sync reads."""
+        if not self.allow_large:
+            budget.limit(HISTORY, max(size, of), budget.HISTORY_BYTES_MAX)
+            if size > self._may_read:
+                raise TooMuch(
+                    f"the places have more than {READ_BYTES_MAX:,} {HISTORY}, which is what one sync reads"
+                )
+            self._may_read -= size
+
+    def _new_files(self, wanted: Sequence[str], known: Sequence[str]) -> Generator[int, None, New]:
+        """Check all but the counts. Yield how many bytes of folders are read next; return new files and folders.
+
+        Raises: as `trees`.
+        """
         fresh: dict[tuple[str, str], None] = {}
+        folders: dict[str, int] = {}
         level = [("", oid, [each for each in known if each != oid]) for oid in wanted]
         rows = 0
 
@@ -145,7 +191,10 @@ class TreeCheck:
                 yield each
 
         for depth in range(DEPTH_MAX + 1):
-            self._heads("tree", [(path, tree) for path, tree, _ in level])
+            sizes = self._heads("tree", [(path, tree) for path, tree, _ in level])
+            folders.update(sizes)
+            yield (size := sum(sizes.values()))
+            self._spend(size, of=sum(folders.values()))
             below: dict[tuple[str, str], list[str]] = {}
             for path, tree, olds in level:
                 for name, entry, inner in _differing(self.git, counted(self._entries(path, tree)), olds):
@@ -153,22 +202,23 @@ class TreeCheck:
                         below[f"{path}{name}/", entry.oid] = inner
                     else:
                         fresh[path + name, entry.oid] = None
+            if not self.allow_large:
+                budget.limit("files", len(fresh), budget.FILES_MAX)
             if not below:
                 break
             level = [(path, tree, inner) for (path, tree), inner in below.items()]
             if depth == DEPTH_MAX:
                 raise Rejected(f"its folders are nested more than {DEPTH_MAX} deep")
         sizes = self._heads("blob", list(fresh))
-        return {key: sizes[key[1]] for key in fresh}
+        return {key: sizes[key[1]] for key in fresh}, folders
 
     def _heads(self, kind: str, wanted: Sequence[tuple[str, str]]) -> dict[str, int]:
         """Return the sizes of objects, which have to be here, of one kind and not too large, without reading them."""
         sizes: dict[str, int] = {}
         for start in range(0, len(wanted), HEADS_AT_ONCE):
             some = wanted[start : start + HEADS_AT_ONCE]
-            found = self._known_heads
-            rest = [oid for _, oid in some if oid not in found]
-            found = {**found, **self.git.heads(rest)} if rest else found
+            rest = [oid for _, oid in some if oid not in self._known_heads]
+            found = ChainMap(self.git.heads(rest), self._known_heads)
             for path, oid in some:
                 if is_empty_tree(oid) and kind == "tree":
                     continue
@@ -181,6 +231,10 @@ class TreeCheck:
                         f"{what} has {size:,} bytes; {OBJECT_BYTES_MAX:,} are allowed (--allow-large takes it in)"
                     )
         return sizes
+
+    def share_heads(self, other: TreeCheck) -> None:
+        """Use what another check has looked up of kinds and sizes, and tell it what this one looks up."""
+        self._known_heads = other._known_heads
 
     def _ask(self, oids: Sequence[str]) -> None:
         """Look up kinds and sizes for later."""

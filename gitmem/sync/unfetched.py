@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ..log.remote import Remote
-    from .place_checks import LeftOut, PlaceCheck
+    from .left_out import LeftOut
+    from .place_checks import PlaceCheck
 
 SHOWN = 5  # of the places that were left out, so many are named in a message
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import resource
+import subprocess
+import sys
 
 import pytest
 
@@ -39,11 +42,13 @@ def push(town: Town, *commits: dict[str, bytes], message: bytes = b"By hand\n") 
     return git("rev-list", "--reverse", f"{base}..{BRANCH}", cwd=town.hub).splitlines()
 
 
-def outboxes(town: Town, count: int) -> None:
+def outboxes(town: Town, count: int, message: bytes = b"") -> None:
     """Outboxes with a line each."""
     base, rows = town.tip(), [b"feature done\n"]
     for number in range(count):
-        rows.append(b"commit refs/x/%d\ncommitter %s\ndata 4\n%04d\n" % (number, WHO.encode(), number))
+        text = b"%04d\n" % number + message
+        rows.append(b"commit refs/x/%d\ncommitter %s\n" % (number, WHO.encode()))
+        rows.append(b"data %d\n%s\n" % (len(text), text))
         content = b'{"message":"box %d"}\n' % number
         rows.append(b"from %s\nM 100644 inline signals/x/gm-%d.jsonl\n" % (base.encode(), number))
         rows.append(b"data %d\n%s\n" % (len(content), content))
@@ -219,6 +224,26 @@ def test_outboxes_beyond_what_one_sync_reads_are_read_by_the_next(town: Town, a:
         a.sync()
     assert a.messages() == town.messages() == {"one", *(f"box {number}" for number in range(230))}
     assert not town.outboxes()
+
+
+@pytest.mark.deep
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc tells how much memory a process had at most")
+def test_messages_of_outboxes_count_together(town: Town, a: Peer) -> None:
+    """Each is allowed by itself: they take neither memory nor the room of what others say."""
+    outboxes(town, 24, b"x\n" * 6_000_000)
+    outboxes(town, 3)
+    code = (
+        "import re, sys; from gitmem_cli.main import main; sys.argv[1:] = ['sync', '--json', '--publish']\n"
+        "try:\n    main()\nfinally:\n"
+        "    print(re.search(r'VmHWM:\\s+(\\d+)', open('/proc/self/status').read())[1], file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=a.path, capture_output=True, text=True, timeout=120
+    )
+    (found,) = json.loads(done.stdout)["remotes"]
+    assert {each["kind"] for each in found["left_out"]} == {"large"}, found
+    assert a.messages() >= {"one", *(f"box {number}" for number in range(3))}
+    assert int(done.stderr.splitlines()[-1]) < 300 * 1024, done.stderr
 
 
 def signals(count: int, size: int) -> bytes:

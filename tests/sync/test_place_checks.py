@@ -11,7 +11,7 @@ from gitmem.git.port import Draft, Signature
 from gitmem.log import places, ref
 from gitmem.log.log import Log
 from gitmem.log.start import start
-from gitmem.sync import budget, outbox_places, place_checks, tree_checks
+from gitmem.sync import budget, left_out, outbox_places, place_checks, tree_checks
 from gitmem.sync.place_checks import FOREIGN, INVALID, LARGE, NEWER, NO_PROJECTS, PlaceCheck
 from tests.hazards.peers import git
 from tests.log.logs import open_log
@@ -279,3 +279,94 @@ def test_places_with_less_are_read_first_and_those_that_fail_cost_nothing(
     }  # fmt: skip
     alone = PlaceCheck(log, accepted(log), [local(log)])
     assert [tip.oid for tip in alone.admit({"refs/b": bad, "refs/c": more})] == [more]
+
+
+def test_the_commits_of_all_places_count_together_and_are_not_read_beyond_that(
+    log: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A long message in a tip or below it: those with less come first, whatever their names, and the rest stays unread."""
+    monkeypatch.setattr(budget, "HISTORY_BYTES_MAX", 20_000)
+    below = put(log, local(log), {"signals/x/gm-a.jsonl": b"1\n"}, "x" * 9_000 + "\n")
+    hidden = put(log, below, {"signals/x/gm-b.jsonl": b"1\n"})
+    large = [
+        put(log, local(log), {f"signals/x/gm-{at}.jsonl": b"1\n"}, "x" * 12_000 + "\n") for at in range(9)
+    ]
+    honest = put(log, local(log), {"signals/x/gm-z.jsonl": b"1\n"})
+    log.git.close()
+    log.git = type(log.git)(log.place.common)  # type: ignore[call-arg]  # that remembers no commit
+    asked: list[str] = []
+    read = log.git.commit
+    monkeypatch.setattr(log.git, "commit", lambda each: asked.append(each) or read(each))
+    check = PlaceCheck(log, accepted(log), [local(log)])
+
+    refs = {f"refs/{at}": oid for at, oid in enumerate([*large, hidden])} | {"refs/z": honest}
+    tips = check.admit(refs)
+
+    assert [tip.oid for tip in tips] == [honest, hidden]
+    assert [each.kind for each in check.left_out.values()] == [LARGE] * 9
+    assert "bytes of commits" in check.left_out["refs/0"].why
+    assert sum(oid in asked for oid in large) * 12_000 <= tree_checks.READ_BYTES_MAX
+
+
+def test_commits_of_a_place_that_is_left_out_take_no_room(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor folders; and what it had counts again for the next place that has it."""
+    monkeypatch.setattr(budget, "HISTORY_BYTES_MAX", 4_000)
+    bad = put(log, local(log), {"signals/x/gm-a.jsonl": b"1\n", "format": b"["}, "x" * 2_000 + "\n")
+    good = put(log, local(log), {"signals/x/gm-b.jsonl": b"1\n"}, "x" * 2_500 + "\n")
+    check = PlaceCheck(log, accepted(log), [local(log)])
+    assert check.check("refs/a", bad) is None
+    assert check.check("refs/b", good) is not None
+    assert check.check("refs/c", put(log, bad, {"format": None}, "y" * 400)) is None
+    assert check.left_out["refs/c"].kind == LARGE
+
+
+def test_the_folders_of_all_places_count_together(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder that is there already counts for nothing, one that several places have counts once."""
+    monkeypatch.setattr(budget, "HISTORY_BYTES_MAX", 12_000)
+
+    def folder(name: str, count: int) -> dict[str, bytes | None]:
+        return {f"{name}/{'x' * 60}{at}.jsonl": b"1\n" for at in range(count)}
+
+    one, same, other, more = (
+        put(log, local(log), {**folder(name, count), "signals/x/gm-a.jsonl": text})
+        for name, count, text in (("a", 80, b"1\n"), ("a", 80, b"2\n"), ("b", 70, b"1\n"), ("c", 130, b"1\n"))
+    )
+    check = PlaceCheck(log, accepted(log), [local(log)])
+    refs = {"refs/a": more, "refs/b": one, "refs/c": same, "refs/d": other}
+    assert {tip.oid for tip in check.admit(refs)} in ({one, same}, {other})
+    assert check.left_out["refs/a"].kind == LARGE
+    alone = PlaceCheck(log, accepted(log, one), [local(log), one])
+    assert {tip.oid for tip in alone.admit({"refs/b": same, "refs/c": other})} == {same, other}
+
+
+def test_one_look_reads_only_so_much_of_what_it_leaves_out(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Places that are invalid count for nothing, but what is read of them does: the smaller ones are read first."""
+    monkeypatch.setattr(tree_checks, "READ_BYTES_MAX", 30_000)
+    bad = [
+        put(
+            log,
+            local(log),
+            {f"x{at}/{'x' * 60}{each}.jsonl": b"1\n" for each in range(60)} | {f"x{at}/A": b""},
+        )
+        for at in range(20)
+    ]
+    good = put(log, local(log), {"signals/x/gm-b.jsonl": b"1\n"})
+    read: list[int] = []
+    raw_tree = log.git.raw_tree
+    monkeypatch.setattr(log.git, "raw_tree", lambda oid: read.append(len(found := raw_tree(oid))) or found)
+    monkeypatch.setattr(tree_checks, "AHEAD_ROWS_MAX", 0)
+    check = PlaceCheck(log, accepted(log), [local(log)])
+
+    tips = check.admit({**{f"refs/{at}": oid for at, oid in enumerate(bad)}, "refs/z": good})
+
+    assert [tip.oid for tip in tips] == [good]
+    assert sum(read) < 2 * 30_000
+    assert {each.kind for each in check.left_out.values()} == {INVALID, LARGE}
+
+
+def test_the_author_of_a_large_commit_is_not_looked_up(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is left out because of its size is not read to name it."""
+    oid = put(log, local(log), {"signals/x/gm-a.jsonl": b"1\n"}, "x" * 5_000 + "\n")
+    assert left_out.author_of(log.git, oid) == "Mallory <m@m>"
+    monkeypatch.setattr(left_out, "NAMED_BYTES_MAX", 4_000)
+    assert left_out.author_of(log.git, oid) == ""

@@ -1,0 +1,67 @@
+"""The places of a remote that are not read, and how they are named in an answer."""
+
+from __future__ import annotations
+
+from ..git.separate_fetch import MISSING
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..git.plumbing import Git
+
+NAMED_BYTES_MAX = 256 * 1024  # of a commit that is read only to name its author
+
+
+class LeftOut:
+    """A place that is not read.
+
+    Attributes:
+        ref: Its name on the remote.
+        commit: Where it is.
+        author: Whom that commit names as its author; "" where it can't be read. Anybody can write any name there.
+        kind: `newer` (a format of a newer gitmem), `foreign` (another project's log), `large` (more than one sync
+            takes in), or `invalid`.
+        why: The reason, as the rest of a sentence.
+        is_commit: Whether it is at a commit, as far as known; else at a tag, a folder or a file.
+        is_fetched: Whether that was fetched.
+    """
+
+    __slots__ = ("author", "commit", "is_commit", "is_fetched", "kind", "ref", "why")
+
+    def __init__(self, name: str, commit: str, author: str, kind: str, why: str) -> None:
+        self.ref = name
+        self.commit = commit
+        self.author = author
+        self.kind = kind
+        self.why = why
+        self.is_commit = self.is_fetched = True
+
+    def sentence(self, remote: str) -> str:
+        by = f", by {self.author}" if self.author else ", author unknown" if self.is_commit else ""
+        by += "" if self.is_fetched else " (not fetched)"
+        at = f"{'commit' if self.is_commit else 'object'} {self.commit[:12]}{by}"
+        said = f"{self.ref} of {remote} ({at}) was left out: {self.why.rstrip('.')}."
+        if self.why == MISSING:
+            said += f" Whoever runs it removes the ref with `git update-ref -d {self.ref} {self.commit}`; a sync of each clone then brings the lines back."
+        return said
+
+
+def note(git: Git, name: str, oid: str, kind: str, why: str, *, is_fetched: bool) -> LeftOut:
+    """Return what there is to say of a place that is left out."""
+    found = LeftOut(name, oid, author_of(git, oid) if is_fetched else "", kind, why)
+    found.is_fetched = is_fetched
+    if is_fetched and not found.author:
+        form = git.heads([oid]).get(oid, ("commit", 0))[0]
+        if form != "commit":
+            found.is_commit, found.why = False, f"it is a {form} and no commit"
+    return found
+
+
+def author_of(git: Git, oid: str) -> str:
+    """Return the author that a commit names, or "" where it can't be read or has a message that is too large for that."""
+    if git.heads([oid]).get(oid, ("", 0))[1] > NAMED_BYTES_MAX:
+        return ""
+    try:
+        author = git.commit(oid).author
+    except KeyError:
+        return ""
+    return f"{author.name} <{author.mail}>"
