@@ -72,6 +72,7 @@ class Squash:
         self._touched: set[str] = set()  # folders in which something was added
         self._puts = 0
         self._skipped = False  # whether anything was there already
+        self._added: set[tuple[str, ...]] = set()  # folders that were added: path, tree, and the trees before
 
     def add_commits(
         self, commits: Sequence[str], files: Iterable[File] | None = None, *, each: bool = True
@@ -86,12 +87,13 @@ class Squash:
         if not commits:
             return
         found = [self.git.commit(oid) for oid in commits]
-        before, self._skipped = self._puts, False
+        puts, self._skipped = self._puts, False
         if files is None:
-            self._add_tree(found[-1].tree, [self.git.commit(oid).tree for oid in bases(self.git, commits)])
+            before = [self.git.commit(oid).tree for oid in bases(self.git, commits)]
+            self._add_tree(found[-1].tree, before, here=self.tree)
         for path, entry, olds in files or ():
             self._add(path, entry, olds)
-        if self._puts == before:
+        if self._puts == puts:
             return
         if each and self._skipped and 1 < len(found) <= EACH_MAX:
             found = self._that_add(found)
@@ -104,23 +106,39 @@ class Squash:
         found = []
         for each in commits:
             before = top._puts
-            top._add_tree(each.tree, [self.git.commit(parent).tree for parent in each.parents])
+            top._add_tree(
+                each.tree, [self.git.commit(parent).tree for parent in each.parents], here=self.tree
+            )
             if top._puts != before:
                 found.append(each)
         return found or list(commits)
 
-    def _add_tree(self, tree: str, before: Sequence[str], path: str = "") -> None:
-        """Add what a tree has and none of the trees `before`. What stands where nothing is yet is not read."""
+    def _add_tree(self, tree: str, before: Sequence[str], path: str = "", here: str | None = None) -> None:
+        """Add what a tree has and none of the trees `before`. What stands where nothing is yet is not read.
+
+        Args:
+            here: The folder at this path in the tree that is added to: what that has just so is there. What was added
+                since takes nothing away.
+        """
+        if (path, tree, *before) in self._added:
+            self._skipped = True
+            return
+        self._added.add((path, tree, *before))
+        folder = self.git.tree(here) if here is not None else {}
         fixed = False
         for name, entry, there in trees.differing_entries(self.git, tree, before):
+            own = folder.get(name)
             olds = [old for old in there if old.is_tree == entry.is_tree]
-            if not path and name in trees.FIXED:
+            if own == entry:
+                self._skipped = True
+            elif not path and name in trees.FIXED:
                 fixed = True
             elif not olds and self._is_free(path + name, entry):
                 self._put(path + name, entry)
                 self._whole.append(entry)
             elif entry.is_tree:
-                self._add_tree(entry.oid, [old.oid for old in olds], f"{path}{name}/")
+                below = own.oid if own is not None and own.is_tree else None
+                self._add_tree(entry.oid, [old.oid for old in olds], f"{path}{name}/", below)
             else:
                 self._add(path + name, entry, olds)
         if fixed:

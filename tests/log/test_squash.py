@@ -275,6 +275,43 @@ def test_trailers_that_find_no_room_are_not_collected(monkeypatch: pytest.Monkey
     assert found.endswith(f"\n\nNote: 0{'x' * 400}\nNote: 1{'x' * 400}\n") and len(asked) == 3
 
 
+def test_outboxes_on_the_first_commit_cost_no_look_at_each_file(
+    chain: Chain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each has all that the log has: what is there just so is not looked at file by file, for each of them."""
+    old = {f"old/gm-{at:02d}.jsonl": b"%d\n" % at for at in range(50)}
+    new = {f"new/gm-{at:02d}.jsonl": b"%d\n" % at for at in range(50)}
+    base = chain.put(chain.genesis, "base", **{**old, **new})
+    boxes = [
+        chain.put(
+            chain.genesis,
+            f"box {at}",
+            **{**old, **new, f"new/gm-x{at}.jsonl": b"x\n", "new/gm-00.jsonl": b"y\n0\n"},
+        )
+        for at in range(20)
+    ]
+    late = [
+        chain.put(
+            chain.genesis,
+            f"late {at}",
+            **{f"late/gm-{each}.jsonl": b"x\n" for each in range(50)},
+            **{"other/gm-a.jsonl": b"%d\n" % at},
+        )
+        for at in range(20)
+    ]
+    steps: list[str] = []
+    lookup = ref.lookup
+    monkeypatch.setattr(ref, "lookup", lambda *args: steps.append(args[2]) or lookup(*args))
+    found = Squash(chain.git, chain.git.commit(base).tree)
+    for box in [*boxes, *late]:
+        found.add_commits([box], each=False)
+    tip = found.write(base)
+    assert len(steps) < 10 * len([*boxes, *late])
+    assert not trees.union_changes(
+        chain.git, chain.git.commit(tip).tree, [chain.git.commit(each).tree for each in [*boxes, *late]]
+    )
+
+
 def test_nothing_new_makes_no_commit(chain: Chain) -> None:
     """The tip stays."""
     commits = chain.line(3)
