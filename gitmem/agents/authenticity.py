@@ -59,22 +59,31 @@ def agents(record: Mapping[str, object]) -> list[str]:
 
 def add(db: sqlite3.Connection, rows: Rows, key: CloneKey | None) -> None:
     """Take in lines, checked with a key; None stands for a key that nobody has now."""
+    from ..signals.broadcasts import KINDS as READER_KINDS
+
     mac = key.mac if key is not None else None
     proven: set[str] = set()
     unchecked: set[int] = set()
-    valid: dict[int, Row] = {}
+    valid: set[int] = set()
+    readers: list[Row] = []  # those of the valid lines that may be a reader's first
     claims: dict[str, list[int]] = {}
     for kind, lines in rows.by_kind.items():
+        checked: set[int] = set()
         if any(lines.column("mac")):
-            signed = [row for row in lines if is_signed(row.line)]
+            signed = [place for place, line in enumerate(lines.lines) if is_signed(line)]
+            if mac is not None:
+                signed = [place for place in signed if mac.is_valid(lines.lines[place])]
+                proven |= _proven(kind, lines, signed)
+            checked = {lines.ids[place] for place in signed}
             if mac is None:
-                unchecked.update(row.id for row in signed)
+                unchecked |= checked
             else:
-                valid |= {row.id: row for row in signed if mac.is_valid(row.line)}
-        _claim(claims, kind, lines, unchecked | valid.keys())
+                valid |= checked
+                if kind in READER_KINDS:
+                    readers += [row for row in lines if row.id in checked]
+        if len(checked) < len(lines):
+            _claim(claims, kind, lines, checked)
     claims = {name: sorted(set(found)) for name, found in claims.items()}
-    for row in valid.values():
-        proven.update(_proven(row.record, speakers(row.record)))
     db.executemany(
         "INSERT INTO packed_claim VALUES (?, ?, ?)",
         [(name, found[0], f"[{','.join(map(str, found))}]") for name, found in claims.items()],
@@ -82,7 +91,7 @@ def add(db: sqlite3.Connection, rows: Rows, key: CloneKey | None) -> None:
     db.executemany("INSERT OR IGNORE INTO unchecked VALUES (?)", [(line,) for line in sorted(unchecked)])
     new = [name for name in sorted(proven) if not is_own(db, name)]
     db.executemany("INSERT OR IGNORE INTO own VALUES (?)", [(name,) for name in new])
-    _note_first(db, valid.values())
+    _note_first(db, readers)
     changed = own_identities.note_bearers(db, rows.of("session"), valid)
     fresh = _note_forged(db, claims, new)
     more, withdrawn = own_identities.update(db, rows.of("signal"), claims, changed, new)
@@ -109,22 +118,36 @@ def _claim(claims: dict[str, list[int]], kind: str, lines: Lines, but: Collectio
                 claims.setdefault(name, []).append(line)
 
 
-def _proven(record: Mapping[str, object], names: Iterable[str]) -> list[str]:
-    """The names that a line with a valid code shows to be our own. One may write for a session of another clone."""
-    begins = record["kind"] == "session" and record.get("event") == "start"
-    return [name for name in names if begins or name.startswith("h-")]
+def _proven(kind: str, lines: Lines, places: Sequence[int]) -> set[str]:
+    """The names that lines with a valid code show to be our own. One may write for a session of another clone.
+
+    Args:
+        places: Of the lines whose code is valid.
+    """
+    fields, _ = _SPEAKERS.get(kind, _ELSE)
+    columns = [lines.column(field) for field in fields]
+    names = {column[place] for column in columns for place in places}
+    if kind == "session":
+        events = lines.column("event")
+        begun = {column[place] for column in columns for place in places if events[place] == "start"}
+    else:
+        begun = set()
+    return {
+        name
+        for name in names
+        if isinstance(name, str) and (name.startswith("h-") or (name in begun and name.startswith(PREFIXES)))
+    }
 
 
 def _note_first(db: sqlite3.Connection, valid: Iterable[Row]) -> None:
     """Note the first line of each reader among those with a valid code."""
-    from ..signals.broadcasts import KINDS, reader_of
+    from ..signals.broadcasts import reader_of
 
     first: dict[str, tuple[str, str, int]] = {}
     for row in valid:
-        if row.record["kind"] in KINDS:
-            for name in reader_of(row.record):
-                if name not in first or row.at < first[name][1]:
-                    first[name] = (name, row.at, row.id)
+        for name in reader_of(row.record):
+            if name not in first or row.at < first[name][1]:
+                first[name] = (name, row.at, row.id)
     db.executemany(
         "INSERT INTO own_first VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET at = excluded.at, line = excluded.line"
         " WHERE excluded.at < own_first.at",

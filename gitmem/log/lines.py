@@ -9,6 +9,10 @@ from __future__ import annotations
 
 import time
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 LINE_MAX_BYTES = 256 * 1024
 HEAD_BYTES = 36  # {"at":"2026-11-21T20:00:00.123456Z",
 DAYS_KEPT = 1_000  # days of which the beginning is remembered: the lines of one call are of few days
@@ -36,6 +40,18 @@ def parse_at(text: str) -> int:
         if hour < 24 and minute < 60 and rest < 60_000_000:
             return midnight + (hour * 60 + minute) * 60_000_000 + rest
     raise ValueError(f"{text!r} is not a time such as 2026-11-21T20:00:00.123456Z")
+
+
+def parse_all(texts: Iterable[str]) -> list[int]:
+    """Return what `parse_at` returns of times of the right form. Many of them are of few minutes."""
+    minutes: dict[str, int] = {}
+    found = []
+    for text in texts:
+        minute = text[:17]
+        if minute not in minutes:
+            minutes[minute] = parse_at(f"{minute}00.000000Z")
+        found.append(minutes[minute] + int(text[17:19] + text[20:26]))
+    return found
 
 
 def _midnight(date: str) -> int:

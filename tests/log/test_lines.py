@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gitmem.log.lines import HEAD_BYTES, LINE_MAX_BYTES, day, digest, format_at, parse_at, problem
+from gitmem.log.lines import HEAD_BYTES, LINE_MAX_BYTES, day, digest, format_at, parse_all, parse_at, problem
 
 AT = "2026-11-21T20:00:00.123456Z"
 HEAD = b'{"at":"' + AT.encode() + b'",'
@@ -30,6 +30,7 @@ def test_times_round_trip(moment: int) -> None:
 
     assert len(text) == 27
     assert parse_at(text) == moment
+    assert parse_all([text, AT, text]) == [moment, parse_at(AT), moment]
 
 
 @given(micros, micros)

@@ -7,7 +7,7 @@ A node that no patch names, or one patch that only marks it, is written as it co
 from __future__ import annotations
 
 from ...index.rows import Rows
-from ...log.lines import parse_at
+from ...log.lines import parse_all, parse_at
 from . import authors, relations, stored
 from .fold import Change
 from .view import HIDDEN
@@ -66,7 +66,7 @@ def _add_fresh(db: sqlite3.Connection, nodes: Lines) -> None:
     work_units, sessions, lanes, priorities, summaries = (
         [each or "" for each in column(name)] for name in _TEXTS
     )
-    created = list(map(parse_at, column("at")))
+    created = parse_all(column("at"))
     touched = [
         max(at, parse_at(updated)) if updated else at
         for at, updated in zip(created, column("updated_at"), strict=True)
