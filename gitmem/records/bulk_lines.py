@@ -9,19 +9,13 @@ from __future__ import annotations
 from itertools import chain
 
 from .bulk import column_is_right
-from .form import LINE_MAX_BYTES, RecordError, format_time
+from .form import LINE_MAX_BYTES, RecordError, as_json, format_time
 from .secrets import SHORTEST, has_mark, locate
 from .table import FIELDS, FILLED, FIRST_OF, MODELS, REQUIRED
 
-try:
-    from _json import encode_basestring as _quote
-    from _json import make_encoder
-except ImportError:  # not CPython
-    make_encoder = None  # type: ignore[assignment,misc]
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
     from ..digests import Mac
@@ -44,27 +38,27 @@ def lines(
         allow_secret: Whether text that looks like a secret may pass.
         mac: The clone's key; without it the lines get no code.
     """
-    given = _given(kind, columns) if make_encoder is not None else None
+    given = _given(kind, columns)
     if given is None:
         return None
     if not allow_secret and any(locate(text) for text in _suspects(list(_texts(given.values())))):
         return None
-    names = ("at", "kind", *(name for name in FIELDS[kind] if name in given))
     count = len(given["schema_version"])
-    encode = _encoder()
+    names = ("at", "kind", *(name for name in FIELDS[kind] if name in given))
     try:
         table: list[Sequence[Any]] = [
             _times(first, count),
             [kind] * count,
             *(given[name] for name in names[2:]),
         ]
-        found: list[Record] = [
-            {name: value for name, value in zip(names, row, strict=True) if value}
-            for row in zip(*table, strict=True)
-        ]
-        made = [b"".join([part.encode() for part in encode(record, 0)]) for record in found]
+        parts = [_written(name, values) for name, values in zip(names, table, strict=True)]
+        made = [f"{{{''.join(row)[1:]}}}".encode() for row in zip(*parts, strict=True)]
     except (ValueError, RecordError):
         return None  # half a character
+    found: list[Record] = [
+        {name: value for name, value in zip(names, row, strict=True) if value}
+        for row in zip(*table, strict=True)
+    ]
     whole: dict[str, Sequence[Any]] = dict(zip(names, table, strict=True))
     if mac is not None:
         made, codes = mac.sign_all(made)
@@ -85,12 +79,13 @@ def _given(kind: str, columns: Mapping[str, Sequence[Any]]) -> dict[str, Sequenc
     for name, values in columns.items():
         if name not in specs or specs[name][0] == "object" or name in _NOT_HERE:
             return None
-        some = [value for value in values if value]
-        if len(some) < len(values):
+        different = values[:1] if _is_constant(values) else values
+        some = [value for value in different if value]
+        if len(some) < len(different):
             if (
                 name in REQUIRED[kind]
                 or name in FILLED[kind]
-                or not {type(each) for each in values if not each} <= _EMPTY
+                or not {type(each) for each in different if not each} <= _EMPTY
             ):
                 return None
             values = [value or None for value in values]
@@ -99,6 +94,11 @@ def _given(kind: str, columns: Mapping[str, Sequence[Any]]) -> dict[str, Sequenc
                 return None
             found[name] = values
     return found
+
+
+def _is_constant(values: Sequence[Any]) -> bool:
+    """Say whether all records have the same object."""
+    return len(set(map(id, values))) == 1
 
 
 def _texts(columns: Iterable[Sequence[Any]]) -> Iterator[str]:
@@ -132,13 +132,12 @@ def _times(first: int, count: int) -> list[str]:
     return found
 
 
-def _encoder() -> Callable[[Record, int], Sequence[str]]:
-    """Return what writes an object as `form.line` does."""
-
-    def refuse(value: object) -> object:
-        raise ValueError(f"{type(value)} is nothing that JSON carries")
-
-    encoder: Callable[[Record, int], Sequence[str]] = make_encoder(
-        None, refuse, _quote, None, ":", ",", False, False, False
-    )
-    return encoder
+def _written(name: str, values: Sequence[Any]) -> list[str]:
+    """Return what stands for a field in each line; nothing where it is empty."""
+    start = f",{as_json(name)}:"
+    if list not in set(map(type, values)):
+        different = set(values)
+        if len(different) * 2 <= len(values):
+            texts = {value: start + as_json(value) if value else "" for value in different}
+            return [texts[value] for value in values]
+    return [start + as_json(value) if value else "" for value in values]

@@ -80,7 +80,7 @@ def line(
         _ask(kind, stamp, record)
     parts = [f'{{"at":"{stamp}","kind":"{kind}"']
     for name, value in record.items():
-        parts.append(f",{_quote(name)}:{_json(value)}")
+        parts.append(f",{_quote(name)}:{as_json(value)}")
     parts.append("}")
     if not allow_secret and (not everyday or marked(record.values())):
         _refuse_secrets(kind, record)
@@ -195,7 +195,7 @@ def _uncarried(kind: str, name: str) -> str:
     return f"The {kind}'s {ascii(name)[1:-1]} {what}"
 
 
-def _json(value: object) -> str:
+def as_json(value: object) -> str:
     if isinstance(value, str):
         return _quote(value)
     if value is True:

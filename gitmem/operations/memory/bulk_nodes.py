@@ -51,7 +51,10 @@ def made(
     if found is None:
         return None
     lines, group = found
-    nodes = [fold.Node(record, line).settle() for record, line in zip(group[2], lines, strict=True)]
+    nodes = [
+        fold.Node(record, line, at).settle()
+        for at, (record, line) in enumerate(zip(group[2], lines, strict=True), first)
+    ]
     return Made([(records.STREAMS["node"], line) for line in lines], nodes, group=group)
 
 

@@ -47,7 +47,7 @@ class Node(Outcome):
         "hidden_by_other", "winners", "signed", "own_names",
     )  # fmt: skip
 
-    def __init__(self, base: Record, line: bytes) -> None:
+    def __init__(self, base: Record, line: bytes, created: int | None = None) -> None:
         get = base.get
         self.id = str(base["id"])
         self.line = line
@@ -73,7 +73,7 @@ class Node(Outcome):
         self.sender_identity = str(base["sender_identity"])
         self.sender_session: str | None = get("sender_session") or None  # type: ignore[assignment]
         self.sender_name: str | None = get("sender_name") or None  # type: ignore[assignment]
-        self.created = parse_at(str(base["at"]))
+        self.created = parse_at(str(base["at"])) if created is None else created
         self.updated: int | None = parse_at(str(base["updated_at"])) if base.get("updated_at") else None
         self.created_at = str(base["at"])
         self.updated_at: str | None = None
