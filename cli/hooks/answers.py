@@ -20,65 +20,44 @@ def answer(given: Given, text: str, variables: Mapping[str, str]) -> str | None:
         text: What the agent is to read; at the end of a turn, what it goes on with. May be empty at a start.
         variables: What a starting session's commands are to find in their environment.
     """
-    found = _FORMS[given.client](given, text, variables)
-    if found is None or isinstance(found, str):
-        return found
-    return encode(found)
+    if given.client == "opencode":  # our own plugin puts it where it belongs
+        return text or None
+    found = _FORMS.get(given.client, _usual)(given, text, variables)
+    return encode(found) if found else None
 
 
-def _claude(given: Given, text: str, variables: Mapping[str, str]) -> dict[str, object] | None:
-    """At the end of a turn too: it goes on then, and that is no error."""
+def _usual(given: Given, text: str, variables: Mapping[str, str]) -> dict[str, object]:
+    """As Claude Code has it: at the end of a turn too, which goes on then, and that is no error."""
     if not text:
-        return None
+        return {}
+    word = _DECISIONS.get(given.client)
+    if word is not None and given.kind == STOP:
+        return {"decision": word, "reason": text}
     return {"hookSpecificOutput": {"hookEventName": given.event, "additionalContext": text}}
 
 
-def _codex(given: Given, text: str, variables: Mapping[str, str]) -> dict[str, object] | None:
-    if text and given.kind == STOP:
-        return {"decision": "block", "reason": text}
-    return _claude(given, text, variables)
-
-
-def _gemini(given: Given, text: str, variables: Mapping[str, str]) -> dict[str, object] | None:
-    if text and given.kind == STOP:
-        return {"decision": "deny", "reason": text}
-    return _claude(given, text, variables)
-
-
-def _cursor(given: Given, text: str, variables: Mapping[str, str]) -> dict[str, object] | None:
+def _cursor(given: Given, text: str, variables: Mapping[str, str]) -> dict[str, object]:
     if given.kind == STOP:
-        return {"followup_message": text} if text else None
+        return {"followup_message": text} if text else {}
     found: dict[str, object] = {"additional_context": text} if text else {}
     if given.kind == START and variables:
         found["env"] = dict(variables)
-    return found or None
+    return found
 
 
-def _opencode(given: Given, text: str, variables: Mapping[str, str]) -> str | None:
-    """Our own plugin puts it where it belongs."""
-    return text or None
+def _cline(given: Given, text: str, variables: Mapping[str, str]) -> dict[str, object]:
+    return {"cancel": False, "contextModification": text} if text else {}
 
 
-def _cline(given: Given, text: str, variables: Mapping[str, str]) -> dict[str, object] | None:
-    return {"cancel": False, "contextModification": text} if text else None
-
-
-def _copilot(given: Given, text: str, variables: Mapping[str, str]) -> dict[str, object] | None:
+def _copilot(given: Given, text: str, variables: Mapping[str, str]) -> dict[str, object]:
     """VS Code runs the same hooks, and says and wants it as Claude Code does."""
     if not text:
-        return None
-    if given.name is None:
-        return {"decision": "block", "reason": text} if given.kind == STOP else {"additionalContext": text}
-    said = {"decision": "block", "reason": text} if given.kind == STOP else {"additionalContext": text}
-    return {"hookSpecificOutput": {"hookEventName": given.name, **said}}
+        return {}
+    said: dict[str, object] = (
+        {"decision": "block", "reason": text} if given.kind == STOP else {"additionalContext": text}
+    )
+    return said if given.name is None else {"hookSpecificOutput": {"hookEventName": given.name, **said}}
 
 
-_FORMS = {
-    "claude-code": _claude,
-    "codex": _codex,
-    "gemini": _gemini,
-    "cursor": _cursor,
-    "opencode": _opencode,
-    "cline": _cline,
-    "copilot": _copilot,
-}
+_DECISIONS = {"codex": "block", "gemini": "deny"}  # what keeps a turn from ending
+_FORMS = {"cursor": _cursor, "cline": _cline, "copilot": _copilot}
