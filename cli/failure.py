@@ -33,14 +33,9 @@ WORDS = frozenset(word for path in COMMANDS for word in path.split())
 
 def report(error: Exception, args: Sequence[str]) -> int:
     """Tell an error, and give the exit status that it means."""
-    known = error if isinstance(error, GitmemError) else usage_of(error, args) or storage_of(error)
+    known = usage_of(error, args) or known_of(error)
     expected = known is not None
-    if known is None:
-        known = GitmemError(
-            f"Something unexpected happened: {type(error).__name__}.",
-            hint="What was acknowledged before is kept. The report on standard error helps to mend it.",
-            next=["gitmem doctor"],
-        )
+    known = known or unexpected(error, "The report on standard error helps to mend it.")
     known.next = _others(known.next or [_usual_next(known, args)], args)
     # What was said already is an answer: a second document would spoil it for a JSON reader.
     if wants_json(args) and not out.has_said():
@@ -100,8 +95,19 @@ def wants_json(args: Sequence[str]) -> bool:
     return False
 
 
-def storage_of(error: Exception) -> StoreError | None:
-    """An error of the disk, or of SQLite that met one, as ours."""
+def unexpected(error: Exception, report: str) -> GitmemError:
+    """What is said of an error that nobody expected; `report` says where the details are."""
+    return GitmemError(
+        f"Something unexpected happened: {type(error).__name__}.",
+        hint=f"What was acknowledged before is kept. {report}",
+        next=["gitmem doctor"],
+    )
+
+
+def known_of(error: Exception) -> GitmemError | None:
+    """An error of ours; one of the disk, or of SQLite that met one, as ours. None for any other."""
+    if isinstance(error, GitmemError):
+        return error
     if isinstance(error, OSError) and error.errno in DISK:
         where = f" ({error.filename})" if error.filename else ""
         what = f"{error.strerror}{where}."

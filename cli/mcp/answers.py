@@ -76,14 +76,10 @@ def sentences(error: Exception, where: str) -> str:
 
 
 def _known(error: Exception, where: str) -> GitmemError:
-    known = error if isinstance(error, GitmemError) else failure.storage_of(error)
+    known = failure.known_of(error)
     if known is None:
         out.complain(failure.details(error, ["mcp", where]))
-        known = GitmemError(
-            f"Something unexpected happened: {type(error).__name__}.",
-            hint="What was acknowledged before is kept. The server wrote a report to its standard error.",
-            next=["gitmem doctor"],
-        )
+        known = failure.unexpected(error, "The server wrote a report to its standard error.")
     if known.code == "secret":  # tools have no option that lets it pass
         known.hint = REPHRASE
     if not known.next:

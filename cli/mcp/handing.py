@@ -12,7 +12,6 @@ from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING
 
-from gitmem.errors import GitmemError
 from gitmem.operations import delivery, inbox
 
 from .. import failure
@@ -110,7 +109,7 @@ class Handing:
         try:
             inbox.mark(at.store(), shown.reading)
         except Exception as error:
-            known = error if isinstance(error, GitmemError) else failure.storage_of(error)
+            known = failure.known_of(error)
             what = known.message if known is not None else failure.details(error, ["mcp", "inbox"])
             out.complain(f"gitmem: what was shown could not be marked as delivered. {what}")
 
