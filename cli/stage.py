@@ -6,6 +6,7 @@ import os
 import subprocess
 
 from gitmem.errors import GitmemError
+from gitmem.operations.outcome import Outcome
 
 from .background import program
 from .surroundings import HARNESSES, MARKERS
@@ -19,19 +20,16 @@ STEP_SECONDS = 60
 _FOREIGN = ("GIT_", "GITMEM_", "LUMENFLOW_", "XDG_")
 
 
-class Step:
+class Step(Outcome):
     """One command as it was run."""
 
-    __slots__ = ("command", "output", "status", "where")
+    __slots__ = ("where", "command", "status", "output")
 
     def __init__(self, where: str, command: str, status: int, output: str) -> None:
         self.where = where
         self.command = command
         self.status = status
         self.output = output
-
-    def as_json(self) -> dict[str, object]:
-        return {"where": self.where, "command": self.command, "status": self.status, "output": self.output}
 
 
 class Stage:
@@ -58,16 +56,15 @@ class Stage:
             self._tell(step)
         return step.output
 
-    def gitmem(self, agent: Agent, *args: str, status: int = 0, hide: Sequence[str] = ()) -> str:
+    def gitmem(self, agent: Agent, *args: str, status: int = 0) -> str:
         """Run gitmem as an agent, tell it, and give its output.
 
         Args:
             status: The exit status that the story wants.
-            hide: Beginnings of lines that a reader need not see.
         """
         command = [*program(), *args]
         step = self._run(agent.where, command, "gitmem " + shown(args), agent.environment(), status)
-        self._tell(step, agent.name, hide)
+        self._tell(step, agent.name)
         return step.output
 
     def _run(self, where: str, command: Sequence[str], said: str, more: dict[str, str], status: int) -> Step:
@@ -96,9 +93,9 @@ class Stage:
             )
         return step
 
-    def _tell(self, step: Step, name: str = "", hide: Sequence[str] = ()) -> None:
+    def _tell(self, step: Step, name: str = "") -> None:
         lines = [f"{step.where} {name}$ {step.command}" if name else f"{step.where}$ {step.command}"]
-        seen = [line for line in step.output.splitlines() if not line.startswith(("next:", *hide))]
+        seen = [line for line in step.output.splitlines() if not line.startswith("next:")]
         lines += [f"    {line}".rstrip() for line in "\n".join(seen).rstrip().split("\n") if seen]
         if step.status:
             lines.append(f"    (exit {step.status})")

@@ -102,31 +102,24 @@ def _meant(message: str) -> list[str]:
 
 def _hint(path: str, message: str, option: str | None, near: Sequence[str] | None) -> str:
     """What to do, for the mistakes that are often made with messages and texts; "" for all others."""
-    if path in TEXTS:
-        return _hint_of_text(path, message, option, near)
-    if path not in ("gitmem signal", "gitmem reply"):
+    speaks = path in ("gitmem signal", "gitmem reply")
+    if not speaks and path not in TEXTS:
         return ""
-    to = "ID " if path.endswith("reply") else ""
+    what = "message" if speaks else "text"
+    to = "ID " if path == "gitmem reply" else ""
     if "unexpected extra argument" in message:
-        return f"Quote the message, so that the shell hands it on as one: {path} {to}'your whole message'"
-    if message.startswith("Missing argument"):
+        return f"Quote the {what}, so that the shell hands it on as one: {path} {to}'your whole {what}'"
+    if speaks and message.startswith("Missing argument"):
         more = "" if to else " --to NAME"
         return f"It goes like this: {path} {to}'your message'{more}"
-    if option is not None and option.startswith("--") and to:
+    if to and option is not None and option.startswith("--"):
         return (
             f"`gitmem signal 'your message' --reply-to ID` takes more options; `{path} --help` shows these."
         )
-    if option is not None and not near:
-        before = to or "--to NAME "
-        return f"A message that starts with - goes behind --, as in: {path} {before}-- '-1 for this'"
-    return ""
-
-
-def _hint_of_text(path: str, message: str, option: str | None, near: Sequence[str] | None) -> str:
-    if "unexpected extra argument" in message:
-        return f"Quote the text, so that the shell hands it on as one: {path} 'your whole text'"
-    if message.startswith("No such option") and option is not None and not near:
-        return f"A text that starts with - goes behind --, as in: {path} -- '-1 for this'"
+    if option is not None and not near and (speaks or message.startswith("No such option")):
+        before = to or ("--to NAME " if speaks else "")
+        example = "'-1 for this'"
+        return f"A {what} that starts with - goes behind --, as in: {path} {before}-- {example}"
     return ""
 
 
