@@ -47,7 +47,7 @@ COMMANDS = {
     "watch": "watch:watch",
     "thread": "history:thread",
     "show": "history:show",
-    "converged": "converged:converged",
+    "converged": "history:converged",
     "gate": "gate:gate",
     "mem create": "mem.nodes:create",
     "mem update": "mem.nodes:update",

@@ -23,7 +23,7 @@ COMMANDS = {
     'watch': 'watch:watch --session= --sync= --exec=:exec_ --exec-limit= --write=',
     'thread': 'history:thread id',
     'show': 'history:show id',
-    'converged': 'converged:converged id? --thread= --wait= --strict --sync',
+    'converged': 'history:converged id? --thread= --wait= --strict --sync',
     'gate': 'gate:gate --wu= --initiative= --allow-unread-signals --reason= --pre-push --allow-secret',
     'mem create': 'mem.nodes:create content? --type= --lifecycle= --wu= --session= --lane= --priority= --tag=* --tags=*:tag --path=* --meta=* --sensitive --discovered-from= --jsonl --allow-secret -q:quiet --quiet',
     'mem update': 'mem.nodes:update ids+ --content= --status= --type= --lifecycle= --wu= --session= --lane= --priority= --tag=* --tags=*:tag --path=* --meta=* --sensitive --reason= --verified --clear=* --allow-secret',

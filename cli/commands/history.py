@@ -1,10 +1,12 @@
-"""`gitmem thread`, `gitmem show` and `gitmem log`."""
+"""`gitmem thread`, `gitmem show`, `gitmem log` and `gitmem converged`."""
 
 from __future__ import annotations
 
+from gitmem.errors import UsageError
+
 from ..render import mail, out
 from ..surroundings import Surroundings
-from ..values import number
+from ..values import duration, number
 from .inbox import note_stranger
 
 TYPE_CHECKING = False
@@ -13,9 +15,10 @@ if TYPE_CHECKING:
 
     import typer
 
-    from .options import AnyId, From, Thread, Wu
+    from .options import AnyId, From, SyncToo, Thread, Wu
 
 ENTRIES = 20
+SYNC_EVERY_SECONDS = 5.0
 
 
 def thread(at: Surroundings, id: AnyId) -> None:
@@ -49,3 +52,50 @@ def log(
     found = history.log(at.store(), n=most, wu=wu, thread=thread, from_=from_, receipts=receipts)
     note_stranger(at, from_)
     out.answer(at.json, found, mail.story)
+
+
+def converged(
+    at: Surroundings,
+    id: Annotated[str | None, typer.Argument(metavar="ID", help="A thread, or a signal of it.")] = None,
+    thread: Thread = None,
+    wait: Annotated[
+        str | None,
+        typer.Option("--wait", metavar="30s", help="Look again until they agree, so long at most."),
+    ] = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Each AGREE must come after every proposal of the others.")
+    ] = False,
+    sync: SyncToo = False,
+) -> int:
+    """Exit 0 when every recipient of the thread's first signal stands at AGREE, else 1."""
+    if (id is None) == (thread is None):
+        raise UsageError("converged wants one thread or signal id.", next=["gitmem converged --help"])
+    import time
+
+    from gitmem.operations import threads, waking
+
+    from .. import autosync
+    from ..syncing import sync_too
+
+    waker = waking.Waker(at.store(), waking.Never(), events=False)
+    deadline = time.monotonic() + (duration(wait) if wait is not None else 0.0)
+    sync_at = time.monotonic() if sync or wait is not None else deadline
+    failures: list[str] = []
+    while True:
+        if time.monotonic() >= sync_at:
+            if sync:
+                failures, _, _ = sync_too(at)
+            else:
+                autosync.start(at, autosync.LOOK)
+            sync_at = time.monotonic() + SYNC_EVERY_SECONDS
+        seen = waker.stamp()  # before looking: what comes in between is a change
+        found = threads.converged(at.store(), id or thread or "", strict=strict, caller=at.caller_if_any())
+        if found.converged or time.monotonic() >= deadline:
+            break
+        waker.wait(seen, min(deadline, sync_at) - time.monotonic())
+    if at.json:
+        found.warnings += failures
+    else:
+        out.note(failures)
+    out.answer(at.json, found, mail.converged)
+    return 0 if found.converged else 1
