@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 KEY_BYTES = 16
 BODY_MAX_BYTES = 256 * 1024
+MANY = 1_000  # lines
+PAGES = 4_000  # of SQLite's own log: 16 MB. With the usual 1,000 a batch would wait for the disk twice more
 _INSERT = (
     "INSERT INTO line (file, key, at, kind, body) VALUES (?, ?, ?, ?, ?)"
     " ON CONFLICT (key) DO UPDATE SET file = excluded.file WHERE line.file < 0"
@@ -62,6 +64,9 @@ class WithoutCollector:
 
 def _add(index: Index, found: Sequence[tuple[int, bytes]], groups: Sequence[Group] | None) -> None:
     db = index.db
+    if len(found) >= MANY:
+        # Whoever commits next, or closes the index, brings the log to the file: see `StoreIndex.tidy_index`.
+        db.execute(f"PRAGMA wal_autocheckpoint = {PAGES}")
     if groups is None:
         groups = _read(index, [line for _, line in found])
     # The lines of a group get numbers that follow each other; those that are no records come last.

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gitmem.index import catch_up, schema
+from gitmem.index import catch_up, insert, schema
 from gitmem.index.rows import Rows
 from gitmem.index.schema import Index, View
 from gitmem.log import committer, ref, wal_record
@@ -349,3 +349,21 @@ def test_what_another_process_found_outside_stays_while_it_is_there(repo: Path, 
     for file in elsewhere.iterdir():
         file.unlink()
     assert _caught_up(mine) == ["a"]
+
+
+@pytest.mark.parametrize(("count", "waits"), [(insert.MANY - 1, True), (insert.MANY, False)])
+def test_many_lines_at_once_do_not_wait_for_the_file_of_the_index(
+    tmp_path: Path, count: int, waits: bool
+) -> None:
+    """They stay in SQLite's own log, and whoever closes the index brings them to the file."""
+    path = tmp_path / "index.sqlite3"
+    index = Index(schema.connect(str(path)), [NOTES], _read_all)
+    index.db.execute("BEGIN")
+    index.reshape()
+    insert.lines(index, 1, [b'{"at":"","kind":"note","text":"%08000d"}' % number for number in range(count)])
+    index.db.execute("COMMIT")
+    assert (path.stat().st_size > 1_000_000) == waits
+    index.close()
+    assert path.stat().st_size > 1_000_000
+    with sqlite3.connect(path) as db:
+        assert db.execute("SELECT count(*) FROM note").fetchone() == (count,)
