@@ -1,24 +1,47 @@
-"""The README cannot lie: its console blocks are run, and its output is compared."""
+"""The README and the pages for users: their console blocks are run in order, and their output is compared."""
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
 ROOT = Path(__file__).parent.parent
-README = (ROOT / "README.md").read_text()
-BLOCKS = re.findall(r"```console\n(.*?)```", README, re.DOTALL)
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+GUIDE = (ROOT / "docs/user-guide.md").read_text(encoding="utf-8")
+GLOSSARY = (ROOT / "docs/glossary.md").read_text(encoding="utf-8")
+PAGES = [
+    "README.md",
+    "docs/user-guide.md",
+    *(pytest.param(f"docs/{page}.md", marks=pytest.mark.deep) for page in ("troubleshooting", "upgrade")),
+]
+# Blocks that install programs: in an environment of their own, or with pipx.
+INSTALLS = (".venv", "pipx")
 MARK = "@@@@"
 STATUS = "= exit status "
 
+Shell = Callable[[list[str]], list[str]]
+
+
+def _blocks(page: str, language: str = "console") -> list[str]:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    return re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)
+
+
+def _installs(block: str) -> bool:
+    return any(word in block for word in INSTALLS)
+
 
 def _steps(block: str) -> list[tuple[str, str]]:
-    """(command, expected output) of a block."""
+    """Return the commands of a block, each with its expected output."""
     found: list[tuple[str, str]] = []
     for line in block.splitlines(keepends=True):
         if line.startswith("$ "):
@@ -29,7 +52,7 @@ def _steps(block: str) -> list[tuple[str, str]]:
 
 
 def _pattern(expected: str) -> str:
-    """Output as documented: `…` stands for anything in its line, and alone in a line for any lines."""
+    """Return the pattern of an output; `…` stands for any text in its line, and alone in a line for any lines."""
     lines = [
         r"(?:.*\n)*" if line == "…" else ".*".join(map(re.escape, line.split("…"))) + r"\n"
         for line in expected.splitlines()
@@ -38,56 +61,55 @@ def _pattern(expected: str) -> str:
 
 
 @pytest.fixture
-def shell(tmp_path: Path, repo: Path, git):  # type: ignore[no-untyped-def]  # a fixture
-    """Runs commands in one shell, in a repository with a remote, a second worktree and two agents."""
-    programs = tmp_path / "programs"
+def shell(tmp_path: Path, repo: Path, git, monkeypatch: pytest.MonkeyPatch) -> Shell:  # type: ignore[no-untyped-def]  # a fixture
+    """Run commands in one shell, in a repository with a remote; the user has a home directory and no sessions."""
+    programs, home, shop = tmp_path / "programs", tmp_path / "home", tmp_path / "shop"
     programs.mkdir()
+    home.mkdir()
     for name, module in (("gitmem", "cli"), ("gitmem-merge", "merge_driver")):
         program = programs / name
         program.write_text(f'#!/bin/sh\nPYTHONPATH="{ROOT}" exec "{sys.executable}" -m {module} "$@"\n')
         program.chmod(0o755)
-    shop = tmp_path / "shop"
     repo.rename(shop)
     git("init", "--quiet", "--bare", str(tmp_path / "hub.git"))
     git("remote", "add", "origin", str(tmp_path / "hub.git"), cwd=shop)
     git("push", "--quiet", "origin", "main", cwd=shop)
-    git("worktree", "add", "--quiet", str(tmp_path / "prices"), cwd=shop)
-    environment = {
-        **os.environ,
-        "PATH": f"{programs}:{os.environ['PATH']}",
-        "GITMEM_MERGE": str(programs / "gitmem-merge"),
-    }
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    monkeypatch.setenv("GITMEM_MERGE", str(programs / "gitmem-merge"))
 
     def run(commands: list[str]) -> list[str]:
         script = "".join(f"echo {MARK}\n{command}\necho {STATUS}$?\n" for command in commands)
         done = subprocess.run(
-            ["bash", "-c", script], cwd=shop, env=environment, capture_output=True, text=True, timeout=120
+            ["bash", "-c", script],
+            cwd=shop,
+            capture_output=True,
+            text=True,
+            timeout=240,
+            stdin=subprocess.DEVNULL,
         )
-        assert "Traceback" not in done.stderr, done.stderr
+        assert "Traceback" not in done.stdout + done.stderr, done.stdout + done.stderr
         outputs = done.stdout.split(f"{MARK}\n")[1:]
         assert len(outputs) == len(commands), done.stderr
         for number, command in enumerate(commands):
             # Readers type more slowly than a commit takes; here every command commits at once.
             outputs[number] = re.sub(r"· commit [0-9a-f]{12}", "· recorded", outputs[number])
             outputs[number], status = outputs[number].rsplit(STATUS, 1)
-            assert status == "0\n", f"$ {command}\n{outputs[number]}"
-        if len(commands) == 1:
-            outputs = [outputs[0] + done.stderr]
+            assert status == "0\n", f"$ {command}\n{outputs[number]}{done.stderr}"
         return outputs
 
-    run(["gitmem session start --name Planck --agent-identity claude:architect:shop"])
-    run(["cd ../prices && gitmem session start --name Curie --agent-identity codex:implementer:prices"])
     return run
 
 
-def _runs_alone(block: str) -> bool:
-    return ".venv" in block
-
-
-def test_the_blocks_after_the_set_up_do_what_they_show(shell) -> None:  # type: ignore[no-untyped-def]  # a fixture
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_does_what_it_shows(page: str, shell: Shell) -> None:
     """Every command is run in the order of the page, and prints what the page says."""
-    steps = [step for block in BLOCKS if not _runs_alone(block) for step in _steps(block)]
-    commands = [f"{{ {command}\n}} 2>&1" if "eval" not in command else command for command, _ in steps]
+    steps = [step for block in _blocks(page) if not _installs(block) for step in _steps(block)]
+    keeps_variables = ("eval ", "unset ")
+    commands = [
+        command if command.startswith(keeps_variables) else f"{{ {command}\n}} 2>&1" for command, _ in steps
+    ]
+    assert commands
 
     outputs = shell(commands)
 
@@ -95,26 +117,149 @@ def test_the_blocks_after_the_set_up_do_what_they_show(shell) -> None:  # type: 
         assert re.fullmatch(_pattern(expected), output), f"$ {command}\n{output}"
 
 
-def test_the_two_set_up_commands_are_two() -> None:
-    """One runs the demo, one the tests, and each makes its own environment."""
-    alone = [block for block in BLOCKS if _runs_alone(block)]
-
-    assert [len(_steps(block)) for block in alone] == [1, 1]
-    assert "gitmem demo" in alone[0]
-    assert "pytest" in alone[1]
-
-
-def test_every_command_is_on_the_page(shell) -> None:  # type: ignore[no-untyped-def]  # a fixture
-    """A command that `--help` lists is in the table."""
-    (listed,) = shell(["gitmem --help"])
-    commands = re.findall(r"^  ([a-z]+) {2,}", listed.split("Commands:")[1], re.MULTILINE)
-
-    assert [command for command in commands if f"`gitmem {command}`" not in README] == []
-
-
-def test_the_python_block_runs(shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]  # a fixture
-    """The library does what the page shows."""
-    (block,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+def test_the_python_block_runs(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The library does what the guide shows."""
+    shell([f"gitmem session start --name {name}" for name in ("Planck", "Curie")])
+    (block,) = _blocks("docs/user-guide.md", "python")
     monkeypatch.chdir(tmp_path / "shop")
 
-    exec(compile(block, "README.md", "exec"), {})
+    exec(compile(block, "user-guide.md", "exec"), {})
+
+
+def test_the_configuration_of_an_mcp_client_starts_a_server(shell: Shell, tmp_path: Path) -> None:
+    """The server of the JSON block answers a client's first request."""
+    (block,) = _blocks("README.md", "json")
+    server = json.loads(block)["mcpServers"]["gitmem"]
+    hello = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "initialize",
+        "params": {
+            "protocolVersion": "2025-06-18",
+            "capabilities": {},
+            "clientInfo": {"name": "test", "version": "1"},
+        },
+    }
+
+    done = subprocess.run(
+        [server["command"], *server["args"]],
+        input=json.dumps(hello) + "\n",
+        cwd=tmp_path / "shop",
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+    assert json.loads(done.stdout.splitlines()[0])["result"]["serverInfo"]["name"] == "gitmem", done.stderr
+
+
+def test_every_command_is_in_the_guide(shell: Shell) -> None:
+    """A command that `--help` lists is in the table."""
+    (listed,) = shell(["gitmem --help"])
+    commands = re.findall(r"^  ([a-z-]+) {2,}", listed.split("Commands:")[1], re.MULTILINE)
+
+    assert len(commands) > 20
+    assert [command for command in commands if f"`gitmem {command}`" not in GUIDE] == []
+
+
+def test_the_codes_that_troubleshooting_names_exist() -> None:
+    """Whoever looks an error up by its code finds what the program says."""
+    tables = re.findall(
+        r"^\| (`.*?) \|", (ROOT / "docs/troubleshooting.md").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    codes = {code for cell in tables for code in re.findall(r"`([a-z-]+)`", cell)}
+    sources = [path for folder in ("gitmem", "cli") for path in (ROOT / folder).rglob("*.py")]
+    words = set(re.findall(r'"([a-z-]+)"', "\n".join(path.read_text(encoding="utf-8") for path in sources)))
+
+    assert len(codes) > 10
+    assert sorted(codes - words) == []
+
+
+def test_every_block_of_the_readme_is_run_by_a_test() -> None:
+    """Two commands make an environment each: one runs the demo, one the tests, as CI does. Two use pipx."""
+    blocks = [_steps(block) for block in _blocks("README.md") if _installs(block)]
+    commands = [command for steps in blocks for command, _ in steps]
+
+    assert [len(steps) for steps in blocks] == [1] * len(blocks)
+    assert [command.split()[-2:] for command in commands if ".venv" in command] == [
+        [".venv/bin/gitmem", "demo"],
+        ["-m", "pytest"],
+    ]
+    assert [command for command in commands if ".venv" not in command] == [
+        "pipx install .",
+        "pipx inject gitmem-coord 'mcp>=2,<3'",
+    ]
+    assert set(re.findall(r"^```(\w+)$", README, re.MULTILINE)) == {"console", "json"}
+
+
+@pytest.mark.deep
+@pytest.mark.timeout(900)  # three environments
+def test_the_commands_that_install_do_so(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From a copy of the checkout: the demo runs, pipx installs the program and adds the MCP SDK to it."""
+    checkout, home = tmp_path / "checkout", tmp_path / "home"
+    home.mkdir()
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        check=True,
+    )
+    for name in filter(None, listed.stdout.decode().split("\0")):
+        if (ROOT / name).exists():
+            (checkout / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, checkout / name)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+    commands = [command for block in _blocks("README.md") if _installs(block) for command, _ in _steps(block)]
+    demo, pipx, mcp = (command for command in commands if "pytest" not in command)
+
+    def run(command: str) -> str:
+        done = subprocess.run(
+            ["bash", "-c", command], cwd=checkout, capture_output=True, text=True, timeout=600
+        )
+        assert done.returncode == 0, f"$ {command}\n{done.stdout}{done.stderr}"
+        return done.stdout
+
+    assert "all 2 recipients agreed" in run(demo)
+    run(".venv/bin/pip install --quiet pipx")
+    monkeypatch.setenv("PATH", f"{checkout / '.venv/bin'}:{os.environ['PATH']}")
+    run(pipx)
+    run(mcp)
+    assert run(f"{home}/.local/bin/gitmem --version").startswith("gitmem ")
+
+
+def test_the_readme_is_short() -> None:
+    """A stranger reads it to the end."""
+    assert len(README.split()) <= 1_300
+
+
+def test_the_glossary_is_short() -> None:
+    """At most 25 terms, in alphabetical order, of one or two sentences each."""
+    terms = re.findall(r"^\*\*(.+?)\*\*: (.+)$", GLOSSARY, re.MULTILINE)
+    names = [name for name, _ in terms]
+
+    assert 0 < len(terms) <= 25
+    assert len(re.findall(r"^\*\*", GLOSSARY, re.MULTILINE)) == len(terms)
+    assert names == sorted(set(names), key=str.lower)
+    for name, text in terms:
+        assert 1 <= len(re.findall(r"[.](?:\s|$)", text)) <= 2, name
+        assert len(text.split()) <= 45, name
+
+
+def test_the_picture_can_be_read_by_everybody() -> None:
+    """Text for screen readers, colours for dark mode too, and nothing that is loaded or run."""
+    (link,) = re.findall(r"!\[.{40,}?\]\((docs/.*?\.svg)\)", README)
+    text = (ROOT / link).read_text(encoding="utf-8")
+    svg = "{http://www.w3.org/2000/svg}"
+    root = ElementTree.fromstring(text)
+    labels = {root.find(f"{svg}{tag}").attrib["id"] for tag in ("title", "desc")}  # type: ignore[union-attr]
+
+    assert root.attrib["role"] == "img"
+    assert set(root.attrib["aria-labelledby"].split()) == labels
+    assert all(len((root.findtext(f"{svg}{tag}") or "").split()) >= 4 for tag in ("title", "desc"))
+    assert not re.search(r"<(script|image|foreignObject)|(?:href|src)=\"(?!#)|url\((?!#)|@import", text)
+    light, _, dark = text.partition("@media (prefers-color-scheme: dark)")
+    colours = re.compile(r"^ *(\S+) \{.*#[0-9a-f]{6}", re.MULTILINE)
+    assert colours.findall(light) == colours.findall(dark) != []
