@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import hashlib
 import hmac
 import json
@@ -29,7 +30,7 @@ from gitmem.sync import budget, partial_reads, tree_checks
 ROOT = Path(__file__).resolve().parent.parent
 FORMAT = (ROOT / "docs/format.md").read_text(encoding="utf-8")
 HOUSE = (ROOT / "docs/ARCHITECTURE.md").read_text(encoding="utf-8")
-DECISIONS = sorted((ROOT / "docs/decisions").glob("*.md"))
+DECISIONS = sorted((ROOT / "docs/decisions").glob("[0-9]*.md"))
 CHANGELOG = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 PAGES = [*sorted((ROOT / "docs").glob("*.md")), *DECISIONS, *sorted(ROOT.glob("*.md"))]
 LINE_KEYS = ("at", "kind", "schema_version", "mac")  # every record has them
@@ -371,17 +372,50 @@ def test_the_modules_that_a_room_names_are_in_it() -> None:
             assert (folder / name).exists(), f"{room}/ has no {name}"
 
 
-def test_decisions_are_numbered_and_say_what_would_change_them() -> None:
-    """One short file each: question, choice, price, and what would change our mind. Numbers are unique."""
-    numbers = [path.name[:4] for path in DECISIONS]
-    assert len(set(numbers)) == len(numbers)
-    assert all(number.isdigit() for number in numbers)
+DECISION_MARKS = ["Question", "Choice", "Why", "Price", "What would change our mind"]
+DECISION_HEAD = re.compile(
+    r"# (?P<number>\d+)\. (?P<title>.+)\n\n"
+    r"Status: (?P<status>accepted|superseded by \[(?P<by>\d{4})\]\((?P=by)-[\w-]+\.md\))\n"
+    r"Date: (?P<date>\d{4}-\d\d-\d\d)\n"
+    r"(Supersedes: (?P<supersedes>.+)\n)?(Merges: (?P<merges>.+)\n)?\n"
+)
+
+
+def decisions() -> dict[str, re.Match[str]]:
+    """Return the head of each decision, by its number of four digits."""
+    heads = {}
     for path in DECISIONS:
+        head = DECISION_HEAD.match(path.read_text(encoding="utf-8"))
+        assert head, f"{path.name} begins with another head than title, status and date"
+        assert int(head["number"]) == int(path.name[:4]), path.name
+        heads[path.name[:4]] = head
+    return heads
+
+
+def numbers_in(text: str | None) -> list[str]:
+    return re.findall(r"(?<![-\w])\d{4}(?![-\w])", re.sub(r"\(.*?\)", "", text or ""))
+
+
+def test_decisions_have_one_form() -> None:
+    """Title, status, date, then question, choice, price, and what would change our mind; half a page at most."""
+    assert len(decisions()) == len(DECISIONS), "two decisions have one number"
+    for path, head in zip(DECISIONS, decisions().values(), strict=True):
         text = path.read_text(encoding="utf-8")
-        assert text.startswith(f"# {int(path.name[:4])}. "), path.name
+        datetime.date.fromisoformat(head["date"])
         marks = re.findall(r"^\*\*(.+?)\.\*\*", text, re.MULTILINE)
-        assert marks == ["Question", "Choice", "Why", "Price", "What would change our mind"], path.name
-        assert len(text.split()) <= 300, f"{path.name} is longer than half a page"
+        assert marks == (DECISION_MARKS[:2] if head["by"] else DECISION_MARKS), path.name
+        assert len(text[head.end() :].split()) <= 300, f"{path.name} is longer than half a page"
+
+
+def test_decisions_agree_on_what_supersedes_what() -> None:
+    """The superseded one names its successor, and the other way round; what was merged has no file any more."""
+    heads = decisions()
+
+    named = {(old, new) for new, head in heads.items() for old in numbers_in(head["supersedes"])}
+    assert named == {(old, head["by"]) for old, head in heads.items() if head["by"]}
+    merged = [old for head in heads.values() for old in numbers_in(head["merges"])]
+    assert len(set(merged)) == len(merged)
+    assert not set(merged) & set(heads)
 
 
 def test_the_changelog_has_what_is_to_come() -> None:
