@@ -32,7 +32,11 @@ FORMAT = (ROOT / "docs/format.md").read_text(encoding="utf-8")
 HOUSE = (ROOT / "docs/ARCHITECTURE.md").read_text(encoding="utf-8")
 DECISIONS = sorted((ROOT / "docs/decisions").glob("[0-9]*.md"))
 CHANGELOG = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
-PAGES = [*sorted((ROOT / "docs").glob("*.md")), *DECISIONS, *sorted(ROOT.glob("*.md"))]
+PAGES = [
+    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "docs/decisions").glob("*.md")),
+    *sorted(ROOT.glob("*.md")),
+]
 LINE_KEYS = ("at", "kind", "schema_version", "mac")  # every record has them
 
 
@@ -404,7 +408,7 @@ def test_decisions_have_one_form() -> None:
         datetime.date.fromisoformat(head["date"])
         marks = re.findall(r"^\*\*(.+?)\.\*\*", text, re.MULTILINE)
         assert marks == (DECISION_MARKS[:2] if head["by"] else DECISION_MARKS), path.name
-        assert len(text[head.end() :].split()) <= 300, f"{path.name} is longer than half a page"
+        assert len(text.split()) <= 300, f"{path.name} is longer than half a page"
 
 
 def test_decisions_agree_on_what_supersedes_what() -> None:
@@ -416,6 +420,25 @@ def test_decisions_agree_on_what_supersedes_what() -> None:
     merged = [old for head in heads.values() for old in numbers_in(head["merges"])]
     assert len(set(merged)) == len(merged)
     assert not set(merged) & set(heads)
+
+
+def test_the_index_of_decisions_has_a_row_for_each() -> None:
+    """Number, title, status and a line; what was merged is found by its old number."""
+    expected = {}
+    for path, (number, head) in zip(DECISIONS, decisions().items(), strict=True):
+        status = f"superseded by {int(head['by'])}" if head["by"] else "accepted"
+        expected[int(number)] = f"| [{head['title']}]({path.name}) | {status} | "
+        for old in numbers_in(head["merges"]):
+            expected[int(old)] = f"| | merged into {int(number)} | "
+    rows = dict(
+        re.findall(
+            r"^\| (\d+) (\|.*?\| )[^|]*\|$",
+            (ROOT / "docs/decisions/README.md").read_text(encoding="utf-8"),
+            re.MULTILINE,
+        )
+    )
+
+    assert [(int(number), row) for number, row in rows.items()] == sorted(expected.items())
 
 
 def test_the_changelog_has_what_is_to_come() -> None:
