@@ -360,7 +360,7 @@ def test_many_lines_at_once_do_not_wait_for_the_file_of_the_index(
     index = Index(schema.connect(str(path)), [NOTES], _read_all)
     index.db.execute("BEGIN")
     index.reshape()
-    insert.lines(index, 1, [b'{"at":"","kind":"note","text":"%08000d"}' % number for number in range(count)])
+    insert.lines(index, 1, [b'{"at":"","kind":"note","text":"%04000d"}' % number for number in range(count)])
     index.db.execute("COMMIT")
     assert (path.stat().st_size > 1_000_000) == waits
     index.close()
