@@ -7,65 +7,45 @@ from __future__ import annotations
 
 import os
 
+from ..place import read_small
 from . import run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from .child import Child
+    from collections.abc import Callable, Sequence
 
 _FLUSH, _DELIMITER = b"0000", b"0001"
 _DETOURS = (b"insteadof", b"uploadpack", b"[include")
 _HEX = b"0123456789abcdef"
 
 
-class Asked:
-    """A question on its way: `refs` has the answer."""
-
-    __slots__ = ("_child", "_question")
-
-    def __init__(self, child: Child, question: bytes) -> None:
-        self._child = child
-        self._question = question
-
-    def refs(self, timeout: float) -> dict[str, str] | None:
-        """The refs with their targets; None where that can't be said so simply. `timeout` is in seconds."""
-        try:
-            code, out, _ = self._child.communicate(self._question, timeout)
-        except TimeoutError:
-            self._child.kill()
-            return None
-        except BaseException:
-            self._child.kill()
-            raise
-        return _parse(out) if code == 0 else None
-
-    def drop(self) -> None:
-        """The answer is not wanted any more."""
-        self._child.kill()
-
-
-def ask(common: str, path: str, prefixes: Sequence[str]) -> Asked | None:
-    """Ask for the refs below the prefixes of a repository in a folder. None where it is not there: fetch, then.
+def ask(
+    common: str, path: str, prefixes: Sequence[str], timeout: float, meanwhile: Callable[[], object]
+) -> dict[str, str] | None:
+    """Return the refs below the prefixes of a repository in a folder. None where it can't be said so simply: fetch, then.
 
     None, too, where the repository's config may send git elsewhere, or to another program.
 
     Args:
         common: The asking repository.
+        timeout: Seconds.
+        meanwhile: Called once, while the other one answers.
     """
-    if not os.path.isabs(path) or not os.path.isdir(path):
+    config = read_small(os.path.join(common, "config")).lower()
+    if not os.path.isabs(path) or not os.path.isdir(path) or any(word in config for word in _DETOURS):
+        meanwhile()
         return None
-    try:
-        with open(os.path.join(common, "config"), "rb") as file:
-            config = file.read().lower()
-    except OSError:
-        return None
-    if any(word in config for word in _DETOURS):
-        return None
-    child = run.spawn(common, ["upload-pack", path], env_extra={"GIT_PROTOCOL": "version=2"})
     wanted = [_packet(b"ref-prefix " + os.fsencode(prefix) + b"\n") for prefix in prefixes]
-    return Asked(child, b"".join([_packet(b"command=ls-refs\n"), _DELIMITER, *wanted, _FLUSH, _FLUSH]))
+    question = b"".join([_packet(b"command=ls-refs\n"), _DELIMITER, *wanted, _FLUSH, _FLUSH])
+    version = {"GIT_PROTOCOL": "version=2"}
+    try:
+        done = run.run(
+            common, ["upload-pack", path], input=question, env_extra=version, timeout=timeout, check=False,
+            meanwhile=meanwhile,
+        )  # fmt: skip
+    except run.GitTimeoutError:
+        return None
+    return _parse(done.out) if done.code == 0 else None
 
 
 def _packet(line: bytes) -> bytes:

@@ -104,9 +104,9 @@ def variable(name: str) -> str | None:
     return os.environ.get(name)
 
 
-def spawn(common: str, args: Sequence[str], *, env_extra: Mapping[str, str] | None = None) -> Child:
+def spawn(common: str, args: Sequence[str]) -> Child:
     """Start a git that stays; its standard input and output are pipes, its errors are dropped."""
-    return _start(common, args, environment(env_extra), None, input=True, errors=False)
+    return _start(common, args, environment(), None, input=True, errors=False)
 
 
 def run(

@@ -34,9 +34,13 @@ class Settled:
     """The remote of the last good sync, and every ref that a sync looks at as it was then.
 
     Where nothing is new it is what became of the exchange, too: see `log.remote.Remote`.
+
+    Attributes:
+        unchanged: Whether both sides have what they had, as a look at the remote has shown.
+        network: What to go on with where it was fetched for that look; else None.
     """
 
-    __slots__ = ("destination", "prefix", "refs", "shown_name", "tip", "url")
+    __slots__ = ("destination", "network", "prefix", "refs", "shown_name", "tip", "unchanged", "url")
     state, message, attempts = "up-to-date", "", 1
     received = sent = rejections = 0
     withheld = Withheld()
@@ -52,26 +56,8 @@ class Settled:
         self.prefix = prefix
         self.tip = tip
         self.refs = dict(refs)
-
-    @property
-    def copies(self) -> dict[str, str]:
-        """What the remote had, under our names for it."""
-        return {
-            name: oid
-            for name, oid in self.refs.items()
-            if name.startswith(self.prefix) and name != self.prefix + ACCEPTED
-        }
-
-
-class Looked:
-    """A look at the remote: whether it has what it had. `network`: what to go on with where it was fetched for that."""
-
-    __slots__ = ("network", "settled", "unchanged")
-
-    def __init__(self, settled: Settled, unchanged: bool, network: GitNetwork | None = None) -> None:
-        self.settled = settled
-        self.unchanged = unchanged
-        self.network = network
+        self.unchanged = False
+        self.network: GitNetwork | None = None
 
 
 def refs_of(common: str) -> dict[str, str] | None:
@@ -143,7 +129,7 @@ def _is_plain_config(place: Place) -> bool:
     return not any(key.startswith("include") or (key.startswith("remote.") and "/" in key) for key in keys)
 
 
-def look(place: Place, wals: Callable[[], Iterable[str]], timeout: float) -> Looked | None:
+def look(place: Place, wals: Callable[[], Iterable[str]], timeout: float) -> Settled | None:
     """Ask the remote of the last good sync, where everything here is as that left it. None: sync the usual way.
 
     Raises StoreError where git would not work in the repository, or gitmem does not know its kind.
@@ -163,27 +149,29 @@ def look(place: Place, wals: Callable[[], Iterable[str]], timeout: float) -> Loo
     refuse_odd(place)
     refuse_foreign(place)  # the url is what the owner of the git folder says, and may name a program
 
-    asked = ask(place.common, known.url, (_BRANCH, "refs/gitmem/"))
-    folders = list(wals())
+    folders: list[str] = []
+    prefixes = (_BRANCH, "refs/gitmem/")
+    there = ask(place.common, known.url, prefixes, timeout, lambda: folders.extend(wals()))
 
     def is_same() -> bool:
         waits = any(file.size for folder in folders for file in listed(folder))
         return not waits and refs_of(place.common) == known.refs
 
     if not is_same():
-        if asked is not None:
-            asked.drop()
         return None
-    there = asked.refs(timeout) if asked is not None else None
     if there is not None:
         copies = {known.prefix + name.removeprefix("refs/"): oid for name, oid in there.items()}
         theirs = f"{known.prefix}gitmem/remotes/"  # its own copies, which no fetch brings
         copies = {name: oid for name, oid in copies.items() if not name.startswith(theirs)}
-        return Looked(known, copies == known.copies and is_same())
+        then = {name: oid for name, oid in known.refs.items() if name.startswith(known.prefix)}
+        then.pop(known.prefix + ACCEPTED, None)
+        known.unchanged = copies == then
+        return known
     from ..git.fetched import Fetched
 
-    network = Fetched(place.common, known.url, known.prefix, timeout)
-    return Looked(known, network.error is None and is_same(), network)
+    known.network = network = Fetched(place.common, known.url, known.prefix, timeout)
+    known.unchanged = network.error is None and is_same()
+    return known
 
 
 def _known(place: Place) -> Settled | None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from ..log.remote import Remote
-    from ..log.settled import Looked, Settled
+    from ..log.settled import Settled
     from ..place import Place
     from ..sync.left_out import LeftOut
     from .store import Store
@@ -144,7 +144,7 @@ def sync(
     repair: bool = False,
     force: bool = False,
     timeout: float = 30.0,
-    looked: Looked | None = None,
+    looked: Settled | None = None,
 ) -> Synced:
     """Bring what remotes have, and send them what they lack, where the user has agreed to publish.
 
@@ -223,7 +223,7 @@ def _keep(store: Store, states: Sequence[RemoteState]) -> None:
 
 def look(
     place: Place, wals_elsewhere: Callable[[], Iterable[str]], now: float, timeout: float = 30.0
-) -> Looked | None:
+) -> Settled | None:
     """Ask the usual remote whether there is anything new, where there is nothing new here; None where that isn't plain.
 
     It needs no store and hardly any import. Where something is new, hand what was found to `sync`.
@@ -242,10 +242,10 @@ def look(
     return settled.look(place, wals, timeout)
 
 
-def unchanged(place: Place, looked: Looked, now: float, dice: float) -> Synced:
+def unchanged(place: Place, looked: Settled, now: float, dice: float) -> Synced:
     """The answer of a sync that had nothing to do. `now`: seconds since the epoch; `dice`: between 0 and 1."""
     autosync.end(place, now, 0, dice)
-    states = [RemoteState(looked.settled)]
+    states = [RemoteState(looked)]
     return Synced(states, _next(states, leads=True))
 
 

@@ -14,8 +14,10 @@ PREFIXES = ("refs/heads/gitmem", "refs/gitmem/")
 
 
 def refs_at(common: str, path: Path | str) -> dict[str, str] | None:
-    asked = asking.ask(common, str(path), PREFIXES)
-    return asked.refs(30) if asked is not None else None
+    called: list[str] = []
+    found = asking.ask(common, str(path), PREFIXES, 30, lambda: called.append("once"))
+    assert called == ["once"]
+    return found
 
 
 def test_it_says_what_a_fetch_would_bring(repo: Path, tmp_path: Path) -> None:
@@ -78,10 +80,5 @@ def test_an_answer_of_another_form_is_none(out: bytes) -> None:
     assert asking._parse(out) is None
 
 
-def test_what_is_dropped_or_does_not_answer_in_time_is_ended(repo: Path) -> None:
-    for end in (lambda asked: asked.drop(), lambda asked: asked.refs(-1)):
-        asked = asking.ask(str(repo / ".git"), str(repo), PREFIXES)
-        assert asked is not None
-
-        assert end(asked) is None
-        assert asked._child.poll() is not None
+def test_what_does_not_answer_in_time_is_left_to_a_fetch(repo: Path) -> None:
+    assert asking.ask(str(repo / ".git"), str(repo), PREFIXES, -1, lambda: None) is None

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from gitmem.errors import StoreError
-from gitmem.git.asking import Asked
+from gitmem.git import asking
 from gitmem.git.network import GitNetwork
 from gitmem.log import settled
 from gitmem.operations import autosync, sync
@@ -41,7 +41,7 @@ def fetches(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return found
 
 
-def look(clone: Clone) -> settled.Looked | None:
+def look(clone: Clone) -> settled.Settled | None:
     return sync.look(clone.store.place, list, time.time())
 
 
@@ -227,19 +227,17 @@ def test_a_proposal_that_is_written_while_the_remote_answers_stays_urgent(
     sync.sync(a.store)
     place, now = a.store.place, time.time()
     assert autosync.wants(place, autosync.NOW, now - 60)
-    real = Asked.refs
+    real = asking._parse
 
-    def answer(self: Asked, timeout: float) -> dict[str, str] | None:
+    def answer(out: bytes) -> dict[str, str] | None:
         assert not autosync.is_hurried(place)
         a.add("two")
         assert autosync.wants(place, autosync.NOW, now)
-        return real(self, timeout)
+        return real(out)
 
-    monkeypatch.setattr(Asked, "refs", answer)
-    looked = look(a)
-    assert looked is not None
-    assert not looked.unchanged
-    sync.unchanged(place, looked, now, 0.0)
+    monkeypatch.setattr(asking, "_parse", answer)
+    assert look(a) is None
+    autosync.end(place, now, 0, 0.0)
     assert autosync.is_hurried(place)
 
 
