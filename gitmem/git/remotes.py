@@ -40,11 +40,6 @@ def _rows(common: str) -> Sequence[tuple[str, str]]:
     return config.remotes()
 
 
-def push_url(common: str, remote: str, worktree: str | None = None) -> str:
-    """Where pushes to a remote go, before `insteadOf`: see `push_urls`."""
-    return push_urls(common, remote, worktree)[0]
-
-
 def push_urls(common: str, remote: str, worktree: str | None = None) -> tuple[str, str]:
     """Give the url that git is asked to push to, and the one that it will use: after `insteadOf`, no credentials.
 

@@ -6,13 +6,12 @@ import os
 
 from .. import shared_mode
 from . import packfile, packing, queries, run
+from .objects import is_oid
 from .plumbing import Git
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-_HEX = frozenset("0123456789abcdef")
 
 
 class Move:
@@ -39,7 +38,7 @@ def reflog(common: str, ref: str) -> list[Move]:
     for row in rows:
         head, _, why = row.partition("\t")
         old, new = [*head.split(" ")[:2], "", ""][:2]
-        if _is_oid(old) and _is_oid(new) and new.strip("0"):
+        if is_oid(old) and is_oid(new) and new.strip("0"):
             found.append(Move(old if old.strip("0") else None, new, why))
     return found
 
@@ -52,10 +51,6 @@ def _asked(common: str, ref: str) -> list[Move]:
         new, _, why = row.partition("\t")
         found.append(Move(found[-1].new if found else None, new, why))
     return found
-
-
-def _is_oid(text: str) -> bool:
-    return len(text) in (40, 64) and _HEX.issuperset(text)
 
 
 def forget_broken(common: str, ref: str) -> bool:
@@ -74,7 +69,7 @@ def damaged(common: str, prefix: str) -> Iterator[str]:
                 text = file.read(1000).decode("ascii", "replace")
         except OSError:
             continue
-        if not _is_oid(text.rstrip("\r\n")) and not text.startswith("ref: "):
+        if not is_oid(text.rstrip("\r\n")) and not text.startswith("ref: "):
             yield os.path.relpath(path, common).replace(os.sep, "/")
 
 

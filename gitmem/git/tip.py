@@ -58,27 +58,34 @@ def loose_tip(common: str, ref: str) -> str | None:
         return None
     finally:
         os.close(handle)
-    oid = data.rstrip(b"\r\n")
-    if len(oid) not in (40, 64) or oid.strip(_HEX):
-        return None
-    return oid.decode("ascii")
+    return _id(data.rstrip(b"\r\n"))
+
+
+def _id(text: bytes) -> str | None:
+    return text.decode("ascii") if len(text) in (40, 64) and not text.strip(_HEX) else None
 
 
 def packed_tip(common: str, ref: str) -> str | None:
-    """The object id that `packed-refs` has for the ref. Ask only where there is no loose file.
+    """The object id that `packed-refs` has for the ref. Ask only where there is no loose file."""
+    return packed_with(common, f" {ref}\n").get(ref)
 
-    It reads the file whole and parses none of it: 3 MB, for 50,000 refs, take a millisecond.
+
+def packed_with(common: str, part: str) -> dict[str, str]:
+    """The refs in `packed-refs` in whose lines a part stands.
+
+    It reads the file whole and parses few lines of it: 3 MB, for 50,000 refs, take a millisecond.
     """
-    try:
-        with open(os.path.join(common, "packed-refs"), "rb") as file:
-            data = file.read()
-    except OSError:
-        return None
-    end = data.find(b" " + os.fsencode(ref) + b"\n")
-    oid = data[data.rfind(b"\n", 0, max(end, 0)) + 1 : max(end, 0)]
-    if len(oid) not in (40, 64) or oid.strip(_HEX):
-        return None
-    return oid.decode("ascii")
+    data, wanted = read_small(os.path.join(common, "packed-refs")), os.fsencode(part)
+    found = {}
+    at = data.find(wanted)
+    while at >= 0:
+        end = data.find(b"\n", at)
+        word, _, name = data[data.rfind(b"\n", 0, at) + 1 : end].partition(b" ")
+        oid = _id(word)
+        if oid is not None and end >= 0:
+            found[os.fsdecode(name)] = oid
+        at = data.find(wanted, end) if end >= 0 else -1
+    return found
 
 
 def refs_below(common: str, prefix: str, *, at_rest: bool = False) -> dict[str, str] | None:
@@ -109,13 +116,6 @@ def refs_below(common: str, prefix: str, *, at_rest: bool = False) -> dict[str, 
     if not found and not os.path.isdir(os.path.join(common, "refs")):
         return None
     return dict(sorted(found.items()))  # as git gives them: what is folded first must not hang on the disk
-
-
-def packed_with(common: str, part: str) -> dict[str, str]:
-    """The refs in `packed-refs` with a part in their names."""
-    data, wanted = read_small(os.path.join(common, "packed-refs")), os.fsencode(part)
-    rows = [row.partition(b" ") for row in data.split(b"\n") if wanted in row] if wanted in data else []
-    return {os.fsdecode(name): oid.decode("ascii", "replace") for oid, _, name in rows}
 
 
 def _target(common: str, ref: str) -> str | None:

@@ -341,7 +341,7 @@ def test_instead_of_applies(common: str, hub: Path, repo: Path, git: Run) -> Non
     git("config", "remote.origin.url", "work:hub.git", cwd=repo)
     (oid,) = chain(common, 1)
 
-    url = remotes.push_url(common, "origin")
+    url = remotes.push_urls(common, "origin")[0]
     assert GitNetwork(common).push(url, oid, BRANCH, None) == "pushed"
     assert fetched(common, url) == {BRANCH: oid}
 

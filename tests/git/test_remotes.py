@@ -16,16 +16,16 @@ Run = Callable[..., str]
 
 def test_push_url(common: str, repo: Path, hub: Path, tmp_path: Path, git: Run) -> None:
     """The push url where there is one, else the first url; relative paths as git sees them."""
-    assert remotes.push_url(common, "origin") == str(hub)
+    assert remotes.push_urls(common, "origin")[0] == str(hub)
     git("config", "remote.origin.pushurl", "git@example.org:a/b.git", cwd=repo)
-    assert remotes.push_url(common, "origin") == "git@example.org:a/b.git"
+    assert remotes.push_urls(common, "origin")[0] == "git@example.org:a/b.git"
     git("remote", "add", "near", "../hub.git", cwd=repo)
-    assert remotes.push_url(common, "near") == str(hub)
-    assert remotes.push_url(common, "../hub.git", str(repo)) == str(hub)
+    assert remotes.push_urls(common, "near")[0] == str(hub)
+    assert remotes.push_urls(common, "../hub.git", str(repo))[0] == str(hub)
     for url in ("https://example.org/x", "host:x/y", "host:x", str(hub), "work/short"):
-        assert remotes.push_url(common, url) == url
+        assert remotes.push_urls(common, url)[0] == url
     with pytest.raises(UsageError, match="no remote 'orign'") as caught:
-        remotes.push_url(common, "orign")
+        remotes.push_urls(common, "orign")[0]
     assert caught.value.code == "unknown-remote"
     assert caught.value.suggestions == ["near", "origin"]
 
@@ -35,8 +35,8 @@ def test_a_path_is_told_from_a_host_as_git_does(common: str, tmp_path: Path, rep
     for name in ("a/b:c/d", "host:x/y:z/e"):
         (repo / name).mkdir(parents=True)
 
-    assert remotes.push_url(common, "a/b:c/d", str(repo)) == str(repo / "a/b:c/d")
-    assert remotes.push_url(common, "host:x/y:z/e", str(repo)) == "host:x/y:z/e"
+    assert remotes.push_urls(common, "a/b:c/d", str(repo))[0] == str(repo / "a/b:c/d")
+    assert remotes.push_urls(common, "host:x/y:z/e", str(repo))[0] == "host:x/y:z/e"
 
 
 def test_a_remote_whose_name_is_no_text(common: str, repo: Path, git: Run) -> None:
@@ -45,7 +45,7 @@ def test_a_remote_whose_name_is_no_text(common: str, repo: Path, git: Run) -> No
         file.write(b'[remote "caf\xe9"]\n\turl = /x\n[branch "main"]\n\tremote = caf\xe9\n')
 
     assert remotes.remotes(common) == ["caf\udce9"]
-    assert remotes.push_url(common, "caf\udce9") == "/x"
+    assert remotes.push_urls(common, "caf\udce9")[0] == "/x"
     assert remotes.upstream_remote(find(str(repo))) == "caf\udce9"
     git("check-ref-format", f"refs/gitmem/remotes/{remotes.encode(chr(0xE9))}/heads/gitmem")
 
@@ -53,7 +53,7 @@ def test_a_remote_whose_name_is_no_text(common: str, repo: Path, git: Run) -> No
 def test_where_no_remote_is_the_way_to_one_is_told(common: str, repo: Path) -> None:
     """Each of these errors ends with what to do."""
     with pytest.raises(UsageError) as caught:
-        remotes.push_url(common, "orign")
+        remotes.push_urls(common, "orign")[0]
     assert (caught.value.code, caught.value.next) == ("unknown-remote", [])
     assert "git remote add NAME URL" in caught.value.hint
     with pytest.raises(UsageError) as caught:
@@ -67,7 +67,7 @@ def test_a_config_that_git_can_not_read_is_git_s_own_error(common: str, repo: Pa
         file.write("[remote\n")
 
     asks: list[Callable[[], str]] = [
-        lambda: remotes.push_url(common, "origin"),
+        lambda: remotes.push_urls(common, "origin")[0],
         lambda: remotes.upstream_remote(find(str(repo))),
     ]
     for ask in asks:
