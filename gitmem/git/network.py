@@ -75,8 +75,11 @@ class GitNetwork:
 
         Returns the refs that git refused or the remote could not send, with their commits and why.
         """
-        with packing.Adopting(self.common, into_prefix):
+        before = packing.listed(self.common)
+        try:
             return self._fetch_places(url, into_prefix, timeout)
+        finally:
+            packing.adopt(self.common, before, into_prefix)
 
     def _fetch_places(self, url: str, into_prefix: str, timeout: float) -> dict[str, tuple[str, str]]:
         head = [

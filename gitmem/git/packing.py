@@ -77,40 +77,29 @@ def listed(common: str) -> set[str]:
     return {name[:-4] for name in _names(_packs(common)) if name.endswith(".idx")}
 
 
-class Adopting:
-    """Makes packs our own that a fetch of ours brings meanwhile. Where that fails they are git's.
+def adopt(common: str, before: set[str], prefix: str) -> None:
+    """Make packs our own that a fetch of ours has brought. Where that fails they are git's.
 
     Args:
+        before: What was listed when it began.
         prefix: Where the fetched refs are. A new pack with none of their commits is somebody else's.
     """
-
-    def __init__(self, common: str, prefix: str) -> None:
-        self._common = common
-        self._prefix = prefix
-
-    def __enter__(self) -> None:
-        self._before = listed(self._common)
-
-    def __exit__(self, *error: object) -> None:
-        common, now = self._common, listed(self._common)
-        new = now - self._before
-        if not new or not os.path.isdir(os.path.dirname(_own(common))):
-            return  # what the first sync of a clone brings stays git's
-        if self._before - now:
-            return  # somebody repacks beside us: a new pack may be theirs
-        try:
-            tips, id_length = (
-                set(queries.refs_below(common, self._prefix).values()),
-                formats.id_length(common),
-            )
-            for name in new:
-                path = os.path.join(_packs(common), name)
-                if os.path.exists(path + ".bitmap") or packfile.count(path + ".idx", id_length) > FETCHED_MAX:
-                    continue
-                if tips.intersection(packfile.ids(path + ".idx", id_length)):
-                    _claim(common, name)
-        except (OSError, StoreError):
-            return
+    now = listed(common)
+    new = now - before
+    if not new or not os.path.isdir(os.path.dirname(_own(common))):
+        return  # what the first sync of a clone brings stays git's
+    if before - now:
+        return  # somebody repacks beside us: a new pack may be theirs
+    try:
+        tips, id_length = set(queries.refs_below(common, prefix).values()), formats.id_length(common)
+        for name in new:
+            path = os.path.join(_packs(common), name)
+            if os.path.exists(path + ".bitmap") or packfile.count(path + ".idx", id_length) > FETCHED_MAX:
+                continue
+            if tips.intersection(packfile.ids(path + ".idx", id_length)):
+                _claim(common, name)
+    except (OSError, StoreError):
+        return
 
 
 def own(common: str) -> list[str]:
