@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 NAME = "ledger"
 OLDER = "ledger.old"
 BYTES_MAX = 512 * 1024  # then it becomes the older one of two
-TAIL_BYTES = 4 * 1024
 KEY_BYTES = 16
 LINES_MAX = 5_000  # of one record: of a commit with more of them, the commit alone is noted
 _HEX = frozenset("0123456789abcdef")
@@ -98,26 +97,15 @@ def last_commit(state: str) -> str | None:
     Args:
         state: The state folder.
     """
-    path = os.path.join(state, NAME)
-    try:
-        with open(path, "rb") as file:
-            size = file.seek(0, os.SEEK_END)
-            file.seek(max(0, size - TAIL_BYTES))
-            found = _last(file.read(), cut=size > TAIL_BYTES)
-    except OSError:
-        found = None
-    if found is None:
-        found = _last(read_small(path), cut=False) or _last(read_small(os.path.join(state, OLDER)), cut=False)
-    return found
-
-
-def _last(content: bytes, *, cut: bool) -> str | None:
-    """The commit of the last record that has one. `cut`: the first row may be the rest of a longer one."""
-    rows = content.decode("ascii", "replace").split("\n")
-    for row in reversed(rows[1:] if cut else rows):
-        record = _parsed(row)
-        if record is not None and record.commit is not None:
-            return record.commit
+    for name in (NAME, OLDER):
+        content = read_small(os.path.join(state, name))
+        start = end = len(content)
+        while start >= 0:  # from the end: the last rows have it nearly always
+            start = content.rfind(b"\n", 0, end)
+            record = _parsed(content[start + 1 : end].decode("ascii", "replace"))
+            if record is not None and record.commit is not None:
+                return record.commit
+            end = start
     return None
 
 
