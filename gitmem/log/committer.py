@@ -16,7 +16,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ..git.port import Entry as TreeEntry
     from .log import Log
     from .wal import WriteAheadLog
     from .wal_files import WalFile
@@ -45,34 +44,17 @@ class _Taken:
         self.damaged = False
 
 
-def waiting(log: Log, *, deferred: bool = False) -> list[WalFile]:
-    """Return the files that wait for a commit, oldest first.
-
-    Args:
-        deferred: Also those whose entries start none.
-    """
-    return log.waiting(deferred=deferred)
-
-
 def rows_waiting(log: Log, *, deferred: bool = False) -> list[tuple[str, bytes]]:
     """Return stream and line of everything that waits for a commit, unchecked. What can't be read is left out."""
     found = []
     for wal in log.wals:
         for file in wal.files():
-            if file.size and (deferred or not file.is_deferred):
-                found += rows_of(wal, file)
-    return found
-
-
-def rows_of(wal: WriteAheadLog, file: WalFile) -> list[tuple[str, bytes]]:
-    """Return stream and line of what a file has, unchecked; nothing where it can't be read."""
-    found = []
-    try:
-        tail = wal.read(file)
-        for payload, _ in tail.entries if tail else ():
-            found += [row_of(row) for row in split(payload)[1]]
-    except (OSError, ValueError):
-        pass
+            try:
+                tail = wal.read(file) if deferred or not file.is_deferred else None
+                for payload, _ in tail.entries if tail else ():
+                    found += [row_of(row) for row in split(payload)[1]]
+            except (OSError, ValueError):
+                continue
     return found
 
 
@@ -86,7 +68,7 @@ def commit_waiting(log: Log, *, deferred: bool = False, swaps: int | None = None
     Raises: StoreError; then everything waits as before.
     """
     commit = None
-    while waiting(log, deferred=deferred):
+    while log.waiting(deferred=deferred):
         lock = log.lock()
         if not log.make_state() or not lock.take():
             return None
@@ -115,14 +97,14 @@ def commit_within(
 
     Returns: The commit, the log's tip where another process has made it; None where something still waits then.
     """
-    names = {file.path for file in waiting(log, deferred=deferred)}
+    names = {file.path for file in log.waiting(deferred=deferred)}
     deadline = time.monotonic() + seconds
     pause = PAUSE_SECONDS
     while True:
         commit = commit_waiting(log, deferred=deferred, swaps=swaps)
         if commit is not None:
             return commit
-        if not names.intersection(file.path for file in waiting(log, deferred=True)):
+        if not names.intersection(file.path for file in log.waiting(deferred=True)):
             return log.git.tip(ref.LOG_REF)
         if time.monotonic() >= deadline or not log.make_state():
             return None
@@ -154,12 +136,11 @@ def _older(wal: WriteAheadLog) -> list[WalFile]:
 
 def _read(wal: WriteAheadLog, file: WalFile, taken: list[_Taken]) -> list[Entry]:
     """Lock and read a file. What is no entry of ours stays where it is; `doctor` lists it."""
-    flags = (
-        os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-    )
     try:
-        handle = os.open(file.path, flags)
+        handle = wal_files.open_to_read(file.path)
     except OSError:
+        return []
+    if handle is None:
         return []
     each = _Taken(file, handle, whole=file.is_old or _is_left(handle))
     taken.append(each)
@@ -208,17 +189,20 @@ def commit_entries(log: Log, entries: Sequence[Entry], *, swaps: int | None = No
     The caller holds the lock, which git and people don't heed, and calls `moved` once it has released it.
     """
     from . import start
+    from .segments import changes_of
     from .telling import draft
 
     git = log.git
     try:
         for attempt in range(swaps or SWAPS_MAX):
             tip = git.tip(ref.LOG_REF) or start.start(log)
-            changes, full = _changes(log, tip, entries)
+            check_tip(log, tip, WAITS)
+            changes, full = changes_of(git, git.commit(tip).tree, entries)
             if not changes:
                 ledger.note(log, (), tip)
                 return tip
-            commit = git.advance(ref.LOG_REF, tip, draft(log, entries, changes), _why(entries))
+            why = f"append: {sum(len(entry.lines) for entry in entries)} lines"
+            commit = git.advance(ref.LOG_REF, tip, draft(log, entries, changes), why)
             if commit is not None:
                 ledger.note(log, (), commit)
                 if full:
@@ -274,18 +258,3 @@ def check_tip(log: Log, tip: str, outcome: str = "nothing was recorded") -> None
             next=["gitmem doctor"],
         )
     form.refuse_newer()
-
-
-def _changes(
-    log: Log, tip: str, entries: Sequence[Entry]
-) -> tuple[dict[str, bytes | TreeEntry | None], bool]:
-    """What the entries change in the tip's tree, and whether the open segment is full now."""
-    from .segments import changes_of
-
-    check_tip(log, tip, WAITS)
-    git = log.git
-    return changes_of(git, git.commit(tip).tree, entries)
-
-
-def _why(entries: Sequence[Entry]) -> str:
-    return f"append: {sum(len(entry.lines) for entry in entries)} lines"

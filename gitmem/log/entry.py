@@ -66,10 +66,7 @@ class Entry:
         Raises: ValueError where it is none, or has a line that is none.
         """
         head, rows = split(content)
-        try:
-            token, *rest = _read(head)
-        except (TypeError, RecursionError) as error:
-            raise ValueError("its head is no list") from error
+        token, *rest = read_head(head)
         return cls.of(str(token), rest, rows, deferred=deferred)
 
     @classmethod
@@ -123,10 +120,14 @@ def lines_of(content: bytes) -> list[bytes]:
     return found
 
 
-def _read(head: bytes) -> list[object]:
+def read_head(head: bytes) -> list[object]:
+    """Read the JSON head of an entry. Raises: ValueError where it is no list, or empty."""
     from ..strict_json import read
 
-    found = read(head.decode())
+    try:
+        found = read(head.decode())
+    except RecursionError:
+        found = None
     if not isinstance(found, list) or not found:
         raise ValueError("its head is no list")
     return found

@@ -99,13 +99,6 @@ def exchange(
     return found
 
 
-def _tell(remote: Remote, follow: bool, drained: bool) -> None:
-    _tell_origin(remote, follow)
-    if not drained:
-        remote.safe = False
-        remote.say("Records that wait for a commit were not sent: another process holds the log's lock.")
-
-
 def _refuse_foreign(found: Sequence[Remote]) -> None:
     """Raise UsageError where the only remote has the log of another project."""
     if len(found) == 1 and found[0].is_foreign:
@@ -161,15 +154,17 @@ def _end(log: Log, remote: Remote, before: str | None, *, push: bool) -> None:
         remote.host.save()
 
 
-def _tell_origin(remote: Remote, follow: bool) -> None:
-    """Say how many lines came from a remote that history does not follow, and from where."""
-    if follow or not remote.received:
-        return
-    s = "" if remote.received == 1 else "s"
-    remote.say(
-        f"{remote.received:,} line{s} from {without_credentials(remote.url)} {'is' if not s else 'are'} part of "
-        "this log from now on."
-    )
+def _tell(remote: Remote, follow: bool, drained: bool) -> None:
+    """Say how many lines came from a remote that history does not follow, and from where; and what was not sent."""
+    if remote.received and not follow:
+        s = "" if remote.received == 1 else "s"
+        remote.say(
+            f"{remote.received:,} line{s} from {without_credentials(remote.url)} {'is' if not s else 'are'} part of "
+            "this log from now on."
+        )
+    if not drained:
+        remote.safe = False
+        remote.say("Records that wait for a commit were not sent: another process holds the log's lock.")
 
 
 def _withhold(log: Log, remote: Remote, push: bool, kind_of: Callable[[bytes], str]) -> None:

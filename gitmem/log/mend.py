@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from ..errors import StoreError
-from ..git.port import Draft, Entry
+from ..git.port import Entry
 from . import damage, ledger, overflow, places, recovery, ref, settle, survey, trees
 from .squash import squash
+from .start import new_log
 from .union import canon
 
 TYPE_CHECKING = False
@@ -33,10 +34,7 @@ def base(log: Log, tip: str | None) -> str:
                 [ref.genesis_draft()], None
             )  # its empty tree is known to git, and yet missed where a gc took it
         return found
-    nobody = log.signature()
-    files = ref.fixed_files(ref.Format.make().content, places.own_projects(log))
-    drafts = [ref.genesis_draft(), Draft(files, nobody, nobody, "Start the log of this repository\n")]
-    return log.git.write(drafts, None)[-1]
+    return new_log(log)
 
 
 def put_back(log: Log, oid: str, top: str) -> str:

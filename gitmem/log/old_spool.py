@@ -22,16 +22,8 @@ def tail(name: str, content: bytes) -> Tail:
 
 def decode(name: str, content: bytes) -> Entry:
     """Return the entry of a spool file. Raises: ValueError where it is none."""
-    from ..strict_json import read
-
     parts = name.split("-")
     if len(parts) != 4 or parts[3] not in ("wait.spool", "ride.spool"):
         raise ValueError(f"invalid name of a spool file: {name[:200]!r}")
     head, rows = entries.split(content)
-    try:
-        found = read(head.decode())
-    except RecursionError as error:
-        raise ValueError("its head is no list") from error
-    if not isinstance(found, list):
-        raise ValueError("its head is no list")
-    return Entry.of(parts[2], found, rows, deferred=parts[3] == "ride.spool")
+    return Entry.of(parts[2], entries.read_head(head), rows, deferred=parts[3] == "ride.spool")

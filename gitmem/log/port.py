@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from ..git import tip
+from ..git.cached_config import CachedConfig as CachedConfig
 from ..git.trust import refuse_foreign as refuse_foreign
 
 TYPE_CHECKING = False
@@ -12,7 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
-    from ..git.cached_config import CachedConfig as CachedConfig
     from ..git.plumbing import Git as Git
     from ..git.port import Behind as Behind
     from ..git.port import Entry as Entry
@@ -84,10 +84,3 @@ def _take_back(place: Place) -> None:
         from ..git import old_held
 
         old_held.take_back(place.common)
-
-
-def cached_config(place: Place) -> CachedConfig:
-    """Return what reads git's configuration of a repository, see `git.cached_config`."""
-    from ..git.cached_config import CachedConfig
-
-    return CachedConfig(place.common, place.state)

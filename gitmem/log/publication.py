@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 
-from ..errors import StoreError
 from ..git.port import Draft
 from . import committer, ref, settle
 from .start import start
@@ -31,9 +30,4 @@ def publish(log: Log, place: str) -> bool:
             if lock.is_held:
                 git.break_stale_lock(ref.LOG_REF, ref.STALE_LOCK_SECONDS)
         time.sleep(0.002 + 0.01 * log.random(1)[0] / 255)
-    raise StoreError(
-        f"{ref.LOG_REF} could not be moved: git holds a lock on it; nothing was changed.",
-        hint="Run the command again; `gitmem doctor` shows a lock that stays.",
-        code="locked",
-        next=["gitmem doctor"],
-    )
+    raise ref.locked("nothing was changed")

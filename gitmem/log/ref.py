@@ -112,6 +112,16 @@ def missing_object(error: KeyError, kept: str) -> StoreError:
     )
 
 
+def locked(kept: str) -> StoreError:
+    """The error for the log's ref where it can't be moved; `kept` says what became of the data."""
+    return StoreError(
+        f"{LOG_REF} could not be moved: git holds a lock on it, or it moves all the time; {kept}.",
+        hint="Run the command again; `gitmem doctor` shows a lock that stays.",
+        code="locked",
+        next=["gitmem doctor"],
+    )
+
+
 def read_format(git: Git, root: dict[str, Entry]) -> Format | None:
     """The `format` file of a root tree, or None where there is none: such a tree is no log."""
     entry = root.get("format")

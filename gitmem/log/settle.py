@@ -71,12 +71,7 @@ def settle(
                 new = assemble(log, local, shared, tips, boxes)
             time.sleep(min(0.002 * 1.5**attempt, 0.2) * log.random(1)[0] / 255)
         else:
-            raise StoreError(
-                f"{ref.LOG_REF} could not be moved: git holds a lock on it, or it moves all the time; nothing is lost.",
-                hint="Run the command again; `gitmem doctor` shows a lock that stays.",
-                code="locked",
-                next=["gitmem doctor"],
-            )
+            raise ref.locked("nothing is lost")
     except KeyError as error:
         raise ref.missing_object(error, "nothing was changed") from error
     if done != now:
@@ -230,7 +225,7 @@ def drain(log: Log) -> bool:
     False where something still waits then.
     """
     return (
-        not committer.waiting(log, deferred=True)
+        not log.waiting(deferred=True)
         or committer.commit_within(log, LOCK_SECONDS, deferred=True) is not None
     )
 

@@ -29,25 +29,26 @@ def start(log: Log) -> str:
                 git.swap(ref.PUBLISHED_REF, None, base.oid, "adopt")
             return tip
     else:
-        nobody = log.signature()
-        files = ref.fixed_files(ref.Format.make().content, places.own_projects(log))
-        drafts = [ref.genesis_draft(), Draft(files, nobody, nobody, "Start the log of this repository\n")]
-        genesis, tip = git.write(drafts, None)
-        if genesis != ref.genesis(genesis):
-            raise StoreError(
-                f"git wrote the first commit as {genesis}, not {ref.genesis(genesis)}", code="genesis"
-            )
+        tip = new_log(log)
         if _make(log, tip, "start the log"):
             return tip
     found = git.tip(ref.LOG_REF)  # lost the race: somebody else has started it
     if found is None:
-        raise StoreError(
-            f"{ref.LOG_REF} could not be made: git holds a lock on it; nothing was recorded.",
-            hint="Run the command again; `gitmem doctor` shows a lock that stays.",
-            code="locked",
-            next=["gitmem doctor"],
-        )
+        raise ref.locked("nothing was recorded")
     return found
+
+
+def new_log(log: Log) -> str:
+    """Write the first two commits of a log, to which no ref moves: the second one."""
+    nobody = log.signature()
+    files = ref.fixed_files(ref.Format.make().content, places.own_projects(log))
+    drafts = [ref.genesis_draft(), Draft(files, nobody, nobody, "Start the log of this repository\n")]
+    genesis, tip = log.git.write(drafts, None)
+    if genesis != ref.genesis(genesis):
+        raise StoreError(
+            f"git wrote the first commit as {genesis}, not {ref.genesis(genesis)}", code="genesis"
+        )
+    return tip
 
 
 def adopt(log: Log) -> None:
@@ -83,7 +84,12 @@ def _adoptable(log: Log) -> list[places.Tip]:
         return []
     others = set(places.fetched_by_hand(log))
     if others:  # which remote is the usual one takes processes of git
-        others.discard(f"refs/remotes/{_usual(log)}/gitmem")
+        from ..git.remotes import upstream_remote
+
+        try:
+            others.discard(f"refs/remotes/{upstream_remote(log.place)}/gitmem")
+        except UsageError:
+            pass  # that is not plain
     tips = PlaceCheck(log, None, ()).admit({name: oid for name, oid in refs.items() if name not in others})
     ours = places.own_projects(log)
     found = []
@@ -92,16 +98,6 @@ def _adoptable(log: Log) -> list[places.Tip]:
             ours = ours | tip.projects
             found.append(tip)
     return found
-
-
-def _usual(log: Log) -> str:
-    """The name of the remote that a sync would use, or "" where that is not plain."""
-    from ..git.remotes import upstream_remote
-
-    try:
-        return upstream_remote(log.place)
-    except UsageError:
-        return ""
 
 
 def _united(log: Log, tips: list[places.Tip]) -> tuple[places.Tip, str]:

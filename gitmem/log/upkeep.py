@@ -39,7 +39,7 @@ def upkeep(log: Log) -> int:
 
     Raises: StoreError; nothing is lost or half done then.
     """
-    lock = _lock(log)
+    lock = Lock(os.path.join(log.place.state, "packing.lock"))
     if not log.make_state() or not lock.take():
         return 0
     with lock:
@@ -50,7 +50,3 @@ def piled_up(log: Log) -> int:
     """Return how many packs of ours there are, where they are far too many; else 0."""
     count = len(packing.own(log.place.common))
     return count if count > PILED_UP * packing.PACKS_MAX else 0
-
-
-def _lock(log: Log) -> Lock:
-    return Lock(os.path.join(log.place.state, "packing.lock"))

@@ -263,15 +263,8 @@ class WriteAheadLog:
 
         Raises: OSError; ValueError where it belongs to somebody else or is damaged as a whole.
         """
-        flags = (
-            os.O_RDONLY
-            | getattr(os, "O_BINARY", 0)
-            | getattr(os, "O_NOFOLLOW", 0)
-            | getattr(os, "O_NONBLOCK", 0)
-        )
-        try:
-            handle = os.open(file.path, flags)
-        except FileNotFoundError:
+        handle = wal_files.open_to_read(file.path)
+        if handle is None:
             return None
         with open(handle, "rb") as opened:
             if self.check_owner and hasattr(os, "getuid") and os.fstat(handle).st_uid != os.getuid():

@@ -146,6 +146,17 @@ def lock(handle: int, *, exclusive: bool) -> bool:
     return True
 
 
+def open_to_read(path: str) -> int | None:
+    """Open a file of a write-ahead log, no link and nothing that waits; None where it is gone. Raises: OSError."""
+    flags = (
+        os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    )
+    try:
+        return os.open(path, flags)
+    except FileNotFoundError:
+        return None
+
+
 def sync_data(handle: int) -> None:
     """Make what was written to a file survive a power loss. Raises: OSError."""
     getattr(os, "fdatasync", os.fsync)(handle)

@@ -311,7 +311,7 @@ def settled(repo: Path) -> Counter[str]:
     found = texts(store)
     assert indexed(store) == set(found)
     check_index(store)
-    assert not committer.waiting(store.log, deferred=True)
+    assert not store.log.waiting(deferred=True)
     store.close()
     return found
 

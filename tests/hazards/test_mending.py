@@ -95,7 +95,7 @@ def record(clone: Clone, text: str, *, deferred: bool = False) -> None:
 
 def generations(clone: Clone) -> list[Path]:
     """The files with lines that wait for their commit."""
-    return [Path(file.path) for file in committer.waiting(clone.log, deferred=True)]
+    return [Path(file.path) for file in clone.log.waiting(deferred=True)]
 
 
 def shown(clone: Clone) -> str:

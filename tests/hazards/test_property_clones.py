@@ -205,7 +205,7 @@ def test_any_interleaving_ends_with_one_log(
         for store in world.stores:
             found = texts(store)
             assert sorted(found) == world.said and set(found.values()) <= {1}
-            assert not committer.waiting(store.log, deferred=True)
+            assert not store.log.waiting(deferred=True)
             check_index(store)
         assert all(world.answers(store) == world.answers(world.stores[0]) for store in world.stores[1:])
         tip = git("rev-parse", ref.LOG_REF, cwd=here / "a").strip()

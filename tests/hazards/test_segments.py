@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gitmem.git.port import Draft, Signature
-from gitmem.log import committer, ref
+from gitmem.log import ref
 from gitmem.log.union import canon
 from gitmem.operations.store import Store
 from tests.clones import Hub, git
@@ -146,7 +146,7 @@ def test_a_newer_format_is_read_and_not_written(desk: Desk) -> None:
     assert desk("reply", "--json", "sig-", "no", session=curie).status == 2
     assert "newer-format" in {each["code"] for each in desk("doctor", "--json").json["findings"]}
     assert store.git.tip(ref.LOG_REF) == tip
-    assert not committer.waiting(store.log, deferred=True)
+    assert not store.log.waiting(deferred=True)
     store.close()
 
 
@@ -237,4 +237,4 @@ def test_an_object_that_is_gone_is_named(desk: Desk) -> None:
     assert f"{ref.LOG_REF}:{path}" in {
         each["where"] for each in report["findings"] if each["code"] == "missing-object"
     }
-    assert not committer.waiting(open_store(desk.repo).log, deferred=True)
+    assert not open_store(desk.repo).log.waiting(deferred=True)

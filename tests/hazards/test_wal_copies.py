@@ -45,7 +45,7 @@ def check_all(hub: Hub, expected: set[str], *clones: Clone) -> None:
     assert tip is not None
     assert counted(hub.path, tip) == Counter(dict.fromkeys(expected, 1))
     for clone in clones:
-        assert clone.tip == tip and not committer.waiting(clone.log, deferred=True)
+        assert clone.tip == tip and not clone.log.waiting(deferred=True)
         clone.store.db()
         check_index(clone.store)
 

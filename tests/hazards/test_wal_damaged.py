@@ -52,14 +52,14 @@ def test_a_record_that_is_cut_at_any_byte_costs_itself_alone(repo: Path) -> None
         name = put(log, content + encoded(log, f"after {cut:03}"))
         torn |= {name} if cut else set()
 
-    while committer.waiting(log):
+    while log.waiting():
         committer.commit_waiting(log)
     record(log, entry(log, "last"))
 
     expected = [f"{word} {cut:03}" for word in ("before", "after") for cut in range(length)]
     assert texts(log) == sorted([*expected, "first", "last"])
     assert set(damaged(log)) == {name + wal_files.DAMAGED for name in torn}
-    assert not committer.waiting(log, deferred=True)
+    assert not log.waiting(deferred=True)
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -104,7 +104,7 @@ def test_a_damaged_generation_is_reported_by_doctor_and_answers_stay_whole(desk:
     planck, curie = desk.start("Planck"), desk.start("Curie")
     store = open_store(desk.repo, commit_after=60.0)
     store.log.append(entry(store.log, "one"))
-    (file,) = committer.waiting(store.log)
+    (file,) = store.log.waiting()
     with open(file.path, "ab") as opened:
         opened.write(encoded(store.log, "torn")[:50])
     store.close()
@@ -127,7 +127,7 @@ def test_a_torn_end_of_the_newest_generation_is_no_problem_while_it_is_written(r
     log.append(entry(log, "second"))
     store = open_store(repo, commit_after=60.0)
     content = encoded(log, "slow")
-    (file,) = committer.waiting(log)
+    (file,) = log.waiting()
 
     def shown() -> int:
         return int(store.db().execute("SELECT count(*) FROM line").fetchone()[0])

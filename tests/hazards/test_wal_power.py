@@ -149,7 +149,7 @@ def test_a_record_that_was_not_synced_takes_none_with_it(
 ) -> None:
     """Its writer was killed before the sync: whatever the disk makes of its blocks, those before and after are there."""
     log.append(entry(log, "before"))
-    (file,) = committer.waiting(log)
+    (file,) = log.waiting()
     size = os.path.getsize(file.path)
 
     def killed(handle: int) -> None:
@@ -178,7 +178,7 @@ def test_a_record_that_was_not_synced_takes_none_with_it(
 def test_a_removed_generation_that_comes_back_changes_nothing(log: Log, disk: Disk) -> None:
     """Nobody syncs a removal: after the power loss the file is committed once more, to no effect."""
     log.append(entry(log, "one"))
-    (file,) = committer.waiting(log)
+    (file,) = log.waiting()
     content = Path(file.path).read_bytes()
     committer.commit_waiting(log)
     assert not os.path.exists(file.path)
@@ -187,7 +187,7 @@ def test_a_removed_generation_that_comes_back_changes_nothing(log: Log, disk: Di
     tip = log.git.tip("refs/gitmem/log")
 
     assert texts(log) == ["first", "one"]
-    assert log.git.tip("refs/gitmem/log") == tip and not committer.waiting(log)
+    assert log.git.tip("refs/gitmem/log") == tip and not log.waiting()
 
 
 def test_an_index_whose_own_log_is_lost_answers_the_same(repo: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.log import committer, ref, wal_files
+from gitmem.log import ref, wal_files
 from gitmem.operations import committing
 from tests.conftest import Git
 
@@ -127,7 +127,7 @@ def test_a_disk_that_is_full_for_the_committer_stops_no_writer(desk: Desk) -> No
         child(commit, SizeLimit(120))  # no object is as small as that; the reason is
         age_locks(desk.repo)
     store = open_store(desk.repo, commit_after=60.0)
-    assert committer.waiting(store.log)
+    assert store.log.waiting()
     store.close()
     sent = child(command(desk.repo, "inbox", "--json", "--no-mark", session=curie)).answer
     assert sent["status"] == 0

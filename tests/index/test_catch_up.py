@@ -308,7 +308,7 @@ def test_caught_up_is_rebuilt(tmp_path_factory: pytest.TempPathFactory, steps: l
 
 def _damage(log: Log, how: str) -> None:
     """Append half a record to the newest file that waits, or a void of its last entry."""
-    for file in committer.waiting(log, deferred=True)[-1:]:
+    for file in log.waiting(deferred=True)[-1:]:
         tail = log.wal.read(file)
         assert tail is not None
         with open(file.path, "ab") as opened:

@@ -57,7 +57,7 @@ def test_a_deferred_entry_makes_no_commit_and_goes_with_the_next_one(repo: Path)
     log.append(entry(log, "receipt", stream="receipts", deferred=True))
 
     assert committer.commit_waiting(log) is None
-    assert committer.waiting(log) == [] and waiting(log) == ["receipt"]
+    assert log.waiting() == [] and waiting(log) == ["receipt"]
     assert log.git.tip(ref.LOG_REF) == tip
     record(log, entry(log, "second"))
 
@@ -212,7 +212,7 @@ def test_what_is_committed_twice_is_there_once(repo: Path) -> None:
     """A crash between swap and removal, and a new segment since: the line goes to the one that it was meant for."""
     log = open_log(repo)
     log.append(entry(log, "hello"))
-    (file,) = committer.waiting(log)
+    (file,) = log.waiting()
     shutil.copy(file.path, repo / "kept")
     committer.commit_waiting(log)
     shutil.copy(repo / "kept", file.path)
@@ -227,7 +227,7 @@ def test_a_file_that_is_being_written_is_committed_and_left(repo: Path) -> None:
     """Its writer was stopped with the lock: what it wrote since is committed by the next one."""
     log = open_log(repo)
     log.append(entry(log, "first"))
-    (file,) = committer.waiting(log)
+    (file,) = log.waiting()
     with open(file.path, "ab") as writer:
         assert wal_files.lock(writer.fileno(), exclusive=False)
         committer.commit_waiting(log)
@@ -248,7 +248,7 @@ def test_a_file_that_has_grown_since_it_was_read_is_left(repo: Path, monkeypatch
     log = open_log(repo)
     monkeypatch.setattr(wal_files, "lock", lambda handle, exclusive: True)
     log.append(entry(log, "first"))
-    (file,) = committer.waiting(log)
+    (file,) = log.waiting()
     late = entry(log, "late")
     late.token = log.token()
     other = WriteAheadLog(str(repo / "other"), log.now)
@@ -272,7 +272,7 @@ def test_a_damaged_file_is_committed_as_far_as_it_goes_and_kept(repo: Path) -> N
     """Doctor reports it: bytes that were acknowledged may be in it."""
     log = open_log(repo)
     log.append(entry(log, "first"))
-    (file,) = committer.waiting(log)
+    (file,) = log.waiting()
     content = Path(file.path).read_bytes()
     log.append(entry(log, "second"))
     Path(file.path).write_bytes(b"rubbish" + Path(file.path).read_bytes() + content[:40])

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from gitmem.errors import StoreError
-from gitmem.log import committer, ledger, mend
+from gitmem.log import ledger, mend
 from gitmem.log.entry import Entry
 from gitmem.log.log import Log
 from gitmem.log.wal import WriteAheadLog
@@ -111,7 +111,7 @@ def test_what_was_not_recorded_is_not_noted(repo: Path, monkeypatch: pytest.Monk
             record(log, entry(log, "not recorded", deferred=deferred))
 
     assert path_of(log).read_bytes() == before
-    assert not committer.waiting(log, deferred=True)
+    assert not log.waiting(deferred=True)
 
 
 def test_a_torn_record_costs_nothing_but_itself(repo: Path) -> None:

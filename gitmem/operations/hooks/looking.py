@@ -6,7 +6,6 @@ from ... import aside
 from ...errors import GitmemError
 from ...index import catch_up, engine
 from ...index.engine import sqlite3
-from ...log import committer
 from .. import queue
 from ..local import is_safe
 
@@ -35,7 +34,7 @@ def is_left(store: Store) -> bool:
     """Return whether something outside the repository still waits for its commit, or is of another repository."""
     try:
         outside = {wal.folder for wal in (*store.log.elsewhere, *store.log.others)}
-        if any(file.folder in outside for file in committer.waiting(store.log)):
+        if any(file.folder in outside for file in store.log.waiting()):
             return True
         return any(wal.is_strange() for wal in store.log.wals)
     except (GitmemError, OSError):

@@ -6,7 +6,6 @@ import os
 import time
 
 from ... import aside, shared_mode
-from ...log import committer
 from .. import checks_clone, checks_wal, committing
 
 COMMIT_SECONDS = 5.0
@@ -36,7 +35,7 @@ def put_aside(store: Store, path: str, *, folder: str | None = None) -> str:
 
 def commit_waiting(store: Store, done: Done) -> None:
     """Commit what waits."""
-    waiting = [file.path for file in committer.waiting(store.log)]
+    waiting = [file.path for file in store.log.waiting()]
     if waiting and committing.commit_waiting(store, COMMIT_SECONDS) is not None:
         for path in waiting:
             done.say("wal-waits", path, "It was committed.")
