@@ -36,6 +36,14 @@ def replace(path: str, content: bytes, *, durable: bool = False, private: bool =
         raise
 
 
+def names_in(folder: str) -> list[str]:
+    """Return the names in a folder; none where it is missing or may not be read."""
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return []
+
+
 def drop(path: str) -> None:
     """Remove a file that may be gone, or may stay."""
     try:

@@ -127,7 +127,7 @@ def took(store: Store, one: Presence, *former: str) -> None:
 def unreadable(store: Store) -> Iterator[str]:
     """Yield the paths of pins that can't be read, for doctor: their names are not pinned."""
     folder = os.path.join(store.place.state, FOLDER)
-    for entry in _names(folder):
+    for entry in aside.names_in(folder):
         path = os.path.join(folder, entry)
         pin = _parse(_content(path), None)
         if (pin is None or path != _path(store, pin.name)) and not entry.startswith(aside.TEMPORARY):
@@ -195,18 +195,11 @@ def _parse(content: bytes | None, folded: str | None) -> Pin | None:
 def _make_room(folder: str) -> None:
     """Make the folder, and keep it below its limit: the pins that were made first go."""
     shared_mode.make_dirs(folder)
-    names = _names(folder)
+    names = aside.names_in(folder)
     if len(names) >= PINS_MAX:
         aged = sorted(names, key=lambda each: _modified(os.path.join(folder, each)))
         for each in aged[: len(names) - PINS_MAX + 1]:
             aside.drop(os.path.join(folder, each))
-
-
-def _names(folder: str) -> list[str]:
-    try:
-        return os.listdir(folder)
-    except OSError:
-        return []
 
 
 def _modified(path: str) -> float:

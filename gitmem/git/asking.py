@@ -9,6 +9,7 @@ import os
 
 from ..place import read_small
 from . import run
+from .tip import id_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 
 _FLUSH, _DELIMITER = b"0000", b"0001"
 _DETOURS = (b"insteadof", b"uploadpack", b"[include")
-_HEX = b"0123456789abcdef"
 
 
 def ask(
@@ -66,8 +66,9 @@ def _parse(out: bytes) -> dict[str, str] | None:
         if size == 0:
             answers += 1
         elif answers == 1:
-            oid, _, name = line.partition(b" ")
-            if len(oid) not in (40, 64) or oid.strip(_HEX):
+            word, _, name = line.partition(b" ")
+            oid = id_of(word)
+            if oid is None:
                 return None
-            refs[os.fsdecode(name)] = oid.decode("ascii")
+            refs[os.fsdecode(name)] = oid
     return refs if answers == 2 and at == len(out) else None

@@ -74,7 +74,7 @@ def remove(common: str, name: str) -> None:
 
 def listed(common: str) -> set[str]:
     """Return the names of all packs here."""
-    return {name[:-4] for name in _names(_packs(common)) if name.endswith(".idx")}
+    return {name[:-4] for name in aside.names_in(_packs(common)) if name.endswith(".idx")}
 
 
 def adopt(common: str, before: set[str], prefix: str) -> None:
@@ -104,12 +104,12 @@ def adopt(common: str, before: set[str], prefix: str) -> None:
 
 def own(common: str) -> list[str]:
     """Return the names of our packs that are there."""
-    return sorted(listed(common).intersection(_names(_own(common))))
+    return sorted(listed(common).intersection(aside.names_in(_own(common))))
 
 
 def due(common: str) -> int:
     """Return how many objects are in packs that should become one; 0 where those are few, or a gc runs."""
-    if len(_names(_own(common))) < PACKS_MAX:
+    if len(aside.names_in(_own(common))) < PACKS_MAX:
         return 0
     chosen = _to_unite(common)
     return sum(chosen.values()) if len(chosen) >= PACKS_MAX and not gc_runs(common) else 0
@@ -154,10 +154,10 @@ def unite(common: str) -> int:
 def sweep(common: str) -> None:
     """Tidy up after writes that were killed or given up, and forget packs that have gone. The caller holds the lock."""
     packs, folder, now = _packs(common), _own(common), time.time()
-    for name in _names(packs):
+    for name in aside.names_in(packs):
         if name.startswith(_NEW):
             aside.drop(os.path.join(packs, name))
-    for name in _names(folder):
+    for name in aside.names_in(folder):
         try:
             if now - os.stat(os.path.join(folder, name)).st_mtime <= LEFT_SECONDS:
                 continue
@@ -227,10 +227,3 @@ def _packs(common: str) -> str:
 
 def _own(common: str) -> str:
     return os.path.join(common, "gitmem", "own-packs")
-
-
-def _names(folder: str) -> list[str]:
-    try:
-        return os.listdir(folder)
-    except OSError:
-        return []

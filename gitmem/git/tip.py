@@ -58,10 +58,11 @@ def loose_tip(common: str, ref: str) -> str | None:
         return None
     finally:
         os.close(handle)
-    return _id(data.rstrip(b"\r\n"))
+    return id_of(data.rstrip(b"\r\n"))
 
 
-def _id(text: bytes) -> str | None:
+def id_of(text: bytes) -> str | None:
+    """The object id that these bytes are, None where they are none."""
     return text.decode("ascii") if len(text) in (40, 64) and not text.strip(_HEX) else None
 
 
@@ -81,7 +82,7 @@ def packed_with(common: str, part: str) -> dict[str, str]:
     while at >= 0:
         end = data.find(b"\n", at)
         word, _, name = data[data.rfind(b"\n", 0, at) + 1 : end].partition(b" ")
-        oid = _id(word)
+        oid = id_of(word)
         if oid is not None and end >= 0:
             found[os.fsdecode(name)] = oid
         at = data.find(wanted, end) if end >= 0 else -1

@@ -152,13 +152,10 @@ def segment_path(stream: str, line: bytes, token: str) -> str:
 
 def lookup(git: Git, root: str, path: str) -> Entry | None:
     """The entry at a path below the tree `root`, or None."""
-    entry: Entry | None = None
-    oid = root
-    for name in path.split("/"):
-        if entry is not None and not entry.is_tree:
+    *folders, name = path.split("/")
+    for folder in folders:
+        entry = git.tree(root).get(folder)
+        if entry is None or not entry.is_tree:
             return None
-        entry = git.tree(oid).get(name)
-        if entry is None:
-            return None
-        oid = entry.oid
-    return entry
+        root = entry.oid
+    return git.tree(root).get(name)

@@ -65,10 +65,7 @@ def refs_of(common: str) -> dict[str, str] | None:
     found = refs_below(common, "refs/gitmem/", at_rest=True)
     if found is None:
         return None
-    try:
-        remotes = os.listdir(os.path.join(common, "refs", "remotes"))
-    except OSError:
-        remotes = []
+    remotes = aside.names_in(os.path.join(common, "refs", "remotes"))
     for name in (_BRANCH, *(f"refs/remotes/{remote}/gitmem" for remote in remotes)):
         oid = loose_tip(common, name)
         if oid is not None:

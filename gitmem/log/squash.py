@@ -146,8 +146,9 @@ class Squash:
     def _add(self, path: str, entry: Entry, before: Sequence[Entry]) -> None:
         """Add what a file has and none of the files `before`, which were at its path."""
         here = self._get(path)
-        segment = trees.is_segment(path) and entry.mode.startswith("100")
-        if here == entry or (isinstance(here, Entry) and (here.is_tree or _is_odd(here, segment))):
+        segment = trees.is_plain_segment(path, entry)
+        odd = isinstance(here, Entry) and (here.is_tree or (segment and not here.mode.startswith("100")))
+        if here == entry or odd:
             self._skipped = True  # what can't be put beside what is here is left to the union
         elif segment:
             self._add_lines(path, entry, before, self._content(here))
@@ -235,7 +236,3 @@ def _folders_of(path: str) -> list[str]:
     """The folders that a path is in, the innermost first."""
     names = path.split("/")[:-1]
     return ["/".join(names[:end]) for end in range(len(names), 0, -1)]
-
-
-def _is_odd(entry: Entry, segment: bool) -> bool:
-    return segment and not entry.mode.startswith("100")

@@ -8,7 +8,7 @@ import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
 WAL, DEFERRED = ".wal1", ".deferred1"  # the number is the format's: a later one is refused
 OLD_WAIT, OLD_DEFERRED = "-wait.spool", "-ride.spool"  # an entry each, as version 0.1 left them
@@ -51,7 +51,14 @@ def name_of(number: int, *, deferred: bool) -> str:
 
 def listed(folder: str) -> list[WalFile]:
     """Return the files of a write-ahead log, oldest first; none where the folder can't be read."""
-    return sorted(_listed(folder), key=lambda file: (file.number, file.name))
+    found = []
+    for name in _names(folder):
+        if _is_numbered(name) and _is_file(name):
+            try:
+                found.append(WalFile(folder, name, os.lstat(os.path.join(folder, name)).st_size))
+            except OSError:
+                continue  # it was committed meanwhile
+    return sorted(found, key=lambda file: (file.number, file.name))
 
 
 def newest(folder: str, *, deferred: bool) -> str | None:
@@ -80,15 +87,6 @@ def foreign(folder: str) -> list[str]:
 def damaged(folder: str) -> list[str]:
     """Return the names of generations in which a committer has found bytes that are no records."""
     return [name for name in _names(folder) if _is_numbered(name) and name.endswith(DAMAGED)]
-
-
-def _listed(folder: str) -> Iterator[WalFile]:
-    for name in _names(folder):
-        if _is_numbered(name) and _is_file(name):
-            try:
-                yield WalFile(folder, name, os.lstat(os.path.join(folder, name)).st_size)
-            except OSError:
-                continue  # it was committed meanwhile
 
 
 def _names(folder: str) -> list[str]:
