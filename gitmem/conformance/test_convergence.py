@@ -14,7 +14,7 @@ from .given import A, B, C, D, Proposal, decided, session, sessions, states, wri
 
 
 def test_all_agree(bus: Able) -> None:
-    """A2A.V1: “A thread has converged when every recipient of its root has replied with AGREE, and not before.”"""
+    """A2A.V1: “A thread has converged if and only if every recipient of its root has replied with AGREE.”"""
     asked = Proposal(bus)
     assert not bus.converged(asked.thread)["converged"]
     asked.say(asked.b, "AGREE")
@@ -36,7 +36,7 @@ def test_all_agree(bus: Able) -> None:
     ],
 )
 def test_who_does_not_agree_is_listed_apart(bus: Able, intent: str | None, listed: str) -> None:
-    """A2A.V1: “One who has not answered, rejects or counters keeps a thread from converging, and is listed apart.”"""
+    """A2A.V1: “A thread has not converged while a recipient is pending, rejects or counters; each of these groups is listed.”"""
     asked = Proposal(bus)
     asked.say(asked.b, "AGREE")
     if intent:
@@ -50,7 +50,7 @@ def test_who_does_not_agree_is_listed_apart(bus: Able, intent: str | None, liste
 
 
 def test_who_was_not_asked_changes_nothing(bus: Able) -> None:
-    """A2A.V1: “The recipients of the root decide; anybody else's decision changes nothing.”"""
+    """A2A.V1: “Only decisions of the root's recipients count.”"""
     asked = Proposal(bus)
     asked.say(asked.b, "AGREE")
     asked.say(session(bus, D), "AGREE")
@@ -63,7 +63,7 @@ def test_who_was_not_asked_changes_nothing(bus: Able) -> None:
 
 
 def test_only_the_roots_recipients_are_asked(bus: Able) -> None:
-    """A2A.V1: “Whom a later signal of the thread names is not asked by it.”"""
+    """A2A.V1: “Recipients of later signals in the thread do not have to agree.”"""
     asked = Proposal(bus)
     session(bus, D)
     bus.send(asked.a, "you too?", to=[D], thread_id=asked.thread)
@@ -74,7 +74,7 @@ def test_only_the_roots_recipients_are_asked(bus: Able) -> None:
 
 
 def test_a_decision_need_not_answer_the_root(bus: Able) -> None:
-    """A2A.V1: “A decision counts for its thread, whichever signal of it was answered, or none.”"""
+    """A2A.V1: “A decision counts for its thread whichever signal it answers, and even if it answers none.”"""
     asked = Proposal(bus)
     first = asked.say(asked.b, "AGREE")
     bus.send(asked.c, "me too", reply_to=first["signal_id"], intent="AGREE")
@@ -85,7 +85,7 @@ def test_a_decision_need_not_answer_the_root(bus: Able) -> None:
 
 
 def test_a_decision_in_another_thread_changes_nothing(bus: Able) -> None:
-    """A2A.V1: “A decision counts in its own thread alone.”"""
+    """A2A.V1: “A decision counts only in its own thread.”"""
     asked = Proposal(bus)
     other = bus.send(asked.a, "and this?", to=[B, C], intent="PROPOSE")
     for each in (asked.b, asked.c):
@@ -96,7 +96,7 @@ def test_a_decision_in_another_thread_changes_nothing(bus: Able) -> None:
 
 
 def test_a_session_without_identity_decides_too(bus: Able) -> None:
-    """A2A.V1: “Where the root was sent to a session id, that session's AGREE counts.”"""
+    """A2A.V1: “If the root was sent to a session id, that session's AGREE counts.”"""
     a, b = session(bus, A), session(bus)
     root = bus.send(a, "you?", to=[b], intent="PROPOSE")
     bus.send(b, "yes", reply_to=root["signal_id"], intent="AGREE")
@@ -106,7 +106,7 @@ def test_a_session_without_identity_decides_too(bus: Able) -> None:
 
 @pytest.mark.parametrize(("first", "last"), [("REJECT", "AGREE"), ("AGREE", "REJECT"), ("COUNTER", "AGREE")])
 def test_the_latest_decision_counts(bus: Able, first: str, last: str) -> None:
-    """gitmem: “A later decision of the same recipient counts instead of the earlier one.”"""
+    """gitmem: “A later decision of a recipient replaces the earlier one.”"""
     asked = Proposal(bus)
     asked.say(asked.c, "AGREE")
     asked.say(asked.b, first)
@@ -118,7 +118,7 @@ def test_the_latest_decision_counts(bus: Able, first: str, last: str) -> None:
 @needs("take")
 @pytest.mark.parametrize(("first", "last"), [("REJECT", "AGREE"), ("AGREE", "REJECT")])
 def test_what_is_latest_is_not_decided_by_clocks(bus: Able, first: str, last: str) -> None:
-    """gitmem: “What is latest is decided by what its writer had seen, and not by clocks.”"""
+    """gitmem: “The latest decision is determined by what its writer had seen, not by clocks.”"""
     asked = Proposal(bus)
     asked.say(asked.c, "AGREE")
     bus.take(decided(asked.root, "sig-aaaa1111", B, first, hours=1))
@@ -128,7 +128,7 @@ def test_what_is_latest_is_not_decided_by_clocks(bus: Able, first: str, last: st
 
 
 def test_what_nobody_was_asked_cannot_converge(bus: Able) -> None:
-    """gitmem: “An unknown thread, or one whose root is a broadcast, is asked wrongly, which is no answer.”"""
+    """gitmem: “For an unknown thread, or one whose root is a broadcast, the question is refused.”"""
     root = bus.send(session(bus, A), "to all", intent="PROPOSE")
     for thread in ("thread-nowhere", root["signal_id"]):
         with pytest.raises(Refused):
@@ -138,7 +138,7 @@ def test_what_nobody_was_asked_cannot_converge(bus: Able) -> None:
 @needs("second")
 @pytest.mark.parametrize("first", ["here", "there"])
 def test_decisions_in_two_places_give_one_answer(bus: Able, first: str) -> None:
-    """gitmem: “Decisions that were recorded in two places give the same answer in both, in whatever order these meet.”"""
+    """gitmem: “Decisions recorded in two places give the same answer in both, in whatever order the places exchange them.”"""
     asked = Proposal(bus)
     bus.exchange()
     there = bus.second()
@@ -157,7 +157,7 @@ def test_decisions_in_two_places_give_one_answer(bus: Able, first: str) -> None:
 
 @needs("take")
 def test_the_order_of_arrival_changes_nothing(bus: Able, new_bus: Callable[[], Able]) -> None:
-    """gitmem: “The same records give the same answers in whatever order they arrive, however often.”"""
+    """gitmem: “The same records give the same answers, whatever their order of arrival and number of repetitions.”"""
     root: Any = written("sig-root0001", A, [B, C], "shall we?", hours=-3, intent="PROPOSE")
     first = decided(root, "sig-bbbb0001", B, "REJECT", hours=-1)
     records = [
@@ -186,7 +186,7 @@ def _plain(found: Convergence) -> dict[str, object]:
 
 @needs("take")
 def test_an_id_that_nobody_has_is_no_hindrance(bus: Able) -> None:
-    """gitmem: “An id in `after` that is not known, or a cycle of such ids, says nothing about what came before what.”"""
+    """gitmem: “Unknown ids in `after`, and cycles of ids, do not affect the order.”"""
     asked = Proposal(bus)
     bus.take(decided(asked.root, "sig-bbbb0001", B, "AGREE", after=[asked.id, "sig-nowhere1"]))
     bus.take(decided(asked.root, "sig-cccc0001", C, "REJECT", hours=-2, after=["sig-cccc0002"]))
@@ -197,7 +197,7 @@ def test_an_id_that_nobody_has_is_no_hindrance(bus: Able) -> None:
 
 @needs("take")
 def test_the_root_is_the_oldest_that_answers_nothing(bus: Able) -> None:
-    """gitmem: “If one thread was opened twice, apart, the older root is the root.”"""
+    """gitmem: “If a thread has two roots, the older one is the root.”"""
     a, b, _ = sessions(bus, A, B, C)
     bus.take(written("sig-root0002", D, [C], "and you?", hours=-1, intent="PROPOSE", thread_id="thread-one"))
     bus.take(written("sig-root0001", A, [B], "shall we?", hours=-2, intent="PROPOSE", thread_id="thread-one"))
@@ -210,7 +210,7 @@ def test_the_root_is_the_oldest_that_answers_nothing(bus: Able) -> None:
 
 @needs("take")
 def test_text_that_was_swapped_is_agreed_to_by_nobody(bus: Able) -> None:
-    """gitmem: “An id with two contents makes its thread ambiguous: it is listed, and the thread has not converged.”"""
+    """gitmem: “If an id has two contents, the thread is ambiguous: the id is listed, and the thread has not converged.”"""
     asked = Proposal(bus)
     for each in (asked.b, asked.c):
         asked.say(each, "AGREE")
@@ -223,7 +223,7 @@ def test_text_that_was_swapped_is_agreed_to_by_nobody(bus: Able) -> None:
 
 @needs("take")
 def test_a_key_hides_no_other_sender(bus: Able) -> None:
-    """gitmem: “Lines of one id and one idempotency key by two senders are two contents.”"""
+    """gitmem: “Records with one id and one idempotency key from two senders are two contents.”"""
     a, b, _ = sessions(bus, A, B, C)
     root = bus.send(a, "shall we?", to=[B], intent="PROPOSE", idempotency_key="k")
     bus.send(b, "yes", intent="AGREE", reply_to=root["signal_id"])
@@ -240,7 +240,7 @@ def test_a_key_hides_no_other_sender(bus: Able) -> None:
 
 @needs("take")
 def test_an_answer_to_other_text_is_no_agreement(bus: Able) -> None:
-    """gitmem: “An answer whose `answers_digest` no text of the answered id has decides nothing.”"""
+    """gitmem: “A decision whose `answers_digest` matches no content of the answered signal does not count.”"""
     asked = Proposal(bus)
     asked.say(asked.b, "AGREE")
     bus.take(decided(asked.root, "sig-cccc0001", C, "AGREE", answers_digest="0" * 64))
@@ -251,7 +251,7 @@ def test_an_answer_to_other_text_is_no_agreement(bus: Able) -> None:
 
 @needs("take")
 def test_an_answer_to_no_text_is_no_agreement(bus: Able) -> None:
-    """gitmem: “An answer with the origin local and without an `answers_digest` decides nothing.”"""
+    """gitmem: “A decision with the origin local and without `answers_digest` does not count.”"""
     asked = Proposal(bus)
     asked.say(asked.b, "AGREE")
     bus.take(decided(asked.root, "sig-cccc0001", C, "AGREE", origin="local"))
@@ -261,7 +261,7 @@ def test_an_answer_to_no_text_is_no_agreement(bus: Able) -> None:
 
 @needs("take")
 def test_nobody_agrees_to_its_own_proposal_in_anothers_name(bus: Able) -> None:
-    """gitmem: “A decision whose `via` is a session that has proposed in the thread decides nothing.”"""
+    """gitmem: “A decision whose `via` is a session that has proposed in the thread does not count.”"""
     asked = Proposal(bus)
     asked.say(asked.b, "AGREE")
     proposer = str(asked.root.get("sender_session"))
@@ -273,7 +273,7 @@ def test_nobody_agrees_to_its_own_proposal_in_anothers_name(bus: Able) -> None:
 
 @needs("take")
 def test_a_new_session_of_who_proposed_agrees_for_nobody(bus: Able) -> None:
-    """gitmem: “Nor does one whose `via` is another session of the identity that has proposed.”"""
+    """gitmem: “A decision whose `via` is another session of the proposing identity does not count.”"""
     asked = Proposal(bus)
     asked.say(asked.b, "AGREE")
     bus.take(decided(asked.root, "sig-cccc0001", C, "AGREE", via=session(bus, A)))
@@ -285,7 +285,7 @@ def test_a_new_session_of_who_proposed_agrees_for_nobody(bus: Able) -> None:
 @needs("take")
 @pytest.mark.parametrize("who", [D, "human:person@example.org"])
 def test_nobody_agrees_to_what_it_proposed_in_anothers_name(bus: Able, who: str) -> None:
-    """gitmem: “Where a proposal has `via`, neither this session's identity nor what it recorded for others agrees to it.”"""
+    """gitmem: “If a proposal has `via`, decisions of that session's identity, and decisions that it records for others, do not count.”"""
     first, second, _, c = sessions(bus, A, A, B, C)
     root: Any = written("sig-root0001", who, [A, B, C], "shall we?", intent="PROPOSE", via=first)
     bus.take(root)

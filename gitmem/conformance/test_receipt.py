@@ -10,7 +10,7 @@ from .given import A, B, C, D, Proposal, decided, read, session, sessions, state
 
 
 def test_reading_delivers(bus: Able) -> None:
-    """A2A.V1: “A receipt begins as delivered, when the inbox shows the signal to its reader.”"""
+    """A2A.V1: “A receipt is created with the state delivered when the inbox shows the signal to its reader.”"""
     a, b = sessions(bus, A, B)
     sent = bus.send(b, "x", to=[A])["signal_id"]
     assert states(bus, sent) == {}
@@ -20,7 +20,7 @@ def test_reading_delivers(bus: Able) -> None:
 
 
 def test_a_look_leaves_no_receipt(bus: Able) -> None:
-    """A2A.V1: “What is shown without marking has no receipt.”"""
+    """A2A.V1: “A signal shown without marking has no receipt.”"""
     a, b = sessions(bus, A, B)
     sent = bus.send(b, "x", to=[A])["signal_id"]
     bus.inbox(a, mark=False)
@@ -29,7 +29,7 @@ def test_a_look_leaves_no_receipt(bus: Able) -> None:
 
 
 def test_a_receipt_is_one_however_often_it_is_read(bus: Able) -> None:
-    """gitmem: “A signal has one effective receipt for each reader, however many of its sessions read.”"""
+    """gitmem: “A signal has one effective receipt for each reader, even if several of its sessions read it.”"""
     first, second, b = sessions(bus, A, A, B)
     sent = bus.send(b, "x", to=[A])["signal_id"]
     read(bus, first, second, first)
@@ -38,7 +38,7 @@ def test_a_receipt_is_one_however_often_it_is_read(bus: Able) -> None:
 
 
 def test_each_recipient_has_a_receipt_of_its_own(bus: Able) -> None:
-    """A2A.V1: “A receipt is one reader's: who has not read has none.”"""
+    """A2A.V1: “Each recipient has its own receipt; a recipient that has not read has none.”"""
     a, _, c = sessions(bus, A, B, C)
     sent = bus.send(c, "x", to=[A, B])["signal_id"]
     bus.inbox(a)
@@ -47,7 +47,7 @@ def test_each_recipient_has_a_receipt_of_its_own(bus: Able) -> None:
 
 
 def test_a_broadcast_has_a_receipt_of_each_reader(bus: Able) -> None:
-    """A2A.V1: “Whoever reads a broadcast leaves a receipt, under the identity or else the session id.”"""
+    """A2A.V1: “Each reader of a broadcast has a receipt, under its agent identity or else its session id.”"""
     a, b = sessions(bus, A, B)
     nobody = session(bus)
     sent = bus.send(b, "x")["signal_id"]
@@ -58,7 +58,7 @@ def test_a_broadcast_has_a_receipt_of_each_reader(bus: Able) -> None:
 
 @pytest.mark.parametrize(("intent", "state"), [("AGREE", "acked"), ("REJECT", "rejected")])
 def test_a_decision_promotes_the_receipt(bus: Able, intent: str, state: str) -> None:
-    """A2A.V1: “A recipient's AGREE in the thread promotes its receipt to acked, its REJECT to rejected.”"""
+    """A2A.V1: “A recipient's AGREE in the thread changes its receipt to acked, a REJECT to rejected.”"""
     asked = Proposal(bus)
     bus.inbox(asked.b)
     asked.say(asked.b, intent)
@@ -67,7 +67,7 @@ def test_a_decision_promotes_the_receipt(bus: Able, intent: str, state: str) -> 
 
 
 def test_any_signal_of_the_thread_may_decide(bus: Able) -> None:
-    """A2A.V1: “What promotes is a decision in the same thread, whichever signal of it the recipient answers.”"""
+    """A2A.V1: “A decision changes the receipt whichever signal of the thread it answers.”"""
     asked = Proposal(bus)
     question = bus.send(asked.a, "well?", thread_id=asked.thread)
     bus.inbox(asked.b)
@@ -77,7 +77,7 @@ def test_any_signal_of_the_thread_may_decide(bus: Able) -> None:
 
 
 def test_another_session_of_the_identity_may_decide(bus: Able) -> None:
-    """A2A.V1: “Sessions with one agent identity are one reader: what one has read, another may decide.”"""
+    """A2A.V1: “Sessions with one agent identity are one reader: one may read a signal and another decide.”"""
     asked = Proposal(bus)
     bus.inbox(asked.b)
     asked.say(session(bus, B), "AGREE")
@@ -87,7 +87,7 @@ def test_another_session_of_the_identity_may_decide(bus: Able) -> None:
 
 @pytest.mark.parametrize("intent", ["COUNTER", "INFO", "PROPOSE"])
 def test_other_answers_promote_nothing(bus: Able, intent: str) -> None:
-    """A2A.V1: “Only AGREE and REJECT promote a receipt.”"""
+    """A2A.V1: “Only AGREE and REJECT change a receipt's state.”"""
     asked = Proposal(bus)
     bus.inbox(asked.b)
     asked.say(asked.b, intent)
@@ -96,7 +96,7 @@ def test_other_answers_promote_nothing(bus: Able, intent: str) -> None:
 
 
 def test_a_decision_in_another_thread_promotes_nothing(bus: Able) -> None:
-    """A2A.V1: “A decision counts in its own thread.”"""
+    """A2A.V1: “A decision counts only in its own thread.”"""
     asked = Proposal(bus)
     other = bus.send(asked.a, "and this?", to=[B], intent="PROPOSE")
     bus.inbox(asked.b)
@@ -106,7 +106,7 @@ def test_a_decision_in_another_thread_promotes_nothing(bus: Able) -> None:
 
 
 def test_who_was_not_asked_promotes_nothing(bus: Able) -> None:
-    """A2A.V1: “Nobody but the recipient promotes a receipt: neither the recipient's nor one of their own.”"""
+    """A2A.V1: “A decision by anyone but the recipient changes no receipt, neither the recipient's nor the writer's.”"""
     asked = Proposal(bus)
     d = session(bus, D)
     bus.inbox(asked.b)
@@ -120,7 +120,7 @@ def test_who_was_not_asked_promotes_nothing(bus: Able) -> None:
     ("first", "last", "state"), [("REJECT", "AGREE", "acked"), ("AGREE", "REJECT", "rejected")]
 )
 def test_the_later_decision_counts(bus: Able, first: str, last: str, state: str) -> None:
-    """gitmem: “Of several decisions of a reader the latest counts.”"""
+    """gitmem: “If a reader decides several times, the latest decision counts.”"""
     asked = Proposal(bus)
     bus.inbox(asked.b)
     asked.say(asked.b, first)
@@ -131,7 +131,7 @@ def test_the_later_decision_counts(bus: Able, first: str, last: str, state: str)
 
 @needs("take")
 def test_a_decision_overrules_a_receipt_that_came_from_elsewhere(bus: Able) -> None:
-    """gitmem: “An imported receipt that says acked or rejected is read, and a decision overrules it.”"""
+    """gitmem: “An imported receipt may be acked or rejected; a decision overrides it.”"""
     asked = Proposal(bus)
     bus.take({"kind": "receipt", "schema_version": "A2A.V1", "signal_id": asked.id, "reader_identity": B,
               "read_at": asked.root["created_at"], "delivery_state": "acked"})  # fmt: skip
@@ -143,7 +143,7 @@ def test_a_decision_overrules_a_receipt_that_came_from_elsewhere(bus: Able) -> N
 
 @needs("take")
 def test_what_is_later_is_not_decided_by_clocks(bus: Able) -> None:
-    """gitmem: “The later decision is the one that was written knowing the other, whatever the clocks said.”"""
+    """gitmem: “The later decision is the one whose writer had seen the other, whatever the clocks say.”"""
     asked = Proposal(bus)
     bus.take(decided(asked.root, "sig-aaaa1111", B, "REJECT", hours=1))
     assert states(bus, asked.id).get(B) == "rejected"
@@ -153,7 +153,7 @@ def test_what_is_later_is_not_decided_by_clocks(bus: Able) -> None:
 
 
 def test_who_answers_has_read(bus: Able) -> None:
-    """gitmem: “A reply has read what it answers.”"""
+    """gitmem: “A reply marks the signal that it answers as read.”"""
     a, b = sessions(bus, A, B)
     sent = bus.send(b, "x", to=[A])["signal_id"]
     bus.send(a, "y", reply_to=sent)
@@ -163,7 +163,7 @@ def test_who_answers_has_read(bus: Able) -> None:
 
 @needs("take")
 def test_a_receipt_for_other_text_marks_nothing(bus: Able) -> None:
-    """gitmem: “A receipt whose `answers_digest` no text of the signal has leaves it unread.”"""
+    """gitmem: “A receipt whose `answers_digest` matches no content of the signal leaves it unread.”"""
     a, b = sessions(bus, A, B)
     sent = bus.send(b, "x", to=[A])
     bus.take({"kind": "receipt", "schema_version": "A2A.V1", "signal_id": sent["signal_id"], "reader_identity": A,
@@ -174,7 +174,7 @@ def test_a_receipt_for_other_text_marks_nothing(bus: Able) -> None:
 
 @needs("take")
 def test_an_answer_in_anothers_name_reads_nothing_for_it(bus: Able) -> None:
-    """gitmem: “A reply that another session recorded in the sender's name leaves what it answers unread.”"""
+    """gitmem: “A reply recorded by another session in the sender's name leaves the answered signal unread.”"""
     asked = Proposal(bus)
     bus.take(decided(asked.root, "sig-aaaa1112", B, "AGREE", via="sess-0123456789ab"))
     assert asked.root["message"] in read(bus, asked.b)[0]
@@ -182,7 +182,7 @@ def test_an_answer_in_anothers_name_reads_nothing_for_it(bus: Able) -> None:
 
 @needs("watch")
 def test_a_watcher_delivers(bus: Able) -> None:
-    """A2A.V1: “What a watcher was given is delivered, and is not given again.”"""
+    """A2A.V1: “A signal given to a watcher is delivered and is not given again.”"""
     a, b = sessions(bus, A, B)
     sent = bus.send(b, "x", to=[A])["signal_id"]
     given = bus.watch(a)
@@ -193,7 +193,7 @@ def test_a_watcher_delivers(bus: Able) -> None:
 
 @needs("second")
 def test_what_was_read_in_one_place_is_read_in_the_other(bus: Able) -> None:
-    """A2A.V1: “Sessions with one agent identity share receipts, wherever they are.”"""
+    """A2A.V1: “Sessions with one agent identity share receipts across places.”"""
     a, b = sessions(bus, A, B)
     sent = bus.send(b, "x", to=[A])["signal_id"]
     bus.exchange()

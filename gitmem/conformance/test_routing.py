@@ -13,7 +13,7 @@ from .given import A, B, C, Proposal, before, messages, read, session, sessions,
 
 
 def test_a_session_with_identity_is_addressed_by_it(bus: Able) -> None:
-    """A2A.V1: “A display name or session id of a live session with an agent identity becomes that identity.”"""
+    """A2A.V1: “The display name or session id of a live session with an agent identity resolves to that identity.”"""
     a = bus.start(identity=A, name="Planck")
     b = session(bus, B)
 
@@ -33,7 +33,7 @@ def test_a_session_without_identity_is_addressed_by_its_id(bus: Able) -> None:
 
 
 def test_an_identity_that_was_seen_is_an_address(bus: Able) -> None:
-    """A2A.V1: “An agent identity is an address as it is, also while none of its sessions lives.”"""
+    """A2A.V1: “An agent identity is a valid recipient even if none of its sessions is live.”"""
     a, b = sessions(bus, A, B)
     assert bus.send(b, "while it lives", to=[A])["recipients"] == [A]
     bus.end(a)
@@ -42,7 +42,7 @@ def test_an_identity_that_was_seen_is_an_address(bus: Able) -> None:
 
 
 def test_an_identity_that_was_never_seen_is_refused(bus: Able) -> None:
-    """gitmem: “An identity that nobody has seen is refused, and nothing is written, unless that is asked for.”"""
+    """gitmem: “An unknown identity is refused and nothing is written, unless the sender allows unknown identities.”"""
     a, b = sessions(bus, A, B)
     with pytest.raises(Refused):
         bus.send(b, "misspelt", to=[f"{A}e"])
@@ -56,7 +56,7 @@ def test_an_identity_that_was_never_seen_is_refused(bus: Able) -> None:
 
 
 def test_one_unknown_recipient_refuses_all_of_a_list(bus: Able) -> None:
-    """gitmem: “Every part of a list must resolve, or nothing is written.”"""
+    """gitmem: “If one recipient of a list does not resolve, nothing is written.”"""
     a, b = sessions(bus, A, B)
     with pytest.raises(Refused):
         bus.send(b, "half", to=[A, "Nobody"])
@@ -65,7 +65,7 @@ def test_one_unknown_recipient_refuses_all_of_a_list(bus: Able) -> None:
 
 
 def test_a_name_is_given_back_at_the_end(bus: Able) -> None:
-    """A2A.V1: “A display name is that of a live session, and no alias: it goes back when the session ends.”"""
+    """A2A.V1: “A display name belongs to a live session and becomes free when the session ends.”"""
     first = bus.start(identity=A, name="Planck")["session_id"]
     b = session(bus, B)
     bus.end(first)
@@ -77,14 +77,14 @@ def test_a_name_is_given_back_at_the_end(bus: Able) -> None:
 
 
 def test_a_recipient_is_named_once(bus: Able) -> None:
-    """gitmem: “Whoever is meant twice is one recipient.”"""
+    """gitmem: “A recipient that is named twice is recorded once.”"""
     bus.start(identity=A, name="Planck")
 
     assert bus.send(session(bus, B), "once", to=["Planck", A])["recipients"] == [A]
 
 
 def test_a_directed_root_opens_a_thread_and_may_interrupt(bus: Able) -> None:
-    """A2A.V1: “A directed root gets a thread id, and is `priority` where nothing else is said.”"""
+    """A2A.V1: “A directed root gets a thread id, and its default class is `priority`.”"""
     a, _ = sessions(bus, A, B)
     first, second = (bus.send(a, text, to=[B]) for text in ("one", "two"))
     quiet = bus.send(a, "three", to=[B], interrupt_class="advisory")
@@ -95,7 +95,7 @@ def test_a_directed_root_opens_a_thread_and_may_interrupt(bus: Able) -> None:
 
 
 def test_a_broadcast_is_advisory(bus: Able) -> None:
-    """A2A.V1: “A broadcast is `advisory` where nothing else is said.”"""
+    """A2A.V1: “The default class of a broadcast is `advisory`.”"""
     a = session(bus, A)
 
     assert bus.send(a, "one")["interrupt_class"] == "advisory"
@@ -103,7 +103,7 @@ def test_a_broadcast_is_advisory(bus: Able) -> None:
 
 
 def test_a_reply_inherits_the_thread(bus: Able) -> None:
-    """A2A.V1: “A reply is in the thread of what it answers, unless another thread is named.”"""
+    """A2A.V1: “A reply joins the thread of the signal that it answers, unless another thread is named.”"""
     a, b = sessions(bus, A, B)
     root = bus.send(a, "root", to=[B])
     reply = bus.send(b, "reply", reply_to=root["signal_id"])
@@ -115,7 +115,7 @@ def test_a_reply_inherits_the_thread(bus: Able) -> None:
 
 
 def test_a_reply_goes_to_whom_it_answers(bus: Able) -> None:
-    """gitmem: “A reply says what it answers, and goes to its sender where no recipients are named.”"""
+    """gitmem: “A reply names the signal that it answers; its default recipient is the sender of that signal.”"""
     a, b, c = sessions(bus, A, B, C)
     root = bus.send(a, "root", to=[B, C])
     reply = bus.send(b, "reply", reply_to=root["signal_id"])
@@ -125,7 +125,7 @@ def test_a_reply_goes_to_whom_it_answers(bus: Able) -> None:
 
 
 def test_a_broadcasts_id_names_the_thread_of_its_replies(bus: Able) -> None:
-    """gitmem: “A reply to a root without a thread is in the thread that the root's id names.”"""
+    """gitmem: “A reply to a root without a thread joins the thread that is named after the root's id.”"""
     a, b = sessions(bus, A, B)
     root = bus.send(b, "root")
 
@@ -133,7 +133,7 @@ def test_a_broadcasts_id_names_the_thread_of_its_replies(bus: Able) -> None:
 
 
 def test_a_word_in_a_thread_goes_to_its_members(bus: Able) -> None:
-    """gitmem: “A signal in a thread goes to its root's sender and recipients but the writer, or to all if it says so.”"""
+    """gitmem: “The default recipients of a signal in a thread are the root's sender and recipients, except the writer; a broadcast must be explicit.”"""
     a, b, _ = sessions(bus, A, B, C)
     thread = bus.send(a, "root", to=[B, C]).get("thread_id") or ""
     members = bus.send(b, "to the members", thread_id=thread)
@@ -143,7 +143,7 @@ def test_a_word_in_a_thread_goes_to_its_members(bus: Able) -> None:
 
 
 def test_an_unknown_thread_is_no_broadcast(bus: Able) -> None:
-    """gitmem: “In a thread that nobody knows nobody can be meant: it is refused, not told to all.”"""
+    """gitmem: “A signal in an unknown thread is refused, not broadcast.”"""
     a, b = sessions(bus, A, B)
     with pytest.raises(Refused):
         bus.send(a, "to whom?", thread_id="thread-nowhere")
@@ -152,7 +152,7 @@ def test_an_unknown_thread_is_no_broadcast(bus: Able) -> None:
 
 
 def test_a_signal_says_what_its_writer_had_seen(bus: Able) -> None:
-    """gitmem: “Every signal of a thread but its root names in `after` what its writer had seen of the thread.”"""
+    """gitmem: “Every signal of a thread except the root names in `after` the latest signals of the thread that its writer had seen.”"""
     asked = Proposal(bus)
     first = asked.say(asked.b, "REJECT")
     second = asked.say(asked.b, "AGREE")
@@ -167,7 +167,7 @@ def test_a_signal_says_what_its_writer_had_seen(bus: Able) -> None:
 
 
 def test_an_inbox_by_thread_and_intent(bus: Able) -> None:
-    """A2A.V1: “An inbox by thread and intents shows only signals of that thread with one of these intents.”"""
+    """A2A.V1: “An inbox filtered by thread and intents shows only signals of that thread with one of these intents.”"""
     a, b = sessions(bus, A, B)
     root = bus.send(b, "proposed", to=[A], intent="PROPOSE")
     thread = root.get("thread_id") or ""
@@ -180,7 +180,7 @@ def test_an_inbox_by_thread_and_intent(bus: Able) -> None:
 
 
 def test_an_unknown_intent_is_refused(bus: Able) -> None:
-    """A2A.V1: “Intents are INFO, PROPOSE, COUNTER, AGREE and REJECT; with any other nothing is written.”"""
+    """A2A.V1: “Intents are INFO, PROPOSE, COUNTER, AGREE and REJECT; any other is refused and nothing is written.”"""
     a, b = sessions(bus, A, B)
     for intent in ("INFO", "PROPOSE", "COUNTER", "AGREE", "REJECT"):
         assert bus.send(a, f"with {intent}", to=[B], intent=intent)["intent"] == intent
@@ -192,7 +192,7 @@ def test_an_unknown_intent_is_refused(bus: Able) -> None:
 
 
 def test_the_same_key_is_the_same_signal(bus: Able) -> None:
-    """gitmem: “The same idempotency key of the same sender is the same signal; another sender's is another.”"""
+    """gitmem: “One sender and one idempotency key identify one signal; another sender may use the same key.”"""
     a, b, c = sessions(bus, A, B, C)
     first, again = (bus.send(a, "once", to=[B], idempotency_key="k") for _ in range(2))
     other = bus.send(c, "once", to=[B], idempotency_key="k")
@@ -202,7 +202,7 @@ def test_the_same_key_is_the_same_signal(bus: Able) -> None:
 
 
 def test_other_content_under_the_same_key_is_refused(bus: Able) -> None:
-    """gitmem: “Other content under the same idempotency key is an error, and nothing is written.”"""
+    """gitmem: “Different content with the same idempotency key is refused, and nothing is written.”"""
     a, b, _ = sessions(bus, A, B, C)
     bus.send(a, "once", to=[B], idempotency_key="k")
     with pytest.raises(Refused):
@@ -215,7 +215,7 @@ def test_other_content_under_the_same_key_is_refused(bus: Able) -> None:
 
 @needs("second")
 def test_the_same_key_is_the_same_signal_in_two_places(bus: Able) -> None:
-    """gitmem: “The same idempotency key is one signal, also where two places did not know of each other.”"""
+    """gitmem: “One sender and one idempotency key identify one signal even if two places record it independently.”"""
     a, b = sessions(bus, A, B)
     bus.exchange()
     there = bus.second()
@@ -231,7 +231,7 @@ def test_the_same_key_is_the_same_signal_in_two_places(bus: Able) -> None:
 
 @needs("take")
 def test_another_interrupt_class_is_read(bus: Able) -> None:
-    """gitmem: “An `interrupt_class` that is not known is accepted on read.”"""
+    """gitmem: “An unknown `interrupt_class` is accepted on read.”"""
     a, _ = sessions(bus, A, B)
     bus.take(written("sig-aaaa1111", B, [A], "urgent", interrupt_class="page-somebody"))
 
@@ -239,7 +239,7 @@ def test_another_interrupt_class_is_read(bus: Able) -> None:
 
 
 def test_a_signal_has_the_fields_of_the_contract(bus: Able) -> None:
-    """A2A.V1: “A signal carries version, id, time, sender, recipients, intent, class, the wish for an answer and origin.”"""
+    """A2A.V1: “A signal has version, id, time, sender, recipients, intent, interrupt class, `requires_ack` and origin.”"""
     a, b = sessions(bus, A, B)
     sent = bus.send(a, "as it is", to=[B])
     (got,) = bus.inbox(b)
@@ -253,7 +253,7 @@ def test_a_signal_has_the_fields_of_the_contract(bus: Able) -> None:
 
 
 def test_a_signals_id_is_its_own(bus: Able) -> None:
-    """gitmem: “A signal's id is `sig-` and 4 to 32 characters of a-z and 0-9, and is no other signal's.”"""
+    """gitmem: “A signal id is `sig-` and 4 to 32 characters of a-z and 0-9, and is unique.”"""
     a = session(bus, A)
     found = [bus.send(a, "the same words")["signal_id"] for _ in range(3)]
 
@@ -262,14 +262,14 @@ def test_a_signals_id_is_its_own(bus: Able) -> None:
 
 
 def test_a_sender_without_identity_is_its_session(bus: Able) -> None:
-    """A2A.V1: “Who has no agent identity signs with the session id.”"""
+    """A2A.V1: “A sender without an agent identity is identified by its session id.”"""
     a = session(bus)
 
     assert bus.send(a, "signed")["sender_identity"] == a
 
 
 def test_what_a_signal_is_about_travels_with_it(bus: Able) -> None:
-    """A2A.V1: “A signal carries work unit, initiative, lane and the wish for an answer as they were given.”"""
+    """A2A.V1: “A signal keeps work unit, initiative, lane and `requires_ack` as given.”"""
     a, b = sessions(bus, A, B)
     bus.send(a, "x", to=[B], wu_id="WU-123", initiative_id="INIT-7", lane="Core", artifact_path="docs/a.md",
              requires_ack=True)  # fmt: skip
@@ -280,7 +280,7 @@ def test_what_a_signal_is_about_travels_with_it(bus: Able) -> None:
 
 
 def test_a_message_stays_as_it_was_written(bus: Able) -> None:
-    """gitmem: “A message is kept as it was written.”"""
+    """gitmem: “A message is stored unchanged.”"""
     a, b = sessions(bus, A, B)
     text = '  two\n\nlines, a tab\t"quotes", \\n, ünïcode \N{SNOWMAN} and trailing space \n'
     sent = bus.send(a, text, to=[B])
@@ -289,7 +289,7 @@ def test_a_message_stays_as_it_was_written(bus: Able) -> None:
 
 
 def test_a_message_has_a_size(bus: Able) -> None:
-    """gitmem: “A message is 1 byte to 64 KiB long; what is not, is refused.”"""
+    """gitmem: “A message has 1 byte to 64 KiB; any other is refused.”"""
     a, b = sessions(bus, A, B)
     most = 64 * 1024
     for text in ("", "m" * (most + 1), "ü" * (most // 2 + 1)):

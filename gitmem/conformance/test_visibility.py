@@ -29,7 +29,7 @@ def test_a_broadcast_does_not_show_to_its_sender(bus: Able) -> None:
 
 @needs("take")
 def test_a_broadcast_from_a_slow_clock_shows(bus: Able) -> None:
-    """gitmem: “A broadcast that a session could not know when it began is shown, however far the writer's clock is behind.”"""
+    """gitmem: “A broadcast that arrives after a session started is shown to it, even if the writer's clock is far behind.”"""
     a = session(bus, A)
     bus.take(written("sig-slow0001", B, [], "from last week", hours=-168, seen=[]))
 
@@ -37,7 +37,7 @@ def test_a_broadcast_from_a_slow_clock_shows(bus: Able) -> None:
 
 
 def test_a_directed_signal_shows_to_its_recipient_alone(bus: Able) -> None:
-    """A2A.V1: “What is directed to A shows in A's inbox and not in B's.”"""
+    """A2A.V1: “A signal to A shows in A's inbox and not in B's.”"""
     a, b, c = sessions(bus, A, B, C)
     bus.send(c, "to a", to=[A])
 
@@ -45,7 +45,7 @@ def test_a_directed_signal_shows_to_its_recipient_alone(bus: Able) -> None:
 
 
 def test_an_inbox_shows_directed_signals_and_broadcasts(bus: Able) -> None:
-    """A2A.V1: “A's inbox shows what is directed to A, and broadcasts too.”"""
+    """A2A.V1: “A's inbox shows signals to A, and broadcasts.”"""
     a, b = sessions(bus, A, B)
     bus.send(b, "to a", to=[A])
     bus.send(b, "to all")
@@ -54,7 +54,7 @@ def test_an_inbox_shows_directed_signals_and_broadcasts(bus: Able) -> None:
 
 
 def test_one_signal_has_several_recipients(bus: Able) -> None:
-    """A2A.V1: “A comma list of recipients is one signal to each of them; a third agent does not see it.”"""
+    """A2A.V1: “A signal with several recipients shows in each of their inboxes, and in no other.”"""
     a, b, c, d = sessions(bus, A, B, C, D)
     sent = bus.send(d, "to both", to=[f"{A},{B}"])
 
@@ -66,7 +66,7 @@ def test_one_signal_has_several_recipients(bus: Able) -> None:
 
 @needs("take")
 def test_the_old_alias_alone_routes_a_record(bus: Able) -> None:
-    """A2A.V1: “Where `recipients` is missing, `target_agent` is its only entry.”"""
+    """A2A.V1: “If `recipients` is missing, `target_agent` is the only recipient.”"""
     a, b, c = sessions(bus, A, B, C)
     record = written("sig-aaaa1111", C, [A], "old style", target_agent=A)
     del record["recipients"]
@@ -77,7 +77,7 @@ def test_the_old_alias_alone_routes_a_record(bus: Able) -> None:
 
 
 def test_the_old_alias_is_still_written(bus: Able) -> None:
-    """A2A.V1: “`target_agent` stays as an alias of the first recipient; a broadcast has none.”"""
+    """A2A.V1: “`target_agent` is still written: it is the first recipient, and absent from a broadcast.”"""
     a, _, _ = sessions(bus, A, B, C)
 
     assert bus.send(a, "to two", to=[B, C]).get("target_agent") == B
@@ -85,7 +85,7 @@ def test_the_old_alias_is_still_written(bus: Able) -> None:
 
 
 def test_sessions_with_one_identity_share_what_was_read(bus: Able) -> None:
-    """A2A.V1: “Of two sessions with one agent identity, the second sees as read what the first has read.”"""
+    """A2A.V1: “Two sessions with one agent identity share their receipts: a signal that one has read is read for the other.”"""
     first, second, b = sessions(bus, A, A, B)
     bus.send(b, "once", to=[A])
     bus.send(b, "once for all")
@@ -94,7 +94,7 @@ def test_sessions_with_one_identity_share_what_was_read(bus: Able) -> None:
 
 
 def test_what_was_read_stays_read_after_a_restart(bus: Able) -> None:
-    """A2A.V1: “An agent identity keeps its receipts over restarts.”"""
+    """A2A.V1: “An agent identity keeps its receipts when its agent restarts.”"""
     first, b = sessions(bus, A, B)
     bus.send(b, "read before", to=[A])
     bus.inbox(first)
@@ -105,7 +105,7 @@ def test_what_was_read_stays_read_after_a_restart(bus: Able) -> None:
 
 
 def test_sessions_without_identity_have_receipts_of_their_own(bus: Able) -> None:
-    """A2A.V1: “Without an agent identity receipts belong to the session: what one has read, the other has not.”"""
+    """A2A.V1: “Without an agent identity, receipts belong to one session.”"""
     first, second = session(bus), session(bus)
     bus.send(session(bus, B), "to all")
 
@@ -113,7 +113,7 @@ def test_sessions_without_identity_have_receipts_of_their_own(bus: Able) -> None
 
 
 def test_a_look_leaves_it_unread(bus: Able) -> None:
-    """A2A.V1: “What is shown without marking is unread afterwards.”"""
+    """A2A.V1: “A signal shown without marking stays unread.”"""
     a, b = sessions(bus, A, B)
     bus.send(b, "still there", to=[A])
     looked = [messages(bus.inbox(a, mark=False)) for _ in range(2)]
@@ -123,7 +123,7 @@ def test_a_look_leaves_it_unread(bus: Able) -> None:
 
 @needs("count")
 def test_counting_leaves_it_unread(bus: Able) -> None:
-    """gitmem: “What is only counted is unread afterwards.”"""
+    """gitmem: “A signal that is only counted stays unread.”"""
     a, b = sessions(bus, A, B)
     bus.send(b, "to a", to=[A])
     bus.send(b, "to all")
@@ -134,14 +134,14 @@ def test_counting_leaves_it_unread(bus: Able) -> None:
 
 
 def test_who_comes_later_sees_the_broadcasts_of_the_day(bus: Able) -> None:
-    """gitmem: “A new reader sees the broadcasts of the day before.”"""
+    """gitmem: “A new reader sees the broadcasts of the last day.”"""
     bus.send(session(bus, A), "said before")
 
     assert read(bus, session(bus, B), session(bus)) == [["said before"], ["said before"]]
 
 
 def test_an_inbox_keeps_to_its_workspace(bus: Able) -> None:
-    """gitmem: “An inbox shows signals of its own workspace and those without one.”"""
+    """gitmem: “An inbox shows signals of its own workspace, and signals without a workspace.”"""
     red = bus.start(identity=A, workspace="red")["session_id"]
     blue = bus.start(identity=B, workspace="blue")["session_id"]
     also_red = bus.start(identity=C, workspace="red")["session_id"]
@@ -152,7 +152,7 @@ def test_an_inbox_keeps_to_its_workspace(bus: Able) -> None:
 
 
 def test_an_inbox_is_read_in_the_order_of_writing(bus: Able) -> None:
-    """gitmem: “An inbox shows the oldest first.”"""
+    """gitmem: “An inbox shows the oldest signal first.”"""
     a, b = sessions(bus, A, B)
     for text in ("first", "second", "third"):
         bus.send(b, text, to=[A])
@@ -162,7 +162,7 @@ def test_an_inbox_is_read_in_the_order_of_writing(bus: Able) -> None:
 
 @needs("take")
 def test_a_record_of_another_version_is_not_shown(bus: Able) -> None:
-    """gitmem: “A record of another `schema_version` is kept, and nobody is shown it.”"""
+    """gitmem: “A record with another `schema_version` is kept and not shown.”"""
     a, _ = sessions(bus, A, B)
     bus.take(written("sig-aaaa1111", B, [A], "from the future", schema_version="A2A.V9"))
     bus.take(written("sig-aaaa2222", B, [A], "of today"))
