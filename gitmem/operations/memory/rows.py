@@ -6,7 +6,6 @@ A node that no patch names, or one patch that only marks it, is written as it co
 
 from __future__ import annotations
 
-from ...index.rows import Rows
 from ...log.lines import parse_all, parse_at
 from . import authors, relations, stored
 from .fold import Change
@@ -17,13 +16,13 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable, Sequence
 
-    from ...index.rows import Lines, Row
+    from ...index.rows import Lines, Row, Rows
     from .fold import Node
 
 _PUT = "INSERT OR REPLACE INTO node VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 # Of a node that no patch names; an empty text is bound four times as fast as None.
 _NEW = (
-    "INSERT INTO node VALUES (?, ?, ?, ?, nullif(?, ''), nullif(?, ''), nullif(?, ''), nullif(?, ''), ?, ?, nullif(?, ''),"
+    "INSERT OR IGNORE INTO node VALUES (?, ?, ?, ?, nullif(?, ''), nullif(?, ''), nullif(?, ''), nullif(?, ''), ?, ?, nullif(?, ''),"
     " ?, ?, 0, ?, 0)"
 )
 _TEXTS = ("wu_id", "session_id", "lane", "priority", "summarized_into")
@@ -40,28 +39,25 @@ def add(db: sqlite3.Connection, rows: Rows) -> None:
 
 def _add_nodes(db: sqlite3.Connection, nodes: Lines) -> set[str]:
     """Add nodes; the ids of those that must be folded with other lines."""
-    ids = nodes.column("id")
-    among = _among(ids)
-    known = {id for (id,) in db.execute(f"SELECT id FROM node WHERE {among}")}
-    again = {id for (id,) in db.execute(f"SELECT id FROM patch_of WHERE {among}")}
-    fresh = nodes
-    if known or len(set(ids)) < len(ids):
-        rows = []
-        for row in nodes:
-            id = str(row.record["id"])
-            if id in known:
-                db.execute("INSERT OR IGNORE INTO node_again VALUES (?, ?)", (id, row.id))
-                again.add(id)
-            else:
-                known.add(id)
-                rows.append(row)
-        fresh = Rows.of_rows(rows).of("node")
-    _add_fresh(db, fresh)
+    among = _among(nodes.column("id"))
+    before = db.total_changes
+    _add_fresh(db, nodes)
+    again: set[str] = set()
+    if db.total_changes - before < len(nodes):  # ids that were there, or stand twice among these
+        lines: dict[str, int] = dict(db.execute(f"SELECT id, line FROM node WHERE {among}").fetchall())
+        further = [
+            (id, line) for id, line in zip(nodes.column("id"), nodes.ids, strict=True) if lines[id] != line
+        ]
+        db.executemany("INSERT OR IGNORE INTO node_again VALUES (?, ?)", further)
+        again.update(id for id, _ in further)
+    if db.execute("SELECT 1 FROM patch_of LIMIT 1").fetchone():
+        again.update(id for (id,) in db.execute(f"SELECT id FROM patch_of WHERE {among}"))
+    _add_words(db, zip(nodes.column("id"), nodes.column("tags"), nodes.column("paths"), strict=True))
     return again
 
 
 def _add_fresh(db: sqlite3.Connection, nodes: Lines) -> None:
-    """Add nodes that no other line names: the rows are those of `_values`."""
+    """Add the nodes whose ids are not there yet: the rows are those of `_values` for a node that no other line names."""
     ids, column = nodes.column("id"), nodes.column
     work_units, sessions, lanes, priorities, summaries = (
         [each or "" for each in column(name)] for name in _TEXTS
@@ -79,7 +75,6 @@ def _add_fresh(db: sqlite3.Connection, nodes: Lines) -> None:
         summaries, created, touched, column("sender_identity"), strict=True,
     )  # fmt: skip
     db.executemany(_NEW, sorted(values))  # in the order of the key, as below: half the time
-    _add_words(db, zip(ids, column("tags"), column("paths"), strict=True))
 
 
 def _values(node: Node, line: int, patched: int) -> tuple[object, ...]:

@@ -28,7 +28,6 @@ DDL = (
     "CREATE INDEX node_open ON node (wu_id, lifecycle, type, lane, state, summarized_into) WHERE state = 0",
     f"CREATE INDEX node_touched ON node (touched) WHERE state < {HIDDEN}",
     "CREATE INDEX node_hidden ON node (wu_id) WHERE hidden_by_other",
-    "CREATE INDEX node_session ON node (session_id)",
     # What a session does now, for the headline of its signals.
     "CREATE INDEX node_checkpoint ON node (session_id, created) WHERE type = 'checkpoint'",
     # Further lines of an id that `node` has already: the lowest is the one that counts.
