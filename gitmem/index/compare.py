@@ -27,10 +27,10 @@ def _sums(index: Index, but: Sequence[str]) -> Iterator[tuple[str, tuple[int, in
 
     Every row has a text or a key, whose hash is 64 bits of a function that is another one in each process.
     """
-    keys = {str(id): hash(key) for id, key in index.db.execute("SELECT id, key FROM line")}
+    keys = {id: hash(key) for id, key in index.db.execute("SELECT id, key FROM line")}
     for table in _tables(index):
         if table.startswith(PACKED):
-            yield table, (0, sum(map(hash, _packed(index, table, keys))))
+            yield table, (0, sum(map(hash, _packed(index, table, keys).items())))
             continue
         (count,) = index.db.execute(f'SELECT count(*) FROM "{table}"').fetchone()
         yield table, (count, sum(map(hash, _rows(index, table, but))))
@@ -53,8 +53,13 @@ def _rows(index: Index, table: str, but: Sequence[str]) -> Iterator[tuple[object
     return index.db.execute(f'SELECT {wanted} FROM "{table}" t')
 
 
-def _packed(index: Index, table: str, keys: Mapping[str, int]) -> Iterator[tuple[object, ...]]:
+def _packed(index: Index, table: str, keys: Mapping[int, int]) -> dict[object, int]:
+    """Of each name the sum of the hashes of its lines, in whatever rows they stand."""
+    found: dict[object, int] = {}
     for name, _, listed in index.db.execute(f'SELECT * FROM "{table}"'):
-        of = hash(name)
-        for line in str(listed)[1:-1].split(","):
-            yield of, keys.get(line)
+        try:
+            lines = sum(map(keys.__getitem__, map(int, str(listed)[1:-1].split(","))))
+        except (KeyError, ValueError):  # what the index does not have, or no number
+            lines = hash((listed,))
+        found[name] = found.get(name, 0) + lines
+    return found

@@ -1,0 +1,58 @@
+"""Two indexes of one log are the same whatever the order in which its lines came, and differ where a row does."""
+
+from __future__ import annotations
+
+import pytest
+
+from gitmem.index import compare, schema
+from gitmem.index.schema import Index, View
+
+CLAIMED = "CREATE TABLE packed_claim (name TEXT, first INTEGER, lines TEXT, PRIMARY KEY (name, first)) WITHOUT ROWID"
+
+
+def index(order: list[int], *rows: tuple[str, str]) -> Index:
+    """An index with lines in an order, and rows of names and of the lines that name them."""
+    view = View(("x",), [CLAIMED], lambda db, rows: None)
+    found = schema.in_memory([view], lambda lines: [])
+    found.reshape()
+    for number in order:
+        found.db.execute(
+            "INSERT INTO line (file, key, at, kind, body) VALUES (1, ?, '', 'x', ?)",
+            (b"key %d" % number, f"{number}"),
+        )
+    for first, (name, lines) in enumerate(rows):
+        found.db.execute("INSERT INTO packed_claim VALUES (?, ?, ?)", (name, first, lines))
+    return found
+
+
+def test_packed_lines_are_compared_by_their_keys_whatever_their_numbers_and_rows() -> None:
+    """Lines get other numbers in another order, and what came together stands in one row."""
+    one = index([1, 2, 3], ("a", "[1,2]"), ("a", "[3]"), ("b", "[3]"))
+    other = index([3, 1, 2], ("b", "[1]"), ("a", "[3,1,2]"))
+    assert compare.differing(one, other) == []
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [("a", "[1,2]"), ("b", "[3]")],
+        [("a", "[1,2]"), ("a", "[3]"), ("b", "[2]")],
+        [("a", "[1,2,3]"), ("c", "[3]")],
+        [("a", "[1,2,3,3]"), ("b", "[3]")],
+        [("a", "[1,2,9]"), ("b", "[3]")],
+        [("a", "[1,2,x]"), ("b", "[3]")],
+        [("a", "[1,2,3]"), ("b", "[3]"), ("b", "")],
+    ],
+)
+def test_other_packed_lines_differ(rows: list[tuple[str, str]]) -> None:
+    """One that lacks, one too many, another name, a line that the index does not have, and what is no number."""
+    one = index([1, 2, 3], ("a", "[1,2]"), ("a", "[3]"), ("b", "[3]"))
+    assert compare.differing(one, index([1, 2, 3], *rows)) == ["packed_claim"]
+
+
+def test_a_line_with_another_body_differs() -> None:
+    """Though its key is the same: a damaged file."""
+    one, other = index([1, 2]), index([2, 1])
+    assert compare.differing(one, other) == []
+    other.db.execute("UPDATE line SET body = 'x' WHERE key = ?", (b"key 1",))
+    assert compare.differing(one, other) == ["line"]
