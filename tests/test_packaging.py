@@ -73,9 +73,13 @@ def test_what_every_pytest_loads_is_named_as_its_module_is() -> None:
     assert (ROOT / f"{name.replace('.', '/')}.py").exists()
 
 
-def test_the_version_is_written_once_more_and_the_same() -> None:
+def test_the_version_has_one_place() -> None:
     """`gitmem.__version__` is a constant, because looking it up costs four times an empty Python."""
-    assert PROJECT["project"]["version"] == gitmem.__version__
+    assert PROJECT["project"]["dynamic"] == ["version"]
+    assert PROJECT["tool"]["setuptools"]["dynamic"]["version"] == {"attr": "gitmem.__version__"}
+    assert f'\n__version__ = "{gitmem.__version__}"\n' in (ROOT / "gitmem/__init__.py").read_text(
+        encoding="utf-8"
+    )
 
 
 def test_the_library_is_marked_as_typed() -> None:
