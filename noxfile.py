@@ -1,0 +1,80 @@
+"""The project's tasks, each in an environment of its own: `nox` runs the default ones, `nox -l` lists all."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+
+import nox
+
+nox.needs_version = ">=2025.2.9"
+nox.options.default_venv_backend = "venv"
+nox.options.reuse_existing_virtualenvs = True
+nox.options.sessions = ["tests", "lint", "types"]
+
+ROOT = Path(__file__).parent
+PROJECT = nox.project.load_toml(ROOT / "pyproject.toml")
+
+
+def install(session: nox.Session, group: str) -> None:
+    """Install the checkout, editable, and one of its dependency groups."""
+    session.install("--editable", ".", *nox.project.dependency_groups(PROJECT, group))
+
+
+@nox.session
+def tests(session: nox.Session) -> None:
+    """Run the default test profile. Arguments go to pytest."""
+    install(session, "test")
+    session.run("python", "-m", "pytest", *session.posargs)
+
+
+@nox.session
+def deep(session: nox.Session) -> None:
+    """Run what the default profile leaves out, and property tests with more examples."""
+    install(session, "test")
+    profile = "(deep or hypothesis) and not soak and not clients and not network"
+    session.run("python", "-m", "pytest", "-m", profile, *session.posargs, env={"HYPOTHESIS_PROFILE": "deep"})
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Check rules and format."""
+    session.install(*nox.project.dependency_groups(PROJECT, "lint"))
+    session.run("ruff", "check", ".")
+    session.run("ruff", "format", "--check", ".")
+
+
+@nox.session
+def types(session: nox.Session) -> None:
+    """Check types."""
+    install(session, "dev")
+    session.run("mypy", *session.posargs)
+
+
+@nox.session
+def wheel(session: nox.Session) -> None:
+    """Build the distributions into `dist/`, and try the wheel in an empty environment."""
+    shutil.rmtree(ROOT / "dist", ignore_errors=True)
+    session.install("build")
+    session.run("python", "-m", "build", "--outdir", "dist")
+    (built,) = ROOT.glob("dist/*.whl")
+    session.run("python", "-m", "venv", "--clear", f"{session.virtualenv.location}/empty")
+    programs = Path(session.virtualenv.location, "empty", "Scripts" if sys.platform == "win32" else "bin")
+    session.run(f"{programs}/python", "-m", "pip", "install", "--quiet", str(built), external=True)
+    session.chdir(session.create_tmp())  # not where the sources could be imported
+    session.run(f"{programs}/gitmem", "--version", external=True)
+    session.run(f"{programs}/gitmem", "demo", external=True)
+
+
+@nox.session
+def docs(session: nox.Session) -> None:
+    """Write the API reference of the library into `build/api/`."""
+    install(session, "docs")
+    session.run("python", "-m", "pdoc", "--docformat", "google", "--output-directory", "build/api", "gitmem")
+
+
+@nox.session
+def bench(session: nox.Session) -> None:
+    """Measure. Arguments are names of benchmarks, or `--quick`."""
+    session.run("python", "-m", "benchmarks", *session.posargs)
