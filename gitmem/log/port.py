@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 
 from ..git import tip
-from ..git.cached_config import CachedConfig as CachedConfig
 from ..git.trust import refuse_foreign as refuse_foreign
 
 TYPE_CHECKING = False
@@ -13,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
+    from ..git.cached_config import CachedConfig as CachedConfig
     from ..git.plumbing import Git as Git
     from ..git.port import Behind as Behind
     from ..git.port import Entry as Entry
@@ -84,3 +84,10 @@ def _take_back(place: Place) -> None:
         from ..git import old_held
 
         old_held.take_back(place.common)
+
+
+def cached_config(place: Place) -> CachedConfig:
+    """Return what reads git's configuration of a repository. Most commands ask nothing of it, and don't load it."""
+    from ..git.cached_config import CachedConfig
+
+    return CachedConfig(place.common, place.state)

@@ -11,7 +11,7 @@ from ..errors import GitmemError
 from ..index import schema
 from ..log.entry import Entry
 from ..log.log import Appended, Log
-from ..log.port import CachedConfig, open_port
+from ..log.port import cached_config, open_port
 from ..place import Place, refuse_odd
 from ..signals import broadcasts
 from . import committing, local
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from ..log.entry import Story
-    from ..log.port import Git
+    from ..log.port import CachedConfig, Git
 
 # New bytes of a sync. For fewer, catching up is quicker than the start of a process. With more, the next command would
 # not wait until that process is done, and fill an index of its own.
@@ -217,7 +217,7 @@ class Store(StoreIndex):
     def config(self) -> CachedConfig:
         """What git's configuration says, read when it is first asked for."""
         if self._config is None:
-            self._config = CachedConfig(self.place.common, self.place.state)
+            self._config = cached_config(self.place)
         return self._config
 
     def settings(self) -> dict[str, str]:
