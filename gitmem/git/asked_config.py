@@ -57,10 +57,7 @@ def ask(
         found |= stamps([system])
         content = encode(surroundings.key, found, config)
         if not _is_racy(found[system], began) and len(content) <= BYTES_MAX:
-            try:
-                aside.replace(path, content, private=True)
-            except OSError:
-                pass  # git is asked each time
+            _keep(path, content)
     return config, found
 
 
@@ -120,3 +117,11 @@ def _system_file(common: str) -> str:
         common, ["var", "GIT_CONFIG_SYSTEM"], check=False
     )  # it is empty; git knows this since 2.41
     return os.fsdecode(done.out.strip()) if done.code == 0 else ""
+
+
+def _keep(path: str, content: bytes) -> None:
+    """Write the cache for this user alone. Where that can't be, git is asked each time."""
+    try:
+        aside.replace(path, content, private=True)
+    except OSError:
+        return
