@@ -15,7 +15,7 @@ import typer
 
 from gitmem.errors import UsageError
 
-from .commands.options import As, Commit, Directory, Json
+from .commands.options import As, Commit, Directory, Json  # noqa: TC001  (typer evaluates the annotations of `before`)
 from .render.out import say_lines
 
 if TYPE_CHECKING:

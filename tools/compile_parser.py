@@ -7,9 +7,11 @@ has understood it, and raises on whatever the table can't express. A test compar
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
 
 ROOT = Path(__file__).resolve().parent.parent
 TABLE = ROOT / "cli" / "parser_table.py"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from gitmem.errors import UsageError
 
 from ..render import mail, out
-from ..surroundings import Surroundings
 from ..values import duration, number
 from .inbox import note_stranger
 
@@ -15,6 +14,7 @@ if TYPE_CHECKING:
 
     import typer
 
+    from ..surroundings import Surroundings
     from .options import AnyId, From, SyncToo, Thread, Wu
 
 ENTRIES = 20

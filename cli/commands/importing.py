@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from ..render import importing as render
 from ..render import out
-from ..surroundings import Surroundings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -12,6 +11,7 @@ if TYPE_CHECKING:
 
     import typer
 
+    from ..surroundings import Surroundings
     from .options import AllowSecret
 
 

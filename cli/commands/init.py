@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from ..driver import installer, program
 from ..render import out, upkeep
-from ..surroundings import Surroundings
 from ..syncing import TIMEOUT, is_agent
 from ..values import duration
 
@@ -14,6 +13,7 @@ if TYPE_CHECKING:
 
     import typer
 
+    from ..surroundings import Surroundings
     from .options import AllowForeign, Timeout
 
 

@@ -7,7 +7,10 @@ import sys
 from gitmem.errors import UsageError
 
 from ..render import out
-from ..surroundings import Surroundings
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..surroundings import Surroundings
 
 INSTALL = "pip install 'gitmem-coord[mcp]'"
 PIPX = "pipx inject gitmem-coord 'mcp>=2,<3'"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from .. import syncing
-from ..surroundings import Surroundings
 from ..values import duration
 
 TYPE_CHECKING = False
@@ -12,6 +11,7 @@ if TYPE_CHECKING:
 
     import typer
 
+    from ..surroundings import Surroundings
     from .options import AllowForeign, Timeout
 
 

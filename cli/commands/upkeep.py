@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 
-from ..surroundings import Surroundings
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..surroundings import Surroundings
 
 
 def upkeep(at: Surroundings) -> None:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Mapping, Sequence
-from typing import IO, cast
+from typing import IO, TYPE_CHECKING, cast
 
 from .child import KILL_PATIENCE_SECONDS, Child
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
 
 class PortableChild(Child):
     """As `Child`."""
 
     def __init__(self, popen: subprocess.Popen[bytes]) -> None:
-        super().__init__(popen.pid, popen.stdin, cast(IO[bytes], popen.stdout), popen.stderr)
+        super().__init__(popen.pid, popen.stdin, cast("IO[bytes]", popen.stdout), popen.stderr)
         self._popen = popen
 
     def communicate(self, data: bytes, limit_seconds: float) -> tuple[int, bytes, bytes]:

@@ -12,7 +12,6 @@ from ..log import ref
 from ..log.ref import LOG_REF
 from ..log.union import canon
 from . import generations, insert, schema
-from .engine import sqlite3
 from .generations import LostLineError as _LostLineError
 
 TYPE_CHECKING = False
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from ..log.log import Log
+    from .engine import sqlite3
     from .schema import Index
 
 LINES_AT_ONCE = 10_000  # added together: one file at a time would take twice as long

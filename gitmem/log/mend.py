@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from ..errors import StoreError
-from ..git.port import Entry
 from . import damage, ledger, overflow, places, recovery, ref, settle, survey, trees
 from .squash import squash
 from .start import new_log
@@ -13,6 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from ..git.port import Entry
     from .log import Log
 
     Changes = dict[str, bytes | Entry | None]

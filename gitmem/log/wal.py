@@ -15,14 +15,14 @@ import time
 from .. import shared_mode
 from ..errors import StoreError
 from . import wal_files, wal_record
-from .entry import Entry
-from .wal_files import WalFile
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from .entry import Entry
     from .lock import Lock
+    from .wal_files import WalFile
     from .wal_owner import Owner
     from .wal_record import Tail
 

@@ -13,12 +13,12 @@ from ..log import places, ref, remote
 from ..log.lines import format_at
 from ..log.ref import STALE_LOCK_SECONDS
 from ..sync.lost_projects import LOST_PROJECTS, ProjectIds
-from .findings import Findings
 from .quoting import command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .doctor import DriverStatus
+    from .findings import Findings
     from .store import Store
 
 ASIDE = "aside"  # a folder beside what `--fix` has put away

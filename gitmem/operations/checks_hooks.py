@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from .findings import Findings
 from .quoting import command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from .findings import Findings
     from .hooks.status import HookStatus, ScopeStatus
 
 _UNREVIEWED = {

@@ -5,7 +5,6 @@ from __future__ import annotations
 from ..errors import StoreError
 from ..log import places, ref, trees
 from ..log.survey import History, walk
-from .findings import Findings
 from .quoting import command
 
 TYPE_CHECKING = False
@@ -14,6 +13,7 @@ if TYPE_CHECKING:
 
     from ..log.port import Entry
     from ..log.survey import Survey
+    from .findings import Findings
     from .store import Store
 
 GO_BACK = "The log goes on from the last commit that is whole, with every line that the index and others still know."

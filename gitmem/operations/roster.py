@@ -6,7 +6,6 @@ from ..agents import own_recipients, own_sessions, strangers
 from ..index.steps import Steps
 from . import autosync, mail, presence
 from .outcome import Outcome
-from .presence import Presence
 from .quoting import command
 from .shape import row
 
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from .caller import Caller
+    from .presence import Presence
     from .store import Store
 
 UNREAD_STEPS = 20_000_000  # of SQLite, for all sessions of one answer

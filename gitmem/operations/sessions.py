@@ -10,7 +10,6 @@ from . import caller as callers
 from . import committing, local, names, presence, queue
 from . import session_fields as about
 from .outcome import Outcome
-from .presence import Presence
 from .quoting import command
 from .story import SUBJECT_MAX, cut, sanitize
 
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from .caller import Caller, Who
+    from .presence import Presence
     from .store import Store
 
 START_SECONDS = 5.0

@@ -7,7 +7,6 @@ import time
 
 from .. import records
 from ..agents import clone_key
-from ..errors import GitmemError
 from ..index import schema
 from ..log.entry import Entry
 from ..log.log import Appended, Log
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Callable, Mapping, Sequence
 
+    from ..errors import GitmemError
     from ..log.entry import Story
     from ..log.port import CachedConfig, Git
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from ...render import out
 from ...render.mem import listing as render
-from ...surroundings import Surroundings
 from ...values import half_life, moment, number, parts
 
 TYPE_CHECKING = False
@@ -13,6 +12,7 @@ if TYPE_CHECKING:
 
     import typer
 
+    from ...surroundings import Surroundings
     from .options import (
         Archived,
         HalfLife,

@@ -7,13 +7,13 @@ empties that, too.
 
 from __future__ import annotations
 
-from ...index.engine import sqlite3
 from . import bulk_values, stored, words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from ...index.engine import sqlite3
     from .fold import Node
 
 VERSION = 2  # of the tables, and of the rules in `words` and of what a patch may say
