@@ -7,14 +7,13 @@ import os
 from gitmem.errors import UsageError
 
 from ..render import hooks, out
+from ..surroundings import Surroundings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Annotated
 
     import typer
-
-    from ..surroundings import Surroundings
 
 
 def agents_md(

@@ -6,14 +6,13 @@ import os
 
 from ..render import out
 from ..stage import Agent, Stage
+from ..surroundings import Surroundings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Annotated
 
     import typer
-
-    from ..surroundings import Surroundings
 
 STORY = ("log", "--graph", "--format=%h %s", "refs/gitmem/log", "--")
 

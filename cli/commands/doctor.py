@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .. import driver
 from ..render import out, upkeep
+from ..surroundings import Surroundings
 from .hooks import git_hook, install_gate, places, program
 
 TYPE_CHECKING = False
@@ -14,8 +15,6 @@ if TYPE_CHECKING:
 
     from gitmem.operations.doctor import DriverStatus
     from gitmem.operations.hooks.status import HookStatus
-
-    from ..surroundings import Surroundings
 
 
 class Installed:

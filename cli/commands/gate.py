@@ -6,6 +6,7 @@ from gitmem.errors import UsageError
 
 from ..render import mail, out
 from ..render.out import onward
+from ..surroundings import Surroundings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from gitmem.operations.gate import Gate
     from gitmem.operations.work_units import Unchecked
 
-    from ..surroundings import Surroundings
     from .options import AllowSecret, Initiative, Wu
 
 CLOSED = 1

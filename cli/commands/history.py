@@ -5,6 +5,7 @@ from __future__ import annotations
 from gitmem.errors import UsageError
 
 from ..render import mail, out
+from ..surroundings import Surroundings
 from ..values import duration, number
 from .inbox import note_stranger
 
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
 
     import typer
 
-    from ..surroundings import Surroundings
     from .options import AnyId, From, SyncToo, Thread, Wu
 
 ENTRIES = 20

@@ -9,6 +9,7 @@ from gitmem.errors import GitmemError, UsageError
 from ..driver import script
 from ..render import hooks as render
 from ..render import out
+from ..surroundings import Surroundings
 from ..wal_folders import user_state
 
 TYPE_CHECKING = False
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from gitmem.operations.hooks.git_hook import Gated, Hook
     from gitmem.place import Place
 
-    from ..surroundings import Surroundings
     from .options import ClientOption, GitHook, InstalledOption, Scope
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..render import importing as render
 from ..render import out
+from ..surroundings import Surroundings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -11,7 +12,6 @@ if TYPE_CHECKING:
 
     import typer
 
-    from ..surroundings import Surroundings
     from .options import AllowSecret
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..driver import installer, program
 from ..render import out, upkeep
+from ..surroundings import Surroundings
 from ..syncing import TIMEOUT, is_agent
 from ..values import duration
 
@@ -13,7 +14,6 @@ if TYPE_CHECKING:
 
     import typer
 
-    from ..surroundings import Surroundings
     from .options import AllowForeign, Timeout
 
 

@@ -7,10 +7,7 @@ import sys
 from gitmem.errors import UsageError
 
 from ..render import out
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from ..surroundings import Surroundings
+from ..surroundings import Surroundings
 
 INSTALL = "pip install 'gitmem-coord[mcp]'"
 PIPX = "pipx inject gitmem-coord 'mcp>=2,<3'"

@@ -5,14 +5,13 @@ from __future__ import annotations
 from gitmem.records import KINDS
 
 from ..render import out
+from ..surroundings import Surroundings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Annotated
 
     import typer
-
-    from ..surroundings import Surroundings
 
 
 def schema(

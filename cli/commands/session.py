@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..render import out, people
+from ..surroundings import Surroundings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -10,7 +11,6 @@ if TYPE_CHECKING:
 
     import typer
 
-    from ..surroundings import Surroundings
     from .options import AllowSecret, Client, Everyone, Identity, Initiative, Lane, Name, Names, Workspace, Wu
 
 

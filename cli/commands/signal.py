@@ -5,6 +5,7 @@ from __future__ import annotations
 from gitmem.errors import UsageError
 
 from ..render import out
+from ..surroundings import Surroundings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
 
     from gitmem.operations.signals import Sent
 
-    from ..surroundings import Surroundings
     from .options import (
         AllowSecret,
         Initiative,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .. import syncing
+from ..surroundings import Surroundings
 from ..values import duration
 
 TYPE_CHECKING = False
@@ -11,7 +12,6 @@ if TYPE_CHECKING:
 
     import typer
 
-    from ..surroundings import Surroundings
     from .options import AllowForeign, Timeout
 
 

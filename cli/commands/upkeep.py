@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from ..surroundings import Surroundings
+from ..surroundings import Surroundings
 
 
 def upkeep(at: Surroundings) -> None:

@@ -11,6 +11,7 @@ from .. import autosync
 from ..render import out
 from ..render import watch as render
 from ..render.text import ago
+from ..surroundings import Surroundings
 from ..values import duration
 from ..wal_folders import wals_elsewhere
 
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
     from ..children import Syncs
     from ..kept import Kept
-    from ..surroundings import Surroundings
 
 TICK_SECONDS = 2.0
 SYNC_TICK_SECONDS = 0.5

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ...render import out
 from ...render.mem import nodes as render
+from ...surroundings import Surroundings
 from ...values import half_life, number
 
 TYPE_CHECKING = False
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from gitmem.operations.memory.context import Context
     from gitmem.operations.memory.recover import Recovered
 
-    from ...surroundings import Surroundings
     from .options import AsOf, HalfLife, MaxSize, NoRoster, ReaderLane, Tag, TrackAccess, Wu
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ...render import out
 from ...render.mem import listing as render
+from ...surroundings import Surroundings
 from ...values import half_life, moment, number, parts
 
 TYPE_CHECKING = False
@@ -12,7 +13,6 @@ if TYPE_CHECKING:
 
     import typer
 
-    from ...surroundings import Surroundings
     from .options import (
         Archived,
         HalfLife,

@@ -6,6 +6,7 @@ from gitmem.errors import UsageError
 
 from ...render import out
 from ...render.mem import nodes as render
+from ...surroundings import Surroundings
 from ...values import metadata, parts, typed
 
 TYPE_CHECKING = False
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
 
     import typer
 
-    from ...surroundings import Surroundings
     from .options import (
         AllowSecret,
         Lane,

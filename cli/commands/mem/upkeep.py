@@ -6,6 +6,7 @@ from gitmem.errors import UsageError
 
 from ...render import out
 from ...render.mem import upkeep as render
+from ...surroundings import Surroundings
 from ...values import duration, half_life, parts
 
 TYPE_CHECKING = False
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
 
     import typer
 
-    from ...surroundings import Surroundings
     from .options import DryRun, HalfLife, NodeIds, OnlyTags, OnlyWu, Reason
 
 
