@@ -45,7 +45,7 @@ class Git(Protocol):
 
 
 @pytest.fixture(autouse=True)
-def isolated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def isolated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No home, no git configuration of a user or system, one identity, no session of a harness."""
     for name in list(os.environ):
         if name.startswith(OURS) or name in SESSION_VARIABLES:
@@ -65,7 +65,6 @@ def isolated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     for role in ("AUTHOR", "COMMITTER"):
         monkeypatch.setenv(f"GIT_{role}_NAME", "Test Person")
         monkeypatch.setenv(f"GIT_{role}_EMAIL", "person@example.org")
-    yield
 
 
 @pytest.fixture

@@ -82,7 +82,7 @@ def status(at: Surroundings) -> int:
     return found.status
 
 
-def test(at: Surroundings, client: InstalledOption = None) -> int:
+def test(at: Surroundings, client: InstalledOption = None) -> int:  # noqa: PT028  (a command, and no test)
     """Run what is installed as its client would, with a signal in a throw-away repository; exit 1 if it fails."""
     from gitmem.operations.hooks import trials as operation
 

@@ -196,11 +196,10 @@ def test_what_the_table_cannot_say_is_no_declaration(what: str) -> None:
     parameters = [each for each in typer.main.get_command(one).params if each.name == "value"]
     assert len(parameters) == 1
 
+    is_argument = parameters[0].param_type_name == "argument"
+
     with pytest.raises(compile_parser.CannotExpressError):
-        if parameters[0].param_type_name == "argument":
-            compile_parser.arguments_of(parameters)
-        else:
-            compile_parser.options_of(parameters)
+        (compile_parser.arguments_of if is_argument else compile_parser.options_of)(parameters)
 
 
 def test_no_command_imports_typer_or_another_heavy_module() -> None:

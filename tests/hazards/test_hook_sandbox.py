@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -59,8 +58,8 @@ class Pair:
 
 
 @pytest.fixture
-def pair(desk: Desk, tmp_path: Path) -> Iterator[Pair]:
-    yield Pair(desk, tmp_path)
+def pair(desk: Desk, tmp_path: Path) -> Pair:
+    return Pair(desk, tmp_path)
 
 
 def test_the_hook_commits_what_the_sandbox_left_and_the_other_reads_it(pair: Pair) -> None:

@@ -132,11 +132,10 @@ def test_several_forgers_in_one_commit(desk: Desk, git: Git, monkeypatch: pytest
 # Sizes
 
 
-@pytest.mark.parametrize("message", ["", ""], ids=["argument", "standard input"])
-def test_an_empty_message_is_refused(desk: Desk, message: str, request: pytest.FixtureRequest) -> None:
+@pytest.mark.parametrize("given", ["", "-"], ids=["argument", "standard input"])
+def test_an_empty_message_is_refused(desk: Desk, given: str) -> None:
     """Nothing is said by saying nothing."""
     planck, _ = _both(desk)
-    given = "-" if "input" in request.node.name else message
     with nothing_written(desk.repo):
         said = desk("signal", given, "--to", "Curie", "--json", session=planck)
     assert said.status == 2

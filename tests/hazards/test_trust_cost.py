@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -115,8 +115,8 @@ def _children() -> float:
 
 
 @pytest.fixture
-def target(repo: Path, git: Git) -> Iterator[Target]:
-    yield Target(repo, git)
+def target(repo: Path, git: Git) -> Target:
+    return Target(repo, git)
 
 
 def _check(target: Target, commands: Sequence[tuple[str, ...]], other: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -60,11 +60,11 @@ def log(repo: Path) -> Log:
 
 
 @pytest.fixture
-def disk(log: Log, monkeypatch: pytest.MonkeyPatch) -> Iterator[Disk]:
+def disk(log: Log, monkeypatch: pytest.MonkeyPatch) -> Disk:
     disk = Disk(Path(log.place.state))
     monkeypatch.setattr(os, "fsync", disk.synced(os.fsync))
     monkeypatch.setattr(os, "fdatasync", disk.synced(os.fdatasync))
-    yield disk
+    return disk
 
 
 def texts(log: Log) -> list[str]:
