@@ -164,7 +164,7 @@ def _options(declared: Iterable[str]) -> dict[str, tuple[str, str]]:
     return found
 
 
-def _take_options(
+def _take_options(  # noqa: C901  (one branch for each form of an option)
     rest: list[str], options: Mapping[str, tuple[str, str]], values: Values, words: list[str] | None
 ) -> bool:
     """Move options from `rest` to `values`. False where one is not plainly right.

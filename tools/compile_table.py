@@ -122,7 +122,7 @@ def filled(model: Any) -> dict[str, Any]:
     return {name: value for name, value in defaults.items() if value or name in model.KEPT}
 
 
-def form(schema: Any, null: bool = False) -> tuple[Any, ...]:
+def form(schema: Any, null: bool = False) -> tuple[Any, ...]:  # noqa: C901  (one branch for each schema of pydantic's)
     """One field's form. CannotExpressError for any schema, or any key of one, that is not known here."""
     kind = schema["type"]
     if kind == "default":

@@ -62,7 +62,7 @@ class WithoutCollector:
             gc.enable()
 
 
-def _add(index: Index, found: Sequence[tuple[int, bytes]], groups: Sequence[Group] | None) -> None:
+def _add(index: Index, found: Sequence[tuple[int, bytes]], groups: Sequence[Group] | None) -> None:  # noqa: C901  (one pass that binds columns fast)
     db = index.db
     if len(found) >= MANY:
         # Whoever commits next, or closes the index, brings the log to the file: see `StoreIndex.tidy_index`.

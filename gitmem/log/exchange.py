@@ -27,7 +27,7 @@ FOREIGN = "If they belong together nevertheless, --allow-foreign unites them for
 PAUSE_SECONDS = 0.2  # the first pause is at most this long, the next at most twice as long, and so on
 
 
-def exchange(
+def exchange(  # noqa: C901  (the steps of an exchange, in order)
     log: Log,
     names: Sequence[str],
     *,

@@ -32,7 +32,7 @@ ROUNDS_MAX = 20
 LOCK_SECONDS = 3.0
 
 
-def settle(
+def settle(  # noqa: C901  (one loop until the union holds)
     log: Log, shared: Tip | None, tips: Sequence[Tip], boxes: Sequence[Outbox] = (), *, tell: bool = True
 ) -> str:
     """Bring the log's ref to the union of itself, `tips` and `boxes`: the new tip.

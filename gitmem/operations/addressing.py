@@ -130,7 +130,7 @@ def known(store: Store, addresses: Iterable[str]) -> list[Resolved]:
     return found
 
 
-def _exact(store: Store, text: str, caller: Caller | None) -> Resolved | None:
+def _exact(store: Store, text: str, caller: Caller | None) -> Resolved | None:  # noqa: C901  (the order of these steps is the rule)
     """Return the recipient that a text names: the first of these steps that matches decides.
 
     A session's id; a name that this clone has used before; a client's published id; a client's own id, where the

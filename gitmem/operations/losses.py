@@ -48,7 +48,7 @@ class Losses:
         self.sources[source] = self.sources.get(source, 0) + 1
 
 
-def look(
+def look(  # noqa: C901  (one source of lines after the other)
     store: Store, tip: str | None, *, damaged: str | None = None, survey: Survey | None = None
 ) -> Losses:
     """Compare a tip of the log with all that this clone knows of its lines.

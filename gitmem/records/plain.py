@@ -64,7 +64,7 @@ def carried(value: object, depth: int = 1) -> bool:
     return value is None
 
 
-def right(spec: tuple[Any, ...], value: object, writing: bool) -> bool:
+def right(spec: tuple[Any, ...], value: object, writing: bool) -> bool:  # noqa: C901  (one branch for each form of a field)
     """One value against (form, may be null, …), as `tools/compile_table.py` writes them."""
     form = spec[0]
     if form == "list":

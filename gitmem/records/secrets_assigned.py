@@ -60,7 +60,7 @@ _PLACEHOLDER_PASSWORDS = frozenset((
 Found = tuple[str, int]
 
 
-def find(text: str, small: str) -> Found | None:
+def find(text: str, small: str) -> Found | None:  # noqa: C901  (one pass over a text)
     """Return what a text seems to hold and where, or None.
 
     Args:
@@ -143,7 +143,7 @@ def _is_basic(value: str) -> bool:
     return bool(user and colon) and plain.isprintable() and not _stands_for(password)
 
 
-def _assigned(text: str, small: str, at: int, word: str, is_password: bool) -> str | None:
+def _assigned(text: str, small: str, at: int, word: str, is_password: bool) -> str | None:  # noqa: C901  (the refusals of a value, in order)
     """Return what is assigned to a name with this word in it, or None where that is nothing secret."""
     end = at + len(word)
     tail = small[end : end + _NAME_MAX]

@@ -30,7 +30,7 @@ _LINKS = (" is now ", " is: ", " is ", " was ", " to ", ": ", " = ", " -> ", " "
 _SPOKEN = ("password", "passwd", "passphrase")
 
 
-def find(text: str, small: str) -> Found | None:
+def find(text: str, small: str) -> Found | None:  # noqa: C901  (one pass over a text)
     """Return what a text seems to hold and where, or None.
 
     Args:

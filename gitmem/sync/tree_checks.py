@@ -172,7 +172,7 @@ class TreeCheck:
                 )
             self._may_read -= size
 
-    def _new_files(self, wanted: Sequence[str], known: Sequence[str]) -> Generator[int, None, New]:
+    def _new_files(self, wanted: Sequence[str], known: Sequence[str]) -> Generator[int, None, New]:  # noqa: C901  (one loop over the levels of a tree)
         """Check all but the counts. Yield how many bytes of folders are read next; return new files and folders.
 
         Raises: as `trees`.

@@ -247,7 +247,7 @@ def test_a_long_lived_process_sees_a_conditional_include_change(
     "what",
     ["young", "conditional", "values", "count", "parameters", "path", "home", "device", "many", "large"],
 )
-def test_what_stamps_do_not_tell_is_not_kept(
+def test_what_stamps_do_not_tell_is_not_kept(  # noqa: C901  (one case after the other)
     clone: Clone, repo: Path, tmp_path: Path, git: Git, monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:
     """Files that changed just now, conditions, values of the environment, a git or a home that is not plain."""

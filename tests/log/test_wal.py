@@ -261,7 +261,7 @@ def test_a_full_disk_records_nothing(wal: WriteAheadLog, monkeypatch: pytest.Mon
 
 @pytest.mark.parametrize("locks", [True, False], ids=["locks", "no locks"])
 @pytest.mark.parametrize("step", ["before the write", "after the write", "after the sync"])
-def test_a_writer_that_was_stopped_while_its_generation_was_committed_writes_again(
+def test_a_writer_that_was_stopped_while_its_generation_was_committed_writes_again(  # noqa: C901  (the steps of one story)
     wal: WriteAheadLog, monkeypatch: pytest.MonkeyPatch, locks: bool, step: str
 ) -> None:
     """Twice, so that neither the file nor the next one is there when it goes on."""

@@ -64,7 +64,7 @@ class Filter:
     Raises: UsageError for a word that is none of the known ones.
     """
 
-    def __init__(
+    def __init__(  # noqa: C901  (one condition for each option)
         self,
         *,
         wu: str | None = None,

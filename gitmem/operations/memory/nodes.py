@@ -199,7 +199,7 @@ def _said(fields: Mapping[str, object], empty: Sequence[str]) -> str:
     return f"changes {names} of" if names else "verifies"
 
 
-def _changes(options: Mapping[str, object]) -> dict[str, object]:
+def _changes(options: Mapping[str, object]) -> dict[str, object]:  # noqa: C901  (one field after the other)
     """The fields of a patch from the options of `change`."""
     fields: dict[str, object] = {}
     for name, value in options.items():

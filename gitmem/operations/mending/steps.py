@@ -16,7 +16,7 @@ DRIVER = ("driver-missing", "driver-program", "driver-unused")
 HOOKS = ("hooks-incomplete", "hooks-old", "hooks-program")
 
 
-def mend(store: Store, found: Findings, installed: Installed | None) -> Done:
+def mend(store: Store, found: Findings, installed: Installed | None) -> Done:  # noqa: C901  (one step for each group of findings)
     """Put right what was found and can be; what is in the way of one step stops no other."""
     done = Done()
     wanted = [finding for finding in found.listed() if finding.mends]
