@@ -9,7 +9,7 @@ import subprocess
 import sys
 from functools import partial
 
-from gitmem import place
+from gitmem import repo
 
 from . import stage as stages
 from .by_hand import Hand, Segments, message
@@ -29,7 +29,7 @@ def sends(stage: Stage) -> list[Figure]:
     stages.start(where, to)
     copy = where + "-by-hand"
     shutil.copytree(where, copy)
-    by_hand = Segments(Hand(place.find(copy).common), stages.dice(5))
+    by_hand = Segments(Hand(repo.find(copy).common), stages.dice(5))
     got, base = [], []
     with Adoption(), stages.open_log(where, caller, commit_after=None) as log:
         sent: list[dict[str, object]] = []

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Literal
 
+    from gitmem.api import Log
     from gitmem.git.network import Network
-    from gitmem.operations.facade import Log
 
 GIVE_UP_SECONDS = 120.0
 SAFE = ("synced", "up-to-date")

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 
-from gitmem.operations.hooks import script
+from gitmem.clients.hooks import script
 
 from . import messages
 from . import stage as stages

@@ -12,9 +12,9 @@ from functools import partial
 from itertools import count as count_up
 from unittest import mock
 
+from gitmem.api import Log
 from gitmem.log import ref
-from gitmem.operations.facade import Log
-from gitmem.operations.memory import search, word_index
+from gitmem.memory import fts_index, search
 
 from . import nodes
 from . import stage as stages
@@ -77,8 +77,8 @@ def recall(stage: Stage) -> list[Figure]:
         widest = [_widest(log, each) for each in asked]
         db = log.store.db()
         bare = (
-            f"SELECT rowid, bm25({word_index.TABLE}, {word_index.WEIGHED}) AS score FROM {word_index.TABLE}"
-            f" WHERE {word_index.TABLE} MATCH ? ORDER BY score LIMIT ?"
+            f"SELECT rowid, bm25({fts_index.TABLE}, {fts_index.WEIGHED}) AS score FROM {fts_index.TABLE}"
+            f" WHERE {fts_index.TABLE} MATCH ? ORDER BY score LIMIT ?"
         )
 
         def ours() -> None:

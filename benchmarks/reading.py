@@ -7,10 +7,9 @@ import shutil
 from functools import partial
 from itertools import islice
 
-from gitmem import records
+from gitmem import records, views
 from gitmem.index import catch_up, schema
-from gitmem.operations import inbox as operation
-from gitmem.operations import views
+from gitmem.signals import inbox as operation
 
 from . import stage as stages
 from .measure import Figure, cpu_here, cpu_of, in_turn

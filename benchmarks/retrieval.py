@@ -20,7 +20,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
 import gitmem
-from gitmem.operations.memory import nodes, search
+from gitmem.memory import edit, search
 
 from .measure import tell
 
@@ -172,7 +172,7 @@ def _write(task: Task, folder: str) -> dict[str, int]:
         for many in days.values():
             at = task.times[many[0]]
             given = [{"content": task.texts[number]} for number in many]
-            done = nodes.append(log.store, log.caller, given, allow_secret=True)
+            done = edit.append(log.store, log.caller, given, allow_secret=True)
             number_of |= {node.id: number for node, number in zip(done.nodes, many, strict=True)}
     return number_of
 

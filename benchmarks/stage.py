@@ -12,10 +12,10 @@ from typing import Any
 
 import gitmem
 from gitmem import records
+from gitmem.api import Log
 from gitmem.git.port import Draft, Signature
 from gitmem.log import ref
 from gitmem.log.lines import digest
-from gitmem.operations.facade import Log
 
 COMMIT_SECONDS = 30.0  # by then whatever was recorded is in a commit
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))

@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Callable
 
-from gitmem import place, records
+from gitmem import records, repo
 
 from . import stage
 from .by_hand import Hand, Segments, message
@@ -29,7 +29,7 @@ def by_library(where: str, session: str, to: str) -> Callable[[int], None]:
 
 def by_hand(where: str, session: str, to: str) -> Callable[[int], None]:
     """The line of such a signal, read and written under one lock."""
-    common = place.find(where).common
+    common = repo.find(where).common
     lock_file = os.path.join(common, "lock-by-hand")
     dice = random.Random(session)
     segments = Segments(Hand(common), dice)

@@ -5,16 +5,16 @@ from __future__ import annotations
 import os
 import time
 
-from gitmem.operations import autosync
-from gitmem.operations.autosync import LOOK as LOOK
+from gitmem.sync import autosync
+from gitmem.sync.autosync import LOOK as LOOK
 
 from . import background
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitmem.operations.sync import Synced
+    from gitmem.sync.sync_remotes import Synced
 
-    from .surroundings import Surroundings
+    from .environment import Surroundings
 
 LIMIT_SECONDS = 300  # of one sync, however many runs of git it has; each of them has its own
 GIT_SECONDS = 30.0
@@ -26,11 +26,11 @@ def start(at: Surroundings, how: int) -> None:
     Whoever calls has done its work: this takes no time, and nothing that goes wrong here is its failure.
 
     Args:
-        how: `LOOK`, `LATER` or `NOW`, see `operations.autosync`.
+        how: `LOOK`, `LATER` or `NOW`, see `sync.autosync`.
     """
     try:
         if at.place.by_folder:  # a commit may have brought it
-            from gitmem.operations.autosyncing import refuse_untrusted
+            from gitmem.sync.autosync_process import refuse_untrusted
 
             refuse_untrusted(at.place)
         if autosync.wants(at.place, how, time.time()):
@@ -55,13 +55,13 @@ def run(at: Surroundings) -> int:
     Raises:
         StoreError: git does not trust this repository, or a commit may have brought it. Nothing was written.
     """
-    from gitmem.operations import autosyncing
+    from gitmem.sync import autosync_process
 
     place = at.place
-    autosyncing.refuse_untrusted(place)
+    autosync_process.refuse_untrusted(place)
     again = [*at.same_place, "sync", "--auto"]
     _let_go()
-    if autosyncing.run(place, lambda: _sync(at)):
+    if autosync_process.run(place, lambda: _sync(at)):
         background.start(again)
     return 0
 

@@ -9,9 +9,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gitmem.place import Place
+    from gitmem.repo import Place
 
-    from .surroundings import Surroundings
+    from .environment import Surroundings
 
 COMMIT_AFTER = "GITMEM_COMMIT_AFTER"  # a variable
 # What a caller may ignore and a child must not: an ignored SIGCHLD hides how its own children ended.
@@ -44,25 +44,25 @@ def commit_window(place: Place) -> float:
 
     Only the repository's own config is looked at: the committer asks git, and waits as long as that says.
     """
-    from gitmem.operations import committing
-    from gitmem.place import read_config, read_small
+    from gitmem import commit_process
+    from gitmem.repo import read_config, read_small
 
     given = os.environ.get(COMMIT_AFTER)
     content = b"" if given else read_small(os.path.join(place.common, "config"))
     has_setting = b"commitafter" in content.lower()
-    return committing.window(dict(read_config(content)) if has_setting else {}, given)
+    return commit_process.window(dict(read_config(content)) if has_setting else {}, given)
 
 
 def start_committer(at: Surroundings) -> None:
     """Have what waits committed in the background; at once by this command, where no process can be left behind."""
+    from gitmem import commit_process
     from gitmem.errors import GitmemError
-    from gitmem.operations import committing
 
-    if committing.is_wanted(at.place):
+    if commit_process.is_wanted(at.place):
         start([*at.same_place, "commit-waiting"])
-    elif committing.is_off(at.place):
+    elif commit_process.is_off(at.place):
         try:
-            committing.commit_waiting(at.store())
+            commit_process.commit_waiting(at.store())
         except (GitmemError, OSError):
             return  # it waits, and doctor says why
 

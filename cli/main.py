@@ -111,7 +111,7 @@ def run_command(body: Callable[..., int | None], before: Mapping[str, object], v
         before: -C, --as, --json and --commit where they stand before the command's name.
         values: Those behind it, which win, among the command's own. As with git, the second -C is relative to the first.
     """
-    from .surroundings import Surroundings, run_in
+    from .environment import Surroundings, run_in
 
     directory, inner = before.get("directory"), values.pop("directory", None)
     if inner:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitmem.operations.sync import Synced
+    from gitmem.sync.sync_remotes import Synced
 
-    from .surroundings import Surroundings
+    from .environment import Surroundings
 
 TIMEOUT = "30s"  # for each run of git
 
@@ -21,7 +21,7 @@ def usual(at: Surroundings, timeout: float) -> Synced:
     import os
     import time
 
-    from gitmem.operations import sync as operation
+    from gitmem.sync import sync_remotes as operation
 
     from .wal_folders import wals_elsewhere
 
@@ -45,16 +45,16 @@ def sync_too(at: Surroundings) -> tuple[list[str], bool, str]:
     Returns: What went wrong, as sentences; whether our lines are there all the same; the command to run if not, or "".
     """
     from gitmem.errors import GitmemError
-    from gitmem.operations import agreement, sync
+    from gitmem.sync import consent_messages, sync_remotes
 
     try:
-        synced = sync.sync(at.store())
+        synced = sync_remotes.sync(at.store())
     except GitmemError as error:
         return [f"Not synced: {error.message}"], False, "gitmem sync"
     good = ("synced", "up-to-date")
     again = synced.next[0] if synced.status == 2 else "gitmem sync"
     if is_agent(at) and synced.status == 2:
-        agreement.ask_user(synced)
+        consent_messages.ask_user(synced)
         again = ""  # its user decides
     failures = [
         f"Not synced with {each.name}: {each.message}" for each in synced.remotes if each.state not in good

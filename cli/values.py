@@ -92,7 +92,7 @@ def metadata(values: Sequence[str] | None) -> dict[str, object]:
 
 def half_life(text: str | None) -> int:
     """Return a duration in microseconds. Raises: UsageError where the text is no duration."""
-    from gitmem.operations.memory.decay import HALF_LIFE_MICROS
+    from gitmem.memory.decay import HALF_LIFE_MICROS
 
     return HALF_LIFE_MICROS if text is None else int(duration(text) * 1_000_000)
 

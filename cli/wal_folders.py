@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from gitmem.place import Place
+    from gitmem.repo import Place
 
 # Where temporary files go for whoever has no $TMPDIR: folders there are checked for owner, mode and links.
 SHARED = ("/tmp", "/var/tmp")  # noqa: S108

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from .api import Log, open
     from .errors import GitmemError, RemoteError, StoreError, UsageError
-    from .operations.facade import Log, open
 
 __version__ = "0.1.0"
 __all__ = ["GitmemError", "Log", "RemoteError", "StoreError", "UsageError", "__version__", "open"]
@@ -22,8 +22,8 @@ _HOMES = {
     "UsageError": "errors",
     "StoreError": "errors",
     "RemoteError": "errors",
-    "Log": "operations.facade",
-    "open": "operations.facade",
+    "Log": "api",
+    "open": "api",
 }
 
 

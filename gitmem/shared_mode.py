@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import stat
 
-from .place import read_config, read_small
+from .repo import read_config, read_small
 
 GROUP, EVERYBODY = 0o660, 0o664
 _NAMES = {

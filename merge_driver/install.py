@@ -19,7 +19,7 @@ from .marked import Block, edit, read
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitmem.place import Place
+    from gitmem.repo import Place
 
 # Where the program is missing or fails, git's own union: no canonical form, but no line is lost.
 ARGUMENTS = " %O %A %B || git merge-file --union -q %A %O %B"

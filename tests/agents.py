@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from gitmem.clients import trusted_programs
-from gitmem.operations.hooks import events, script
+from gitmem.clients.hooks import events, script
 
 ROOT = Path(__file__).resolve().parents[1]
 SHELL = "dash" if Path("/usr/bin/dash").exists() else "sh"

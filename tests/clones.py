@@ -10,13 +10,13 @@ from pathlib import Path
 
 from gitmem.git.inprocess import DulwichGit
 from gitmem.git.plumbing import Git as PlumbingGit
-from gitmem.log import committer, exchange, lines, ref
+from gitmem.log import committer, lines, ref
 from gitmem.log.entry import Entry, Story
-from gitmem.log.log import Log
-from gitmem.log.remote import Remote
-from gitmem.operations.store import Store
-from gitmem.place import Place, find
-from gitmem.sync import consent
+from gitmem.log.local_log import Log
+from gitmem.repo import Place, find
+from gitmem.store import Store
+from gitmem.sync import consent, exchange
+from gitmem.sync.remote import Remote
 
 BEGINNING = 1_795_000_000_000_000  # microseconds: in November 2026
 

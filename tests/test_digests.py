@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gitmem import records
-from gitmem.agents import authenticity
 from gitmem.digests import Mac, is_signed
+from gitmem.trust import line_checks
 
 KEY = bytes(range(32))
 FIELDS = {"signal_id": "sig-0001", "reader_identity": "a:b:c", "answers_digest": "0" * 64}
@@ -83,4 +83,4 @@ def test_a_code_of_another_form_costs_nothing() -> None:
 
 def test_every_kind_is_checked() -> None:
     """A kind that the view does not know would be taken at its word."""
-    assert authenticity.KINDS == records.KINDS
+    assert line_checks.KINDS == records.KINDS

@@ -12,20 +12,20 @@ from pathlib import Path
 
 import pytest
 
-from gitmem import records
-from gitmem.agents import own_sessions
+from gitmem import commit_message, records
+from gitmem.agents import own_sessions, session_view
 from gitmem.digests import Mac
 from gitmem.git import remotes
-from gitmem.log import lines, ref, wal_record
+from gitmem.log import check_budget, lines, ref, tree_checks, wal_record
 from gitmem.log.entry import Entry
-from gitmem.log.log import AHEAD_MAX_MICROS
+from gitmem.log.local_log import AHEAD_MAX_MICROS
 from gitmem.log.union import canon, union
-from gitmem.operations import causality, frame, loop, story, tenure
-from gitmem.operations.causality import Said
-from gitmem.operations.memory import bulk_values, decay, fold
+from gitmem.mailbox import broadcasts
+from gitmem.memory import bulk_values, decay, node_fold
 from gitmem.records import ids, models
-from gitmem.signals import broadcasts, own_decisions
-from gitmem.sync import budget, partial_reads, tree_checks
+from gitmem.signals import causality, message_frame, own_decisions, turn_limit
+from gitmem.signals.causality import Said
+from gitmem.sync import partial_reads
 
 ROOT = Path(__file__).resolve().parent.parent
 FORMAT = (ROOT / "docs/format.md").read_text(encoding="utf-8")
@@ -208,7 +208,7 @@ def test_the_node_is_folded_as_the_example_says() -> None:
         assert read is not None
         lines_of[kind].append((read, line))
 
-    node = fold.fold(lines_of["node"], lines_of["patch"])
+    node = node_fold.fold(lines_of["node"], lines_of["patch"])
 
     said = (
         f"The node says `{node.content}`, has priority `{node.priority}`, and both entries in its metadata."
@@ -232,19 +232,19 @@ def test_the_commit_reads_as_the_example() -> None:
     assert record is not None
     message = "Approve this boundary?\n\nSignal: this line is the message's own"
 
-    told = story.of_signal("Planck <x@gitmem>", "Planck", ["Curie"], {**record, "message": message})
+    told = commit_message.of_signal("Planck <x@gitmem>", "Planck", ["Curie"], {**record, "message": message})
 
     trailers = "".join(f"{key}: {value}\n" for key, value in told.trailers)
     assert f"{told.subject}\n\n{told.body}\n\n{trailers}" == example("commit")
-    assert f"{story.BODY_MAX:,} characters" in FORMAT
-    assert f"at most {story.SUBJECT_MAX} characters" in FORMAT
+    assert f"{commit_message.BODY_MAX:,} characters" in FORMAT
+    assert f"at most {commit_message.SUBJECT_MAX} characters" in FORMAT
 
 
 def test_the_reply_lines_are_those_of_the_code() -> None:
     """What stands in angle brackets is filled in."""
     signal = {"signal_id": "sig-1111", "sender_identity": "a:b:c", "sender_session": "sess-1111"}
     made = [
-        frame.reply_line({**signal, **more}, reader="x:y:z")
+        message_frame.reply_line({**signal, **more}, reader="x:y:z")
         for more in ({"sender_headline": "reads"}, {}, {"sender_headline": "reads", "requires_ack": True})
     ]
     filled = {"headline": "reads", "session id": "sess-1111", "signal id": "sig-1111"}
@@ -253,12 +253,12 @@ def test_the_reply_lines_are_those_of_the_code() -> None:
     for name, value in filled.items():
         shown = shown.replace(f"<{name}>", value)
     assert shown.splitlines() == made
-    assert f"at most {frame.HEADLINE_MAX} columns" in FORMAT
+    assert f"at most {message_frame.HEADLINE_MAX} columns" in FORMAT
 
 
 def test_the_loop_is_as_long_as_it_says() -> None:
-    assert f"the {loop.TURNS_MAX + 1}th turn" in FORMAT
-    assert f"within {loop.WINDOW_MICROS // 60_000_000} minutes" in FORMAT
+    assert f"the {turn_limit.TURNS_MAX + 1}th turn" in FORMAT
+    assert f"within {turn_limit.WINDOW_MICROS // 60_000_000} minutes" in FORMAT
 
 
 def test_the_entry_of_the_write_ahead_log_reads_as_one() -> None:
@@ -297,10 +297,10 @@ def test_the_limits_are_those_of_the_code() -> None:
         "a segment is closed at": str(ref.SEGMENT_MAX_BYTES),
         "a segment that no append adds to": str(ref.SEGMENT_BYTES_MAX),
         "a segment that a union makes": str(ref.UNION_BYTES_MAX),
-        "new files that a sync takes in": str(budget.FILES_MAX),
-        "new lines that a sync takes in": str(budget.LINES_MAX),
-        "bytes of new files that a sync takes in": str(budget.BYTES_MAX),
-        "bytes of new commits and folders that a sync takes in": str(budget.HISTORY_BYTES_MAX),
+        "new files that a sync takes in": str(check_budget.FILES_MAX),
+        "new lines that a sync takes in": str(check_budget.LINES_MAX),
+        "bytes of new files that a sync takes in": str(check_budget.BYTES_MAX),
+        "bytes of new commits and folders that a sync takes in": str(check_budget.HISTORY_BYTES_MAX),
         "bytes of commits and folders that a sync reads to find out": str(tree_checks.READ_BYTES_MAX),
         "outboxes that a sync reads": str(partial_reads.OUTBOXES_MAX),
         "an object of a place (file, folder, commit)": str(tree_checks.OBJECT_BYTES_MAX),
@@ -317,7 +317,7 @@ def test_the_limits_are_those_of_the_code() -> None:
     }
     assert AHEAD_MAX_MICROS == 60 * 1_000_000
     assert broadcasts.BACKLOG_MICROS == 24 * 3600 * 1_000_000
-    assert tenure.HOLD_MICROS == 48 * 3600 * 1_000_000
+    assert session_view.HOLD_MICROS == 48 * 3600 * 1_000_000
     assert own_sessions.KEEPALIVE_MICROS == 24 * 3600 * 1_000_000
 
 

@@ -18,11 +18,11 @@ import gitmem
 from cli import main as front
 from cli.parser_table import COMMANDS
 from gitmem import records
+from gitmem.api import Log
 from gitmem.errors import UsageError
-from gitmem.operations.facade import Log
-from gitmem.operations.memory.facade import Memory
+from gitmem.memory.memory_api import Memory
 
-from .operations.desks import DAY, HOUR, SECOND, START, Clock, worktree
+from .sandbox import DAY, HOUR, SECOND, START, Clock, worktree
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = (ROOT / "docs/from-lumenflow.md").read_text(encoding="utf-8")

@@ -38,13 +38,13 @@ ARROWS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("gitmem.git", ("gitmem.git",)),
     ("gitmem.records", ("gitmem.records",)),
     ("gitmem.text", ("gitmem.text",)),
-    ("gitmem", ("gitmem.errors", "gitmem.place", "gitmem.operations.facade")),
+    ("gitmem", ("gitmem.errors", "gitmem.repo", "gitmem.api")),
 )
 FOR_ALL = (
-    "gitmem.aside",
+    "gitmem.atomic_write",
     "gitmem.digests",
     "gitmem.errors",
-    "gitmem.place",
+    "gitmem.repo",
     "gitmem.shared_mode",
     "gitmem.strict_json",
     "gitmem.text",
@@ -205,8 +205,8 @@ def test_nothing_heavy_is_loaded_by_the_front_door(start: str) -> None:
     assert {name for name in done.stdout.split() if not is_ours(name)} <= LIGHT
 
 
-@pytest.mark.parametrize("room", ["errors", "place", "log.log", "index.schema", "operations.signals",
-                                  "operations.inbox", "operations.store", "git.plumbing", "records"])  # fmt: skip
+@pytest.mark.parametrize("room", ["errors", "place", "log.log", "index.schema", "signals.send",
+                                  "signals.inbox", "store", "git.plumbing", "records"])  # fmt: skip
 def test_what_a_write_imports_is_free_of_third_parties(room: str) -> None:
     """A signal is recorded without pydantic, dulwich, typer, rapidfuzz and without the slow modules of Python."""
     slow = {"pydantic", "pydantic_core", "dulwich", "typer", "rapidfuzz", "filelock", "dataclasses", "pathlib",
@@ -261,7 +261,7 @@ def test_the_library_never_prints(module: Module) -> None:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print":
             assert any(keyword.arg == "file" for keyword in node.keywords), f"line {node.lineno} prints"
         if isinstance(node, ast.Attribute) and ast.unparse(node) == "sys.stdout":
-            assert module.name == "cli.surroundings", f"line {node.lineno} reaches for standard output"
+            assert module.name == "cli.environment", f"line {node.lineno} reaches for standard output"
 
 
 @each_module

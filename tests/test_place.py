@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from gitmem.errors import StoreError, UsageError
-from gitmem.place import Place, find, read_config, refuse_odd
+from gitmem.repo import Place, find, read_config, refuse_odd
 
 Run = Callable[..., str]
 
@@ -296,10 +296,10 @@ def test_a_broken_config_is_no_crash(data: bytes) -> None:
 
 def test_finding_a_place_imports_nothing_heavy() -> None:
     """Every command begins here, so it costs two small modules."""
-    code = "import os, sys; before = set(sys.modules); import gitmem.place; print(*set(sys.modules) - before)"
+    code = "import os, sys; before = set(sys.modules); import gitmem.repo; print(*set(sys.modules) - before)"
     root = Path(__file__).parents[1]
     out = subprocess.run(
         [sys.executable, "-S", "-c", code], cwd=root, capture_output=True, text=True, check=True
     )
 
-    assert set(out.stdout.split()) <= {"gitmem", "gitmem.errors", "gitmem.place", "__future__"}
+    assert set(out.stdout.split()) <= {"gitmem", "gitmem.errors", "gitmem.repo", "__future__"}

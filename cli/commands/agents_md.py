@@ -6,8 +6,8 @@ import os
 
 from gitmem.errors import UsageError
 
+from ..environment import Surroundings
 from ..render import hooks, out
-from ..surroundings import Surroundings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def agents_md(
     ] = False,
 ) -> int:
     """Print the lines for AGENTS.md that teach an agent gitmem, or keep them in the file."""
-    from gitmem.operations import agents_md as operation
+    from gitmem.clients import agents_md as operation
 
     wanted = [verb for verb, is_wanted in
               ((operation.write, write), (operation.remove, remove), (operation.check, check)) if is_wanted]  # fmt: skip

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 
+from ..demo_sandbox import Agent, Stage
+from ..environment import Surroundings
 from ..render import out
-from ..stage import Agent, Stage
-from ..surroundings import Surroundings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def _onward(kept: str | None) -> list[str]:
     """Commands that work where the reader is, and write nothing there."""
     import sys
 
-    from gitmem.operations.quoting import command
+    from gitmem.text.shell_quote import command
 
     program = "gitmem"
     found: list[str] = []

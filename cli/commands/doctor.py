@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from .. import driver
+from ..environment import Surroundings
 from ..render import out, upkeep
-from ..surroundings import Surroundings
 from .hooks import git_hook, install_gate, places, program
 
 TYPE_CHECKING = False
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
     import typer
 
-    from gitmem.operations.doctor import DriverStatus
-    from gitmem.operations.hooks.status import HookStatus
+    from gitmem.clients.hooks.status import HookStatus
+    from gitmem.doctor.doctor import DriverStatus
 
 
 class Installed:
@@ -27,7 +27,7 @@ class Installed:
         return driver.installer.status(self.at.place)
 
     def hooks(self) -> HookStatus:
-        from gitmem.operations.hooks import status
+        from gitmem.clients.hooks import status
 
         return status.look(places(self.at), git_hook(self.at))
 
@@ -35,7 +35,7 @@ class Installed:
         return driver.installer.install(self.at.place, driver.program())
 
     def install_hooks(self, client: str, scope: str) -> list[str]:
-        from gitmem.operations.hooks import install
+        from gitmem.clients.hooks import install
 
         found = install.install(places(self.at, scope), [client], scope, program=program())
         return [path for each in found.clients for path in each.files]
@@ -56,7 +56,7 @@ def doctor(
     ] = False,
 ) -> int:
     """Check the log, the index, the write-ahead log, the merge driver and the hooks; say what to do about each finding."""
-    from gitmem.operations import doctor as operation
+    from gitmem.doctor import doctor as operation
 
     store, installed = at.store(), Installed(at)
     if fix:

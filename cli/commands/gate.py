@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from gitmem.errors import UsageError
 
+from ..environment import Surroundings
 from ..render import mail, out
 from ..render.out import onward
-from ..surroundings import Surroundings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     import typer
 
-    from gitmem.operations.gate import Gate
-    from gitmem.operations.work_units import Unchecked
+    from gitmem.sessions.work_units import Unchecked
+    from gitmem.signals.gate import Gate
 
     from .options import AllowSecret, Initiative, Wu
 
@@ -39,7 +39,7 @@ def gate(
     allow_secret: AllowSecret = False,
 ) -> int:
     """Exit 1 while signals to you on a work unit are unread, or wait for your AGREE or REJECT."""
-    from gitmem.operations import gate as operation
+    from gitmem.signals import gate as operation
 
     if allow_unread_signals != (reason is not None):
         raise UsageError(
@@ -68,8 +68,8 @@ def _before_push(at: Surroundings) -> int:
     could not be checked.
     """
     from gitmem.agents.unnamed_caller import pushing
-    from gitmem.operations import gate as operation
-    from gitmem.operations import work_units
+    from gitmem.sessions import work_units
+    from gitmem.signals import gate as operation
 
     store = at.store()
     status = 0
@@ -92,7 +92,7 @@ def _before_push(at: Surroundings) -> int:
 
 def _say_unchecked(at: Surroundings, found: Unchecked) -> None:
     """Say what was not checked, and that the log lacks lines where it does."""
-    from gitmem.operations import moved_back
+    from gitmem import moved_back
 
     moved_back.tell(at.store(), found)
     out.answer(at.json, found, mail.unchecked)
@@ -104,7 +104,7 @@ def _say(at: Surroundings, found: Gate, who: Sequence[str] = ()) -> None:
     Args:
         who: Options that say so, where the surroundings don't.
     """
-    from gitmem.operations.quoting import command
+    from gitmem.text.shell_quote import command
 
     def acting(commands: Sequence[str]) -> list[str]:
         words = f" {command(*who)}" if who else ""

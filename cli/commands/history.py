@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from gitmem.errors import UsageError
 
+from ..environment import Surroundings
 from ..render import mail, out
-from ..surroundings import Surroundings
 from ..values import duration, number
 from .inbox import note_stranger
 
@@ -23,7 +23,7 @@ SYNC_EVERY_SECONDS = 5.0
 
 def thread(at: Surroundings, id: AnyId) -> None:
     """Show a conversation, and where each recipient stands. Marks nothing."""
-    from gitmem.operations import threads
+    from gitmem.signals import threads
 
     at.store().asks_once = True
     out.answer(at.json, threads.thread(at.store(), id, at.caller_if_any()), mail.thread)
@@ -31,7 +31,7 @@ def thread(at: Surroundings, id: AnyId) -> None:
 
 def show(at: Surroundings, id: AnyId) -> None:
     """Show one record whole, and the commit that it is in. Marks nothing."""
-    from gitmem.operations import history
+    from gitmem.signals import history
 
     out.answer(at.json, history.show(at.store(), id), mail.one)
 
@@ -45,10 +45,11 @@ def log(
     receipts: Annotated[bool, typer.Option("--receipts", help="Who read what, too.")] = False,
 ) -> None:
     """The story so far, newest last."""
-    from gitmem.operations import committing, history
+    from gitmem import commit_process
+    from gitmem.signals import history
 
     most = number("-n", n, ENTRIES)
-    committing.commit_first(at.store())  # so that git tells the same story
+    commit_process.commit_first(at.store())  # so that git tells the same story
     found = history.log(at.store(), n=most, wu=wu, thread=thread, from_=from_, receipts=receipts)
     note_stranger(at, from_)
     out.answer(at.json, found, mail.story)
@@ -72,12 +73,12 @@ def converged(
         raise UsageError("converged wants one thread or signal id.", next=["gitmem converged --help"])
     import time
 
-    from gitmem.operations import threads, waking
+    from gitmem.signals import change_watcher, threads
 
     from .. import autosync
     from ..syncing import sync_too
 
-    waker = waking.Waker(at.store(), waking.Never(), events=False)
+    waker = change_watcher.Waker(at.store(), change_watcher.Never(), events=False)
     deadline = time.monotonic() + (duration(wait) if wait is not None else 0.0)
     sync_at = time.monotonic() if sync or wait is not None else deadline
     failures: list[str] = []

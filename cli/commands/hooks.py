@@ -7,9 +7,9 @@ import os
 from gitmem.errors import GitmemError, UsageError
 
 from ..driver import script
+from ..environment import Surroundings
 from ..render import hooks as render
 from ..render import out
-from ..surroundings import Surroundings
 from ..wal_folders import user_state
 
 TYPE_CHECKING = False
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
     import typer
 
-    from gitmem.operations.hooks.clients import Places
-    from gitmem.operations.hooks.git_hook import Gated, Hook
-    from gitmem.place import Place
+    from gitmem.clients.hooks.clients import Places
+    from gitmem.clients.hooks.git_hook import Gated, Hook
+    from gitmem.repo import Place
 
     from .options import ClientOption, GitHook, InstalledOption, Scope
 
@@ -35,7 +35,7 @@ def install(
     git: GitHook = None,
 ) -> int:
     """Have coding agents see signals by themselves. May be repeated."""
-    from gitmem.operations.hooks import install as operation
+    from gitmem.clients.hooks import install as operation
 
     hook = _git_hook(at, git, new=True) if git is not None else None
     if hook is not None and not client:
@@ -52,8 +52,8 @@ def uninstall(
     at: Surroundings, client: InstalledOption = None, scope: Scope = "project", git: GitHook = None
 ) -> int:
     """Take out what install put in; every file is given back byte for byte."""
-    from gitmem.operations.hooks import git_hook as gate
-    from gitmem.operations.hooks import install as operation
+    from gitmem.clients.hooks import git_hook as gate
+    from gitmem.clients.hooks import install as operation
 
     hook = _git_hook(at, git) if git is not None else None
     if hook is not None and not client:
@@ -75,7 +75,7 @@ def uninstall(
 
 def status(at: Surroundings) -> int:
     """What is installed for which client, and whether it can work."""
-    from gitmem.operations.hooks import status as operation
+    from gitmem.clients.hooks import status as operation
 
     found = operation.look(places(at), git_hook(at))
     out.answer(at.json, found, render.status)
@@ -84,7 +84,7 @@ def status(at: Surroundings) -> int:
 
 def test(at: Surroundings, client: InstalledOption = None) -> int:  # noqa: PT028  (a command, and no test)
     """Run what is installed as its client would, with a signal in a throw-away repository; exit 1 if it fails."""
-    from gitmem.operations.hooks import trials as operation
+    from gitmem.clients.hooks import hook_tests as operation
 
     found = operation.run(places(at), client or ["all-found"], dict(os.environ), program())
     out.answer(at.json, found, render.tried)
@@ -99,7 +99,7 @@ def places(at: Surroundings, scope: str = "user") -> Places:
     """
     import shutil
 
-    from gitmem.operations.hooks.clients import CLIENTS, FOLDER_VARIABLES, USER, Places
+    from gitmem.clients.hooks.clients import CLIENTS, FOLDER_VARIABLES, USER, Places
 
     place = _place(at)
     if place is None and scope != USER:
@@ -155,7 +155,7 @@ def program() -> str | None:
 
 def git_hook(at: Surroundings) -> Hook | None:
     """Git's hook here; None where there is no repository, or the folder of its hooks is outside of it."""
-    from gitmem.operations.hooks import git_hook as operation
+    from gitmem.clients.hooks import git_hook as operation
 
     place = _place(at)
     if place is None:
@@ -169,14 +169,14 @@ def git_hook(at: Surroundings) -> Hook | None:
 
 
 def _configured(at: Surroundings) -> str | None:
-    from gitmem.operations.hooks import git_hook as operation
+    from gitmem.clients.hooks import git_hook as operation
 
     return at.store().git.config(operation.CONFIG).get("core.hookspath")
 
 
 def _git_hook(at: Surroundings, which: str, *, new: bool = False) -> Hook:
     """The hook that was asked for. UsageError where there is none of that name, or it is not ours to write."""
-    from gitmem.operations.hooks import git_hook as operation
+    from gitmem.clients.hooks import git_hook as operation
 
     if which != operation.PRE_PUSH:
         raise UsageError(
@@ -196,11 +196,11 @@ def _git_hook(at: Surroundings, which: str, *, new: bool = False) -> Hook:
 
 def install_gate(at: Surroundings, hook: Hook) -> Gated:
     """Put the gate into git's hook."""
-    from gitmem.operations import pointers
-    from gitmem.operations.hooks import git_hook as operation
+    from gitmem.clients import hook_paths
+    from gitmem.clients.hooks import git_hook as operation
     from gitmem.shared_mode import make_dirs
 
     found = operation.install(hook)
     make_dirs(at.place.state)
-    pointers.write(at.place.state, user=user_state(), program=program())
+    hook_paths.write(at.place.state, user=user_state(), program=program())
     return found

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from ..environment import Surroundings
 from ..render import importing as render
 from ..render import out
-from ..surroundings import Surroundings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,9 +28,9 @@ def lumenflow(
     """Bring LumenFlow's memory and signals into the log, with their ids and times. May be repeated."""
     import os
 
-    from gitmem.operations.lumenflow import bring
+    from gitmem.importers.lumenflow import import_files
 
-    found = bring.bring(
+    found = import_files.bring(
         at.store(lives_on=True),
         at.caller(),
         os.path.join(at.folder, folder),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ..environment import Surroundings, machine
 from ..render import out
-from ..surroundings import Surroundings, machine
 from ..wal_folders import wals_elsewhere
 
 TYPE_CHECKING = False
@@ -44,10 +44,10 @@ def inbox(
     is_plain = not (filtered or for_ is not None or no_mark or limit is not None or max_bytes is not None)
     if is_plain and _is_empty(at, count=count):
         return
-    from gitmem.operations import delivery
-    from gitmem.operations import inbox as operation
-    from gitmem.operations.caller import says_nobody
-    from gitmem.operations.target import target
+    from gitmem.agents.caller import says_nobody
+    from gitmem.mailbox import delivery_lock
+    from gitmem.signals import inbox as operation
+    from gitmem.signals.inbox_owner import target
 
     from ..render import mail
     from ..values import moment, number
@@ -64,7 +64,7 @@ def inbox(
         return
     whose = target(store, caller, for_, nobody=nobody)
     marks = not (count or no_mark or whose.peek)
-    with delivery.turn(store, whose.reader, wait_seconds=delivery.WAIT_SECONDS if marks else None):
+    with delivery_lock.turn(store, whose.reader, wait_seconds=delivery_lock.WAIT_SECONDS if marks else None):
         reading = operation.read(
             store, caller, whose=whose, wu=wu, lane=lane, thread=thread, intent=intent or (), from_=from_,
             since=oldest, all=all, limit=most, max_bytes=bytes_most, via=out.program(),
@@ -115,7 +115,7 @@ def _is_empty(at: Surroundings, *, count: bool) -> bool:
 
 def _again(typed: Mapping[str, str | bool | list[str] | None]) -> str:
     """The inbox once more, with the options that were typed."""
-    from gitmem.operations.quoting import command
+    from gitmem.text.shell_quote import command
 
     words: list[str] = []
     for option, value in typed.items():
@@ -130,7 +130,7 @@ def _again(typed: Mapping[str, str | bool | list[str] | None]) -> str:
 
 def note_stranger(at: Surroundings, name: str | None) -> None:
     """Say so where --from names nobody that the log knows: nothing fits, and that is no news of them."""
-    from gitmem.operations import near
+    from gitmem.agents import suggestions
 
-    if name and not near.is_known(at.store(), name):
+    if name and not suggestions.is_known(at.store(), name):
         out.note([f"Nobody called {name} is known; `gitmem roster --all` lists everybody."])

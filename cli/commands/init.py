@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ..driver import installer, program
+from ..environment import Surroundings
 from ..render import out, upkeep
-from ..surroundings import Surroundings
 from ..syncing import TIMEOUT, is_agent
 from ..values import duration
 
@@ -42,8 +42,8 @@ def init(
     timeout: Timeout = TIMEOUT,
 ) -> None:
     """Set this repository up: the log, the remote's log, consent to publish to it, the merge driver. Repeatable."""
-    from gitmem.operations import autosync as syncs
-    from gitmem.operations import init as operation
+    from gitmem.sync import autosync as syncs
+    from gitmem.sync import init as operation
 
     every = syncs.spelled(autosync) if autosync is not None else None
     store = at.store(lives_on=True)

@@ -6,8 +6,8 @@ import sys
 
 from gitmem.errors import UsageError
 
+from ..environment import Surroundings
 from ..render import out
-from ..surroundings import Surroundings
 
 INSTALL = "pip install 'gitmem-coord[mcp]'"
 PIPX = "pipx inject gitmem-coord 'mcp>=2,<3'"

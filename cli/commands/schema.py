@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from gitmem.records import KINDS
 
+from ..environment import Surroundings
 from ..render import out
-from ..surroundings import Surroundings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

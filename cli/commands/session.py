@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ..environment import Surroundings
 from ..render import out, people
-from ..surroundings import Surroundings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -11,7 +11,18 @@ if TYPE_CHECKING:
 
     import typer
 
-    from .options import AllowSecret, Client, Everyone, Identity, Initiative, Lane, Name, Names, Workspace, Wu
+    from .options import (
+        AllowSecret,
+        Client,
+        Everyone,
+        Identity,
+        Initiative,
+        Lane,
+        Name,
+        Names,
+        Workspace,
+        Wu,
+    )
 
 
 def start(
@@ -26,13 +37,14 @@ def start(
     allow_secret: AllowSecret = False,
 ) -> None:
     """Start a session in this worktree; it gets a name by which others reach you."""
-    from gitmem.operations import agreement, sessions
+    from gitmem.sessions import lifecycle
+    from gitmem.sync import consent_messages
 
-    started = sessions.start(
+    started = lifecycle.start(
         at.store(), at.who(), agent_identity=agent_identity, name=name, wu=wu, initiative=initiative, lane=lane,
         client=client, workspace=workspace, allow_secret=allow_secret,
     )  # fmt: skip
-    started.remark = " ".join(filter(None, (started.remark, agreement.remark(at.store())))) or None
+    started.remark = " ".join(filter(None, (started.remark, consent_messages.remark(at.store())))) or None
     if at.json:
         out.answer(True, started, people.session)
     else:
@@ -51,9 +63,9 @@ def change(
     allow_secret: AllowSecret = False,
 ) -> None:
     """Change what others see of your session; an empty --wu, --initiative or --lane takes it away."""
-    from gitmem.operations import sessions
+    from gitmem.sessions import lifecycle
 
-    changed = sessions.change(
+    changed = lifecycle.change(
         at.store(), at.caller(), agent_identity=agent_identity, name=name, wu=wu, initiative=initiative,
         lane=lane, client=client, workspace=workspace, allow_secret=allow_secret,
     )  # fmt: skip
@@ -68,10 +80,10 @@ def note(
     allow_secret: AllowSecret = False,
 ) -> None:
     """Say what you do now; others see it in the roster and below your signals."""
-    from gitmem.operations import sessions
+    from gitmem.sessions import lifecycle
 
     activity = " ".join(text.split())
-    changed = sessions.change(at.store(), at.caller(), activity=activity, allow_secret=allow_secret)
+    changed = lifecycle.change(at.store(), at.caller(), activity=activity, allow_secret=allow_secret)
     if not activity:
         changed.remark = " ".join(filter(None, ("You have no note now.", changed.remark)))
     out.answer(at.json, changed, people.session)
@@ -79,9 +91,9 @@ def note(
 
 def end(at: Surroundings) -> None:
     """End your session and give its name back."""
-    from gitmem.operations import sessions
+    from gitmem.sessions import lifecycle
 
-    ended = sessions.end(at.store(), at.caller())
+    ended = lifecycle.end(at.store(), at.caller())
     if at.session is None:
         ended.next.remove("unset GITMEM_SESSION")
     out.answer(at.json, ended, people.ended)
@@ -89,7 +101,7 @@ def end(at: Surroundings) -> None:
 
 def listing(at: Surroundings, all: Everyone = False) -> None:
     """List the sessions of this repository."""
-    from gitmem.operations import roster
+    from gitmem.sessions import roster
 
     out.answer(at.json, roster.listing(at.store(), all=all), people.roster)
 
@@ -102,7 +114,7 @@ def roster(
     all: Everyone = False,
 ) -> None:
     """List the sessions: who is at work, on what, where, and seen when."""
-    from gitmem.operations import roster as operation
+    from gitmem.sessions import roster as operation
 
     out.answer(
         at.json, operation.roster(at.store(), query, all=all, caller=at.caller_if_any()), people.roster
@@ -111,7 +123,7 @@ def roster(
 
 def whoami(at: Surroundings) -> None:
     """Who you are here, and what others see of you."""
-    from gitmem.operations import roster as operation
+    from gitmem.sessions import roster as operation
 
     at.store().asks_once = True
     out.answer(at.json, operation.whoami(at.store(), at.caller()), people.whoami)
@@ -119,7 +131,7 @@ def whoami(at: Surroundings) -> None:
 
 def add_names(at: Surroundings, names: Names, allow_secret: AllowSecret = False) -> None:
     """Add names to the pool."""
-    from gitmem.operations import names as operation
+    from gitmem.agents import display_names as operation
 
     changed = operation.add(at.store(), at.caller(), names, allow_secret=allow_secret)
     out.answer(at.json, changed, people.names_changed)
@@ -127,7 +139,7 @@ def add_names(at: Surroundings, names: Names, allow_secret: AllowSecret = False)
 
 def remove_names(at: Surroundings, names: Names, allow_secret: AllowSecret = False) -> None:
     """Take names out of the pool; whoever has one keeps it."""
-    from gitmem.operations import names as operation
+    from gitmem.agents import display_names as operation
 
     changed = operation.remove(at.store(), at.caller(), names, allow_secret=allow_secret)
     out.answer(at.json, changed, people.names_changed)
@@ -135,6 +147,6 @@ def remove_names(at: Surroundings, names: Names, allow_secret: AllowSecret = Fal
 
 def list_names(at: Surroundings) -> None:
     """List the pool, least recently used first."""
-    from gitmem.operations import names as operation
+    from gitmem.agents import display_names as operation
 
     out.answer(at.json, operation.listing(at.store()), people.names)

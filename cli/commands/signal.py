@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from gitmem.errors import UsageError
 
+from ..environment import Surroundings
 from ..render import out
-from ..surroundings import Surroundings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     import typer
 
-    from gitmem.operations.signals import Sent
+    from gitmem.signals.send import Sent
 
     from .options import (
         AllowSecret,
@@ -68,7 +68,7 @@ def signal(
     quiet: Quiet = False,
 ) -> None:
     """Say something to somebody (--to), to a thread, or to everybody. It is on the disk before this returns."""
-    from gitmem.operations import signals
+    from gitmem.signals import send as signals
 
     if message == "-":
         from .. import stdin
@@ -126,7 +126,7 @@ def reply(
 
 def _publish(at: Surroundings, sent: Sent) -> None:
     """Sync after a signal. The signal is recorded whatever becomes of it, so that is no failure of the command."""
-    from gitmem.operations import history
+    from gitmem.signals import history
 
     from ..syncing import sync_too
 
@@ -142,7 +142,7 @@ def _publish(at: Surroundings, sent: Sent) -> None:
 
 def lines_of(found: Sent) -> list[str]:
     """A signal that was recorded, as text."""
-    from gitmem.operations.frame import SEPARATOR, who
+    from gitmem.signals.message_frame import SEPARATOR, who
 
     signal = found.signal
     intent = str(signal.get("intent") or "INFO")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .. import syncing
-from ..surroundings import Surroundings
+from ..environment import Surroundings
 from ..values import duration
 
 TYPE_CHECKING = False
@@ -45,22 +45,22 @@ def sync(
         return autosync.run(at)
     seconds = duration(timeout)
     if remotes or all or publish or allow_foreign or allow_large or repair:
-        from gitmem.operations import sync as operation
+        from gitmem.sync import sync_remotes as operation
 
         synced = operation.sync(
             at.store(lives_on=True), remotes or (), all=all, publish=publish, allow_foreign=allow_foreign,
             allow_large=allow_large, repair=repair, force=yes, timeout=seconds,
         )  # fmt: skip
         if publish:
-            from gitmem.operations import agreement
+            from gitmem.sync import consent_messages
 
-            agreement.tell_agreed(at.store(), synced.remotes)
+            consent_messages.tell_agreed(at.store(), synced.remotes)
     else:
         synced = syncing.usual(at, seconds)
     if syncing.is_agent(at) and synced.status == 2:
-        from gitmem.operations import agreement
+        from gitmem.sync import consent_messages
 
-        agreement.ask_user(synced)
+        consent_messages.ask_user(synced)
     from ..render import out, upkeep
 
     out.answer(at.json, synced, upkeep.sync)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from ..surroundings import Surroundings
+from ..environment import Surroundings
 
 
 def upkeep(at: Surroundings) -> None:
@@ -19,11 +19,11 @@ def upkeep(at: Surroundings) -> None:
 
 def commit_waiting(at: Surroundings) -> None:
     """Commit what is recorded and waits, unless another process does; commands start this by themselves."""
-    from gitmem.operations import committing
+    from gitmem import commit_process
 
     from ..background import COMMIT_AFTER
 
     store = at.store()
-    store.commit_after = committing.window(store.settings(), os.environ.get(COMMIT_AFTER))
-    committing.run(store)
+    store.commit_after = commit_process.window(store.settings(), os.environ.get(COMMIT_AFTER))
+    commit_process.run(store)
     store.tidy_index()

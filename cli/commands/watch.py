@@ -8,10 +8,10 @@ import signal
 from gitmem.errors import UsageError
 
 from .. import autosync
+from ..environment import Surroundings
 from ..render import out
 from ..render import watch as render
 from ..render.text import ago
-from ..surroundings import Surroundings
 from ..values import duration
 from ..wal_folders import wals_elsewhere
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
     import typer
 
-    from gitmem.operations.inbox import Reading
-    from gitmem.operations.store import Store
-    from gitmem.operations.watching import Watch, Whose
+    from gitmem.signals.inbox import Reading
+    from gitmem.signals.watch import Watch, Whose
+    from gitmem.store import Store
 
     from ..children import Syncs
-    from ..kept import Kept
+    from ..signal_file import Kept
 
 TICK_SECONDS = 2.0
 SYNC_TICK_SECONDS = 0.5
@@ -59,7 +59,7 @@ def watch(
     ] = None,
 ) -> None:
     """Show signals as they come, each once, until Ctrl-C; with --json one a line."""
-    from gitmem.operations import watching
+    from gitmem.signals import watch as watching
 
     every, limit = _seconds("--sync", sync), _seconds("--exec-limit", exec_limit or EXEC_LIMIT)
     stop = Stop()
@@ -74,9 +74,9 @@ def watch(
     out.carry(None, (of.session or of.reader) if session is not None else None)
     showing = Showing(at, of, stop, exec_, limit or 0.0)
     if write is not None:
-        from gitmem.operations.frame import LIMIT
+        from gitmem.signals.message_frame import LIMIT
 
-        from ..kept import Kept
+        from ..signal_file import Kept
 
         showing.kept = Kept(os.path.join(at.folder, write), LIMIT)
     seen = watching.Watch(store, of, stop, events=not _polling(), one_by_one=exec_ is not None, tell=_note)

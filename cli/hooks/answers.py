@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gitmem.operations.hooks.events import START, STOP
+from gitmem.clients.hooks.events import START, STOP
 
 from ..render.as_json import encode
 
@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from .given import Given
+    from .hook_input import Given
 
 
 def answer(given: Given, text: str, variables: Mapping[str, str]) -> str | None:

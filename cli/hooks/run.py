@@ -8,9 +8,9 @@ import os
 import sys
 import time
 
+from gitmem.clients.hooks import events
 from gitmem.errors import GitmemError
-from gitmem.operations.hooks import events
-from gitmem.place import find
+from gitmem.repo import find
 
 from ..render import out
 
@@ -18,8 +18,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ..surroundings import Surroundings
-    from .given import Given
+    from ..environment import Surroundings
+    from .hook_input import Given
 
 # Seconds until a hook gives up, well before its client does: what the client throws away must stay unread.
 LIMIT = 6.0
@@ -72,11 +72,11 @@ class Clock:
 
     def note(self, sentence: str) -> None:
         """Keep a trouble where somebody will look, and ask no more at every tool call."""
-        from gitmem.operations.hooks import trouble
+        from gitmem.clients.hooks import hook_errors
 
         if os.path.isdir(self.state):
-            trouble.note(self.state, time.time_ns() // 1000, self._name, sentence)
-            trouble.stick(self.state)
+            hook_errors.note(self.state, time.time_ns() // 1000, self._name, sentence)
+            hook_errors.stick(self.state)
 
     def _give_up(self, *_: object) -> None:
         self.note(f"gave up after {self._seconds:g} s")
@@ -99,13 +99,13 @@ def _main(args: Sequence[str]) -> int:
         if sys.stdin is not None and sys.stdin.isatty():
             out.complain(USAGE)
         return 0
-    from . import given
+    from . import hook_input
 
     clock = Clock(f"{client} {event}", LIMITS.get(kind, LIMIT))
     if kind != events.WAKE:
         clock.begin()
     try:
-        call = given.read(client, event, kind)
+        call = hook_input.read(client, event, kind)
         return 0 if call.in_subagent else _try(call, clock)
     finally:
         clock.end()
@@ -113,7 +113,7 @@ def _main(args: Sequence[str]) -> int:
 
 def _try(call: Given, clock: Clock) -> int:
     """Answer. Return the exit status; 0 also where it failed, with a note of why."""
-    from ..surroundings import Surroundings, run_in
+    from ..environment import Surroundings, run_in
 
     try:
         return run_in(lambda: Surroundings(_top_of(call.folder)), lambda at: _begin(at, call, clock))
@@ -147,16 +147,16 @@ def _top_of(folder: str | None) -> str | None:
 
 def _answer(at: Surroundings, call: Given, clock: Clock) -> int:
     if call.kind == events.WAKE:
-        from . import wake
+        from . import stop_wait
 
-        return wake.wait(at, call)
+        return stop_wait.wait(at, call)
     if call.kind in (events.START, events.END):
         from . import session
 
         body = session.start if call.kind == events.START else session.end
         body(at, call, clock)
         return 0
-    from . import drain
+    from . import show_signals
 
-    drain.drain(at, call, clock)
+    show_signals.drain(at, call, clock)
     return 0

@@ -5,27 +5,36 @@ from __future__ import annotations
 import os
 import sys
 
-from gitmem import aside, shared_mode
-from gitmem.agents import own_sessions
+from gitmem import atomic_write, shared_mode
+from gitmem.agents import caller as callers
+from gitmem.agents import own_sessions, presence
+from gitmem.agents.heartbeats import BEATS, PROMPTS
+from gitmem.clients import hook_paths
+from gitmem.clients.hooks import (
+    cached_settings,
+    checked_scripts,
+    events,
+    hook_catch_up,
+    hook_errors,
+    worktree_sessions,
+)
 from gitmem.errors import GitmemError, UsageError
-from gitmem.operations import agreement, pointers, presence, sessions
-from gitmem.operations import caller as callers
-from gitmem.operations.hooks import checked_scripts, events, here, kept, looking, trouble
-from gitmem.operations.local import BEATS, PROMPTS
+from gitmem.sessions import lifecycle
+from gitmem.sync import consent_messages
 
-from ..surroundings import variable
+from ..environment import variable
 from ..wal_folders import user_state, wal_folders
 from . import who
-from .drain import hand_over, settle
+from .show_signals import hand_over, settle
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitmem.operations.caller import Caller
-    from gitmem.operations.presence import Presence
-    from gitmem.operations.store import Store
+    from gitmem.agents.caller import Caller
+    from gitmem.agents.presence import Presence
+    from gitmem.store import Store
 
-    from ..surroundings import Surroundings
-    from .given import Given
+    from ..environment import Surroundings
+    from .hook_input import Given
     from .run import Clock
 
 BUSY_MILLISECONDS = 3000
@@ -37,20 +46,20 @@ _FORGOT = ("compact", "resume", "clear")  # after these the agent has worked her
 def start(at: Surroundings, call: Given, clock: Clock) -> None:
     """Register the session, and tell the agent who it is, what it knew, and what waits for it."""
     store = at.store()
-    if not looking.ready(store, BUSY_MILLISECONDS):
+    if not hook_catch_up.ready(store, BUSY_MILLISECONDS):
         return
     _prepare(at, store)
     found = _register(at, call)
     if found is None:
         return
-    here.add(store, call.client, found.session_id)
+    worktree_sessions.add(store, call.client, found.session_id)
     _beat(store, call.session, found.session_id)
     variables = {"GITMEM_SESSION": found.session_id}
     exported = _export(at, variables) or call.client == "cursor"
     caller = callers.of_session(found, "harness")
     before = [
         who.you(at, call, caller, exported=exported),
-        agreement.remark(store),
+        consent_messages.remark(store),
         _memory(store, caller, call.source),
     ]
     hand_over(
@@ -66,10 +75,10 @@ def end(at: Surroundings, call: Given, clock: Clock) -> None:
     found = own_sessions.of_client(store, call.session) if call.session else None
     if found is None or not clock.is_waited_for():
         return
-    here.remove(store, call.client, found.session_id)
+    worktree_sessions.remove(store, call.client, found.session_id)
     for name in (call.session or "", found.session_id):
-        aside.drop(os.path.join(store.place.state, PROMPTS, os.path.basename(name) or "-"))
-    sessions.end(store, callers.of_session(found, "harness"))
+        atomic_write.drop(os.path.join(store.place.state, PROMPTS, os.path.basename(name) or "-"))
+    lifecycle.end(store, callers.of_session(found, "harness"))
 
 
 def _prepare(at: Surroundings, store: Store) -> None:
@@ -82,9 +91,9 @@ def _prepare(at: Surroundings, store: Store) -> None:
         except OSError:
             continue
     checked_scripts.share(state)
-    trouble.go_on(state)
-    kept.keep(store)
-    pointers.write(state, user=user_state(), program=_program(), wal_folders=wal_folders(at.place))
+    hook_errors.go_on(state)
+    cached_settings.keep(store)
+    hook_paths.write(state, user=user_state(), program=_program(), wal_folders=wal_folders(at.place))
 
 
 def _beat(store: Store, *names: str | None) -> None:
@@ -119,14 +128,14 @@ def _register(at: Surroundings, call: Given) -> Presence | None:
     before = known or (own_sessions.of_client(store, call.session, ended=True) if call.session else None)
     wu = _work_unit(store) if before is None or not before.wu_id else None
     try:
-        started = sessions.start(store, given, wu=wu, client=call.client)
+        started = lifecycle.start(store, given, wu=wu, client=call.client)
     except UsageError as error:
         if given.identity is None and wu is None:
             raise
         # An identity or a branch that breaks the rules must not cost the agent its mail.
-        trouble.note(store.place.state, store.now(), f"{call.client} {call.event}", error.message)
+        hook_errors.note(store.place.state, store.now(), f"{call.client} {call.event}", error.message)
         given.identity = None
-        started = sessions.start(store, given, client=call.client)
+        started = lifecycle.start(store, given, client=call.client)
     return presence.one(store, started.session_id)
 
 
@@ -134,7 +143,7 @@ def _work_unit(store: Store) -> str | None:
     """The work unit that the branch, or `gitmem.wu`, names."""
     import re
 
-    from gitmem.operations import work_units
+    from gitmem.sessions import work_units
 
     try:
         found = work_units.of_checkout(store, store.settings().get("gitmem.wu"))
@@ -147,7 +156,7 @@ def _work_unit(store: Store) -> str | None:
 
 def _export(at: Surroundings, variables: dict[str, str]) -> bool:
     """Have the commands of the agent know their session, where the client has a file for that."""
-    from gitmem.operations.quoting import quote
+    from gitmem.text.shell_quote import quote
 
     lines = "".join(f"export {name}={quote(value)}\n" for name, value in variables.items())
     done = False
@@ -175,7 +184,7 @@ def _memory(store: Store, caller: Caller, source: str) -> str:
     """
     if store.settings().get("gitmem.recover", "").lower() in ("false", "no", "off", "0"):
         return ""
-    from gitmem.operations.memory import recover
+    from gitmem.memory import recover
 
     try:
         if source not in _FORGOT and not recover.last_checkpoint(

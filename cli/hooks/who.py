@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+from gitmem.agents import caller as callers
 from gitmem.agents import own_sessions
+from gitmem.clients.hooks.events import FORGETFUL
 from gitmem.errors import UsageError
-from gitmem.operations import caller as callers
-from gitmem.operations.frame import PROGRAM
-from gitmem.operations.hooks.events import FORGETFUL
-from gitmem.operations.quoting import quote
+from gitmem.signals.message_frame import PROGRAM
 from gitmem.text.sanitize import sanitize_for_model
+from gitmem.text.shell_quote import quote
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitmem.operations.caller import Caller
-    from gitmem.operations.presence import Presence
+    from gitmem.agents.caller import Caller
+    from gitmem.agents.presence import Presence
 
-    from ..surroundings import Surroundings
-    from .given import Given
+    from ..environment import Surroundings
+    from .hook_input import Given
 
 # Clients that tell the commands of their agent which session they belong to, see `surroundings.HARNESSES`.
 _TOLD = ("claude-code", "codex", "copilot", "opencode")

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from mcp_types import CallToolResult, TextContent
 
 from gitmem.errors import GitmemError, UsageError
-from gitmem.operations.frame import LIMIT
-from gitmem.operations.outcome import plain
+from gitmem.outcome import plain
+from gitmem.signals.message_frame import LIMIT
 from gitmem.text.sanitize import sanitize_for_model
 
 from .. import failure
@@ -21,7 +21,7 @@ from ..render import out
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gitmem.operations.outcome import Outcome
+    from gitmem.outcome import Outcome
 
 REPHRASE = (
     "Call the tool again without that text or with other words: records are pushed to where others read them. "

@@ -13,8 +13,8 @@ from . import answers
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .desk import Desk, Here
-    from .handing import Handing
+    from .delivery import Handing
+    from .mcp_session import Desk, Here
 
 
 def _listed(value: Any) -> Any:

@@ -10,7 +10,7 @@ from pydantic import Field
 from ..render.mem import listing, nodes
 from . import answers
 from .calls import Calls, Ctx, Words, Wu
-from .desk import Here
+from .mcp_session import Here
 
 Files = Annotated[Words, Field(description="Files that it is about.")]
 
@@ -33,7 +33,7 @@ class Memory(Calls):
         With `paths` it shows as stale when they change."""
 
         def job(at: Here) -> CallToolResult:
-            from gitmem.operations.memory import nodes as operation
+            from gitmem.memory import edit as operation
 
             created = operation.create(
                 at.store(), self._desk.caller(at), content, type=type or None, wu=wu or None, tags=tags,
@@ -50,7 +50,7 @@ class Memory(Calls):
         double quotes must stand together."""
 
         def job(at: Here) -> CallToolResult:
-            from gitmem.operations.memory import search
+            from gitmem.memory import search
 
             found = search.search(at.store(), query, wu=wu or None, tags=tags, limit=limit)
             return answers.of(found, listing.matching(found), peers=bool(found.hits))
@@ -63,7 +63,7 @@ class Memory(Calls):
         """What the memory has on a work unit, in so many bytes. Read it before you start on one."""
 
         def job(at: Here) -> CallToolResult:
-            from gitmem.operations.memory import context as operation
+            from gitmem.memory import context as operation
 
             found = operation.context(at.store(), self._desk.reader(at), wu=wu or None, max_size=max_size)
             return answers.of(found, [found.block or answers.NOTHING], peers=bool(found.block))
@@ -75,7 +75,7 @@ class Memory(Calls):
         since, and the context."""
 
         def job(at: Here) -> CallToolResult:
-            from gitmem.operations.memory import recover
+            from gitmem.memory import recover
 
             found = recover.recover(at.store(), self._desk.caller(at), wu=wu or None)
             return answers.of(found, nodes.block(found), peers=True)
@@ -86,7 +86,7 @@ class Memory(Calls):
         """Write down how far the work is, for mem_recover: before a pause, a hand-over or a compaction."""
 
         def job(at: Here) -> CallToolResult:
-            from gitmem.operations.memory import checkpoint as operation
+            from gitmem.memory import checkpoints as operation
 
             created = operation.checkpoint(
                 at.store(), self._desk.caller(at), note, next_steps=next_steps or None, wu=wu or None
@@ -99,9 +99,9 @@ class Memory(Calls):
         """What can be taken up in a work unit, the most important first, and what waits for what."""
 
         def job(at: Here) -> CallToolResult:
-            from gitmem.operations.memory import ready, values
+            from gitmem.memory import node_fields, ready
 
-            unit = values.unit_of(wu or None, None if wu else self._desk.reader(at))
+            unit = node_fields.unit_of(wu or None, None if wu else self._desk.reader(at))
             found = ready.ready(at.store(), unit)
             return answers.of(found, listing.ready(found), peers=True)
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from mcp.server import MCPServer
 
-    from .desk import Here
+    from .mcp_session import Here
 
 
 class Resources(Calls):
@@ -32,7 +32,7 @@ class Resources(Calls):
 
     async def thread(self, id: str) -> str:
         def job(at: Here) -> str:
-            from gitmem.operations import threads
+            from gitmem.signals import threads
 
             found = threads.thread(at.store(), id, self._desk.reader(at))
             return "\n".join([answers.PEERS, *mail.thread(found)])
@@ -47,7 +47,7 @@ class Resources(Calls):
 
     async def _context(self, wu: str | None) -> str:
         def job(at: Here) -> str:
-            from gitmem.operations.memory import context
+            from gitmem.memory import context
 
             found = context.context(at.store(), self._desk.reader(at), wu=wu)
             return "\n".join([answers.PEERS, found.block]) if found.block else answers.NOTHING

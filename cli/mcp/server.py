@@ -20,12 +20,12 @@ from gitmem.errors import UsageError
 
 from ..render import out
 from . import answers
-from .desk import Desk
-from .handing import Handing
+from .delivery import Handing
+from .mcp_session import Desk
 from .memory import Memory
 from .resources import Resources
 from .tools import Tools
-from .wire import Wire, claim
+from .transport import Wire, claim
 from .worker import Worker
 
 if TYPE_CHECKING:

@@ -23,12 +23,12 @@ from .calls import Calls, Ctx, Words, Wu
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gitmem.operations.caller import Caller
-    from gitmem.operations.inbox import Reading
-    from gitmem.operations.threads import Converged
+    from gitmem.agents.caller import Caller
+    from gitmem.signals.inbox import Reading
+    from gitmem.signals.threads import Converged
 
-    from .desk import Desk, Here
-    from .handing import Handing
+    from .delivery import Handing
+    from .mcp_session import Desk, Here
     from .worker import Worker
 
 INBOX_BYTES = 8 * 1024  # below what clients cut: what is cut away would be marked and never shown
@@ -79,9 +79,9 @@ class Tools(Calls):
             )
 
         def job(at: Here) -> CallToolResult:
-            from gitmem.operations import signals
+            from gitmem.signals import send
 
-            sent = signals.send(
+            sent = send.send(
                 at.store(), self._desk.caller(at), message, to=to, broadcast=broadcast, wu=wu or None, intent=intent,
                 requires_ack=requires_ack, reply_to=reply_to or None, thread=thread or None,
                 idempotency_key=idempotency_key or None,
@@ -105,7 +105,7 @@ class Tools(Calls):
         anything for your user. Answer with signal and reply_to."""
 
         def show(at: Here, caller: Caller) -> tuple[Reading, CallToolResult]:
-            from gitmem.operations import inbox
+            from gitmem.signals import inbox
 
             found = inbox.read(
                 at.store(), caller, thread=thread or None, wu=wu or None, all=all, max_bytes=INBOX_BYTES,
@@ -128,7 +128,7 @@ class Tools(Calls):
         """Show a conversation, and where each recipient stands. Marks nothing as read."""
 
         def job(at: Here) -> CallToolResult:
-            from gitmem.operations import threads
+            from gitmem.signals import threads
 
             found = threads.thread(at.store(), id, self._desk.reader(at))
             return answers.of(found, mail.thread(found), peers=True)
@@ -153,7 +153,7 @@ class Tools(Calls):
         """Who works here: names to send to, on what, where, seen when. `all` lists those who left, too."""
 
         def job(at: Here) -> CallToolResult:
-            from gitmem.operations import roster
+            from gitmem.sessions import roster
 
             found = roster.roster(at.store(), all=all, caller=self._desk.reader(at))
             return answers.of(found, people.roster(found))
@@ -179,13 +179,13 @@ class Tools(Calls):
         """Who you are to others. With arguments, change that: say which work unit you are on when you begin."""
 
         def job(at: Here) -> CallToolResult:
-            from gitmem.operations import roster, sessions
+            from gitmem.sessions import lifecycle, roster
 
             caller = self._desk.caller(at)
             given = {"name": name, "wu": wu, "lane": lane, "activity": " ".join(activity.split())}
             if any(given.values()):
                 values: dict[str, Any] = {key: value for key, value in given.items() if value}
-                changed = sessions.change(at.store(), caller, **values)
+                changed = lifecycle.change(at.store(), caller, **values)
                 return answers.of(changed, people.session(changed))
             found = roster.whoami(at.store(), caller)
             return answers.of(found, people.whoami(found))
@@ -197,7 +197,7 @@ async def wait_for(desk: Desk, ctx: Ctx, id: str, *, strict: bool, seconds: floa
     """Whether a thread has converged, looked at again until it has, nobody is left to wait for, or time is up."""
 
     def job(at: Here) -> Converged:
-        from gitmem.operations import threads
+        from gitmem.signals import threads
 
         return threads.converged(at.store(), id, strict=strict, caller=desk.reader(at))
 
@@ -215,12 +215,12 @@ async def exchange(desk: Desk, network: Worker, ctx: Ctx, remotes: Sequence[str]
     """Exchange with configured remotes, without agreeing to publish. Who cancels stops waiting; the exchange comes to its end all the same."""
 
     def job() -> CallToolResult:
-        from gitmem.operations import agreement
-        from gitmem.operations import sync as operation
+        from gitmem.sync import consent_messages
+        from gitmem.sync import sync_remotes as operation
 
         with desk.here() as at:
             synced = operation.sync(at.store(), remotes, configured_only=True)
-            agreement.ask_user(synced)
+            consent_messages.ask_user(synced)
             return answers.of(synced, upkeep.sync(synced), peers=any(each.records for each in synced.remotes))
 
     what = f"exchanging with {'the named remotes' if remotes else 'the usual remote'}"  # a url may hold a password

@@ -9,11 +9,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gitmem.operations.agents_md import Block
-    from gitmem.operations.hooks.git_hook import Gated
-    from gitmem.operations.hooks.install import ClientHooks, Hooked
-    from gitmem.operations.hooks.status import ClientStatus, HookStatus, ScopeStatus
-    from gitmem.operations.hooks.trials import Tried
+    from gitmem.clients.agents_md import Block
+    from gitmem.clients.hooks.git_hook import Gated
+    from gitmem.clients.hooks.hook_tests import Tried
+    from gitmem.clients.hooks.install import ClientHooks, Hooked
+    from gitmem.clients.hooks.status import ClientStatus, HookStatus, ScopeStatus
 
 _STATES = {
     "unchanged": "was installed already; nothing was changed",

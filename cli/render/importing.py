@@ -9,7 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gitmem.operations.lumenflow.answer import Imported, Told
+    from gitmem.importers.lumenflow.import_result import Imported, Told
 
 
 def imported(found: Imported) -> list[str]:

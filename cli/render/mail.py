@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gitmem.operations.frame import LIMIT
+from gitmem.signals.message_frame import LIMIT
 
 from .out import nothing_line, sanitize, where
 from .text import SEPARATOR, ago, framed, plural, table, who
@@ -11,11 +11,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from gitmem.operations.gate import Gate
-    from gitmem.operations.history import Chapter, One
-    from gitmem.operations.inbox import Count, Inbox, Reading
-    from gitmem.operations.threads import Converged, Recipient, Thread
-    from gitmem.operations.work_units import Unchecked
+    from gitmem.sessions.work_units import Unchecked
+    from gitmem.signals.gate import Gate
+    from gitmem.signals.history import Chapter, One
+    from gitmem.signals.inbox import Count, Inbox, Reading
+    from gitmem.signals.threads import Converged, Recipient, Thread
 
 
 def count(found: Count) -> list[str]:
@@ -111,7 +111,7 @@ def _missing(each: Recipient, found: Converged) -> str:
 
 
 def story(found: Chapter) -> list[str]:
-    from gitmem.operations.history import describe
+    from gitmem.signals.history import describe
 
     if not found.entries:
         return ["Nothing in the log fits."]
@@ -138,7 +138,7 @@ def one(found: One) -> list[str]:
 
 
 def gate(found: Gate) -> list[str]:
-    from gitmem.operations.gate import counted
+    from gitmem.signals.gate import counted
 
     reader = sanitize(found.reader, keep="")
     about = sanitize(found.about, keep="")

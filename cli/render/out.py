@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import BinaryIO, TypeVar
 
-    from gitmem.operations.outcome import Outcome
+    from gitmem.outcome import Outcome
 
     Answer = TypeVar("Answer", bound=Outcome)
 
@@ -149,7 +149,7 @@ def program() -> str:
 
 
 def _onward(command: str) -> str:
-    from gitmem.operations.quoting import quote
+    from gitmem.text.shell_quote import quote
 
     program, _, rest = command.partition(" ")
     words = rest.split(" ")

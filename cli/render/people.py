@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gitmem.operations.frame import within
+from gitmem.signals.message_frame import within
 
 from .out import onward, sanitize, where
 from .text import SEPARATOR, ago, table, trouble
@@ -11,9 +11,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from gitmem.operations.names import Changed, Names
-    from gitmem.operations.roster import Roster, Sessions, WhoAmI
-    from gitmem.operations.sessions import Ended, Session, Started
+    from gitmem.agents.display_names import Changed, Names
+    from gitmem.sessions.lifecycle import Ended, Session, Started
+    from gitmem.sessions.roster import Roster, Sessions, WhoAmI
 
 NAMES_SHOWN = 30
 ACTIVITY_MAX = 40  # columns

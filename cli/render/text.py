@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 
-from gitmem.operations import frame
-from gitmem.operations.frame import BAR as BAR
-from gitmem.operations.frame import SEPARATOR as SEPARATOR
-from gitmem.operations.frame import barred as barred
-from gitmem.operations.frame import who as who
+from gitmem.signals import message_frame
+from gitmem.signals.message_frame import BAR as BAR
+from gitmem.signals.message_frame import SEPARATOR as SEPARATOR
+from gitmem.signals.message_frame import barred as barred
+from gitmem.signals.message_frame import who as who
 
 from .out import sanitize
 
@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from gitmem.operations.autosync import Trouble
+    from gitmem.sync.autosync import Trouble
 
 
 def ago(at: str, now: int | None = None) -> str:
@@ -42,7 +42,7 @@ def ago(at: str, now: int | None = None) -> str:
 
 def _seconds(at: str) -> float:
     """A time as seconds since the epoch. ValueError for what is none."""
-    from gitmem.operations.presence import micros
+    from gitmem.agents.presence import micros
 
     try:
         return micros(at) / 1e6
@@ -58,8 +58,8 @@ def framed(signal: Mapping[str, object], *, note: str = "", line: str | None = N
     Args:
         line: The line to reply by, where the reader gets one.
     """
-    text = frame.signal_text(signal, age=ago(str(signal.get("created_at"))), note=note)
-    return frame.handed(text, line).split("\n")
+    text = message_frame.signal_text(signal, age=ago(str(signal.get("created_at"))), note=note)
+    return message_frame.handed(text, line).split("\n")
 
 
 def table(rows: Sequence[Sequence[str]]) -> list[str]:

@@ -8,9 +8,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gitmem.operations.doctor import Report
-    from gitmem.operations.init import Initialised, Uninstalled
-    from gitmem.operations.sync import RemoteState, Synced
+    from gitmem.doctor.doctor import Report
+    from gitmem.sync.init import Initialised, Uninstalled
+    from gitmem.sync.sync_remotes import RemoteState, Synced
 
 RECORDS_SHOWN = 10
 KIND_NAMES = {

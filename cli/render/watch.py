@@ -8,27 +8,27 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from gitmem.operations.watching import Whose
+    from gitmem.signals.watch import Whose
 
 
 def text(fields: Mapping[str, object], of: Whose, *, age: str) -> str:
     """A signal in its frame."""
-    from gitmem.operations import frame
+    from gitmem.signals import message_frame
 
     reader = None if of.peek else of.reader
-    return frame.signal_text(fields, reader=reader, workspace=of.workspace, age=age, via=program())
+    return message_frame.signal_text(fields, reader=reader, workspace=of.workspace, age=age, via=program())
 
 
 def together(shown: Sequence[str]) -> str:
     """Signals that come at once, below one head."""
-    from gitmem.operations import frame
+    from gitmem.signals import message_frame
 
-    return frame.injection(shown) + "\n"
+    return message_frame.injection(shown) + "\n"
 
 
 def event(fields: Mapping[str, object], of: Whose) -> str:
     """A signal as one line of JSON."""
-    from gitmem.operations import frame, watching
+    from gitmem.signals import message_frame, watch
 
     from .as_json import as_json
 
@@ -39,7 +39,9 @@ def event(fields: Mapping[str, object], of: Whose) -> str:
             "event": "signal:received",
             "reader": of.reader,
             **known,
-            "reply_line": frame.reply_line(fields, reader=reader, workspace=of.workspace, via=program()),
-            "next": onward(watching.steps(fields, of)),
+            "reply_line": message_frame.reply_line(
+                fields, reader=reader, workspace=of.workspace, via=program()
+            ),
+            "next": onward(watch.steps(fields, of)),
         }
     )

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Collection, Iterable, Mapping
 
-    from ..operations.store import Store
+    from ..store import Store
 
 ELSEWHERE = "from another clone"
 NOT_THE_SESSION = "not written by this session"
@@ -105,13 +105,13 @@ class Marks:
         mac = self._store.keys.now().mac
         if mac is not None and mac.is_valid(line):
             return None
-        from . import authenticity, own_identities
+        from ..trust import line_checks, own_identities
 
-        names = authenticity.speakers(record)
+        names = line_checks.speakers(record)
         db = self._store.index.db
-        if any(authenticity.is_own(db, name) for name in names):
+        if any(line_checks.is_own(db, name) for name in names):
             return NOT_THE_SESSION
-        if any(own_identities.is_forged(db, name, line) for name in authenticity.agents(record)):
+        if any(own_identities.is_forged(db, name, line) for name in line_checks.agents(record)):
             return NOT_THE_AGENT
         if names or record.get("sender_session") or record.get("sender_identity") != self._own_mail:
             return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from heapq import heapify, heappop, heappush
 
-from ..operations.spelling import fold
+from ..text.name_matching import fold
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

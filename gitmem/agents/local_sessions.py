@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from ..operations import local
-from . import own_sessions
+from . import heartbeats, own_sessions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ..operations.presence import Presence
-    from ..operations.store import Store
+    from ..store import Store
+    from .presence import Presence
 
 
 def of_worktree(store: Store) -> list[Presence]:
     """Return the sessions that were started in this worktree, have not ended and were seen within 24 hours."""
-    return [one for one in _open(store, local.worktree(store)) if one.is_current]
+    return [one for one in _open(store, heartbeats.worktree(store)) if one.is_current]
 
 
 def candidates(store: Store) -> list[Presence]:
@@ -22,7 +21,7 @@ def candidates(store: Store) -> list[Presence]:
     Those are the sessions of this worktree that have not ended, however long they have been silent, and the
     sessions of other worktrees of this clone that were seen within 24 hours.
     """
-    here = _open(store, local.worktree(store))
+    here = _open(store, heartbeats.worktree(store))
     ids = {one.session_id for one in here}
     return here + [one for one in _open(store, None) if one.is_current and one.session_id not in ids]
 
@@ -30,7 +29,7 @@ def candidates(store: Store) -> list[Presence]:
 def _open(store: Store, folder: str | None) -> list[Presence]:
     """Return the sessions that have not ended, of one worktree or of all."""
     found = []
-    for session_id, (where, _) in sorted(local.known(store).items()):
+    for session_id, (where, _) in sorted(heartbeats.known(store).items()):
         if folder in (None, where):
             one = own_sessions.trusted(store, session_id)
             if one is not None and one.ended is None:

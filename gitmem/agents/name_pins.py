@@ -9,20 +9,19 @@ from __future__ import annotations
 
 import os
 
-from .. import aside, shared_mode
+from .. import atomic_write, shared_mode
 from ..digests import sha256
 from ..errors import UsageError
-from ..operations import presence
-from ..operations.presence import HOLD_MICROS, Presence, ago
-from ..operations.spelling import fold, is_reserved, root
+from ..text.name_matching import fold, is_reserved, root
 from ..text.sanitize import sanitize
-from . import own_recipients, own_sessions
+from . import own_recipients, own_sessions, presence
+from .presence import HOLD_MICROS, Presence, ago
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ..operations.store import Store
+    from ..store import Store
 
 FOLDER = "pins"
 PINS_MAX = 1000
@@ -82,14 +81,14 @@ def find(store: Store, name: str, *, code: str = "ambiguous-recipient") -> tuple
     )
     if kept.is_current:
         state = f"is called {kept.name} now"
-    from ..operations import near
+    from . import suggestions
 
     raise UsageError(
         f"{shown} is ambiguous: here it meant {kept.reader}, which {state}, and now {', '.join(others)} claims it; "
         "nothing was written.",
         hint="Use the id of the one that you mean, after a look at who it is.",
         code=code,
-        suggestions=[near.describe(kept, kept.reader), *others],
+        suggestions=[suggestions.describe(kept, kept.reader), *others],
         next=["gitmem roster --all"],
     )
 
@@ -110,7 +109,7 @@ def note(store: Store, name: str, session_id: str, identity: str | None) -> None
     try:
         if before is None:
             _make_room(os.path.dirname(path))
-        aside.replace(path, content)
+        atomic_write.replace(path, content)
     except OSError:
         return
 
@@ -120,17 +119,17 @@ def took(store: Store, one: Presence, *former: str) -> None:
     for name in former:
         pin = read(store, name)
         if pin is not None and pin.session_id == one.session_id:
-            aside.drop(_path(store, name))
+            atomic_write.drop(_path(store, name))
     note(store, one.name, one.session_id, one.agent_identity)
 
 
 def unreadable(store: Store) -> Iterator[str]:
     """Yield the paths of pins that can't be read, for doctor: their names are not pinned."""
     folder = os.path.join(store.place.state, FOLDER)
-    for entry in aside.names_in(folder):
+    for entry in atomic_write.names_in(folder):
         path = os.path.join(folder, entry)
         pin = _parse(_content(path), None)
-        if (pin is None or path != _path(store, pin.name)) and not entry.startswith(aside.TEMPORARY):
+        if (pin is None or path != _path(store, pin.name)) and not entry.startswith(atomic_write.TEMPORARY):
             yield path
 
 
@@ -146,10 +145,10 @@ def _claimants(store: Store, name: str, kept: Presence) -> list[str]:
     found.pop(kept.session_id, None)
     if not found:
         return []
-    from ..operations import near
+    from . import suggestions
 
     return [
-        near.describe(one, reader) if one is not None else f"the address {sanitize(reader)[:80]}"
+        suggestions.describe(one, reader) if one is not None else f"the address {sanitize(reader)[:80]}"
         for reader, one in list(found.items())[:3]
     ]
 
@@ -195,11 +194,11 @@ def _parse(content: bytes | None, folded: str | None) -> Pin | None:
 def _make_room(folder: str) -> None:
     """Make the folder, and keep it below its limit: the pins that were made first go."""
     shared_mode.make_dirs(folder)
-    names = aside.names_in(folder)
+    names = atomic_write.names_in(folder)
     if len(names) >= PINS_MAX:
         aged = sorted(names, key=lambda each: _modified(os.path.join(folder, each)))
         for each in aged[: len(names) - PINS_MAX + 1]:
-            aside.drop(os.path.join(folder, each))
+            atomic_write.drop(os.path.join(folder, each))
 
 
 def _modified(path: str) -> float:

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from .. import records
-from . import known_senders
+from ..trust import sender_tables
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ..operations.caller import Caller
-    from ..operations.store import Store
+    from ..store import Store
+    from .caller import Caller
 
 
 def of(store: Store, caller: Caller, wu: str | None) -> set[str]:
     """Return the signals on a work unit that the caller went past with a reason; for a session of this clone, here."""
     found: set[str] = set()
     db = store.db()
-    mac = store.keys.now().mac if any(known_senders.is_own(db, name) for name in caller.ids) else None
+    mac = store.keys.now().mac if any(sender_tables.is_own(db, name) for name in caller.ids) else None
     for (body,) in db.execute("SELECT body FROM line WHERE kind = 'audit'"):
         record = records.read(body.encode()) or {}
         if mac is not None and not mac.is_valid(body.encode()):

@@ -9,17 +9,17 @@ gives such a session another identity: mail for the session goes to its id then,
 from __future__ import annotations
 
 from ..errors import UsageError
-from ..operations import presence
-from ..operations.spelling import fold
+from ..text.name_matching import fold
 from ..text.sanitize import sanitize
-from . import known_senders, own_sessions
+from ..trust import sender_tables
+from . import own_sessions, presence
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from ..operations.presence import Presence
-    from ..operations.store import Store
+    from ..store import Store
+    from .presence import Presence
 
 _IDENTITIES = (
     "SELECT DISTINCT coalesce(agent_identity, '') FROM session_event"
@@ -30,7 +30,7 @@ _FORGED = "SELECT DISTINCT name FROM forged WHERE name > 'sess-' AND name < 'ses
 
 def by_id(store: Store, found: Presence) -> tuple[Presence, str | None]:
     """Return a session that was named by its id as its own lines say it is, and a warning where others differ."""
-    if not known_senders.is_forged(store.db(), (found.session_id,)):
+    if not sender_tables.is_forged(store.db(), (found.session_id,)):
         return found, None
     own = own_sessions.trusted(store, found.session_id) or found
     if own.reader == found.reader:
@@ -107,7 +107,7 @@ def refuse_redirected(store: Store, text: str, found: Sequence[Presence]) -> Non
 
 def of_published_client(store: Store, value: str) -> Presence | None:
     """Return the latest open session that was started here under the published id of a client of this clone."""
-    if not known_senders.is_own(store.db(), value):
+    if not sender_tables.is_own(store.db(), value):
         return None
     rows = store.db().execute(
         "SELECT DISTINCT session_id FROM session_event WHERE harness_session = ?", (value,)
@@ -115,7 +115,7 @@ def of_published_client(store: Store, value: str) -> Presence | None:
     ids = [
         str(session_id)
         for (session_id,) in rows.fetchall()
-        if known_senders.is_own(store.db(), str(session_id))
+        if sender_tables.is_own(store.db(), str(session_id))
     ]
     every = [own_sessions.trusted(store, session_id) for session_id in ids]
     own = [one for one in every if one is not None and one.ended is None and one.harness_session == value]
@@ -125,7 +125,7 @@ def of_published_client(store: Store, value: str) -> Presence | None:
 def _forged_sessions(store: Store) -> Iterator[tuple[Presence, Presence]]:
     """Yield each session of this clone that forged lines speak for: as the log shows it, and by its own lines."""
     for (name,) in store.db().execute(_FORGED).fetchall():
-        shown = presence.one(store, str(name)) if known_senders.is_own(store.db(), str(name)) else None
+        shown = presence.one(store, str(name)) if sender_tables.is_own(store.db(), str(name)) else None
         own = own_sessions.trusted(store, shown.session_id) if shown is not None else None
         if shown is not None and own is not None:
             yield shown, own
@@ -151,7 +151,7 @@ def trusted_only(store: Store, found: Sequence[Presence]) -> list[Presence]:
     """Return sessions as `own_sessions.trusted` has them, without those whose identity or name is forged."""
     kept = []
     for one in found:
-        if not known_senders.is_forged(store.db(), (one.session_id,)):
+        if not sender_tables.is_forged(store.db(), (one.session_id,)):
             kept.append(one)
             continue
         own = own_sessions.trusted(store, one.session_id)
@@ -166,7 +166,7 @@ def trusted_only(store: Store, found: Sequence[Presence]) -> list[Presence]:
 
 def changed_identity(store: Store, session: Presence) -> str | None:
     """Return why mail for a session goes to its id and not to its identity, or None where it goes to the identity."""
-    if session.agent_identity is None or known_senders.is_own(store.db(), session.session_id):
+    if session.agent_identity is None or sender_tables.is_own(store.db(), session.session_id):
         return None
     if len(store.db().execute(_IDENTITIES, (session.session_id,)).fetchall()) < 2:
         return None
@@ -188,7 +188,7 @@ def refuse_changed_identity(store: Store, name: str, identity: str, holder: Pres
     if (
         not identity
         or identity == holder.agent_identity
-        or known_senders.is_own(store.db(), holder.session_id)
+        or sender_tables.is_own(store.db(), holder.session_id)
     ):
         return
     shown = sanitize(name)[:80]

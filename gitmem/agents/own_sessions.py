@@ -6,16 +6,16 @@ own sessions have read, and leave forged lines out (`authenticity`).
 
 from __future__ import annotations
 
-from ..operations import local, presence
-from ..operations.presence import Presence
-from . import clone_key, known_senders
+from ..trust import clone_key, sender_tables
+from . import heartbeats, presence
+from .presence import Presence
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
 
-    from ..operations.caller import Caller
-    from ..operations.store import Store
+    from ..store import Store
+    from .caller import Caller
 
 KEEPALIVE_MICROS = 24 * 3600 * 1_000_000
 _NOT_FORGED = " AND e.line NOT IN (SELECT line FROM forged)"
@@ -25,7 +25,7 @@ def trusted(store: Store, session_id: str) -> Presence | None:
     """Return a session as `presence.one` does, without forged lines."""
     found = presence.one(store, session_id)
     db = store.db()
-    if found is None or not known_senders.is_forged(db, (session_id,)):
+    if found is None or not sender_tables.is_forged(db, (session_id,)):
         return found
     started, ended, fields, claims = fold(db, session_id)
     row = db.execute(
@@ -41,17 +41,19 @@ def trusted(store: Store, session_id: str) -> Presence | None:
         shown,
         *(fields.get(name) for name in presence.FIELDS),
     )
-    return Presence(values, store.now(), store.log.clone_id(), local.heartbeat(store, session_id))
+    return Presence(values, store.now(), store.log.clone_id(), heartbeats.heartbeat(store, session_id))
 
 
 def fold(
     db: sqlite3.Connection, session_id: str
 ) -> tuple[int, int | None, dict[str, object], list[tuple[int, int, str]]]:
     """Return what the records of a session of our own say, as `tenure.fold_events`, without forged ones."""
-    from ..operations import tenure
+    from . import session_view
 
-    events = db.execute(tenure.EVENTS.format(but=_NOT_FORGED), (session_id,)).fetchall()
-    return tenure.fold_events(events or db.execute(tenure.EVENTS.format(but=""), (session_id,)).fetchall())
+    events = db.execute(session_view.EVENTS.format(but=_NOT_FORGED), (session_id,)).fetchall()
+    return session_view.fold_events(
+        events or db.execute(session_view.EVENTS.format(but=""), (session_id,)).fetchall()
+    )
 
 
 def of_client(store: Store, client_id: str, *, ended: bool = False) -> Presence | None:
@@ -65,14 +67,14 @@ def of_client(store: Store, client_id: str, *, ended: bool = False) -> Presence 
     db = store.db()
     rows = db.execute("SELECT session_id FROM session WHERE harness_session IN (?, ?)", published).fetchall()
     ids = {str(session_id) for (session_id,) in rows}
-    if not ids or known_senders.is_forged(
+    if not ids or sender_tables.is_forged(
         db, published[:1]
     ):  # the log may say that it is another client's now
-        ids.update(local.of_client(store, client_id))
+        ids.update(heartbeats.of_client(store, client_id))
     found = []
     for session_id in ids:
-        began_here = key.mac is None or known_senders.is_own(db, session_id)
-        if not began_here and local.client_of(store, session_id) != client_id:
+        began_here = key.mac is None or sender_tables.is_own(db, session_id)
+        if not began_here and heartbeats.client_of(store, session_id) != client_id:
             continue
         one = trusted(store, session_id)
         if one is not None and one.harness_session in published and (one.ended is not None) is ended:
@@ -88,7 +90,7 @@ def addresses(db: sqlite3.Connection, reader: str, session: str | None) -> list[
     """
     name = session or reader
     found = dict.fromkeys([reader, name])
-    if not name.startswith(known_senders.PREFIXES):
+    if not name.startswith(sender_tables.PREFIXES):
         return list(found)
     clients = [name] if name.startswith("h-") else _values(db, "harness_session", "session_id", name)
     for client in clients:
@@ -106,7 +108,7 @@ def _values(db: sqlite3.Connection, column: str, key: str, value: str) -> list[s
 def touch(store: Store, caller: Caller) -> None:
     """Note that the caller is here: a touched file, never a commit."""
     if caller.session_id is not None:
-        local.seen(store, caller.session_id)
+        heartbeats.seen(store, caller.session_id)
 
 
 def keepalive(store: Store, caller: Caller) -> list[tuple[str, bytes]]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from ..operations import local, presence
+from . import heartbeats, presence
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ..operations.presence import Presence
-    from ..operations.store import Store
+    from ..store import Store
+    from .presence import Presence
 
 _UNPROVEN = (
     "SELECT session_id FROM session WHERE clone_id = ? AND ended IS NULL"
@@ -22,9 +22,9 @@ def every(store: Store) -> list[Presence]:
     """
     if store.keys.now().mac is None:
         return []
-    oldest = store.now() - local.FORGOTTEN_MICROS
+    oldest = store.now() - heartbeats.FORGOTTEN_MICROS
     rows = store.db().execute(_UNPROVEN, (store.log.clone_id(),)).fetchall()
-    found = [presence.one(store, str(id)) for (id,) in rows if not local.is_here(store, str(id))]
+    found = [presence.one(store, str(id)) for (id,) in rows if not heartbeats.is_here(store, str(id))]
     return [one for one in found if one is not None and one.record_at > oldest]
 
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from ..errors import UsageError
-from ..operations import caller as callers
-from ..operations.quoting import command
+from ..text.shell_quote import command
+from . import caller as callers
 from . import local_sessions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ..operations.caller import Caller, Who
-    from ..operations.presence import Presence
-    from ..operations.store import Store
+    from ..store import Store
+    from .caller import Caller, Who
+    from .presence import Presence
 
 CANDIDATES_MAX = 10
 
@@ -73,7 +73,7 @@ def _may_be(one: Presence, client: str | None) -> bool:
 
 def which(found: Sequence[Presence], what: str, next: list[str], person: str | None = None) -> UsageError:
     """Return the error with the candidates. The commands in `next`, run as they stand, act as none of them."""
-    from ..operations import near
+    from . import suggestions
 
     latest = sorted(found, key=lambda one: (one.age, one.session_id))
     mine = "The one that is you: `export GITMEM_SESSION=ID`, or --as ID. " if latest else ""
@@ -84,6 +84,6 @@ def which(found: Sequence[Presence], what: str, next: list[str], person: str | N
         f"{what}; nothing was written.",
         hint=(mine + typed + ending).strip(),
         code="which-session",
-        suggestions=[near.describe(one, one.session_id) for one in latest[:CANDIDATES_MAX]],
+        suggestions=[suggestions.describe(one, one.session_id) for one in latest[:CANDIDATES_MAX]],
         next=next,
     )

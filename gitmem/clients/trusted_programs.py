@@ -2,7 +2,7 @@
 
 A repository notes in its git folder which gitmem its hooks start, and a git folder can come from a stranger: in an
 archive, or on a shared disk. So hooks start a noted program only if it is also in this list, which lies in the user's
-own state folder. The hook scripts read it too; see `gitmem.operations.hooks.script.IS_LISTED`.
+own state folder. The hook scripts read it too; see `gitmem.clients.hooks.script.IS_LISTED`.
 """
 
 from __future__ import annotations

@@ -8,10 +8,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Unpack
 
+from .. import api
 from ..errors import UsageError
 from ..log.entry import Story
 from ..log.lines import digest
-from ..operations import facade, history, mail
+from ..mailbox import mailbox_view
+from ..signals import history
 from .adapter import Convergence, Options, Receipt, Refused, Session, Signal
 from .clones import another, connect, new_repository
 
@@ -34,13 +36,13 @@ class Library:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._logs: dict[str, facade.Log] = {}
-        self._own: facade.Log | None = None
+        self._logs: dict[str, api.Log] = {}
+        self._own: api.Log | None = None
 
     def start(
         self, *, identity: str | None = None, name: str | None = None, workspace: str | None = None
     ) -> Session:
-        log = facade.open(str(self.folder), identity=identity)
+        log = api.open(str(self.folder), identity=identity)
         started = log.sessions.start(name=name, workspace=workspace)
         self._logs[started.session_id] = log
         return {
@@ -66,7 +68,7 @@ class Library:
         return [as_signal(each) for each in found.signals]
 
     def count(self, session: str) -> int:
-        from ..operations import inbox
+        from ..signals import inbox
 
         log = self._logs[session]
         return inbox.count(log.store, log.caller).unread
@@ -96,7 +98,7 @@ class Library:
         head = {"at": fields.pop("created_at", None) or fields.pop("read_at"), "kind": fields.pop("kind")}
         store = self.log().store
         if head["kind"] == "receipt":
-            fields.setdefault("answers_digest", digest(mail.line_of(store.db(), fields["signal_id"])))
+            fields.setdefault("answers_digest", digest(mailbox_view.line_of(store.db(), fields["signal_id"])))
         line = json.dumps({**head, **fields}, ensure_ascii=False, separators=(",", ":")).encode()
         store.record(
             [(f"{head['kind']}s", line)], Story("elsewhere <elsewhere@gitmem>", "a record from elsewhere")
@@ -110,10 +112,10 @@ class Library:
         for remote in self.log().sync(publish=True).remotes:
             assert remote.state in ("synced", "up-to-date"), remote
 
-    def log(self) -> facade.Log:
+    def log(self) -> api.Log:
         """The log as nobody in particular reads it."""
         if self._own is None:
-            self._own = facade.open(str(self.folder))
+            self._own = api.open(str(self.folder))
         return self._own
 
     def close(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from .. import aside
+from .. import atomic_write
 from . import run
 from .cached_config import ASK_AGAIN, BYTES_MAX, MISSING, UNREADABLE, GitConfig, encode, stamps
 
@@ -122,6 +122,6 @@ def _system_file(common: str) -> str:
 def _keep(path: str, content: bytes) -> None:
     """Write the cache for this user alone. Where that can't be, git is asked each time."""
     try:
-        aside.replace(path, content, private=True)
+        atomic_write.replace(path, content, private=True)
     except OSError:
         return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from ..place import read_config, read_small
+from ..repo import read_config, read_small
 
 ALGORITHMS = {40: "sha1", 64: "sha256"}
 

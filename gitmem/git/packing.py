@@ -10,9 +10,9 @@ from __future__ import annotations
 import os
 import time
 
-from .. import aside, shared_mode
+from .. import atomic_write, shared_mode
 from ..errors import StoreError
-from ..place import read_small
+from ..repo import read_small
 from . import durable, formats, packfile, queries, run
 
 TYPE_CHECKING = False
@@ -62,19 +62,19 @@ def write(common: str, objects: Objects, id_length: int) -> str:
 
 def release(common: str, name: str) -> None:
     """Leave a pack to git: a ref has moved to what is in it, or nobody needs it any more."""
-    aside.drop(os.path.join(_packs(common), name + ".keep"))
+    atomic_write.drop(os.path.join(_packs(common), name + ".keep"))
 
 
 def remove(common: str, name: str) -> None:
     """Remove a pack of ours, of which nothing is needed or which has become part of another one."""
     for end in (*_FILES, ".idx.part"):
-        aside.drop(os.path.join(_packs(common), name + end))
-    aside.drop(os.path.join(_own(common), name))
+        atomic_write.drop(os.path.join(_packs(common), name + end))
+    atomic_write.drop(os.path.join(_own(common), name))
 
 
 def listed(common: str) -> set[str]:
     """Return the names of all packs here."""
-    return {name[:-4] for name in aside.names_in(_packs(common)) if name.endswith(".idx")}
+    return {name[:-4] for name in atomic_write.names_in(_packs(common)) if name.endswith(".idx")}
 
 
 def adopt(common: str, before: set[str], prefix: str) -> None:
@@ -104,12 +104,12 @@ def adopt(common: str, before: set[str], prefix: str) -> None:
 
 def own(common: str) -> list[str]:
     """Return the names of our packs that are there."""
-    return sorted(listed(common).intersection(aside.names_in(_own(common))))
+    return sorted(listed(common).intersection(atomic_write.names_in(_own(common))))
 
 
 def due(common: str) -> int:
     """Return how many objects are in packs that should become one; 0 where those are few, or a gc runs."""
-    if len(aside.names_in(_own(common))) < PACKS_MAX:
+    if len(atomic_write.names_in(_own(common))) < PACKS_MAX:
         return 0
     chosen = _to_unite(common)
     return sum(chosen.values()) if len(chosen) >= PACKS_MAX and not gc_runs(common) else 0
@@ -154,10 +154,10 @@ def unite(common: str) -> int:
 def sweep(common: str) -> None:
     """Tidy up after writes that were killed or given up, and forget packs that have gone. The caller holds the lock."""
     packs, folder, now = _packs(common), _own(common), time.time()
-    for name in aside.names_in(packs):
+    for name in atomic_write.names_in(packs):
         if name.startswith(_NEW):
-            aside.drop(os.path.join(packs, name))
-    for name in aside.names_in(folder):
+            atomic_write.drop(os.path.join(packs, name))
+    for name in atomic_write.names_in(folder):
         try:
             if now - os.stat(os.path.join(folder, name)).st_mtime <= LEFT_SECONDS:
                 continue

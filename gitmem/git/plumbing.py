@@ -11,9 +11,9 @@ import time
 
 from ..errors import StoreError
 from . import durable, formats, packing, queries, run
+from .fork_point import Trunk
 from .objects import is_empty_tree, is_oid, parse_commit, parse_tree
 from .project import Project
-from .trunk import Trunk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -191,7 +191,7 @@ class Git(Project):
         changed it. Where it was not in that commit, the first of them brought it, and does not count. A
         commit that is missing here is left out.
         """
-        from .behind import behind
+        from .path_history import behind
 
         return behind(self.common, tip, pairs)
 

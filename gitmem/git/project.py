@@ -7,7 +7,7 @@ import os
 from . import formats, run
 from .objects import EMPTY_TREES, is_oid
 from .port import WorkTree
-from .tip import loose_tip, packed_tip
+from .read_ref import loose_tip, packed_tip
 
 WORK_TREE_SECONDS = 30.0
 ARGUMENT_BYTES = 64 * 1024  # beyond that the whole tree is compared: a line too many may then have a 0

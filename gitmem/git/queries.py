@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 
-from .. import aside
+from .. import atomic_write
 from ..errors import StoreError
-from . import durable, run, tip
+from . import durable, read_ref, run
 from .objects import zero
-from .tip import REMEMBERED, loose_tip, packed_tip, remembered, tables
+from .read_ref import REMEMBERED, loose_tip, packed_tip, remembered, tables
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def _ask_tables(common: str, listed: bytes) -> dict[str, str]:
     found = refs_below(common, OURS)
     rows = "".join(f"{oid} {ref}\n" for ref, oid in found.items())
     try:
-        aside.replace(os.path.join(common, REMEMBERED), listed.strip() + b"\n\n" + os.fsencode(rows))
+        atomic_write.replace(os.path.join(common, REMEMBERED), listed.strip() + b"\n\n" + os.fsencode(rows))
     except OSError:
         pass  # no log yet, or it can't be written: git is asked each time
     return found
@@ -73,7 +73,7 @@ def _ask_tables(common: str, listed: bytes) -> dict[str, str]:
 
 def refs_below(common: str, prefix: str) -> dict[str, str]:
     """Every ref whose full name starts with `prefix` (which ends in `/`), with its target."""
-    plain = tip.refs_below(common, prefix)
+    plain = read_ref.refs_below(common, prefix)
     if plain is not None:
         return plain
     out = run.run(common, ["for-each-ref", "--format=%(objectname) %(refname)", prefix]).out

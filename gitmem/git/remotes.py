@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ..place import Place
+    from ..repo import Place
 
 COMPONENT_BYTES_MAX = 200
 _configs: dict[str, CachedConfig] = {}  # of the repositories that this process has looked at

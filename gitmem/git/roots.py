@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ..place import Place
+    from ..repo import Place
 
 
 def root_commits(place: Place) -> set[str]:

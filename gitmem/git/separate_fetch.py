@@ -11,9 +11,9 @@ import os
 import re
 import time
 
-from .. import aside
+from .. import atomic_write
 from ..errors import RemoteError
-from ..place import read_small
+from ..repo import read_small
 from . import queries, run
 
 TYPE_CHECKING = False
@@ -76,7 +76,7 @@ class Refused:
             oid if at < bare or why == _KNOWN else f"{oid} {why}" for at, (oid, why) in enumerate(new.items())
         )
         try:
-            aside.replace(self._path, os.fsencode("\n".join(rows) + "\n"))
+            atomic_write.replace(self._path, os.fsencode("\n".join(rows) + "\n"))
         except OSError:
             return
 

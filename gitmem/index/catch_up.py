@@ -18,7 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from ..log.log import Log
+    from ..log.local_log import Log
     from .engine import sqlite3
     from .schema import Index
 
@@ -44,12 +44,12 @@ def catch_up(index: Index, log: Log, *, progress: Callable[[int], None] | None =
         try:
             _Reader(index, log, progress).read()
         except _LostLineError:
-            from . import lost
+            from . import lost_lines
 
-            is_aside = lost.put_aside(index, log)
+            is_aside = lost_lines.put_aside(index, log)
             index.reshape()
             _Reader(index, log, progress).read()
-            lost.keep(index, is_aside)
+            lost_lines.keep(index, is_aside)
         db.execute("COMMIT")
     except BaseException as error:
         if db.in_transaction:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..git.tip import LOG_REF
+from ..git.read_ref import LOG_REF
 from .query import has_lines, read_files, row_of
 
 TYPE_CHECKING = False
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable
 
-    from ..log.log import Log
+    from ..log.local_log import Log
     from ..log.wal import WriteAheadLog
     from ..log.wal_files import WalFile
     from .query import Row

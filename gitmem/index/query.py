@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import os
 
-from ..git.tip import LOG_REF as LOG_REF
-from ..git.tip import plain_tip
+from ..git.read_ref import LOG_REF as LOG_REF
+from ..git.read_ref import plain_tip
 from ..log import wal_files, wal_record
 from ..log.lines import HEAD_BYTES
 from . import engine, schema
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from ..log.wal_files import WalFile
-    from ..place import Place
+    from ..repo import Place
 
     Row = tuple[str, str]
 
@@ -85,7 +85,7 @@ def take(place: Place, machine: str, shape: int, elsewhere: Sequence[str] = ()) 
 
 
 def has_all(db: sqlite3.Connection, accepted: str | None) -> bool:
-    """Return whether a fresh index plainly lacks nothing that this clone has accepted: see `operations.moved_back`.
+    """Return whether a fresh index plainly lacks nothing that this clone has accepted: see `moved_back`.
 
     Args:
         accepted: The tip that this clone accepted last, where that is known.

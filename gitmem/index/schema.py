@@ -17,7 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from ..place import Place
+    from ..repo import Place
     from .rows import Group, Rows
 
     Reader = Callable[[Sequence[bytes]], Sequence[Group]]

@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .log import Log
+    from .local_log import Log
     from .wal import WriteAheadLog
     from .wal_files import WalFile
 
@@ -189,8 +189,8 @@ def commit_entries(log: Log, entries: Sequence[Entry], *, swaps: int | None = No
     The caller holds the lock, which git and people don't heed, and calls `moved` once it has released it.
     """
     from . import start
+    from .commit_draft import draft
     from .segments import changes_of
-    from .telling import draft
 
     git = log.git
     try:

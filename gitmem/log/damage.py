@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 
 from ..git import repair
-from . import places, recovery, ref, trees
+from . import log_refs, recovery, ref, tree_union
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-    from .log import Log
+    from .local_log import Log
 
 ASIDE = "refs/gitmem-aside/"
 
@@ -32,7 +32,7 @@ def damaged_copies(log: Log, whole: Collection[str] = ()) -> list[str]:
 
 
 def _is_copy(name: str) -> bool:
-    known = places.is_place(name) or name.endswith("/accepted")
+    known = log_refs.is_place(name) or name.endswith("/accepted")
     return known and name.startswith(ref.REMOTES_PREFIX)
 
 
@@ -89,7 +89,7 @@ def damaged_objects(log: Log) -> list[str]:
         commits += new(commit.parents)
         roots.append(commit.tree)
     for root in roots:
-        for _, entry in trees.walk(git, root, lambda oid, *_: damaged.append(oid), seen=seen):
+        for _, entry in tree_union.walk(git, root, lambda oid, *_: damaged.append(oid), seen=seen):
             if not entry.is_tree and entry.mode != "160000" and not git.has(entry.oid):
                 damaged.append(entry.oid)
     return damaged

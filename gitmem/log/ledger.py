@@ -15,14 +15,14 @@ import os
 
 from .. import shared_mode
 from ..digests import hash_of, sha256
-from ..place import read_small
+from ..repo import read_small
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from .entry import Entry
-    from .log import Log
+    from .local_log import Log
 
 NAME = "ledger"
 OLDER = "ledger.old"

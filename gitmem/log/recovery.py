@@ -5,14 +5,14 @@ from __future__ import annotations
 from ..git import repair
 from ..git.formats import cut_commits
 from ..git.port import TREE_MODE, Entry
-from . import ledger, places, ref, trees
+from . import ledger, log_refs, ref, tree_union
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
     from ..git.plumbing import Git
-    from .log import Log
+    from .local_log import Log
 
 HEADS_MAX = 1_000
 # What the two ports and git write into the reflog where a commit is put on the one before.
@@ -92,12 +92,12 @@ class Lines:
             tree = self.git.commit(oid).tree
         except KeyError:
             return
-        for path, entry in trees.walk(self.git, tree, lambda *_: None, seen=self._seen):
+        for path, entry in tree_union.walk(self.git, tree, lambda *_: None, seen=self._seen):
             try:
-                content = self.git.blob(entry.oid) if trees.is_plain_segment(path, entry) else b""
+                content = self.git.blob(entry.oid) if tree_union.is_plain_segment(path, entry) else b""
             except KeyError:
                 continue
-            for line in trees.lines_of(content):
+            for line in tree_union.lines_of(content):
                 yield path, line
 
 
@@ -128,7 +128,7 @@ def been_at(log: Log) -> Iterator[str]:
     published = log.git.refs("refs/gitmem/").get(ref.PUBLISHED_REF)
     if published is not None:
         yield published
-    yield from (oid for name, oid in log.git.refs(ref.REMOTES_PREFIX).items() if places.is_place(name))
+    yield from (oid for name, oid in log.git.refs(ref.REMOTES_PREFIX).items() if log_refs.is_place(name))
 
 
 def last_sound(log: Log, sound: Sound, tip: str | None) -> str | None:
@@ -155,10 +155,10 @@ def _below(log: Log, tip: str | None) -> Iterator[str]:
 def is_log(log: Log, oid: str) -> bool:
     """Whether a commit that is whole ends the history of a log, of this project as far as that can be told."""
     try:
-        tip = places.read(log, ref.LOG_REF, oid)
-    except places.NotALog:
+        tip = log_refs.read(log, ref.LOG_REF, oid)
+    except log_refs.NotALog:
         return False
-    return tip.format.epoch == 0 and places.related(places.own_projects(log), tip.projects)
+    return tip.format.epoch == 0 and log_refs.related(log_refs.own_projects(log), tip.projects)
 
 
 def belongs(log: Log, sound: Sound, oid: str, ours: set[str]) -> bool:
@@ -174,7 +174,7 @@ def belongs(log: Log, sound: Sound, oid: str, ours: set[str]) -> bool:
         theirs = ref.project_ids(log.git, root)
     except KeyError:
         return True  # as far as it can be read, which is not far
-    return places.related(ours, theirs)
+    return log_refs.related(ours, theirs)
 
 
 def is_of_project(log: Log, oid: str | None) -> bool:
@@ -184,7 +184,7 @@ def is_of_project(log: Log, oid: str | None) -> bool:
         theirs = ref.project_ids(log.git, root)
     except KeyError:
         return True
-    return not theirs or places.related(places.own_projects(log), theirs)
+    return not theirs or log_refs.related(log_refs.own_projects(log), theirs)
 
 
 def projects(log: Log, tip: str | None) -> set[str]:
@@ -193,4 +193,4 @@ def projects(log: Log, tip: str | None) -> set[str]:
         found = ref.project_ids(log.git, log.git.tree(log.git.commit(tip).tree)) if tip is not None else set()
     except KeyError:
         found = set()
-    return found or places.own_projects(log)
+    return found or log_refs.own_projects(log)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..errors import StoreError
-from ..git.tip import LOG_REF as LOG_REF
+from ..git.read_ref import LOG_REF as LOG_REF
 from . import lines
 
 TYPE_CHECKING = False

@@ -5,9 +5,9 @@ What they added is in the last tree and not in the trees that they stand on, so 
 
 from __future__ import annotations
 
+from ..git.fork_point import bases
 from ..git.port import Commit, Draft, Entry, Signature
-from ..git.trunk import bases
-from . import overflow, ref, trees
+from . import overflow, ref, tree_union
 from .squash_message import message
 from .union import canon, lines, union
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from ..git.plumbing import Git
-    from .outbox import Sent
-    from .trees import Changes
+    from ..sync.outbox import Sent
+    from .tree_union import Changes
 
     File = tuple[str, Entry, Sequence[Entry]]
 
@@ -119,12 +119,12 @@ class Squash:
         self._added.add((path, tree, *before))
         folder = self.git.tree(here) if here is not None else {}
         fixed = False
-        for name, entry, there in trees.differing_entries(self.git, tree, before):
+        for name, entry, there in tree_union.differing_entries(self.git, tree, before):
             own = folder.get(name)
             olds = [old for old in there if old.is_tree == entry.is_tree]
             if own == entry:
                 self._skipped = True
-            elif not path and name in trees.FIXED:
+            elif not path and name in tree_union.FIXED:
                 fixed = True
             elif not olds and self._is_free(path + name, entry):
                 self._put(path + name, entry)
@@ -141,12 +141,12 @@ class Squash:
         """Whether nothing is at a path, nor counts as if it were there, so that it takes a file or a folder as it is."""
         if self.known is not None or path in self._touched or self._get(path) is not None:
             return False
-        return entry.is_tree or (trees.is_segment(path) and entry.mode.startswith("100"))
+        return entry.is_tree or (tree_union.is_segment(path) and entry.mode.startswith("100"))
 
     def _add(self, path: str, entry: Entry, before: Sequence[Entry]) -> None:
         """Add what a file has and none of the files `before`, which were at its path."""
         here = self._get(path)
-        segment = trees.is_plain_segment(path, entry)
+        segment = tree_union.is_plain_segment(path, entry)
         odd = isinstance(here, Entry) and (here.is_tree or (segment and not here.mode.startswith("100")))
         if here == entry or odd:
             self._skipped = True  # what can't be put beside what is here is left to the union
@@ -155,7 +155,7 @@ class Squash:
         elif self.known is not None and self.known.has(path, entry):
             self._skipped = True
         else:
-            best = trees.greatest(self.git, [here, entry]) if isinstance(here, Entry) else here or entry
+            best = tree_union.greatest(self.git, [here, entry]) if isinstance(here, Entry) else here or entry
             if best != here:
                 self._put(path, best)
 
@@ -185,7 +185,7 @@ class Squash:
 
     def count(self) -> int:
         """Return how many lines were added."""
-        of_folders = (trees.new_lines(self.git, each.oid, []) for each in self._whole if each.is_tree)
+        of_folders = (tree_union.new_lines(self.git, each.oid, []) for each in self._whole if each.is_tree)
         of_files = (len(lines(self.git.blob(each.oid))) for each in self._whole if not each.is_tree)
         return self._count + sum(of_folders) + sum(of_files)
 
@@ -225,8 +225,8 @@ class Squash:
                 return
 
     def _add_fixed(self, tree: str) -> None:
-        here = {name: entry for name in trees.FIXED if isinstance(entry := self._get(name), Entry)}
-        winners = trees.fixed(self.git, [here, self.git.tree(tree)])
+        here = {name: entry for name in tree_union.FIXED if isinstance(entry := self._get(name), Entry)}
+        winners = tree_union.fixed(self.git, [here, self.git.tree(tree)])
         for name, entry in winners.items():
             if here.get(name) != entry:
                 self._put(name, entry)

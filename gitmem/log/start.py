@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from ..errors import StoreError, UsageError
-from ..git.own import make_own
+from ..git.localize_objects import make_own
 from ..git.port import Draft
-from . import places, ref
-from .trees import union_changes
+from . import log_refs, ref
+from .tree_union import union_changes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .log import Log
+    from .local_log import Log
 
 
 def start(log: Log) -> str:
@@ -41,7 +41,7 @@ def start(log: Log) -> str:
 def new_log(log: Log) -> str:
     """Write the first two commits of a log, to which no ref moves: the second one."""
     nobody = log.signature()
-    files = ref.fixed_files(ref.Format.make().content, places.own_projects(log))
+    files = ref.fixed_files(ref.Format.make().content, log_refs.own_projects(log))
     drafts = [ref.genesis_draft(), Draft(files, nobody, nobody, "Start the log of this repository\n")]
     genesis, tip = log.git.write(drafts, None)
     if genesis != ref.genesis(genesis):
@@ -75,14 +75,14 @@ def _make(log: Log, tip: str, why: str) -> bool:
     return stale and git.swap(ref.LOG_REF, None, tip, why)
 
 
-def _adoptable(log: Log) -> list[places.Tip]:
+def _adoptable(log: Log) -> list[log_refs.Tip]:
     """The logs to adopt, the one that the others are put on first. Each has to pass the checks of a remote's places."""
-    from ..sync.place_checks import PlaceCheck
+    from .place_checks import PlaceCheck
 
-    refs = places.known(log)
+    refs = log_refs.known(log)
     if not refs:
         return []
-    others = set(places.fetched_by_hand(log))
+    others = set(log_refs.fetched_by_hand(log))
     if others:  # which remote is the usual one takes processes of git
         from ..git.remotes import upstream_remote
 
@@ -91,16 +91,16 @@ def _adoptable(log: Log) -> list[places.Tip]:
         except UsageError:
             pass  # that is not plain
     tips = PlaceCheck(log, None, ()).admit({name: oid for name, oid in refs.items() if name not in others})
-    ours = places.own_projects(log)
+    ours = log_refs.own_projects(log)
     found = []
     for tip in tips:
-        if places.related(ours, tip.projects):
+        if log_refs.related(ours, tip.projects):
             ours = ours | tip.projects
             found.append(tip)
     return found
 
 
-def _united(log: Log, tips: list[places.Tip]) -> tuple[places.Tip, str]:
+def _united(log: Log, tips: list[log_refs.Tip]) -> tuple[log_refs.Tip, str]:
     """The log that has everything, else a commit with the union on the first: what it stands on, and it."""
     for tip in tips:
         if not union_changes(log.git, tip.tree, [other.tree for other in tips]):

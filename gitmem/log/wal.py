@@ -276,7 +276,7 @@ class WriteAheadLog:
             content = opened.read(min(size, READ_BYTES_MAX))
         file.size = start + len(content)
         if file.is_old:
-            from .old_spool import tail
+            from .spool_files_0_1 import tail
 
             return tail(file.name, content)
         return wal_record.parse(content, start)

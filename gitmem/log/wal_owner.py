@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import os
 
-from ..place import read_small
+from ..repo import read_small
 from .wal_files import sync_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ..place import Place
+    from ..repo import Place
 
 NAME = "repository"
 
@@ -37,7 +37,7 @@ class Owner:
 
         Raises: OSError.
         """
-        from .. import aside
+        from .. import atomic_write
         from ..git.durable import fsync_dir
 
         for path in (os.path.join(self.place.state, "clone"), self.place.state):
@@ -49,7 +49,7 @@ class Owner:
             f"folder {self._folder()}",
             f"path {self.place.common}",
         ]
-        aside.replace(os.path.join(folder, NAME), os.fsencode("\n".join(rows) + "\n"), durable=True)
+        atomic_write.replace(os.path.join(folder, NAME), os.fsencode("\n".join(rows) + "\n"), durable=True)
         for each in (folder, os.path.dirname(folder)):
             sync_folder(each)
 

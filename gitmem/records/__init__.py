@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
-from .form import LINE_MAX_BYTES, RecordError, SecretError, line, problem, read
-from .plain import fits
+from .codec import LINE_MAX_BYTES, RecordError, SecretError, line, problem, read
+from .fast_validate import fits
 from .table import MODELS, STREAMS
 
 TYPE_CHECKING = False

@@ -9,9 +9,9 @@ from __future__ import annotations
 from itertools import chain
 
 from ..strict_json import read as read_json
-from .form import LINE_MAX_BYTES, is_time
+from .codec import LINE_MAX_BYTES, is_time
+from .fast_validate import matches, right
 from .groups import read_alone
-from .plain import matches, right
 from .table import FIELDS, FILLED, FIRST_OF, MODELS, REQUIRED
 
 TYPE_CHECKING = False

@@ -9,7 +9,7 @@ from __future__ import annotations
 from itertools import chain
 
 from .bulk import column_is_right
-from .form import LINE_MAX_BYTES, RecordError, as_json, format_time
+from .codec import LINE_MAX_BYTES, RecordError, as_json, format_time
 from .secrets import SHORTEST, has_mark, locate
 from .table import FIELDS, FILLED, FIRST_OF, MODELS, REQUIRED
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .form import read
+from .codec import read
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

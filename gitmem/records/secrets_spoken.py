@@ -6,7 +6,7 @@ A sentence asks for more than an assignment does: what follows `password` in pla
 from __future__ import annotations
 
 from .secrets_assigned import (
-    KEYS,
+    KEYS,  # fmt: skip
     Found,
     _is_basic,
     _is_password,
@@ -16,7 +16,7 @@ from .secrets_assigned import (
     _stands_for,
     _value,
     is_random,
-)  # fmt: skip
+)
 
 # A command, the option that takes its password, and whether a space may stand between the two.
 _COMMANDS = (

@@ -6,7 +6,18 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field
 
-from .base import Address, AgentIdentity, Also, Axis, DisplayName, Path, Record, SessionId, SignalId, WorkUnit
+from .base import (
+    Address,
+    AgentIdentity,
+    Also,
+    Axis,
+    DisplayName,
+    Path,
+    Record,
+    SessionId,
+    SignalId,
+    WorkUnit,
+)
 
 CLEARABLE = ("wu_id", "initiative_id", "lane", "activity")
 

@@ -6,19 +6,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field
 
-from .base import (
-    Address,
-    Also,
-    Axis,
-    Digest,
-    Line,
-    Message,
-    Path,
-    Record,
-    SignalId,
-    ThreadId,
-    WorkUnit,
-)
+from .base import Address, Also, Axis, Digest, Line, Message, Path, Record, SignalId, ThreadId, WorkUnit
 
 INTERRUPTS = ("priority", "advisory")
 RESOLUTIONS = ("exact", "folded", "alias", "prefix", "fuzzy")

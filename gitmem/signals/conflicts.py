@@ -6,7 +6,7 @@ others: a reader sees what differs, and who wrote what, before anybody decides.
 
 from __future__ import annotations
 
-from .receipts import is_for
+from ..mailbox.receipts import is_for
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

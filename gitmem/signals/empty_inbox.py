@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Sequence
 
-    from ..place import Place
+    from ..repo import Place
 
     # Session, reader, and until when the session needs no new record of its name.
     Known = tuple[str, str, int]
@@ -54,7 +54,7 @@ def reader(
         if stamp is not None:
             stamp.write(known)
     try:
-        os.utime(os.path.join(place.state, "sessions", known[0]))  # the heartbeat, see `operations.local`
+        os.utime(os.path.join(place.state, "sessions", known[0]))  # the heartbeat, see `agents.heartbeats`
     except OSError:
         pass
     return known[1]
@@ -75,9 +75,10 @@ def _look(
     place: Place, machine: str, elsewhere: Sequence[str], name: str, is_session: bool, now: int
 ) -> Known | None:
     """Ask the index as it is. None where it is not plain that nothing is unread."""
+    from .. import store_index
     from ..index import query
     from ..log import ledger
-    from ..operations import mail, store_index
+    from ..mailbox import mailbox_view
 
     snapshot = query.take(place, machine, store_index.SHAPE, elsewhere)
     if snapshot is None:
@@ -90,7 +91,7 @@ def _look(
             return None
         session_id, identity, workspace, held = found
         reader = identity or session_id
-        if mail.unread_ids(db, reader, session_id, workspace, now):
+        if mailbox_view.unread_ids(db, reader, session_id, workspace, now):
             return None
         if not query.has_all(db, ledger.last_commit(place.state)):
             return None
@@ -116,9 +117,9 @@ class _Stamp:
         self._key = os.path.join(place.state, "key")
 
     def _moment(self) -> str | None:
-        from ..log import moment
+        from ..log import log_state
 
-        return moment.of(self._place)
+        return log_state.of(self._place)
 
     def _head(self) -> list[str]:
         """What must be as it was: this program, the log, and the key that tells which lines of it are our own."""
@@ -146,12 +147,12 @@ class _Stamp:
         """Note that an inbox was empty, unless the log has gone on meanwhile. Never an error: then others look, too."""
         if self._log is None or self._moment() != self._log:
             return
-        from .. import aside, shared_mode
+        from .. import atomic_write, shared_mode
 
         text = "\n".join([*self._head(), *map(str, known), ""])
         try:
             shared_mode.make_dir(os.path.dirname(self._path))
-            aside.replace(self._path, text.encode())
+            atomic_write.replace(self._path, text.encode())
         except (OSError, ValueError):
             return
 

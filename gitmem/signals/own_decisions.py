@@ -6,9 +6,9 @@ identity and client that its records have, so that an agent that begins a new se
 
 from __future__ import annotations
 
-from ..operations.causality import Said, root
 from ..records.ids import is_id
 from . import ASKS, DECISIONS
+from .causality import Said, root
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from .. import records
-from ..operations.causality import Conversation, Said
-from .content import counts, digests_of
+from ..mailbox.content import counts, digests_of
+from .causality import Conversation, Said
 from .own_decisions import SessionNames, without_own
 
 TYPE_CHECKING = False

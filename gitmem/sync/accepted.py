@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from ..git.separate_fetch import MISSING
 from ..log import ref
-from ..log.settled import ACCEPTED
+from ..log.place_checks import INVALID, LARGE, PlaceCheck
 from . import unfetched
-from .place_checks import INVALID, LARGE, PlaceCheck
+from .noop_check import ACCEPTED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
     from ..git.plumbing import Git
     from ..git.port import Move
-    from ..log.log import Log
-    from ..log.places import Tip
-    from ..log.remote import Remote
+    from ..log.local_log import Log
+    from ..log.log_refs import Tip
+    from .remote import Remote
 
 NAME = ACCEPTED  # `refs/gitmem/remotes/<remote>/accepted`
 

@@ -12,15 +12,15 @@ from __future__ import annotations
 
 import os
 
-from .. import aside, shared_mode
+from .. import atomic_write, shared_mode
 from ..digests import sha256
 from ..errors import StoreError
-from ..place import read_small
+from ..repo import read_small
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ..log.log import Log
-    from ..place import Place
+    from ..log.local_log import Log
+    from ..repo import Place
 
 FOLDER = "consent"
 CHECKED = "checked"
@@ -65,7 +65,7 @@ def give(place: Place, url: str, by: str, at: str) -> None:
         StoreError: `read-only`; nothing was recorded.
     """
     if by == BY_SYNC:
-        aside.drop(os.path.join(place.state, FOLDER, REFUSED))
+        atomic_write.drop(os.path.join(place.state, FOLDER, REFUSED))
     if is_given(place, url):
         return
     from json import dumps
@@ -73,7 +73,7 @@ def give(place: Place, url: str, by: str, at: str) -> None:
     content = dumps({"url": _text(url), "by": by, "at": at}) + "\n"
     try:
         shared_mode.make_dirs(os.path.join(place.state, FOLDER))
-        aside.replace(_path(place, url), content.encode())
+        atomic_write.replace(_path(place, url), content.encode())
     except OSError as error:
         raise StoreError(
             f"The consent to publish could not be recorded in {place.state}: {error.strerror}; nothing was sent.",
@@ -86,7 +86,7 @@ def give(place: Place, url: str, by: str, at: str) -> None:
 def withdraw(place: Place, url: str) -> bool:
     """Forget the consent for a URL; return whether there was one. What was published stays published."""
     was_given = is_given(place, url)
-    aside.drop(_path(place, url))
+    atomic_write.drop(_path(place, url))
     return was_given
 
 
@@ -98,7 +98,7 @@ def refuse(place: Place) -> None:
     """
     try:
         shared_mode.make_dirs(os.path.join(place.state, FOLDER))
-        aside.replace(os.path.join(place.state, FOLDER, REFUSED), b"")
+        atomic_write.replace(os.path.join(place.state, FOLDER, REFUSED), b"")
     except OSError as error:
         raise StoreError(
             f"The refusal to publish could not be recorded in {place.state}: {error.strerror}; nothing was changed.",
@@ -122,7 +122,7 @@ def withdraw_all(place: Place) -> None:
         return
     for name in names:
         if name not in (CHECKED, REFUSED):
-            aside.drop(os.path.join(folder, name))
+            atomic_write.drop(os.path.join(folder, name))
     if names:
         _mark_checked(place)
 
@@ -153,14 +153,14 @@ def carry_over(log: Log, at: str) -> None:
 
 def _has_any(log: Log, prefix: str, ours: set[str]) -> bool:
     """Return whether the log below a prefix, our copy of a remote's, has a line whose digest is in `ours`."""
-    from ..log import ledger, places, trees
+    from ..log import ledger, log_refs, tree_union
 
     git = log.git
     for name, oid in git.refs(prefix).items():
-        if not places.is_place(name) or not git.has(oid):
+        if not log_refs.is_place(name) or not git.has(oid):
             continue
         try:
-            for fresh in trees.fresh_lines(git, git.commit(oid).tree, []):
+            for fresh in tree_union.fresh_lines(git, git.commit(oid).tree, []):
                 if any(ledger.digest(line) in ours for line in fresh):
                     return True
         except KeyError:  # an object is missing: no evidence
@@ -171,7 +171,7 @@ def _has_any(log: Log, prefix: str, ours: set[str]) -> bool:
 def _mark_checked(place: Place) -> None:
     try:
         shared_mode.make_dirs(os.path.join(place.state, FOLDER))
-        aside.replace(os.path.join(place.state, FOLDER, CHECKED), b"")
+        atomic_write.replace(os.path.join(place.state, FOLDER, CHECKED), b"")
     except OSError:
         return  # checked again the next time, which can't have fetched anything either
 

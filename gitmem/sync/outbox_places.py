@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from functools import partial
 
-from ..git.trunk import Trunk, bases
-from ..log import outbox
+from ..git.fork_point import Trunk, bases
+from . import outbox
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from ..log.log import Log
-    from ..log.outbox import Outbox
-    from ..log.places import Tip
-    from .place_checks import PlaceCheck
+    from ..log.local_log import Log
+    from ..log.log_refs import Tip
+    from ..log.place_checks import PlaceCheck
+    from .outbox import Outbox
 
 
 def read(

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from ..digests import sha256
-from .lost_projects import ANCESTORS_MAX
-from .place_checks import FOREIGN, LARGE, PlaceCheck
+from ..log.lost_projects import ANCESTORS_MAX
+from ..log.place_checks import FOREIGN, LARGE, PlaceCheck
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ..log.places import Tip
-    from ..log.remote import Remote
-    from .left_out import LeftOut
+    from ..log.left_out import LeftOut
+    from ..log.log_refs import Tip
+    from .remote import Remote
 
 OUTBOXES_MAX = 200
 

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from ..git.separate_fetch import MISSING, UNEXAMINED
-from ..log import places
-from .place_checks import INVALID
+from ..log import log_refs
+from ..log.place_checks import INVALID
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ..log.remote import Remote
-    from .left_out import LeftOut
-    from .place_checks import PlaceCheck
+    from ..log.left_out import LeftOut
+    from ..log.place_checks import PlaceCheck
+    from .remote import Remote
 
 SHOWN = 5  # of the places that were left out, so many are named in a message
 
 
 def note(remote: Remote, left: Mapping[str, tuple[str, str]]) -> None:
     """Keep what a fetch left: refs with their commits and why."""
-    known = {name: found for name, found in left.items() if places.is_place(name)}
+    known = {name: found for name, found in left.items() if log_refs.is_place(name)}
     remote.unexamined = sum(why == UNEXAMINED for _, why in known.values())
     remote.refused = {name: found for name, found in known.items() if found[1] != UNEXAMINED}
 
@@ -27,21 +27,23 @@ def note(remote: Remote, left: Mapping[str, tuple[str, str]]) -> None:
 def outboxes(remote: Remote) -> dict[str, str]:
     """Return the outboxes of a remote that were fetched; shared refs that git refused are looked at where they are there."""
     refused = {remote.copy_of(name): oid for name, (oid, _) in remote.refused.items()}
-    remote.refs.update((name, oid) for name, oid in refused.items() if not places.is_outbox(name))
-    return {name: oid for name, oid in remote.refs.items() if places.is_outbox(name) and name not in refused}
+    remote.refs.update((name, oid) for name, oid in refused.items() if not log_refs.is_outbox(name))
+    return {
+        name: oid for name, oid in remote.refs.items() if log_refs.is_outbox(name) and name not in refused
+    }
 
 
 def leave_out(remote: Remote, check: PlaceCheck) -> None:
     """Note the outboxes that git refused as left out."""
     for name, (oid, why) in remote.refused.items():
-        if places.is_outbox(name):
+        if log_refs.is_outbox(name):
             check.leave_out(remote.copy_of(name), oid, INVALID, why)
 
 
 def tell(remote: Remote) -> None:
     """Name the places that were left out, the shared ones first, with what removes an outbox that is invalid."""
     found = remote.left_out
-    found.sort(key=lambda each: places.is_outbox(each.ref))
+    found.sort(key=lambda each: log_refs.is_outbox(each.ref))
     for each in found[:SHOWN]:
         remote.say(each.sentence(remote.name) + _removal(remote, each))
     boxes = f"git ls-remote {_word(remote)} 'refs/gitmem/outbox/*'"
@@ -57,7 +59,7 @@ def tell(remote: Remote) -> None:
 
 
 def _removal(remote: Remote, each: LeftOut) -> str:
-    if each.kind != INVALID or each.why == MISSING or (each.is_commit and not places.is_outbox(each.ref)):
+    if each.kind != INVALID or each.why == MISSING or (each.is_commit and not log_refs.is_outbox(each.ref)):
         return ""
     import shlex
 

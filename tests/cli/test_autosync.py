@@ -13,7 +13,7 @@ import pytest
 
 from cli import autosync as front
 from cli import background
-from gitmem.operations import autosync
+from gitmem.sync import autosync
 
 from ..clones import git
 from .conftest import Run
@@ -196,7 +196,7 @@ def test_every_call_of_an_mcp_client_is_a_look(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """It may have no hooks that would see to it. Whoever waits for others to agree looks, too."""
-    from cli.mcp.desk import Desk
+    from cli.mcp.mcp_session import Desk
 
     planck = start("Planck")
     root = run("signal", "Shall we?", "--to", "Planck", "--json", session=start("Curie")).json["signal"]
@@ -369,7 +369,7 @@ def test_for_real_a_signal_goes_to_the_remote_and_another_clone_gets_it(
 
 
 def front_place(folder: Path) -> autosync.Place:
-    from gitmem.place import find
+    from gitmem.repo import find
 
     return find(str(folder))
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from cli import background, surroundings
+from cli import background, environment
 from cli.commands import inbox
 from gitmem.signals import empty_inbox
 
@@ -38,7 +38,7 @@ def test_nothing_new_is_answered_from_the_index_alone(
     run("roster")  # what was marked is in the index now
 
     with monkeypatch.context() as patch:
-        patch.setattr(surroundings.Surroundings, "store", None)
+        patch.setattr(environment.Surroundings, "store", None)
         quickly = run(*args, session=planck)
     monkeypatch.setattr(inbox, "_is_empty", lambda at, count: False)
     wholly = run(*args, session=planck)
@@ -114,9 +114,9 @@ def test_an_inbox_with_nothing_new_needs_no_key_and_checks_no_line(
         )  # fmt: skip
     assert "Nothing new" in done.stdout
     loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
-    assert "gitmem.operations.mail" in loaded
+    assert "gitmem.mailbox.mailbox_view" in loaded
     assert loaded.isdisjoint(
-        {"gitmem.agents.clone_key", "gitmem.agents.authenticity", "gitmem.digests", "gitmem.log.log"}
+        {"gitmem.trust.clone_key", "gitmem.trust.line_checks", "gitmem.digests", "gitmem.log.local_log"}
     )
 
 
@@ -139,7 +139,7 @@ class Stamped:
         look = empty_inbox._look
         with self._patch.context() as patch:
             patch.setattr(empty_inbox, "_look", lambda *args: looked.append("index") or look(*args))
-            patch.setattr(surroundings.Surroundings, "caller", self._noting(looked))
+            patch.setattr(environment.Surroundings, "caller", self._noting(looked))
             found = self.run("inbox", "--count", session=self.planck)
         with self._patch.context() as patch:
             patch.setattr(inbox, "_is_empty", lambda at, count: False)
@@ -148,10 +148,10 @@ class Stamped:
         return not looked
 
     @staticmethod
-    def _noting(looked: list[str]) -> Callable[[surroundings.Surroundings], object]:
-        real = surroundings.Surroundings.caller
+    def _noting(looked: list[str]) -> Callable[[environment.Surroundings], object]:
+        real = environment.Surroundings.caller
 
-        def caller(at: surroundings.Surroundings) -> object:
+        def caller(at: environment.Surroundings) -> object:
             looked.append("log")
             return real(at)
 
@@ -283,7 +283,7 @@ def test_what_waits_outside_the_repository_is_looked_for(
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     stamped.answers()
     from cli.wal_folders import wal_folders
-    from gitmem.place import find
+    from gitmem.repo import find
 
     folder = Path(wal_folders(find(str(stamped.state.parents[1])))[0])
     folder.mkdir(mode=0o700)

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from cli.commands import hooks as command
-from cli.hooks import wake
-from gitmem.operations.hooks import clients, trouble
+from cli.hooks import stop_wait
+from gitmem.clients.hooks import clients, hook_errors
 
 from .conftest import Run
 
@@ -325,15 +325,15 @@ def test_a_try_that_works_settles_the_last_trouble(run: Run, home: Path, repo: P
     """Of that client alone."""
     run("hooks", "install", "--client", "claude-code")
     state = str(repo / ".git" / "gitmem")
-    trouble.note(state, 1_793_000_000_000_000, "codex Stop", "the disk is full")
+    hook_errors.note(state, 1_793_000_000_000_000, "codex Stop", "the disk is full")
     assert run("hooks", "test").status == 0
     assert "the disk is full" in run("hooks", "status").out
 
-    trouble.note(state, 1_793_000_000_000_000, "claude-code Stop", "the disk is full")
+    hook_errors.note(state, 1_793_000_000_000_000, "claude-code Stop", "the disk is full")
     assert run("hooks", "test").status == 0
 
     assert "trouble" not in run("hooks", "status").out
-    trouble.note(state, 1_793_000_000_000_000, "claude-code Stop", "the disk is full")
+    hook_errors.note(state, 1_793_000_000_000_000, "claude-code Stop", "the disk is full")
     script = repo / ".claude" / "hooks" / "signal-received.sh"
     script.write_text("\n".join([*script.read_text().splitlines()[:2], "exit 0", ""]))
     failed = run("hooks", "test")
@@ -367,8 +367,8 @@ def test_aider_is_told_whose_signals_and_which_file(run: Run, home: Path) -> Non
 
 def test_the_wake_up_lasts_as_long_as_it_says(run: Run, home: Path) -> None:
     """Half an hour: the hook ends by itself, and its client gives it a little more."""
-    assert wake.SLEEP_SECONDS == 30 * 60
-    assert wake.SLEEP_SECONDS < clients.WAKE_SECONDS <= wake.SLEEP_SECONDS + 120
+    assert stop_wait.SLEEP_SECONDS == 30 * 60
+    assert stop_wait.SLEEP_SECONDS < clients.WAKE_SECONDS <= stop_wait.SLEEP_SECONDS + 120
     said = run("hooks", "install", "--client", "claude-code", "--wake").out
     assert "for half an hour after it has gone idle" in said
 

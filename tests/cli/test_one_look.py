@@ -13,15 +13,15 @@ from pathlib import Path
 import pytest
 
 from cli import background
+from gitmem import store_index
 from gitmem.errors import UsageError
 from gitmem.index import query
 from gitmem.log.entry import Entry, Story
 from gitmem.log.lock import Lock
 from gitmem.log.wal import WriteAheadLog
-from gitmem.operations import store_index
-from gitmem.operations.store import Store, wall_clock
-from gitmem.place import find
-from tests.operations.desks import Clock, open_store
+from gitmem.repo import find
+from gitmem.store import Store, wall_clock
+from tests.sandbox import Clock, open_store
 
 from .conftest import Run, Said
 
@@ -160,7 +160,7 @@ def test_a_refusal_that_rests_on_everything_is_not_repeated(
 def test_what_was_recorded_is_not_recorded_again(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever is wrong with the answer."""
     scene.send("one", "--to", "Curie")
-    monkeypatch.setattr("gitmem.operations.advice.after", lambda *args: unheard())
+    monkeypatch.setattr("gitmem.signals.next_steps.after", lambda *args: unheard())
 
     assert scene.send("two", "--to", "Curie").status == 2
     assert sum(b'"message":"two"' in line for line in lines_waiting(scene)) == 1

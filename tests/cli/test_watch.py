@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from cli import children, kept
+from cli import children, signal_file
 from cli.commands import watch as watching
 from cli.main import main
 from gitmem.errors import UsageError
@@ -29,7 +29,7 @@ PATIENCE_SECONDS = 120.0
 PROGRAM = (
     f"import sys; sys.path.insert(0, {str(ROOT)!r});"
     # Under load a turn may take long: here no watch ever goes on without.
-    "import gitmem.operations.delivery as d; d.WAIT_SECONDS = 100.0;"
+    "import gitmem.mailbox.delivery_lock as d; d.WAIT_SECONDS = 100.0;"
     "{before} from cli.main import main; sys.exit(main())"
 )
 
@@ -494,7 +494,7 @@ def test_a_file_has_the_last_signals(desk: Desk, tmp_path: Path) -> None:
 
     text = file.read_text()
 
-    assert text.startswith(kept.MARK)
+    assert text.startswith(signal_file.MARK)
     assert text.index("| text of 0") < text.index("| text of 1")
     assert text.count("\n[sig-") == 2
     assert "just now" not in text
@@ -539,7 +539,7 @@ def test_a_file_of_somebody_else_is_left_alone(tmp_path: Path) -> None:
 
     for wrong in (file, tmp_path, tmp_path / "none" / "file"):
         with pytest.raises(UsageError):
-            kept.Kept(str(wrong), "")
+            signal_file.Kept(str(wrong), "")
 
     assert file.read_text() == "# My notes\n"
 
@@ -548,17 +548,17 @@ def test_a_file_stays_small_and_whole(tmp_path: Path) -> None:
     """16 KiB of the newest; one that is larger by itself is there whole; each once."""
     file = tmp_path / "signals"
     signals = [f"[sig-{number:04} · INFO]\n| {'x' * 1000}\n\n— from session" for number in range(40)]
-    found = kept.Kept(str(file), "head")
+    found = signal_file.Kept(str(file), "head")
     for text in signals:
         found.add([text])
     content = file.read_text()
-    assert len(content) < kept.MAX_BYTES + 200
+    assert len(content) < signal_file.MAX_BYTES + 200
     assert content.endswith(f"{signals[-1]}\n")
 
-    again = kept.Kept(str(file), "head")
+    again = signal_file.Kept(str(file), "head")
     again.add([signals[-1]])
     assert file.read_text() == content
-    again.add(["[sig-9999 · INFO]\n| " + "y" * 2 * kept.MAX_BYTES])
+    again.add(["[sig-9999 · INFO]\n| " + "y" * 2 * signal_file.MAX_BYTES])
 
     assert file.read_text().count("[sig-") == 1
 

@@ -124,9 +124,9 @@ def test_a_session_that_was_addressed_and_then_gets_an_identity_still_answers(wo
     """Its mail stays its own, and its AGREE counts for the session that was asked."""
     a, late = world.agent(A), world.agent(name="Late")
     root = str(a.signals.send("x", to=["Late"], intent="PROPOSE").signal["signal_id"])
-    from gitmem.operations import sessions
+    from gitmem.sessions import lifecycle
 
-    sessions.change(late.store, late.caller, agent_identity=B)
+    lifecycle.change(late.store, late.caller, agent_identity=B)
 
     assert messages(late) == ["x"]
     assert messages(late) == []
@@ -158,11 +158,11 @@ def test_a_word_in_a_thread_answers_its_root(world: World) -> None:
 
 def test_an_own_broadcast_stays_ones_own_with_a_new_identity(world: World) -> None:
     """It was said by this session, whatever it is called now."""
-    from gitmem.operations import sessions
+    from gitmem.sessions import lifecycle
 
     late = world.agent()
     late.signals.send("mine")
-    sessions.change(late.store, late.caller, agent_identity=A)
+    lifecycle.change(late.store, late.caller, agent_identity=A)
 
     assert messages(late) == []
 
@@ -171,9 +171,9 @@ def test_a_second_word_on_ones_own_letter_is_no_broadcast(world: World) -> None:
     """Where only oneself is in a conversation, the word stays there."""
     late, b = world.agent(name="Late"), world.agent(B)
     note = late.signals.send("note to self", to=["Late"])
-    from gitmem.operations import sessions
+    from gitmem.sessions import lifecycle
 
-    sessions.change(late.store, late.caller, agent_identity=A)
+    lifecycle.change(late.store, late.caller, agent_identity=A)
     late.signals.reply(str(note.signal["signal_id"]), "private follow-up")
 
     assert messages(b) == []
@@ -193,9 +193,9 @@ def test_everything_shows_what_was_sent_here_and_no_receipt_that_is_not(world: W
 
 def test_one_key_from_two_sessions_counts_the_same_in_every_order(world: World) -> None:
     """Also where one of them has a workspace and the other has none."""
-    from gitmem import records
+    from gitmem import records, views
     from gitmem.index import insert, schema
-    from gitmem.operations import mail, views
+    from gitmem.mailbox import mailbox_view
 
     a, b = world.agent(A), world.agent(A, workspace="red")
     reader = world.agent(B, workspace="blue")
@@ -214,7 +214,7 @@ def test_one_key_from_two_sessions_counts_the_same_in_every_order(world: World) 
         index.reshape()
         for line in order:
             insert.lines(index, 1, [line])
-        counts.append(sorted(mail.unread_ids(index.db, B, None, "blue", world.now())))
+        counts.append(sorted(mailbox_view.unread_ids(index.db, B, None, "blue", world.now())))
 
     assert counts[0] == counts[1] == [(B, "sig-same")]
 

@@ -15,7 +15,7 @@ from gitmem.errors import StoreError
 from gitmem.git.inprocess import DulwichGit
 from gitmem.git.plumbing import Git
 from gitmem.git.port import FILE_MODE, TREE_MODE, Draft, Entry, Signature
-from gitmem.place import find
+from gitmem.repo import find
 
 from .. import newer_git
 from ..loosen import loosen, path_of

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.git import formats, own, run, tip
+from gitmem.git import formats, localize_objects, read_ref, run
 
 REF = "refs/gitmem/log"
 
@@ -45,8 +45,8 @@ def test_where_nothing_is_said_it_is_a_usual_one(tmp_path: Path) -> None:
         [],
         frozenset(),
     )
-    assert own.alternates(there) == []
-    assert tip.tables(there) is None
+    assert localize_objects.alternates(there) == []
+    assert read_ref.tables(there) is None
 
 
 def test_where_a_history_was_cut_is_told(tmp_path: Path) -> None:
@@ -67,7 +67,9 @@ def test_object_folders_that_are_borrowed_are_found_as_git_finds_them(tmp_path: 
     (folders["a"] / "info/alternates").write_text(f'# none\n../../b/objects\n\n"{quoted}"\n/no/where\n')
     (folders["b"] / "info/alternates").write_text(f"{folders['c']}\n{folders['a']}\n")
 
-    assert own.alternates(str(folders["a"])) == [str(folders[name]) for name in ("b", "c", names[2])]
+    assert localize_objects.alternates(str(folders["a"])) == [
+        str(folders[name]) for name in ("b", "c", names[2])
+    ]
 
 
 def test_what_was_remembered_of_a_reftable_counts_for_that_state_alone(tmp_path: Path) -> None:
@@ -79,20 +81,20 @@ def test_what_was_remembered_of_a_reftable_counts_for_that_state_alone(tmp_path:
     (tmp_path / REF).write_text("0" * 40 + "\n")
     listed = tmp_path / "reftable/tables.list"
     listed.write_text("one.ref\ntwo.ref\n")
-    known = tmp_path / tip.REMEMBERED
+    known = tmp_path / read_ref.REMEMBERED
     whole = f"one.ref\ntwo.ref\n\n{'a' * 64} {REF}\n"
     known.write_text(whole)
 
-    assert tip.plain_tip(common, REF) == "a" * 64
-    assert tip.plain_tip(common, REF + "2") is None
+    assert read_ref.plain_tip(common, REF) == "a" * 64
+    assert read_ref.plain_tip(common, REF + "2") is None
     for text in (whole[:-1], whole[:40], "", "one.ref\n\n" + whole.partition("\n\n")[2]):
         known.write_text(text)
-        assert tip.plain_tip(common, REF) is None, text
+        assert read_ref.plain_tip(common, REF) is None, text
     known.write_text(whole)
     listed.write_text("one.ref\nthree.ref\n")
-    assert tip.plain_tip(common, REF) is None
+    assert read_ref.plain_tip(common, REF) is None
     listed.unlink()
-    assert tip.plain_tip(common, REF) == "0" * 40
+    assert read_ref.plain_tip(common, REF) == "0" * 40
 
 
 def test_only_a_run_that_is_to_use_the_network_may(monkeypatch: pytest.MonkeyPatch) -> None:

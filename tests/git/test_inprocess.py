@@ -9,9 +9,9 @@ import pytest
 
 from gitmem.errors import StoreError
 from gitmem.git import inprocess
+from gitmem.git.fork_point import STEPS_MAX, STEPS_MIN
 from gitmem.git.inprocess import DulwichGit
 from gitmem.git.port import FILE_MODE, Draft, Entry, Signature
-from gitmem.git.trunk import STEPS_MAX, STEPS_MIN
 from tests import loosen, newer_git
 from tests.conftest import Git
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from gitmem.errors import StoreError
-from gitmem.git import behind, project, run
+from gitmem.git import path_history, project, run
 from gitmem.git.plumbing import Git as PlumbingGit
-from gitmem.place import Place, find
+from gitmem.repo import Place, find
 
 from ..conftest import Git
 
@@ -300,7 +300,7 @@ def test_who_is_too_far_behind_is_told_so_and_not_counted(
 ) -> None:
     """What costs too much to walk is a lower bound, never a wrong number and never silence."""
     made = linear(repo, 60)
-    monkeypatch.setattr(behind, "WALK_MAX", 20)
+    monkeypatch.setattr(path_history, "WALK_MAX", 20)
 
     found = port.behind(made[-1], [(made[1], "f2"), (made[1], "README"), (made[-3], "f3")])
 
@@ -316,13 +316,13 @@ def test_any_number_of_anchors_takes_three_runs_of_git(
     """One where nothing differs."""
     made = linear(repo, 200)
     runs: list[str] = []
-    real: Callable[..., object] = behind.run.run
+    real: Callable[..., object] = path_history.run.run
 
     def counted(common: str, args: list[str], **more: object) -> object:
         runs.append(args[0])
         return real(common, args, **more)
 
-    monkeypatch.setattr(behind.run, "run", counted)
+    monkeypatch.setattr(path_history.run, "run", counted)
     port.behind(made[-1], [(oid, f"f{number % 7}") for number, oid in enumerate(made)])
     assert len(runs) == 3
     runs.clear()

@@ -9,7 +9,7 @@ import pytest
 
 from gitmem.errors import StoreError, UsageError
 from gitmem.git import remotes
-from gitmem.place import Place, find
+from gitmem.repo import Place, find
 
 Run = Callable[..., str]
 

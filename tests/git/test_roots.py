@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gitmem.git.roots import root_commits
-from gitmem.place import find
+from gitmem.repo import find
 
 from ..conftest import Git
 

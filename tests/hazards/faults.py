@@ -19,18 +19,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from cli.surroundings import machine
-from gitmem import records
+from cli.environment import machine
+from gitmem import records, views
 from gitmem.errors import GitmemError
 from gitmem.git.inprocess import DulwichGit
 from gitmem.git.plumbing import Git as PlumbingGit
 from gitmem.index import catch_up, schema
 from gitmem.log import committer, ref
 from gitmem.log.entry import Story
-from gitmem.log.log import Appended
-from gitmem.operations import views
-from gitmem.operations.store import Store
-from gitmem.place import find
+from gitmem.log.local_log import Appended
+from gitmem.repo import find
+from gitmem.store import Store
 
 PLANCK, CURIE = "test:worker:planck", "test:worker:curie"
 STEPS_MAX = 400

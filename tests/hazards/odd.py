@@ -6,9 +6,9 @@ import subprocess
 from pathlib import Path
 
 from gitmem.git import run
-from gitmem.log import ref, upkeep
-from gitmem.operations.store import open_store
-from gitmem.place import find
+from gitmem.log import auto_pack, ref
+from gitmem.repo import find
+from gitmem.store import open_store
 
 from .conftest import Desk
 
@@ -82,7 +82,7 @@ def converse(desk: Desk, where: Path, there: Path, names: tuple[str, str] = ("Pl
 def pack(where: Path) -> None:
     """The log's packs become one, as after some commits."""
     store = open_store(find(str(where)), machine="test", lives_on=True)
-    assert upkeep.upkeep(store.log) > 0
+    assert auto_pack.upkeep(store.log) > 0
     store.close()
 
 

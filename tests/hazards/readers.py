@@ -6,10 +6,14 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from gitmem.operations import caller, delivery, inbox, mail, queue, sessions, signals
-from gitmem.operations.caller import Caller, Who
-from gitmem.operations.store import Store
-from gitmem.place import find
+from gitmem.agents import caller
+from gitmem.agents.caller import Caller, Who
+from gitmem.mailbox import delivery_lock, mailbox_view, session_queue
+from gitmem.repo import find
+from gitmem.sessions import lifecycle
+from gitmem.signals import inbox
+from gitmem.signals import send as signals
+from gitmem.store import Store
 
 from .faults import open_store
 
@@ -25,9 +29,9 @@ class Reader:
         self.paper = repo.parent / "paper"  # what was printed, whoever died afterwards
         self.state = os.path.join(find(str(repo)).common, "gitmem")
         store = open_store(repo)
-        self.planck = sessions.start(store, Who(), name="Planck").session_id
+        self.planck = lifecycle.start(store, Who(), name="Planck").session_id
         who = Who(harness=("CLAUDE_CODE_SESSION_ID", HARNESS))
-        self.session = sessions.start(store, who, name="Curie", agent_identity=CURIE).session_id
+        self.session = lifecycle.start(store, who, name="Curie", agent_identity=CURIE).session_id
         store.close()
 
     def send(self, text: str, store: Store | None = None, *, to: Sequence[str] = (CURIE,)) -> str:
@@ -54,7 +58,7 @@ class Reader:
         own = store or open_store(self.repo)
         try:
             who = self.caller(own, session)
-            with delivery.turn(own, who.reader) as mine:
+            with delivery_lock.turn(own, who.reader) as mine:
                 if not mine:
                     return []
                 reading = inbox.read(own, who, again=False, limit=1000, max_bytes=1_000_000)
@@ -72,16 +76,16 @@ class Reader:
 
     @property
     def flag(self) -> Path:
-        return Path(queue.flag(self.state, HARNESS))
+        return Path(session_queue.flag(self.state, HARNESS))
 
     @property
     def events(self) -> set[str]:
-        return queue.events(self.state, self.session)
+        return session_queue.events(self.state, self.session)
 
     def unread(self) -> set[str]:
         """What the log says."""
         store = open_store(self.repo)
-        found = {id for _, id in mail.unread_ids(store.db(), CURIE, self.session, None, store.now())}
+        found = {id for _, id in mailbox_view.unread_ids(store.db(), CURIE, self.session, None, store.now())}
         store.close()
         return found
 
@@ -101,5 +105,5 @@ class Reader:
 
     def is_told(self) -> bool:
         """Whether the flags stand, under both names, just where something waits that was not shown."""
-        flags = {Path(queue.flag(self.state, name)).exists() for name in (HARNESS, self.session)}
+        flags = {Path(session_queue.flag(self.state, name)).exists() for name in (HARNESS, self.session)}
         return flags == {bool(self.unread())} and self.events == self.unread()

@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 import gitmem
-from gitmem.operations import history
+from gitmem.signals import history
 
 
 def _git(*args: str) -> None:

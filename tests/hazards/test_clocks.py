@@ -6,12 +6,15 @@ from pathlib import Path
 
 import pytest
 
+from gitmem.agents.caller import Caller, Who
+from gitmem.doctor import doctor
 from gitmem.log import lines
-from gitmem.operations import doctor, inbox, sessions, signals, threads
-from gitmem.operations.caller import Caller, Who
-from gitmem.operations.store import Store
+from gitmem.sessions import lifecycle
+from gitmem.signals import inbox, threads
+from gitmem.signals import send as signals
+from gitmem.store import Store
 
-from ..operations.desks import DAY, HOUR, MINUTE, SECOND, Clock, acting, bodies, carry, new_repo
+from ..sandbox import DAY, HOUR, MINUTE, SECOND, Clock, acting, bodies, carry, new_repo
 from .faults import check_index, open_store
 
 YEAR = 365 * DAY
@@ -26,7 +29,9 @@ class Side:
         self.clock.forward(ahead)
         self.path = new_repo(where)
         self.store = open_store(self.path, now=self.clock)
-        started = sessions.start(self.store, Who(identity=identity), name=identity.rpartition(":")[2].title())
+        started = lifecycle.start(
+            self.store, Who(identity=identity), name=identity.rpartition(":")[2].title()
+        )
         self.caller: Caller = acting(self.store, started.session_id)
 
     def send(self, message: str, **options: object) -> dict[str, object]:
@@ -173,7 +178,7 @@ def test_broadcasts_are_unread_where_a_readers_first_line_does_not_know_them(tmp
     a.send("from a clock a year ahead", broadcast=True)
     carry(a.store, b.store)
     lately = ["an hour before", "from a clock an hour behind", "from a clock a year ahead"]
-    started = sessions.start(b.store, Who(identity="test:worker:meitner"), name="Meitner")
+    started = lifecycle.start(b.store, Who(identity="test:worker:meitner"), name="Meitner")
     later = inbox.read(b.store, acting(b.store, started.session_id)).signals
     assert sorted(str(each["message"]) for each in later) == sorted(lately)
     a.clock.value = b.clock.value - 3 * DAY

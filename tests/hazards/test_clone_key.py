@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.agents import clone_key
 from gitmem.digests import Mac, is_signed
+from gitmem.trust import clone_key
 
 from .conftest import ROOT, Desk, nothing_written, powerless, process
 

@@ -12,12 +12,13 @@ from pathlib import Path
 
 import pytest
 
+from gitmem import commit_process
+from gitmem.agents.caller import Who, find
 from gitmem.git.inprocess import DulwichGit
 from gitmem.git.plumbing import Git as PlumbingGit
 from gitmem.log import ref
-from gitmem.log.log import Log
-from gitmem.operations import committing, inbox
-from gitmem.operations.caller import Who, find
+from gitmem.log.local_log import Log
+from gitmem.signals import inbox
 from tests.clones import git
 
 from .conftest import ROOT, Desk
@@ -184,7 +185,7 @@ def test_nobody_waits_behind_a_committer_that_hangs(
     repo: Path, port: Port, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Recording needs no lock. A committer that is stopped costs the waiting time of who wants the commit, and no line."""
-    monkeypatch.setattr(committing, "COMMIT_SECONDS", 0.3)
+    monkeypatch.setattr(commit_process, "COMMIT_SECONDS", 0.3)
     store = open_store(repo, port)
     speak(store, "before")
     holder = _holder(store.log)
@@ -214,7 +215,7 @@ def test_a_command_behind_a_committer_that_hangs_is_recorded(desk: Desk) -> None
     try:
         began = time.monotonic()
         said = child(command(desk.repo, "signal", "--to", "Curie", "--json", "Hello", session=planck)).answer
-        assert time.monotonic() - began < committing.COMMIT_SECONDS + 5
+        assert time.monotonic() - began < commit_process.COMMIT_SECONDS + 5
         assert said["status"] == 0, said
         assert json.loads(said["out"])["commit"] is None and json.loads(said["out"])["recorded"] is True
         counted = child(command(desk.repo, "inbox", "--for", "Curie", "--count", "--json")).answer
@@ -224,7 +225,7 @@ def test_a_command_behind_a_committer_that_hangs_is_recorded(desk: Desk) -> None
         os.waitpid(holder, 0)
     began = time.monotonic()
     said = child(command(desk.repo, "signal", "--to", "Curie", "--json", "Again", session=planck)).answer
-    assert json.loads(said["out"])["commit"] and time.monotonic() - began < committing.COMMIT_SECONDS
+    assert json.loads(said["out"])["commit"] and time.monotonic() - began < commit_process.COMMIT_SECONDS
     check(desk.repo, {"Hello", "Again"}, set())
     store.close()
 

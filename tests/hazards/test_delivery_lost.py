@@ -12,10 +12,12 @@ from types import ModuleType
 
 import pytest
 
-from gitmem import aside
+from gitmem import atomic_write
+from gitmem.agents.caller import Who
 from gitmem.index import schema
-from gitmem.operations import delivery, inbox, queue, sessions
-from gitmem.operations.caller import Who
+from gitmem.mailbox import delivery_lock, session_queue
+from gitmem.sessions import lifecycle
+from gitmem.signals import inbox
 from tests.clones import git
 
 from .conftest import Desk, powerless, process
@@ -39,7 +41,7 @@ def test_killed_between_the_commit_and_the_queue(repo: Path, monkeypatch: pytest
     """The signal is in the log; the next command of anybody tells its reader."""
     reader = Reader(repo)
     with monkeypatch.context() as patch:
-        patch.setattr(queue, "put", die)
+        patch.setattr(session_queue, "put", die)
         killed(lambda: reader.send("said before it died"))
     assert not reader.flag.exists()
     reader.look()
@@ -47,7 +49,7 @@ def test_killed_between_the_commit_and_the_queue(repo: Path, monkeypatch: pytest
     assert reader.drain() == ["said before it died"]
 
 
-@pytest.mark.parametrize(("room", "broken"), [(aside, "replace"), (queue, "raise_flags")])
+@pytest.mark.parametrize(("room", "broken"), [(atomic_write, "replace"), (session_queue, "raise_flags")])
 def test_killed_while_the_queue_is_made(
     repo: Path, monkeypatch: pytest.MonkeyPatch, room: ModuleType, broken: str
 ) -> None:
@@ -105,7 +107,7 @@ def test_killed_between_the_print_and_the_receipt(repo: Path, monkeypatch: pytes
         killed(reader.drain)
     assert reader.is_told()
     store = open_store(repo)
-    with delivery.turn(store, reader.caller(store).reader) as mine:
+    with delivery_lock.turn(store, reader.caller(store).reader) as mine:
         assert mine
     assert reader.drain(store) == ["seen, perhaps"]
     assert reader.drain(store) == []
@@ -132,7 +134,7 @@ def test_what_is_derived_can_be_deleted(repo: Path, what: str) -> None:
 
 def test_a_signal_that_a_sync_brings_waits(tmp_path: Path, repo: Path) -> None:
     """By the network from another clone, in the library and by the command."""
-    from gitmem.operations import sync
+    from gitmem.sync import sync_remotes
 
     hub = tmp_path / "hub.git"
     git("init", "--quiet", "--bare", "--initial-branch=main", str(hub), cwd=tmp_path)
@@ -141,14 +143,14 @@ def test_a_signal_that_a_sync_brings_waits(tmp_path: Path, repo: Path) -> None:
     git("clone", "--quiet", str(hub), "there", cwd=tmp_path)
     reader = Reader(repo)
     here, there = open_store(repo), open_store(tmp_path / "there")
-    away = sessions.start(there, Who(), name="Noether")
+    away = lifecycle.start(there, Who(), name="Noether")
     for store in (here, there):
-        sync.sync(store, publish=True)
+        sync_remotes.sync(store, publish=True)
     reader.planck = away.session_id
     reader.send("from afar", there)
-    sync.sync(there)
+    sync_remotes.sync(there)
     assert not reader.flag.exists()
-    sync.sync(here)
+    sync_remotes.sync(here)
 
     assert reader.is_told() and reader.flag.exists()
     assert reader.drain() == ["from afar"]
@@ -210,7 +212,7 @@ def test_an_event_that_comes_between_the_flag_and_the_list_has_its_flag(
     reader = Reader(repo)
     reader.send("first")
     store = open_store(repo)
-    real = aside.drop
+    real = atomic_write.drop
     came: list[str] = []
 
     def drop(path: str) -> None:
@@ -218,7 +220,7 @@ def test_an_event_that_comes_between_the_flag_and_the_list_has_its_flag(
         if os.path.dirname(path).endswith("flags") and not came:
             came.append(child(lambda: reader.send("second")).answer)
 
-    monkeypatch.setattr(aside, "drop", drop)
+    monkeypatch.setattr(atomic_write, "drop", drop)
     assert reader.drain(store) == ["first"]
     monkeypatch.undo()
     assert came and reader.events == set(came)
@@ -233,7 +235,7 @@ def test_an_event_that_comes_after_the_list_keeps_its_flag(
     reader = Reader(repo)
     reader.send("first")
     store = open_store(repo)
-    real = queue.events
+    real = session_queue.events
     calls: list[int] = []
 
     def events(state: str, session: str) -> set[str]:
@@ -243,7 +245,7 @@ def test_an_event_that_comes_after_the_list_keeps_its_flag(
             child(lambda: reader.send("second"))
         return found
 
-    monkeypatch.setattr(queue, "events", events)
+    monkeypatch.setattr(session_queue, "events", events)
     assert reader.drain(store) == ["first"]
     monkeypatch.undo()
     assert len(calls) == 2
@@ -257,8 +259,8 @@ def test_a_turn_that_somebody_holds_for_ever_loses_nothing(
     reader = Reader(repo)
     reader.send("hello")
     store = open_store(repo)
-    monkeypatch.setattr(delivery, "WAIT_SECONDS", 0.01)
-    with delivery.turn(store, reader.caller(store).reader) as mine:
+    monkeypatch.setattr(delivery_lock, "WAIT_SECONDS", 0.01)
+    with delivery_lock.turn(store, reader.caller(store).reader) as mine:
         assert mine
         assert reader.drain() == [] and reader.is_told() and reader.flag.exists()
         said = child(command(repo, "inbox", session=reader.session)).answer

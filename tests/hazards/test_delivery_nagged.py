@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from gitmem.agents.caller import Caller, Who
 from gitmem.errors import GitmemError
-from gitmem.operations import queue, sessions, signals
-from gitmem.operations.caller import Caller, Who
+from gitmem.mailbox import session_queue
+from gitmem.sessions import lifecycle
+from gitmem.signals import send
 
 from .faults import STEPS_MAX, WRITES, SystemCall, age_locks, child, command, open_store
 from .readers import CURIE, HARNESS, Reader
@@ -28,7 +30,9 @@ def test_after_delivery_a_thousand_checks_find_nothing(repo: Path) -> None:
         if check % 100 == 0:
             args = others[check // 100 % len(others)]
             assert child(command(repo, *args, session=reader.session)).answer["status"] == 0, args
-        assert not reader.flag.exists() and not os.path.exists(queue.flag(reader.state, reader.session))
+        assert not reader.flag.exists() and not os.path.exists(
+            session_queue.flag(reader.state, reader.session)
+        )
     reader.send("three", to=["Planck"])
     assert not reader.flag.exists()
     assert reader.drain() == []
@@ -41,10 +45,10 @@ def test_a_second_start_brings_nothing_back(repo: Path) -> None:
     reader.drain()
     store = open_store(repo)
     who = Who(harness=("CLAUDE_CODE_SESSION_ID", HARNESS))
-    sessions.start(store, who)
+    lifecycle.start(store, who)
     assert not reader.flag.exists() and reader.events == set()
-    sessions.end(store, reader.caller(store))
-    reader.session = sessions.start(store, who, agent_identity=CURIE).session_id
+    lifecycle.end(store, reader.caller(store))
+    reader.session = lifecycle.start(store, who, agent_identity=CURIE).session_id
     assert not reader.flag.exists() and reader.events == set()
 
 
@@ -54,10 +58,10 @@ def test_an_event_that_cannot_be_shown_does_not_keep_the_flag(repo: Path) -> Non
     store = open_store(repo)
     planck = reader.caller(store, reader.planck)
     planck.workspace = "elsewhere"
-    signals.send(store, planck, "of another workspace", to=[CURIE])
+    send.send(store, planck, "of another workspace", to=[CURIE])
     assert reader.flag.exists()
-    sessions.change(store, reader.caller(store), workspace="here")
-    where = Path(queue.folder(reader.state, reader.session))
+    lifecycle.change(store, reader.caller(store), workspace="here")
+    where = Path(session_queue.folder(reader.state, reader.session))
     (where / "sig-000000000000").write_bytes(b"{}")
     (where / "not a signal").write_bytes(b"")
     (where / "folder").mkdir()
@@ -74,13 +78,14 @@ def test_a_session_that_ended_elsewhere_is_not_called(repo: Path) -> None:
     reader = Reader(repo)
     reader.send("hello")
     store = open_store(repo)
-    sessions.end(store, reader.caller(store))
+    lifecycle.end(store, reader.caller(store))
     reader.flag.write_bytes(b"urgent\n")  # of a feed that was under way
     raw = Caller(HARNESS, f"{HARNESS} <{HARNESS}@gitmem>", "raw")
     raw.session_id, raw.raw = HARNESS, True
-    from gitmem.operations import delivery, inbox
+    from gitmem.mailbox import delivery_lock
+    from gitmem.signals import inbox
 
-    with delivery.turn(store, raw.reader) as mine:
+    with delivery_lock.turn(store, raw.reader) as mine:
         assert mine
         inbox.mark(store, inbox.read(store, raw, again=False))
     assert not reader.flag.exists()

@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.operations import delivery, inbox, sessions
-from gitmem.operations.caller import Who
+from gitmem.agents.caller import Who
+from gitmem.mailbox import delivery_lock
+from gitmem.sessions import lifecycle
+from gitmem.signals import inbox
 from tests.clones import git
 
 from .faults import check_index, child, command, open_store
@@ -57,10 +59,10 @@ def test_thirty_processes_show_each_signal_once(
     repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Hooks and commands of two sessions of one reader, while half of the signals are still being sent."""
-    monkeypatch.setattr(delivery, "WAIT_SECONDS", 120.0)  # nobody here gives up waiting for a turn
+    monkeypatch.setattr(delivery_lock, "WAIT_SECONDS", 120.0)  # nobody here gives up waiting for a turn
     reader = Reader(repo)
     store = open_store(repo)
-    twin = sessions.start(store, Who(), name="Marie", agent_identity=CURIE).session_id
+    twin = lifecycle.start(store, Who(), name="Marie", agent_identity=CURIE).session_id
     store.close()
     texts = [f"signal {number}" for number in range(SIGNALS)]
     for number, text in enumerate(texts[: SIGNALS // 2]):
@@ -89,7 +91,7 @@ def test_two_sessions_of_one_identity_are_one_reader(repo: Path) -> None:
     """Shown to one of them; the other's event and flag go without a word."""
     reader = Reader(repo)
     store = open_store(repo)
-    twin = sessions.start(store, Who(), name="Marie", agent_identity=CURIE).session_id
+    twin = lifecycle.start(store, Who(), name="Marie", agent_identity=CURIE).session_id
     reader.send("for Curie")
     assert (reader.drain(session=twin), reader.drain(), reader.drain(session=twin)) == (["for Curie"], [], [])
     assert reader.is_told() and not reader.flag.exists()
@@ -108,12 +110,12 @@ def test_what_the_library_was_given_no_hook_shows(repo: Path, monkeypatch: pytes
         assert not reader.flag.exists()
         reader.send("two")
         with monkeypatch.context() as patch:
-            patch.setattr(delivery, "WAIT_SECONDS", 0.0)
-            patch.setattr(delivery.turn, "_take", lambda self: asked.append(self._reader) is not None)
+            patch.setattr(delivery_lock, "WAIT_SECONDS", 0.0)
+            patch.setattr(delivery_lock.turn, "_take", lambda self: asked.append(self._reader) is not None)
             assert [fields["message"] for fields in log.inbox().signals] == ["two"]
             assert asked == [CURIE]
         reader.send("three")
-        held = delivery.turn(log.store, log.caller.reader)
+        held = delivery_lock.turn(log.store, log.caller.reader)
         with held:
             assert [fields["message"] for fields in log.inbox(mark=False).signals] == ["three"]
         assert reader.is_told() and reader.flag.exists()
@@ -121,7 +123,7 @@ def test_what_the_library_was_given_no_hook_shows(repo: Path, monkeypatch: pytes
 
 def test_receipts_from_another_clone_take_the_event_away(tmp_path: Path, repo: Path) -> None:
     """Read there, by the same reader: here nothing is shown, and the flag goes at the first look."""
-    from gitmem.operations import sync
+    from gitmem.sync import sync_remotes
 
     hub = tmp_path / "hub.git"
     git("init", "--quiet", "--bare", "--initial-branch=main", str(hub), cwd=tmp_path)
@@ -130,14 +132,14 @@ def test_receipts_from_another_clone_take_the_event_away(tmp_path: Path, repo: P
     git("clone", "--quiet", str(hub), "there", cwd=tmp_path)
     reader = Reader(repo)
     here, there = open_store(repo), open_store(tmp_path / "there")
-    twin = sessions.start(there, Who(), name="Marie", agent_identity=CURIE).session_id
+    twin = lifecycle.start(there, Who(), name="Marie", agent_identity=CURIE).session_id
     reader.send("read there", here)
-    sync.sync(here, publish=True)
-    sync.sync(there, publish=True)
+    sync_remotes.sync(here, publish=True)
+    sync_remotes.sync(there, publish=True)
     assert reader.drain(there, session=twin) == ["read there"]
-    sync.sync(there)
+    sync_remotes.sync(there)
     assert reader.is_told() and reader.flag.exists()
-    sync.sync(here)
+    sync_remotes.sync(here)
 
     assert reader.drain(here) == []
     assert not reader.flag.exists() and reader.events == set()
@@ -146,11 +148,11 @@ def test_receipts_from_another_clone_take_the_event_away(tmp_path: Path, repo: P
 
 def test_a_peek_waits_for_nobody_and_takes_nothing(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`--no-mark`, `--count` and another's inbox, while somebody has the turn."""
-    monkeypatch.setattr(delivery, "PAUSE_SECONDS", None)  # who waits fails
+    monkeypatch.setattr(delivery_lock, "PAUSE_SECONDS", None)  # who waits fails
     reader = Reader(repo)
     reader.send("hello")
     store = open_store(repo)
-    with delivery.turn(store, reader.caller(store).reader):
+    with delivery_lock.turn(store, reader.caller(store).reader):
         for args, session in ((("--no-mark",), reader.session), (("--count",), reader.session),
                               (("--for", "Curie"), reader.planck)):  # fmt: skip
             assert child(command(repo, "inbox", *args, session=session)).answer["status"] == 0

@@ -62,8 +62,8 @@ def test_a_config_that_git_refuses_is_named_with_its_line(desk: Desk, args: list
 
 
 def test_a_doctor_that_fails_does_not_send_to_itself(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    from gitmem.doctor import doctor
     from gitmem.errors import StoreError
-    from gitmem.operations import doctor
 
     def fail(*_: object) -> None:
         raise StoreError("The disk is full.", next=["gitmem doctor"])

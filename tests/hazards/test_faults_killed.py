@@ -11,7 +11,7 @@ import pytest
 from gitmem.git.inprocess import DulwichGit
 from gitmem.git.plumbing import Git as PlumbingGit
 from gitmem.log import ref
-from gitmem.place import find
+from gitmem.repo import find
 from tests.clones import agree, git
 
 from .faults import (

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from gitmem import commit_process
 from gitmem.git.inprocess import DulwichGit
 from gitmem.git.plumbing import Git as PlumbingGit
 from gitmem.log import committer, ref
-from gitmem.operations import committing
 from tests.clones import Hub, git
 
 from .faults import Port, check, fsck, open_store, speak
@@ -74,7 +74,7 @@ def test_a_lock_that_is_alive_is_waited_for_and_not_broken(
         speak(store, "before")
     left = leave(repo, "refs/gitmem/log.lock", 0)
     monkeypatch.setattr(committer, "SWAPS_MAX", 3)
-    monkeypatch.setattr(committing, "COMMIT_SECONDS", 0.2)
+    monkeypatch.setattr(commit_process, "COMMIT_SECONDS", 0.2)
     assert speak(store, "waits").commit is None
     assert store.waits() and store.commit_failed is None
     assert left.exists()
@@ -95,7 +95,7 @@ def test_what_stands_in_our_lock_file_means_nothing(repo: Path, port: Port) -> N
     os.utime(lock, (1, 1))
     began = time.monotonic()
     assert speak(store, "after").commit
-    assert time.monotonic() - began < committing.COMMIT_SECONDS
+    assert time.monotonic() - began < commit_process.COMMIT_SECONDS
     assert "held by" in lock.read_text()
     lock.unlink()
     assert speak(store, "without").commit

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.operations import delivery, frame, inbox
-from gitmem.operations.hooks import events, looking
+from gitmem.clients.hooks import events, hook_catch_up
+from gitmem.mailbox import delivery_lock
+from gitmem.signals import inbox, message_frame
 
 from ..agents import ROOT, Agent, note_program, program, said
 from .conftest import Desk, Said
@@ -63,7 +64,12 @@ def test_every_exception_is_silence_and_a_note(
     def fail(*args: object, **values: object) -> None:
         raise error
 
-    for owner, name in ((looking, "ready"), (delivery, "turn"), (inbox, "read"), (frame, "injection")):
+    for owner, name in (
+        (hook_catch_up, "ready"),
+        (delivery_lock, "turn"),
+        (inbox, "read"),
+        (message_frame, "injection"),
+    ):
         with monkeypatch.context() as patch:
             patch.setattr(owner, name, fail)
             assert told.is_silent(told.hook("PostToolUse"))
@@ -245,7 +251,7 @@ def test_killed_before_it_speaks_it_has_said_nothing(
     dying = tmp_path / "dying"
     dying.write_text(
         f"#!{sys.executable}\nimport os, sys; sys.path.insert(0, {str(ROOT)!r})\n"
-        "from cli import main\nfrom gitmem.operations import inbox\n"
+        "from cli import main\nfrom gitmem.signals import inbox\n"
         f"inbox.read = lambda *a, **b: os.kill(os.getpid(), {int(number)})\n"
         "sys.exit(main.main())\n"
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.operations.hooks import events, script
+from gitmem.clients.hooks import events, script
 
 from ..agents import SHELL, Agent, note_program, program
 from .conftest import Desk

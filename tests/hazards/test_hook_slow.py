@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.operations.hooks import events, script
+from gitmem.clients.hooks import events, script
 
 from ..agents import SHELL, Agent, note_program, program
 from .conftest import Desk
@@ -127,7 +127,7 @@ def test_with_nothing_new_no_input_is_read(
 def test_an_index_that_others_keep_busy_is_left_alone(desk: Desk, tmp_path: Path) -> None:
     """Somebody builds it for minutes: a tool call does not wait for that, and the news come with a later one."""
     from gitmem.index import schema
-    from gitmem.place import find
+    from gitmem.repo import find
 
     session, other = desk.start("Planck"), desk.start("Curie")
     note_program(desk.repo / ".git" / "gitmem", program(tmp_path))
@@ -136,7 +136,7 @@ def test_an_index_that_others_keep_busy_is_left_alone(desk: Desk, tmp_path: Path
     (ours,) = {path.name for path in (desk.repo / ".git/gitmem/sessions").iterdir()} - {session, other}
     desk.send(session, "The parser drops tabs", "--to", ours)
     desk("inbox", session=session)  # the queue has been fed
-    from cli.surroundings import machine
+    from cli.environment import machine
 
     (path,) = [schema.path(find(str(desk.repo)), machine())]
     busy = schema.connect(path)
@@ -164,7 +164,7 @@ def test_what_takes_too_long_is_given_up_and_asked_for_once_a_turn(
     wrapper.write_text(
         f"#!{sys.executable}\n"
         f"import sys; sys.path.insert(0, {str(Path(__file__).resolve().parents[2])!r})\n"
-        "import signal, time\nfrom cli import main\nfrom gitmem.operations.hooks import looking\n"
+        "import signal, time\nfrom cli import main\nfrom gitmem.clients.hooks import hook_catch_up as looking\n"
         "looking.ready = lambda store, busy: (signal.setitimer(signal.ITIMER_REAL, 0.01), time.sleep(60))\n"
         "sys.exit(main.main())\n"
     )

@@ -16,7 +16,7 @@ import pytest
 from gitmem.index import schema
 from gitmem.log import lines
 from gitmem.log.entry import Entry, Story
-from gitmem.operations.store import Store
+from gitmem.store import Store
 
 from .conftest import ROOT, Desk, powerless, process
 from .faults import check_index, child, command, indexed, open_store, settled, speak

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from gitmem import store_index, views
 from gitmem.index import generations, query, schema
 from gitmem.log import committer
-from gitmem.operations import store_index, views
-from gitmem.place import find
+from gitmem.repo import find
 
 from .conftest import ROOT, Desk, powerless
 from .faults import dump, open_store, speak
@@ -180,7 +180,7 @@ def test_a_quick_read_answers_from_it(sealed: Path) -> None:
     """The question that hooks ask all the time costs no catch-up in a sandbox either."""
     script = (
         "from pathlib import Path\n"
-        "from gitmem.index import query\nfrom gitmem.operations import store_index\n"
+        "from gitmem.index import query\nfrom gitmem import store_index\n"
         "from tests.hazards.faults import find, machine\n"
         "found = query.take(find(str(Path.cwd())), machine(), store_index.SHAPE)\n"
         "print(found and found.is_complete and found.db.execute('SELECT count(*) FROM signal').fetchone()[0])"

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from gitmem import commit_process
 from gitmem.log.lock import Lock
-from gitmem.operations import committing
 
 from ..conftest import Git
 from .conftest import Desk, check_next, check_text, nothing_written, process
@@ -114,7 +114,7 @@ def test_a_message_cannot_forge_our_trailers(desk: Desk, git: Git, message: str)
 def test_several_forgers_in_one_commit(desk: Desk, git: Git, monkeypatch: pytest.MonkeyPatch) -> None:
     """A commit for several records has the trailers of these and no others, whatever their messages say."""
     planck, curie = _both(desk)
-    monkeypatch.setattr(committing, "COMMIT_SECONDS", 0.0)
+    monkeypatch.setattr(commit_process, "COMMIT_SECONDS", 0.0)
     held = Lock(str(desk.repo / ".git" / "gitmem" / "lock"))
     assert held.take()
     with held:

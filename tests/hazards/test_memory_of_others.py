@@ -8,23 +8,13 @@ from pathlib import Path
 import pytest
 
 from cli.render.mem import knowledge
-from gitmem.operations import doctor
-from gitmem.operations.lumenflow import bring
-from gitmem.operations.memory import (
-    archive,
-    context,
-    nodes,
-    promote,
-    recover,
-    showing,
-    sources,
-    summarize,
-    triage,
-)
+from gitmem.doctor import doctor
+from gitmem.importers.lumenflow import import_files
+from gitmem.memory import archive, context, edit, promote, recover, show_node, sources, summarize, triage
 
 from ..conftest import Git
-from ..operations.desks import DAY, HOUR, START, carry, new_repo
-from ..operations.memory.desk import Desk, raw
+from ..memory.desk import Desk, raw
+from ..sandbox import DAY, HOUR, START, carry, new_repo
 
 
 @pytest.fixture
@@ -52,7 +42,7 @@ def test_what_two_clones_make_apart_is_one_and_nothing_is_ambiguous(desk: Desk, 
         found = [finding.code for finding in doctor.examine(each.store).findings]
         assert "two-contents" not in found
     for (id,) in desk.store.db().execute("SELECT DISTINCT id FROM node_again").fetchall():
-        assert not showing.show(desk.store, id).ambiguous
+        assert not show_node.show(desk.store, id).ambiguous
 
 
 def test_two_things_of_one_id_are_still_told(desk: Desk) -> None:
@@ -60,7 +50,7 @@ def test_two_things_of_one_id_are_still_told(desk: Desk) -> None:
     raw(desk.store, "node", id="mem-twice", content="one")
     raw(desk.store, "node", id="mem-twice", content="two")
 
-    assert showing.show(desk.store, "mem-twice").ambiguous
+    assert show_node.show(desk.store, "mem-twice").ambiguous
     assert "two-contents" in [finding.code for finding in doctor.examine(desk.store).findings]
 
 
@@ -165,7 +155,7 @@ def test_a_line_of_an_import_that_says_nothing_costs_that_line(desk: Desk, tmp_p
     for name in ("signals", "memory", "relationships"):
         (folder / f"{name}.jsonl").write_text("".join(json.dumps(each) + "\n" for each in [*odd, good]))
 
-    found = bring.bring(desk.store, desk.caller, str(tmp_path / "old"))
+    found = import_files.bring(desk.store, desk.caller, str(tmp_path / "old"))
 
     assert found.counts["signals"]["imported"] == 1
     assert found.counts["signals"]["bad"] == len(odd)
@@ -179,5 +169,5 @@ def test_a_line_of_an_import_that_says_nothing_costs_that_line(desk: Desk, tmp_p
 )
 def test_values_of_another_type_are_refused(desk: Desk, given: dict[str, object]) -> None:
     """JSON lines of a script; nothing is taken silently for something else."""
-    with pytest.raises(nodes.UsageError):
-        nodes.append(desk.store, desk.caller, [{"content": "text", **given}])
+    with pytest.raises(edit.UsageError):
+        edit.append(desk.store, desk.caller, [{"content": "text", **given}])

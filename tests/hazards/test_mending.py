@@ -13,14 +13,14 @@ from pathlib import Path
 
 import pytest
 
+from gitmem.doctor import doctor
+from gitmem.doctor.doctor import Report
 from gitmem.errors import StoreError
 from gitmem.git.inprocess import DulwichGit
 from gitmem.git.port import Draft, Signature
 from gitmem.git.port import Entry as TreeEntry
 from gitmem.log import committer, lines, ref, wal_files
 from gitmem.log.entry import Entry, Story
-from gitmem.operations import doctor
-from gitmem.operations.doctor import Report
 from tests import newer_git
 from tests.clones import Clone, Hub, Ticks, git
 from tests.hazards.faults import ALL_STEPS, SystemCall, age_locks, child

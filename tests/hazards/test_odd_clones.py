@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.git import own, partial, run
+from gitmem.git import localize_objects, partial, run
 from gitmem.git.inprocess import DulwichGit
 from gitmem.git.plumbing import Git as PlumbingGit
 from gitmem.log import ref
-from gitmem.place import find
+from gitmem.repo import find
 
 from .conftest import Desk
 from .odd import check_whole, clone, converse, git, make_hub, pack, sync
@@ -318,7 +318,7 @@ def test_packs_of_borrowed_objects_do_not_pile_up(
     hub: Path, desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each sync that borrows makes one that no gc takes; when there are many they are made one."""
-    monkeypatch.setattr(own, "PACKS_MAX", 3)
+    monkeypatch.setattr(localize_objects, "PACKS_MAX", 3)
     full, less = hub.parent / "full", hub.parent / "less"
     git("clone", "--quiet", "--shared", str(full), str(less), cwd=hub.parent)
     git("config", "user.email", "less@example.org", cwd=less)

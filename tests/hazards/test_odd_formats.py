@@ -13,7 +13,7 @@ from gitmem.git import queries
 from gitmem.git.inprocess import DulwichGit
 from gitmem.git.plumbing import Git as PlumbingGit
 from gitmem.log import ref
-from gitmem.place import find
+from gitmem.repo import find
 
 from .. import newer_git
 from .conftest import Desk, process

@@ -30,7 +30,7 @@ def test_a_host_and_a_container_on_one_folder(
         if inside_now != inside:
             (host if inside_now else container).rename(container if inside_now else host)
             inside = inside_now
-        monkeypatch.setattr("cli.surroundings.machine", lambda: "c0ffee" if inside_now else "laptop")
+        monkeypatch.setattr("cli.environment.machine", lambda: "c0ffee" if inside_now else "laptop")
         return container if inside_now else host
 
     planck, curie = desk.start("Planck", cwd=step(False)), desk.start("Curie", cwd=step(True))

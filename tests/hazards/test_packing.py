@@ -12,15 +12,16 @@ from pathlib import Path
 
 import pytest
 
+from gitmem.doctor import doctor
+from gitmem.doctor.doctor import Report
 from gitmem.errors import GitmemError
 from gitmem.git import packing
 from gitmem.git.inprocess import DulwichGit
 from gitmem.git.plumbing import Git as PlumbingGit
-from gitmem.log import exchange, upkeep
+from gitmem.log import auto_pack
 from gitmem.log.lock import Lock
-from gitmem.operations import doctor
-from gitmem.operations.doctor import Report
-from gitmem.operations.store import Store
+from gitmem.store import Store
+from gitmem.sync import exchange
 from tests.clones import agreed
 
 from .faults import ALL_STEPS, WRITES, SystemCall, check, child, fsck, open_store, settled, speak, texts
@@ -115,7 +116,7 @@ def test_writers_a_sync_and_gc(repo: Path, tmp_path: Path, name: str) -> None:
         exchange.exchange(there.log, ["origin"], may_send=agreed, timeout=60)
         try:
             exchange.exchange(open_store(repo, PlumbingGit).log, ["origin"], may_send=agreed, timeout=60)
-            upkeep.upkeep(open_store(repo).log)
+            auto_pack.upkeep(open_store(repo).log)
         except GitmemError as error:
             assert "nothing" in error.message or "stays" in error.message or error.code == "git-failed", error
         number += 1
@@ -143,7 +144,7 @@ def test_uniting_that_is_killed_loses_nothing(
     _speak(open_store(repo, port), once)
 
     def unite() -> int:
-        return upkeep.upkeep(open_store(repo, port).log)
+        return auto_pack.upkeep(open_store(repo, port).log)
 
     end = child(unite, SystemCall(step, ALL_STEPS, kills=True))
     assert end.died or end.steps < step, end.failed
@@ -152,7 +153,7 @@ def test_uniting_that_is_killed_loses_nothing(
     _speak(open_store(repo, port), ["text-after"])
     for path in (repo / ".git" / "gitmem" / "own-packs").iterdir():
         os.utime(path, (0, 0))  # an hour later
-    upkeep.upkeep(open_store(repo, port).log)
+    auto_pack.upkeep(open_store(repo, port).log)
     check(repo, {*once, "text-after"}, set())
     fsck(repo)
     packs = {path.stem for path in (repo / ".git" / "objects" / "pack").glob("*.pack")}
@@ -165,10 +166,10 @@ def test_uniting_on_a_full_disk_loses_nothing(repo: Path, step: int) -> None:
     once = {f"text-{number}" for number in range(6)}
     _speak(open_store(repo), once)
     files = tuple(name for name in WRITES if name != "write")  # there is room in a pipe
-    child(lambda: upkeep.upkeep(open_store(repo).log), SystemCall(step, files, kills=False))
+    child(lambda: auto_pack.upkeep(open_store(repo).log), SystemCall(step, files, kills=False))
     check(repo, once, set())
     fsck(repo)
-    upkeep.upkeep(open_store(repo).log)
+    auto_pack.upkeep(open_store(repo).log)
     assert len(packing.own(str(repo / ".git"))) <= 2
     check(repo, once, set())
 
@@ -187,10 +188,10 @@ def test_one_unites_at_a_time(repo: Path) -> None:
     holds = f"import fcntl, sys, time; f = open({path!r}, 'w'); fcntl.flock(f, 2); print(flush=True); time.sleep(60)"
     other = subprocess.Popen([sys.executable, "-c", holds], stdout=subprocess.PIPE)
     assert other.stdout is not None and other.stdout.readline()
-    assert upkeep.upkeep(store.log) == 0
+    assert auto_pack.upkeep(store.log) == 0
     other.send_signal(signal.SIGKILL)
     other.wait()
-    assert upkeep.upkeep(store.log) > 0
+    assert auto_pack.upkeep(store.log) > 0
     with Lock(path) as lock:
         assert lock.take()
 
@@ -200,7 +201,7 @@ def test_a_worktree_unites_the_common_packs(repo: Path) -> None:
     git("worktree", "add", "--quiet", "../side", cwd=repo)
     side = repo.parent / "side"
     _speak(open_store(side), ["text-side", "text-more"])
-    assert upkeep.upkeep(open_store(side).log) == 3
+    assert auto_pack.upkeep(open_store(side).log) == 3
     assert len(packing.own(str(repo / ".git"))) == 1
     check(repo, {"text-side", "text-more"}, set())
 
@@ -215,7 +216,7 @@ def test_many_commits_never_leave_many_packs(repo: Path, monkeypatch: pytest.Mon
     assert most <= 2 * packing.PACKS_MAX
     assert len(packing.own(str(repo / ".git"))) <= packing.PACKS_MAX
 
-    monkeypatch.setattr(upkeep, "OBJECTS_AT_ONCE", 10)
+    monkeypatch.setattr(auto_pack, "OBJECTS_AT_ONCE", 10)
     started: list[bool] = []
     store.starts_upkeep = lambda: started.append(True)
     for number in range(60, 75):
@@ -230,7 +231,7 @@ def test_the_command_that_is_started_unites(repo: Path, monkeypatch: pytest.Monk
     from cli import background, main
 
     monkeypatch.setattr(packing, "PACKS_MAX", 4)
-    monkeypatch.setattr(upkeep, "OBJECTS_AT_ONCE", 10)
+    monkeypatch.setattr(auto_pack, "OBJECTS_AT_ONCE", 10)
     monkeypatch.setattr(os, "nice", lambda number: 0)
     asked: list[list[str]] = []
     monkeypatch.setattr(background, "start", lambda args: asked.append(list(args)))

@@ -11,11 +11,12 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from gitmem.agents.caller import Caller
 from gitmem.git.plumbing import Git as PlumbingGit
-from gitmem.log import committer, exchange, ref
-from gitmem.operations import inbox, signals, threads
-from gitmem.operations.caller import Caller
-from gitmem.operations.store import Store
+from gitmem.log import committer, ref
+from gitmem.signals import inbox, send, threads
+from gitmem.store import Store
+from gitmem.sync import exchange
 from tests.clones import BEGINNING, agreed, git
 from tests.profiles import PROFILE_EXAMPLES
 
@@ -113,7 +114,7 @@ class World:
     def _send(self, who: int, **options: object) -> None:
         store = self.stores[who]
         text = f"{len(self.said):03d}"
-        sent = signals.send(store, caller(READERS[who]), text, allow_unseen=True, **options)  # type: ignore[arg-type]
+        sent = send.send(store, caller(READERS[who]), text, allow_unseen=True, **options)  # type: ignore[arg-type]
         self.said.append(text)
         if sent.signal.get("thread_id") and options.get("intent") == "PROPOSE":
             self.signals.append((str(sent.signal["thread_id"]), str(sent.signal["signal_id"])))

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from gitmem.agents.caller import Who
 from gitmem.index import schema
-from gitmem.operations import sessions
-from gitmem.operations.caller import Who
+from gitmem.sessions import lifecycle
 from tests.clones import git
 from tests.profiles import PROFILE_EXAMPLES
 
@@ -39,7 +39,7 @@ class World:
         git("commit", "--quiet", "--allow-empty", "-m", "First", cwd=where / "repo")
         self.reader = Reader(where / "repo")
         store = open_store(self.reader.repo)
-        self.twin = sessions.start(store, Who(), name="Marie", agent_identity=CURIE).session_id
+        self.twin = lifecycle.start(store, Who(), name="Marie", agent_identity=CURIE).session_id
         store.close()
         self.said: list[str] = []
 
@@ -69,8 +69,8 @@ class World:
         else:
             store = open_store(reader.repo)
             who = Who(harness=("CLAUDE_CODE_SESSION_ID", HARNESS))
-            sessions.end(store, reader.caller(store))
-            reader.session = sessions.start(store, who, agent_identity=CURIE).session_id
+            lifecycle.end(store, reader.caller(store))
+            reader.session = lifecycle.start(store, who, agent_identity=CURIE).session_id
             store.close()
         age_locks(reader.repo)
 

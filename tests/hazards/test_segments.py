@@ -10,7 +10,7 @@ import pytest
 from gitmem.git.port import Draft, Signature
 from gitmem.log import ref
 from gitmem.log.union import canon
-from gitmem.operations.store import Store
+from gitmem.store import Store
 from tests.clones import Hub, git
 from tests.loosen import remove
 

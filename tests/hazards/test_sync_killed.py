@@ -20,7 +20,7 @@ import os, sys
 from pathlib import Path
 from gitmem.git.network import GitNetwork
 from gitmem.git.inprocess import DulwichGit
-from gitmem.log import exchange, settle
+from gitmem.sync import exchange, settle
 from tests.clones import Clone, Ticks
 
 left = int(sys.argv[2])

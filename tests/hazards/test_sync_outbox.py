@@ -9,7 +9,7 @@ import pytest
 
 from gitmem.git.port import Draft, Signature
 from gitmem.log import ref
-from gitmem.log.remote import Remote
+from gitmem.sync.remote import Remote
 from tests.clones import Clone, Hub, git, texts
 from tests.wires import BRANCHES, OUTBOX, Wire, cut, once
 

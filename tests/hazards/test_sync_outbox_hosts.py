@@ -6,8 +6,8 @@ from pathlib import Path
 
 from gitmem.git import network
 from gitmem.log import ref
-from gitmem.log.remote import Remote
-from gitmem.operations import sync
+from gitmem.sync import sync_remotes
+from gitmem.sync.remote import Remote
 from tests.clones import Clone, Hub, git
 from tests.hazards.test_sync_outbox import GOOD, boxes, clones, leave
 from tests.wires import BRANCHES, OUTBOX, Wire, cut, once
@@ -173,9 +173,9 @@ def test_a_refusal_of_one_day_is_tried_again_by_a_sync_that_names_the_remote(hub
     remote.host.refused.append(OUTBOX)
     remote.host.keeps_refs = True
     remote.host.save()
-    assert sync.sync(b.store).remotes[0].state in GOOD
+    assert sync_remotes.sync(b.store).remotes[0].state in GOOD
     assert Remote(b.log, "origin").host.prefixes == []
-    assert sync.sync(b.store, ["origin"]).remotes[0].state in GOOD
+    assert sync_remotes.sync(b.store, ["origin"]).remotes[0].state in GOOD
     assert Remote(b.log, "origin").host.prefixes == [OUTBOX, BRANCHES]
 
 

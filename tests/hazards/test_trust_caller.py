@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from cli.surroundings import MARKERS
+from cli.environment import MARKERS
 from tests.conftest import SESSION_VARIABLES, Git
 
 PROGRAM = shutil.which("gitmem", path=str(Path(sys.executable).parent)) or "gitmem"

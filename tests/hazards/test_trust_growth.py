@@ -16,16 +16,19 @@ from pathlib import Path
 
 import pytest
 
-from gitmem import place, records
-from gitmem.agents import forgeries, known_senders
-from gitmem.agents.clone_key import CloneKey
+from gitmem import records, store, views
+from gitmem import repo as place
+from gitmem.agents import forgeries, presence
 from gitmem.digests import Mac
 from gitmem.index import insert, schema
 from gitmem.index.schema import Index
-from gitmem.operations import causality, mail, presence, store, threads, views
-from gitmem.operations.causality import Conversation
-from gitmem.operations.memory import relations, stored
-from gitmem.operations.store import Store
+from gitmem.mailbox import mailbox_view
+from gitmem.memory import load, relations
+from gitmem.signals import causality, threads
+from gitmem.signals.causality import Conversation
+from gitmem.store import Store
+from gitmem.trust import sender_tables
+from gitmem.trust.clone_key import CloneKey
 from tests import hostile_logs
 from tests.hostile_logs import FAMILIES, Victim, Writer
 
@@ -76,12 +79,12 @@ def empty() -> Index:
     """Return the index of a clone in which the victim's session was started, and nothing else was said."""
     key = CloneKey("")
     key.mac = Mac(bytes(range(32)))
-    index = schema.in_memory((*views.VIEWS[:-1], known_senders.view(lambda: key)), records.read_groups)
+    index = schema.in_memory((*views.VIEWS[:-1], sender_tables.view(lambda: key)), records.read_groups)
     index.reshape()
     begun = Writer(ME, 1_000, start=NOW - 1_000_000)
     begun.session(ME.session, agent_identity=ME.identity, clone_id=ME.clone, display_name="Curie")
     insert.lines(index, 1, [key.mac.signed(begun.lines[0][1])])
-    assert known_senders.is_ours(index.db, ME.identity)
+    assert sender_tables.is_ours(index.db, ME.identity)
     return index
 
 
@@ -108,7 +111,7 @@ def fold_names(at: Store) -> None:
 
 
 def fold_nodes(at: Store) -> None:
-    stored.load(at.db(), [id for (id,) in at.db().execute("SELECT id FROM node ORDER BY id")])
+    load.load(at.db(), [id for (id,) in at.db().execute("SELECT id FROM node ORDER BY id")])
 
 
 def fold_relations(at: Store) -> None:
@@ -121,11 +124,11 @@ def fold_relations(at: Store) -> None:
 
 def fold_unread(at: Store) -> None:
     for reader, session in ((ME.identity, ME.session), ("sess-zzzz", "sess-zzzz"), ("nobody:a:b", None)):
-        mail.unread_ids(at.db(), reader, session, None, NOW)
+        mailbox_view.unread_ids(at.db(), reader, session, None, NOW)
 
 
 def fold_interrupts(at: Store) -> None:
-    mail.unread_ids(at.db(), ME.identity, ME.session, None, NOW, directed=True)
+    mailbox_view.unread_ids(at.db(), ME.identity, ME.session, None, NOW, directed=True)
 
 
 def fold_marks(at: Store) -> None:

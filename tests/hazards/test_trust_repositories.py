@@ -17,10 +17,10 @@ from typing import Any
 
 import pytest
 
-from cli.mcp.desk import Desk
+from cli.mcp.mcp_session import Desk
+from gitmem.clients.hooks import events
+from gitmem.clients.hooks.clients import CLIENTS
 from gitmem.errors import StoreError
-from gitmem.operations.hooks import events
-from gitmem.operations.hooks.clients import CLIENTS
 from tests.conftest import Git
 
 from ..agents import said, user_state

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from cli.surroundings import HARNESSES
+from cli.environment import HARNESSES
 from gitmem.log.lines import digest as digest_of
 from gitmem.log.lines import format_at
 

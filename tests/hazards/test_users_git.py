@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.git import tip
-from gitmem.log import settled
+from gitmem.git import read_ref
+from gitmem.sync import noop_check
 
 from ..conftest import Git
 from .conftest import Desk
@@ -298,10 +298,10 @@ def test_refs_that_are_packed_meanwhile_are_seen(
     """The user's `git pack-refs` takes a ref out of one file and into another: it is never in neither."""
     desk.start("Planck")
     common = str(desk.repo / ".git")
-    module = settled if by == "a look" else tip
+    module = noop_check if by == "a look" else read_ref
 
     def seen() -> dict[str, str] | None:
-        return settled.refs_of(common) if by == "a look" else tip.refs_below(common, "refs/gitmem/")
+        return noop_check.refs_of(common) if by == "a look" else read_ref.refs_below(common, "refs/gitmem/")
 
     before = seen()
     assert before

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from gitmem.doctor import doctor
 from gitmem.log import committer, lines, ref
 from gitmem.log.entry import Entry, Story
-from gitmem.operations import doctor
 from tests.clones import Clone, Hub, git
 
 from .conftest import Desk, waiting

@@ -8,10 +8,10 @@ from random import Random
 
 import pytest
 
+from gitmem.doctor import doctor
 from gitmem.log import committer, wal_files, wal_record
-from gitmem.log.log import Log
-from gitmem.operations import doctor
-from gitmem.place import find
+from gitmem.log.local_log import Log
+from gitmem.repo import find
 from tests.log.logs import all_lines, entry, open_log, record
 
 from .conftest import Desk

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from cli import wal_folders
-from gitmem.place import find
+from gitmem.repo import find
 
 from .conftest import Desk, powerless, process, waiting
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from gitmem import commit_process
 from gitmem.git import packing
 from gitmem.git.inprocess import DulwichGit
 from gitmem.git.plumbing import Git as PlumbingGit
-from gitmem.operations import committing
 
 from .faults import Port, check, fsck, open_store, speak
 from .test_concurrency import Crowd
@@ -55,7 +55,7 @@ def commits(repo: Path, port: Port, stop: Path) -> Callable[[], object]:
         made = 0
         while not stop.exists():
             store = open_store(repo, port)
-            made += committing.commit(store, 0.0) is not None
+            made += commit_process.commit(store, 0.0) is not None
             store.close()
         return made
 

@@ -12,9 +12,9 @@ from random import Random
 
 import pytest
 
+from gitmem import commit_process
 from gitmem.git.inprocess import DulwichGit
 from gitmem.git.plumbing import Git as PlumbingGit
-from gitmem.operations import committing
 
 from .faults import age_locks, check, fsck, open_store, speak
 
@@ -87,7 +87,7 @@ class Mayhem:
     def _commit(self, number: int) -> None:
         port = PlumbingGit if number % 8 == 0 else DulwichGit
         while True:
-            committing.run(open_store(self.repo, port, commit_after=WINDOW_SECONDS))
+            commit_process.run(open_store(self.repo, port, commit_after=WINDOW_SECONDS))
             time.sleep(0.005)
 
     def _fault(self) -> None:

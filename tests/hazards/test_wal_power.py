@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from gitmem.log import committer, wal_files
-from gitmem.log.log import Log
+from gitmem.log.local_log import Log
 from tests.log.logs import all_lines, entry, open_log, record
 
 from .faults import check, check_index, open_store, speak

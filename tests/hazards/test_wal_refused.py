@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from gitmem import commit_process
 from gitmem.log import ref, wal_files
-from gitmem.operations import committing
 from tests.conftest import Git
 
 from .conftest import Desk, nothing_written, waiting
@@ -99,8 +99,8 @@ def test_a_tip_that_turned_foreign_after_the_look_costs_no_line(desk: Desk, git:
     speak(store, "before it turned")
     foreign(desk, git)
     with pytest.raises(Exception, match="no gitmem log; what was recorded is kept"):
-        committing.commit_waiting(store)
-    assert "no gitmem log" in committing.last_failure(store.place)
+        commit_process.commit_waiting(store)
+    assert "no gitmem log" in commit_process.last_failure(store.place)
     store.close()
     (file,) = waiting(desk.repo)
     os.utime(file, (time.time() - 100, time.time() - 100))
@@ -119,7 +119,7 @@ def test_a_disk_that_is_full_for_the_committer_stops_no_writer(desk: Desk) -> No
     said = set()
 
     def commit() -> None:
-        committing.run(open_store(desk.repo, commit_after=0.01), pause=lambda seconds: None)
+        commit_process.run(open_store(desk.repo, commit_after=0.01), pause=lambda seconds: None)
 
     for turn in range(3):
         record(desk.repo, f"line {turn}")
@@ -136,7 +136,7 @@ def test_a_disk_that_is_full_for_the_committer_stops_no_writer(desk: Desk) -> No
 
     assert planck
     check(desk.repo, said, set())
-    assert not committing.is_off(open_store(desk.repo).place)
+    assert not commit_process.is_off(open_store(desk.repo).place)
 
 
 def test_a_full_disk_is_why_lines_wait(repo: Path) -> None:
@@ -147,14 +147,14 @@ def test_a_full_disk_is_why_lines_wait(repo: Path) -> None:
     record(repo, "waits")
 
     def commit() -> None:
-        committing.commit_waiting(open_store(repo, commit_after=60.0))
+        commit_process.commit_waiting(open_store(repo, commit_after=60.0))
 
     end = child(commit, SizeLimit(120))
     assert end.failed and "nothing was recorded" not in end.failed, end.failed
     place = open_store(repo).place
-    assert committing.last_failure(place)
-    committing.commit_waiting(open_store(repo, commit_after=60.0))
-    assert committing.last_failure(place) == ""
+    assert commit_process.last_failure(place)
+    commit_process.commit_waiting(open_store(repo, commit_after=60.0))
+    assert commit_process.last_failure(place) == ""
     check(repo, {"before", "waits"}, set())
 
 

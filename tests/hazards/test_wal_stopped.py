@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from gitmem import commit_process
 from gitmem.log import committer, ref, start, wal_files
-from gitmem.operations import committing
 
 from .faults import (
     ALL_STEPS,
@@ -162,7 +162,7 @@ def commit(repo: Path) -> Callable[[], object]:
     """For `child`: be the committer, which commands start."""
 
     def act() -> None:
-        committing.run(open_store(repo, commit_after=0.01))
+        commit_process.run(open_store(repo, commit_after=0.01))
 
     return act
 

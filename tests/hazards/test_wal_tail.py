@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from gitmem import commit_process
 from gitmem.log import ref
 from gitmem.log.lock import Lock
-from gitmem.operations import committing
-from gitmem.place import find
+from gitmem.repo import find
 from tests.conftest import Git
 
 from .conftest import Desk, waiting
@@ -25,7 +25,7 @@ def tail(desk: Desk, git: Git, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk
     desk.start("Planck")
     monkeypatch.setenv("GITMEM_COMMIT_AFTER", "3600")
     state = Path(find(str(desk.repo)).state)
-    alive, busy = Lock(str(state / committing.LOCK)), Lock(str(state / "lock"))
+    alive, busy = Lock(str(state / commit_process.LOCK)), Lock(str(state / "lock"))
     assert alive.take() and busy.take()
     before = git("rev-parse", ref.LOG_REF, cwd=desk.repo)
     with alive, busy:
@@ -158,6 +158,6 @@ def test_the_same_answers_before_and_after_the_commit(tail: Desk) -> None:
     with tempfile.TemporaryDirectory() as folder:
         copy = Desk(Path(shutil.copytree(tail.repo, Path(folder, "copy"), symlinks=True)), tail._patch)
         store = open_store(copy.repo)
-        assert committing.commit(store, 5.0, deferred=True)
+        assert commit_process.commit(store, 5.0, deferred=True)
         store.close()
         assert answers(copy) == before

@@ -7,16 +7,17 @@ import random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gitmem import records
-from gitmem.agents import known_senders
-from gitmem.agents.clone_key import CloneKey
+from gitmem import records, views
 from gitmem.digests import Mac
+from gitmem.doctor.checks import index_content
 from gitmem.index import compare, insert, schema
 from gitmem.index.schema import Index
-from gitmem.operations import checks_index, mail, views
+from gitmem.mailbox import mailbox_view
+from gitmem.trust import sender_tables
+from gitmem.trust.clone_key import CloneKey
 from tests import hostile_logs
 from tests.hostile_logs import FAMILIES, Victim
-from tests.operations.test_mail import receipt, signal
+from tests.mailbox.test_mailbox_view import receipt, signal
 from tests.profiles import up_to
 
 NOW = 1_793_000_000_000_000
@@ -28,7 +29,7 @@ MAC = Mac(bytes(range(32)))
 def empty() -> Index:
     key = CloneKey("")
     key.mac = MAC
-    index = schema.in_memory((*views.VIEWS[:-1], known_senders.view(lambda: key)), records.read_groups)
+    index = schema.in_memory((*views.VIEWS[:-1], sender_tables.view(lambda: key)), records.read_groups)
     index.reshape()
     return index
 
@@ -70,11 +71,11 @@ def test_any_order_gives_the_same_rows(families: list[str], cuts: list[int], see
         every = every[size:]
     insert.lines(other, 1, every)
 
-    assert compare.differing(anew, other, but=checks_index.ARRIVAL) == []
+    assert compare.differing(anew, other, but=index_content.ARRIVAL) == []
     assert anew.skipped() == 0
     for reader, session in ((ME.identity, ME.session), ("a:b:two", None)):
         answers = [
-            (sorted(mail.unread_ids(index.db, reader, session, None, NOW)), sorted(mail.all_ids(index.db, reader, session, None)))
+            (sorted(mailbox_view.unread_ids(index.db, reader, session, None, NOW)), sorted(mailbox_view.all_ids(index.db, reader, session, None)))
             for index in (anew, other)
         ]  # fmt: skip
         assert answers[0] == answers[1]

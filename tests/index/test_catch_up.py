@@ -16,7 +16,7 @@ from gitmem.index import catch_up, insert, schema
 from gitmem.index.rows import Rows
 from gitmem.index.schema import Index, View
 from gitmem.log import committer, ref, wal_record
-from gitmem.log.log import Log
+from gitmem.log.local_log import Log
 from gitmem.log.wal import WriteAheadLog
 from tests.profiles import up_to
 

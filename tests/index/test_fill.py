@@ -7,13 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from gitmem import records
+from gitmem import records, views
 from gitmem.git.port import Draft, Signature
 from gitmem.index import catch_up, compare, fill, generations, insert, schema
 from gitmem.index.fill import Fill
-from gitmem.log import ref, survey, trees
-from gitmem.log.log import Log
-from gitmem.operations import views
+from gitmem.log import dropped_lines, ref, tree_union
+from gitmem.log.local_log import Log
 from tests.log.logs import open_log
 
 WHO = Signature("n", "n@n", 1)
@@ -47,12 +46,12 @@ def filled(log: Log, tip: str | None) -> Fill:
     """An index of all lines, each passed once."""
     found = Fill(fill.temporary(views.VIEWS, records.read_groups))
     seen: set[bytes] = set()
-    for path, entry, content in survey.walk(log.git, log.git.tip(ref.LOG_REF) or ""):
+    for path, entry, content in dropped_lines.walk(log.git, log.git.tip(ref.LOG_REF) or ""):
         if entry.is_tree:
             found.folder(path, entry.oid)
-        elif trees.is_plain_segment(path, entry):
+        elif tree_union.is_plain_segment(path, entry):
             file = found.segment(path, entry.oid)
-            new = [each for each in trees.lines_of(content) if file is not None and each not in seen]
+            new = [each for each in tree_union.lines_of(content) if file is not None and each not in seen]
             seen.update(new)
             found.add([(file, each) for each in new if file is not None])
     found.end(tip)

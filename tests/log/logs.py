@@ -7,12 +7,12 @@ import os
 import random
 from pathlib import Path
 
-from gitmem import place
+from gitmem import repo as place
 from gitmem.git.inprocess import DulwichGit
 from gitmem.git.plumbing import Git
 from gitmem.log import committer, lines, ref
 from gitmem.log.entry import Entry, Story
-from gitmem.log.log import Appended, Log
+from gitmem.log.local_log import Appended, Log
 
 START = 1_793_000_000_000_000  # microseconds: 2026-10-26
 

@@ -10,10 +10,10 @@ import pytest
 from gitmem.errors import StoreError
 from gitmem.git.port import Draft
 from gitmem.log import committer, ref
+from gitmem.log.commit_draft import tell
 from gitmem.log.entry import Entry
-from gitmem.log.log import Log
-from gitmem.log.telling import tell
-from gitmem.log.trees import differing
+from gitmem.log.local_log import Log
+from gitmem.log.tree_union import differing
 
 from .logs import FakeClock, all_lines, entry, open_log, record
 

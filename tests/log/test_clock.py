@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.log.log import AHEAD_MAX_MICROS, Clock
+from gitmem.log.local_log import AHEAD_MAX_MICROS, Clock
 
 from .logs import START, FakeClock
 

@@ -13,7 +13,7 @@ import pytest
 
 from gitmem.errors import StoreError
 from gitmem.log import committer, lines, ref, wal_files
-from gitmem.log.log import Log
+from gitmem.log.local_log import Log
 from gitmem.log.wal import WriteAheadLog
 
 from .logs import START, all_lines, entry, open_log, record, waiting

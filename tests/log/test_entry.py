@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gitmem.log import lines, old_spool
+from gitmem.log import lines, spool_files_0_1
 from gitmem.log.entry import Entry, Story
 
 from .logs import START
@@ -59,7 +59,7 @@ def test_an_entry_cannot_name_a_path_of_its_own(bad: str) -> None:
     with pytest.raises(ValueError):
         Entry.decode(HEAD.replace(b"7d2kq0ze", bad.encode()) + ROW)
     with pytest.raises(ValueError):
-        old_spool.decode(f"1-2-{bad}-wait.spool", OLD_HEAD + ROW)
+        spool_files_0_1.decode(f"1-2-{bad}-wait.spool", OLD_HEAD + ROW)
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_what_is_no_entry_says_why(content: bytes, why: str) -> None:
 @pytest.mark.parametrize("end", ["wait", "ride"])
 def test_a_spool_file_of_version_0_1_is_read(end: str) -> None:
     """A clone that is upgraded in place loses nothing that waits."""
-    found = old_spool.decode(OLD_NAME.replace("wait", end), OLD_HEAD + ROW)
+    found = spool_files_0_1.decode(OLD_NAME.replace("wait", end), OLD_HEAD + ROW)
 
     assert (found.token, found.lines, found.deferred) == ("7d2kq0ze", [("signals", LINE)], end == "ride")
     assert found.story.author == "Planck <a@gitmem>"
@@ -120,4 +120,4 @@ def test_a_spool_file_of_version_0_1_is_read(end: str) -> None:
 )
 def test_what_is_no_spool_file_of_version_0_1_is_refused(name: str, content: bytes) -> None:
     with pytest.raises(ValueError):
-        old_spool.decode(name, content)
+        spool_files_0_1.decode(name, content)

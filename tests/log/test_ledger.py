@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from gitmem.errors import StoreError
-from gitmem.log import ledger, mend
+from gitmem.log import ledger
 from gitmem.log.entry import Entry
-from gitmem.log.log import Log
+from gitmem.log.local_log import Log
 from gitmem.log.wal import WriteAheadLog
+from gitmem.sync import repair_log
 from tests.clones import Hub
 from tests.log.logs import entry, open_log, record
 
@@ -244,7 +245,7 @@ def test_a_mended_log_is_remembered(repo: Path) -> None:
     log = open_log(repo)
     tip = record(log, entry(log, "one")).commit
     assert tip is not None
-    top = mend.repair(log, tip, {"s/gm-x.jsonl": [b"{}"]})
+    top = repair_log.repair(log, tip, {"s/gm-x.jsonl": [b"{}"]})
 
-    assert top != tip and mend.move(log, tip, top)
+    assert top != tip and repair_log.move(log, tip, top)
     assert ledger.acknowledged(log)[1][0] == top

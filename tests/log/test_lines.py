@@ -9,7 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gitmem.log.lines import HEAD_BYTES, LINE_MAX_BYTES, day, digest, format_at, parse_all, parse_at, problem
+from gitmem.log.lines import (
+    HEAD_BYTES,
+    LINE_MAX_BYTES,
+    day,
+    digest,
+    format_at,
+    parse_all,
+    parse_at,
+    problem,
+)
 
 AT = "2026-11-21T20:00:00.123456Z"
 HEAD = b'{"at":"' + AT.encode() + b'",'

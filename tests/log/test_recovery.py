@@ -7,7 +7,7 @@ from pathlib import Path
 
 from gitmem.git.port import Draft, Entry, Signature
 from gitmem.log import damage, recovery, ref
-from gitmem.log.log import Log
+from gitmem.log.local_log import Log
 from tests.log.logs import all_lines, entry, open_log, record
 from tests.loosen import remove
 

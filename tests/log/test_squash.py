@@ -10,7 +10,7 @@ import pytest
 from gitmem.git import packfile, packing
 from gitmem.git.inprocess import DulwichGit
 from gitmem.git.port import Commit, Draft, Entry, Signature
-from gitmem.log import overflow, ref, squash, squash_message, trees
+from gitmem.log import overflow, ref, squash, squash_message, tree_union
 from gitmem.log.squash import Squash
 from gitmem.log.squash_message import message, trailers
 
@@ -307,7 +307,7 @@ def test_outboxes_on_the_first_commit_cost_no_look_at_each_file(
         found.add_commits([box], each=False)
     tip = found.write(base)
     assert len(steps) < 10 * len([*boxes, *late])
-    assert not trees.union_changes(
+    assert not tree_union.union_changes(
         chain.git, chain.git.commit(tip).tree, [chain.git.commit(each).tree for each in [*boxes, *late]]
     )
 
@@ -378,16 +378,16 @@ def test_what_a_segment_has_no_room_for_goes_where_the_union_puts_it(
     mine = chain.put(chain.genesis, "mine", a=b"yy\n")
     new = squash.squash(chain.git, [mine], full)
     own_tree, tree = (chain.git.commit(each).tree for each in (mine, new))
-    assert trees.union_changes(chain.git, tree, [own_tree]) == {}
+    assert tree_union.union_changes(chain.git, tree, [own_tree]) == {}
     assert chain.file(new) == b"x" * 18 + b"\n"
-    assert trees.new_lines(chain.git, tree, [chain.git.commit(full).tree]) == 1
+    assert tree_union.new_lines(chain.git, tree, [chain.git.commit(full).tree]) == 1
     assert squash.squash(chain.git, [mine], new) == new
     # Somebody else may have filled the place beside it, too.
     beside = overflow.path_beside(path("a"), b"yy\n")
     who = Signature("n", "n@n", 1)
     (taken,) = chain.git.write([Draft({beside: b"z" * 19 + b"\n"}, who, who, "taken")], full)
     both = chain.git.commit(squash.squash(chain.git, [mine], taken)).tree
-    assert trees.union_changes(chain.git, both, [own_tree]) == {}
+    assert tree_union.union_changes(chain.git, both, [own_tree]) == {}
 
 
 def test_a_segment_that_was_written_by_hand_comes_in_its_canonical_form(chain: Chain) -> None:
@@ -426,7 +426,7 @@ def test_what_stands_where_nothing_is_yet_is_taken_as_it_is(
         == chain.git.tree(chain.git.commit(other).tree)["t"]
     )
 
-    files = list(trees.differing(chain.git, chain.git.commit(third).tree, []))
+    files = list(tree_union.differing(chain.git, chain.git.commit(third).tree, []))
     for known in (None, files):  # what an outbox adds is known, file by file
         found = Squash(chain.git, chain.git.commit(theirs).tree)
         found.add_commits([third], known)
@@ -435,8 +435,8 @@ def test_what_stands_where_nothing_is_yet_is_taken_as_it_is(
         assert found.count() == 2 + 1 + 3 + 3 + 2
         tree = chain.git.commit(found.write(theirs)).tree
         trees_of = [chain.git.commit(each).tree for each in (theirs, mine[-1], other, third)]
-        assert trees.union_changes(chain.git, tree, trees_of) == {}
-        assert trees.new_lines(chain.git, tree, []) == 1 + found.count()
+        assert tree_union.union_changes(chain.git, tree, trees_of) == {}
+        assert tree_union.new_lines(chain.git, tree, []) == 1 + found.count()
 
 
 class Known:

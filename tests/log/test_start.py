@@ -14,7 +14,7 @@ from gitmem.errors import StoreError
 from gitmem.git import run
 from gitmem.git.port import Draft, Signature
 from gitmem.log import ref
-from gitmem.log.log import Log
+from gitmem.log.local_log import Log
 from gitmem.log.start import adopt, start
 from tests.clones import git
 from tests.log.logs import all_lines, open_log

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.place import Place
+from gitmem.repo import Place
 
 ROOT = Path(__file__).parents[2]
 

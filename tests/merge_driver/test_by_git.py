@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from gitmem.log.union import canon, union
-from gitmem.place import Place
+from gitmem.repo import Place
 from merge_driver.install import install, uninstall
 
 Git = Callable[..., str]

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from gitmem.errors import StoreError, UsageError
-from gitmem.place import Place
+from gitmem.repo import Place
 from merge_driver.install import ARGUMENTS, install, status, uninstall
 
 Git = Callable[..., str]

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 import gitmem
-from gitmem.operations.facade import Log
-from gitmem.operations.sync import RemoteState
+from gitmem.api import Log
+from gitmem.sync.sync_remotes import RemoteState
 from tests.clones import Hub
 
 from .sites import Http, Ssh, clone

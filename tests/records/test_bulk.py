@@ -14,7 +14,7 @@ from gitmem.records import bulk
 from gitmem.records.groups import read_or_none
 from tests.profiles import up_to
 
-from .test_plain import VALUES
+from .test_fast_validate import VALUES
 
 AT = "2026-11-21T20:00:00.123456Z"
 SIGNAL = {

@@ -16,7 +16,7 @@ from gitmem.records.ids import new_id, new_ids
 from tests.profiles import up_to
 
 from .test_bulk import NODE
-from .test_plain import VALUES
+from .test_fast_validate import VALUES
 
 AT = 1_795_291_199_999_990  # the next ten are of two seconds
 PLAIN = {

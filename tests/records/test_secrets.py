@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from gitmem.errors import UsageError
-from gitmem.records import form
+from gitmem.records import codec
 from gitmem.records.secrets import (
     FORMAT_SHORTEST,
     MARKERS,
@@ -332,7 +332,7 @@ def test_the_refusal_names_the_secret_and_its_place_and_does_not_repeat_it() -> 
     }
 
     with pytest.raises(UsageError) as refused:
-        form.line("signal", 1_795_291_200_000_000, fields)
+        codec.line("signal", 1_795_291_200_000_000, fields)
 
     assert "message looks like it holds a GitHub token at character 5" in refused.value.message
     assert not any(

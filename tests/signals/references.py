@@ -9,8 +9,8 @@ import json
 import random
 from collections.abc import Iterable, Mapping
 
-from gitmem.operations.causality import Said
 from gitmem.signals import DECISIONS
+from gitmem.signals.causality import Said
 
 Edges = Mapping[str, set[str]]
 

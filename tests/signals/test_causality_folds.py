@@ -7,9 +7,8 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
-from gitmem.operations import causality
-from gitmem.operations.causality import Conversation, Said
-from gitmem.signals import graph
+from gitmem.signals import causality, graph
+from gitmem.signals.causality import Conversation, Said
 from tests.signals import references
 from tests.signals.references import random_thread
 

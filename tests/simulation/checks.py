@@ -6,15 +6,17 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from gitmem import records
+from gitmem import records, views
+from gitmem.agents import presence
+from gitmem.agents.caller import Caller
 from gitmem.errors import UsageError
 from gitmem.git.plumbing import Git
 from gitmem.git.port import Draft
 from gitmem.index import catch_up, schema
 from gitmem.log import ref
-from gitmem.operations import inbox, mail, presence, threads, views
-from gitmem.operations.caller import Caller
-from gitmem.operations.store import Store
+from gitmem.mailbox import mailbox_view
+from gitmem.signals import inbox, threads
+from gitmem.store import Store
 
 from . import own_checks
 from .deeds import agents
@@ -190,7 +192,7 @@ def _answers(world: World, store: Store, asked: Sequence[str]) -> dict[str, obje
     """
     found: dict[str, object] = {}
     for agent in [agent for clone in world.clones for agent in agents(clone)]:
-        unread = mail.unread_ids(store.db(), agent, None, None, store.now(), shared=True)
+        unread = mailbox_view.unread_ids(store.db(), agent, None, None, store.now(), shared=True)
         found[f"unread by {agent}"] = sorted(unread)
     for agent in asked:
         reader = Caller(agent, agent, "as")

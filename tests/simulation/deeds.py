@@ -5,10 +5,14 @@ from __future__ import annotations
 import time
 from random import Random
 
+from gitmem import commit_process
+from gitmem.agents import caller
+from gitmem.agents.caller import Caller, Who
 from gitmem.errors import GitmemError
-from gitmem.log import exchange
-from gitmem.operations import caller, committing, delivery, inbox, sessions, signals
-from gitmem.operations.caller import Caller, Who
+from gitmem.mailbox import delivery_lock
+from gitmem.sessions import lifecycle
+from gitmem.signals import inbox, send
+from gitmem.sync import exchange
 from tests.clones import agreed
 
 from .turns import Process
@@ -59,7 +63,7 @@ class Deeds:
 
     def _start_committer(self) -> None:
         """As a command does that ends."""
-        if committing.is_wanted(self.clone.place):
+        if commit_process.is_wanted(self.clone.place):
             name = f"committer {self.process.name.partition('/')[2]}"
             started = process(self.world, self.clone, name, ["be_committer"])
             self.world.hand.doom(started)
@@ -76,7 +80,7 @@ class Deeds:
         return alone
 
     def begin(self, store: WatchedStore) -> str:
-        started = sessions.start(
+        started = lifecycle.start(
             store, Who(), agent_identity=self.agent, wu=self.random.choice([None, "WU-1", "WU-2"])
         )
         self.clone.sessions[self.agent] = started.session_id
@@ -85,7 +89,7 @@ class Deeds:
     def end(self, store: WatchedStore) -> str:
         who = self._caller(store)
         self.clone.sessions.pop(self.agent, None)
-        return sessions.end(store, who).session_id
+        return lifecycle.end(store, who).session_id
 
     def _text(self) -> str:
         size = self.random.choice([3, 8, 8, 40, 200])
@@ -97,11 +101,11 @@ class Deeds:
 
     def say(self, store: WatchedStore) -> str:
         to = self._others() if self.random.random() < 0.7 else []
-        sent = signals.send(store, self._caller(store), self._text(), to=to, allow_unseen=True)
+        sent = send.send(store, self._caller(store), self._text(), to=to, allow_unseen=True)
         return f"{sent.signal['signal_id']} {sent.commit}"
 
     def propose(self, store: WatchedStore) -> str:
-        sent = signals.send(
+        sent = send.send(
             store, self._caller(store), self._text(), to=self._others(), intent="PROPOSE", allow_unseen=True
         )
         return f"{sent.signal['signal_id']} {sent.commit}"
@@ -114,26 +118,26 @@ class Deeds:
         if not known:
             return "nothing to answer"
         intent = self.random.choice(["AGREE", "AGREE", "REJECT", "COUNTER", "INFO"])
-        sent = signals.send(
+        sent = send.send(
             store, self._caller(store), self._text(), reply_to=self.random.choice(known), intent=intent
         )
         return f"{sent.signal['signal_id']} {intent} {sent.commit}"
 
     def read(self, store: WatchedStore) -> str:
         who = self._caller(store)
-        with delivery.turn(store, who.reader, wait_seconds=delivery.WAIT_SECONDS):
+        with delivery_lock.turn(store, who.reader, wait_seconds=delivery_lock.WAIT_SECONDS):
             found = inbox.read(store, who)
             inbox.mark(store, found)
         return " ".join(str(each["signal_id"]) for each in found.signals)
 
     def be_committer(self, store: WatchedStore) -> str:
         """The life of a process that commands start: it commits what has waited for the window."""
-        committing.run(store, pause=time.sleep)
+        commit_process.run(store, pause=time.sleep)
         return "ended"
 
     def commit(self, store: WatchedStore) -> str:
         """What `gitmem log`, --commit and the end of a session do: commit now."""
-        return str(committing.commit(store, committing.COMMIT_SECONDS))
+        return str(commit_process.commit(store, commit_process.COMMIT_SECONDS))
 
     def roll(self, store: WatchedStore) -> str:
         store.log.make_state()

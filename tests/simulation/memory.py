@@ -14,7 +14,7 @@ from gitmem.git import objects as forms
 from gitmem.git.cached_config import CachedConfig, GitConfig
 from gitmem.git.objects import EMPTY_TREE
 from gitmem.git.port import FILE_MODE, TREE_MODE, Behind, Commit, Draft, Entry, WorkTree
-from gitmem.place import read_config
+from gitmem.repo import read_config
 
 if TYPE_CHECKING:
     from gitmem.git.port import Move

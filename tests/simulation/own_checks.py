@@ -6,13 +6,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from gitmem import records
-from gitmem.agents import clone_key
+from gitmem.agents import caller
+from gitmem.agents.caller import Who
+from gitmem.doctor.checks import index_content
 from gitmem.errors import UsageError
 from gitmem.index import catch_up, compare, schema
-from gitmem.operations import caller, checks_index, inbox, mail
-from gitmem.operations.caller import Who
-from gitmem.operations.store import Store
-from gitmem.signals import broadcasts
+from gitmem.mailbox import broadcasts, mailbox_view
+from gitmem.signals import inbox
+from gitmem.store import Store
+from gitmem.trust import clone_key
 
 from .deeds import agents
 from .world import Clone, World
@@ -36,11 +38,12 @@ def differs_anew(world: World, clone: Clone, store: Store) -> list[str]:
     catch_up.catch_up(fresh, store.log)
     wrong = [
         f"the table {table} of {clone.name} differs from one that is built anew"
-        for table in compare.differing(store.index, fresh, but=checks_index.ARRIVAL)
+        for table in compare.differing(store.index, fresh, but=index_content.ARRIVAL)
     ]
     for agent in [agent for each in world.clones for agent in agents(each)]:
         ours, anew = (
-            sorted(mail.unread_ids(db, agent, None, None, store.now())) for db in (store.index.db, fresh.db)
+            sorted(mailbox_view.unread_ids(db, agent, None, None, store.now()))
+            for db in (store.index.db, fresh.db)
         )
         if ours != anew:
             wrong.append(f"{clone.name} says {ours} is unread by {agent}, and built anew {anew}")

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.agents import authenticity, known_senders
 from gitmem.git import packing
-from gitmem.log import overflow, sending
-from gitmem.sync import place_checks
+from gitmem.log import overflow, place_checks
+from gitmem.sync import push
+from gitmem.trust import line_checks, sender_tables
 
 from . import adversary
 from .memory import MemoryGit
@@ -90,7 +90,7 @@ def swap_anyway(git: MemoryGit, name: str, old: str | None, new: str, why: str) 
 BROKEN = {
     "a union that keeps the greater file": (overflow, "union", lambda *contents: max(contents)),
     "a swap that does not compare": (MemoryGit, "swap", swap_anyway),
-    "outboxes that nobody deletes": (sending, "_sweep", lambda *args: None),
+    "outboxes that nobody deletes": (push, "_sweep", lambda *args: None),
 }
 
 
@@ -127,11 +127,11 @@ UNGUARDED = {
         "hostile_tree",
     ),
     "sessions that believe every line": (
-        [(module, "is_forged", lambda *args: False) for module in (authenticity, known_senders)],
+        [(module, "is_forged", lambda *args: False) for module in (line_checks, sender_tables)],
         "forge_sessions",
     ),
     "receipts that anybody may write": (
-        [(known_senders, "has_doubts", lambda *args: False)],
+        [(sender_tables, "has_doubts", lambda *args: False)],
         "forge_receipts",
     ),
 }

@@ -9,15 +9,14 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from gitmem import place, records
+from gitmem import records, repo, views
 from gitmem.errors import GitmemError
 from gitmem.git.plumbing import Git
 from gitmem.index import schema
 from gitmem.log import ref
 from gitmem.log.entry import Story
-from gitmem.log.log import Appended
-from gitmem.operations import views
-from gitmem.operations.store import Store
+from gitmem.log.local_log import Appended
+from gitmem.store import Store
 
 from .disk import Disk
 from .memory import MemoryConfig
@@ -40,7 +39,7 @@ class Clone:
         self.world = world
         self.name = name
         self.root = root
-        self.place = place.find(str(root))
+        self.place = repo.find(str(root))
         (root / "tmp").mkdir(exist_ok=True)  # where a sandbox may write; it is older than the run
         self.disk = Disk(str(root), Random(f"{world.seed} disk {name}"))
         self.skew = 0

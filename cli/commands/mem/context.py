@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from ...environment import Surroundings
 from ...render import out
 from ...render.mem import nodes as render
-from ...surroundings import Surroundings
 from ...values import half_life, number
 
 TYPE_CHECKING = False
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
     import typer
 
-    from gitmem.operations.memory.context import Context
-    from gitmem.operations.memory.recover import Recovered
+    from gitmem.memory.context import Context
+    from gitmem.memory.recover import Recovered
 
     from .options import AsOf, HalfLife, MaxSize, NoRoster, ReaderLane, Tag, TrackAccess, Wu
 
@@ -33,7 +33,7 @@ def context(
     as_of: AsOf = None,
 ) -> None:
     """What the memory has on a work unit. The youngest first (--by-decay: the most relevant), within a budget, for a prompt. An empty memory prints nothing."""
-    from gitmem.operations.memory import context as operation
+    from gitmem.memory import context as operation
 
     at.store().asks_once = True
     found = operation.of_any_time(
@@ -65,8 +65,8 @@ def recover(
     no_roster: NoRoster = False,
 ) -> None:
     """What you need to go on after a compaction. Who you are, the last checkpoint, what happened since, and the context."""
-    from gitmem.operations.memory import recover as operation
-    from gitmem.operations.memory.context import MAX_SIZE
+    from gitmem.memory import recover as operation
+    from gitmem.memory.context import MAX_SIZE
 
     found = operation.recover(
         at.store(),
@@ -94,7 +94,7 @@ def profile(
     tag: Tag = None,
 ) -> None:
     """What holds for the whole project. The youngest first, and how often each tag is used."""
-    from gitmem.operations.memory import profile as operation
+    from gitmem.memory import profile as operation
 
     found = operation.profile(at.store(), limit=number("--limit", limit, operation.LIMIT), tag=tag)
     out.answer(at.json, found, render.profile)

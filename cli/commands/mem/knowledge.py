@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from gitmem.errors import UsageError
 
+from ...environment import Surroundings
 from ...render import out
 from ...render.mem import knowledge as render
-from ...surroundings import Surroundings
 from ...values import number, parts, typed
 
 TYPE_CHECKING = False
@@ -42,7 +42,7 @@ def promote(
     allow_secret: AllowSecret = False,
 ) -> None:
     """Make project knowledge of nodes. One node, or the summaries of a work unit; twice is as good as once."""
-    from gitmem.operations.memory import promote as operation
+    from gitmem.memory import promote as operation
 
     if id is not None and node is not None and id != node:
         raise UsageError("ID and --node name different nodes; nothing was written.", code="usage")
@@ -73,7 +73,7 @@ def summarize(
     allow_secret: AllowSecret = False,
 ) -> None:
     """Sum up a work unit in one node. It takes what no summary covers yet, and marks each node that it covers."""
-    from gitmem.operations.memory import summarize as operation
+    from gitmem.memory import summarize as operation
 
     unit = wu if wu is not None else at.caller().wu_id
     if not unit:
@@ -137,7 +137,7 @@ def triage(
             next=["gitmem mem triage", "gitmem mem triage --help"],
         )
     _check(action, {name for name, value in given.items() if value is not None}, len(named))
-    from gitmem.operations.memory import triage as operation
+    from gitmem.memory import triage as operation
 
     store = at.store()
     if action == "promote":
@@ -197,7 +197,7 @@ def index(
     dry_run: DryRun = False,
 ) -> None:
     """Remember README, AGENTS.md and their like. One node a file, written anew where the file has changed."""
-    from gitmem.operations.memory import sources as operation
+    from gitmem.memory import sources as operation
 
     given = []
     for each in source or ():

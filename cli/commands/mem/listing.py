@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from ...environment import Surroundings
 from ...render import out
 from ...render.mem import listing as render
-from ...surroundings import Surroundings
 from ...values import half_life, moment, number, parts
 
 TYPE_CHECKING = False
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
 def show(at: Surroundings, id: NodeId, half_life_: HalfLife = None) -> int:
     """One node whole. What it says, what it hangs together with, what became of it and by whom."""
-    from gitmem.operations.memory import showing
+    from gitmem.memory import show_node
 
-    found = showing.show(at.store(), id, half_life=half_life(half_life_))
+    found = show_node.show(at.store(), id, half_life=half_life(half_life_))
     out.answer(at.json, found, render.shown)
     return 1 if found.ambiguous else 0
 
@@ -64,7 +64,7 @@ def listing(
     include_archived: Archived = False,
 ) -> None:
     """List nodes, the newest first."""
-    from gitmem.operations.memory import listing as operation
+    from gitmem.memory import listing as operation
 
     found = operation.listing(
         at.store(), wu=wu, type=type, lifecycle=lifecycle, tags=parts(tag),
@@ -81,10 +81,10 @@ def ready(
     include_archived: Archived = False,
 ) -> None:
     """What can be taken up, and what waits. Of a work unit, the most important first."""
-    from gitmem.operations.memory import ready as operation
-    from gitmem.operations.memory import values
+    from gitmem.memory import node_fields
+    from gitmem.memory import ready as operation
 
-    unit = values.unit_of(wu, at.caller_if_any() if wu is None else None)
+    unit = node_fields.unit_of(wu, at.caller_if_any() if wu is None else None)
     out.answer(at.json, operation.ready(at.store(), unit, include_archived=include_archived), render.ready)
 
 
@@ -100,7 +100,7 @@ def export(
     include_archived: Archived = False,
 ) -> None:
     """Print the memory as one document."""
-    from gitmem.operations.memory import export as operation
+    from gitmem.memory import export as operation
 
     found = operation.export(
         at.store(), format=format or ("json" if at.json else "markdown"), wu=wu, type=type, lifecycle=lifecycle,
@@ -140,7 +140,7 @@ def search(
     track_access: TrackAccess = False,
 ) -> None:
     """Find nodes by their words. The best match comes first. Nothing found is an answer, too: exit 0."""
-    from gitmem.operations.memory import search as operation
+    from gitmem.memory import search as operation
 
     found = operation.search(
         at.store(), " ".join(query), reader=at.caller() if track_access else None, wu=wu, type=type,

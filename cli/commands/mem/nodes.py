@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from gitmem.errors import UsageError
 
+from ...environment import Surroundings
 from ...render import out
 from ...render.mem import nodes as render
-from ...surroundings import Surroundings
 from ...values import metadata, parts, typed
 
 TYPE_CHECKING = False
@@ -75,7 +75,7 @@ def create(
     quiet: Quiet = False,
 ) -> None:
     """Write down a finding, a bug or a decision. Work unit and session are those of your session."""
-    from gitmem.operations.memory import nodes
+    from gitmem.memory import edit
 
     options: dict[str, object] = {
         "type": type, "lifecycle": lifecycle, "wu": wu, "session": session, "lane": lane, "priority": priority,
@@ -95,14 +95,14 @@ def create(
         from ... import stdin
 
         many = [{**given, **node} for node in stdin.objects("node")]
-        appended = nodes.append(at.store(), at.caller(), many, allow_secret=allow_secret)
+        appended = edit.append(at.store(), at.caller(), many, allow_secret=allow_secret)
         if quiet and not at.json:
             out.say_lines([node.id for node in appended.nodes])
         else:
             out.answer(at.json, appended, render.appended)
         return
     text = typed(str(content), "text")
-    created = nodes.create(at.store(), at.caller(), text, allow_secret=allow_secret, **options)
+    created = edit.create(at.store(), at.caller(), text, allow_secret=allow_secret, **options)
     if quiet and not at.json:
         out.say_lines([created.node.id])
     else:
@@ -142,7 +142,7 @@ def update(
     allow_secret: AllowSecret = False,
 ) -> None:
     """Change nodes, field by field. Who changes another field elsewhere at the same time loses nothing."""
-    from gitmem.operations.memory import nodes, values
+    from gitmem.memory import edit, node_fields
 
     options: dict[str, object] = {
         "content": typed(content, "text"), "type": type, "lifecycle": lifecycle,
@@ -151,10 +151,10 @@ def update(
     }  # fmt: skip
     empty = [FIELD_OF.get(name, name) for name in parts(clear)]
     if status is not None:
-        word = values.one_of("status", status, values.STATUSES)
-        empty += [name for name in values.STATUSES[1:] if word == "active"]
+        word = node_fields.one_of("status", status, node_fields.STATUSES)
+        empty += [name for name in node_fields.STATUSES[1:] if word == "active"]
         options |= {word: True} if word != "active" else {}
-    changed = nodes.change(
+    changed = edit.change(
         at.store(), at.caller(), ids, verified=verified, clear=empty, allow_secret=allow_secret, **options
     )
     out.answer(at.json, changed, render.changed)
@@ -170,7 +170,7 @@ def relate(
     remove: Annotated[bool, typer.Option("--remove", help="Take it back.")] = False,
 ) -> None:
     """Say how two nodes hang together."""
-    from gitmem.operations.memory import relations
+    from gitmem.memory import relations
 
     related = relations.relate(at.store(), at.caller(), from_id, type, to_id, remove=remove)
     out.answer(at.json, related, render.related)
@@ -197,7 +197,7 @@ def checkpoint(
     quiet: Quiet = False,
 ) -> None:
     """Write down how far the work is. Git's diff stat goes with it, and `gitmem mem recover` shows it to whoever goes on."""
-    from gitmem.operations.memory import checkpoint as operation
+    from gitmem.memory import checkpoints as operation
 
     created = operation.checkpoint(
         at.store(), at.caller(), typed(note, "note"), progress=progress,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from gitmem.errors import UsageError
 
+from ...environment import Surroundings
 from ...render import out
 from ...render.mem import upkeep as render
-from ...surroundings import Surroundings
 from ...values import duration, half_life, parts
 
 TYPE_CHECKING = False
@@ -27,7 +27,7 @@ def archive(
     dry_run: DryRun = False,
 ) -> None:
     """Archive what has decayed. It is then only shown with --include-archived. Project nodes are protected."""
-    from gitmem.operations.memory import archive as operation
+    from gitmem.memory import archive as operation
 
     archived = operation.archive(
         at.store(), at.caller(), threshold=score(threshold), half_life=half_life(half_life_), dry_run=dry_run
@@ -55,7 +55,7 @@ def cleanup(
     dry_run: DryRun = False,
 ) -> None:
     """Delete what has had its time. Ephemeral nodes, what a summary has, and what the options name."""
-    from gitmem.operations.memory import cleanup as operation
+    from gitmem.memory import cleanup as operation
 
     cleaned = operation.cleanup(
         at.store(), at.caller(), ttl=micros(ttl), session=session, decay=decay,
@@ -78,7 +78,7 @@ def delete(
     dry_run: DryRun = False,
 ) -> None:
     """Delete nodes, by id or by filters. `gitmem mem update ID --clear deleted` brings them back."""
-    from gitmem.operations.memory import delete as operation
+    from gitmem.memory import delete as operation
 
     deleted = operation.delete(
         at.store(), at.caller(), ids or (), tags=parts(tag), older_than=micros(older_than), wu=wu,
@@ -94,7 +94,7 @@ def access(
     half_life_: HalfLife = None,
 ) -> None:
     """How often nodes were read. And how much they matter by that and by their age."""
-    from gitmem.operations.memory import access as operation
+    from gitmem.memory import accesses as operation
 
     life = half_life(half_life_)
     if record:
@@ -106,7 +106,7 @@ def access(
 
 def score(text: str | None) -> float:
     """A decay score. UsageError where it is no number; whether it is above 0 is the operation's business."""
-    from gitmem.operations.memory.decay import THRESHOLD
+    from gitmem.memory.decay import THRESHOLD
 
     try:
         return THRESHOLD if text is None else float(text)

@@ -10,11 +10,11 @@ from .nodes import about, end, notes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitmem.operations.memory.nodes import Changed
-    from gitmem.operations.memory.promote import Promoted
-    from gitmem.operations.memory.sources import Indexed
-    from gitmem.operations.memory.summarize import Summarized
-    from gitmem.operations.memory.triage import BecameUnit, Spec, Triaged
+    from gitmem.memory.edit import Changed
+    from gitmem.memory.promote import Promoted
+    from gitmem.memory.sources import Indexed
+    from gitmem.memory.summarize import Summarized
+    from gitmem.memory.triage import BecameUnit, Spec, Triaged
 
 
 def promoted(found: Promoted) -> list[str]:

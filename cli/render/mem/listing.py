@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gitmem.operations.memory import authors
+from gitmem.memory import authors
 
 from ..as_json import encode
 from ..out import sanitize, where
@@ -13,11 +13,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from gitmem.operations.memory.fold import Node
-    from gitmem.operations.memory.listing import Listing
-    from gitmem.operations.memory.ready import Ready
-    from gitmem.operations.memory.search import Found, Hit
-    from gitmem.operations.memory.showing import Change, Shown
+    from gitmem.memory.listing import Listing
+    from gitmem.memory.node_fold import Node
+    from gitmem.memory.ready import Ready
+    from gitmem.memory.search import Found, Hit
+    from gitmem.memory.show_node import Change, Shown
 
 COLUMNS = 80  # of what a node says, in a list; `show` has all of it
 OPEN, CLOSE = "«", "»"  # around a hit

@@ -9,12 +9,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gitmem.operations.memory.context import Context
-    from gitmem.operations.memory.fold import Node
-    from gitmem.operations.memory.nodes import Appended, Changed, Created
-    from gitmem.operations.memory.profile import Profile
-    from gitmem.operations.memory.recover import Recovered
-    from gitmem.operations.memory.relations import Related
+    from gitmem.memory.context import Context
+    from gitmem.memory.edit import Appended, Changed, Created
+    from gitmem.memory.node_fold import Node
+    from gitmem.memory.profile import Profile
+    from gitmem.memory.recover import Recovered
+    from gitmem.memory.relations import Related
 
 SHOWN = 20  # ids; JSON has all of them
 

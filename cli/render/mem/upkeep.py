@@ -10,10 +10,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gitmem.operations.memory.access import Accessed
-    from gitmem.operations.memory.archive import Archived
-    from gitmem.operations.memory.cleanup import Cleaned
-    from gitmem.operations.memory.delete import Deleted
+    from gitmem.memory.accesses import Accessed
+    from gitmem.memory.archive import Archived
+    from gitmem.memory.cleanup import Cleaned
+    from gitmem.memory.delete import Deleted
 
 
 def archived(found: Archived) -> list[str]:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from cli import background
-from cli.hooks import given, wake
-from cli.surroundings import Surroundings
+from cli.environment import Surroundings
+from cli.hooks import hook_input, stop_wait
 
 from ...clones import git
 from .conftest import Hook
@@ -31,9 +31,9 @@ def test_a_hook_that_hands_mail_over_does(hook: Hook, started: list[list[str]]) 
 
 
 def test_so_does_one_that_sleeps_until_there_is_mail(hook: Hook, started: list[list[str]]) -> None:
-    call = given.Given("claude-code", "Wake", "wake", {"session_id": "h-1"})
+    call = hook_input.Given("claude-code", "Wake", "wake", {"session_id": "h-1"})
     with Surroundings(str(hook.repo)) as at:
-        wake.wait(at, call, seconds=0.0)
+        stop_wait.wait(at, call, seconds=0.0)
 
     assert started == [["-C", str(hook.repo), "sync", "--auto"]]
 

@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
-from gitmem.operations import inbox, presence, store
-from gitmem.operations.hooks import events
+from gitmem import store
+from gitmem.agents import presence
+from gitmem.clients.hooks import events
+from gitmem.signals import inbox
 
 from ..conftest import Run
 from .conftest import Hook, Start
@@ -194,15 +196,15 @@ def test_the_budget_is_the_users(hook: Hook, run: Run, start: Start, setting: st
 
 def test_another_reader_of_the_same_mail_keeps_hooks_silent(hook: Hook, run: Run, start: Start) -> None:
     """Whoever has the turn shows it: the hook says nothing, and the flag stays for the next call."""
-    from gitmem.operations import delivery
-    from gitmem.operations.store import open_store
-    from gitmem.place import find
+    from gitmem.mailbox import delivery_lock
+    from gitmem.repo import find
+    from gitmem.store import open_store
 
     ours = hook.start("codex")
     run("signal", "The parser drops tabs", "--to", ours, session=start("Planck"))
     store = open_store(find(str(hook.repo)), machine="test", lives_on=False)
 
-    with delivery.turn(store, ours) as mine:
+    with delivery_lock.turn(store, ours) as mine:
         assert mine
         assert hook("codex", "PostToolUse").out == ""
         assert ours in hook.flags()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.operations.hooks import events
+from gitmem.clients.hooks import events
 
 from ...agents import said
 from ...conftest import Git

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from cli.hooks import given, wake
-from cli.surroundings import Surroundings
+from cli.environment import Surroundings
+from cli.hooks import hook_input, stop_wait
 
 from ..conftest import Run
 from .conftest import Hook, Start
@@ -23,13 +23,13 @@ class Sleeper:
 
     def __init__(self, seconds: float = 60.0, session: str = "h-1") -> None:
         self.status: int | None = None
-        self.call = given.Given("claude-code", "Wake", "wake", {"session_id": session})
+        self.call = hook_input.Given("claude-code", "Wake", "wake", {"session_id": session})
         self.thread = threading.Thread(target=self._sleep, args=(seconds,), daemon=True)
         self.thread.start()
 
     def _sleep(self, seconds: float) -> None:
         with Surroundings() as at:
-            self.status = wake.wait(at, self.call, seconds=seconds, poll=POLL)
+            self.status = stop_wait.wait(at, self.call, seconds=seconds, poll=POLL)
 
     def ended(self) -> int:
         self.thread.join(30)
@@ -46,7 +46,7 @@ def said(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         found.append(text)
         return True
 
-    monkeypatch.setattr(wake, "_say", say)
+    monkeypatch.setattr(stop_wait, "_say", say)
     return found
 
 
@@ -162,7 +162,7 @@ def test_what_nobody_hears_stays_unread(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Standard error is closed: no receipt, and the next tool call hands it over."""
-    monkeypatch.setattr(wake, "_say", lambda text: False)
+    monkeypatch.setattr(stop_wait, "_say", lambda text: False)
     run("signal", "The parser drops tabs", "--to", ours, session=start("Planck"))
 
     assert asleep(seconds=0.1).ended() == 0
@@ -178,10 +178,10 @@ def test_without_a_session_or_a_place_to_lie_down_it_does_not_sleep(hook: Hook, 
 
 
 def test_saying_it_is_the_message_on_standard_error(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
-    assert wake._say("— a message")
+    assert stop_wait._say("— a message")
     assert capfdbinary.readouterr() == (b"", "— a message\n".encode())
 
 
 def test_half_an_hour_is_enough() -> None:
     """Less than the hour that the client gives it."""
-    assert wake.SLEEP_SECONDS == 1800 and wake.POLL_SECONDS >= 0.2
+    assert stop_wait.SLEEP_SECONDS == 1800 and stop_wait.POLL_SECONDS >= 0.2

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from cli import main as front
-from gitmem import place
+from gitmem import repo
 from gitmem.git.inprocess import DulwichGit
-from gitmem.operations import delivery
-from gitmem.operations.store import Store
+from gitmem.mailbox import delivery_lock
+from gitmem.store import Store
 from tests.conftest import Git
 
 from .conftest import Raw, environment, program
@@ -31,7 +31,7 @@ def said(message: Any) -> Any:
 
 def open_store(shop: Path) -> Store:
     """The store as another process has it."""
-    found = place.find(str(shop))
+    found = repo.find(str(shop))
     return Store(found, DulwichGit(found.common), machine="test")
 
 
@@ -169,7 +169,7 @@ def test_what_was_cancelled_was_not_shown(raw: Start, gitmem: Gitmem, shop: Path
     reader = mail_for(agent, gitmem, 2)
     other = open_store(shop)
 
-    with delivery.turn(other, reader) as mine:
+    with delivery_lock.turn(other, reader) as mine:
         assert mine is True
         agent.call("inbox", 2)
         agent.tell("notifications/cancelled", requestId=2, reason="Escape")
@@ -178,7 +178,7 @@ def test_what_was_cancelled_was_not_shown(raw: Start, gitmem: Gitmem, shop: Path
     agent.call("roster", 4)
     assert agent.read()["id"] == 4
 
-    with delivery.turn(other, reader, wait_seconds=delivery.WAIT_SECONDS) as mine:
+    with delivery_lock.turn(other, reader, wait_seconds=delivery_lock.WAIT_SECONDS) as mine:
         assert mine is True
     assert unread(gitmem, reader) == 2
 
@@ -200,8 +200,8 @@ def test_until_it_is_marked_the_turn_is_ours(shop: Path, gitmem: Gitmem) -> None
     """A hook that runs while the answer is on its way shows nothing; when it did not arrive, it is unread again."""
     import asyncio
 
-    from cli.mcp.desk import Desk
-    from cli.mcp.handing import Handing
+    from cli.mcp.delivery import Handing
+    from cli.mcp.mcp_session import Desk
     from cli.mcp.tools import Tools
 
     class Request:
@@ -222,11 +222,11 @@ def test_until_it_is_marked_the_turn_is_ours(shop: Path, gitmem: Gitmem) -> None
         for id, good, left in ((3, False, 1), (4, True, 0)):
             read = await tools.inbox(Request(id))  # type: ignore[arg-type]
             assert len(read.structured_content["signals"]) == 1
-            with delivery.turn(other, reader) as mine:
+            with delivery_lock.turn(other, reader) as mine:
                 assert mine is False
             handing.written(id, good)
             await handing.settled()
-            with delivery.turn(other, reader) as mine:
+            with delivery_lock.turn(other, reader) as mine:
                 assert mine is True
             after = await tools.inbox(Request(9), keep_unread=True)  # type: ignore[arg-type]
             handing.written(9, True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from gitmem.place import find
+from gitmem.repo import find
 from tests.clones import agree
 from tests.conftest import Git
 

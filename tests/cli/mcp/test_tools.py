@@ -12,7 +12,7 @@ import pytest
 from cli.mcp import answers, server
 from cli.mcp.memory import Memory
 from cli.mcp.tools import Tools
-from gitmem.place import find
+from gitmem.repo import find
 from tests.clones import agree
 from tests.conftest import Git
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import pytest
 
 from cli.app import build
-from gitmem.operations.memory import nodes as room
+from gitmem.memory import edit as room
 
 from ..conftest import Run
 

@@ -1,0 +1,148 @@
+"""The stage of `gitmem demo`: a throw-away project, its remote, worktrees and clone, and agents that run real commands."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+
+from gitmem.errors import GitmemError
+from gitmem.outcome import Outcome
+
+from .background import program
+from .environment import HARNESSES, MARKERS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+STEP_SECONDS = 60
+# Nothing of the user's own set-up reaches the stage, and nothing of the stage reaches the user.
+_FOREIGN = ("GIT_", "GITMEM_", "LUMENFLOW_", "XDG_")
+
+
+class Step(Outcome):
+    """One command as it was run."""
+
+    __slots__ = ("where", "command", "status", "output")
+
+    def __init__(self, where: str, command: str, status: int, output: str) -> None:
+        self.where = where
+        self.command = command
+        self.status = status
+        self.output = output
+
+
+class Stage:
+    """Folders below one, and a list of the steps so far.
+
+    Args:
+        folder: An empty folder.
+        tell: Called with what a reader should see, as it happens.
+    """
+
+    def __init__(self, folder: str, tell: Callable[[Sequence[str]], object]) -> None:
+        self.folder = folder
+        self.tell = tell
+        self.steps: list[Step] = []
+        self.environment = _environment(folder)
+
+    def path(self, name: str) -> str:
+        return os.path.join(self.folder, name)
+
+    def git(self, where: str, *args: str, quiet: bool = True) -> str:
+        """Run git in a folder of the stage; its output."""
+        step = self._run(where, ["git", *args], "git " + shown(args), {}, 0)
+        if not quiet:
+            self._tell(step)
+        return step.output
+
+    def gitmem(self, agent: Agent, *args: str, status: int = 0) -> str:
+        """Run gitmem as an agent, tell it, and give its output.
+
+        Args:
+            status: The exit status that the story wants.
+        """
+        command = [*program(), *args]
+        step = self._run(agent.where, command, "gitmem " + shown(args), agent.environment(), status)
+        self._tell(step, agent.name)
+        return step.output
+
+    def _run(self, where: str, command: Sequence[str], said: str, more: dict[str, str], status: int) -> Step:
+        try:
+            done = subprocess.run(
+                command,
+                cwd=self.path(where),
+                env={**self.environment, **more},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                timeout=STEP_SECONDS,
+                check=False,
+            )
+            found, output = done.returncode, done.stdout.decode("utf-8", "replace").rstrip()
+        except (OSError, subprocess.TimeoutExpired) as error:
+            found, output = -1, str(error)
+        step = Step(where, said, found, output)
+        self.steps.append(step)
+        if found != status:
+            raise GitmemError(
+                f"The demo went wrong: `{said}` in {where} ended with {found}, not {status}: {output}",
+                hint="What it did was in a temporary folder; --keep leaves that for a look.",
+                code="demo-failed",
+                next=["gitmem demo --keep"],
+            )
+        return step
+
+    def _tell(self, step: Step, name: str = "") -> None:
+        lines = [f"{step.where} {name}$ {step.command}" if name else f"{step.where}$ {step.command}"]
+        seen = [line for line in step.output.splitlines() if not line.startswith("next:")]
+        lines += [f"    {line}".rstrip() for line in "\n".join(seen).rstrip().split("\n") if seen]
+        if step.status:
+            lines.append(f"    (exit {step.status})")
+        self.tell(lines)
+
+
+class Agent:
+    """Somebody who works in one of the worktrees."""
+
+    __slots__ = ("identity", "name", "session", "where")
+
+    def __init__(self, name: str, where: str, identity: str) -> None:
+        self.name = name
+        self.where = where
+        self.identity = identity
+        self.session = ""
+
+    def environment(self) -> dict[str, str]:
+        return {"GITMEM_SESSION": self.session} if self.session else {}
+
+
+def shown(args: Sequence[str]) -> str:
+    """Arguments as a person would type them."""
+    from gitmem.text.shell_quote import quote
+
+    return " ".join(f'"{arg}"' if " " in arg and not set(arg) & set('"$`\\') else quote(arg) for arg in args)
+
+
+def _environment(folder: str) -> dict[str, str]:
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(_FOREIGN) and name not in (*HARNESSES, *dict(MARKERS))
+    }
+    home = os.path.join(folder, "home")
+    os.makedirs(home, exist_ok=True)
+    kept.update(
+        {
+            "HOME": home,
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "GIT_CONFIG_GLOBAL": os.devnull,
+            "GIT_TERMINAL_PROMPT": "0",
+            # For the commit of the README alone: gitmem works without a git identity.
+            "GIT_AUTHOR_NAME": "Demo",
+            "GIT_AUTHOR_EMAIL": "demo@localhost",
+            "GIT_COMMITTER_NAME": "Demo",
+            "GIT_COMMITTER_EMAIL": "demo@localhost",
+        }
+    )
+    return kept

@@ -1,0 +1,297 @@
+"""What surrounds a command, read here and nowhere else: folder, environment, terminal, machine."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from gitmem.errors import GitmemError, UsageError
+from gitmem.repo import Place, find
+
+from .render import out
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from types import TracebackType
+    from typing import Self, TypeVar
+
+    from gitmem.agents.caller import Caller, Who
+    from gitmem.store import Store
+
+    At = TypeVar("At", bound="Surroundings")
+    Answer = TypeVar("Answer")
+
+# The variables in which harnesses hand their own session id to the commands that they run.
+HARNESSES = (
+    "CLAUDE_CODE_SESSION_ID", "CODEX_THREAD_ID", "COPILOT_AGENT_SESSION_ID", "GEMINI_SESSION_ID", "OPENCODE_SESSION_ID",
+)  # fmt: skip
+# The variables that clients set for the commands that they run, whatever they say of the session: no person types.
+MARKERS = (
+    ("CLAUDECODE", "claude-code"), ("CODEX_CI", "codex"), ("CODEX_SANDBOX", "codex"),
+    ("CODEX_SANDBOX_NETWORK_DISABLED", "codex"), ("GEMINI_CLI", "gemini"), ("CURSOR_AGENT", "cursor"),
+    ("OPENCODE", "opencode"), ("CLINE_ACTIVE", "cline"), ("COPILOT_CLI", "copilot"), ("AI_AGENT", ""),
+)  # fmt: skip
+_left: list[Store] = []  # of a process that ends: what nobody holds is closed
+IDENTITIES = ("GITMEM_AGENT_IDENTITY", "LUMENFLOW_AGENT_IDENTITY")
+
+
+class Surroundings:
+    """Where and for whom one command runs. Use it as a context: it closes the store.
+
+    Args:
+        directory: The value of -C, relative to the current folder.
+        as_: The value of --as.
+        json: Whether the answer is to be JSON.
+        commit: Whether what is recorded is to be committed before the answer.
+    """
+
+    def __init__(
+        self, directory: str | None = None, as_: str | None = None, json: bool = False, commit: bool = False
+    ) -> None:
+        self.commit = commit
+        self.directory = directory
+        self.as_ = as_
+        self.json = json
+        self._place: Place | None = None
+        self._store: Store | None = None
+        self._caller: Caller | None = None
+        self.is_hook = False  # a client's hook says nothing but its answer
+        self.looks = False  # a live session asks for its mail
+        self.is_repeated = False  # whether this is the second try, after a damaged index was put away
+        out.carry(directory, as_)
+        if as_ == "":  # a script's variable that is not set must not make somebody else of the caller
+            raise UsageError(
+                "--as is empty; nothing was written.",
+                hint="A variable that is not set may be the cause.",
+                code="unknown-session",
+                next=["gitmem roster"],
+            )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        damage = None
+        if isinstance(error, Exception) and self._place is not None and not self.is_repeated:
+            from gitmem import damaged_index
+
+            is_recorded = self._store is not None and self._store.recorded
+            damage = damaged_index.of(error, self._place, machine(), recorded=is_recorded)
+        self.close(ends=out.is_last())
+        if damage is not None:
+            raise damage from error
+
+    def close(self, *, ends: bool = False) -> None:
+        """Close the store; the next use opens it anew. What was written is synced, where this clone does so by itself.
+
+        Args:
+            ends: The process ends behind this.
+        """
+        store, self._store, self._caller = self._store, None, None
+        if store is not None:
+            if store.log.left_in is not None and not self.is_hook:
+                from .wal_folders import tell_of_temporary
+
+                tell_of_temporary(store.log.left_in)
+            store.close(tidies=not ends)
+            _left.extend([store] if ends else [])
+        if store is not None and store.recorded and store.commit_after and store.log.left_in is None:
+            from . import background
+
+            background.start_committer(self)
+        if (self.looks or (store is not None and store.wrote)) and self._may_sync():
+            from . import autosync
+
+            autosync.start(self, store.wrote if store is not None else autosync.LOOK)
+
+    def _may_sync(self) -> bool:
+        """Whether the config speaks of autosync at all: for most that is no, and they import nothing for it."""
+        try:
+            with open(os.path.join(self.place.common, "config"), "rb") as file:
+                return b"autosync" in file.read().lower()
+        except (OSError, GitmemError):
+            return False
+
+    @property
+    def folder(self) -> str:
+        """The folder that the command runs in. UsageError where there is none."""
+        try:
+            folder = os.path.join(os.getcwd(), self.directory or "")
+        except OSError as error:
+            raise UsageError(
+                f"The current folder can't be read ({error.strerror}).", hint="Change to one that exists."
+            ) from error
+        if self.directory and not os.path.isdir(folder):
+            raise UsageError(f"-C names {self.directory}, which is no folder.", code="no-such-folder")
+        return folder
+
+    @property
+    def place(self) -> Place:
+        if self._place is None:
+            self._place = find(
+                self.folder,
+                named=bool(self.directory),
+                git_dir=os.environ.get("GIT_DIR"),
+                work_tree=os.environ.get("GIT_WORK_TREE"),
+                common_dir=os.environ.get("GIT_COMMON_DIR"),
+            )
+        return self._place
+
+    @property
+    def same_place(self) -> list[str]:
+        """The options by which another process finds the same repository, as this one has found it."""
+        return ["-C", self.place.worktree or os.path.abspath(self.folder)]
+
+    def paths(self, typed: Sequence[str]) -> list[str]:
+        """Files and folders as they were typed here, from the root of the work tree."""
+        if not typed:
+            return []
+        from gitmem.memory import anchors
+
+        return [anchors.from_root(self.place, self.folder, each) for each in typed]
+
+    @property
+    def session(self) -> str | None:
+        return variable("GITMEM_SESSION")
+
+    @property
+    def harness(self) -> tuple[str, str] | None:
+        """The variable of the harness that runs us and the session id in it."""
+        for name in HARNESSES:
+            value = variable(name)
+            if value:
+                return name, value
+        return None
+
+    @property
+    def client(self) -> str | None:
+        """The client whose marker variable is set."""
+        return next((client for name, client in MARKERS if os.environ.get(name)), None)
+
+    @property
+    def identity(self) -> str | None:
+        for name in IDENTITIES:
+            value = variable(name)
+            if value:
+                return value
+        return None
+
+    def is_nested(self, own: str | None) -> bool:
+        """Whether an agent has started this one: it has handed on who it is, in the variables of its harness.
+
+        Args:
+            own: The session id that the harness which runs us has given to us.
+        """
+        return bool(self.session) or any(variable(name) not in (None, own) for name in HARNESSES)
+
+    def who(self) -> Who:
+        """Whatever says who calls."""
+        from gitmem.agents.caller import Who
+
+        return Who(
+            as_=self.as_,
+            session=self.session,
+            harness=self.harness,
+            terminal=is_terminal(),
+            identity=self.identity,
+            client=self.client,
+        )
+
+    def caller(self) -> Caller:
+        """Who calls. UsageError where nothing or too much says so."""
+        if self._caller is None:
+            from gitmem.agents import caller
+
+            found = caller.find(self.store(), self.who())
+            assert found is not None
+            self._caller = found
+            if found.remark and not self.json:  # JSON answers have a field for it
+                out.complain(f"note: {out.sanitize(found.remark)}")
+                found.remark = None
+        return self._caller
+
+    def caller_if_any(self) -> Caller | None:
+        """Who calls, or None where nothing says so."""
+        if self._caller is None:
+            from gitmem.agents import caller
+
+            self._caller = caller.find(self.store(), self.who(), must=False)
+        return self._caller
+
+    def store(self, *, lives_on: bool = False) -> Store:
+        """The store, opened once.
+
+        Args:
+            lives_on: Many reads and writes will follow: worth the import of dulwich.
+        """
+        if self._store is None:
+            from gitmem.store import open_store
+
+            from . import background
+            from .wal_folders import tell_of_strange, wal_parents, wals_elsewhere
+
+            written, read = wals_elsewhere(self.place)
+            self._store = open_store(
+                self.place,
+                machine=machine(),
+                lives_on=lives_on,
+                commit_after=0.0 if self.commit else background.commit_window(self.place),
+                wal_elsewhere=written,
+                wals_read=read,
+                progress=out.Progress(),
+            )
+            self._store.starts_upkeep = self._start_upkeep
+            self._store.log.wal_parents = wal_parents()
+            if not self.is_hook:
+                outside = (*self._store.log.elsewhere, *self._store.log.others)
+                tell_of_strange(wal.folder for wal in outside if wal.is_strange())
+        return self._store
+
+    def _start_upkeep(self) -> None:
+        from . import background
+
+        background.start([*self.same_place, "upkeep"])
+
+
+def run_in(make: Callable[[], At], job: Callable[[At], Answer]) -> Answer:
+    """Run a job in surroundings, and once more where a damaged index ended it before anything was said or recorded."""
+    try:
+        with make() as at:
+            return job(at)
+    except Exception as error:
+        if not getattr(error, "may_repeat", False) or out.has_said():
+            raise
+    with make() as at:
+        at.is_repeated = True
+        return job(at)
+
+
+def variable(name: str) -> str | None:
+    """A variable's value, or None where it is unset or empty. UsageError where its bytes are not UTF-8."""
+    value = os.environ.get(name)
+    if value and not value.isascii():
+        try:
+            value.encode("utf-8")
+        except UnicodeEncodeError:
+            raise UsageError(f"{name} is not UTF-8; nothing was written.", code="not-utf8") from None
+    return value or None
+
+
+def is_terminal() -> bool:
+    """Return whether standard input is a terminal. Where the output goes does not matter: a pipe changes nobody."""
+    try:
+        return sys.stdin.isatty()
+    except (AttributeError, ValueError):
+        return False
+
+
+def machine() -> str:
+    """The name of this machine, for the file name of the index."""
+    if hasattr(os, "uname"):
+        return os.uname().nodename
+    import platform
+
+    return platform.node()

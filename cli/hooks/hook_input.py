@@ -1,0 +1,108 @@
+"""What a client tells its hook: a JSON object on standard input. Whatever is odd about it is as if it were not there."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from gitmem import strict_json
+from gitmem.clients.hooks import events
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+INPUT_MAX_BYTES = 16 * 1024 * 1024  # what is cut there is no JSON
+ID_MAX = 200
+# Where the JSON has the client's own id of the session; the first that is there counts.
+_SESSION = {
+    "cursor": ("conversation_id", "session_id"),
+    "cline": ("taskId",),
+    "copilot": ("sessionId", "session_id"),
+}
+# Where it says that a helper of the agent has called. Cline gives every agent an id, and helpers a parent.
+_SUBAGENT = {"cline": ("parent_agent_id",)}
+_SUBAGENT_USUAL = ("agent_id", "agentId")
+
+
+class Given:
+    """One call of a hook.
+
+    Attributes:
+        client: Ours, such as `claude-code`.
+        event: The client's own name of what happened.
+        kind: What that is to us, see `events`.
+        folder: Where the session works, where the process that runs us may be elsewhere; else None.
+        name: The event's name as the JSON has it, or None.
+        session: The client's id of the session, or None.
+        source: How a session starts: `startup`, `resume`, `clear`, `compact`, `fork`.
+        in_subagent: Whether a helper of the agent has called: its mail is the agent's own.
+        again: Whether the agent goes on already because a hook had it do so.
+    """
+
+    __slots__ = ("again", "client", "event", "folder", "in_subagent", "kind", "name", "session", "source")
+
+    def __init__(self, client: str, event: str, kind: str, said: Mapping[str, object]) -> None:
+        self.client = client
+        self.event = event
+        self.kind = kind
+        keys = _SESSION.get(client, ("session_id",))
+        self.session = next((value for value in (_id(said.get(key)) for key in keys) if value), None)
+        source = said.get("source")
+        self.source = source if isinstance(source, str) else "startup"
+        if event == "TaskResume":
+            self.source = "resume"
+        name = said.get("hook_event_name")
+        self.name = name if isinstance(name, str) else None
+        self.folder = _folder(said.get("workspaceRoots")) if client in events.FORGETFUL else None
+        self.in_subagent = any(said.get(key) for key in _SUBAGENT.get(client, _SUBAGENT_USUAL))
+        loops = said.get("loop_count")
+        self.again = any(said.get(key) is True for key in ("stop_hook_active", "stopHookActive")) or (
+            isinstance(loops, int) and loops > 0
+        )
+
+
+def read(client: str, event: str, kind: str) -> Given:
+    """The call that this process was started for."""
+    return Given(client, event, kind, object_of(_bytes()))
+
+
+def object_of(data: bytes) -> Mapping[str, object]:
+    """The object that a text is, or an empty one."""
+    try:
+        found = _value(data.strip())
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _value(data: bytes) -> object:
+    try:
+        return strict_json.read(data.decode("utf-8"))
+    except ValueError:  # another encoding, or odd: the json package knows more, and is slow to come
+        import json
+
+        return json.loads(data)
+
+
+def _bytes() -> bytes:
+    source = sys.stdin
+    try:
+        if source is None or source.isatty():
+            return b""
+        return source.buffer.read(INPUT_MAX_BYTES)
+    except (OSError, ValueError, AttributeError):
+        return b""
+
+
+def _folder(roots: object) -> str | None:
+    """The first of a list of folders, if it is there."""
+    first = roots[0] if isinstance(roots, list) and roots else None
+    return first if isinstance(first, str) and "\0" not in first and os.path.isdir(first) else None
+
+
+def _id(value: object) -> str | None:
+    """An id as we may keep it: a short printable text."""
+    if not isinstance(value, str) or not 0 < len(value) <= ID_MAX or not value.isprintable():
+        return None
+    return value

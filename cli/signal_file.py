@@ -1,0 +1,83 @@
+"""The file of `gitmem watch --write`: the last signals, for a client that reads a file again and again."""
+
+from __future__ import annotations
+
+import os
+
+from gitmem import atomic_write
+from gitmem.errors import UsageError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+MAX_BYTES = 16 * 1024
+MARK = "gitmem signal:received: the last signals, newest last."
+RULE = "\n\n"
+_BEGIN = "["  # the first sign of each signal's head
+
+
+class Kept:
+    """The last signals in a file, newest last, at most 16 KiB of them.
+
+    Args:
+        path: The file. What an earlier watch left there is kept.
+        head: Its first line goes on with this.
+
+    Raises: UsageError where it can't be read, or somebody else's text is in it.
+    """
+
+    def __init__(self, path: str, head: str) -> None:
+        self.path = os.path.abspath(path)
+        self.head = f"{MARK} {head}"
+        self._signals = _split(_read(self.path))
+
+    def add(self, signals: Sequence[str]) -> None:
+        """Put signals in, as they are shown, in one step. Raises: OSError; they are in the next one then."""
+        for text in signals:
+            if text in self._signals:
+                self._signals.remove(text)
+            self._signals.append(text)
+        size = 0
+        for at in range(len(self._signals) - 1, -1, -1):
+            size += len((RULE + self._signals[at]).encode())
+            if size > MAX_BYTES and at < len(self._signals) - 1:
+                del self._signals[: at + 1]
+                break
+        content = RULE.join([self.head, *self._signals]) + "\n"
+        atomic_write.replace(os.path.realpath(self.path), content.encode("utf-8", "backslashreplace"))
+
+
+def _read(path: str) -> str:
+    """What is in the file. It must be ours, or empty, or not there yet."""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            content = file.read()
+    except FileNotFoundError:
+        if not os.path.isdir(os.path.dirname(path)):
+            raise UsageError(
+                f"--write names {path}, in a folder that is not there.", code="no-such-folder"
+            ) from None
+        return ""
+    except OSError as error:
+        raise UsageError(
+            f"--write names {path}, which can't be read ({error.strerror}).", code="bad-file"
+        ) from error
+    if content.strip() and not content.startswith(MARK):
+        raise UsageError(
+            f"--write names {path}, which has something else in it; nothing was written.",
+            hint="Name a new file, or remove that one.",
+            code="not-ours",
+        )
+    return content
+
+
+def _split(content: str) -> list[str]:
+    """The signals in a file's content: each begins with its head, and no line of a message begins so."""
+    found: list[list[str]] = []
+    for line in content.rstrip("\n").split("\n")[1:]:
+        if line.startswith(_BEGIN):
+            found.append([])
+        if found:
+            found[-1].append(line)
+    return ["\n".join(lines).rstrip("\n") for lines in found]

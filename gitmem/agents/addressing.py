@@ -1,0 +1,308 @@
+"""Addressing: whom a name means. A directed write goes to exactly those, or is not written."""
+
+from __future__ import annotations
+
+from ..commit_message import sanitize
+from ..errors import UsageError
+from ..outcome import Outcome
+from ..text.name_matching import (
+    fold,
+    is_client_id,
+    is_identity,
+    is_mixed,
+    is_reserved,
+    is_reserved_identity,
+    is_word,
+)
+from ..text.sanitize import is_unsafe
+from ..trust import clone_key
+from . import name_pins, own_recipients, own_sessions, presence
+from .caller import is_own_mail, own_mail
+from .presence import Presence, ago
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from ..store import Store
+    from .caller import Caller
+
+PREFIX_MIN = len("sess-") + 6
+
+
+class Resolved(Outcome):
+    """One recipient.
+
+    Attributes:
+        query: What was typed.
+        address: What the signal carries: the agent identity where there is one, else the session id, or a person.
+        resolved_by: `exact`, `folded`, `prefix` or `fuzzy`; `thread` where the thread said it.
+        remark: What the sender should know, as a sentence.
+        asleep: Whether nobody who reads this address has been seen lately.
+        elsewhere: Whether it was last seen in another clone: it gets the signal after a sync.
+        session_id: The session that was meant, if a session was.
+    """
+
+    __slots__ = (  # the order of the JSON shape
+        "query", "address", "resolved_by", "display_name", "remark", "asleep", "elsewhere", "session_id",
+    )  # fmt: skip
+
+    def __init__(self, query: str, address: str, resolved_by: str) -> None:
+        self.query = query
+        self.address = address
+        self.resolved_by = resolved_by
+        self.display_name: str | None = None
+        self.remark: str | None = None
+        self.asleep = False
+        self.elsewhere = False
+        self.session_id: str | None = None
+
+    @property
+    def exact(self) -> bool:
+        """Whether it is what was typed, and no guess."""
+        return self.resolved_by != "fuzzy"
+
+
+def resolve(
+    store: Store,
+    to: Sequence[str],
+    *,
+    caller: Caller | None = None,
+    allow_unseen: bool = False,
+    fuzzy: bool = False,
+) -> list[Resolved]:
+    """The recipients that `--to` names: all of them, or an error.
+
+    Args:
+        to: What was typed; each may be a comma list.
+        allow_unseen: Accept an identity that the log has never seen.
+        fuzzy: Accept a misspelt name where one is clearly nearest and no digit is involved.
+
+    Raises: UsageError `empty-recipient`, `unknown-recipient` or `ambiguous-recipient`.
+    """
+    found: dict[str, Resolved] = {}
+    for part in [part.strip() for text in to for part in text.split(",")]:
+        if not part:
+            raise UsageError(
+                "--to has an empty name; nothing was written.",
+                hint="Name somebody, or say --broadcast.",
+                code="empty-recipient",
+                next=["gitmem roster"],
+            )
+        one = _exact(store, part, caller)
+        if one is None and fuzzy:
+            one = _fuzzy(store, part)
+        if one is None and allow_unseen and _may_be_unseen(part):
+            one = Resolved(part, part, "exact")
+            one.remark = f"{part} has never been seen in this log: nobody reads this until it comes."
+            one.asleep = one.elsewhere = True
+        if one is None:
+            from . import unknown_recipients
+
+            raise unknown_recipients.error(store, part, "--to")
+        if caller is not None and one.address in (caller.reader, caller.session_id):
+            one.remark = "One of the recipients is yourself: your own signals are never in your inbox."
+        found.setdefault(one.address, one)
+    return list(found.values())
+
+
+def _may_be_unseen(text: str) -> bool:
+    return is_identity(text) and not is_reserved_identity(text) and not any(map(is_unsafe, text))
+
+
+def reader_of(store: Store, text: str) -> Resolved:
+    """The reader that `--for` names. A misspelt name is found too: then it is not `exact`, and only for a look.
+
+    Raises: UsageError `unknown-recipient` or `ambiguous-recipient`.
+    """
+    found = _exact(store, text, None) if text else None
+    if found is not None:
+        return found
+    from . import suggestions, unknown_recipients
+
+    guess = suggestions.nearest(store, text) if text else None
+    if guess is None:
+        raise unknown_recipients.error(store, text, "--for")
+    return _of_session(store, guess, text, "fuzzy")
+
+
+def known(store: Store, addresses: Iterable[str]) -> list[Resolved]:
+    """Recipients that a thread names: addresses already, only looked up for what to say of them."""
+    found = []
+    for address in addresses:
+        session = presence.one(store, address)
+        if session is not None and session.agent_identity is None:
+            found.append(_of_session(store, session, address, "thread"))
+        else:
+            found.append(_of_identity(store, address, "thread"))
+    return found
+
+
+def _exact(store: Store, text: str, caller: Caller | None) -> Resolved | None:  # noqa: C901  (the order of these steps is the rule)
+    """Return the recipient that a text names: the first of these steps that matches decides.
+
+    A session's id; a name that this clone has used before; a client's published id; a client's own id, where the
+    text has the form of one and nobody has it as name; an identity; a name in any spelling; the beginning of a
+    session's id. What a peer or a local process calls its client or identity never stands before a name that
+    somebody has, and a word for a group is nobody's.
+    """
+    session = presence.one(store, text)
+    holders: list[Presence] = []
+    if session is None:
+        pinned = _pinned(store, text)
+        if pinned is not None:
+            return pinned
+        if is_word(text):
+            return None
+        holders = [] if is_reserved(text) else presence.of_name(store, fold(text))
+        session = own_recipients.of_published_client(store, text)
+        if session is None and not holders and not is_identity(text):
+            session = presence.of_published_client(store, text)
+    if session is not None:
+        return _by_id(store, session, text)
+    if not holders:
+        found = _by_client_id(store, text)
+        if found is not None:
+            return found
+    if (not holders and presence.is_seen(store, text)) or is_own_mail(store, text):
+        return _of_identity(store, text, "exact")
+    _refuse_mixed(text)
+    own_recipients.refuse_redirected(store, text, holders)
+    own = [] if holders or is_reserved(text) else own_recipients.named(store, text)
+    if own:
+        one = _single(text, own)
+        shown = presence.one(store, one.session_id) or one
+        return _by_id(store, shown, text, "exact" if one.name == text else "folded")
+    same = [one for one in holders if one.name == text]
+    if holders:
+        return _of_session(store, _single(text, same or holders), text, "exact" if same else "folded")
+    if text.startswith("sess-") and len(text) >= PREFIX_MIN:
+        begun = presence.with_prefix(store, text)
+        if begun:
+            return _by_id(store, _single(text, begun), text, "prefix")
+    return None
+
+
+def _by_id(store: Store, session: Presence, text: str, resolved_by: str = "exact") -> Resolved:
+    session, warning = own_recipients.by_id(store, session)
+    found = _of_session(store, session, text, resolved_by)
+    found.remark = warning or found.remark  # a remark on an end that is forged would contradict the warning
+    return found
+
+
+def _by_client_id(store: Store, text: str) -> Resolved | None:
+    """Return whom a client's own session id means. It is not published, also not as what was typed."""
+    if not is_client_id(text):
+        return None
+    session = own_sessions.of_client(store, text)
+    if session is not None:
+        return _of_session(store, session, session.session_id, "exact")
+    client = clone_key.hashed(store.keys.now(), text)
+    return _of_identity(store, client, "exact") if presence.is_seen(store, client) else None
+
+
+def _pinned(store: Store, text: str) -> Resolved | None:
+    pinned = name_pins.find(store, text)
+    if pinned is None:
+        return None
+    session, warning = pinned
+    found = _of_session(store, session, text, "exact" if text in (session.name, session.asked) else "folded")
+    forged = own_recipients.warning(store, session.session_id)
+    found.remark = " ".join(filter(None, (warning, forged or found.remark))) or None
+    return found
+
+
+def keep_names(store: Store, resolved: Sequence[Resolved]) -> None:
+    """Pin the names that recipients were just found by; ids, identities and guesses need no pin."""
+    for each in resolved:
+        name = each.display_name or ""
+        if each.session_id and each.resolved_by in ("exact", "folded") and fold(each.query) == fold(name):
+            name_pins.note(store, name, each.session_id, each.address if ":" in each.address else None)
+
+
+def _single(text: str, found: Sequence[Presence]) -> Presence:
+    if len(found) == 1:
+        return found[0]
+    from . import suggestions
+
+    raise UsageError(
+        f"{sanitize(text)} could be {len(found)} sessions; nothing was written.",
+        hint="Use the id of one, or more of it.",
+        code="ambiguous-recipient",
+        suggestions=[suggestions.describe(one, one.session_id) for one in found[:3]],
+        next=["gitmem roster --all"],
+    )
+
+
+def _fuzzy(store: Store, text: str) -> Resolved | None:
+    from . import suggestions
+
+    guess = suggestions.clearly_nearest(store, text)
+    if guess is None or is_reserved(text) or is_reserved(guess.name):
+        return None
+    own_recipients.refuse_redirected(store, guess.name, [guess])
+    pinned = name_pins.find(store, guess.name)
+    found = _of_session(store, pinned[0] if pinned is not None else guess, text, "fuzzy")
+    found.remark = " ".join(filter(None, (f"{text} was taken for {guess.name}.", found.remark)))
+    return found
+
+
+def _of_session(store: Store, session: Presence, query: str, resolved_by: str) -> Resolved:
+    changed = own_recipients.changed_identity(store, session)
+    if session.agent_identity is not None and changed is None:
+        found = _of_identity(store, session.agent_identity, resolved_by)
+        found.query = query
+        if session.ended is not None and not found.asleep:
+            found.remark = _ended_session(store, session)
+    else:
+        found = Resolved(query, session.session_id, resolved_by)
+        _describe(found, session, store.now())
+        if changed is not None:
+            found.remark = changed
+        elif session.ended is not None:
+            found.remark = _ended_session(store, session)
+    found.display_name = session.name
+    found.session_id = session.session_id
+    return found
+
+
+def _ended_session(store: Store, session: Presence) -> str:
+    from . import unknown_recipients
+
+    return unknown_recipients.ended_session(session, store.now())
+
+
+def _of_identity(store: Store, identity: str, resolved_by: str) -> Resolved:
+    found = Resolved(identity, identity, resolved_by)
+    sessions = presence.of_identity(store, identity)
+    if sessions:
+        found.display_name = sessions[0].name
+        _describe(found, sessions[0], store.now())
+        if sessions[0].ended is not None:
+            from . import unknown_recipients
+
+            found.remark = unknown_recipients.ended_identity(identity, sessions[0], store.now())
+    elif identity.startswith("human:"):
+        found.display_name = identity.removeprefix("human:")
+        found.elsewhere = identity != own_mail(store)
+    return found
+
+
+def _describe(found: Resolved, session: Presence, now: int) -> None:
+    """`session` is the one, of those that read the address, that was seen last."""
+    found.asleep = session.status != "live"
+    found.elsewhere = not session.here
+    if found.asleep:
+        found.remark = f"{session.name} looks asleep: last seen {ago(now - session.last_seen)}."
+
+
+def _refuse_mixed(text: str) -> None:
+    if not any(is_mixed(part) for part in text.split(":")):
+        return
+    raise UsageError(
+        f"{ascii(text)[:80]} mixes letters of several scripts, so that it could pass for another name; "
+        "nothing was written.",
+        hint="Type the name, or use the session id from the roster.",
+        code="unknown-recipient",
+        next=["gitmem roster"],
+    )

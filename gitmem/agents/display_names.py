@@ -1,0 +1,270 @@
+"""Display names: the pool that sessions get theirs from, and which names may be asked for."""
+
+from __future__ import annotations
+
+from ..commit_message import SUBJECT_MAX, cut
+from ..errors import UsageError
+from ..log.entry import Story
+from ..outcome import Outcome
+from ..text.name_matching import fold, is_mixed, is_reserved, is_reserved_identity, is_within
+from ..text.sanitize import is_unsafe
+from ..text.shell_quote import command
+from .name_pool import POOL
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterator, Sequence
+
+    from ..store import Store
+    from .caller import Caller
+
+NEAR_EDITS = 2  # the pool keeps names more than this apart, so that a typo is no other name
+NAME_MAX = 64
+
+
+class Name(Outcome):
+    """A name of the pool and the session that shows under it now.
+
+    `origin` is `shipped`, `added`, or `refused`: a peer added what nobody may be called, and no session gets it.
+    """
+
+    __slots__ = ("name", "origin", "held_by")  # the order of the JSON shape
+
+    def __init__(self, name: str, origin: str, held_by: str | None) -> None:
+        self.name = name
+        self.origin = origin
+        self.held_by = held_by
+
+
+class Names(Outcome):
+    """The pool as it is now, those first that will be given out first."""
+
+    __slots__ = ("names", "next")
+
+    def __init__(self, names: Sequence[Name], next: Sequence[str]) -> None:
+        self.names = list(names)
+        self.next = list(next)
+
+
+class Changed(Outcome):
+    """Names that entered or left the pool (`event`: add, remove); `unchanged` were so already."""
+
+    __slots__ = ("event", "names", "unchanged", "commit", "recorded", "next")
+
+    def __init__(
+        self, event: str, names: Sequence[str], unchanged: Sequence[str], commit: str | None, recorded: bool
+    ) -> None:
+        self.event = event
+        self.names = list(names)
+        self.unchanged = list(unchanged)
+        self.commit = commit
+        self.recorded = recorded
+        self.next = ["gitmem name list", "gitmem session start"]
+
+
+def add(store: Store, caller: Caller, names: Sequence[str], *, allow_secret: bool = False) -> Changed:
+    """Put names into the pool. Raises: UsageError for a name that nobody may have."""
+    for name in names:
+        check(name)
+    return _change(store, caller, "add", names, allow_secret)
+
+
+def remove(store: Store, caller: Caller, names: Sequence[str], *, allow_secret: bool = False) -> Changed:
+    """Take names out of the pool; who holds one keeps it."""
+    return _change(store, caller, "remove", names, allow_secret)
+
+
+def listing(store: Store) -> Names:
+    """The names of the pool, least recently used first."""
+    shipped, held = {fold(name) for name in POOL}, _held(store, store.now())
+    found = [Name(name, _origin(name, shipped), held.get(fold(name))) for name in _by_use(store)]
+    return Names(found, ["gitmem session start"])
+
+
+def _origin(name: str, shipped: Container[str]) -> str:
+    if fold(name) in shipped:
+        return "shipped"
+    return "refused" if _wrong(name) else "added"
+
+
+def check(name: str) -> None:
+    """Refuse a text that can't be a display name: it would not be addressable, or could deceive.
+
+    Raises: UsageError `bad-name`.
+    """
+    wrong = _wrong(name)
+    if wrong:
+        raise UsageError(
+            f"The name {ascii(name)[:80]} {wrong}; nothing was recorded.",
+            hint="Choose letters of one script, digits, dashes and spaces, or leave --name out to get one.",
+            code="bad-name",
+            next=["gitmem session start", "gitmem name list"],
+        )
+
+
+def check_identity(identity: str | None) -> None:
+    """Refuse an agent identity that reads like another one, or like a person. The form is checked when it is written.
+
+    Raises: UsageError `bad-identity`.
+    """
+    wrong = ""
+    if identity and any(map(is_unsafe, identity)):
+        wrong = "has control, bidi or invisible characters"
+    elif identity and fold(identity).startswith("human:"):
+        wrong = "starts like the address of a person"
+    elif identity and is_reserved_identity(identity):
+        wrong = "could be taken for an id or a group"
+    if identity and wrong:
+        raise UsageError(
+            f"The agent identity {ascii(identity)[:80]} {wrong}; nothing was recorded.",
+            hint="It is owner:role:purpose, three parts that show every character they have.",
+            code="bad-identity",
+            next=["gitmem session start", "gitmem roster --all"],
+        )
+
+
+def _wrong(name: str) -> str:
+    """Return what is wrong with a name, as the rest of a sentence; "" where nothing is."""
+    if not name or name != name.strip():
+        return "is empty or has white space at an end"
+    if len(name) > NAME_MAX:
+        return f"has {len(name)} characters, and at most {NAME_MAX} are allowed"
+    if not name.isprintable() or any(map(is_unsafe, name)):
+        return "has control, bidi or invisible characters"
+    if not any(char.isalnum() for char in name):
+        return "has no letter or digit"
+    if is_reserved(name):
+        return "could be taken for an option, an id, an address, a list or a group"
+    if is_mixed(name):
+        return "mixes letters of several scripts, so that it could pass for another name"
+    return ""
+
+
+def claim(
+    store: Store,
+    name: str,
+    *,
+    session_id: str | None = None,
+    again: Sequence[str] = ("gitmem", "session", "start"),
+) -> None:
+    """Make sure that a name may be asked for now.
+
+    Args:
+        session_id: The session that asks, if it exists: its own name is not in its way.
+        again: The command that asks, without the name.
+
+    Raises: UsageError `bad-name`, or `name-in-use` with three names that are free.
+    """
+    check(name)
+    holder = _held(store, store.log.clock.tick()).get(fold(name))
+    if holder is None or holder == session_id:
+        return
+    free = suggestions(store, name)
+    raise UsageError(
+        f"The name {name} is held by {holder}; nothing was recorded.",
+        hint=f"Free are {', '.join(free)}; without --name you get one from the pool. If {holder} is yours, "
+        f"`export GITMEM_SESSION={holder}` goes on as it, and `gitmem session end --as {holder}` gives {name} back.",
+        code="name-in-use",
+        suggestions=free,
+        next=[command(*again, "--name", other) for other in free],
+    )
+
+
+def suggestions(store: Store, name: str) -> list[str]:
+    """Three names that nobody holds: two after the one that was asked for, and one from the pool."""
+    held = _held(store, store.log.clock.tick())
+    found: list[str] = []
+    number = 2
+    while len(found) < 2:
+        if fold(f"{name}-{number}") not in held:
+            found.append(f"{name}-{number}")
+        number += 1
+    return [*found, pick(store)]
+
+
+def pick(store: Store) -> str:
+    """The name for a new session: of those that nobody holds the one that was longest not in use.
+
+    None that is within two edits of a held one; `<Name>-2` and so on where the pool is exhausted.
+    """
+    held = _held(store, store.log.clock.tick())
+    shipped = {fold(name) for name in POOL}
+    order = [name for name in _by_use(store) if _origin(name, shipped) != "refused"] or list(POOL)
+    strangers = held.keys() - shipped  # the names that ship are known to be far enough from each other
+    for name in order:
+        folded = fold(name)
+        rivals = strangers if folded in shipped else held.keys()
+        if folded not in held and not any(is_within(folded, other, NEAR_EDITS) for other in rivals):
+            return name
+    taken = [name for name in order if fold(name) in held] or order
+    number = 2
+    while True:
+        for name in taken:
+            if fold(f"{name}-{number}") not in held:
+                return f"{name}-{number}"
+        number += 1
+
+
+def _held(store: Store, now: int) -> dict[str, str]:
+    """The names that are held at that time, folded, and by which session."""
+    rows = store.db().execute(
+        "SELECT shown_fold, session_id FROM tenure WHERE until > ? ORDER BY claimed DESC", (now,)
+    )
+    return dict(rows.fetchall())
+
+
+def _by_use(store: Store) -> Iterator[str]:
+    """The pool, the names that were never used first, then the least recently used.
+
+    Each clone goes through the names from a place of its own: two that never met seldom give out the same.
+    """
+    db = store.db()
+    pool = {fold(name): name for name in POOL}
+    for folded, name, event in db.execute("SELECT fold, name, event FROM pool_name ORDER BY at, body"):
+        if event == "add":
+            pool.setdefault(folded, name)
+        else:
+            pool.pop(folded, None)
+    first = _first_place(store)
+    used = [
+        (
+            db.execute("SELECT max(until) FROM tenure WHERE fold = ?", (folded,)).fetchone()[0] or 0,
+            (place - first) % len(pool),
+            name,
+        )
+        for place, (folded, name) in enumerate(pool.items())
+    ]
+    return (name for _, _, name in sorted(used))
+
+
+def _first_place(store: Store) -> int:
+    return int.from_bytes(store.log.clone_id().encode(), "big")
+
+
+def _change(store: Store, caller: Caller, event: str, names: Sequence[str], allow_secret: bool) -> Changed:
+    pool = {fold(name) for name in _by_use(store)}
+    wanted: dict[str, str] = {}
+    unchanged = []
+    for name in names:
+        if (fold(name) in pool) == (event == "add"):
+            unchanged.append(name)
+        else:
+            wanted.setdefault(fold(name), name)
+    if not wanted:
+        return Changed(event, (), unchanged, None, False)
+    told = list(wanted.values())
+    sender = {
+        "sender_identity": caller.reader,
+        "sender_session": caller.session_id,
+        "sender_name": caller.name,
+    }
+    lines = [
+        store.line("name", {"name": name, "event": event, **sender}, allow_secret=allow_secret)
+        for name in told
+    ]
+    verb = "join" if event == "add" else "leave"
+    subject = f"{told[0]} {verb}s the pool of names"
+    if len(told) > 1:
+        subject = f"{len(told)} names {verb} the pool: {', '.join(told)}"
+    appended = store.record(lines, Story(caller.author, cut(subject, SUBJECT_MAX), "", caller.trailers()))
+    return Changed(event, told, unchanged, appended.commit, True)

@@ -1,0 +1,260 @@
+"""What this clone alone knows of the sessions that were started in it: their worktree and their heartbeat.
+
+A file for each session, `<state>/sessions/<id>`; its modification time is when the session was last seen
+here. A heartbeat is a touched file, never a commit. Hooks touch `<state>/beats/<id>` instead, where they need
+to know nothing: the id may be the one that the harness has for the session. A folder that cannot be written is
+no error: others then see the time of the last record.
+"""
+
+from __future__ import annotations
+
+import os
+
+from .. import atomic_write, shared_mode
+from ..records.ids import is_id
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterable, Mapping
+
+    from ..store import Store
+
+BEATS, PROMPTS, WAKES, EMPTY = "beats", "prompts", "wake", "empty"
+QUEUE, FLAGS = "queue", "flags"
+FED = "fed"  # in the index's `meta`: how far the queues were brought
+_READERS = "SELECT session_id FROM session WHERE ended IS NULL AND (session_id = ?1 OR agent_identity = ?1)"
+_FED = f"SELECT (SELECT value FROM meta WHERE key = '{FED}'), (SELECT max(line) FROM signal)"
+PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
+LABEL_MAX = 80
+FORGOTTEN_MICROS = 30 * 24 * 3600 * 1_000_000
+
+
+def fed(db: sqlite3.Connection) -> tuple[str | None, int | None]:
+    """Return the signal of the index up to which the queues were brought, and the last one that it has."""
+    marks: tuple[str | None, int | None] = db.execute(_FED).fetchone()
+    return marks
+
+
+def is_fed(db: sqlite3.Connection, state: str) -> bool:
+    """Return whether the queues plainly have all that the index has; somebody may have taken their folders away."""
+    try:
+        before, newest = fed(db)
+    except Exception:
+        return False
+    return newest is None or (before == str(newest) and has_queues(state))
+
+
+def has_queues(state: str) -> bool:
+    """Return whether the folders of the queues are there: who took one away took what was in it."""
+    return all(os.path.isdir(os.path.join(state, name)) for name in (QUEUE, FLAGS))
+
+
+def flag(state: str, name: str) -> str:
+    """The path of a flag."""
+    return os.path.join(state, FLAGS, name)
+
+
+def raise_flags(state: str, names: Iterable[str], *, urgent: bool) -> None:
+    """Say that something is there. What is there already stays, and never says less than it did.
+
+    Raises: OSError.
+    """
+    for name in names:
+        path = flag(state, name)
+        try:
+            if os.stat(path).st_size or not urgent:
+                continue
+        except OSError:
+            shared_mode.make_dirs(os.path.dirname(path))
+        if urgent:
+            atomic_write.replace(path, b"urgent\n")
+        else:
+            os.close(shared_mode.open_file(path, os.O_WRONLY | os.O_CREAT))
+
+
+def is_safe(name: str) -> bool:
+    """Whether a name can be one of a file, whatever wrote it."""
+    return 0 < len(name) <= 128 and name[0] != "." and PLAIN.issuperset(name)
+
+
+def flag_names(session_id: str, harness: str | None) -> list[str]:
+    """The names under which a session has flags and beats."""
+    return [name for name in dict.fromkeys((session_id, harness or "")) if is_safe(name)]
+
+
+def announce(store: Store, db: sqlite3.Connection, signal: Mapping[str, object]) -> bool:
+    """Raise the flags of the sessions of this clone that a signal goes to; who reads it into the index queues it.
+
+    Args:
+        db: The index as it was before the signal.
+        signal: Its fields.
+
+    Returns: False where this is not enough: the index has to be caught up, and the queues fed.
+    """
+    state, recipients = store.place.state, signal["recipients"]
+    if not isinstance(recipients, list) or not recipients or not has_queues(state):
+        return False
+    urgent = signal["interrupt_class"] != "advisory"
+    senders = (signal["sender_identity"], signal["sender_session"])
+    try:
+        for address in recipients:
+            for (session_id,) in db.execute(_READERS, (address,)) if address not in senders else ():
+                if is_here(store, session_id):
+                    raise_flags(state, flag_names(session_id, client_of(store, session_id)), urgent=urgent)
+    except OSError:
+        return False
+    return True
+
+
+def worktree(store: Store) -> str:
+    """The real path of this worktree, or of the git folder where there is none."""
+    return store.place.worktree or store.place.git_dir
+
+
+def label(store: Store) -> str:
+    """What others read of it: the name of its folder, without the path and what could upset a terminal."""
+    parts = worktree(store).rstrip(os.sep).split(os.sep)
+    if parts[-1] == ".git":
+        parts.pop()
+    text = "".join(char if char.isprintable() else "?" for char in (parts or [""])[-1])
+    return text[:LABEL_MAX] or "worktree"
+
+
+def start(store: Store, session_id: str, harness: tuple[str, str] | None) -> None:
+    """Note that a session starts in this worktree, and forget those that nobody has seen for a month."""
+    folder = _folder(store)
+    content = (
+        os.fsencode(worktree(store)) + b"\0" + (harness[1] if harness else "").encode("utf-8", "replace")
+    )
+    try:
+        shared_mode.make_dirs(folder)
+        atomic_write.replace(os.path.join(folder, session_id), content)
+    except OSError:
+        return
+    seen(store, session_id)
+    oldest = store.now() - FORGOTTEN_MICROS
+    for known, at in heartbeats(store).items():
+        if at < oldest:
+            end(store, known)
+
+
+def seen(store: Store, session_id: str) -> None:
+    """Touch the file of a session that acts here; one that started elsewhere has none."""
+    if not is_id("sess", session_id):
+        return  # a harness's own id: it has no file, and could be any path
+    at = store.now() * 1000
+    try:
+        os.utime(os.path.join(_folder(store), session_id), ns=(at, at))
+    except OSError:
+        return
+
+
+def end(store: Store, session_id: str) -> str:
+    """Forget a session; the client's own id of it, or ""."""
+    client_id = client_of(store, session_id)
+    try:
+        os.unlink(os.path.join(_folder(store), session_id))
+    except OSError:
+        pass
+    return client_id
+
+
+def heartbeat(store: Store, session_id: str) -> int:
+    """When a session was last seen here, in microseconds since the epoch; 0 where it did not start in this clone."""
+    if not is_id("sess", session_id):
+        return 0
+    at = _touched(os.path.join(_folder(store), session_id))
+    return max(at, _beat(store, session_id, _beats(store))) if at else 0
+
+
+def heartbeats(store: Store) -> dict[str, int]:
+    """When each session that started in this clone was last seen here, in microseconds since the epoch."""
+    found = {}
+    try:
+        with os.scandir(_folder(store)) as entries:
+            for entry in entries:
+                if is_id("sess", entry.name):
+                    found[entry.name] = entry.stat().st_mtime_ns // 1000
+    except OSError:
+        pass
+    beats = _beats(store) if found else set()
+    return {name: max(at, _beat(store, name, beats)) for name, at in found.items()} if beats else found
+
+
+def _beats(store: Store) -> set[str]:
+    """The names that hooks have touched."""
+    try:
+        return set(os.listdir(os.path.join(store.place.state, BEATS)))
+    except OSError:
+        return set()
+
+
+def _beat(store: Store, session_id: str, beats: set[str]) -> int:
+    """When a hook last touched the name of a session, in microseconds since the epoch; 0 for never."""
+    if not beats:
+        return 0
+    names = {session_id, _read(store, session_id)[1]} & beats
+    return max((_touched(os.path.join(store.place.state, BEATS, name)) for name in names), default=0)
+
+
+def forget_old(store: Store, oldest: int) -> None:
+    """Remove what hooks wrote last before a time, in microseconds since the epoch: a session that died left it."""
+    for kind in (BEATS, PROMPTS, WAKES, EMPTY):
+        folder = os.path.join(store.place.state, kind)
+        try:
+            for name in os.listdir(folder):
+                if _touched(os.path.join(folder, name)) < oldest:
+                    os.unlink(os.path.join(folder, name))
+        except OSError:
+            continue
+
+
+def _touched(path: str) -> int:
+    try:
+        return os.stat(path).st_mtime_ns // 1000
+    except OSError:
+        return 0
+
+
+def _read(store: Store, session_id: str) -> tuple[str, str]:
+    """The worktree that a session started in, and the harness's id for it, as its file has them."""
+    try:
+        with open(os.path.join(_folder(store), session_id), "rb") as file:
+            where, _, harness = file.read().partition(b"\0")
+    except OSError:
+        return "", ""
+    return os.fsdecode(where), harness.decode("utf-8", "replace")
+
+
+def client_of(store: Store, session_id: str) -> str:
+    """Return a client's own id of a session that it started in this clone; "" where there is none."""
+    return _read(store, session_id)[1] if is_id("sess", session_id) else ""
+
+
+def of_client(store: Store, client_id: str) -> list[str]:
+    """Return the sessions that were started in this clone under a client's own id."""
+    try:
+        names = os.listdir(_folder(store))
+    except OSError:
+        return []
+    return [name for name in names if client_of(store, name) == client_id]
+
+
+def is_here(store: Store, session_id: str) -> bool:
+    """Return whether a session was started in this clone, and has not been forgotten."""
+    return is_id("sess", session_id) and os.path.exists(os.path.join(_folder(store), session_id))
+
+
+def known(store: Store) -> dict[str, tuple[str, int]]:
+    """Every session that started in this clone: the real path of its worktree, and when it was seen."""
+    found = {}
+    for session_id, at in heartbeats(store).items():
+        where, _ = _read(store, session_id)
+        if where:
+            found[session_id] = (where, at)
+    return found
+
+
+def _folder(store: Store) -> str:
+    return os.path.join(store.place.state, "sessions")

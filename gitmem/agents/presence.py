@@ -1,0 +1,284 @@
+"""Who is here: each session as the records and this clone's heartbeats show it."""
+
+from __future__ import annotations
+
+from ..errors import UsageError
+from ..log.lines import format_at, parse_at
+from ..text.name_matching import fold
+from . import heartbeats
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterable, Sequence
+
+    from ..store import Store
+
+LIVE_MICROS = 15 * 60 * 1_000_000
+HOLD_MICROS = 48 * 3600 * 1_000_000
+IDLE_MICROS = 24 * 3600 * 1_000_000
+
+FIELDS = (
+    "agent_identity", "display_name", "clone_id", "worktree", "wu_id", "initiative_id", "lane", "client",
+    "workspace_id", "harness_session", "activity", "name_chosen",
+)  # fmt: skip
+_SELECT = (
+    "SELECT s.session_id, s.started, s.ended,"
+    f" (SELECT max(a.until) - {HOLD_MICROS} FROM alive a WHERE a.session_id = s.session_id), t.until, t.shown, "
+    + ", ".join(f"s.{name}" for name in FIELDS)
+    + " FROM session s JOIN tenure t ON t.session_id = s.session_id AND t.last "
+)
+
+
+class Presence:
+    """A session, folded. Times are microseconds since the epoch.
+
+    Attributes:
+        name: The display name as it shows now; `asked` is the one that its records ask for.
+        reader: The identity that its mail and receipts go by.
+        status: `live`, `idle`, `gone` or `ended`.
+        last_seen: The later of its heartbeat, if it started in this clone, and its last record; never in the future.
+        age: How long ago that is.
+        record_at: Its last record.
+        held: Whether it holds its name now.
+        here: Whether it was started in this clone.
+        record: Its fields by their names in the contract, without empty ones.
+    """
+
+    __slots__ = (
+        "age", "agent_identity", "asked", "clone_id", "ended", "harness_session", "held", "here", "last_seen", "name",
+        "reader", "record", "record_at", "session_id", "started", "status", "worktree", "wu_id",
+    )  # fmt: skip
+
+    def __init__(self, row: Sequence[object], now: int, clone_id: str, heartbeat: int) -> None:
+        session_id, started, ended, record_at, until, shown, *fields = row
+        values = {name: str(value) for name, value in zip(FIELDS, fields, strict=True) if value is not None}
+        self.session_id = str(session_id)
+        self.started = _micros(started)
+        self.ended = _micros(ended) if ended is not None else None
+        self.record_at = _micros(record_at)
+        self.name = str(shown)
+        self.asked = values.get("display_name", "")
+        self.agent_identity = values.get("agent_identity")
+        self.clone_id = values.get("clone_id")
+        self.worktree = values.get("worktree")
+        self.wu_id = values.get("wu_id")
+        self.harness_session = values.get("harness_session")
+        self.reader = self.agent_identity or self.session_id
+        self.here = self.clone_id == clone_id
+        # A line or a file from the future is a clock that was wrong: it says no more than "now".
+        self.last_seen = min(now, max(self.record_at, heartbeat if self.here else 0))
+        self.age = now - self.last_seen
+        self.held = self.ended is None and now < _micros(until)
+        self.status = _status(self.age, self.ended is not None)
+        self.record = {"session_id": self.session_id, **values, "display_name": self.name}
+
+    @property
+    def role(self) -> str | None:
+        """The second part of its identity."""
+        return role_of(self.agent_identity)
+
+    @property
+    def is_current(self) -> bool:
+        """Whether it is live or idle."""
+        return self.status in ("live", "idle")
+
+
+def shown(store: Store, *, all: bool = False) -> dict[str, Presence]:
+    """Sessions by their ids, as they show now.
+
+    Args:
+        all: Every one that the log has, rather than those that have not ended and either hold their
+            name or were started in this clone lately.
+    """
+    now = store.now()
+    if all:
+        return _found(store, "", ())
+    held = _found(store, "WHERE s.ended IS NULL AND t.until > ?", (now,))
+    beats = heartbeats.heartbeats(store)
+    recent = [name for name, at in beats.items() if name not in held and at > now - IDLE_MICROS]
+    for session_id in recent:
+        held.update(_found(store, "WHERE s.ended IS NULL AND s.session_id = ?", (session_id,)))
+    return held
+
+
+def one(store: Store, session_id: str) -> Presence | None:
+    """The session with just this id."""
+    return _found(store, "WHERE s.session_id = ?", (session_id,)).get(session_id)
+
+
+def with_prefix(store: Store, prefix: str) -> list[Presence]:
+    """Sessions whose ids start so."""
+    where = "WHERE s.session_id >= ? AND s.session_id < ? ORDER BY s.session_id"
+    return list(_found(store, where, (prefix, prefix + "\x7f")).values())
+
+
+def of_identity(store: Store, identity: str) -> list[Presence]:
+    """The sessions of an agent, those that have not ended first and of them the last seen first."""
+    return _latest_first(_found(store, "WHERE s.agent_identity = ?", (identity,)).values())
+
+
+def of_published_client(store: Store, value: str) -> Presence | None:
+    """The latest session that has not ended, of those whose records have this `harness_session`."""
+    found = _found(store, "WHERE s.harness_session = ? AND s.ended IS NULL", (value,)).values()
+    return max(found, key=lambda one: (one.here, one.started), default=None)
+
+
+def of_name(store: Store, folded: str) -> list[Presence]:
+    """The sessions that show under a name now, given in its folded form.
+
+    They hold it; or, where nobody does, they are at work here and have written nothing for two days.
+    """
+    where = "WHERE t.shown_fold = ? AND t.until > ? AND s.ended IS NULL"
+    holders = _found(store, where, (folded, store.now())).values()
+    return list(holders) or [
+        one for one in shown(store).values() if one.is_current and fold(one.name) == folded
+    ]
+
+
+def former(store: Store, folded: str) -> Presence | None:
+    """The last session that showed under a name and does so no more."""
+    row = store.db().execute(
+        "SELECT session_id FROM tenure WHERE shown_fold = ? ORDER BY until DESC LIMIT 1", (folded,)
+    ).fetchone()  # fmt: skip
+    return one(store, row[0]) if row else None
+
+
+def is_seen(store: Store, reader: str) -> bool:
+    """Whether the log has a line by or about this reader identity."""
+    row = store.db().execute("SELECT 1 FROM reader WHERE reader = ?", (reader,)).fetchone()
+    return row is not None
+
+
+class Names:
+    """Display names by session id or reader identity, looked up when they are asked for."""
+
+    def __init__(self, db: sqlite3.Connection, key: str) -> None:
+        self._db = db
+        self._query = (
+            "SELECT t.shown FROM tenure t JOIN session s ON s.session_id = t.session_id"
+            f" WHERE {key} AND t.last ORDER BY s.ended IS NOT NULL, t.until DESC LIMIT 1"
+        )
+        self._known: dict[str, str | None] = {}
+
+    def get(self, key: str) -> str | None:
+        """The name that it shows under, or None for people and strangers."""
+        if key not in self._known:
+            row = self._db.execute(self._query, {"key": key}).fetchone()
+            self._known[key] = row[0] if row else None
+        return self._known[key]
+
+
+def names_by_session(db: sqlite3.Connection) -> Names:
+    return Names(db, "s.session_id = :key")
+
+
+def names_by_reader(db: sqlite3.Connection) -> Names:
+    """Of an identity with several sessions the name of the one that was last at work."""
+    return Names(db, "(s.session_id = :key OR s.agent_identity = :key)")
+
+
+def readers_called(db: sqlite3.Connection, name: str) -> set[str]:
+    """Session id and identity of the session that shows under a name, or was the last to do so."""
+    row = db.execute(
+        "SELECT s.session_id, s.agent_identity FROM tenure t JOIN session s ON s.session_id = t.session_id"
+        " WHERE t.shown_fold = ? ORDER BY t.until DESC LIMIT 1",
+        (fold(name),),
+    ).fetchone()
+    return {each for each in row if each} if row else set()
+
+
+def latest_of(db: sqlite3.Connection, reader: str) -> dict[str, str | None] | None:
+    """Id and workspace of the session of a reader that was last at work, those that ended last of all."""
+    row = db.execute(
+        "SELECT s.session_id, s.workspace_id FROM session s JOIN tenure t ON t.session_id = s.session_id AND t.last"
+        " WHERE s.session_id = :key OR s.agent_identity = :key"
+        " ORDER BY s.ended IS NOT NULL, t.until DESC LIMIT 1",
+        {"key": reader},
+    ).fetchone()
+    return {"session_id": row[0], "workspace_id": row[1]} if row else None
+
+
+def find_session(db: sqlite3.Connection, text: str) -> str | None:
+    """The session that an id, or the beginning of just one, names. Raises: UsageError where it names several."""
+    if not text.startswith("sess-") or len(text) == len("sess-"):
+        return None
+    rows = db.execute(
+        "SELECT session_id FROM session WHERE session_id >= ? AND session_id < ? ORDER BY session_id LIMIT 4",
+        (text, text + "\x7f"),
+    ).fetchall()
+    found = [str(row[0]) for row in rows]
+    if text in found or len(found) == 1:
+        return text if text in found else found[0]
+    if found:
+        raise UsageError(
+            f"{text} is the beginning of several session ids.", code="ambiguous-id", suggestions=found
+        )
+    return None
+
+
+def _found(store: Store, where: str, values: Sequence[object]) -> dict[str, Presence]:
+    rows = store.db().execute(_SELECT + where, values).fetchall()
+    if not rows:
+        return {}
+    now, clone_id = store.now(), store.log.clone_id()
+    return {row[0]: Presence(row, now, clone_id, heartbeats.heartbeat(store, row[0])) for row in rows}
+
+
+def _latest_first(found: Iterable[Presence]) -> list[Presence]:
+    return sorted(found, key=lambda one: (one.ended is not None, -one.last_seen, one.session_id))
+
+
+def _status(age: int, ended: bool) -> str:
+    if ended:
+        return "ended"
+    if age < LIVE_MICROS:
+        return "live"
+    return "idle" if age < IDLE_MICROS else "gone"
+
+
+def _micros(value: object) -> int:
+    assert isinstance(value, int)
+    return value
+
+
+def headline(one: Presence) -> str:
+    """A session in a line, as others see it."""
+    parts = [one.name]
+    if one.agent_identity:
+        parts.append(f"({one.agent_identity})")
+    if one.worktree:
+        parts.append(f"in {one.worktree}")
+    if one.wu_id:
+        parts.append(f"on {one.wu_id}")
+    if one.record.get("lane"):
+        parts.append(f"in lane {one.record['lane']}")
+    activity = one.record.get("activity")
+    return " ".join(parts) + (f": {activity}" if activity else "")
+
+
+def role_of(identity: str | None) -> str | None:
+    """The role in `owner:role:purpose`; None for people and for those without identity."""
+    if identity is None or identity.startswith("human:"):
+        return None
+    parts = identity.split(":")
+    return parts[1] if len(parts) == 3 else None
+
+
+def ago(micros: int) -> str:
+    """How long ago, in words."""
+    seconds = max(0, micros) // 1_000_000
+    for size, word in ((86_400, "day"), (3_600, "hour"), (60, "minute")):
+        if seconds >= 2 * size:
+            return f"{seconds // size} {word}s ago"
+    return "a minute ago" if seconds >= 60 else "just now"
+
+
+def iso(micros: int) -> str:
+    """A time as JSON has it."""
+    return format_at(micros)
+
+
+def micros(at: str) -> int:
+    """The inverse of `iso`: microseconds since the epoch. ValueError for any other form."""
+    return parse_at(at)

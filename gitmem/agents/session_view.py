@@ -1,0 +1,279 @@
+"""The view of sessions, of the names that they hold, and of the pool.
+
+A session is folded from its records: of each field the latest value counts. A `tenure` is a time in
+which it holds one display name: from the record that asked for it to the end of the session, or to 48
+hours after a record that no other followed in that time. Of tenures of one name that overlap, the first
+keeps it and the others get the lowest free `-2`, `-3`, … What a name shows as thus depends on lines
+alone, never on the clock or on the order in which lines arrive; and a session that comes back after it
+was gone takes its name from nobody.
+"""
+
+from __future__ import annotations
+
+from ..index.schema import View
+from ..log.lines import parse_at
+from ..text.name_matching import fold, root
+from .presence import FIELDS as FIELDS
+from .presence import HOLD_MICROS as HOLD_MICROS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+    from ..index.rows import Row, Rows
+
+_NEVER = 1 << 62
+CLEARABLE = ("wu_id", "initiative_id", "lane", "activity")
+_COLUMNS = ", ".join(f"{name} TEXT" for name in FIELDS)
+_EVENT_FIELDS = ", ".join(f"e.{name}" for name in FIELDS)
+
+DDL = (
+    # Times are microseconds since the epoch.
+    f"CREATE TABLE session_event (line INTEGER PRIMARY KEY, session_id TEXT, at INTEGER, event TEXT, clear TEXT,"
+    f" {_COLUMNS})",
+    "CREATE INDEX session_event_of ON session_event (session_id)",
+    # When an id (also a harness's raw one) was at work, each record counted with the 48 hours after it.
+    "CREATE TABLE alive (session_id TEXT, begin INTEGER, until INTEGER, PRIMARY KEY (session_id, begin))"
+    " WITHOUT ROWID",
+    f"CREATE TABLE session (session_id TEXT PRIMARY KEY, started INTEGER, ended INTEGER, {_COLUMNS})"
+    " WITHOUT ROWID",
+    "CREATE INDEX session_identity ON session (agent_identity)",
+    "CREATE INDEX session_harness ON session (harness_session)",
+    # `line` is the record that asked for the name, `last` marks the session's latest tenure.
+    "CREATE TABLE tenure (session_id TEXT, line INTEGER, claimed INTEGER, until INTEGER, name TEXT, fold TEXT,"
+    " root TEXT, shown TEXT, shown_fold TEXT, last INTEGER, UNIQUE (line, claimed))",
+    "CREATE INDEX tenure_session ON tenure (session_id)",
+    "CREATE INDEX tenure_last ON tenure (session_id) WHERE last",
+    "CREATE INDEX tenure_until ON tenure (until)",
+    "CREATE INDEX tenure_fold ON tenure (fold, until)",
+    "CREATE INDEX tenure_shown ON tenure (shown_fold, until)",
+    "CREATE INDEX tenure_root ON tenure (root, until)",
+    "CREATE INDEX tenure_claimed ON tenure (root, claimed)",
+    "CREATE TABLE pool_name (fold TEXT PRIMARY KEY, name TEXT, event TEXT, at INTEGER, body TEXT) WITHOUT ROWID",
+)
+
+
+def add(db: sqlite3.Connection, rows: Rows) -> None:
+    """Take in sessions, names and the signs of life in signals, in whatever order they arrive."""
+    times: dict[str, list[str]] = {}
+    changed: set[str] = set()
+    events: list[Sequence[object]] = []
+    signals = rows.of("signal")
+    for writer, at in zip(signals.column("sender_session"), signals.column("at"), strict=True):
+        if writer:
+            times.setdefault(writer, []).append(at)
+    for row in (*rows.of("session"), *rows.of("name")):
+        micros = _micros(row.at)
+        if micros is None:
+            continue
+        if row.record["kind"] == "session":
+            writer = row.record["session_id"]
+            changed.add(str(writer))
+            events.append(_event_values(row.id, micros, row.record))
+        else:
+            writer = row.record.get("sender_session")
+            _add_name(db, micros, row)
+        if writer:
+            times.setdefault(str(writer), []).append(row.at)
+    db.executemany(f"INSERT INTO session_event VALUES ({', '.join('?' * (5 + len(FIELDS)))})", events)
+    since: dict[str, int] = {}  # roots whose names are to be settled anew, and from when on
+    for session_id in sorted(times):
+        if _was_alive(db, session_id, times[session_id]) or session_id in changed:
+            _fold_session(db, session_id, since)
+    for name_root, at in since.items():
+        _settle(db, name_root, at)
+
+
+def _micros(at: str) -> int | None:
+    """The time of a line, or None for the 30th of February: a line that somebody wrote by hand."""
+    try:
+        return parse_at(at)
+    except ValueError:
+        return None
+
+
+def _was_alive(db: sqlite3.Connection, session_id: str, times: Sequence[str]) -> bool:
+    """Add the times of records to when an id was at work. False where that was known."""
+    ends = [_micros(min(times)), _micros(max(times))]
+    first, last = ends
+    if first is None or last is None or last - first > HOLD_MICROS:
+        ends = [_micros(at) for at in sorted(times)]  # else nothing between the first and the last can matter
+    new = [(at, at + HOLD_MICROS) for at in ends if at is not None]
+    if not new:
+        return False
+    rows = db.execute(
+        "SELECT begin, until FROM alive WHERE session_id = ? AND begin <= ? AND until >= ?",
+        (session_id, new[-1][1], new[0][0]),
+    )
+    known = set(rows.fetchall())
+    merged: list[tuple[int, int]] = []
+    for begin, until in sorted([*known, *new]):
+        if merged and begin <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(merged[-1][1], until))
+        else:
+            merged.append((begin, until))
+    now = set(merged)
+    db.executemany(
+        "DELETE FROM alive WHERE session_id = ? AND begin = ?",
+        [(session_id, begin) for begin, _ in known - now],
+    )
+    db.executemany("INSERT INTO alive VALUES (?, ?, ?)", [(session_id, *each) for each in now - known])
+    return now != known
+
+
+def _add_name(db: sqlite3.Connection, at: int, row: Row) -> None:
+    name = str(row.record["name"])
+    db.execute(
+        "INSERT INTO pool_name VALUES (?, ?, ?, ?, ?) ON CONFLICT (fold) DO UPDATE SET name = excluded.name,"
+        " event = excluded.event, at = excluded.at, body = excluded.body"
+        " WHERE (excluded.at, excluded.body) > (pool_name.at, pool_name.body)",
+        (fold(name), name, row.record["event"], at, row.line.decode()),
+    )
+
+
+def _event_values(line: int, at: int, record: Mapping[str, object]) -> Sequence[object]:
+    clear = record.get("clear")
+    gone = " ".join(map(str, clear)) if isinstance(clear, list) else ""
+    return line, record["session_id"], at, record["event"], gone, *map(record.get, FIELDS)
+
+
+# The records of a session in their order; `{but}` leaves some of them out.
+EVENTS = (
+    f"SELECT e.line, e.at, e.event, e.clear, {_EVENT_FIELDS} FROM session_event e JOIN line l ON l.id = e.line"
+    " WHERE e.session_id = ?{but} ORDER BY e.at, l.body"
+)
+
+
+def fold_events(
+    events: Sequence[Sequence[Any]],
+) -> tuple[int, int | None, dict[str, object], list[tuple[int, int, str]]]:
+    """Return what the records of a session, one at least, say: its start, its end, its fields, and its claims.
+
+    A claim is (line, when, name).
+    """
+    started = next((at for _, at, event, *_ in events if event == "start"), events[0][1])
+    ended = None
+    fields: dict[str, object] = {}
+    claims: list[tuple[int, int, str]] = []  # line, when, name
+    for line, at, event, gone, *given in events:
+        for name in CLEARABLE:
+            if name in gone.split():
+                fields.pop(name, None)
+        fields.update({name: value for name, value in zip(FIELDS, given, strict=True) if value is not None})
+        name = str(fields["display_name"])
+        if not claims or (claims[-1][2] != name and event != "end"):
+            claims.append((line, at, name))
+        if event == "end":
+            ended = at
+            break
+    fields["display_name"] = claims[-1][2]
+    return started, ended, fields, claims
+
+
+def _fold_session(db: sqlite3.Connection, session_id: str, since: dict[str, int]) -> None:
+    events = db.execute(EVENTS.format(but=""), (session_id,)).fetchall()
+    if not events:
+        return  # signals came before their session, or a harness's raw id wrote them
+    started, ended, fields, claims = fold_events(events)
+    values = (session_id, started, ended, *map(fields.get, FIELDS))
+    if values != db.execute("SELECT * FROM session WHERE session_id = ?", (session_id,)).fetchone():
+        db.execute(f"INSERT OR REPLACE INTO session VALUES ({', '.join('?' * len(values))})", values)
+    alive = db.execute(
+        "SELECT begin, until FROM alive WHERE session_id = ? ORDER BY begin", (session_id,)
+    ).fetchall()
+    _replace_tenures(db, session_id, _tenures(claims, alive, ended), since)
+
+
+def _tenures(
+    claims: Sequence[tuple[int, int, str]], alive: Sequence[tuple[int, int]], ended: int | None
+) -> dict[tuple[int, int], tuple[int, str]]:
+    """(line, claimed) → (until, name), in the order of time; at least one.
+
+    Args:
+        claims: In the order of time.
+        alive: In the order of time; they do not overlap.
+    """
+    ends = [at for _, at, _ in claims[1:]] + [ended if ended is not None else _NEVER]
+    found = {}
+    past = 0  # stretches that ended before this claim, and so before all that follow
+    for (line, at, name), end in zip(claims, ends, strict=True):
+        while past < len(alive) and alive[past][1] <= at:
+            past += 1
+        for place in range(past, len(alive)):
+            begin, until = alive[place]
+            if begin >= end:
+                break
+            if max(at, begin) < min(end, until):
+                found[line, max(at, begin)] = (min(end, until), name)
+    line, at, name = claims[-1]
+    return found or {(line, at): (at, name)}
+
+
+def _replace_tenures(
+    db: sqlite3.Connection,
+    session_id: str,
+    now: dict[tuple[int, int], tuple[int, str]],
+    since: dict[str, int],
+) -> None:
+    """Write down what differs from the tenures that are known, and from when on that can matter to others."""
+    rows = db.execute(
+        "SELECT line, claimed, until, name, last FROM tenure WHERE session_id = ?", (session_id,)
+    )
+    known = {(line, claimed): (until, name, is_last) for line, claimed, until, name, is_last in rows}
+    for key in known.keys() - now.keys():
+        db.execute("DELETE FROM tenure WHERE line = ? AND claimed = ?", key)
+        _note(since, known[key][1], key[1])
+    *_, last = now
+    for key, (until, name) in now.items():
+        if key not in known:
+            folded = fold(name)
+            db.execute(
+                "INSERT INTO tenure VALUES (?, ?, ?, ?, ?, ?, ?, '', '', ?)",
+                (session_id, *key, until, name, folded, root(folded), key == last),
+            )
+            _note(since, name, key[1])
+            continue
+        if known[key] != (until, name, key == last):
+            values = (until, key == last, *key)
+            db.execute("UPDATE tenure SET until = ?, last = ? WHERE line = ? AND claimed = ?", values)
+        if known[key][0] != until:
+            _note(since, name, min(known[key][0], until))
+
+
+def _note(since: dict[str, int], name: str, at: int) -> None:
+    name_root = root(fold(name))
+    since[name_root] = min(since.get(name_root, at), at)
+
+
+def _settle(db: sqlite3.Connection, name_root: str, since: int) -> None:
+    """Say what every tenure of a root that was claimed at `since` or later shows as.
+
+    In the order of claims each takes its own name, or the lowest free number after it. A name that
+    somebody got so is not taken away by one who asks for just that name later.
+    """
+    from .held_names import HeldNames
+
+    held = HeldNames(
+        db.execute(
+            # The unary plus keeps SQLite to the index that finds few rows.
+            "SELECT until, shown_fold FROM tenure WHERE root = ? AND until > ? AND +claimed < ?",
+            (name_root, since, since),
+        )
+    )
+    claims = db.execute(
+        "SELECT t.rowid, t.claimed, t.until, t.name, t.shown FROM tenure t JOIN line l ON l.id = t.line"
+        " WHERE t.root = ? AND t.claimed >= ? ORDER BY t.claimed, l.body",
+        (name_root, since),
+    )
+    changed = []
+    for rowid, claimed, until, name, before in claims:
+        held.end(claimed)
+        shown = held.take(name, until)
+        if shown != before:
+            changed.append((shown, fold(shown), rowid))
+    db.executemany("UPDATE tenure SET shown = ?, shown_fold = ? WHERE rowid = ?", changed)
+
+
+VIEW = View(("session", "name", "signal"), DDL, add)

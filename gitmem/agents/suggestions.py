@@ -1,0 +1,134 @@
+"""Near names: for suggestions, for a look, and, with great care, for a write.
+
+Imported where needed, and rapidfuzz only when something is compared: it costs twice an empty Python.
+"""
+
+from __future__ import annotations
+
+from ..text.name_matching import fold
+from . import presence
+from .presence import Presence, ago
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..store import Store
+
+SUGGESTIONS_MAX = 3
+# Share of characters that agree. For a look, and for names that are only shown: half of them leaves
+# `plnk` → Planck in and strangers out. No share is safe for identifiers: `…:host8` has 0.95 of `…:host7`.
+ALIKE = 0.5
+# For a write: one or two edits, and at most one in three characters. Names of the pool are more than two
+# edits apart, so a name with one typo is at least two edits from every other one: hence the gap.
+WRITE_EDITS_MAX = 2
+WRITE_GAP = 2
+
+
+def is_known(store: Store, text: str) -> bool:
+    """Whether somebody is or was called so, or has this id or identity."""
+    return bool(
+        presence.readers_called(store.db(), text)
+        or presence.is_seen(store, text)
+        or presence.one(store, text)
+    )
+
+
+def suggestions(store: Store, text: str) -> list[str]:
+    """At most three who could have been meant, each with what tells it from others."""
+    folded = fold(text)
+    found: dict[str, tuple[float, str]] = {}
+    before = presence.former(store, folded)
+    if before is not None:
+        found[before.reader] = (1.0, describe(before, before.reader))
+    for score, one in _ranked(store, text):
+        if score >= ALIKE:
+            found.setdefault(one.reader, (score, describe(one, one.name if one.held else one.reader)))
+    for score, identity in _identities(store, text):
+        if score >= ALIKE and identity not in found:
+            sessions = presence.of_identity(store, identity)
+            found[identity] = (score, describe(sessions[0], identity) if sessions else identity)
+    best = sorted(found.values(), key=lambda each: -each[0])
+    return [words for _, words in best[:SUGGESTIONS_MAX]]
+
+
+def describe(one: Presence, typed: str) -> str:
+    """What to type, and who that is: role, worktree, when it was last seen."""
+    seen = f"{one.status}, seen {ago(one.age)}"
+    about = [part for part in (one.name, one.agent_identity or one.session_id) if part != typed]
+    return f"{typed} ({', '.join([*about, *_place(one), seen])})"
+
+
+def nearest(store: Store, text: str) -> Presence | None:
+    """The one session that is most like it, for a look; None where none or several are."""
+    ranked = [each for each in _ranked(store, text) if each[0] >= ALIKE]
+    if not ranked or (len(ranked) > 1 and ranked[1][0] == ranked[0][0]):
+        return None
+    return ranked[0][1]
+
+
+def clearly_nearest(store: Store, text: str) -> Presence | None:
+    """The session that a write may go to for a misspelt name; None wherever there is a doubt."""
+    from rapidfuzz.distance import Levenshtein
+
+    query = fold(text)
+    if _has_digit(query):
+        return None
+    edits = sorted(
+        (Levenshtein.distance(query, fold(one.name)), one.session_id, one)
+        for one in presence.shown(store).values()
+        if one.held
+    )
+    if not edits:
+        return None
+    least, _, one = edits[0]
+    if least > WRITE_EDITS_MAX or 3 * least > len(query) or _has_digit(one.name):
+        return None
+    return one if len(edits) == 1 or edits[1][0] >= least + WRITE_GAP else None
+
+
+def matching(store: Store, text: str, *, all: bool) -> list[Presence]:
+    """Sessions that a look-up in the roster means: those that contain the text somewhere, then the alike."""
+    ranked = _ranked(store, text, all=all)
+    return [one for score, one in ranked if score >= ALIKE]
+
+
+def _ranked(store: Store, text: str, *, all: bool = False) -> list[tuple[float, Presence]]:
+    scored = [(_score(text, one), one) for one in presence.shown(store, all=all).values()]
+    return sorted(scored, key=lambda each: (-each[0], -each[1].last_seen, each[1].session_id))
+
+
+def _score(text: str, one: Presence) -> float:
+    """From 0 to 1: how well the text fits the session's name, identity or whereabouts."""
+    from rapidfuzz.distance import Levenshtein
+
+    query = fold(text)
+    identity = fold(one.agent_identity or "")
+    about = [
+        fold(one.record.get(field, "")) for field in ("wu_id", "lane", "worktree", "initiative_id", "client")
+    ]
+    if query in (fold(one.name), identity, one.session_id):
+        return 1.0
+    if query and (query in identity.split(":") or query in about):
+        return 0.9
+    if len(query) >= 3 and any(query in each for each in (fold(one.name), identity, one.session_id, *about)):
+        return 0.8
+    return max(Levenshtein.normalized_similarity(query, each) for each in (fold(one.name), identity) if each)
+
+
+def _identities(store: Store, text: str) -> list[tuple[float, str]]:
+    """Agents and people that the log has seen, without regard to their sessions."""
+    from rapidfuzz.distance import Levenshtein
+
+    if ":" not in text and "@" not in text:
+        return []
+    rows = store.db().execute("SELECT reader FROM reader WHERE reader LIKE '%:%'").fetchall()
+    scored = [(Levenshtein.normalized_similarity(fold(text), fold(reader)), reader) for (reader,) in rows]
+    return sorted(scored, key=lambda each: (-each[0], each[1]))[: 2 * SUGGESTIONS_MAX]
+
+
+def _place(one: Presence) -> list[str]:
+    place = [f"in {one.worktree}"] if one.worktree else []
+    return place + ([f"on {one.wu_id}"] if one.wu_id else [])
+
+
+def _has_digit(text: str) -> bool:
+    return any(char.isdigit() for char in text)

@@ -1,0 +1,114 @@
+"""Errors for recipients that can't get mail, and remarks about those whose sessions have ended."""
+
+from __future__ import annotations
+
+from ..commit_message import sanitize
+from ..errors import UsageError
+from ..text.name_matching import fold, is_identity, is_reserved, is_word
+from ..text.shell_quote import command
+from . import own_recipients, presence
+from . import suggestions as suggest
+from .presence import ago
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..store import Store
+    from .presence import Presence
+
+
+def error(store: Store, text: str, option: str) -> UsageError:
+    """Return the error for a recipient that nobody answers to.
+
+    Args:
+        store: The open store.
+        text: What was typed.
+        option: The option that it was typed for, such as `--to`.
+    """
+    former = presence.former(store, fold(text)) if text and not is_reserved(text) else None
+    forged = own_recipients.warning(store, former.session_id) if former is not None else None
+    if former is not None and forged is not None:
+        return UsageError(
+            f"{option} names {sanitize(text)[:80]}, which {former.session_id} is not called by its own lines; "
+            "nothing was written.",
+            hint=forged,
+            code="unknown-recipient",
+            suggestions=[former.session_id],
+            next=["gitmem doctor", "gitmem roster"],
+        )
+    if former is not None:
+        return _former_name(store, text, option, former)
+    suggestions = suggest.suggestions(store, text)
+    hint = "Did you mean one of these? Look at who it is, not only at the spelling." if suggestions else ""
+    next_commands = [
+        command("gitmem", "roster", text) if text.isprintable() and 0 < len(text) <= 80 else "gitmem roster"
+    ]
+    if _never_synced(store):
+        hint = f"{hint} This clone has never synced: others are known after `gitmem sync`.".strip()
+        next_commands.insert(0, "gitmem sync")
+    elif is_word(text):
+        hint = "Nobody can be called so. To tell everybody: --broadcast."
+    elif is_identity(text):
+        hint = f"{hint} An identity that has never been seen is accepted with --allow-unseen.".strip()
+    return UsageError(
+        f"{option} names {sanitize(text)[:80] or 'nobody'}, which is nobody that the log knows; nothing was written.",
+        hint=hint or "The roster shows who is here.",
+        code="unknown-recipient",
+        suggestions=suggestions,
+        next=next_commands,
+    )
+
+
+def _former_name(store: Store, text: str, option: str, former: Presence) -> UsageError:
+    """Return the error for a name that a session had and no longer has."""
+    shown = sanitize(text)[:80]
+    if former.ended is not None:
+        what = f"the session of that name, {former.session_id}, ended {ago(store.now() - former.ended)}"
+    elif fold(former.name) != fold(text):
+        what = f"the session of that name, {former.session_id}, is called {sanitize(former.name)} now"
+    else:
+        what = f"the session of that name, {former.session_id}, was last seen {ago(former.age)}, and its name is free"
+    to = sanitize(former.reader)
+    if former.agent_identity is not None and former.ended is not None:
+        hint = f"To reach the next session of the same agent, send to its identity: --to {to}."
+    elif former.ended is not None:
+        hint = "It has no agent identity, so no later session reads its mail. Send to somebody in the roster."
+    else:
+        hint = f"To reach it nevertheless, send to {to}."
+    return UsageError(
+        f"{option} names {shown}: {what}; nothing was written.",
+        hint=hint,
+        code="unknown-recipient",
+        suggestions=suggest.suggestions(store, text),
+        next=["gitmem roster"],
+    )
+
+
+def ended_session(session: Presence, now: int) -> str:
+    """Return the remark for mail to the id of an ended session.
+
+    Args:
+        session: The session; `ended` is set.
+        now: Microseconds since the epoch.
+    """
+    when = f"{sanitize(session.name)} ({session.session_id}) ended {ago(now - (session.ended or now))}"
+    if session.agent_identity is not None:
+        return f"{when}; this goes to its identity {sanitize(session.agent_identity)}, which any session of it reads."
+    return f"{when} and has no agent identity: no later session reads this. `gitmem roster` lists who is at work."
+
+
+def ended_identity(identity: str, latest: Presence, now: int) -> str:
+    """Return the remark for mail to an identity whose sessions have all ended.
+
+    Args:
+        identity: The agent identity.
+        latest: Its session that was seen last; `ended` is set.
+        now: Microseconds since the epoch.
+    """
+    when = f"the last one, {sanitize(latest.name)}, {ago(now - (latest.ended or now))}"
+    return f"All sessions of {sanitize(identity)} have ended, {when}; its next session reads this."
+
+
+def _never_synced(store: Store) -> bool:
+    from ..log.ref import REMOTES_PREFIX
+
+    return not store.git.refs(REMOTES_PREFIX) and store.has_remote()

@@ -1,0 +1,161 @@
+"""One client's changes, written: all of them or none."""
+
+from __future__ import annotations
+
+import os
+
+from ... import atomic_write
+from ...errors import GitmemError
+from .. import user_files
+from ..user_files import Change
+from . import install_record
+from .clients import PROJECT
+from .install_record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .client_scope import Target
+    from .install import ClientHooks
+
+
+class Plan:
+    """What is to be done for one client.
+
+    Attributes:
+        said: What is answered of it.
+        target: The client in its scope; None where there is nothing that we could write.
+        changes: What becomes of which file.
+        kept: What to remember; None where the settings stay as they are.
+        error: Why it is not done, or None.
+    """
+
+    __slots__ = ("changes", "error", "kept", "said", "target")
+
+    def __init__(self, said: ClientHooks, target: Target | None) -> None:
+        self.said = said
+        self.target = target
+        self.changes: list[Change] = []
+        self.kept: Record | None = None
+        self.error: GitmemError | None = None
+
+
+class _Done:
+    """What was written until now, so that it can be taken back."""
+
+    def __init__(self, record_path: str) -> None:
+        self.changes: list[Change] = []
+        self.folders: list[str] = []
+        self.note = Change(record_path, _read(record_path), None)
+
+    def apply(self, change: Change) -> bool:
+        if not user_files.apply(change, self.folders):
+            return False
+        self.changes.append(change)
+        return True
+
+    def take_back(self) -> list[str]:
+        """Undo it, the last first; the paths where that failed."""
+        left = []
+        back = [Change(each.path, each.after, each.before, top=each.top) for each in reversed(self.changes)]
+        for each in [*back, Change(self.note.path, _read(self.note.path), self.note.before)]:
+            try:
+                user_files.apply(each, [])
+            except GitmemError:
+                left.append(each.path)
+        user_files.remove_folders(self.folders)
+        return left
+
+
+def put_in(plan: Plan) -> None:
+    """Write what an install has planned. An error leaves every file and folder as it was."""
+    target, said = plan.target, plan.said
+    if target is None:
+        said.state = "advised"
+        return
+    is_update = any(
+        change.before is not None for change in plan.changes if change.needed and _is_ours(change, target)
+    )
+    done = _Done(target.record_path)
+    try:
+        _write(plan, target, done)
+    except BaseException as error:
+        left = done.take_back()
+        if left and isinstance(error, GitmemError):
+            error.message += f" What this run had written before could not be taken back: {', '.join(left)}."
+        raise
+    said.files = [each.path for each in done.changes]
+    if said.files:
+        said.state = "updated" if is_update else "installed"
+
+
+def _write(plan: Plan, target: Target, done: _Done) -> None:
+    """Our own files, the note, and last the settings: they name the others."""
+    old = install_record.read(target.record_path)
+    own = [change for change in plan.changes if change.path != target.settings]
+    for change in own:
+        done.apply(change)
+    made = list(done.folders)
+    kept = plan.kept or (old if old is not None else Record())
+    if done.changes or plan.kept is not None:
+        if target.scope == PROJECT:
+            _make_quietly(os.path.dirname(target.record_path), done.folders)
+        kept.folders = list(dict.fromkeys([*(old.folders if old is not None else []), *made]))
+        _remember(target.record_path, kept)
+    for change in plan.changes:
+        if change not in own:
+            done.apply(change)
+
+
+def take_out(plan: Plan) -> None:
+    """Write what an uninstall has planned."""
+    target, said = plan.target, plan.said
+    said.state = "absent"
+    if target is None:
+        return
+    old = install_record.read(target.record_path)
+    said.files = [change.path for change in plan.changes if user_files.apply(change, [])]
+    try:
+        os.unlink(target.record_path)
+    except OSError:
+        pass  # there was none
+    if said.files:
+        said.state = "removed"
+        user_files.remove_folders(old.folders if old is not None else _usual_folders(target, said.files))
+
+
+def _is_ours(change: Change, target: Target) -> bool:
+    return change.path != target.settings or bool(target.ours(target.text()))
+
+
+def _make_quietly(folder: str, made: list[str]) -> None:
+    try:
+        user_files.make_folders(folder, made)
+    except OSError:
+        return  # without a record uninstall tries what install would have done
+
+
+def _read(path: str) -> bytes | None:
+    try:
+        return user_files.read(path)
+    except GitmemError:
+        return None
+
+
+def _remember(path: str, kept: Record) -> None:
+    try:
+        atomic_write.replace(path, kept.encode())
+    except OSError:
+        return
+
+
+def _usual_folders(target: Target, removed: Sequence[str]) -> list[str]:
+    """The folders that git or an install has made for the files that are gone."""
+    found = {target.base}
+    for path in removed:
+        folder = os.path.dirname(path)
+        while folder.startswith(os.path.join(target.base, "")):
+            found.add(folder)
+            folder = os.path.dirname(folder)
+    return list(found)

@@ -1,0 +1,90 @@
+"""The copies of a project's hook scripts that its commands have checked: `<state>/hook-scripts/<sha256>.sh`.
+
+A command line of a client makes the copy (`clients`), under the umask of whoever started the client. Here a copy gets
+the mode that the repository asks for, and goes once no settings name it any more.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+
+from ... import shared_mode
+from ...repo import read_small
+from .clients import CLIENTS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .clients import Places
+
+FOLDER = "hook-scripts"
+_NAMED = re.compile(rb"/hook-scripts/([0-9a-f]{64})\.sh")
+_OTHERS_MAY_WRITE = 0o022
+
+
+def share(state: str) -> None:
+    """Let those read the copies with whom `core.sharedRepository` shares the git folder; nobody else writes them."""
+    folder = os.path.join(state, FOLDER)
+    try:
+        shared_mode.adjust(folder)
+        for entry in os.scandir(folder):
+            shared_mode.adjust(entry.path)
+            mode = stat.S_IMODE(entry.stat(follow_symlinks=False).st_mode)
+            if mode & _OTHERS_MAY_WRITE and entry.is_file(follow_symlinks=False):
+                os.chmod(entry.path, mode & ~_OTHERS_MAY_WRITE)
+    except OSError:
+        return  # no copy was made, the folder is not ours to write, or another user's copy: then the script is checked each time
+
+
+def unused(places: Places) -> list[str]:
+    """Return the copies that no client's settings in a worktree of this clone name."""
+    if places.state is None:
+        return []
+    folder = os.path.join(places.state, FOLDER)
+    try:
+        names = sorted(os.listdir(folder))
+    except OSError:
+        return []
+    named = {digest for top in _worktrees(places) for digest in _named_in(top)} if names else set()
+    return [os.path.join(folder, name) for name in names if name.partition(".")[0] not in named]
+
+
+def remove_unused(places: Places) -> list[str]:
+    """Remove those copies, and the folder once it is empty; return what was removed."""
+    removed = []
+    for path in unused(places):
+        try:
+            os.unlink(path)
+            removed.append(path)
+        except OSError:
+            continue
+    if removed:
+        try:
+            os.rmdir(os.path.dirname(removed[0]))
+        except OSError:
+            pass  # others are still named
+    return removed
+
+
+def _worktrees(places: Places) -> list[str]:
+    """The tops of this clone's worktrees, as far as they are known here."""
+    found = [each for each in (places.worktree, places.main) if each is not None]
+    linked = os.path.join(os.path.dirname(places.state or ""), "worktrees")
+    try:
+        for name in os.listdir(linked):
+            git_file = read_small(os.path.join(linked, name, "gitdir")).rstrip(b"\n")
+            found.append(os.path.dirname(os.fsdecode(git_file)))
+    except OSError:
+        pass  # there are none
+    return list(dict.fromkeys(each for each in found if each))
+
+
+def _named_in(top: str) -> set[str]:
+    """The digests that the settings of clients in a worktree name."""
+    found: set[str] = set()
+    for client in CLIENTS.values():
+        if client.settings:
+            path = os.path.join(top, *client.base.split("/"), *client.settings.split("/"))
+            found.update(each.decode() for each in _NAMED.findall(read_small(path)))
+    return found

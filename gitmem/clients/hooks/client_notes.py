@@ -1,0 +1,128 @@
+"""What a user must know or do, for each client, beside what install writes."""
+
+from __future__ import annotations
+
+import os
+
+from ...errors import GitmemError
+from ...text.shell_quote import command
+from .client_scope import ABSENT, Target
+from .clients import CLIENTS, PROJECT, USER, Client, Places
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .install import ClientHooks
+
+SIGNALS_FILE = ".aider.signals.md"
+
+
+def remarks(name: str, scope: str, places: Places, *, wake: bool) -> list[str]:
+    """For one client."""
+    found = [*_ALWAYS.get(name, ()), *(_IN_PROJECTS.get(name, ()) if scope == PROJECT else ())]
+    if name == "codex":
+        found += _codex(scope, places)
+    elif name == "windsurf":
+        found.append(
+            "Windsurf takes nothing from us for all projects, so nothing was written: use --scope project."
+            if scope == USER
+            else "Windsurf shows its model nothing by itself. The rule asks the model to run `gitmem inbox`; a side terminal with `gitmem watch` shows signals to you."
+        )
+    if wake and name == "claude-code":
+        found.append(
+            "An idle session of Claude Code in a terminal is woken by a signal to it, for half an hour after it has gone idle."
+        )
+    if name in CLIENTS and CLIENTS[name].pushes and is_there(places, CLIENTS[name], _other(scope)):
+        found.append(
+            f"The hooks are also installed in {_other(scope)} scope: they run twice, and a signal is still shown once."
+        )
+    return found
+
+
+_ALWAYS = {
+    "cursor": ["Cursor may run Claude Code's hooks too (third-party skills): a signal is still shown once."],
+    "cline": ["Hooks must be switched on in Cline's settings. Signals come with a tool's result."],
+    "opencode": ["OpenCode reads plugins when it starts: start it again."],
+    "aider": [
+        f"Aider has no hooks, so nothing was written. Run `gitmem watch --session NAME --write {SIGNALS_FILE}` in a side terminal, and start it with `aider --read {SIGNALS_FILE}`.",
+        "NAME is that of the agent's session: without it a terminal watches for you, the person at it.",
+        f"Put {SIGNALS_FILE} into .git/info/exclude or .gitignore: it is nothing to commit.",
+    ],
+}
+_IN_PROJECTS = {
+    "claude-code": [
+        "Claude Code reads a project's hooks in the folder that it is started in: the top of the worktree."
+    ],
+    "gemini": [
+        "Gemini CLI runs a project's hooks only in a folder that you trust, started at the top of the worktree."
+    ],
+    "copilot": [
+        "Copilot runs a project's hooks only in a folder that you trust. VS Code reads the same file."
+    ],
+}
+
+
+def _codex(scope: str, places: Places) -> list[str]:
+    found = [
+        "Codex skips a hook without a word until you have reviewed it: start codex and type /hooks. `gitmem hooks status` says which are trusted."
+    ]
+    if scope == PROJECT:
+        found.append("It reads a project's hooks only where you trust the project.")
+        if places.main is not None:
+            found.append(
+                f"In a linked worktree it reads those of the main worktree alone, and only where the linked one has a .codex folder: use --scope user, or run `{command('gitmem', '-C', places.main, 'hooks', 'install', '--client', 'codex')}`."
+            )
+    common = os.path.dirname(places.state) if places.state is not None else "…/.git"
+    found.append(
+        f'What its sandbox sends waits until a hook commits it. With writable_roots = ["{common}"] under [sandbox_workspace_write] in config.toml it is committed at once.'
+    )
+    return found
+
+
+def untrusted(word: str) -> list[str]:
+    """What to do about hooks that Codex skips; see `codex_trust`. Nothing where it runs them."""
+    return [_SKIPPED[word]] if word in _SKIPPED else []
+
+
+_SKIPPED = {
+    "untrusted": "NOT yet trusted: Codex skips the hooks until you have reviewed them: start codex and type /hooks.",
+    "changed": "Changed since they were reviewed: Codex skips the hooks until you review them again with /hooks.",
+    "elsewhere": "In a linked worktree Codex reads the main worktree's file, which has none of ours.",
+}
+
+
+def for_all(done: Sequence[ClientHooks], scope: str, *, wake: bool) -> list[str]:
+    """After an install."""
+    found = []
+    failed = [each.title for each in done if each.state == "failed"]
+    if failed and len(failed) < len(done):
+        there = [each.title for each in done if each.state not in ("failed", "advised")]
+        found.append(f"Installed: {', '.join(there) or 'none'}. Not installed: {', '.join(failed)}.")
+    if wake and all(each.client != "claude-code" for each in done):
+        found.append("--wake is for Claude Code alone: none of these clients has anything of the kind.")
+    if scope == PROJECT and any(each.files for each in done):
+        found.append(
+            "Commit these files and every worktree and clone has the hooks; with --scope user they are yours alone, in every repository."
+        )
+    return found
+
+
+def left(places: Places, scope: str) -> list[str]:
+    """After an uninstall: what is still there in the other scope."""
+    other = _other(scope)
+    still = [client.title for client in CLIENTS.values() if is_there(places, client, other)]
+    return [f"Still installed in {other} scope: {', '.join(still)}."] if still else []
+
+
+def is_there(places: Places, client: Client, scope: str) -> bool:
+    """Whether anything of ours is installed for a client in a scope."""
+    base = places.base(client, scope)
+    try:
+        return base is not None and Target(client, scope, places, base).state() != ABSENT
+    except GitmemError:
+        return False
+
+
+def _other(scope: str) -> str:
+    return USER if scope == PROJECT else PROJECT

@@ -1,0 +1,245 @@
+"""One client in one scope: what is there of ours, and what install and uninstall would change."""
+
+from __future__ import annotations
+
+import os
+
+from ...errors import GitmemError, UsageError
+from ...text.shell_quote import command
+from .. import user_files
+from ..user_files import Change
+from . import install_record, marked_files, remove_entries, script, settings
+from .clients import FLAT, GROUPS, PROJECT, WAKE
+from .install_record import Record
+from .json_text import BrokenError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .clients import Client, Places
+    from .settings import Entry, Ours
+
+INSTALLED, OUTDATED, INCOMPLETE, ABSENT, BROKEN = (
+    "installed",
+    "outdated",
+    "incomplete",
+    "not installed",
+    "broken",
+)
+
+
+class Target:
+    """A client in a scope. Nothing is read before it is asked for.
+
+    Attributes:
+        base: The client's folder.
+        settings: Its settings file, or None where it has none that names hooks.
+    """
+
+    def __init__(self, client: Client, scope: str, places: Places, base: str) -> None:
+        self.client = client
+        self.scope = scope
+        self.places = places
+        self.base = base
+        has_settings = client.form in (GROUPS, FLAT)
+        self.settings = os.path.join(base, *client.settings.split("/")) if has_settings else None
+        self.top = os.path.dirname(base) if scope == PROJECT else None  # no link may lead out of it
+        self.record_path = install_record.path(client, scope, places, base)
+
+    @property
+    def groups(self) -> bool:
+        return self.client.form == GROUPS
+
+    def script(self) -> str:
+        """Where our script is or is to be. UsageError where somebody else's file has both names."""
+        paths = marked_files.scripts(self.client, self.base)
+        for path in paths:
+            content = self._read(path)
+            if content is None or marked_files.is_marked(content):
+                return path
+        raise self._foreign(paths[-1])
+
+    def wanted(self, *, wake: bool, of_disk: bool = False) -> list[Entry]:
+        """Return the entries that are to stand in the settings.
+
+        Args:
+            wake: With the background hook that wakes an idle session, where the client has one.
+            of_disk: For the script that is there, perhaps of another version, and not for the one to be written.
+        """
+        root = os.path.dirname(self.base)
+        path = self.client.in_command(self.scope, self.script(), root, self.places.home)
+        if not path.isascii() or not path.isprintable():
+            try:
+                path.encode()
+            except UnicodeEncodeError:
+                raise UsageError(f"{self.base} is not UTF-8; nothing was written.", code="not-utf8") from None
+        content = self._read(self.script()) if of_disk else None
+        return self.client.entries(self.scope, path, content or self._content(), wake=wake)
+
+    def _read(self, path: str) -> bytes | None:
+        return user_files.read(path, self.top)
+
+    def _content(self) -> bytes:
+        return script.text(self.client.name).encode()
+
+    def text(self) -> str | None:
+        """The settings as text, None where there are none. UsageError where they are no UTF-8."""
+        assert self.settings is not None
+        content = self._read(self.settings)
+        try:
+            return None if content is None else content.decode()
+        except UnicodeDecodeError as error:
+            raise UsageError(
+                f"{self.settings} is not UTF-8 (byte {error.start + 1}); nothing was written.",
+                hint="Save it as UTF-8.",
+                code="broken-settings",
+            ) from None
+
+    def ours(self, text: str | None) -> list[Ours]:
+        """Our entries in the settings. UsageError where they can't be read."""
+        if not text or settings.SCRIPT not in text:
+            return []  # whatever is in it: not even a broken file keeps us from leaving the others
+        with _SentenceForBrokenSettings(self):
+            _, hooks = settings.read(text, comments=self.client.comments)
+        return settings.found(hooks, groups=self.groups)
+
+    def put_in(self, *, wake: bool) -> tuple[list[Change], Record | None]:
+        """The changes of an install, and what to remember; None where the settings stay as they are."""
+        changes = self.own_changes()
+        if self.settings is None:
+            return changes, None
+        text = self.text()
+        present = {(each.event, each.command) for each in self.ours(text)}
+        wanted = self.wanted(wake=wake or any(f" {WAKE}{settings.END}" in line for _, line in present))
+        if present == {(each.event, each.command) for each in wanted}:
+            return changes, None
+        with _SentenceForBrokenSettings(self):
+            before = self.before(text)
+            put = settings.put(before or "", wanted, comments=self.client.comments, extra=self.client.extra)
+        new = put.text.encode()
+        kept = Record(
+            is_new=before is None, after=install_record.digest(new), ranges=put.ranges, made=put.made
+        )
+        return [*changes, Change(self.settings, _bytes(text), new, top=self.top)], kept
+
+    def own_changes(self) -> list[Change]:
+        """Our whole files, as they are to be. UsageError where somebody else's is in the way."""
+        wanted = marked_files.others(self.client, self.base)
+        if self.client.has_script:
+            wanted.insert(0, marked_files.OwnFile(self.script(), script.text(self.client.name), True))
+        changes = []
+        for each in wanted:
+            content = self._read(each.path)
+            if content is not None and not marked_files.is_marked(content):
+                raise self._foreign(each.path)
+            changes.append(Change(each.path, content, each.content, each.runs, top=self.top))
+        return changes
+
+    def take_out(self) -> list[Change]:
+        """The changes of an uninstall."""
+        changes = []
+        if self.settings is not None:
+            text = self.text()
+            if self.ours(text):
+                before = self.before(text)
+                changes.append(Change(self.settings, _bytes(text), _bytes(before), top=self.top))
+        return [*changes, *(Change(path, self._read(path), None, top=self.top) for path in self.own_paths())]
+
+    def own_paths(self) -> list[str]:
+        """Our whole files that are there."""
+        paths = marked_files.scripts(self.client, self.base) if self.client.has_script else []
+        paths += [each.path for each in marked_files.others(self.client, self.base)]
+        return [path for path in paths if marked_files.is_marked(self._read(path))]
+
+    def before(self, text: str | None) -> str | None:
+        """The settings without us; None for no file."""
+        if text is None or not self.ours(text):
+            return text
+        client, kept = self.client, install_record.read(self.record_path)
+        if kept is not None and kept.after == install_record.digest(text.encode()):
+            for start, end in reversed(kept.ranges):
+                text = text[:start] + text[end:]
+            return None if kept.is_new and not text else text
+        if kept is not None and kept.after:
+            rest = remove_entries.without(
+                text, groups=self.groups, comments=client.comments, may_go=lambda name: name in kept.made,
+                extra=[key for key, _ in client.extra],
+            )  # fmt: skip
+            bare = remove_entries.is_bare(rest, comments=client.comments, extra=client.extra)
+            return None if kept.is_new and bare else rest
+        present = {each.command for each in self.ours(text)}
+        entries = [each for each in self.wanted(wake=True, of_disk=True) if each.command in present]
+        return remove_entries.original(
+            text, entries, groups=self.groups, comments=client.comments, extra=client.extra
+        )
+
+    def state(self) -> str:
+        """Whether it is installed, as one of the words of this module. UsageError where that can't be read."""
+        own = self.own_paths()
+        present: set[tuple[str, str]] = set()
+        if self.settings is not None:
+            text = self.text()
+            present = {(each.event, each.command) for each in self.ours(text)}
+            self._check(text)
+        if not own and not present:
+            return ABSENT
+        changes, _ = self.put_in(wake=False)
+        if self.settings is not None and not present:
+            return INCOMPLETE
+        if any(change.before is None for change in changes if change.needed):
+            return INCOMPLETE
+        return OUTDATED if any(change.needed for change in changes) else INSTALLED
+
+    def seen(self) -> list[str]:
+        """The files that have something of ours, also where they can't be understood."""
+        try:
+            there = self.own_paths()
+            content = self._read(self.settings) if self.settings is not None else None
+        except GitmemError:
+            return []
+        has_ours = content is not None and settings.SCRIPT.encode() in content
+        return [*there, *([self.settings] if self.settings is not None and has_ours else [])]
+
+    def _check(self, text: str | None) -> None:
+        """UsageError where the settings are such that install would refuse them."""
+        entries = self.client.entries(self.scope, "", b"", wake=False)
+        with _SentenceForBrokenSettings(self):
+            settings.put(text or "", entries, comments=self.client.comments, extra=self.client.extra)
+
+    def _foreign(self, path: str) -> UsageError:
+        return UsageError(
+            f"{path} is somebody else's file; nothing was written.",
+            hint=f"gitmem needs that name for {self.client.title}: move the file, or leave this client out.",
+            code="foreign-file",
+            next=[command("gitmem", "hooks", "status")],
+        )
+
+
+def _bytes(text: str | None) -> bytes | None:
+    return None if text is None else text.encode()
+
+
+def bare(error: GitmemError) -> str:
+    """What is wrong, without what became of a write: for a report that is about more."""
+    return error.message.replace("; nothing was written.", ".")
+
+
+class _SentenceForBrokenSettings:
+    """Turn the errors of settings that are no JSON, or not the client's JSON, into one that says where."""
+
+    def __init__(self, target: Target) -> None:
+        self.target = target
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        target = self.target
+        if isinstance(error, (BrokenError, settings.OddError)):
+            place = f"{target.settings}, line {error.line}, column {error.column}"
+            what = "this is not valid JSON: " if isinstance(error, BrokenError) else ""
+            raise UsageError(
+                f"{place}: {what}{error.what}; nothing was written.",
+                hint=f"{target.client.title} can't read its hooks from such a file. Correct it, then run the command again.",
+                code="broken-settings",
+                next=[command("gitmem", "hooks", "status")],
+            ) from None

@@ -1,0 +1,267 @@
+"""The clients: where each keeps its hooks, which events we ask for, and how a command line for it looks.
+
+`docs/clients.md` says the same for users, with where each fact comes from.
+"""
+
+from __future__ import annotations
+
+import os
+
+from ...digests import sha256
+from ...text.shell_quote import quote
+from .. import hook_paths, trusted_programs
+from .settings import END, Entry
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+PROJECT, USER = "project", "user"
+SCOPES = (PROJECT, USER)
+GROUPS, FLAT, FILES, PLUGIN, RULE, NOTHING = "groups", "flat", "files", "plugin", "rule", "nothing"
+WAKE = "Wake"
+WAKE_SECONDS = 31 * 60  # a little more than the half hour after which it ends by itself
+# A missing script must be silent: a shell that can't open one may end with 2, which blocks the agent.
+_RUN = """exec sh -c '[ ! -r "$0" ] || . "$0"' """
+# From the top of the work tree, and only as it was installed: no script of a folder that the agent happens to be in,
+# such as a dependency's, and none that was changed since. What was checked once is kept in the git folder, where no
+# commit can put anything, under its digest: then no program is started.
+_CHECK = """exec sh -c 'd=$PWD; until [ -f "$d/.git" ] || [ -d "$d/.git/objects" ]; do [ "$d" ] || exit 0; d=${d%/*}; done; \
+at() { case $1 in /* | [A-Za-z]:*) g=$1 ;; *) g=$2/$1 ;; esac; }; \
+g=$d/.git; if [ -f "$g" ]; then read -r _ c <"$g"; at "$c" "$d"; fi; \
+if [ -r "$g/commondir" ]; then read -r c <"$g/commondir"; at "$c" "$g"; fi; \
+s=$g/gitmem/hook-scripts/@DIGEST@.sh; if [ -r "$s" ]; then . "$s"; exit; fi; [ -r "$d/$0" ] || exit 0; \
+h=$({ sha256sum <"$d/$0" || shasum -a 256 <"$d/$0"; } 2>/dev/null); [ "${h%% *}" = @DIGEST@ ] || exit 0; \
+if [ -d "$g/gitmem" ]; then { mkdir -p "${s%/*}" && cp "$d/$0" "$s.$$" && h=$(sha256sum <"$s.$$" || shasum -a 256 <"$s.$$") && \
+[ "${h%% *}" = @DIGEST@ ] && mv -f "$s.$$" "$s" || rm -f "$s.$$"; } 2>/dev/null; fi; . "$d/$0"' """
+_CHECKED = (
+    "codex",
+    "copilot",
+    "cursor",
+    "gemini",
+)  # whose commands name the script by a path below the work tree
+
+
+class Client:
+    """One client.
+
+    Attributes:
+        name, title: For the command line, and for people.
+        form: How it keeps hooks; see the constants.
+        base: Its folder in a project, and below the home folder.
+        settings: The file in `base` that names the hooks, or the one file that we write.
+        events: What we ask for: event, and its time limit in seconds.
+        comments: Whether its settings may have comments.
+        extra: Members that the settings must have.
+        signs: What in a project is a sign of it; `base` in the project, unless others use that folder too.
+        home_signs: The same below the home folder.
+        programs: Its program's names.
+    """
+
+    __slots__ = ("base", "comments", "events", "extra", "form", "home_base", "home_signs", "name", "programs",
+                 "settings", "signs", "title")  # fmt: skip
+
+    def __init__(
+        self,
+        name: str,
+        title: str,
+        form: str,
+        base: str,
+        settings: str,
+        events: Sequence[tuple[str, int]],
+        *,
+        home_base: str | None = None,
+        comments: bool = False,
+        extra: Sequence[tuple[str, object]] = (),
+        signs: Sequence[str] | None = None,
+        programs: Sequence[str] = (),
+    ) -> None:
+        self.name = name
+        self.title = title
+        self.form = form
+        self.base = base
+        self.home_base = home_base or base
+        self.settings = settings
+        self.events = tuple(events)
+        self.comments = comments
+        self.extra = tuple(extra)
+        self.signs = tuple(signs) if signs is not None else (base,)
+        self.home_signs = (self.home_base,)
+        self.programs = tuple(programs)
+
+    @property
+    def pushes(self) -> bool:
+        """Whether signals reach its model by themselves."""
+        return self.form not in (RULE, NOTHING)
+
+    @property
+    def has_script(self) -> bool:
+        return self.form in (GROUPS, FLAT, PLUGIN)
+
+    def entries(self, scope: str, script: str, content: bytes, *, wake: bool) -> list[Entry]:
+        """What is to stand in its settings.
+
+        Args:
+            script: The script as the command line names it; see `in_command`.
+            content: What is in the script.
+            wake: With the background hook that wakes an idle session, where the client has one.
+        """
+        run = _RUN
+        if scope == PROJECT and self.name in _CHECKED:
+            run = _CHECK.replace("@DIGEST@", sha256(content).hexdigest())
+        found = [self._entry(f"{run}{script} {event}{END}", event, seconds) for event, seconds in self.events]
+        if wake and self.name == "claude-code":
+            line = f"{run}{script} {WAKE}{END}"
+            handler = {
+                "type": "command",
+                "command": line,
+                "timeout": WAKE_SECONDS,
+                "async": True,
+                "asyncRewake": True,
+            }
+            found.append(Entry("Stop", {"hooks": [handler]}, line))
+        return found
+
+    def _entry(self, line: str, event: str, seconds: int) -> Entry:
+        handler: dict[str, object] = {"type": "command", "command": line, "timeout": seconds}
+        if self.name == "gemini":
+            handler = {"type": "command", "name": "gitmem", "command": line, "timeout": seconds * 1000}
+        elif self.name == "cursor":
+            handler = {"command": line, "timeout": seconds}
+        elif self.name == "copilot":
+            handler = {"type": "command", "bash": line, "timeoutSec": seconds}
+        if self.form == FLAT:
+            return Entry(event, handler, line)
+        matcher = {"matcher": "*"} if self.name == "claude-code" and event == "PostToolUse" else {}
+        return Entry(event, {**matcher, "hooks": [handler]}, line)
+
+    def in_command(self, scope: str, path: str, root: str, home: str) -> str:
+        """A script as its command line names it: without a path of this machine, where that can be.
+
+        Args:
+            path: The script.
+            root: The project's folder; what it is in user scope does not matter.
+            home: The home folder.
+        """
+        if scope == PROJECT:
+            inside = os.path.relpath(path, root).replace(os.sep, "/")
+            return f'"$CLAUDE_PROJECT_DIR/{inside}"' if self.name == "claude-code" else inside
+        inside = os.path.relpath(path, home).replace(os.sep, "/")
+        plain = not inside.startswith("../") and quote(inside) == inside
+        return f'"$HOME/{inside}"' if plain else quote(path)
+
+
+CLIENTS: dict[str, Client] = {
+    each.name: each
+    for each in (
+        Client(
+            "claude-code", "Claude Code", GROUPS, ".claude", "settings.json",
+            # Not PostToolBatch: a version that does not know an event leaves the whole file unread.
+            [("PostToolUse", 10), ("UserPromptSubmit", 10), ("SessionStart", 20), ("Stop", 10), ("SessionEnd", 10)],
+            programs=["claude"],
+        ),
+        Client(
+            "codex", "Codex CLI", GROUPS, ".codex", "hooks.json",
+            [("PostToolUse", 10), ("UserPromptSubmit", 10), ("SessionStart", 20), ("Stop", 10), ("SessionEnd", 3)],
+            programs=["codex"],
+        ),
+        Client(
+            "gemini", "Gemini CLI", GROUPS, ".gemini", "settings.json",
+            [("AfterTool", 10), ("BeforeAgent", 10), ("SessionStart", 20), ("AfterAgent", 10), ("SessionEnd", 10)],
+            comments=True, programs=["gemini"],
+        ),
+        Client(
+            "cursor", "Cursor", FLAT, ".cursor", "hooks.json",
+            [("postToolUse", 10), ("postToolUseFailure", 10), ("sessionStart", 20), ("stop", 10), ("sessionEnd", 10)],
+            extra=[("version", 1)], programs=["cursor", "cursor-agent"],
+        ),
+        Client(
+            "opencode", "OpenCode", PLUGIN, ".opencode", "plugins/gitmem.js",
+            [("tool.execute.after", 10), ("chat.message", 10), ("session.created", 20), ("session.deleted", 10)],
+            home_base=".config/opencode", signs=[".opencode", "opencode.json", "opencode.jsonc"], programs=["opencode"],
+        ),
+        Client(
+            "cline", "Cline", FILES, ".clinerules", "hooks",
+            [("PostToolUse", 10), ("UserPromptSubmit", 10), ("TaskStart", 20), ("TaskResume", 20), ("TaskCancel", 10)],
+            home_base=".cline", signs=[".clinerules", ".cline"], programs=["cline"],
+        ),
+        Client(
+            "copilot", "GitHub Copilot", FLAT, ".github", "hooks/gitmem.json",
+            [("postToolUse", 10), ("postToolUseFailure", 10), ("userPromptSubmitted", 10), ("sessionStart", 20),
+             ("agentStop", 10), ("sessionEnd", 10)],
+            extra=[("version", 1)], home_base=".copilot",
+            signs=[".github/hooks", ".github/copilot-instructions.md"], programs=["copilot"],
+        ),
+        Client(
+            "windsurf", "Windsurf", RULE, ".windsurf", "rules/gitmem.md", [],
+            home_base=".codeium/windsurf", programs=["windsurf"],
+        ),
+        Client(
+            "aider", "Aider", NOTHING, ".aider.conf.yml", "", [], programs=["aider"],
+        ),
+    )
+}  # fmt: skip
+ALL_FOUND = "all-found"
+# Where a client lets its folder below the home folder be moved.
+FOLDER_VARIABLES = {"claude-code": "CLAUDE_CONFIG_DIR", "codex": "CODEX_HOME", "copilot": "COPILOT_HOME"}
+
+
+class Places:
+    """Where things are, for one user in one worktree.
+
+    Args:
+        worktree: The top of the worktree; None where there is none.
+        main: The top of the main worktree, where this one is a linked one.
+        state: The folder of gitmem's own files in the repository; None outside of one.
+        user: gitmem's folder in the user's state folder.
+        home: The home folder.
+        moved: Clients whose folder below the home folder was moved, and where to.
+        programs: The programs that were found on the user's PATH, by name.
+    """
+
+    __slots__ = ("home", "main", "moved", "programs", "state", "user", "worktree")
+
+    def __init__(
+        self,
+        *,
+        worktree: str | None,
+        main: str | None,
+        state: str | None,
+        user: str,
+        home: str,
+        moved: dict[str, str],
+        programs: dict[str, str],
+    ) -> None:
+        self.worktree = worktree
+        self.main = main
+        self.state = state
+        self.user = user
+        self.home = home
+        self.moved = moved
+        self.programs = programs
+
+    def noted_program(self) -> str | None:
+        """Return the program that hooks run: the one that this repository notes, if the user's own list has it too."""
+        found = hook_paths.program(self.state) if self.state is not None else None
+        return found if found is not None and trusted_programs.is_listed(self.user, found) else None
+
+    def base(self, client: Client, scope: str) -> str | None:
+        """The folder of a client; None in project scope where there is no worktree."""
+        if scope == USER:
+            return self.moved.get(client.name) or os.path.join(self.home, *client.home_base.split("/"))
+        return os.path.join(self.worktree, client.base) if self.worktree is not None else None
+
+
+def find(client: Client, places: Places) -> str | None:
+    """Why a client is taken to be in use here, in some words; None where nothing says so."""
+    if places.worktree is not None:
+        for sign in client.signs:
+            if os.path.lexists(os.path.join(places.worktree, *sign.split("/"))):
+                return f"{sign} is in the project"
+    folder = places.base(client, USER)
+    if folder is not None and os.path.lexists(folder):
+        return f"{folder} exists"
+    for program in client.programs:
+        if program in places.programs:
+            return f"{program} is on the PATH"
+    return None

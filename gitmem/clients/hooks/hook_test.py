@@ -1,0 +1,233 @@
+"""A try of what is installed: the command lines of a settings file, run as their client runs them, in a repository
+of its own, with nothing to say and then with a signal.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import time
+
+from ...agents import caller
+from ...agents.caller import Who
+from ...errors import GitmemError
+from ...outcome import Outcome
+from ...repo import find
+from ...sessions import lifecycle
+from ...signals import send
+from ...store import open_store
+from .. import hook_paths
+from . import events, hook_errors
+from .clients import FILES, PLUGIN, PROJECT, Places
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .client_scope import Target
+    from .settings import Ours
+
+LIMIT_SECONDS = 30
+TRIES = 3  # a hook of a busy machine gives up in time, and says it at the next tool call
+SESSION = "gitmem-hooks-test"
+_THEIRS = ("GITMEM_", "LUMENFLOW_", "GIT_", "COPILOT_", "CODEX_", "GEMINI_", "CURSOR_", "CLAUDE_", "CLINE_")
+MESSAGE = "Can you read this? A try of the hooks."
+
+
+class Trial(Outcome):
+    """How one client's hooks did.
+
+    Attributes:
+        works: Whether the signal came out, once, in a form that the client reads.
+        empty_ms: How long the hook took where there was nothing to say, the shortest of some runs.
+        signal_ms: The same with one signal.
+        said: What is wrong, in a sentence; "" where nothing is.
+    """
+
+    __slots__ = ("client", "title", "scope", "works", "empty_ms", "signal_ms", "said")
+
+    def __init__(self, target: Target) -> None:
+        self.client = target.client.name
+        self.title = target.client.title
+        self.scope = target.scope
+        self.works = False
+        self.empty_ms: float | None = None
+        self.signal_ms: float | None = None
+        self.said = ""
+
+
+def run(
+    target: Target, places: Places, folder: str, environment: dict[str, str], program: str | None
+) -> Trial:
+    """Try one client.
+
+    Args:
+        folder: A new folder to work in.
+        environment: What the client would hand to a hook.
+        program: The gitmem program to try with.
+    """
+    said = Trial(target)
+    lines = _lines(target)
+    tool = events.names(target.client.name, events.TOOL)
+    start = events.names(target.client.name, events.START)
+    drain = next((event for event in tool if event in lines), None)
+    begin = next((event for event in start if event in lines), None)
+    if drain is None or begin is None:
+        said.said = "Its hooks are not complete."
+        return said
+    repo = os.path.join(folder, "repository")
+    try:
+        _build(target, places, repo, environment, program)
+        client = _Client(target, repo, environment)
+        client.run(lines[begin], begin)
+        client.run(lines[drain], drain)  # what a start leaves to be said
+        empty = [client.run(lines[drain], drain) for _ in range(5)]
+        said.empty_ms = min(each[0] for each in empty)
+        if any(out for _, out in empty):
+            said.said = f"It says something where there is nothing to say: {empty[0][1][:200]!r}"
+            return said
+        _send(repo)
+        out = ""
+        for _ in range(TRIES):
+            said.signal_ms, out = client.run(lines[drain], drain)
+            if out:
+                break
+        again = client.run(lines[drain], drain)[1]
+    except (OSError, subprocess.SubprocessError, GitmemError) as error:
+        said.said = f"It could not be tried: {getattr(error, 'message', None) or error}"
+        return said
+    if MESSAGE not in _text(out, target):
+        trouble_met = hook_errors.read(os.path.join(repo, ".git", "gitmem"))
+        because = f", and noted: {trouble_met}" if trouble_met else ""
+        said.said = f"The signal did not come out; the hook said {out[:200]!r}{because}"
+    elif MESSAGE in again:
+        said.said = "The signal came out twice."
+    said.works = not said.said
+    return said
+
+
+def _lines(target: Target) -> dict[str, str]:
+    """The command line of each event, as the client would run it."""
+    if target.client.form == FILES:
+        return {os.path.basename(path): _quoted(path) for path in target.own_paths()}
+    if target.client.form == PLUGIN:
+        path = _quoted(target.script())
+        return {event: f"sh {path} {event}" for event, _ in target.client.events}
+    ours: list[Ours] = target.ours(target.text())
+    return {each.event: each.command for each in reversed(ours)}
+
+
+def _quoted(path: str) -> str:
+    from ...text.shell_quote import quote
+
+    return quote(path)
+
+
+def _build(
+    target: Target, places: Places, repo: str, environment: dict[str, str], program: str | None
+) -> None:
+    """A repository with one commit, our state and, in project scope, the script of the project."""
+    for args in (
+        ["init", "--quiet", repo],
+        ["-C", repo, "commit", "--quiet", "--allow-empty", "--message=First"],
+    ):
+        identity = [
+            "-c",
+            "user.name=gitmem",
+            "-c",
+            "user.email=gitmem@localhost",
+            "-c",
+            "commit.gpgSign=false",
+        ]
+        subprocess.run(
+            ["git", *identity, *args], check=True, capture_output=True, timeout=LIMIT_SECONDS, env=environment
+        )
+    state = os.path.join(repo, ".git", "gitmem")
+    os.makedirs(state, exist_ok=True)
+    known = program or places.noted_program()
+    if known is not None:
+        hook_paths.write(state, user=os.path.join(_user_state(repo), "gitmem"), program=known)
+    if target.scope == PROJECT and places.worktree is not None:
+        for path in target.own_paths():
+            copy = os.path.join(repo, os.path.relpath(path, places.worktree))
+            os.makedirs(os.path.dirname(copy), exist_ok=True)
+            shutil.copy(path, copy)
+
+
+def _user_state(repo: str) -> str:
+    """Return the state folder of a trial's user: a trial leaves nothing in the real one."""
+    return repo + "-state"
+
+
+class _Client:
+    """A client as far as hooks see it."""
+
+    def __init__(self, target: Target, repo: str, environment: dict[str, str]) -> None:
+        name = target.client.name
+        self.target = target
+        self.repo = repo
+        others = (*events.SESSION_VARIABLES.values(), *events.FOLDER_VARIABLES.values())
+        self.environment = {
+            key: value
+            for key, value in environment.items()
+            if not key.startswith(_THEIRS) and key not in others
+        }
+        for variable in (events.SESSION_VARIABLES.get(name), *(["COPILOT_CLI"] if name == "copilot" else [])):
+            if variable:
+                self.environment[variable] = SESSION
+        self.environment["XDG_STATE_HOME"] = _user_state(repo)
+        folder = events.FOLDER_VARIABLES.get(name)
+        if folder:
+            self.environment[folder] = repo
+
+    def run(self, line: str, event: str) -> tuple[float, str]:
+        """Milliseconds, and what it printed."""
+        began = time.perf_counter()
+        done = subprocess.run(
+            ["sh", "-c", line],
+            input=json.dumps(self._input(event)).encode(),
+            capture_output=True,
+            cwd=self.repo,
+            env=self.environment,
+            timeout=LIMIT_SECONDS,
+            check=False,
+        )
+        took = (time.perf_counter() - began) * 1000
+        if done.returncode:
+            raise OSError(f"the hook of {event} ended with {done.returncode}")
+        return took, done.stdout.decode("utf-8", "replace")
+
+    def _input(self, event: str) -> dict[str, object]:
+        """What every client says, each under its own names."""
+        return {
+            "session_id": SESSION, "sessionId": SESSION, "conversation_id": SESSION, "taskId": SESSION,
+            "cwd": self.repo, "workspace_roots": [self.repo], "workspaceRoots": [self.repo],
+            "hook_event_name": event, "hookName": event, "source": "startup", "transcript_path": "",
+            "tool_name": "Bash", "tool_input": {}, "tool_response": "",
+        }  # fmt: skip
+
+
+def _send(repo: str) -> None:
+    """A signal to the session that the client's hook has started, from somebody else."""
+    store = open_store(find(repo), machine="test", lives_on=True)
+    try:
+        began = lifecycle.start(store, Who(), agent_identity="gitmem:hooks:trial")
+        sender = caller.find(store, Who(session=str(began.session_id)))
+        assert sender is not None
+        send.send(store, sender, MESSAGE)
+    finally:
+        store.close()
+
+
+def _text(out: str, target: Target) -> str:
+    """What a model would read of an output; "" where its client would read nothing."""
+    if target.client.form == PLUGIN:
+        return out
+    try:
+        answer = json.loads(out)
+    except ValueError:
+        return ""
+    inner = answer.get("hookSpecificOutput", {}) if isinstance(answer, dict) else {}
+    keys = ("additionalContext", "additional_context", "contextModification")
+    found = [part.get(key) for part in (inner, answer) if isinstance(part, dict) for key in keys]
+    return next((each for each in found if isinstance(each, str)), "")

@@ -1,0 +1,284 @@
+"""Hooks on and off: everything is read and checked first, and only then is anything written.
+
+A client that can't be done is no reason to leave out the others that were found.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+
+from ... import shared_mode
+from ...errors import GitmemError, StoreError, UsageError
+from ...outcome import Outcome
+from ...text.shell_quote import command
+from .. import hook_paths
+from . import apply, checked_scripts, client_notes, clients
+from .apply import Plan
+from .client_scope import Target, bare
+from .clients import ALL_FOUND, CLIENTS, NOTHING, SCOPES, USER, Client, Places
+from .status import trust
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from .git_hook import Gated
+
+
+class ClientHooks(Outcome):
+    """What became of one client.
+
+    Attributes:
+        client, title: Its name here, and its own.
+        scope: `project` or `user`.
+        why: Why it was taken: asked for, or what was found of it.
+        state: `installed`, `updated`, `unchanged`, `advised` (it takes no hooks), `failed`, `removed` or `absent`.
+        pushed: Whether signals reach its model by themselves.
+        files: The files that were changed.
+        problem: Why it failed, in a sentence; "" where it did not.
+        remarks: What its user must know or do.
+    """
+
+    __slots__ = ("client", "title", "scope", "why", "state", "pushed", "files", "problem", "remarks")
+
+    def __init__(self, client: Client, scope: str, why: str) -> None:
+        self.client = client.name
+        self.title = client.title
+        self.scope = scope
+        self.why = why
+        self.state = "unchanged"
+        self.pushed = client.pushes
+        self.files: list[str] = []
+        self.problem = ""
+        self.remarks: list[str] = []
+
+
+class _Ended(Outcome):
+    """An answer with an exit status, which is no field of its JSON."""
+
+    __slots__ = ("status",)
+
+
+class Hooked(_Ended):
+    """What install or uninstall did.
+
+    Attributes:
+        clients: Each client that was looked at.
+        git: What became of git's own hook, where that was asked for.
+        program: The program that the hooks run; None where they can't be told.
+        remarks: What holds for all of them.
+        status: Exit status: that of the worst error of a client, 0 without one.
+    """
+
+    __slots__ = ("clients", "git", "program", "remarks", "next")
+
+    def __init__(self, found: list[ClientHooks], program: str | None) -> None:
+        self.clients = found
+        self.git: Gated | None = None
+        self.program = program
+        self.status = 0
+        self.remarks: list[str] = []
+        self.next: list[str] = []
+
+
+def install(
+    places: Places, names: Sequence[str], scope: str, *, program: str | None, wake: bool = False
+) -> Hooked:
+    """Have clients show signals to their models.
+
+    Args:
+        names: The clients' names; `all-found` stands for those that are in use here.
+        program: The absolute path of the gitmem program that the hooks are to run.
+        wake: With the background hook that wakes an idle session of Claude Code.
+
+    Raises:
+        UsageError: A name or scope is none, nothing was found, or a file can't be changed safely. Nothing was written.
+        StoreError: A file can't be read or written.
+            With several clients `failed` says it: of a file that can't be written always, of others where all that
+            were found are meant. What was written for that client is undone.
+    """
+    plans = [_plan(places, client, scope, why) for client, why in chosen(places, names, scope)]
+    alone = len(plans) == 1
+    for plan in plans:
+        _try(plan, partial(_read, wake=wake), alone=alone or ALL_FOUND not in names)
+    for plan in plans:
+        _try(plan, apply.put_in, alone=alone)
+        _tell(plan, places, wake=wake)
+    found = Hooked([plan.said for plan in plans], program)
+    failed = [plan for plan in plans if plan.error is not None]
+    found.status = max((plan.error.status for plan in failed if plan.error is not None), default=0)
+    if len(failed) < len(plans):
+        _name_program(found, places, scope)
+    checked_scripts.remove_unused(places)
+    found.remarks += client_notes.for_all(found.clients, scope, wake=wake)
+    there = [each for each in found.clients if each.state != "failed"]
+    found.next = [
+        *(step for plan in failed[:1] for step in _onward(plan, scope)),
+        *([command("gitmem", "hooks", "test")] if any(each.pushed for each in there) else []),
+        *(["gitmem watch"] if not all(each.pushed for each in there) else []),
+        "gitmem hooks status",
+    ]
+    return found
+
+
+def uninstall(places: Places, names: Sequence[str], scope: str) -> Hooked:
+    """Take out what install put in, and nothing else.
+
+    Args:
+        names: The clients' names; `all-found` stands for every client.
+
+    Raises:
+        UsageError, StoreError: As in `install`. Where every client is meant, one whose files lie behind a link that
+            leads out of the work tree fails alone.
+    """
+    every = [(client, "asked for") for client in CLIENTS.values()]
+    picked = every if ALL_FOUND in names else chosen(places, names, scope)
+    plans = [_plan(places, client, scope, why) for client, why in picked]
+    for plan in plans:
+        _try(plan, _read_installed, alone=ALL_FOUND not in names, kept=("outside",))
+    for plan in plans:
+        if plan.error is None:
+            apply.take_out(plan)
+    found = Hooked(
+        [plan.said for plan in plans if plan.changes or plan.error is not None or ALL_FOUND not in names],
+        places.noted_program(),
+    )
+    found.status = max((plan.error.status for plan in plans if plan.error is not None), default=0)
+    found.remarks += client_notes.left(places, scope)
+    removed = checked_scripts.remove_unused(places)
+    if removed:
+        what = (
+            "1 checked copy of a hook script"
+            if len(removed) == 1
+            else f"{len(removed)} checked copies of hook scripts"
+        )
+        found.remarks.append(f"Removed {what} from {os.path.dirname(removed[0])}.")
+    found.next = ["gitmem hooks status"]
+    return found
+
+
+def chosen(places: Places, names: Sequence[str], scope: str) -> list[tuple[Client, str]]:
+    """The clients that are meant, each with the reason."""
+    if scope not in SCOPES:
+        raise UsageError(
+            f"--scope {scope} is none of {', '.join(SCOPES)}; nothing was written.", code="unknown-scope"
+        )
+    known = [*CLIENTS, ALL_FOUND]
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise UsageError(
+            f"--client {unknown[0]} is no client that gitmem knows; nothing was written.",
+            hint=f"It knows {', '.join(known)}.",
+            code="unknown-client",
+            suggestions=[name for name in known if name[:2] == unknown[0][:2].lower()],
+            next=["gitmem hooks status"],
+        )
+    found: dict[str, tuple[Client, str]] = {}
+    for client in CLIENTS.values():
+        if client.name in names:
+            found[client.name] = (client, "asked for")
+        elif ALL_FOUND in names and (why := clients.find(client, places)):
+            found[client.name] = (client, why)
+    if not found:
+        raise UsageError(
+            "No client was found here, neither a folder of one in the project or the home folder nor a program; nothing was written.",
+            hint=f"Name one with --client: {', '.join(CLIENTS)}.",
+            code="no-client",
+            next=[
+                command(
+                    "gitmem",
+                    "hooks",
+                    "install",
+                    "--client",
+                    "claude-code",
+                    *(["--scope", USER] if scope == USER else []),
+                )
+            ],
+        )
+    return list(found.values())
+
+
+def target_of(places: Places, client: Client, scope: str) -> Target | None:
+    """A client in a scope; None where it has nothing there that we could write."""
+    base = places.base(client, scope)
+    if base is None:
+        raise UsageError(
+            "This is a bare repository, which has no files of a project; nothing was written.",
+            hint="With --scope user the hooks are in your home folder.",
+            code="no-worktree",
+            next=["gitmem hooks install --scope user"],
+        )
+    nowhere = client.form == NOTHING or (client.form == clients.RULE and scope == USER)
+    return None if nowhere else Target(client, scope, places, base)
+
+
+def _plan(places: Places, client: Client, scope: str, why: str) -> Plan:
+    return Plan(ClientHooks(client, scope, why), target_of(places, client, scope))
+
+
+def _read(plan: Plan, *, wake: bool) -> None:
+    if plan.target is not None:
+        plan.changes, plan.kept = plan.target.put_in(wake=wake)
+
+
+def _read_installed(plan: Plan) -> None:
+    if plan.target is not None:
+        plan.changes = plan.target.take_out()
+
+
+def _try(plan: Plan, step: Callable[[Plan], None], *, alone: bool, kept: Sequence[str] | None = None) -> None:
+    """Take one step for one client.
+
+    Args:
+        alone: Whether its error is raised, and not kept beside the others' success.
+        kept: The codes of the errors that may be kept; None for any.
+    """
+    if plan.error is not None:
+        return
+    try:
+        step(plan)
+    except GitmemError as error:
+        if alone or (kept is not None and error.code not in kept):
+            raise
+        plan.error = error
+        plan.said.state = "failed"
+        plan.said.problem = bare(error)
+        plan.said.remarks = [error.hint] if error.hint else []
+
+
+def _onward(plan: Plan, scope: str) -> list[str]:
+    """After a failure: a look at what could not be written, and the install of that client again."""
+    again = command("gitmem", "hooks", "install", "--client", plan.said.client, "--scope", scope)
+    return [*(plan.error.next if isinstance(plan.error, StoreError) else []), again]
+
+
+def _tell(plan: Plan, places: Places, *, wake: bool) -> None:
+    """What a user must know; of what was there before only that Codex does not run it."""
+    said, target = plan.said, plan.target
+    if plan.error is None and said.state != "unchanged":
+        said.remarks += client_notes.remarks(said.client, said.scope, places, wake=wake)
+    elif said.state == "unchanged" and said.client == "codex" and target is not None:
+        said.remarks += client_notes.untrusted(trust(places, target))
+
+
+def _name_program(found: Hooked, places: Places, scope: str) -> None:
+    """Note which gitmem the hooks are to run, and say where they may find none."""
+    program, on_path = found.program, places.programs.get("gitmem")
+    if places.state is None:
+        found.program = on_path
+    elif program is None:
+        found.remarks.append("The hooks look for gitmem on the PATH: this one is no installed program.")
+    else:
+        try:
+            shared_mode.make_dirs(places.state)
+        except OSError:
+            pass  # the sandbox of an agent: the hooks look on the PATH
+        if not hook_paths.write(places.state, user=places.user, program=program):
+            found.remarks.append(
+                "The program could not be noted in the git folder and in your state folder; the hooks look for gitmem on the PATH."
+            )
+    if on_path is None and scope == USER:
+        found.remarks.append(
+            "gitmem is not on the PATH: hooks find it only in repositories where another gitmem command has noted it. Put it on the PATH of your clients."
+        )

@@ -1,0 +1,194 @@
+"""What is installed, whether it is as it should be, and whether it can work."""
+
+from __future__ import annotations
+
+import os
+
+from ...errors import GitmemError
+from ...log.lines import format_at
+from ...outcome import Outcome
+from ...text.shell_quote import command
+from . import clients, codex_trust, git_hook, hook_errors
+from .client_scope import ABSENT, BROKEN, Target, bare
+from .clients import CLIENTS, PROJECT, SCOPES, USER, Client, Places
+
+BEATS = "beats"
+
+
+class ScopeStatus(Outcome):
+    """One client in one scope.
+
+    Attributes:
+        scope: `project` or `user`.
+        state: `installed`, `outdated`, `incomplete`, `broken` or `not installed`.
+        files: The files of it that are there.
+        trust: Whether Codex runs them: `trusted`, `untrusted`, `changed`, `unknown`, `elsewhere` (it reads the main
+            worktree's file, which has none of ours); None for other clients.
+        problem: What is broken, in a sentence; "" where nothing is.
+    """
+
+    __slots__ = ("scope", "state", "files", "trust", "problem")
+
+    def __init__(self, scope: str, state: str) -> None:
+        self.scope = scope
+        self.state = state
+        self.files: list[str] = []
+        self.trust: str | None = None
+        self.problem = ""
+
+
+class ClientStatus(Outcome):
+    """One client.
+
+    Attributes:
+        found: What says that it is in use here, or None.
+        pushed: Whether signals reach its model by themselves.
+        scopes: Where something of ours is installed, or broken.
+    """
+
+    __slots__ = ("client", "title", "found", "pushed", "scopes")
+
+    def __init__(self, client: Client, found: str | None) -> None:
+        self.client = client.name
+        self.title = client.title
+        self.found = found
+        self.pushed = client.pushes
+        self.scopes: list[ScopeStatus] = []
+
+
+class HookStatus(Outcome):
+    """All of it.
+
+    Attributes:
+        clients: Those that are in use or that something is installed for.
+        program: The program that hooks run, as this repository has noted it; None: they look on the PATH.
+        program_works: Whether it is there and may be run.
+        last_run: When a hook of a session in this clone ran last, or None.
+        last_error: What went wrong in a hook last, with its time, or None.
+        pre_push: `installed`, `outdated`, `not installed` or `foreign` (somebody else's hook alone).
+    """
+
+    __slots__ = ("clients", "program", "program_works", "last_run", "last_error", "pre_push", "next")
+
+    def __init__(self) -> None:
+        self.clients: list[ClientStatus] = []
+        self.program: str | None = None
+        self.program_works = False
+        self.last_run: str | None = None
+        self.last_error: str | None = None
+        self.pre_push = ABSENT
+        self.next: list[str] = []
+
+    @property
+    def installed(self) -> list[tuple[ClientStatus, ScopeStatus]]:
+        """Where something of ours is."""
+        return [(client, scope) for client in self.clients for scope in client.scopes if scope.files]
+
+    @property
+    def broken(self) -> list[tuple[ClientStatus, ScopeStatus]]:
+        """Where a file can't be read, whether anything of ours is in it or not."""
+        return [
+            (client, scope) for client in self.clients for scope in client.scopes if scope.state == BROKEN
+        ]
+
+    @property
+    def status(self) -> int:
+        """Exit status: 1 where a file can't be read."""
+        return 1 if self.broken else 0
+
+
+def look(places: Places, hook: git_hook.Hook | None) -> HookStatus:
+    """Look at everything and change nothing."""
+    found = HookStatus()
+    for client in CLIENTS.values():
+        status = ClientStatus(client, clients.find(client, places))
+        status.scopes = [
+            each for each in (_scope(places, client, scope) for scope in SCOPES) if each is not None
+        ]
+        if status.found or status.scopes:
+            found.clients.append(status)
+    found.program = places.noted_program()
+    found.program_works = runs(found.program, places)
+    found.last_run = _last_run(places)
+    found.last_error = hook_errors.read(places.state) if places.state is not None else None
+    found.pre_push = git_hook.state(hook) if hook is not None else ABSENT
+    found.next = _next(found, places)
+    return found
+
+
+def _next(found: HookStatus, places: Places) -> list[str]:
+    install = ["gitmem", "hooks", "install"]
+    wrong = [scope for _, scope in found.installed if scope.state not in ("installed", BROKEN)]
+    whole = [scope for _, scope in found.installed if scope.state != BROKEN]
+    steps = [
+        command(*install, "--client", client.client, "--scope", scope.scope)
+        for client, scope in found.broken[:1]
+    ]
+    if wrong:
+        steps.append(command(*install, "--scope", wrong[0].scope))
+    if whole:
+        steps.append("gitmem hooks test")
+    elif not steps:
+        steps.append(command(*install, *(["--scope", USER] if places.worktree is None else [])))
+    return steps
+
+
+def runs(program: str | None, places: Places) -> bool:
+    """Whether the hooks find a gitmem to run."""
+    if program is not None and os.path.isfile(program) and os.access(program, os.X_OK):
+        return True
+    return "gitmem" in places.programs
+
+
+def _scope(places: Places, client: Client, scope: str) -> ScopeStatus | None:
+    base = places.base(client, scope)
+    if base is None or client.form == clients.NOTHING or (client.form == clients.RULE and scope == USER):
+        return None
+    target = Target(client, scope, places, base)
+    try:
+        found = ScopeStatus(scope, target.state())
+        if found.state == ABSENT:
+            return None
+        found.files = target.own_paths()
+        if target.settings is not None:
+            ours = target.ours(target.text())
+            found.files = [*found.files, *([target.settings] if ours else [])]
+            if client.name == "codex" and ours:
+                found.trust = trust(places, target)
+        return found
+    except GitmemError as error:
+        found = ScopeStatus(scope, BROKEN)
+        found.files = target.seen()
+        found.problem = bare(error)
+        return found
+
+
+def trust(places: Places, target: Target) -> str:
+    """Whether Codex runs them. In a linked worktree it reads the project's file of the main one alone."""
+    folder = places.base(target.client, USER)
+    assert folder is not None
+    if target.scope == PROJECT:
+        main = places.main or places.worktree
+        assert main is not None
+        if codex_trust.trusts_project(folder, main) is False:
+            return codex_trust.UNTRUSTED
+        if places.main is not None:
+            target = Target(target.client, PROJECT, places, os.path.join(main, target.client.base))
+    assert target.settings is not None
+    ours = target.ours(target.text())
+    if not ours:
+        return codex_trust.ELSEWHERE
+    return codex_trust.look(folder, target.settings, ours, target.wanted(wake=False))
+
+
+def _last_run(places: Places) -> str | None:
+    newest = 0
+    if places.state is None:
+        return None
+    try:
+        with os.scandir(os.path.join(places.state, BEATS)) as entries:
+            for entry in entries:
+                newest = max(newest, entry.stat().st_mtime_ns // 1000)
+    except OSError:
+        pass  # no hook has ever run here
+    return format_at(newest) if newest else None

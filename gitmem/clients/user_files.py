@@ -1,0 +1,173 @@
+"""Files of the user's, read and replaced whole: a link stays a link, a mode stays, half a file is never there.
+
+In the home folder links are the user's own (many keep it in a repository of its own), and are followed. In a work tree
+they come with the repository, and none may lead out of it.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+
+from .. import shared_mode
+from ..errors import StoreError, UsageError
+from ..text.shell_quote import command
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class Change:
+    """What becomes of one file.
+
+    Attributes:
+        path: The file.
+        before, after: Its content; None where there is none.
+        runs: Whether a new file is executable.
+        top: The work tree that it must be in, wherever links lead; None for a file that may be anywhere.
+    """
+
+    __slots__ = ("after", "before", "path", "runs", "top")
+
+    def __init__(
+        self,
+        path: str,
+        before: bytes | None,
+        after: bytes | None,
+        runs: bool = False,
+        *,
+        top: str | None = None,
+    ) -> None:
+        self.path = path
+        self.before = before
+        self.after = after
+        self.runs = runs
+        self.top = top
+
+    @property
+    def needed(self) -> bool:
+        return self.before != self.after
+
+
+def inside(path: str, top: str) -> str:
+    """Return where a path of a work tree leads, with all links resolved.
+
+    Args:
+        path: A file or folder, which need not exist.
+        top: The top of the work tree.
+
+    Raises:
+        UsageError: `outside` where a link leads out of the work tree, or into a git folder.
+    """
+    above, real = os.path.realpath(top), os.path.realpath(path)
+    parts = os.path.relpath(real, above).split(os.sep)
+    if parts[0] != os.pardir and ".git" not in map(str.lower, parts):
+        return real
+    where = "into a git folder" if parts[0] != os.pardir else "outside of the work tree"
+    raise UsageError(
+        f"{path} is a link to {real}, {where}; nothing was written.",
+        hint="The link comes with the repository. Name that file yourself if it is meant, or replace the link.",
+        code="outside",
+        next=[command("ls", "-ld", os.path.dirname(path), path)],
+    )
+
+
+def read(path: str, top: str | None = None) -> bytes | None:
+    """Return the content of a file, None where there is none.
+
+    Args:
+        path: The file.
+        top: The work tree that it must be in, wherever links lead.
+
+    Raises:
+        UsageError: `outside`, see `inside`.
+        StoreError: It can't be read.
+    """
+    if top is not None:
+        path = inside(path, top)
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise StoreError(
+            f"{path} can't be read ({error.strerror}); nothing was written.",
+            hint="Look at what is there, and at its permissions.",
+            code="unreadable-file",
+        ) from None
+
+
+def apply(change: Change, made: list[str]) -> bool:
+    """Make a change. False where there was nothing to do.
+
+    Args:
+        made: Gets the folders that were made for it, the outermost first.
+
+    Raises:
+        UsageError: `outside`, see `inside`; it is as it was.
+        StoreError: It can't be written, or somebody has changed it since it was read; it is as it was.
+    """
+    if not change.needed:
+        return False
+    target = os.path.realpath(change.path) if change.top is None else inside(change.path, change.top)
+    try:
+        if read(target) != change.before:
+            raise StoreError(
+                f"{change.path} was changed by somebody else just now; it was left as it is.",
+                hint="Run the command again.",
+                code="changed-meanwhile",
+            )
+        if change.after is None:
+            os.unlink(target)
+        else:
+            make_folders(os.path.dirname(target), made)
+            _replace(target, change.after, change.runs)
+    except OSError as error:
+        raise StoreError(
+            f"{change.path} can't be written ({error.strerror}); it is as it was.",
+            hint="Check the permissions of that file and its folder, whether it was made immutable (lsattr), and the space on its disk; then run the command again.",
+            code="unwritable-file",
+            next=[command("ls", "-ld", os.path.dirname(change.path), change.path)],
+        ) from None
+    return True
+
+
+def _replace(target: str, content: bytes, runs: bool) -> None:
+    folder, name = os.path.split(target)
+    temporary = os.path.join(folder, f".{name}.gitmem-{os.getpid()}")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    try:
+        with open(shared_mode.open_file(temporary, flags, 0o777 if runs else 0o666), "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        if os.path.exists(target):
+            os.chmod(temporary, stat.S_IMODE(os.stat(target).st_mode))
+        os.replace(temporary, target)
+    except BaseException:
+        if os.path.lexists(temporary):
+            os.unlink(temporary)
+        raise
+
+
+def make_folders(folder: str, made: list[str]) -> None:
+    """Make a folder and those above it; `made` gets the new ones, the outermost first."""
+    missing = []
+    while not os.path.isdir(folder):
+        missing.append(folder)
+        folder = os.path.dirname(folder)
+    for each in reversed(missing):
+        os.mkdir(each)
+        shared_mode.adjust(each)
+        made.append(each)
+
+
+def remove_folders(folders: Sequence[str]) -> None:
+    """Remove folders, the innermost first, as far as nothing is in them."""
+    for folder in sorted(folders, key=len, reverse=True):
+        try:
+            os.rmdir(folder)
+        except OSError:
+            continue

@@ -1,0 +1,90 @@
+"""What commits tell: `Planck → Curie: PROPOSE Approve this boundary?`.
+
+Messages come from peers. What goes to a terminal through `git log` is made harmless (`text/sanitize.py`), and
+no line of a message can pass for one of our trailers.
+"""
+
+from __future__ import annotations
+
+from .log.entry import Story
+from .text.sanitize import is_unsafe as is_unsafe
+from .text.sanitize import sanitize as sanitize
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+SUBJECT_MAX = 72
+BODY_MAX = 2_000
+TRAILERS = ("signal", "thread", "memory", "audit", "wu", "agent", "session", "via")
+SCISSORS = "- >8 -"  # below `# ---- >8 ----` git sees neither text nor trailers
+
+
+def of_signal(author: str, sender: str, to: Sequence[str], record: Mapping[str, object]) -> Story:
+    """The story of a signal.
+
+    Args:
+        author: The commit's author, `Name <mail>`.
+        sender: The sender's display name.
+        to: Display names of the recipients; none for a broadcast.
+    """
+    message = str(record["message"])
+    intent = str(record.get("intent") or "INFO")
+    first = sanitize(message.strip().split("\n", 1)[0].strip())
+    head = f"{sanitize(sender)} → {sanitize(several(to)) or 'all'}: " + (
+        "" if intent == "INFO" else intent + " "
+    )
+    trailers = [("Signal", str(record["signal_id"]))]
+    trailers += pick(record, ("Thread", "thread_id"), ("WU", "wu_id"), ("Agent", "sender_identity"),
+                     ("Session", "sender_session"), ("Via", "via"))  # fmt: skip
+    return Story(author, cut(head + first, SUBJECT_MAX), body(message), trailers)
+
+
+def of_audit(author: str, sender: str, past: str, record: Mapping[str, object]) -> Story:
+    """The story of somebody who went past what stood in the way.
+
+    Args:
+        author: The commit's author, `Name <mail>`.
+        sender: The display name of whoever did.
+        past: What stood there, such as `2 unread signals`.
+    """
+    reason = str(record["reason"])
+    first = sanitize(reason.strip().split("\n", 1)[0].strip())
+    about = str(record.get("wu_id") or record.get("initiative_id") or "")
+    head = f"{sanitize(sender)} passes the {record['action']} of {sanitize(about)} with {past}: "
+    ids = record.get("signal_ids")
+    named = "\n".join(map(str, ids)) if isinstance(ids, list) else ""
+    trailers = pick(
+        record,
+        ("Audit", "audit_id"),
+        ("WU", "wu_id"),
+        ("Agent", "sender_identity"),
+        ("Session", "sender_session"),
+    )
+    return Story(author, cut(head + first, SUBJECT_MAX), body(f"{reason.strip()}\n\n{named}"), trailers)
+
+
+def several(names: Sequence[str]) -> str:
+    """Names in a line, at most three of them."""
+    return ", ".join(names) if len(names) <= 3 else f"{', '.join(names[:2])} and {len(names) - 2} more"
+
+
+def pick(record: Mapping[str, object], *fields: tuple[str, str]) -> list[tuple[str, str]]:
+    """Trailers for the fields of a record that are there."""
+    return [(key, sanitize(str(record[field]))) for key, field in fields if record.get(field)]
+
+
+def body(message: str) -> str:
+    """A message as the body of a commit: harmless, and never taken for trailers, git's `---` or its scissors."""
+    text = message.replace("\r\n", "\n")
+    lines = []
+    for line in cut(text, BODY_MAX).split("\n"):
+        key = line.lstrip().partition(":")[0].rstrip().lower()
+        guard = "    " if key in TRAILERS or line.startswith("---") or SCISSORS in line else ""
+        lines.append(guard + sanitize(line, keep="\t").rstrip())
+    return "\n".join(lines).strip("\n")
+
+
+def cut(text: str, longest: int) -> str:
+    """Text of at most so many characters; `…` stands for what is left out."""
+    return text if len(text) <= longest else text[: longest - 1].rstrip() + "…"

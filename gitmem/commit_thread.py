@@ -1,0 +1,58 @@
+"""Commits of a program that keeps a log open: a thread commits what it has recorded, once in a window."""
+
+from __future__ import annotations
+
+import threading
+
+from . import commit_process
+from .errors import GitmemError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .store import Store
+
+STOP_SECONDS = 10.0
+
+
+class BackgroundCommits:
+    """A thread that begins with the first record and ends with `close`.
+
+    Args:
+        open_store: Opens a store of the thread's own.
+        window: Seconds from a record to its commit.
+    """
+
+    def __init__(self, open_store: Callable[[], Store], window: float) -> None:
+        self._open_store = open_store
+        self._window = window
+        self._recorded = threading.Event()
+        self._stopped = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def notify(self) -> None:
+        """Have what was just recorded committed within the window."""
+        self._recorded.set()
+        if self._thread is None or not self._thread.is_alive():
+            self._thread = threading.Thread(target=self._run, name="gitmem commits", daemon=True)
+            self._thread.start()
+
+    def close(self) -> None:
+        """End the thread; what waits is for the caller to commit."""
+        self._stopped.set()
+        self._recorded.set()
+        if self._thread is not None:
+            self._thread.join(STOP_SECONDS)
+
+    def _run(self) -> None:
+        store = None
+        while self._recorded.wait() and not self._stopped.wait(self._window):
+            self._recorded.clear()
+            try:
+                store = store or self._open_store()
+                commit_process.commit_waiting(store, commit_process.WINDOW_SECONDS)
+            except (GitmemError, OSError):
+                continue  # why is kept in the state folder; the next record, or `close`, tries again
+        if store is not None:
+            store.close()

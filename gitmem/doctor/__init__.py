@@ -1,0 +1,1 @@
+"""Doctor: check everything that a clone keeps, and fix what can be fixed without losing anything."""

@@ -1,0 +1,47 @@
+"""Doctor's look at syncs: whether gitmem is to make them by itself, and how the last one went."""
+
+from __future__ import annotations
+
+from ...sync import autosync, consent_messages
+from ..findings import SYNC, Findings
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ...store import Store
+
+OFF = (autosync.OFF, "false", "no", "0", "")
+MAY_PASS = ("offline", "rejected", "timeout", "empty")
+
+
+def check(store: Store, found: Findings) -> None:
+    """A setting that is none, and what went wrong in the last sync."""
+    text = autosync.setting(store.place)
+    if text is not None and text.lower() not in OFF and autosync.seconds(text) is None:
+        found.note(
+            "autosync-setting",
+            f"{autosync.KEY} is {text!r}, which is no interval: gitmem does not sync by itself.",
+            autosync.KEY,
+            "Set it anew.",
+            "gitmem init --autosync 30s",
+        )
+    remark = consent_messages.remark(store)
+    if remark is not None:
+        found.note(
+            "autosync-only-fetches",
+            remark,
+            autosync.KEY,
+            "An agent asks its user whether others may read this log there. It never agrees for its user.",
+        )
+    trouble = autosync.trouble(store.place)
+    if trouble is None:
+        return
+    tell = found.note if trouble.code in MAY_PASS else found.problem
+    is_on = autosync.interval(store.place) is not None
+    again = " It is tried again by itself, after some minutes at most." if is_on else ""
+    tell(
+        "sync-failed",
+        f"{trouble.what}, at {trouble.at}: {trouble.message}",
+        "",
+        f"What was recorded here stays recorded. This is told until a sync is good.{again}",
+        SYNC,
+    )

@@ -1,0 +1,123 @@
+"""Doctor's look at the index: it is derived, so one that is built anew says what it should be."""
+
+from __future__ import annotations
+
+import os
+
+from ...errors import StoreError
+from ...index import catch_up, compare, schema
+from ...index.engine import sqlite3
+from ...index.step_limit import Steps
+from ...mailbox import mailbox_view, session_queue
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ...index.schema import Index
+    from ...store import Store
+    from ..findings import Findings
+
+UNREAD_STEPS = 2_000_000  # of SQLite, for what is unread in one of the two indexes
+ARRIVAL = ("cursor",)  # columns that depend on the order in which lines came; what follows from them does not
+
+
+def check_index(store: Store, found: Findings, anew: Index, failure: sqlite3.Error | None) -> None:
+    """The index against one that is built anew from the log, and the lines that neither could take in whole.
+
+    Args:
+        anew: Has what the log had at the look at its lines.
+        failure: Why it has not.
+    """
+    where = schema.path(store.place, store.machine)
+    lacks = has = 0
+    try:
+        if failure is not None:
+            raise failure
+        for _ in range(3):  # a writer may come between the two
+            index = store.caught_up()
+            catch_up.catch_up(anew, store.log)
+            differs = _differing(index, anew, store)
+            if not differs:
+                break
+        if differs:
+            lacks, has = _lacking(index, anew), _lacking(anew, index)
+        skipped = anew.skipped()
+    except (sqlite3.Error, StoreError) as error:
+        found.problem(
+            "index",
+            f"The index can't be read or built: {error}.",
+            where,
+            "It is built again once what is said of objects is mended.",
+            mends=True,
+        )
+        return
+    if differs:
+        what = f"The index lacks {lacks} lines of the log, and has {has} that it does not have."
+        if not lacks and not has:
+            what = f"The index has every line, and answers otherwise than one that is built anew: {', '.join(differs)}."
+        found.problem(
+            "index",
+            what,
+            where,
+            "It is derived from the log, and built again.",
+            mends=True,
+        )
+    if skipped:
+        found.problem(
+            "skipped-lines",
+            f"{skipped} line{'s' if skipped > 1 else ''} of the log can't be taken in whole: "
+            "they are kept, and some answers are without them.",
+            where,
+            "A newer gitmem may read them; report it with `gitmem doctor --json` where it does not.",
+            "pip install --upgrade gitmem-coord",
+        )
+
+
+def check_queue(store: Store, found: Findings) -> None:
+    """Sessions whose hooks would not hear of what they have not read."""
+    try:
+        silent = session_queue.silent(store)
+    except (sqlite3.Error, StoreError):  # told of the index
+        return
+    for session_id, count in silent.items():
+        found.problem(
+            "queue",
+            f"{count} signal{'s wait' if count > 1 else ' waits'} for a session, and no flag tells its hooks.",
+            os.path.join(store.place.state, session_queue.FLAGS, session_id),
+            "The queue is derived from the log, and filled again.",
+            mends=True,
+        )
+
+
+def _differing(ours: Index, theirs: Index, store: Store) -> list[str]:
+    """What the two do not have alike: tables, and what is unread."""
+    found = compare.differing(ours, theirs, but=ARRIVAL)
+    if not found and _unread_differs(ours, theirs, store):
+        found.append("unread")
+    return found
+
+
+def _unread_differs(ours: Index, theirs: Index, store: Store) -> bool:
+    """Whether a reader has other unread signals in one than in the other: that follows from where its cursor is.
+
+    The readers of this clone come first; in a log of very many readers not all of the others are compared.
+    """
+    rows = ours.db.execute(
+        "SELECT r.reader FROM reader r ORDER BY r.reader NOT IN (SELECT coalesce(agent_identity, session_id)"
+        " FROM session WHERE clone_id = ?), r.reader",
+        (store.log.clone_id(),),
+    ).fetchall()
+    steps, now = Steps(ours.db, UNREAD_STEPS), store.now()
+    for (reader,) in rows:
+        unread = steps.ask(mailbox_view.unread_ids, ours.db, reader, None, None, now)
+        if unread is None:
+            return False
+        if sorted(unread) != sorted(mailbox_view.unread_ids(theirs.db, reader, None, None, now)):
+            return True
+    return False
+
+
+def _lacking(index: Index, other: Index) -> int:
+    """How many lines of another index it lacks."""
+    ask = index.db.execute
+    keys = other.db.execute("SELECT key FROM line")
+    return sum(ask("SELECT 1 FROM line WHERE key = ?", row).fetchone() is None for row in keys)

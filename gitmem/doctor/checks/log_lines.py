@@ -1,0 +1,281 @@
+"""Doctor's look at every line: its bytes, its form, and the record that it should be.
+
+All lines are read once, some thousands at a time, and forgotten: what the other checks ask for is in the index that
+is filled from them, and in a few words of each signal.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from ...digests import hash_of
+from ...index.engine import sqlite3
+from ...index.fill import Fill
+from ...log import dropped_lines, ledger, ref, tree_union
+from ...log import lines as form
+from ...log.union import canon
+from ...records.codec import problem as record_problem
+from ...records.groups import read_groups, read_or_none
+from ..torn_lines import torn
+from . import log_commits, memory_nodes, record_ids
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any, TypeVar
+
+    from ...index.schema import Index
+    from ...log.dropped_lines import Survey
+    from ...store import Store
+    from ..findings import Findings
+
+    T = TypeVar("T")
+
+MARKERS = (b"<<<<<<<", b"|||||||", b"=======", b">>>>>>>")
+AHEAD_MICROS = 60_000_000
+LINES_AT_ONCE = 1_000
+BYTES_AT_ONCE = 1024 * 1024
+KEPT = "Nothing is lost by it: readers take the records and leave the rest."
+
+
+class Line:
+    """A line of the log for the first time, and where it stands: a file of the log and a number, counted from 1."""
+
+    __slots__ = ("file", "line", "number", "path")
+
+    def __init__(self, line: bytes, path: str, number: int, file: int | None) -> None:
+        self.line = line
+        self.path = path
+        self.number = number
+        self.file = file  # its number in the index, if that reads it
+
+    def where(self) -> str:
+        """Where it stands, as findings have it."""
+        return f"{ref.LOG_REF}:{self.path}:{self.number}"
+
+
+class Reading:
+    """One pass over the lines of a tip, for all checks, and for the index that is filled with them.
+
+    Attributes:
+        failure: Why the index could not be filled; None while it can be.
+    """
+
+    def __init__(self, store: Store, found: Findings, anew: Index, seen: Survey) -> None:
+        self.failure: sqlite3.Error | None = None
+        self._answers = record_ids.Answers()
+        self._store = store
+        self._found = found
+        self._fill = Fill(anew)
+        self._keys = seen.keys
+        self._outside: set[bytes] = set()  # keys of lines that stand only where the index does not read
+        self._waiting: list[Line] = []
+        self._size = 0
+        self._torn: list[Line] = []  # what is no line, and perhaps the beginning of one
+        self._limit = form.format_at(store.now() + AHEAD_MICROS)
+        self._ahead = 0
+        self._last_ahead: Line | None = None
+
+    def folder(self, path: str, oid: str) -> None:
+        """Take in a folder."""
+        self._filling(lambda: self._fill.folder(path, oid))
+
+    def segment(self, path: str, oid: str, content: bytes) -> None:
+        """Look at a segment."""
+        _check_form(content, f"{ref.LOG_REF}:{path}", self._found)
+        file = self._filling(lambda: self._fill.segment(path, oid))
+        keys, waiting, hashed = self._keys, self._waiting, hash_of(LINES_AT_ONCE)
+        for number, raw in enumerate(content.split(b"\n"), 1):
+            line = raw.rstrip(b"\r")
+            if not line:
+                continue
+            key = hashed(line).digest()[: ledger.KEY_BYTES]
+            if key not in keys:
+                keys.add(key)
+                waiting.append(Line(line, path, number, file))
+                if file is None:
+                    self._outside.add(key)
+            elif file is not None and key in self._outside:
+                self._outside.discard(key)
+                self._filling(partial(self._fill.add, [(file, line)]))
+        self._size += len(content)
+        if len(waiting) >= LINES_AT_ONCE or self._size >= BYTES_AT_ONCE:
+            self._check_waiting()
+
+    def end(self, tip: str) -> None:
+        """Say what follows from all lines, which were those of a commit."""
+        self._check_waiting()
+        self._found.checked["lines"] = len(self._keys)
+        # What catches up later then looks once more for what could not be read.
+        self._filling(lambda: self._fill.end(None if self._found.damaged else tip))
+        if self._torn:
+            self._check_torn(tip)
+        if self._last_ahead is not None:
+            self._found.note(
+                "future-line",
+                f"{self._ahead} line{'s are' if self._ahead > 1 else ' is'} from the future, the last from "
+                f"{self._last_ahead.line[7:34].decode()}: a clock is or was wrong.",
+                self._last_ahead.where,
+                "Set the clocks of all machines. Times order and display; they decide nothing.",
+            )
+        if self.failure is None:
+            db = self._fill.index.db
+            self._answers.check(db, self._where, self._found)
+            memory_nodes.check(db, self._where, self._found)
+        else:
+            self._found.problem(
+                "not-checked",
+                f"What lines say of each other could not be looked at: {self.failure}.",
+                "",
+                "Make room where temporary files go ($TMPDIR, /var/tmp), then look again.",
+            )
+
+    def _where(self, line: bytes) -> str:
+        """Where a line stands, from the index."""
+        found = self._fill.segment_of(line)
+        if found is None:
+            return ref.LOG_REF
+        path, oid = found
+        every = [raw.rstrip(b"\r") for raw in self._store.git.blob(oid).split(b"\n")]
+        return f"{ref.LOG_REF}:{path}:{every.index(line) + 1}"
+
+    def _filling(self, step: Callable[[], T]) -> T | None:
+        """Take a step in filling the index; after one that failed there are no more."""
+        try:
+            return step() if self.failure is None else None
+        except sqlite3.Error as error:
+            self.failure = error
+            return None
+
+    def _check_waiting(self) -> None:
+        waiting, self._waiting, self._size = self._waiting, [], 0
+        groups = read_groups([each.line for each in waiting])
+        records: list[Mapping[str, Any] | None] = [None] * len(waiting)
+        for _, numbers, some, _ in groups:
+            for number, each_record in zip(numbers, some, strict=True):
+                records[number] = each_record
+        for each, record in zip(waiting, records, strict=True):
+            line = each.line
+            if record is None or not _has_head(line):
+                self._check_unread(each)
+                continue
+            if record["at"] > self._limit:
+                self._ahead += 1
+                if self._last_ahead is None or line > self._last_ahead.line:
+                    self._last_ahead = each
+            kind = record["kind"]
+            if kind in record_ids.KINDS and each.file is not None:
+                self._answers.add(each, record)
+            elif kind == "patch":
+                memory_nodes.check_patch(each, record, self._found)
+        read = [(each.file, each.line) for each in waiting if each.file is not None]
+        known = groups if len(read) == len(waiting) else None
+        self._filling(lambda: self._fill.add(read, known))
+
+    def _check_unread(self, each: Line) -> None:
+        """A line that is no record of this version: why not."""
+        line = each.line
+        if line.startswith(MARKERS):
+            self._found.note(
+                "conflict-marker",
+                "A conflict marker, left by a merge without the merge driver.",
+                each.where,
+                f"{KEPT} `gitmem doctor` says how to install the driver, so that it does not happen again.",
+            )
+            return
+        if form.problem(line) is not None:
+            if len(line) > form.LINE_MAX_BYTES:
+                self._unreadable(each)
+            else:
+                self._torn.append(each)
+            return
+        problem = record_problem(line) or "it can't be read"
+        if "unknown" in problem or "schema_version" in problem:
+            self._found.note(
+                "unknown-kind",
+                f"{problem}.",
+                each.where,
+                "A newer gitmem wrote it: install that to read it. It is kept.",
+                "pip install --upgrade gitmem-coord",
+            )
+        else:
+            self._found.problem(
+                "invalid-record",
+                f"{problem}.",
+                each.where,
+                "Whoever wrote it should write it again, as a new record. It stays and is not read.",
+            )
+
+    def _unreadable(self, each: Line) -> None:
+        self._found.problem(
+            "unreadable-line",
+            f"It is no line of the log: it {form.problem(each.line)}.",
+            each.where,
+            "If it was a record, its author's clone may have it whole: sync there. It stays and is not read.",
+            "gitmem sync",
+        )
+
+    def _check_torn(self, tip: str) -> None:
+        """Tell the beginnings of lines whose whole is there from what nobody can read."""
+        files = dropped_lines.walk(self._store.git, tip, lambda *_: None)
+        lines = (
+            raw.rstrip(b"\r")
+            for path, entry, content in files
+            if tree_union.is_plain_segment(path, entry)
+            for raw in content.split(b"\n")
+        )
+        found = torn((each.line for each in self._torn), lines, _is_record)
+        for each in self._torn:
+            if each.line in found:
+                what = "The beginning of a line whose whole is there, too."
+                self._found.note("torn-line", what, each.where, KEPT)
+            else:
+                self._unreadable(each)
+
+
+def check(store: Store, tip: str, anew: Index, seen: Survey, found: Findings) -> sqlite3.Error | None:
+    """Check every line of the current tree, and what they say of each other.
+
+    Args:
+        anew: An empty index, which is then filled with them.
+        seen: Gets the keys of the lines.
+
+    Returns: Why the index could not be filled, or None.
+    """
+    reading = Reading(store, found, anew, seen)
+    for path, entry, content in log_commits.read(store, tip, found):
+        if entry.is_tree:
+            reading.folder(path, entry.oid)
+        else:
+            reading.segment(path, entry.oid, content)
+    reading.end(tip)
+    return reading.failure
+
+
+def _is_record(line: bytes) -> bool:
+    return read_or_none(line) is not None and _has_head(line)
+
+
+def _has_head(line: bytes) -> bool:
+    """Return whether the time of a record ends as `form.problem` asks; `read_or_none` asks for everything else."""
+    return line[form.HEAD_BYTES - 2 : form.HEAD_BYTES] == b'",'
+
+
+def _check_form(content: bytes, where: str, found: Findings) -> None:
+    """The bytes of a segment as a whole. One that isn't canonical is read all the same."""
+    if b"\r" in content:
+        found.note(
+            "crlf",
+            "The file has CRs: an editor or a work tree changed its line ends.",
+            where,
+            f"{KEPT} The next union of this file takes them out.",
+            mends=True,
+        )
+    elif content != canon(content):
+        found.note(
+            "not-canonical",
+            "The file's lines are not sorted, each once, with a newline after every one.",
+            where,
+            f"{KEPT} The next union of this file puts it right.",
+            mends=True,
+        )

@@ -1,0 +1,25 @@
+"""Doctor's look at the log's packs: whether they get united."""
+
+from __future__ import annotations
+
+from ...log import auto_pack
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ...store import Store
+    from ..findings import Findings
+
+CODE = "many-packs"
+
+
+def check(store: Store, found: Findings) -> None:
+    """Packs that pile up."""
+    count = auto_pack.piled_up(store.log)
+    if count:
+        found.note(
+            CODE,
+            f"The log's objects are in {count:,} small packs, which makes git slow: they should have been united.",
+            store.place.common,
+            "They are united. Commands do so by themselves, where the disk has room and git can run.",
+            mends=True,
+        )

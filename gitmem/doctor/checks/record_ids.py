@@ -1,0 +1,174 @@
+"""Doctor's look at what records say of each other: contents, answers, and what came before what."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from ... import records
+from ...mailbox.content import content_of, digest_bytes, is_imported
+from ...signals import graph
+from ...text.shell_quote import command
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Callable, Mapping
+
+    from ..findings import Findings
+    from .log_lines import Line
+
+KINDS = ("signal", "receipt")
+ASKED = ("kind", "signal_id", "reply_to", "after", "answers_digest", "origin")
+LATER = "It may come with the next sync; until then it is no edge and decides nothing."
+_LINES = "SELECT l.body FROM signal s JOIN line l ON l.id = s.line WHERE s.signal_id = ?"
+
+
+class Answers:
+    """The signals of a log, and what names them: a digest for each, and of what names something that."""
+
+    def __init__(self) -> None:
+        self._digests: dict[str, bytes | set[bytes]] = {}
+        self._named: dict[str, tuple[str, ...]] = {}
+        self._waiting: list[tuple[Line, dict[str, object]]] = []  # what names a line that did not come yet
+
+    def add(self, each: Line, record: Mapping[str, object]) -> None:
+        """Take in a signal or a receipt."""
+        if record["kind"] == "receipt":
+            known = self._digests.get(str(record["signal_id"]))
+            if isinstance(known, bytes) and known.hex() == record["answers_digest"]:
+                return
+        else:
+            named = _named(record)
+            self._add_signal(str(record["signal_id"]), digest_bytes(each.line), named)
+            if not named:
+                return
+        if self._fault(record) is not None:
+            self._waiting.append((each, {name: record[name] for name in ASKED if name in record}))
+
+    def _add_signal(self, id: str, digest: bytes, named: tuple[str, ...]) -> None:
+        known = self._digests.get(id)
+        if known is None:
+            self._digests[id] = digest
+        elif isinstance(known, set):
+            known.add(digest)
+        elif known != digest:
+            self._digests[id] = {known, digest}
+        if named:
+            self._named[id] = named
+
+    def check(self, db: sqlite3.Connection, where: Callable[[bytes], str], found: Findings) -> None:
+        """Ids with two contents, answers to what nobody said, names of what is not here, cycles.
+
+        Args:
+            db: An index that has all of these lines.
+            where: Says where a line stands.
+        """
+        for id in [id for id, digests in self._digests.items() if isinstance(digests, set)]:
+            self._check_contents(db, id, where, found)
+        for each, record in self._waiting:
+            fault = self._fault(record)
+            if fault is not None:
+                _tell(each, record, fault, found)
+        edges = {id: [name for name in named if name in self._named] for id, named in self._named.items()}
+        for id in sorted({id for knot in graph.knots(edges) for id in knot}):
+            found.note(
+                "cycle",
+                f"By what {id} names as seen before, it comes before itself.",
+                partial(_where, db, id, where),
+                "These names are no edges and decide nothing. gitmem does not write such a thing; ask who did.",
+                command("gitmem", "thread", id),
+            )
+
+    def _check_contents(
+        self, db: sqlite3.Connection, id: str, where: Callable[[bytes], str], found: Findings
+    ) -> None:
+        """What an id with several lines says, and what the one that counts names."""
+        lines = _lines(db, id)
+        read = [records.read(line) or {} for line in lines]
+        self._named.pop(id, None)
+        if read and (named := _named(read[0])):
+            self._named[id] = named
+        contents = {content_of(record, digest_bytes(line)) for record, line in zip(read, lines, strict=True)}
+        if len(contents) > 1:
+            senders = sorted({str(record.get("sender_identity")) for record in read})
+            more = f" and {len(senders) - 3} more" if senders[3:] else ""
+            found.problem(
+                "two-contents",
+                f"The id {id} has {len(contents)} different contents, by {', '.join(senders[:3])}{more}: "
+                "its thread is ambiguous.",
+                partial(where, lines[0]),
+                "Ask its sender what was meant and answer a new signal; neither content is agreed to.",
+                command("gitmem", "thread", id),
+            )
+
+    def _fault(self, record: Mapping[str, object]) -> _Fault | None:
+        """What is wrong with the names in a record, as far as lines have come."""
+        fault = _Fault()
+        answered = record.get("reply_to") if record["kind"] == "signal" else record.get("signal_id")
+        digests = self._digests.get(str(answered)) if answered else None
+        of = record.get("answers_digest")
+        names = _named(record) if record["kind"] == "signal" else (str(answered),)
+        fault.missing = sorted({name for name in names if name not in self._digests})
+        if of and digests is not None:
+            given = bytes.fromhex(str(of))
+            fault.is_other = given != digests if isinstance(digests, bytes) else given not in digests
+        fault.lacks_digest = (
+            record["kind"] == "signal" and digests is not None and not of and not is_imported(record)
+        )
+        return fault if fault.missing or fault.is_other or fault.lacks_digest else None
+
+
+class _Fault:
+    """Ids that a record names and the log lacks; whether it answers another content, or says of no line that it does."""
+
+    __slots__ = ("is_other", "lacks_digest", "missing")
+
+    def __init__(self) -> None:
+        self.missing: list[str] = []
+        self.is_other = False
+        self.lacks_digest = False
+
+
+def _named(record: Mapping[str, object]) -> tuple[str, ...]:
+    """The signals that a signal says its writer had seen."""
+    after, answered = record.get("after"), record.get("reply_to")
+    names = map(str, after) if isinstance(after, list) else ()
+    return (*names, *((str(answered),) if answered else ()))
+
+
+def _lines(db: sqlite3.Connection, id: str) -> list[bytes]:
+    """The lines of a signal, the one that counts first."""
+    return sorted(str(body).encode() for (body,) in db.execute(_LINES, (id,)))
+
+
+def _where(db: sqlite3.Connection, id: str, where: Callable[[bytes], str]) -> str:
+    return where(_lines(db, id)[0])
+
+
+def _tell(each: Line, record: Mapping[str, object], fault: _Fault, found: Findings) -> None:
+    kind = record["kind"]
+    answered = record.get("reply_to") if kind == "signal" else record.get("signal_id")
+    if fault.missing:
+        found.note(
+            "unknown-id",
+            f"This {kind} names {', '.join(fault.missing[:3])}, which this log does not have.",
+            each.where,
+            LATER,
+            "gitmem sync",
+        )
+    if fault.is_other:
+        found.problem(
+            "swapped-content",
+            f"This {kind} answers {answered} with another content than any that this log has of it.",
+            each.where,
+            "It marks nothing read and decides nothing until a line with this content arrives.",
+            "gitmem sync",
+        )
+    if fault.lacks_digest:
+        found.note(
+            "no-digest",
+            f"This signal answers {answered} and does not say which line of it.",
+            each.where,
+            "It marks nothing read and decides nothing. gitmem always names the line; ask who wrote this one.",
+            command("gitmem", "thread", str(record["signal_id"])),
+        )

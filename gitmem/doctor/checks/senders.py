@@ -1,0 +1,52 @@
+"""Doctor's look at lines that speak for sessions of this clone and were not written here."""
+
+from __future__ import annotations
+
+from ...agents import forgeries, strangers
+from ...errors import StoreError
+from ...signals import history
+from ...text.sanitize import sanitize
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ...store import Store
+    from ..findings import Findings
+
+TRACED_MAX = 10  # lines whose commit is looked for
+
+
+def check(store: Store, found: Findings) -> None:
+    """Forged lines: what they say, the file of the log that has them, and who brought it; and sessions of nobody."""
+    for number, each in enumerate(forgeries.every(store.db())):
+        what = f"{each.kind} {each.record.get('event') or each.record.get('intent') or ''}".strip()
+        brought = _brought(store, each.line) if number < TRACED_MAX else ""
+        found.problem(
+            "forged-line",
+            f"A line ({what}, {each.at}) says that it is from {each.name}, which belongs to this clone, and was not written "
+            f"here. It changes nothing for that session here; other clones count it.{brought}",
+            each.where,
+            "Somebody who may push to the remote wrote it: find out who with the commit that added the file, and tell the "
+            "others. Nothing is taken out of a log.",
+            "gitmem log",
+        )
+    for one in strangers.every(store):
+        found.problem(
+            "not-started-here",
+            f"The session {one.session_id} ({sanitize(one.name)}) says that it was started in this clone. It has no valid "
+            "code, and this clone has no file of it.",
+            one.session_id,
+            "Nobody acts as it here. Trust what it says no more than any peer; if nobody knows it, tell the others.",
+            "gitmem roster --all",
+        )
+
+
+def _brought(store: Store, line: bytes) -> str:
+    """Who brought a line: the commit and its author, who may be anybody's name."""
+    try:
+        commit = history.origin_of(store, line)
+        if commit is None:
+            return ""
+        author = store.git.commit(commit).author
+    except StoreError:
+        return ""
+    return f" Commit {commit[:12]} of {sanitize(f'{author.name} <{author.mail}>')} brought it."

@@ -1,0 +1,213 @@
+"""Doctor: look at everything and say for each finding what to do; with `mend`, do what loses nothing."""
+
+from __future__ import annotations
+
+from .. import records
+from ..errors import StoreError, UsageError
+from ..index import fill
+from ..log import ref
+from ..log.dropped_lines import Survey
+from ..outcome import Outcome
+from ..sync import consent_messages, remote
+from ..text.shell_quote import command
+from .checks import (
+    autosync_state,
+    clone_files,
+    clone_key_file,
+    index_content,
+    installed_hooks,
+    log_commits,
+    log_lines,
+    log_ref_files,
+    packs,
+    senders,
+    wal_content,
+)
+from .findings import LEFT, MENDED, NEEDS_YOU, SYNC, Finding, Findings
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Protocol
+
+    from ..clients.hooks.status import HookStatus
+    from ..store import Store
+    from .fixes.fix_result import Done
+
+    class DriverStatus(Protocol):
+        """What the merge driver's installer says."""
+
+        @property
+        def driver(self) -> str | None: ...
+        @property
+        def ours(self) -> bool: ...
+        @property
+        def attributes(self) -> bool: ...
+        @property
+        def program(self) -> str | None: ...
+        @property
+        def runnable(self) -> bool: ...
+
+    class Installed(Protocol):
+        """What is installed outside the log, which only the command line can look at and put right."""
+
+        def driver(self) -> DriverStatus: ...
+        def hooks(self) -> HookStatus: ...
+        def install_driver(self) -> list[str]: ...
+        def install_hooks(self, client: str, scope: str) -> list[str]: ...
+        def install_pre_push(self) -> None: ...
+
+
+class Report(Outcome):
+    """What doctor found.
+
+    Attributes:
+        findings: Problems first, then notes; what was mended comes last.
+        healthy: Whether there are only notes, and what was mended.
+        checked: How many commits, files, lines and refs were looked at.
+        mended: How many findings were mended.
+    """
+
+    __slots__ = ("findings", "healthy", "checked", "mended", "next")
+
+    def __init__(self, findings: Findings, mended: list[Finding] | None = None) -> None:
+        found = findings.listed()
+        self.findings: list[Finding] = [*found, *(mended or ())]
+        self.healthy = not any(finding.severity == "problem" for finding in found)
+        self.checked = findings.checked
+        self.mended = len(mended or ())
+        commands = [finding.command for finding in found if finding.command]
+        self.next = list(dict.fromkeys(commands))[:3] or ["gitmem log"]
+
+    @property
+    def status(self) -> int:
+        """Exit status: 1 where there is a problem. Notes alone are no reason to stop."""
+        return 0 if self.healthy else 1
+
+
+def examine(store: Store, driver: DriverStatus | None = None, hooks: HookStatus | None = None) -> Report:
+    """Check objects, every line, ids, history, write-ahead logs, locks, refs, config, index, clock, merge driver and hooks.
+
+    Args:
+        driver: What the merge driver's installer says; None leaves that out.
+        hooks: What is installed for clients; None leaves that out.
+    """
+    return Report(_look(store, driver, hooks))
+
+
+def mend(store: Store, installed: Installed | None = None) -> Report:
+    """Examine, put right whatever can be without losing anything, and examine again. May be repeated, and killed.
+
+    Only the log, our refs and our own files are changed; the network is not used.
+
+    Args:
+        installed: The merge driver and the hooks; None leaves them out.
+    """
+    from .fixes import fix_order
+
+    def look() -> Findings:
+        if installed is None:
+            return _look(store, None, None)
+        return _look(store, installed.driver(), installed.hooks())
+
+    before = look()
+    if not before.damaged and not any(finding.mends for finding in before.listed()):
+        return Report(_told(before, None))
+    done = fix_order.mend(store, before, installed)
+    after = _told(look(), done)
+    still = {(finding.code, finding.where) for finding in after.listed()}
+    mended = []
+    for finding in before.listed():
+        mends = finding.mends or finding.code == "missing-object"  # an older one may be in a pack as well
+        if mends and (finding.code, finding.where) not in still:
+            finding.state, finding.command = MENDED, ""
+            finding.did = done.about(finding.code, finding.where)
+            mended.append(finding)
+    return Report(after, mended)
+
+
+def _told(found: Findings, done: Done | None) -> Findings:
+    """The findings that are left, with what becomes of them."""
+    for finding in found.listed():
+        finding.state = NEEDS_YOU if finding.severity == "problem" else LEFT
+        if finding.mends and done is not None:
+            finding.did = done.why_not(finding.code)
+    return found
+
+
+def _look(store: Store, driver: DriverStatus | None, hooks: HookStatus | None) -> Findings:
+    found = Findings(*_network(store))
+
+    def check(look: Callable[[], None]) -> None:
+        """One look; that it can't be taken is a finding, too."""
+        try:
+            look()
+        except StoreError as error:
+            found.problem(
+                "not-checked", f"Not everything could be looked at: {error.message}", "", error.hint
+            )
+        except (OSError, KeyError) as error:
+            what = f"the object {error.args[0]} can't be read" if isinstance(error, KeyError) else str(error)
+            hint = "Mend what else is said here first."
+            found.problem("not-checked", f"Not everything could be looked at: {what}.", "", hint)
+
+    survey = Survey()
+    check(lambda: log_ref_files.check_names(store, found))
+    tip, readable = log_ref_files.tip_of(store)
+    if readable:
+        check(lambda: _look_at_log(store, tip, survey, found))
+    check(lambda: clone_files.check_refs(store, tip, found))
+    check(lambda: log_ref_files.check_copies(store, survey, found))
+    check(lambda: log_ref_files.check_outboxes(store, found))
+    check(lambda: wal_content.check_wals(store, found))
+    check(lambda: clone_files.check_files(store, found))
+    check(lambda: clone_files.check_config(store, found))
+    check(lambda: clone_key_file.check(store, found))
+    check(lambda: clone_key_file.check_sessions(store, found))
+    check(lambda: senders.check(store, found))
+    check(lambda: packs.check(store, found))
+    check(lambda: autosync_state.check(store, found))
+    if hooks is not None:
+        installed_hooks.check(hooks, found)
+    if driver is not None:  # the last: only who merges by hand needs it
+        clone_files.check_driver(driver, found, consent_messages.init_command(store))
+    if not clone_files.is_writable(store):
+        found.for_reading_only()
+    return found
+
+
+def _look_at_log(store: Store, tip: str | None, survey: Survey, found: Findings) -> None:
+    if tip is None:
+        found.note(
+            "no-log",
+            "This clone has no log yet.",
+            ref.LOG_REF,
+            f"The first record starts it; `{consent_messages.init_command(store)}` brings the remote's.",
+            consent_messages.init_command(store),
+        )
+        log_ref_files.check_losses(store, None, survey, found)
+    elif log_commits.check_tip(store, tip, found):
+        anew = fill.temporary(store.views, records.read_groups)
+        try:
+            failure = log_lines.check(store, tip, anew, survey, found)
+            store.git.close()  # a git that has read every file keeps 96 MB of them
+            log_commits.check_history(store, tip, survey, found)
+            log_ref_files.check_losses(store, tip, survey, found)
+            index_content.check_index(store, found, anew, failure)
+        finally:
+            anew.close()
+        index_content.check_queue(store, found)
+
+
+def _network(store: Store) -> tuple[str, str]:
+    """The commands that sync this repository, and that fetch its log's objects anew; "" where it has no remote."""
+    known = remote.configured(store.place)
+    try:
+        usual = remote.usual(store.place)
+        sync = SYNC
+    except UsageError:
+        usual = known[0] if known else ""
+        sync = command("gitmem", "sync", usual) if usual else ""
+    if not usual:
+        return "", ""
+    return sync, command("git", "fetch", "--refetch", "--no-write-fetch-head", usual, ref.BRANCH)

@@ -1,0 +1,70 @@
+"""Files in our folders that should not be there are moved aside; what waits is committed. Nothing is deleted but leftovers."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from ... import atomic_write, commit_process, shared_mode
+from ..checks import clone_files, wal_content
+
+COMMIT_SECONDS = 5.0
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ...store import Store
+    from .fix_result import Done
+
+CODES = ("wal-waits", "wal-file", "hidden-log", "leftover-file", "clock-ahead")
+
+
+def put_aside(store: Store, path: str, *, folder: str | None = None) -> str:
+    """Move a file to a folder of its own; where it is then. Raises: OSError."""
+    where = os.path.join(folder or store.place.state, clone_files.ASIDE)
+    os.makedirs(where, mode=0o700, exist_ok=True)
+    shared_mode.adjust(where)
+    day = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(store.now() // 1_000_000))
+    name, number = os.path.basename(path), 0
+    while True:
+        to = os.path.join(where, f"{day}-{name}" + (f".{number}" if number else ""))
+        if not os.path.lexists(to):
+            os.rename(path, to)
+            return to
+        number += 1
+
+
+def commit_waiting(store: Store, done: Done) -> None:
+    """Commit what waits."""
+    waiting = [file.path for file in store.log.waiting()]
+    if waiting and commit_process.commit_waiting(store, COMMIT_SECONDS) is not None:
+        for path in waiting:
+            done.say("wal-waits", path, "It was committed.")
+
+
+def mend(store: Store, done: Done) -> None:
+    """Once the log has the lines that were in them: files that nobody can read."""
+    for wal in store.log.wals:
+        if wal.check_owner and not wal.is_ours():
+            continue  # somebody else's folder
+        for name in wal_content.unreadable(wal):
+            path = os.path.join(wal.folder, name)
+            if os.path.lexists(path):
+                done.say("wal-file", path, f"It is {put_aside(store, path, folder=_near(store, path))} now.")
+    hiding = os.path.join(store.place.state, "log")
+    if os.path.lexists(hiding):
+        done.say("hidden-log", hiding, f"It is {put_aside(store, hiding)} now.")
+    for path in clone_files.leftovers(store):
+        atomic_write.drop(path)
+        if not os.path.lexists(path):
+            done.say("leftover-file", path, "It was removed.")
+    clock = os.path.join(store.place.state, "clock")
+    now = store.now()
+    if os.path.exists(clock) and os.stat(clock).st_mtime - now / 1e6 > clone_files.AHEAD_SECONDS:
+        os.utime(clock, ns=(now * 1000, now * 1000))
+        done.say("clock-ahead", clock, "It was set to now.")
+
+
+def _near(store: Store, path: str) -> str | None:
+    """A folder on the same file system: files are moved, not copied."""
+    folder = os.path.dirname(path)
+    return None if os.path.dirname(folder) == store.place.state else folder

@@ -1,0 +1,83 @@
+"""The log is put right in one swap of its ref, which stands on a commit that is whole and has every line that is known.
+
+The cases, numbered as in the code:
+
+1. The ref is at a log that can be read: the new tip stands on that.
+2. It is at something else, or nowhere: the new tip stands on the newest commit below it, or that it was at, that is
+   whole. Where there is none the log starts anew.
+3. Commits that it was at before, and that somebody took off, are put on it again, one by one.
+4. One more commit has the lines that are still missing, and gives the files their form.
+"""
+
+from __future__ import annotations
+
+import time
+
+from ...errors import StoreError
+from ...log import ledger, ref, tree_union
+from ...sync import repair_log as logs
+from .. import missing_lines
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ...store import Store
+    from .fix_result import Done
+
+ROUNDS_MAX = 20
+GOES_ON = ("not-a-log", "bad-epoch", "no-log", "broken-history", "missing-object")
+CODES = (*GOES_ON, "lost-lines", "dropped-lines", "crlf", "not-canonical", "fixed-file", "no-project")
+
+
+def mend(store: Store, done: Done) -> None:
+    """Bring the log's ref to where it should be.
+
+    Raises: StoreError; then it is as it was.
+    """
+    log = store.log
+    for attempt in range(ROUNDS_MAX):
+        tip = store.git.tip(ref.LOG_REF)
+        if tip is None and not missing_lines.look(store, None).found:
+            return
+        base = logs.base(log, tip)  # 1, 2
+        new = _assembled(store, base, tip)
+        if new == tip:
+            return
+        if logs.move(log, tip, new):
+            break
+        time.sleep(min(0.002 * 1.5**attempt, 0.2) * log.random(1)[0] / 255)
+    else:
+        raise StoreError(
+            f"{ref.LOG_REF} could not be moved: git holds a lock on it, or it moves all the time; nothing was changed.",
+            hint="Run the command again.",
+            code="locked",
+            next=["gitmem doctor --fix"],
+        )
+    what = f"The log is at {new[:12]} now."
+    for code in CODES:
+        done.say(code, "", what)
+    if base != tip:
+        for code in GOES_ON:
+            done.say(code, "", f"The log goes on from {base[:12]}, with all lines that are known.")
+        logs.forget_damaged(log, tip)
+    store.refresh()
+
+
+def _assembled(store: Store, base: str, tip: str | None) -> str:
+    """The new tip: `base` itself where it lacks nothing."""
+    log = store.log
+    found = missing_lines.look(store, base, damaged=tip if tip != base else None)
+    top = base
+    for oid in reversed(found.heads):
+        top = logs.put_back(log, oid, top)  # 3
+    present = {
+        ledger.key(line) for _, content in logs.segments(log, top) for line in tree_union.lines_of(content)
+    }
+    missing = [*found.found.values(), *missing_lines.dropped(store, top, set(present))]
+    lines: dict[str, list[bytes]] = {}
+    for path, line in missing:
+        key = ledger.key(line)
+        where = missing_lines.path_of(store, path, line) if key not in present else None
+        if where is not None:
+            lines.setdefault(where, []).append(line)
+            present.add(key)
+    return logs.repair(log, top, lines)  # 4

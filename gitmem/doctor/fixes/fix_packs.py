@@ -1,0 +1,15 @@
+"""Uniting packs that should have been united."""
+
+from __future__ import annotations
+
+from ...log import auto_pack
+from ..checks.packs import CODE as CODE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ...store import Store
+    from .fix_result import Done
+
+
+def mend(store: Store, done: Done) -> None:
+    done.say(CODE, "", f"{auto_pack.upkeep(store.log):,} packs have become one.")

@@ -1,0 +1,61 @@
+"""Refs as files: damaged ones and dead locks go, and what stands in the way of ours gets another name."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from ...log import damage
+from ...log.ref import STALE_LOCK_SECONDS
+from ...sync import rebase
+from ...sync import repair_log as logs
+from ..checks import clone_files
+from . import fix_files
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ...store import Store
+    from .fix_result import Done
+
+CODES = ("damaged-ref", "ref-in-the-way", "stale-lock")
+
+
+def mend(store: Store, done: Done) -> None:
+    """Before anything else: what follows needs to read and to move refs."""
+    with rebase.take_lock(store.log) as lock:
+        if not lock.is_held:
+            done.fail("", "Another process writes all the time; run it again.")
+            return
+        _locks(store, done)
+        for name in damage.damaged_refs(store.log):
+            path = os.path.join(store.place.common, *name.split("/"))
+            done.say("damaged-ref", name, f"Its file is {fix_files.put_aside(store, path)} now.")
+        for name, oid in damage.in_the_way(store.log).items():
+            to = damage.move_out_of_the_way(store.log, name, oid)
+            if to is not None:
+                done.say(
+                    "ref-in-the-way", name, f"It is {to} now." if to else "It was empty, and was removed."
+                )
+
+
+def _locks(store: Store, done: Done) -> None:
+    for path, ours in clone_files.locks(store):
+        # Once more: one that is gone and made anew since is of somebody who lives.
+        if ours and time.time() - os.stat(path).st_mtime > STALE_LOCK_SECONDS:
+            os.unlink(path)
+            done.say("stale-lock", path, "It was removed.")
+
+
+def put_away_damaged(store: Store, done: Done) -> None:
+    """Objects whose files are damaged, first of all: a pack may have them whole, and a fetch can bring them."""
+    for oid in damage.damaged_objects(store.log):
+        where = damage.put_away(store.log, oid)
+        if where is not None:
+            done.say("missing-object", oid, f"Its damaged file is {where} now.")
+    store.git.close()  # what is open has read the old ones
+
+
+def forget_damaged(store: Store, done: Done) -> None:
+    """Once the log is whole: copies that can't be read are only in the way of a sync."""
+    for name in logs.forget_damaged(store.log, None):
+        done.say("damaged-copy", name, "It was forgotten; a sync brings it anew.")

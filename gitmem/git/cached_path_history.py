@@ -1,0 +1,96 @@
+"""Answers of `behind` that still hold: three processes of git less for each look at a memory.
+
+Whether and how far a path moved on between two commits never changes. That a commit is not here does, so an answer holds
+while the files are as they were in which a fetch, a pack or the user's own cut of the history shows.
+"""
+
+from __future__ import annotations
+
+import os
+
+from .. import atomic_write, shared_mode
+from ..digests import sha256
+from .port import Behind
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ..repo import Place
+
+    Pair = tuple[str, str]
+
+FOLDER = "behind"  # below the state folder; its files have two digits for names, so they are never many
+SHOWS = (
+    "FETCH_HEAD",
+    "shallow",
+    "packed-refs",
+    "objects/pack",
+    "objects/info/alternates",
+    "info/grafts",
+    "refs/replace",
+)
+ROW_MAX = 200  # characters
+BYTES_MAX = 1024 * 1024
+_HEX = frozenset("0123456789abcdef")
+
+
+class KnownBehind:
+    """The answer to one question, where it was asked before.
+
+    Args:
+        place: Where the repository is.
+        tip: The commit that is compared with.
+        pairs: Commits and paths, each pair once.
+    """
+
+    def __init__(self, place: Place, tip: str, pairs: Sequence[Pair]) -> None:
+        asked = sha256("\0".join(word for pair in pairs for word in pair).encode("utf-8", "surrogateescape"))
+        self._pairs = pairs
+        self._path = os.path.join(place.state, FOLDER, asked.hexdigest()[:2])
+        self._head = " ".join(
+            [tip, asked.hexdigest(), *(_stamp(os.path.join(place.common, name)) for name in SHOWS)]
+        )
+
+    def read(self) -> dict[Pair, Behind] | None:
+        """Return the answer; None where it is not known, or not plainly so."""
+        try:
+            with open(self._path, "rb") as file:
+                head, *rows = file.read(BYTES_MAX).decode("utf-8", "replace").split("\n")
+        except OSError:
+            return None
+        if head != self._head or not rows or rows.pop():
+            return None
+        found = {}
+        try:
+            for row in rows:
+                number, count, last, gone, at_least = row.split(" ")
+                if len(row) > ROW_MAX or not _HEX.issuperset(last):
+                    return None
+                found[self._pairs[int(number)]] = Behind(
+                    int(count), last or None, gone == "1", at_least == "1"
+                )
+        except (ValueError, IndexError):
+            return None
+        return found
+
+    def write(self, found: Mapping[Pair, Behind]) -> None:
+        """Keep an answer. Never an error."""
+        rows = [
+            f"{number} {each.count} {each.last or ''} {each.gone:d} {each.at_least:d}"
+            for number, pair in enumerate(self._pairs)
+            if (each := found.get(pair)) is not None
+        ]
+        try:
+            shared_mode.make_dir(os.path.dirname(self._path))
+            atomic_write.replace(self._path, "\n".join([self._head, *rows, ""]).encode())
+        except OSError:
+            return
+
+
+def _stamp(path: str) -> str:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return "-"
+    return f"{found.st_mtime_ns}:{found.st_size}:{found.st_ino}"

@@ -1,0 +1,74 @@
+"""Which refs a repository on this machine has, asked of the program that git itself would start there.
+
+A fetch that finds nothing new starts four processes to say so; this is one.
+"""
+
+from __future__ import annotations
+
+import os
+
+from ..repo import read_small
+from . import run
+from .read_ref import id_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+_FLUSH, _DELIMITER = b"0000", b"0001"
+_DETOURS = (b"insteadof", b"uploadpack", b"[include")
+
+
+def ask(
+    common: str, path: str, prefixes: Sequence[str], timeout: float, meanwhile: Callable[[], object]
+) -> dict[str, str] | None:
+    """Return the refs below the prefixes of a repository in a folder. None where it can't be said so simply: fetch, then.
+
+    None, too, where the repository's config may send git elsewhere, or to another program.
+
+    Args:
+        common: The asking repository.
+        timeout: Seconds.
+        meanwhile: Called once, while the other one answers.
+    """
+    config = read_small(os.path.join(common, "config")).lower()
+    if not os.path.isabs(path) or not os.path.isdir(path) or any(word in config for word in _DETOURS):
+        meanwhile()
+        return None
+    wanted = [_packet(b"ref-prefix " + os.fsencode(prefix) + b"\n") for prefix in prefixes]
+    question = b"".join([_packet(b"command=ls-refs\n"), _DELIMITER, *wanted, _FLUSH, _FLUSH])
+    version = {"GIT_PROTOCOL": "version=2"}
+    try:
+        done = run.run(
+            common, ["upload-pack", path], input=question, env_extra=version, timeout=timeout, check=False,
+            meanwhile=meanwhile,
+        )  # fmt: skip
+    except run.GitTimeoutError:
+        return None
+    return _parse(done.out) if done.code == 0 else None
+
+
+def _packet(line: bytes) -> bytes:
+    return b"%04x%s" % (len(line) + 4, line)
+
+
+def _parse(out: bytes) -> dict[str, str] | None:
+    """The second answer, behind what the server says it can do."""
+    refs: dict[str, str] = {}
+    at = answers = 0
+    while at + 4 <= len(out):
+        try:
+            size = int(out[at : at + 4], 16)
+        except ValueError:
+            return None
+        line = out[at + 4 : at + size].rstrip(b"\n")
+        at += max(size, 4)
+        if size == 0:
+            answers += 1
+        elif answers == 1:
+            word, _, name = line.partition(b" ")
+            oid = id_of(word)
+            if oid is None:
+                return None
+            refs[os.fsdecode(name)] = oid
+    return refs if answers == 2 and at == len(out) else None

@@ -1,0 +1,91 @@
+"""Whether to work in a repository at all: `safe.directory` (it belongs to another user), `safe.bareRepository`, and more.
+
+gitmem tells git where the repository is, and git then no longer asks; but its config may name programs to run, and
+hooks call gitmem wherever an agent stands. A container that shares a folder with its host is such a case.
+"""
+
+from __future__ import annotations
+
+import os
+
+from ..errors import StoreError, UsageError
+from ..repo import find
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..repo import Place
+
+
+def refuse_foreign(place: Place) -> None:
+    """Refuse what git refuses to work in.
+
+    git itself is asked, and only where the answer could be no: it reads these settings from the user's and the
+    system's config and from the environment, never from the repository's own.
+
+    Raises:
+        StoreError: `dubious-ownership` or `bare-repository`.
+    """
+    folder = place.worktree or place.common
+    if place.by_folder:
+        _refuse_inside(place.git_dir)
+    if _is_ours(place, folder) and not place.by_folder:
+        return
+    from . import run
+
+    done = run.run("", ["rev-parse", "--git-dir"], cwd=folder, check=False)
+    if "dubious ownership" in done.err:
+        import shlex
+
+        allow = f"git config --global --add safe.directory {shlex.quote(folder)}"
+        raise StoreError(
+            f"The repository {folder} belongs to another user, and git does not trust it; nothing was read or written.",
+            hint=f"If you trust it: {allow}",
+            code="dubious-ownership",
+            next=[allow],
+        )
+    if place.by_folder and "cannot use bare repository" in done.err:
+        raise StoreError(
+            f"{folder} is a bare repository, and safe.bareRepository is 'explicit'; nothing was read or written.",
+            hint="If you trust it, name it in the variable GIT_DIR, as git itself wants it.",
+            code="bare-repository",
+            next=["git config --show-origin safe.bareRepository"],
+        )
+
+
+def _refuse_inside(folder: str) -> None:
+    """Refuse a bare repository in another one's work tree: a commit may have brought it, with a config that runs programs."""
+    try:
+        around = find(os.path.dirname(folder))
+    except UsageError:
+        return  # there is none
+    if any(_is_below(folder, top) for top in (around.common, around.git_dir)):
+        return  # its own git folder, or what git keeps in there: no commit brings that
+    if around.worktree is None or not _is_below(folder, around.worktree):
+        return
+    import shlex
+
+    raise StoreError(
+        f"{folder} is a bare repository inside the work tree {around.worktree}, where a commit may have put it; nothing was "
+        "read or written.",
+        hint=f"If you trust it, name it in the variable GIT_DIR: GIT_DIR={shlex.quote(folder)} gitmem ...",
+        code="bare-repository",
+        next=[f"gitmem -C {shlex.quote(around.worktree)} doctor"],
+    )
+
+
+def _is_below(path: str, top: str) -> bool:
+    return path == top or path.startswith(os.path.join(top, ""))
+
+
+def _is_ours(place: Place, folder: str) -> bool:
+    """Return whether the git folder, the work tree and a `.git` file in it belong to this user."""
+    if not hasattr(os, "geteuid"):  # Windows
+        return True
+    me = os.geteuid()
+    paths = {place.common, place.git_dir, folder}
+    if place.git_dir != os.path.join(folder, ".git") and place.worktree is not None:
+        paths.add(os.path.join(folder, ".git"))
+    try:
+        return all(os.lstat(path).st_uid == me for path in paths if os.path.lexists(path))
+    except OSError:
+        return True  # gone meanwhile: whoever opens it says so

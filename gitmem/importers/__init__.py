@@ -1,0 +1,1 @@
+"""Import what other tools recorded."""

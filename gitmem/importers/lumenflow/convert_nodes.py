@@ -1,0 +1,246 @@
+"""LumenFlow's nodes and relations as lines of ours.
+
+A line has the time that its file gives, and a sender that does not depend on who imports it: the same files
+give the same bytes on every clone, so importing them again adds nothing.
+"""
+
+from __future__ import annotations
+
+from ... import records
+from ...commit_message import sanitize
+from ...errors import UsageError
+from ...log.lines import format_at
+from ...memory import node_fields
+from ...records import ids
+from . import read_files
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    Given = Mapping[str, object]
+
+SENDER = "lumenflow:import:memory"
+ACCESSES_MAX = (
+    100  # of a node: at that count the score is 1.46 times that of an unread one, at 1,000 it is 1.69
+)
+_OWN = (
+    "id",
+    "type",
+    "lifecycle",
+    "content",
+    "created_at",
+    "updated_at",
+    "wu_id",
+    "session_id",
+    "metadata",
+    "tags",
+)
+_REASONS = ("archive_reason", "delete_reason", "close_reason", "reason")
+
+
+class Made:
+    """What became of a line.
+
+    Attributes:
+        id: What it is about.
+        line: Ours.
+        at: Its time, in microseconds since the epoch.
+        more: Further lines that belong to it.
+        remarks: What does not stand where one would look for it.
+    """
+
+    __slots__ = ("at", "id", "line", "more", "remarks")
+
+    def __init__(self, id: str, line: bytes, at: int) -> None:
+        self.id = id
+        self.line = line
+        self.at = at
+        self.more: list[bytes] = []
+        self.remarks: list[str] = []
+
+
+def node(given: Given, *, allow_secret: bool = False) -> Made:
+    """A node. What has no field of ours stays in its metadata.
+
+    Raises: UsageError (RecordError, SecretError) where the log can't take it.
+    """
+    at = time_of(given, "created_at")
+    remarks: list[str] = []
+    metadata = _metadata(given)
+    fields: dict[str, object] = {name: given.get(name) for name in ("id", "type", "lifecycle", "content")}
+    fields |= {"schema_version": "A2A.V1", "sender_identity": SENDER}
+    for name in ("wu_id", "session_id"):
+        _move(given, name, name, fields, remarks, metadata)
+    for name in ("priority", "lane", "summarized_into"):
+        _move(metadata, name, name, fields, remarks)
+    _tags(given, fields, metadata, remarks)
+    _status(fields, metadata, remarks)
+    if given.get("updated_at") is not None:
+        updated = read_files.micros(given["updated_at"])
+        if updated is None:
+            _keep(metadata, "updated_at", given["updated_at"])
+            remarks.append("its updated_at is no time; it stays in the metadata")
+        else:
+            fields["updated_at"] = format_at(updated)
+    count, last = _accesses(metadata, remarks)
+    made = Made(str(given.get("id")), b"", at)
+    fields["metadata"] = metadata
+    made.line = records.line("node", at, fields, allow_secret=allow_secret)
+    made.more = [_access(made.id, number, at) for number in range(1, count)]
+    if count:
+        made.more.append(_access(made.id, 0, last if last is not None else at))
+    made.remarks = remarks
+    return made
+
+
+def time_of(given: Given, name: str, otherwise: int | None = None) -> int:
+    """A time of the object, in microseconds. UsageError where it has none."""
+    found = read_files.micros(given.get(name))
+    if found is None and (otherwise is None or given.get(name) is not None):
+        what = "is no time since 1970" if given.get(name) is not None else "is missing"
+        raise UsageError(f"Its {name} {what}; nothing was written.", code="invalid-record")
+    return found if found is not None else int(otherwise or 0)
+
+
+def _metadata(given: Given) -> dict[str, object]:
+    """Its metadata, with the fields beside it that LumenFlow would drop on its next write."""
+    own = given.get("metadata")
+    if own is not None and not isinstance(own, dict):
+        raise UsageError("Its metadata is no object; nothing was written.", code="invalid-record")
+    found: dict[str, object] = dict(own or {})
+    for name, value in given.items():
+        if name not in _OWN:
+            _keep(found, name, value)
+    return found
+
+
+def _keep(metadata: dict[str, object], name: str, value: object) -> None:
+    """Put a value that stood beside the metadata into them, without taking another one's place."""
+    metadata[f"{name} (beside the metadata)" if name in metadata else name] = value
+
+
+def _move(
+    given: Given,
+    name: str,
+    field: str,
+    fields: dict[str, object],
+    remarks: list[str],
+    metadata: dict[str, object] | None = None,
+) -> None:
+    """Take a value over into a field where it fits; else it is in the metadata, with a remark."""
+    value = given.get(name)
+    if value is None or value == "":
+        return
+    if records.fits("node", field, value):
+        fields[field] = value
+        if metadata is None and isinstance(given, dict):
+            del given[name]
+        return
+    remarks.append(f"its {name} {sanitize(str(value))[:40]} is not of our form; it stays in the metadata")
+    if metadata is not None:
+        _keep(metadata, name, value)
+
+
+def _tags(given: Given, fields: dict[str, object], metadata: dict[str, object], remarks: list[str]) -> None:
+    tags = given.get("tags")
+    if tags is None:
+        return
+    every = tags if isinstance(tags, list) else [tags]
+    clean = [each.strip() if isinstance(each, str) else each for each in every]
+    fit = [each for each in clean if records.fits("node", "tags", [each])]
+    if fit:
+        fields["tags"] = list(dict.fromkeys(fit))
+    unfit = [each for each in clean if each not in fit and each != ""]
+    if unfit:
+        _keep(metadata, "tags", unfit)
+        remarks.append("not all of its tags are of our form; the others stay in the metadata")
+
+
+def _status(fields: dict[str, object], metadata: dict[str, object], remarks: list[str]) -> None:
+    """What became of it, whether it is sensitive, and why, from the metadata into our fields."""
+    sensitive = metadata.get("sensitive")
+    if isinstance(sensitive, bool):
+        fields["sensitive"] = sensitive
+        del metadata["sensitive"]
+    elif sensitive is not None:
+        remarks.append("its sensitive is neither true nor false; it stays in the metadata")
+    status = metadata.get("status")
+    if status not in node_fields.STATUSES:
+        if status is not None:
+            remarks.append(f"its status {sanitize(str(status))[:40]} is unknown; it stays in the metadata")
+        return
+    del metadata["status"]
+    if status == "active":
+        return
+    fields[str(status)] = True
+    decay = metadata.get("decay")
+    said = {name: metadata[name] for name in _REASONS if name in metadata}
+    if isinstance(decay, dict) and not said:
+        said = {"": decay.get("reason")}
+    for name, value in said.items():
+        if records.fits("node", "reason", value):
+            fields["reason"] = value
+            metadata.pop(name, None)
+            return
+
+
+def _accesses(metadata: dict[str, object], remarks: list[str]) -> tuple[int, int | None]:
+    """How often it was read, and when last: in LumenFlow a count, with us one event for each reading."""
+    access = metadata.get("access")
+    if access is None:
+        return 0, None
+    count = access.get("count") if isinstance(access, dict) else None
+    if not isinstance(access, dict) or type(count) is not int or count < 0:
+        remarks.append("its access is no count; it stays in the metadata")
+        return 0, None
+    rest = {name: value for name, value in access.items() if name not in ("count", "last_accessed_at")}
+    del metadata["access"]
+    if count > ACCESSES_MAX:
+        rest["count"] = count
+        remarks.append(f"it was read {count} times, and {ACCESSES_MAX} of them count")
+    if rest:
+        metadata["access"] = rest
+    return min(count, ACCESSES_MAX), read_files.micros(access.get("last_accessed_at"))
+
+
+def _access(id: str, number: int, at: int) -> bytes:
+    """One reading: the last (0), or one before it, of whose time nothing is known but that the node was there."""
+    return records.line(
+        "access",
+        at,
+        {
+            "schema_version": "A2A.V1",
+            "id": ids.keyed_id("access", "lumenflow", id, str(number or format_at(at))),
+            "node_ids": [id],
+            "reader_identity": SENDER,
+        },
+    )
+
+
+def relation(given: Given, times: Mapping[str, int], *, allow_secret: bool = False) -> Made:
+    """A relation between nodes; one that does not say when it began is as old as the younger of them.
+
+    Raises: UsageError (RecordError, SecretError) where the log can't take it.
+    """
+    triple = [str(given.get(name) or "") for name in ("from_id", "type", "to_id")]
+    if triple[0] == triple[2]:
+        raise UsageError("It relates a node to itself; nothing was written.", code="invalid-record")
+    at = time_of(given, "created_at", max(times.get(triple[0], 0), times.get(triple[2], 0)))
+    metadata = given.get("metadata")
+    rest = {name: value for name, value in given.items()
+            if name not in ("from_id", "type", "to_id", "created_at", "metadata")}  # fmt: skip
+    if metadata is not None and not isinstance(metadata, dict):
+        rest["metadata"] = metadata
+    fields = {
+        "schema_version": "A2A.V1",
+        "id": ids.keyed_id("rel", "lumenflow", *triple),
+        "from_id": given.get("from_id"),
+        "to_id": given.get("to_id"),
+        "type": given.get("type"),
+        "metadata": {**rest, **(metadata if isinstance(metadata, dict) else {})},
+        "sender_identity": SENDER,
+    }
+    made = Made("\n".join(triple), b"", at)
+    made.line = records.line("relation", at, fields, allow_secret=allow_secret)
+    return made

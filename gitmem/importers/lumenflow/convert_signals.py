@@ -1,0 +1,124 @@
+"""LumenFlow's signals and receipts as lines of ours.
+
+They are history: nobody's inbox takes a broadcast of them for news (`mail.PAST`), and what was sent to one
+agent is unread only where LumenFlow has no receipt for it.
+"""
+
+from __future__ import annotations
+
+from ... import records
+from ...log.lines import digest
+from ...mailbox.mailbox_view import PAST as ORIGIN
+from .convert_nodes import Made, time_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    Given = Mapping[str, object]
+
+# Who read it is not told where a receipt is for everybody, and the signal too.
+SOMEBODY = "lumenflow:import:reader"
+NOBODY = "system"  # LumenFlow's own word for a sender that it does not know
+# Fields of the contract that mean the same there. Others that are not ours are kept together in `lumenflow`.
+SAME = (
+    "thread_id", "reply_to", "intent", "interrupt_class", "requires_ack", "wu_id", "initiative_id", "lane",
+    "sender_role", "target_role", "delegation_id", "artifact_path", "workspace_id", "sender_name",
+)  # fmt: skip
+_GONE = ("id", "signal_id", "created_at", "at", "kind", "schema_version", "mac", "read", "message", "content",
+         "sender", "sender_identity", "recipients", "target_agent", *SAME)  # fmt: skip
+
+
+class Signal(Made):
+    """A signal, with its recipients, and whether its own line says that it was read."""
+
+    __slots__ = ("read", "recipients")
+
+    def __init__(self, id: str, line: bytes, at: int, recipients: Sequence[str], read: bool) -> None:
+        super().__init__(id, line, at)
+        self.recipients = list(recipients)
+        self.read = read
+
+
+def signal(given: Given, *, allow_secret: bool = False) -> Signal:
+    """A signal: an INFO to its `target_agent`, or to everybody.
+
+    Raises: UsageError (RecordError, SecretError) where the log can't take it.
+    """
+    at = time_of(given, "created_at")
+    id = given.get("signal_id") or given.get("id")
+    kept = {name: value for name, value in given.items() if name not in _GONE and value not in (None, "")}
+    remarks: list[str] = []
+    sender = _address(given.get("sender_identity") or given.get("sender") or NOBODY, "sender", kept, remarks)
+    to = given.get("recipients") or given.get("target_agent") or []
+    recipients = [
+        _address(each, "recipient", kept, remarks) for each in (to if isinstance(to, list) else [to])
+    ]
+    if id is not None and kept.get("remote_id") == id:
+        del kept["remote_id"]
+    if kept.get("origin") == "local":
+        del kept["origin"]
+    fields: dict[str, object] = {
+        "schema_version": "A2A.V1",
+        "signal_id": id,
+        "sender_identity": sender,
+        "recipients": list(dict.fromkeys(recipients)),
+        "message": given.get("message") or given.get("content"),
+        "origin": ORIGIN,
+    }
+    for name in SAME:
+        value = given.get(name)
+        if value is None or value == "":
+            continue
+        if records.fits("signal", name, value):
+            fields[name] = value
+        else:
+            kept[name] = value
+            remarks.append(f"its {name} is not of our form; it is kept beside the others")
+    if kept:
+        fields["lumenflow"] = kept
+    line = records.line("signal", at, fields, allow_secret=allow_secret)
+    made = Signal(str(id), line, at, recipients, given.get("read") is True)
+    made.remarks = remarks
+    return made
+
+
+def _address(given: object, what: str, kept: dict[str, object], remarks: list[str]) -> str:
+    """Who it was, as an address: no spaces, no commas. What it was before is kept."""
+    text = str(given)
+    if records.fits("signal", "sender_identity", text):
+        return text
+    words = "".join(char if char.isprintable() and char not in ", " else " " for char in text).split()
+    found = "-".join(words)[:200] or NOBODY
+    kept.setdefault(f"{what}_was", given)
+    remarks.append(f"its {what} is not of our form; it is {found} here")
+    return found
+
+
+def receipts(given: Given, of: Signal) -> Made:
+    """The receipts that one of LumenFlow's stands for: its reader's, or else those of whom the signal was for.
+
+    LumenFlow's own receipt names no reader: one marks a signal as read for all.
+
+    Raises: UsageError (RecordError) where it is none.
+    """
+    at = time_of(given, "read_at", of.at)
+    reader = given.get("reader_identity") or given.get("reader")
+    remarks: list[str] = []
+    readers = [_address(reader, "reader", {}, remarks)] if reader else of.recipients or [SOMEBODY]
+    made = Made(of.id, b"", at)
+    made.remarks = remarks
+    made.more = [_receipt(of, each, at) for each in dict.fromkeys(readers)]
+    return made
+
+
+def _receipt(of: Signal, reader: str, at: int) -> bytes:
+    fields = {
+        "schema_version": "A2A.V1",
+        "signal_id": of.id,
+        "reader_identity": reader,
+        "delivery_state": "delivered",
+        "answers_digest": digest(of.line),
+        "origin": ORIGIN,
+    }
+    return records.line("receipt", at, fields)

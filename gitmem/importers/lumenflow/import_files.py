@@ -1,0 +1,271 @@
+"""Bring LumenFlow's files into the log: once, however often and on however many clones it is done."""
+
+from __future__ import annotations
+
+import os
+
+from ... import records
+from ...commit_message import sanitize
+from ...errors import UsageError
+from ...index.insert import key_of
+from ...memory import write
+from . import convert_nodes, convert_signals, import_result, read_files
+from .import_result import Imported
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from ...agents.caller import Caller
+    from ...store import Store
+    from .convert_nodes import Made
+
+PORTION = 10_000  # lines of one commit
+AT_ONCE = 500  # values in one question, as in `memory.stored`
+_NOTHING = "; nothing was written"
+
+
+def bring(
+    store: Store,
+    caller: Caller,
+    folder: str,
+    *,
+    dry_run: bool = False,
+    allow_secret: bool = False,
+    typed: str = "",
+) -> Imported:
+    """Bring a project's memory and signals into the log, with their ids and times.
+
+    What the log has already is not written again, and what it has otherwise is left as it is: importing twice,
+    or on two clones, adds nothing. A line that can't be read is skipped and told of.
+
+    Args:
+        folder: The project's folder, or the one with the files.
+        dry_run: Only say what would be done.
+        allow_secret: Take over lines with text that looks like a secret, too.
+        typed: The folder as somebody typed it, for the next command.
+
+    Raises: UsageError where there are no such files; StoreError, and then what was committed before stays.
+    """
+    where = read_files.find(folder)
+    work = _Work(store.db(), where, Imported(where, dry_run), allow_secret)
+    found = work.found
+    for name in read_files.others(where):
+        found.remark(name, 0, "it is none of LumenFlow's files that are read here")
+    times = work.bring_nodes()
+    work.bring_relations(times)
+    work.bring_receipts(work.bring_signals())
+    if not dry_run:
+        _write(store, caller, found, work.lines)
+    found.warnings = [*filter(None, [caller.remark])]
+    found.next = import_result.onward(found, typed or folder)
+    return found
+
+
+class _Work:
+    """One import: the lines to write, and the answer."""
+
+    def __init__(self, db: sqlite3.Connection, where: str, found: Imported, allow_secret: bool) -> None:
+        self.db = db
+        self.where = where
+        self.found = found
+        self.allow_secret = allow_secret
+        self.lines: list[tuple[str, bytes]] = []
+        self.others: set[str] = set()  # signals that the log has with other content
+
+    def read(self, kind: str) -> Iterator[tuple[int, dict[str, object]]]:
+        """(line number, object) of a file; what is none is counted and told."""
+        for number, given, why in read_files.objects(os.path.join(self.where, read_files.NAMES[kind])):
+            self.found.counts[kind]["read"] += 1
+            if given is None:
+                self.bad(kind, number, why)
+            else:
+                yield number, given
+
+    def bad(self, kind: str, number: int, why: str) -> None:
+        self.found.counts[kind]["bad"] += 1
+        self.found.problem(read_files.NAMES[kind], number, why.replace(_NOTHING, ""))
+
+    def mapped(self, kind: str, make: Callable[[dict[str, object]], Made]) -> Iterator[tuple[int, Made]]:
+        for number, given in self.read(kind):
+            try:
+                yield number, make(given)
+            except UsageError as error:
+                self.bad(kind, number, error.message)
+            except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError):
+                self.bad(kind, number, "its values are of another kind than LumenFlow writes")
+
+    def bring_nodes(self) -> dict[str, int]:
+        """Nodes: of an id that stands twice the last line, in the place of the first. Their times, by id."""
+        every: dict[str, tuple[int, Made]] = {}
+        for number, made in self.mapped(
+            "nodes", lambda given: convert_nodes.node(given, allow_secret=self.allow_secret)
+        ):
+            before = every.get(made.id)
+            if before is not None:
+                self.found.counts["nodes"]["repeated"] += 1
+                if before[1].at != made.at:
+                    self.found.remark(
+                        read_files.NAMES["nodes"], number,
+                        f"{made.id} is another node than the one of line {before[0]}, and takes its place, "
+                        "as it does in LumenFlow",
+                    )  # fmt: skip
+            every[made.id] = (number, made)
+        self._settle("nodes", every, self._ids("SELECT id FROM node WHERE id IN ({marks})", every))
+        return {id: made.at for id, (_, made) in every.items()}
+
+    def bring_relations(self, times: Mapping[str, int]) -> None:
+        """Relations, each once. One to a node that is nowhere is kept: the node may come with a sync."""
+        every: dict[str, tuple[int, Made]] = {}
+        make: Callable[[dict[str, object]], Made] = lambda given: convert_nodes.relation(  # noqa: E731
+            given, times, allow_secret=self.allow_secret
+        )
+        for number, made in self.mapped("relations", make):
+            self._once("relations", every, number, made)
+        ends = {id for triple in every for id in triple.split("\n")[::2]}
+        here = times.keys() | self._ids("SELECT id FROM node WHERE id IN ({marks})", ends)
+        for triple, (number, _) in every.items():
+            for id in [each for each in triple.split("\n")[::2] if each not in here]:
+                self.found.remark(
+                    read_files.NAMES["relations"], number, f"{id} is not here; the relation is kept"
+                )
+        known = {triple for triple in every if self.db.execute(
+            "SELECT 1 FROM relation_event WHERE from_id = ? AND type = ? AND to_id = ? LIMIT 1", triple.split("\n")
+        ).fetchone()}  # fmt: skip
+        self._settle("relations", every, known)
+
+    def bring_signals(self) -> dict[str, convert_signals.Signal]:
+        """Signals; those of them that the log now has with just this content, by id."""
+        every: dict[str, tuple[int, Made]] = {}
+        for number, made in self.mapped(
+            "signals", lambda given: convert_signals.signal(given, allow_secret=self.allow_secret)
+        ):
+            self._once("signals", every, number, made)
+        question = "SELECT DISTINCT signal_id FROM signal WHERE signal_id IN ({marks})"
+        same = self._settle("signals", every, self._ids(question, every))
+        self.others = every.keys() - set(same)
+        return {id: made for id in same if isinstance(made := every[id][1], convert_signals.Signal)}
+
+    def bring_receipts(self, of: Mapping[str, convert_signals.Signal]) -> None:
+        """Receipts, one for each reader and signal, and those of signals whose own line says that they were read."""
+        before: set[tuple[str, str]] = set()
+        for number, given in self.read("receipts"):
+            id = str(given.get("signal_id") or given.get("id"))
+            if id in self.others:
+                self.found.counts["receipts"]["differs"] += 1
+            elif id not in of:
+                self.bad("receipts", number, f"it is for {sanitize(id)[:40]}, a signal that is not here")
+            else:
+                try:
+                    made = convert_signals.receipts(given, of[id])
+                except UsageError as error:
+                    self.bad("receipts", number, error.message)
+                    continue
+                self._receipt(number, made, before, self.found.counts["receipts"])
+        for one in of.values():
+            if one.read:  # a line of an old LumenFlow: it is no line of the file with receipts
+                self._receipt(0, convert_signals.receipts({}, one), before, {})
+
+    def _receipt(self, number: int, made: Made, before: set[tuple[str, str]], counts: dict[str, int]) -> None:
+        fresh, again = [], []
+        for line in made.more:
+            record = records.read(line) or {}
+            key = (str(record.get("reader_identity")), made.id)
+            has = "SELECT 1 FROM receipt WHERE reader = ? AND signal_id = ? LIMIT 1"
+            if key in before:
+                again.append(line)
+            elif not self.db.execute(has, key).fetchone():
+                fresh.append(line)
+            before.add(key)
+        outcome = "imported" if fresh else "repeated" if again else "present"
+        if counts:
+            counts[outcome] += 1
+        self.lines += [("receipts", line) for line in fresh]
+        for remark in made.remarks:
+            self.found.remark(read_files.NAMES["receipts"], number, remark)
+
+    def _once(self, kind: str, every: dict[str, tuple[int, Made]], number: int, made: Made) -> None:
+        """Keep the first line of an id."""
+        if made.id not in every:
+            every[made.id] = (number, made)
+            return
+        self.found.counts[kind]["repeated"] += 1
+        if every[made.id][1].line != made.line:
+            id = made.id.replace("\n", " ")
+            self.found.remark(
+                read_files.NAMES[kind],
+                number,
+                f"{id} stands in line {every[made.id][0]} with other content, which counts",
+            )
+
+    def _settle(self, kind: str, every: Mapping[str, tuple[int, Made]], known: set[str]) -> list[str]:
+        """Take over what the log does not know; the ids of those that it then has with just this content."""
+        here = self._here(made.line for _, made in every.values())
+        same = []
+        counts = self.found.counts[kind]
+        file = read_files.NAMES[kind]
+        for id, (number, made) in every.items():
+            for remark in made.remarks:
+                self.found.remark(file, number, remark)
+            if made.line in here:
+                counts["present"] += 1
+            elif id in known:
+                counts["differs"] += 1
+                what = id.replace("\n", " ")
+                self.found.remark(file, number, f"{what} is in the log with other content, which is kept")
+                continue
+            else:
+                counts["imported"] += 1
+                self._add(made.line)
+            same.append(id)
+        more = [line for id in same for line in every[id][1].more]
+        gone = self._here(more)
+        for line in more:
+            if line not in gone:
+                self._add(line)
+        return same
+
+    def _add(self, line: bytes) -> None:
+        record = records.read(line)
+        assert record is not None
+        self.lines.append((records.STREAMS[record["kind"]], line))
+
+    def _here(self, lines: Iterator[bytes] | Sequence[bytes]) -> set[bytes]:
+        """Those of the lines that the log has, byte for byte."""
+        keys = {key_of(line): line for line in lines}
+        found: set[bytes] = set()
+        every = list(keys)
+        for start in range(0, len(every), AT_ONCE):
+            some = every[start : start + AT_ONCE]
+            marks = ", ".join("?" * len(some))
+            found |= {
+                keys[key] for (key,) in self.db.execute(f"SELECT key FROM line WHERE key IN ({marks})", some)
+            }
+        return found
+
+    def _ids(self, question: str, ids: Mapping[str, object] | set[str]) -> set[str]:
+        found: set[str] = set()
+        every = list(ids)
+        for start in range(0, len(every), AT_ONCE):
+            some = every[start : start + AT_ONCE]
+            rows = self.db.execute(question.format(marks=", ".join("?" * len(some))), some)
+            found |= {id for (id,) in rows}
+        return found
+
+
+def _write(store: Store, caller: Caller, found: Imported, lines: Sequence[tuple[str, bytes]]) -> None:
+    """Commit the lines, in portions where they are many."""
+    counts = {kind: each["imported"] for kind, each in found.counts.items()}
+    first = [import_result.several(counts[kind], kind) for kind in ("nodes", "signals") if counts[kind]]
+    others = [import_result.several(counts[kind], kind) for kind in ("relations", "receipts") if counts[kind]]
+    said = ", ".join(first or others) or "readings"
+    for start in range(0, len(lines), PORTION):
+        of = -(-len(lines) // PORTION)
+        part = f", {start // PORTION + 1} of {of}:" if of > 1 else ""  # in front: long subjects are cut
+        done = write.record(
+            store, caller, lines[start : start + PORTION], f"imports{part} {said} from LumenFlow",
+            text="\n".join([*first, *others]),
+        )  # fmt: skip
+        found.commit = done.commit
+        found.recorded = True

@@ -1,0 +1,113 @@
+"""LumenFlow's files, line by line: what can't be read is told, and costs its line alone."""
+
+from __future__ import annotations
+
+import os
+
+from ...commit_message import sanitize
+from ...errors import UsageError
+from ...text.shell_quote import command
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# In the order in which they are read: receipts name signals, relations name nodes.
+NAMES = {
+    "nodes": "memory.jsonl",
+    "relations": "relationships.jsonl",
+    "signals": "signals.jsonl",
+    "receipts": "signal-receipts.jsonl",
+}
+LINE_MAX_BYTES = 1024 * 1024  # four times what the log takes, because JSON may be written at length
+MARKERS = (b"<<<<<<<", b"|||||||", b"=======", b">>>>>>>")
+
+
+def find(folder: str) -> str:
+    """The folder that the files lie in.
+
+    Args:
+        folder: That folder, or one that it lies in: a project, its `.lumenflow`.
+
+    Raises: UsageError where there is none of the files.
+    """
+    shown = sanitize(folder)[:200]
+    if not os.path.isdir(folder):
+        what = "is no folder" if os.path.lexists(folder) else "is not there"
+        raise UsageError(
+            f"{shown} {what}; nothing was written.",
+            hint="Name the project's folder, or the folder .lumenflow/memory in it.",
+            code="no-such-folder",
+            next=[command("gitmem", "import", "lumenflow", ".")],
+        )
+    for below in ((".lumenflow", "memory"), ("memory",), ()):
+        found = os.path.normpath(os.path.join(folder, *below))
+        if any(os.path.isfile(os.path.join(found, name)) for name in NAMES.values()):
+            return found
+    raise UsageError(
+        f"{shown} has nothing of LumenFlow's memory; nothing was written.",
+        hint=f"Its files are {', '.join(NAMES.values())}, in .lumenflow/memory of the checkout where it ran: "
+        "each worktree has its own.",
+        code="nothing-to-import",
+        next=["gitmem mem list", "git worktree list"],
+    )
+
+
+def others(folder: str) -> list[str]:
+    """What else lies there, and is not read."""
+    return sorted(name for name in os.listdir(folder) if name not in NAMES.values() and name[:1] != ".")
+
+
+def objects(path: str) -> Iterator[tuple[int, dict[str, object] | None, str]]:
+    """(line number, the object in it, or None and why not). Blank lines are passed over; no file has no lines.
+
+    Raises: OSError where the file can't be read.
+    """
+    if not os.path.isfile(path):
+        return
+    with open(path, "rb") as file:
+        number = 0
+        while line := file.readline(LINE_MAX_BYTES + 1):
+            number += 1
+            whole = line.endswith(b"\n")
+            if len(line) > LINE_MAX_BYTES and not whole:
+                while (rest := file.readline(LINE_MAX_BYTES)) and not rest.endswith(b"\n"):
+                    continue
+                yield number, None, f"it is longer than {LINE_MAX_BYTES} bytes"
+                continue
+            text = line.removeprefix(b"\xef\xbb\xbf").strip(b" \t\r\n")
+            if text:
+                found, why = _object(text, whole)
+                yield number, found, why
+
+
+def _object(line: bytes, whole: bool) -> tuple[dict[str, object] | None, str]:
+    import json
+
+    if line.startswith(MARKERS):
+        return None, "it is a conflict marker of git: a merge was left undone there"
+    try:
+        found = json.loads(line.decode())
+    except UnicodeDecodeError:
+        return None, "it is not UTF-8"
+    except (ValueError, RecursionError):
+        return None, "it is not JSON" if whole else "it is cut off, or not JSON"
+    if not isinstance(found, dict):
+        return None, "it is no JSON object"
+    return found, ""
+
+
+def micros(value: object) -> int | None:
+    """Microseconds since the epoch of an ISO time, UTC where it says nothing else; None for anything else."""
+    from datetime import UTC, datetime, timedelta
+
+    if not isinstance(value, str):
+        return None
+    try:
+        moment = datetime.fromisoformat(value.strip())
+        if moment.tzinfo is None:
+            moment = moment.replace(tzinfo=UTC)
+        found = (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
+    except (ValueError, OverflowError):
+        return None
+    return found if found >= 0 else None

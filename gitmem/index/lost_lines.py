@@ -1,0 +1,159 @@
+"""Lines that the index had and the log has no more: the index keeps them when it is read anew.
+
+That is the business of `doctor` alone; no answer has them.
+"""
+
+from __future__ import annotations
+
+import os
+
+from ..digests import sha256
+from ..log import lines as form
+from ..log import recovery
+from . import schema
+from .engine import sqlite3
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+
+    from ..log.local_log import Log
+    from ..repo import Place
+    from .schema import Index
+
+KEYS_AT_ONCE = 500
+COUNT_MAX = 10_000
+_MAKE = "CREATE TABLE IF NOT EXISTS lost (key BLOB PRIMARY KEY, epoch INTEGER, path TEXT, body TEXT)"
+_FILL = (
+    "INSERT OR IGNORE INTO lost SELECT b.key, 0, CASE WHEN f.id > 0 THEN f.parent || f.name ELSE '' END, b.body"
+    " FROM before b JOIN before_file f ON f.id = b.file WHERE b.key NOT IN (SELECT key FROM line)"
+)
+
+
+class Kept:
+    """A line that an index has: its bytes, and the segment that it stood in; "" where it only waited for its commit."""
+
+    __slots__ = ("line", "path")
+
+    def __init__(self, line: bytes, path: str) -> None:
+        self.line = line
+        self.path = path
+
+
+def put_aside(index: Index, log: Log) -> bool:
+    """Before everything is read anew, inside the caller's transaction: whether anything is put aside, for `keep`."""
+    for name in schema.KEPT[1:]:
+        index.db.execute(f"DROP TABLE IF EXISTS {name}")
+    if not recovery.is_of_project(log, index.tip):
+        return False
+    for name in ("line_file", "line_kind_at"):
+        index.db.execute(f"DROP INDEX IF EXISTS {name}")
+    index.db.execute("ALTER TABLE line RENAME TO before")
+    index.db.execute("ALTER TABLE file RENAME TO before_file")
+    return True
+
+
+def keep(index: Index, is_aside: bool) -> None:
+    """Afterwards: of what was put aside, only what the log does not have."""
+    if not is_aside:
+        return
+    index.db.execute(_MAKE)
+    index.db.execute(_FILL)
+    index.db.execute("DELETE FROM lost WHERE key IN (SELECT key FROM line)")
+    for name in schema.KEPT[1:]:
+        index.db.execute(f"DROP TABLE {name}")
+
+
+def lines(place: Place) -> Iterator[Kept]:
+    """The lines that indexes of this clone have kept. One of them may be back by now."""
+    for db in _indexes(place):
+        yield from _kept(db, "SELECT key, path, body FROM lost", ())
+        db.close()
+
+
+def count(db: sqlite3.Connection) -> int:
+    """Return how many lines that are missing from the log an up-to-date index still has."""
+    try:
+        rows = db.execute(
+            "SELECT body FROM lost WHERE path <> '' AND key NOT IN (SELECT key FROM line) LIMIT ?",
+            (COUNT_MAX,),
+        )
+        return sum(1 for (body,) in rows if form.problem(str(body).encode("utf-8", "surrogatepass")) is None)
+    except sqlite3.Error:
+        return 0  # the table is made with the first line that is lost
+
+
+def find(place: Place, keys: Collection[bytes]) -> Iterator[Kept]:
+    """Of some lines, by their keys, those that an index of this clone has or has kept."""
+    wanted = sorted(keys)
+    for db in _indexes(place):
+        for start in range(0, len(wanted), KEYS_AT_ONCE):
+            some = wanted[start : start + KEYS_AT_ONCE]
+            marks = ",".join("?" * len(some))
+            yield from _kept(db, f"SELECT key, path, body FROM lost WHERE key IN ({marks})", some)
+            yield from _kept(
+                db,
+                "SELECT l.key, CASE WHEN f.id > 0 THEN f.parent || f.name ELSE '' END, l.body"
+                f" FROM line l JOIN file f ON f.id = l.file WHERE l.key IN ({marks})",
+                some,
+            )
+        db.close()
+
+
+def everything(log: Log) -> Iterator[Kept]:
+    """The same, and what an index has as lines of the log: for one that can't be read."""
+    yield from lines(log.place)
+    for db in _indexes(log.place):
+        (tip,) = _one(db, "SELECT value FROM meta WHERE key = 'tip'")
+        if recovery.is_of_project(log, tip):
+            yield from _kept(
+                db,
+                "SELECT l.key, f.parent || f.name, l.body FROM line l JOIN file f ON f.id = l.file WHERE f.id > 0",
+                (),
+            )
+        db.close()
+
+
+def _one(db: sqlite3.Connection, query: str) -> Sequence[str | None]:
+    try:
+        return db.execute(query).fetchone() or (None,)
+    except sqlite3.Error:
+        return (None,)
+
+
+def _indexes(place: Place) -> Iterator[sqlite3.Connection]:
+    """The index files of every machine that shares this folder, as they lie."""
+    try:
+        names = sorted(os.listdir(place.state))
+    except OSError:
+        return
+    for name in names:
+        if name.startswith("index-") and name.endswith(".sqlite3"):
+            db = _opened(os.path.join(place.state, name))
+            if db is not None:
+                yield db
+
+
+def _opened(where: str) -> sqlite3.Connection | None:
+    try:
+        db = sqlite3.connect(where, isolation_level=None)
+        try:
+            db.execute("PRAGMA query_only = 1")
+            db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+            return db
+        except sqlite3.Error:
+            db.close()
+        return schema.copy_of(where)  # a folder that can't be written
+    except sqlite3.Error:
+        return None
+
+
+def _kept(db: sqlite3.Connection, query: str, values: Collection[object]) -> Iterator[Kept]:
+    """Rows whose bytes are those of their key. What is damaged, or of another shape, has none."""
+    try:
+        for key, path, body in db.execute(query, tuple(values)):
+            line = str(body).encode("utf-8", "surrogatepass")
+            if sha256(line).digest()[: len(key)] == key:
+                yield Kept(line, str(path))
+    except (sqlite3.Error, UnicodeError, TypeError):
+        return

@@ -1,0 +1,58 @@
+"""What the commit of an append says: who wrote, when, and the story."""
+
+from __future__ import annotations
+
+from ..git.port import Draft, Signature
+from . import lines
+from .entry import Story
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..git.port import Entry as TreeEntry
+    from .entry import Entry
+    from .local_log import Log
+
+
+def draft(log: Log, entries: Sequence[Entry], changes: dict[str, bytes | TreeEntry | None]) -> Draft:
+    """The commit of entries: changes of the tree, signatures and message."""
+    story = tell(entries)
+    name, mail = split_author(story.author)
+    at = max((lines.parse_at(line[7:34].decode()) for entry in entries for _, line in entry.lines))
+    author = Signature(name, mail, at // 1_000_000)
+    committer = log.signature((name, mail))
+    message = story.subject + "\n"
+    if story.body:
+        message += "\n" + story.body.strip("\n") + "\n"
+    if story.trailers:
+        message += "\n" + "".join(f"{key}: {value}\n" for key, value in story.trailers)
+    return Draft(changes, author, committer, message)
+
+
+def tell(entries: Sequence[Entry]) -> Story:
+    """One story for entries that share a commit: their own where there is one, else a count of them."""
+    spoken = [entry for entry in entries if not entry.deferred] or list(entries)
+    first = spoken[0].story
+    ordered = [*spoken, *(entry for entry in entries if entry not in spoken)]
+    found = dict.fromkeys(trailer for entry in ordered for trailer in entry.story.trailers)
+    keys = dict.fromkeys(key for key, _ in found)
+    trailers = [trailer for key in keys for trailer in found if trailer[0] == key]
+    if len(spoken) == 1:
+        return Story(first.author, first.subject, first.body, trailers)
+    records = sum(len(entry.lines) for entry in entries)
+    agents = len({entry.story.author for entry in spoken})
+    subject = f"{records} records from {agents} agent{'s' if agents > 1 else ''}"
+    body = "\n".join(entry.story.subject for entry in spoken)
+    return Story(first.author, subject, body, trailers)
+
+
+def split_author(author: str) -> tuple[str, str]:
+    """`Name <mail>` as git keeps them: no angle brackets, control or bidi characters in either."""
+    name, _, mail = author.partition("<")
+    return _clean(name) or "gitmem", _clean(mail) or "gitmem"
+
+
+def _clean(text: str) -> str:
+    kept = "".join(char for char in text if char.isprintable() and char not in "<>")
+    return kept.strip(" .,:;\"'\\")

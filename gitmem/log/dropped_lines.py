@@ -1,0 +1,150 @@
+"""What a look at the whole log has found out, for those who look afterwards; and lines that its history dropped."""
+
+from __future__ import annotations
+
+from ..git.removals import removals
+from . import ledger, ref, tree_union
+from . import lines as form
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator, Sequence
+
+    from ..git.plumbing import Git
+    from ..git.port import Entry
+    from .local_log import Log
+
+
+class Survey:
+    """What was read of a log.
+
+    Attributes:
+        keys: `ledger.key` of every line that the tip has, or that is told to be missing there.
+        commits: Commits of the tip's history whose lines are all among these, and whose objects are all whole.
+    """
+
+    __slots__ = ("commits", "keys")
+
+    def __init__(self) -> None:
+        self.keys: set[bytes] = set()
+        self.commits: Collection[str] = ()
+
+
+def walk(
+    git: Git, commit: str, missing: Callable[[str, str, bool], None] | None = None, *, first: str = ""
+) -> Iterator[tuple[str, Entry, bytes]]:
+    """Yield every folder and file of a commit's tree: path, entry, and a file's content. A folder's path ends in a slash.
+
+    Args:
+        missing: Told of each object that can't be read: its id, its path, and whether it is a folder.
+        first: The name of a folder that comes before the others.
+
+    Raises: KeyError where the commit can't be read, and without `missing` any object.
+    """
+    for path, entry in tree_union.walk(git, git.commit(commit).tree, missing, first=first):
+        content = b""
+        try:
+            if not entry.is_tree and entry.mode != "160000":  # a submodule's commit is in another repository
+                content = git.blob(entry.oid)
+        except KeyError:
+            if missing is None:
+                raise
+            missing(entry.oid, path, False)
+            continue
+        yield path, entry, content
+
+
+class Dropped:
+    """Lines that a commit had in a file and the tip has nowhere; `number` is that of the first, counted from 1."""
+
+    __slots__ = ("commit", "lines", "number", "path")
+
+    def __init__(self, commit: str, path: str, lines: list[bytes], number: int) -> None:
+        self.commit = commit
+        self.path = path
+        self.lines = lines
+        self.number = number
+
+
+class History:
+    """The history of a log, read once for lines that are no more.
+
+    Args:
+        commits: Parents before children.
+        left: Objects that a partial clone left with a remote.
+
+    Attributes:
+        is_whole: Whether all of it could be read; known when the last line was given.
+    """
+
+    def __init__(self, log: Log, commits: Sequence[str], left: Collection[str] = ()) -> None:
+        self.is_whole = not left
+        self._git: Git = log.git
+        self._common = log.place.common
+        self._commits = commits
+        self._seen = set(left)
+
+    def dropped(
+        self, keys: set[bytes], missing: Callable[[str, str, str], None] = lambda *_: None
+    ) -> Iterator[Dropped]:
+        """Find the lines that are not among `keys`, and add theirs, newest commits first. What is no line may be dropped.
+
+        Args:
+            keys: `ledger.key` of what the tip has.
+            missing: Told of each object that can't be read: its id, where it is, and what it should be.
+        """
+        known = removals(self._common, self._commits[::-1]) if self.is_whole else None
+        self.is_whole = known is not None
+        files = self._every(missing) if known is None else self._before(known)
+        for commit, path, oid in files:
+            try:
+                content = self._git.blob(oid)
+            except KeyError:
+                self.is_whole = False
+                missing(oid, f"{commit[:12]}:{path}", "an older file")
+                continue
+            if not tree_union.is_segment(path):
+                continue
+            gone = [line for line in tree_union.lines_of(content) if ledger.key(line) not in keys]
+            gone = [line for line in gone if form.problem(line) is None]
+            if gone:
+                keys.update(map(ledger.key, gone))  # each is told once
+                number = [line.rstrip(b"\r") for line in content.split(b"\n")].index(gone[0]) + 1
+                yield Dropped(commit, path, gone, number)
+
+    def _before(self, changed: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str, str]]:
+        """Commit, path and id of the files as they were before commits took lines out of them.
+
+        And of those at the tip that are no plain files, from which nobody reads lines.
+        """
+        tip = self._commits[-1]
+        for path, entry in tree_union.walk(self._git, self._git.commit(tip).tree):
+            if not entry.mode.startswith("100") and self._is_new_file(entry):
+                yield tip, path, entry.oid
+        for commit, path in changed:
+            for parent in self._git.commit(commit).parents:
+                found = ref.lookup(self._git, self._git.commit(parent).tree, path)
+                if found is not None and self._is_new_file(found):
+                    yield parent, path, found.oid
+
+    def _is_new_file(self, entry: Entry) -> bool:
+        if entry.is_tree or entry.mode == "160000" or entry.oid in self._seen:
+            return False
+        self._seen.add(entry.oid)
+        return True
+
+    def _every(self, missing: Callable[[str, str, str], None]) -> Iterator[tuple[str, str, str]]:
+        """The same of every file that any commit has: what can't be read is to be named."""
+        for commit in reversed(self._commits):
+            try:
+                tree = self._git.commit(commit).tree
+            except KeyError:
+                missing(commit, commit[:12], "a commit")
+                continue
+
+            def told(oid: str, path: str, _: bool, commit: str = commit) -> None:
+                missing(oid, f"{commit[:12]}:{path}", "an older folder")
+
+            for path, entry in tree_union.walk(self._git, tree, told, seen=self._seen):
+                if not entry.is_tree and entry.mode != "160000":
+                    yield commit, path, entry.oid

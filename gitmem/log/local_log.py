@@ -1,0 +1,285 @@
+"""One clone's log: where it lies, what it may write, and who it writes as."""
+
+from __future__ import annotations
+
+import os
+
+from .. import atomic_write, shared_mode
+from ..errors import StoreError
+from . import ledger
+from .entry import is_name
+from .wal import WriteAheadLog
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from ..git.network import GitNetwork
+    from ..git.plumbing import Git
+    from ..git.port import Signature
+    from ..repo import Place
+    from ..sync.outbox import Outbox
+    from .entry import Entry
+    from .lock import Lock
+    from .wal_files import WalFile
+    from .wal_owner import Owner
+
+AHEAD_MAX_MICROS = 60_000_000
+CROCKFORD = "0123456789abcdefghjkmnpqrstvwxyz"
+STATE_README = """This folder belongs to gitmem and is local to this clone. Nothing in it is pushed.
+
+index-*.sqlite3  derived from refs/gitmem/log; delete it at any time
+queue/, flags/   derived from it too: what waits for which session
+wal/             recorded lines that wait for a commit; do not delete
+ledger           digests of what was accepted here, so that `gitmem doctor` can tell when it is gone
+aside/           what `gitmem doctor --fix` has moved out of the way; look at it, then delete it
+the rest         small state: the lock, the clock, the open segment, this clone's id and its sessions
+"""
+
+
+class Appended:
+    """What became of an entry that was recorded.
+
+    Attributes:
+        commit: The commit that it is in; None while it waits for one.
+        where: The folder outside the repository in which it waits, or None.
+    """
+
+    __slots__ = ("commit", "where")
+
+    def __init__(self, commit: str | None, where: str | None = None) -> None:
+        self.commit = commit
+        self.where = where
+
+
+class Log:
+    """The lines on `refs/gitmem/log` of one clone.
+
+    Args:
+        place: Where the repository is.
+        git: The port to read and write it with.
+        now: The wall clock, microseconds since the epoch.
+        random: Secure random bytes.
+        committer: Name and mail of the person whose clone this is, or None.
+        wal_elsewhere: Write-ahead logs for when the git folder cannot be written; the first that takes an
+            entry has it, all are read.
+        wals_read: Write-ahead logs of other processes, which are only read and committed.
+        network: How remotes are reached; None for the git program.
+    """
+
+    def __init__(
+        self,
+        place: Place,
+        git: Git,
+        *,
+        now: Callable[[], int],
+        random: Callable[[int], bytes] = os.urandom,
+        committer: tuple[str, str] | None = None,
+        wal_elsewhere: Sequence[str] = (),
+        wals_read: Sequence[str] = (),
+        network: GitNetwork | None = None,
+    ) -> None:
+        self.place = place
+        self.git = git
+        self.now = now
+        self.random = random
+        self.committer = committer
+        self.clock = Clock(os.path.join(place.state, "clock"), now)
+        self.wal = WriteAheadLog(os.path.join(place.state, "wal"), now)
+        self._old = WriteAheadLog(os.path.join(place.state, "spool"), now)  # of version 0.1
+        self._owner: Owner | None = None
+        self.elsewhere = self._outside(wal_elsewhere)
+        self.others = self._outside(wals_read)
+        self.wal_parents: Sequence[str] = ()  # where write-ahead logs of all of this user's repositories are
+        self.left_in: str | None = None  # the folder outside the repository that took a line last
+        self._network = network
+        self.allow_large = False  # whether what a peer sends may have any size
+        self.taken_in = 0  # bytes of new files in what the last exchange took in
+        self.passed_trees: set[str] = set()  # trees of peers that passed the checks
+        self.boxes: dict[str, Outbox] = {}  # what was read of them lasts longer than an exchange
+        # Called after the ref has moved and the lock was released: the index catches up here.
+        self.committed: Callable[[], object] = lambda: None
+        # Called with the entries that were just recorded in a write-ahead log.
+        self.recorded: Callable[[Sequence[Entry]], None] = lambda entries: None
+
+    @property
+    def network(self) -> GitNetwork:
+        if self._network is None:
+            from ..git.network import GitNetwork
+
+            self._network = GitNetwork(self.place.common, self.git.contains)
+        return self._network
+
+    @network.setter
+    def network(self, network: GitNetwork) -> None:
+        self._network = network
+
+    @property
+    def wals(self) -> list[WriteAheadLog]:
+        """Every write-ahead log whose entries belong to this clone."""
+        return [self.wal, self._old, *self.elsewhere, *self.others]
+
+    def waiting(self, *, deferred: bool = False) -> list[WalFile]:
+        """Return the files that wait for a commit, oldest first.
+
+        Args:
+            deferred: Also those whose entries start none.
+        """
+        found = [file for wal in self.wals for file in wal.files() if file.size]
+        return [file for file in found if deferred or not file.is_deferred]
+
+    def read_also(self, folders: Sequence[str]) -> None:
+        """From now on read these write-ahead logs of others; one may appear while a process lives."""
+        if [wal.folder for wal in self.others] != list(folders):
+            self.others = self._outside(folders)
+
+    def _outside(self, folders: Sequence[str]) -> list[WriteAheadLog]:
+        if not folders:
+            return []
+        if self._owner is None:
+            from .wal_owner import Owner
+
+            self._owner = Owner(self.place)
+        return [WriteAheadLog(folder, self.now, check_owner=True, owner=self._owner) for folder in folders]
+
+    def append(self, entry: Entry) -> Appended:
+        """Record an entry: when this returns it survives a crash and a power loss. Its commit comes later, see `committer`.
+
+        Raises: StoreError; then nothing was recorded, but for `wal-unknown`.
+        """
+        entry.token = entry.token or self.token()
+        if self.make_state():
+            self.wal.append(entry)
+            where = None
+        else:
+            where = self.left_in = self._append_elsewhere(entry).folder
+        ledger.note(self, [entry])
+        self.recorded([entry])
+        return Appended(None, where)
+
+    def _append_elsewhere(self, entry: Entry) -> WriteAheadLog:
+        """Record an entry outside the repository, in the first folder that takes it."""
+        failure = None
+        for wal in self.elsewhere:
+            try:
+                wal.append(entry)
+            except StoreError as error:
+                if error.code == "wal-unknown":
+                    raise
+                failure = failure or error
+                continue
+            return wal
+        raise failure or StoreError(
+            f"{self.place.common} cannot be written; nothing was recorded.",
+            hint="Ask its owner to let you write there (git config core.sharedRepository group), or use a clone of your own.",
+            code="read-only",
+        )
+
+    def signature(self, otherwise: tuple[str, str] | None = None) -> Signature:
+        """Who commits now: the person whose clone this is, where there is one."""
+        from ..git.port import Signature
+        from .ref import NOBODY
+
+        return Signature(*(self.committer or otherwise or NOBODY), self.now() // 1_000_000)
+
+    def lock(self) -> Lock:
+        from .lock import Lock
+
+        return Lock(os.path.join(self.place.state, "lock"))
+
+    def make_state(self) -> bool:
+        """Make the state folder where it is missing. False where this process may not write it."""
+        state = self.place.state
+        readme = os.path.join(state, "README")
+        if not os.path.exists(readme):
+            try:
+                shared_mode.make_dirs(state)
+                atomic_write.replace(readme, STATE_README.encode())
+            except PermissionError:
+                return False
+            except OSError as error:
+                if error.errno == 30:  # EROFS: a read-only file system
+                    return False
+                raise StoreError(
+                    f"{state} cannot be made ({error.strerror}); nothing was recorded.",
+                    hint="Free the disk or mend the permissions of the git folder, then run the command again.",
+                    code="state",
+                ) from error
+        return os.access(state, os.W_OK) and os.access(os.path.join(self.place.common, "objects"), os.W_OK)
+
+    def token(self) -> str:
+        """The token of the segment that this clone's lines go to now."""
+        return read_word(os.path.join(self.place.state, "segment")) or self.new_token()
+
+    def new_token(self) -> str:
+        """Close the open segment: later lines go to a new one."""
+        token = "".join(CROCKFORD[byte & 31] for byte in self.random(8))
+        write_word(os.path.join(self.place.state, "segment"), token)
+        return token
+
+    def clone_id(self) -> str:
+        """What tells this clone from others; random, made once."""
+        path = os.path.join(self.place.state, "clone")
+        word = read_word(path)
+        if word is None:
+            word = "".join(CROCKFORD[byte & 31] for byte in self.random(10))
+            write_word(path, word)
+        return word
+
+
+class Clock:
+    """Gives the `at` of new lines.
+
+    The last one is remembered as the modification time of an empty file: one
+    system call, and nothing that can be torn. A remembered time that is more
+    than a minute ahead of the wall clock is not believed. Times of other clones are never looked at.
+    """
+
+    def __init__(self, path: str, now: Callable[[], int]) -> None:
+        self.path = path
+        self.now = now
+        self._last = 0
+
+    def tick(self, count: int = 1) -> int:
+        """Microseconds since the epoch, at least one more than the last tick of this clone.
+
+        Args:
+            count: How many ticks these are, each a microsecond after the one before; the first is returned.
+        """
+        now = self.now()
+        last = self._last
+        try:
+            last = max(last, os.stat(self.path).st_mtime_ns // 1000)
+        except OSError:
+            pass
+        at = max(now, last + 1) if last <= now + AHEAD_MAX_MICROS else now
+        self._last = last = at + count - 1
+        try:
+            os.utime(self.path, ns=(last * 1000, last * 1000))
+        except (FileNotFoundError, PermissionError):  # the time of another user's file can't be set
+            try:
+                atomic_write.replace(self.path, b"")
+                os.utime(self.path, ns=(last * 1000, last * 1000))
+            except OSError:
+                pass  # a folder that cannot be written: a write-ahead log elsewhere still takes the line
+        except OSError:
+            pass
+        return at
+
+
+def read_word(path: str) -> str | None:
+    """The one word in a small state file, or None where it is missing or damaged."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            word = file.read(100).strip()
+    except (OSError, ValueError):
+        return None
+    return word if is_name(word) else None
+
+
+def write_word(path: str, word: str) -> None:
+    """Replace a small state file. An unwritable folder is no error: the word is then of this process only."""
+    try:
+        atomic_write.replace(path, word.encode())
+    except OSError:
+        return

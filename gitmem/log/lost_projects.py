@@ -1,0 +1,87 @@
+"""Tell a log of this project that lost its project ids from the log of another project.
+
+Project ids are only ever added. A commit that replaces them by those of another project, over a history of our own
+log, is damage that somebody pushed: it has to be repaired, and must not pass for another project's log.
+"""
+
+from __future__ import annotations
+
+from . import log_refs, ref
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ..git.plumbing import Git
+    from .local_log import Log
+    from .log_refs import Tip
+
+ANCESTORS_MAX = 256
+LOST_PROJECTS = "its project ids are those of another project, and its history is that of this log"
+
+
+class ProjectIds:
+    """The project ids of a clone, of its log and of the histories of other logs; each is read once."""
+
+    def __init__(self, log: Log) -> None:
+        self.log = log
+        self._own: set[str] | None = None
+        self._of: dict[str, set[str]] = {}
+
+    def are_lost(self, tip: Tip, accepted: Tip | None) -> bool:
+        """Whether a log has only ids of other projects over a history of ours.
+
+        Args:
+            accepted: The remote's shared log as it last passed.
+
+        Raises: KeyError: an object is missing.
+        """
+        if not tip.projects:
+            return False
+        git, local = self.log.git, self.log.git.tip(ref.LOG_REF)
+        ours = set(accepted.projects) if accepted is not None else set()
+        if local is not None:
+            ours |= self._of_commit(local)
+        if not ours.isdisjoint(tip.projects):
+            return False
+        if self._own is None:
+            self._own = log_refs.own_projects(self.log)
+        ours |= self._own
+        if not ours.isdisjoint(tip.projects):
+            return False
+        if (
+            not ours
+        ):  # a shallow clone, or one without commits, at first contact: the first ids of the history count
+            first = next((ids for ids in reversed(list(self._earlier(tip.oid))) if ids), tip.projects)
+            return first.isdisjoint(tip.projects)
+        tips = [local, git.tip(ref.PUBLISHED_REF), accepted.oid if accepted is not None else None]
+        starts = [oid for oid in tips if oid is not None and git.has(oid)]
+        return _shares_history(git, tip.oid, starts) or any(
+            not ours.isdisjoint(ids) for ids in self._earlier(tip.oid)
+        )
+
+    def _earlier(self, oid: str) -> Iterator[set[str]]:
+        """The project ids of the commits below one, the newest first, along first parents."""
+        for _ in range(ANCESTORS_MAX):
+            parents = self.log.git.commit(oid).parents
+            if not parents:
+                return
+            oid = parents[0]
+            yield self._of_commit(oid)
+
+    def _of_commit(self, oid: str) -> set[str]:
+        if (found := self._of.get(oid)) is None:
+            git = self.log.git
+            found = self._of[oid] = ref.project_ids(git, git.tree(git.commit(oid).tree))
+        return found
+
+
+def _shares_history(git: Git, oid: str, starts: list[str]) -> bool:
+    """Whether a history has more in common with these commits than the first commit of every log."""
+    if not starts:
+        return False
+    own = git.history(oid, starts)
+    if not own:
+        return oid != ref.genesis(oid)
+    inside = {*own, ref.genesis(oid)}
+    return any(parent not in inside for each in own for parent in git.commit(each).parents)

@@ -1,0 +1,255 @@
+"""Check the places of a remote (shared refs, outboxes) before anything of them is taken into the log.
+
+A place that fails is left out and reported; it never stops the others.
+"""
+
+from __future__ import annotations
+
+import math
+
+from ..git import partial, queries
+from ..git.fork_point import STEPS_MIN, Trunk
+from . import left_out, log_refs, reading_order, ref
+from .lost_projects import ANCESTORS_MAX, LOST_PROJECTS, ProjectIds
+from .rejected import Rejected, TooMuch
+from .tree_checks import TreeCheck
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from ..git.plumbing import Git
+    from ..git.port import Commit
+    from .left_out import LeftOut
+    from .local_log import Log
+    from .log_refs import Tip
+
+NEWER, FOREIGN, INVALID, LARGE = "newer", "foreign", "invalid", "large"
+NO_PROJECTS = "it has no projects/, which this log had"
+FOREIGN_WHY = "it is the log of another project"
+
+
+class PlaceCheck:
+    """One look at the places of one remote.
+
+    Args:
+        accepted: The remote's shared log as it last passed; None at first contact.
+        known: Tips of logs, so that histories need not be followed to the first commit.
+        boxes: Outboxes of the remote, by name.
+    """
+
+    def __init__(
+        self, log: Log, accepted: Tip | None, known: Iterable[str], boxes: Mapping[str, str] | None = None
+    ) -> None:
+        self.log = log
+        self.accepted = accepted
+        self.known = [oid for oid in known if oid]
+        self.boxes = dict(boxes or {})
+        self.left_out: dict[str, LeftOut] = {}
+        self.refused: Mapping[str, str] = {}  # commits that git refused to fetch, and why
+        self.ids = ProjectIds(log)
+        self._trunk: Trunk | None = None
+        self._trunk_of: list[str] = []
+        self.trees = TreeCheck(log.git, log.passed_trees, allow_large=log.allow_large)
+
+    def in_order(self, refs: Mapping[str, str]) -> list[tuple[str, str]]:
+        """Return refs in the order in which they are read: those with less that is new first, so that others have room."""
+        if len(refs) < 2 or self.log.allow_large:
+            return list(refs.items())
+        known = self._known_trees()
+        common = self.log.place.common
+        there = {oid for oid in refs.values() if oid not in self.refused and not partial.lacks(common, oid)}
+        self.trees.look_ahead(there, known)
+        tips = [oid for oid in dict.fromkeys(refs.values()) if oid in there]
+        sizes = reading_order.sizes(self.trees, tips, known, self._known_trunk().is_near)
+        return sorted(refs.items(), key=lambda item: sizes.get(item[1], math.inf))
+
+    def admit(self, refs: Mapping[str, str]) -> list[Tip]:
+        """Return the logs among these refs, each tip once; note why the others are left out."""
+        tips: dict[str, Tip] = {}
+        for name, oid in self.in_order(refs):
+            if oid in tips:
+                continue
+            tip = self.check(name, oid)
+            if tip is not None:
+                tips[oid] = tip
+        return list(tips.values())
+
+    def check(self, name: str, oid: str) -> Tip | None:
+        """Return the log that a ref is at, or None and note why it is left out.
+
+        What is invalid is called so also where it has more files than one sync takes in: it has to be repaired.
+        """
+        if not self._check_commits(name, oid):
+            return None
+        if not self._check_trees(name, oid) and self.left_out[name].kind != LARGE:
+            return None
+        found, others = log_refs.logs(self.log, {name: oid}, self.known)
+        if not found:
+            self.leave_out(name, oid, INVALID, others[name])
+            return None
+        (tip,) = found
+        try:
+            kind, why = self._reason(tip)
+        except KeyError as error:
+            kind, why = INVALID, f"its object {error.args[0]} is missing or damaged"
+        if why:
+            self.leave_out(name, oid, kind, why)
+        return tip if name not in self.left_out else None
+
+    def is_whole(self, name: str, oid: str) -> bool:
+        """Whether the tree of an outbox has the files that each log has; else it is left out.
+
+        One that stands on the shared log is read for the lines that it adds, so this is not looked at later.
+        """
+        if not self._check_objects(name, oid):
+            return False
+        git = self.log.git
+        try:
+            root = git.tree(git.commit(oid).tree)
+        except KeyError as error:
+            self.leave_out(name, oid, INVALID, f"its object {error.args[0]} is missing or damaged")
+            return False
+        if "format" not in root:
+            self.leave_out(name, oid, INVALID, "its tree has no file `format`")
+        elif self.accepted is not None and self.accepted.projects and not ref.project_ids(git, root):
+            self.leave_out(name, oid, INVALID, NO_PROJECTS)
+        return name not in self.left_out
+
+    def is_base(self, name: str, oid: str, base: str) -> bool:
+        """Whether an outbox may stand on a commit, whose files are compared with its own; else it is left out.
+
+        Without a shared ref that may be the first commit of every log, whose tree is empty.
+        """
+        return base == ref.genesis(base) or self._check_objects(name, base, oid)
+
+    def _check_objects(self, name: str, *oids: str) -> bool:
+        """Check sizes, names and modes of what commits of a place have; else it is left out."""
+        return self._check_commits(name, *oids) and self._check_trees(name, *oids)
+
+    def _check_commits(self, name: str, *oids: str) -> bool:
+        """Check the sizes of commits of a place, the last of them its tip, and of its history, before any is read."""
+        if oids[-1] in self.refused:
+            self.leave_out(name, oids[-1], INVALID, self.refused[oids[-1]])
+            return False
+
+        def look() -> None:
+            self.trees.commits(oids, name)
+            self._check_history(name, oids[-1])
+
+        return self._passes(name, oids[-1], look)
+
+    def _check_trees(self, name: str, *oids: str) -> bool:
+        """Check what commits of a place have, which were checked by themselves."""
+        git, known = self.log.git, self._known_trees()
+        return self._passes(
+            name, oids[-1], lambda: self.trees.trees([git.commit(each).tree for each in oids], known, name)
+        )
+
+    def _passes(self, name: str, oid: str, look: Callable[[], None]) -> bool:
+        """Whether a look at a place finds nothing; else it is left out."""
+        if partial.lacks(self.log.place.common, oid):
+            return True  # told by who reads it
+        try:
+            look()
+        except TooMuch as found:
+            self.leave_out(name, oid, LARGE, f"{found}; `gitmem sync --allow-large` takes in all of it")
+        except Rejected as found:
+            self.leave_out(name, oid, INVALID, str(found))
+        except KeyError as error:
+            self.leave_out(name, oid, INVALID, f"its object {error.args[0]} is missing or damaged")
+        return name not in self.left_out
+
+    def _check_history(self, name: str, oid: str) -> None:
+        """Check the sizes of the commits that a place adds, before any message of them is read. Raises: Rejected."""
+        git = self.log.git
+
+        def read(at: str) -> Commit:
+            self.trees.commits([at], name)
+            return git.commit(at)
+
+        if self._known_trunk().above(oid, most=STEPS_MIN, read=read) is None:
+            tips = filter(git.has, self._known_tips())
+            self.trees.commits(queries.rev_list(self.log.place.common, oid, tips), name)
+
+    def _known_trunk(self) -> Trunk:
+        """The history that passed: of the last accepted tip and of the tips that are known."""
+        git, tips = self.log.git, self._known_tips()
+        if self._trunk is None or self._trunk_of != tips:
+            self._trunk, self._trunk_of = Trunk(git, *filter(git.has, dict.fromkeys(tips))), tips
+        return self._trunk
+
+    def _known_tips(self) -> list[str]:
+        return [*([self.accepted.oid] if self.accepted is not None else []), *self.known]
+
+    def _known_trees(self) -> list[str]:
+        """The trees that everything new is compared with: of the local log and of the last accepted tip."""
+        git, local = self.log.git, self.log.git.tip(ref.LOG_REF)
+        found = [] if self.accepted is None else [self.accepted.tree]
+        try:
+            return [*found, git.commit(local).tree] if local is not None else found
+        except KeyError:
+            return found
+
+    def leave_out(self, name: str, oid: str, kind: str, why: str) -> None:
+        """Note a place as left out; what it has does not count for the others."""
+        self.trees.forget(name)
+        self.left_out[name] = left_out.note(
+            self.log.git, name, oid, kind, why, is_fetched=oid not in self.refused
+        )
+
+    def _reason(self, tip: Tip) -> tuple[str, str]:
+        """Return the kind and the reason why a log may not be taken in; "" where it may."""
+        form = tip.format
+        if ref.FORMAT < form.format <= ref.FORMAT_MAX and self._is_well_formed(tip):
+            return NEWER, f"it has format {form.format}; upgrade gitmem (this one reads format {ref.FORMAT})"
+        if form.format != ref.FORMAT:
+            return INVALID, f"its format is {str(form.format)[:24]}; only {ref.FORMAT} is valid"
+        if form.epoch != 0:
+            return INVALID, f"its epoch is {str(form.epoch)[:24]}; only 0 is valid"
+        if not tip.projects and self._had_projects(tip):
+            return INVALID, NO_PROJECTS
+        if self.ids.are_lost(tip, self.accepted):
+            return INVALID, LOST_PROJECTS
+        return "", ""
+
+    def _is_well_formed(self, tip: Tip) -> bool:
+        """Whether a newer log continues the one that we know."""
+        if self.accepted is None:
+            return bool(tip.projects)
+        if self.accepted.projects and self.accepted.projects.isdisjoint(tip.projects):
+            return False
+        return self.log.git.contains(tip.oid, self.accepted.oid)
+
+    def _had_projects(self, tip: Tip) -> bool:
+        """Whether the last accepted tip, the history, or an outbox that stands elsewhere has project ids."""
+        git = self.log.git
+        if self.accepted is not None:
+            return bool(self.accepted.projects)
+        at, steps = tip.oid, 0
+        while steps < ANCESTORS_MAX:
+            parents = git.commit(at).parents
+            if not parents:
+                break
+            at, steps = parents[0], steps + 1
+            if _projects(git, at):
+                return True
+        return any(oid != tip.oid and _stands_elsewhere(git, oid, tip.oid) for oid in self.boxes.values())
+
+
+def _projects(git: Git, oid: str) -> set[str]:
+    try:
+        return ref.project_ids(git, git.tree(git.commit(oid).tree))
+    except KeyError:
+        return set()
+
+
+def _stands_elsewhere(git: Git, box: str, shared: str) -> bool:
+    """Whether an outbox with project ids shares no more than the first commit with a shared tip."""
+    if not _projects(git, box):
+        return False
+    try:
+        line = Trunk(git, shared).above(box)
+        return line is None or (bool(line) and git.commit(line[0]).parents == [ref.genesis(box)])
+    except KeyError:
+        return False

@@ -1,0 +1,69 @@
+"""The order in which places are read: those with less that is new first, so that there is room for them.
+
+A place with much can't be told from one with little without a look at its commits and folders. So all are looked at
+together, one step of the smallest at a time: what is large is not read while anything smaller is left.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+
+from ..git.fork_point import STEPS_MIN
+from . import ref
+from .rejected import Rejected
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterable, Sequence
+
+    from .tree_checks import TreeCheck
+
+
+def sizes(
+    check: TreeCheck, tips: Iterable[str], known: Sequence[str], is_known: Callable[[str], bool]
+) -> dict[str, float]:
+    """Return how many bytes of what is new each commit leads to; infinite where that does not pass.
+
+    Args:
+        known: Trees whose files are not new.
+        is_known: Whether a commit is one of a history that passed.
+    """
+    found: dict[str, float] = {}
+    waiting: list[tuple[int, int, str, Generator[int, None, int]]] = [
+        (0, at, oid, _measure(check, oid, known, is_known)) for at, oid in enumerate(tips)
+    ]
+    while waiting:
+        size, at, oid, steps = heapq.heappop(waiting)
+        try:
+            heapq.heappush(waiting, (size + next(steps), at, oid, steps))
+        except StopIteration as done:
+            found[oid] = size + done.value
+        except (Rejected, KeyError):
+            found[oid] = math.inf
+    return found
+
+
+def _measure(
+    check: TreeCheck, tip: str, known: Sequence[str], is_known: Callable[[str], bool]
+) -> Generator[int, None, int]:
+    """Yield the size of each commit and folder before it is read; return that of the new files.
+
+    Those of the commit that it stands on count too: an outbox is compared with it.
+    """
+    trees: list[str] = []
+    at, ended = tip, False
+    for _ in range(STEPS_MIN):
+        commit = yield from check.measure_commit(at)
+        trees = trees or [commit.tree]
+        if ended or len(commit.parents) != 1:
+            trees.append(commit.tree)
+            break
+        (at,) = commit.parents
+        if at == ref.genesis(at):
+            break
+        ended = is_known(at)
+    files = 0
+    for tree in dict.fromkeys(trees):
+        files += yield from check.measure(tree, known)
+    return files

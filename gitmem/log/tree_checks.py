@@ -1,0 +1,295 @@
+"""Check what a tree of a peer holds before any of it is read: sizes, then names and modes, then counts.
+
+Everything that passes keeps passing after a union with other trees that passed. So names have no upper case:
+then no two of them collide on a file system that ignores case.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import ChainMap
+
+from ..git.objects import is_empty_tree
+from ..git.port import FILE_MODE, TREE_MODE, Entry
+from . import check_budget
+from .check_budget import HISTORY, Budget
+from .rejected import Rejected, TooMuch
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterable, Sequence
+
+    from ..git.plumbing import Git
+    from ..git.port import Commit
+
+    # New files (path and id) and new folders, with their sizes.
+    New = tuple[dict[tuple[str, str], int], dict[str, int]]
+
+OBJECT_BYTES_MAX = 32 * 1024 * 1024
+DEPTH_MAX = 16
+ROWS_MAX = 1_000_000
+HEADS_AT_ONCE = 10_000
+AHEAD_ROWS_MAX = 20_000  # of all that is looked up ahead
+AHEAD_BYTES_MAX = 256 * 1024  # of one object of it
+AHEAD_COMMIT_BYTES_MAX = 8 * 1024 * 1024  # of all its commits
+READ_BYTES_MAX = 72 * 1024 * 1024  # of the commits and folders of all places, those that are left out too
+_NAME = re.compile(rb"[a-z0-9_-]([a-z0-9._-]{0,253}[a-z0-9_-])?")
+_TOP_NAMES = (b"README.md", b".gitattributes")
+_MODES = {b"40000": TREE_MODE, b"100644": FILE_MODE, b"100664": FILE_MODE, b"100755": "100755"}
+
+
+class TreeCheck:
+    """Checks of trees of one remote; what passed once is not looked at again.
+
+    Args:
+        passed: Ids of trees that passed; kept by the caller for as long as its process lives.
+        allow_large: Whether sizes and counts are not limited.
+    """
+
+    def __init__(self, git: Git, passed: set[str], *, allow_large: bool = False) -> None:
+        self.git = git
+        self.passed = passed
+        self.allow_large = allow_large
+        self.budget = Budget(git)
+        self._passed_by: dict[str, set[str]] = {}  # trees that passed, by place
+        self._measured: dict[tuple[str, ...], New | Exception] = {}
+        self._may_read = READ_BYTES_MAX
+        self._known_heads: dict[str, tuple[str, int]] = {}  # of what was looked up ahead
+        self._known_entries: dict[tuple[bool, str], list[tuple[str, Entry]]] = {}
+
+    def look_ahead(self, commits: Iterable[str], known: Sequence[str]) -> None:
+        """Look up together what some commits have, as far as that is little: a look at each by itself takes longer.
+
+        It rejects nothing; what is checked afterwards is checked as it would be without.
+        """
+        wanted = [oid for oid in dict.fromkeys(commits) if oid not in self.passed]
+        self._ask(wanted)
+        trees, size = [], 0
+        for oid in wanted:
+            size += self._known_heads.get(oid, ("", 0))[1] if self._is_small("commit", oid) else 0
+            if self._is_small("commit", oid) and size <= AHEAD_COMMIT_BYTES_MAX:
+                try:
+                    trees.append(self.git.commit(oid).tree)
+                except KeyError:
+                    continue
+        level = {("", oid): list(known) for oid in trees if oid not in self.passed}
+        rows = 0
+        files: list[str] = []
+        for _ in range(DEPTH_MAX):
+            self._ask([oid for _, oid in level])
+            below: dict[tuple[str, str], list[str]] = {}
+            for (path, oid), olds in level.items():
+                try:
+                    found = list(self._entries(path, oid)) if self._is_small("tree", oid) else []
+                except (Rejected, KeyError):
+                    continue
+                self._known_entries[not path, oid] = found
+                rows += len(found)
+                if rows > AHEAD_ROWS_MAX:
+                    return
+                for name, entry, inner in _differing(self.git, found, [old for old in olds if old != oid]):
+                    if entry.is_tree:
+                        below[f"{path}{name}/", entry.oid] = inner
+                    else:
+                        files.append(entry.oid)
+            level = below
+        self._ask(files)
+
+    def commits(self, oids: Iterable[str], place: str = "") -> None:
+        """Check the sizes of commits, and count them. Raises: Rejected, KeyError: as `trees`."""
+        wanted = list(dict.fromkeys(oids))
+        self._ask(wanted)
+        sizes = self._heads("commit", [("", oid) for oid in wanted])
+        if not self.allow_large:
+            self.budget.take_history(place, sizes)
+
+    def trees(self, oids: Iterable[str], known: Sequence[str], place: str = "") -> None:
+        """Check trees, but for their files that a tree of `known` has at the same path.
+
+        What one object of this class checks counts together, so that all places of a remote share the limits of a sync.
+
+        Args:
+            place: The ref that they belong to.
+
+        Raises:
+            Rejected: A name, a mode, a size or the number of entries is not allowed. `TooMuch` where it is only more
+                than a sync takes.
+            KeyError: An object is missing.
+        """
+        wanted = [oid for oid in dict.fromkeys(oids) if oid not in self.passed]
+        found = self._measured.pop((*wanted, "", *known), None)
+        if found is None:
+            steps = self._new_files(wanted, known)
+            try:
+                while True:
+                    next(steps)
+            except StopIteration as done:
+                found = done.value
+        if isinstance(found, Exception):
+            raise found
+        if not self.allow_large:
+            files, folders = found
+            self.budget.take_history(place, folders)
+            self.budget.take(place, files)
+        self.passed.update(wanted)
+        self._passed_by.setdefault(place, set()).update(wanted)
+
+    def measure_commit(self, oid: str) -> Generator[int, None, Commit]:
+        """Yield the size of a commit before it is read; return it. Raises: as `trees`."""
+        self._ask([oid])
+        (size,) = self._heads("commit", [("", oid)]).values()
+        yield size
+        self._spend(size)
+        return self.git.commit(oid)
+
+    def measure(self, oid: str, known: Sequence[str]) -> Generator[int, None, int]:
+        """Yield how many bytes of folders are read next, level by level; return those of new files.
+
+        What was found is kept for `trees`. Raises: as `trees`.
+        """
+        key = (oid, "", *known)
+        if oid in self.passed or key in self._measured:
+            return 0
+        try:
+            found = self._measured[key] = yield from self._new_files([oid], known)
+        except (Rejected, KeyError) as error:
+            self._measured[key] = error.with_traceback(None)
+            raise
+        return sum(found[0].values())
+
+    def forget(self, place: str) -> None:
+        """Let what a place has count no longer: it is left out."""
+        self.budget.give_back(place)
+        self.passed -= self._passed_by.pop(place, set())
+
+    def _spend(self, size: int, *, of: int = 0) -> None:
+        """Count what is read now, a part `of` so much. Raises: TooMuch: that, or all that was read, is more than a sync reads."""
+        if not self.allow_large:
+            check_budget.limit(HISTORY, max(size, of), check_budget.HISTORY_BYTES_MAX)
+            if size > self._may_read:
+                raise TooMuch(
+                    f"the places have more than {READ_BYTES_MAX:,} {HISTORY}, which is what one sync reads"
+                )
+            self._may_read -= size
+
+    def _new_files(self, wanted: Sequence[str], known: Sequence[str]) -> Generator[int, None, New]:  # noqa: C901  (one loop over the levels of a tree)
+        """Check all but the counts. Yield how many bytes of folders are read next; return new files and folders.
+
+        Raises: as `trees`.
+        """
+        fresh: dict[tuple[str, str], None] = {}
+        folders: dict[str, int] = {}
+        level = [("", oid, [each for each in known if each != oid]) for oid in wanted]
+        rows = 0
+
+        def counted(entries: Iterable[tuple[str, Entry]]) -> Iterable[tuple[str, Entry]]:
+            nonlocal rows
+            for each in entries:
+                rows += 1
+                if rows > ROWS_MAX:
+                    raise Rejected(f"it has more than {ROWS_MAX:,} entries")
+                yield each
+
+        for depth in range(DEPTH_MAX + 1):
+            sizes = self._heads("tree", [(path, tree) for path, tree, _ in level])
+            folders.update(sizes)
+            yield (size := sum(sizes.values()))
+            self._spend(size, of=sum(folders.values()))
+            below: dict[tuple[str, str], list[str]] = {}
+            for path, tree, olds in level:
+                for name, entry, inner in _differing(self.git, counted(self._entries(path, tree)), olds):
+                    if entry.is_tree:
+                        below[f"{path}{name}/", entry.oid] = inner
+                    else:
+                        fresh[path + name, entry.oid] = None
+            if not self.allow_large:
+                check_budget.limit("files", len(fresh), check_budget.FILES_MAX)
+            if not below:
+                break
+            level = [(path, tree, inner) for (path, tree), inner in below.items()]
+            if depth == DEPTH_MAX:
+                raise Rejected(f"its folders are nested more than {DEPTH_MAX} deep")
+        sizes = self._heads("blob", list(fresh))
+        return {key: sizes[key[1]] for key in fresh}, folders
+
+    def _heads(self, kind: str, wanted: Sequence[tuple[str, str]]) -> dict[str, int]:
+        """Return the sizes of objects, which have to be here, of one kind and not too large, without reading them."""
+        sizes: dict[str, int] = {}
+        for start in range(0, len(wanted), HEADS_AT_ONCE):
+            some = wanted[start : start + HEADS_AT_ONCE]
+            rest = [oid for _, oid in some if oid not in self._known_heads]
+            found = ChainMap(self.git.heads(rest), self._known_heads)
+            for path, oid in some:
+                if is_empty_tree(oid) and kind == "tree":
+                    continue
+                if oid not in found or found[oid][0] != kind:
+                    raise KeyError(oid)
+                size = sizes[oid] = found[oid][1]
+                if size > OBJECT_BYTES_MAX and not self.allow_large:
+                    what = f"`{path}`" if path else f"its {kind} {oid[:12]}"
+                    raise Rejected(
+                        f"{what} has {size:,} bytes; {OBJECT_BYTES_MAX:,} are allowed (--allow-large takes it in)"
+                    )
+        return sizes
+
+    def share_heads(self, other: TreeCheck) -> None:
+        """Use what another check has looked up of kinds and sizes, and tell it what this one looks up."""
+        self._known_heads = other._known_heads
+
+    def _ask(self, oids: Sequence[str]) -> None:
+        """Look up kinds and sizes for later."""
+        rest = [oid for oid in oids if oid not in self._known_heads]
+        if rest:
+            self._known_heads.update(self.git.heads(rest))
+
+    def _is_small(self, kind: str, oid: str) -> bool:
+        found = self._known_heads.get(oid)
+        return found is not None and found[0] == kind and found[1] <= AHEAD_BYTES_MAX
+
+    def _entries(self, path: str, oid: str) -> Iterable[tuple[str, Entry]]:
+        """Read one level of a tree, each entry checked."""
+        return self._known_entries.get((not path, oid)) or self._checked_entries(path, oid)
+
+    def _checked_entries(self, path: str, oid: str) -> Iterable[tuple[str, Entry]]:
+        seen: set[bytes] = set()
+        rows = raw_entries(self.git.raw_tree(oid), len(oid))
+        if not path and not any(name == b"format" for _, name, _ in rows):
+            raise Rejected("its tree has no file `format`")
+        for mode, name, target in rows:
+            where = f"{path}{name.decode('utf-8', 'backslashreplace')}"
+            if name in seen:
+                raise Rejected(f"it has the name {where!r} twice")
+            seen.add(name)
+            if not (_NAME.fullmatch(name) or (not path and name in _TOP_NAMES)):
+                raise Rejected(f"the name {where!r} is not allowed")
+            if mode not in _MODES:
+                raise Rejected(
+                    f"{where!r} has the mode {mode.decode('ascii', 'backslashreplace')}; only files and folders are allowed"
+                )
+            yield name.decode("ascii"), Entry(_MODES[mode], target)
+
+
+def _differing(
+    git: Git, entries: Iterable[tuple[str, Entry]], olds: Sequence[str]
+) -> Iterable[tuple[str, Entry, list[str]]]:
+    """Yield those of a tree's entries that no tree of `olds` has: name, entry, and the folders that those have there."""
+    folders = [git.tree(old) for old in olds]
+    for name, entry in entries:
+        there = [folder[name] for folder in folders if name in folder]
+        if entry not in there:
+            yield name, entry, [old.oid for old in there if old.is_tree]
+
+
+def raw_entries(data: bytes, id_length: int) -> list[tuple[bytes, bytes, str]]:
+    """Split a tree object into mode, name and id. Raises: Rejected where it is cut or empty names are in it."""
+    found, at, size = [], 0, id_length // 2
+    while at < len(data):
+        space = data.find(b" ", at)
+        end = data.find(b"\0", space + 1)
+        if space < 0 or end < 0 or end + 1 + size > len(data):
+            raise Rejected("one of its folders is damaged")
+        found.append(
+            (data[at:space].lstrip(b"0"), data[space + 1 : end], data[end + 1 : end + 1 + size].hex())
+        )
+        at = end + 1 + size
+    return found

@@ -1,0 +1,243 @@
+"""Delivery: whoever shows signals to a reader, one at a time, and what is left in its queues afterwards.
+
+A hook, an inbox and a watch may all want to show the same signal. Who holds the reader's turn reads what is
+unread, shows it, and records the receipts before it lets go: the next one finds them. An OS lock, so that
+who is killed leaves no turn behind, and what it had shown without a receipt is shown again.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+from .. import atomic_write, shared_mode
+from ..agents.heartbeats import flag_names
+from ..digests import sha256
+from ..errors import GitmemError, StoreError
+from ..log.entry import Story
+from ..log.lines import digest
+from ..log.lock import Lock
+from . import mailbox_view, session_queue
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Sequence
+    from types import TracebackType
+
+    from ..agents.caller import Caller
+    from ..store import Store
+    from .waiting_sessions import Waiting
+
+TURNS = "deliver"
+WAIT_SECONDS = 3.0  # for who was asked: twice is then better than never
+PAUSE_SECONDS = 0.01
+
+
+class turn:  # noqa: N801 - it is used as a function
+    """`with turn(store, reader) as mine`: whether this process may show the reader's signals now.
+
+    Where nothing can be locked (a folder that can't be written) everybody may. What was shown when receipts
+    could not be recorded gets them first.
+
+    Args:
+        reader: The reader identity.
+        wait_seconds: How long to wait for another's turn to end; None takes no turn, for who marks nothing.
+    """
+
+    __slots__ = ("_lock", "_reader", "_store", "_wait_seconds")
+
+    def __init__(self, store: Store, reader: str, *, wait_seconds: float | None = 0.0) -> None:
+        self._store = store
+        self._reader = reader
+        self._wait_seconds = wait_seconds
+        self._lock: Lock | None = None
+
+    def __enter__(self) -> bool:
+        if self._wait_seconds is None:
+            return True
+        deadline = time.monotonic() + self._wait_seconds
+        while not self._take():
+            if time.monotonic() >= deadline:
+                return False
+            time.sleep(PAUSE_SECONDS)
+        try:
+            self._store.db()
+            _settle(self._store, self._reader)
+        except BaseException:
+            self._let_go()  # nobody else would: a watch that goes on must not shut itself out
+            raise
+        return True
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._let_go()
+
+    def _let_go(self) -> None:
+        if self._lock is not None:
+            self._lock.release()
+
+    def _take(self) -> bool:
+        state = self._store.place.state
+        name = sha256(self._reader.encode("utf-8", "surrogateescape")).hexdigest()[:16]
+        lock = Lock(os.path.join(state, TURNS, f"{name}.lock"))
+        for attempt in range(2):
+            try:
+                if not lock.take():
+                    return False
+                self._lock = lock
+                break
+            except (StoreError, OSError):
+                if attempt or not _make(os.path.join(state, TURNS)):
+                    break  # a full disk or a folder that is not ours: there are no turns then
+        return True
+
+
+def _make(folder: str) -> bool:
+    """Make a folder in the state folder, where that is. Another process may have made it at the same time."""
+    try:
+        os.mkdir(folder)
+        shared_mode.adjust(folder)
+    except OSError:
+        return os.path.isdir(folder)
+    return True
+
+
+def was_shown(store: Store, reader: str, session_id: str | None) -> set[str]:
+    """The signals that a reader was shown, and whose receipts could not be recorded yet."""
+    state = store.place.state
+    return {
+        id
+        for session in session_queue.of_reader(store, reader, session_id)
+        for id in session_queue.shown(state, session.session_id)
+    }
+
+
+def _settle(store: Store, reader: str) -> None:
+    """Record the receipts that could not be recorded. Where they still can't be, all stays as it is."""
+    for session in session_queue.of_reader(store, reader):
+        ids = sorted(session_queue.shown(store.place.state, session.session_id))
+        if not ids:
+            continue
+        try:
+            _record_shown(store, session, ids)
+        except (GitmemError, OSError):
+            continue
+        for id in ids:
+            atomic_write.drop(
+                os.path.join(
+                    session_queue.folder(store.place.state, session.session_id), session_queue.SHOWN, id
+                )
+            )
+
+
+def _record_shown(store: Store, session: Waiting, ids: Collection[str]) -> None:
+    db = store.db()
+    unread = mailbox_view.unread_ids(db, session.reader, session.session_id, session.workspace, store.now())
+    to_mark = [
+        (address, id, digest(_line_shown(store, session, id) or mailbox_view.line_of(db, id)))
+        for address, id in sorted(unread)
+        if id in ids
+    ]
+    record(store, session.reader, None, to_mark, session_id=session.session_id)
+
+
+def _line_shown(store: Store, session: Waiting, id: str) -> bytes:
+    """The line that was queued, for which alone a receipt is due where another has come since; "" without it."""
+    path = os.path.join(session_queue.folder(store.place.state, session.session_id), session_queue.SHOWN, id)
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError:
+        return b""
+
+
+def record(
+    store: Store,
+    reader: str,
+    caller: Caller | None,
+    to_mark: Sequence[tuple[str, str, str]],
+    more: Sequence[tuple[str, bytes]] = (),
+    *,
+    session_id: str | None = None,
+) -> None:
+    """Record `delivered` receipts, given as (address, signal id, digest). They ride with the next commit.
+
+    Args:
+        more: Lines that are to be recorded with them.
+        session_id: The session that has read, where no caller says so.
+
+    Raises: StoreError.
+    """
+    lines = []
+    for address, signal_id, of in to_mark:
+        fields: dict[str, object] = {
+            "schema_version": "A2A.V1",
+            "signal_id": signal_id,
+            "reader_identity": address,
+            "reader_session": caller.session_id if caller else session_id,
+            "delivery_state": "delivered",
+            "answers_digest": of,
+        }
+        lines.append(store.line("receipt", fields))
+    lines += more
+    if not lines:
+        return
+    author = caller.author if caller else f"{reader} <{reader}@gitmem>"
+    name = (caller.name if caller else None) or reader
+    count = len(to_mark)
+    subject = f"{name} read {count} signal{'s' if count > 1 else ''}" if count else f"{name} is still here"
+    store.record(lines, Story(author, subject, "", [("Agent", reader)]), deferred=True)
+
+
+def set_aside(store: Store, reader: str, session_id: str | None, ids: Iterable[str]) -> None:
+    """Keep hooks from showing these again: their receipts can't be recorded now.
+
+    A rename works on a full disk; what has no event file is shown again.
+    """
+    wanted = set(ids)
+    for session in session_queue.of_reader(store, reader, session_id):
+        where = session_queue.folder(store.place.state, session.session_id)
+        for id in sorted(wanted & session_queue.events(store.place.state, session.session_id)):
+            try:
+                os.rename(os.path.join(where, id), os.path.join(where, session_queue.SHOWN, id))
+            except OSError:
+                continue
+
+
+def tidy(store: Store, reader: str, session_id: str | None) -> None:
+    """Take away the events that are no news any more, and a flag that has no reason left. Never an error.
+
+    The same signal may wait in several sessions of one reader. What was read elsewhere, or is not for this
+    workspace, goes without a word.
+    """
+    try:
+        found = session_queue.of_reader(store, reader, session_id)
+        for session in found:
+            _tidy(store, session)
+        if not found and session_id is not None:  # it ended, or was never started: nobody reads its queue
+            session_queue.remove(store.place.state, session_id, flag_names(session_id, None))
+    except Exception:
+        return
+
+
+def _tidy(store: Store, session: Waiting) -> None:
+    state = store.place.state
+    flags = [session_queue.flag(state, name) for name in session.names]
+    if not session_queue.events(state, session.session_id) and not any(map(os.path.lexists, flags)):
+        return
+    for path in flags:
+        atomic_write.drop(path)
+    # Only now: what comes after this sets its flag itself. And what is unread is asked for after that, for an
+    # event that is here is in the index, or will be at the next look.
+    names = session_queue.events(state, session.session_id)
+    store.db()
+    unread = session.unread(store) if names else set()
+    for name in sorted(names - unread):
+        atomic_write.drop(os.path.join(session_queue.folder(state, session.session_id), name))
+    left = names & unread
+    if len(names) >= session_queue.MOST:
+        session_queue.put(store, session)  # what there was no room for
+    elif left:
+        urgent = bool(left & session.unread(store, directed=True))
+        session_queue.raise_flags(state, session.names, urgent=urgent)

@@ -1,0 +1,216 @@
+"""The queue: for each session of this clone, a file for each signal that it has not read, and a flag that says so.
+
+Derived from the log, like the index, and for those who can't wait for Python: a hook tests a flag and is done.
+Below the state folder there are
+
+- `queue/<session id>/<signal id>`: the signal's line, byte for byte; in `queue/<session id>/shown/` are those
+  that were shown and whose receipts could not be recorded then;
+- `flags/<name>`: something is there. It is not empty where something may interrupt (directed, not advisory).
+  The name is the session's id, and the harness's id that it was started under;
+- `beats/<name>`: touched by hooks, see `local`.
+
+An event file comes before its flag, and both before the mark that says how far the index has been looked
+through: who dies in between has it done again.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+from .. import atomic_write, shared_mode
+from ..agents import heartbeats
+from ..agents.heartbeats import FED, QUEUE, is_safe
+from ..agents.heartbeats import FLAGS as FLAGS
+from ..agents.heartbeats import flag as flag
+from ..agents.heartbeats import flag_names as flag_names
+from ..agents.heartbeats import raise_flags as raise_flags
+from ..agents.presence import HOLD_MICROS
+from .waiting_sessions import FORGED, NEW, Waiting, sessions
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ..store import Store
+
+SHOWN = "shown"
+SEEN_MICROS = 24 * 3600 * 1_000_000  # a session that nobody has seen for longer gets no broadcasts
+MOST = 100  # event files of a session: who has more to read than that is told so, and the log has it all
+BEHIND_MAX = 16  # lines of the index: to note each signal that is nobody's here would cost a write each
+AGAIN_SECONDS = 1.0
+
+_SIGNAL = (
+    "SELECT l.body, s.broadcast, s.interrupt FROM signal s JOIN line l ON l.id = s.line"
+    " WHERE s.signal_id = ? ORDER BY l.body LIMIT 1"
+)
+
+
+def folder(state: str, session_id: str) -> str:
+    """Where a session's event files are."""
+    return os.path.join(state, QUEUE, session_id)
+
+
+def events(state: str, session_id: str) -> set[str]:
+    """The ids of the signals that wait for a session and were not shown."""
+    return _names(folder(state, session_id)) - {SHOWN}
+
+
+def shown(state: str, session_id: str) -> set[str]:
+    """The ids of those that were shown, and whose receipts could not be recorded."""
+    return _names(os.path.join(folder(state, session_id), SHOWN))
+
+
+def feed(store: Store) -> None:
+    """Queue the signals that are new in the index, for every session of this clone that they are for.
+
+    The queue is derived: nothing that goes wrong here undoes a write or a read, and the next look does it again.
+    """
+    try:
+        _feed(store)
+    except Exception:
+        store.feed_after = time.monotonic() + AGAIN_SECONDS
+
+
+def _feed(store: Store) -> None:
+    db = store.index.db
+    fed, newest = marks = heartbeats.fed(db)
+    if newest is None or marks == store.fed or time.monotonic() < store.feed_after:
+        return
+    state = store.place.state
+    after = int(fed) if fed is not None and heartbeats.has_queues(state) else 0
+    if after != newest:
+        found = sessions(store, NEW if after else "", after=after)
+        for session in found:
+            put(store, session, after)
+        if found or not after or newest - after > BEHIND_MAX:
+            for name in (QUEUE, FLAGS):
+                shared_mode.make_dirs(os.path.join(state, name))
+            db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (FED, str(newest)))
+            marks = (str(newest), newest)
+    store.fed = marks
+
+
+def put(store: Store, session: Waiting, after: int = 0) -> None:
+    """Event files for what a session has not read, and then the flag.
+
+    Args:
+        after: Only for what came after this line of the index.
+
+    Raises: OSError.
+    """
+    unread = session.unread(store, after)
+    state, oldest = store.place.state, store.now() - SEEN_MICROS
+    where = folder(state, session.session_id)
+    is_here = bool(unread) and _was_seen(store, session, oldest)
+    shown = os.path.join(where, SHOWN)
+    if unread and not os.path.isdir(shown):
+        shared_mode.make_dirs(shown)  # now: there may be no room for it when it is needed
+    waits, urgent = False, False
+    room = MOST - len(events(state, session.session_id)) if unread else 0
+    for signal_id in sorted(unread):
+        path = os.path.join(where, signal_id)
+        body, broadcast, interrupt = store.index.db.execute(_SIGNAL, (signal_id,)).fetchone()
+        if broadcast and not is_here:
+            continue
+        if not is_safe(signal_id) or os.path.lexists(os.path.join(shown, signal_id)):
+            continue
+        if room > 0 and not os.path.lexists(path):
+            atomic_write.replace(path, body.encode())
+            room -= 1
+        waits, urgent = True, urgent or not (broadcast or interrupt == "advisory")
+    if waits:
+        raise_flags(state, session.names, urgent=urgent)
+
+
+def _was_seen(store: Store, session: Waiting, since: int) -> bool:
+    if session.alive_until - HOLD_MICROS >= since:
+        return True
+    return heartbeats.heartbeat(store, session.session_id) >= since
+
+
+def silent(store: Store) -> dict[str, int]:
+    """Sessions of this clone that have unread signals of their own and no flag that says so, with how many.
+
+    The index must have caught up.
+    """
+    state, oldest = store.place.state, store.now() - SEEN_MICROS
+    found = {}
+    for each in sessions(store):
+        if all(os.path.lexists(flag(state, name)) for name in each.names) or not _was_seen(
+            store, each, oldest
+        ):
+            continue
+        unread = each.unread(store) - shown(state, each.session_id)
+        of = [store.index.db.execute(_SIGNAL, (signal_id,)).fetchone() for signal_id in unread]
+        count = sum(not broadcast for _, broadcast, _ in of)
+        if count:
+            found[each.session_id] = count
+    return found
+
+
+def fill(store: Store, session_id: str) -> None:
+    """Queue all that a session of this clone has not read, as at its start. Never an error, see `feed`."""
+    try:
+        store.caught_up()
+        for session in sessions(store, " AND n.session_id = :id", id=session_id):
+            put(store, session, 0)
+    except Exception:
+        return
+
+
+def sweep(store: Store) -> None:
+    """Take away what sessions left that ended elsewhere, or that nobody has seen for a month. Never an error."""
+    try:
+        state = store.place.state
+        queues, flags = _names(os.path.join(state, QUEUE)), _names(os.path.join(state, FLAGS))
+        # Only then: whoever has a queue by now is in the index at this look.
+        store.caught_up()
+        found = sessions(store)
+        oldest = store.now() - heartbeats.FORGOTTEN_MICROS
+        kept = [each for each in found if _was_seen(store, each, oldest)]
+        for session_id in sorted(queues - {each.session_id for each in kept}):
+            remove(state, session_id, [session_id])
+        for name in sorted(flags - {name for each in kept for name in each.names}):
+            atomic_write.drop(flag(state, name))
+        heartbeats.forget_old(store, oldest)
+    except Exception:
+        return
+
+
+def of_reader(store: Store, reader: str, session_id: str | None = None) -> list[Waiting]:
+    """The sessions of this clone that have not ended and have this reader's mail.
+
+    The index must have caught up.
+
+    Args:
+        session_id: The session that reads, if one does.
+    """
+    ids = (reader, session_id or reader)
+    where = f" AND (n.agent_identity = :reader OR n.session_id IN (:reader, :id) OR {FORGED})"
+    found = sessions(store, where, reader=reader, id=ids[1])
+    return [each for each in found if each.reader == reader or each.session_id in ids]
+
+
+def remove(state: str, session_id: str, names: Iterable[str]) -> None:
+    """Take away the queue of a session that ended, its flags and its beats."""
+    for name in names:
+        atomic_write.drop(flag(state, name))
+        atomic_write.drop(os.path.join(state, heartbeats.BEATS, name))
+    if not is_safe(session_id):
+        return  # a harness's own id could be any path
+    where = folder(state, session_id)
+    for inside in (os.path.join(where, SHOWN), where):
+        for name in sorted(_names(inside, hidden=True)):  # with what a killed process left
+            atomic_write.drop(os.path.join(inside, name))
+        try:
+            os.rmdir(inside)
+        except OSError:
+            continue
+
+
+def _names(where: str, *, hidden: bool = False) -> set[str]:
+    try:
+        return {name for name in os.listdir(where) if hidden or not name.startswith(".")}
+    except OSError:
+        return set()

@@ -1,0 +1,100 @@
+"""Accesses: which nodes were shown to a reader, and how often each was. What is read often decays more slowly."""
+
+from __future__ import annotations
+
+from ..agents import own_sessions
+from ..log.entry import Story
+from ..outcome import Outcome
+from ..records import ids
+from ..text.shell_quote import command
+from . import decay, load, resolve_node, write
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..agents.caller import Caller
+    from ..store import Store
+    from .node_fold import Node
+
+
+class Stats(Outcome):
+    """How often a node was shown, when last, and its decay score now."""
+
+    __slots__ = ("node_id", "count", "last_accessed_at", "score")
+
+    def __init__(self, node: Node, score: float) -> None:
+        self.node_id = node.id
+        self.count = node.accesses
+        self.last_accessed_at = node.last_accessed_at
+        self.score = score
+
+
+class Accessed(Outcome):
+    """The accesses of some nodes; `recorded` tells whether one was added just now."""
+
+    __slots__ = ("accesses", "recorded", "next")
+
+    def __init__(self, accesses: Sequence[Stats], recorded: bool) -> None:
+        self.accesses = list(accesses)
+        self.recorded = recorded
+        self.next = [command("gitmem", "mem", "show", each.node_id) for each in self.accesses[:1]]
+
+
+def record(
+    store: Store, caller: Caller, node_ids: Sequence[str], *, half_life: int = decay.HALF_LIFE_MICROS
+) -> Accessed:
+    """Record that nodes were shown to the caller, once each. It rides with the next commit: reading makes none.
+
+    Args:
+        node_ids: Ids, or prefixes of six characters or more after the dash; none records nothing.
+        half_life: Microseconds, for the scores that are answered.
+
+    Raises: UsageError for an id that is not here, and then nothing was recorded; StoreError.
+    """
+    decay.checked(half_life)
+    db = store.db()
+    found = list(dict.fromkeys(resolve_node.find(db, text, writing=True) for text in node_ids))
+    lines = []
+    for start in range(0, len(found), write.NAMES_MAX):
+        fields = {
+            "schema_version": "A2A.V1",
+            "id": ids.new_id("access", store.random),
+            "node_ids": found[start : start + write.NAMES_MAX],
+            "reader_identity": caller.reader,
+            "reader_session": caller.session_id,
+        }
+        lines.append(store.line("access", fields))
+    if lines:
+        own_sessions.touch(store, caller)
+        lines += own_sessions.keepalive(store, caller)
+        count = f"{len(found)} node{'s' if len(found) > 1 else ''} of the memory"
+        subject = f"{caller.name or caller.reader} read {count}"
+        store.record(lines, Story(caller.author, subject, "", [("Agent", caller.reader)]), deferred=True)
+    return _answer(store, found, half_life, recorded=bool(lines))
+
+
+def of(store: Store, node_ids: Sequence[str], *, half_life: int = decay.HALF_LIFE_MICROS) -> Accessed:
+    """The accesses of nodes; records none.
+
+    Raises: UsageError for an id that is not here.
+    """
+    decay.checked(half_life)
+    db = store.db()
+    found = list(dict.fromkeys(resolve_node.find(db, text) for text in node_ids))
+    return _answer(store, found, half_life, recorded=False)
+
+
+def stats(store: Store, id: str, *, half_life: int = decay.HALF_LIFE_MICROS) -> Stats:
+    """How often one node was shown.
+
+    Raises: UsageError for an id that is not here.
+    """
+    return of(store, [id], half_life=half_life).accesses[0]
+
+
+def _answer(store: Store, found: Sequence[str], half_life: int, *, recorded: bool) -> Accessed:
+    now = store.now()
+    nodes = load.load(store.db(), found)
+    each = [Stats(node, decay.score(node, now=now, half_life=half_life)) for node in nodes]
+    return Accessed(each, recorded)

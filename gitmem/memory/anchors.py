@@ -1,0 +1,180 @@
+"""Anchors: the commit, branch and files that a node is about, and whether they moved on since."""
+
+from __future__ import annotations
+
+from .. import records
+from ..commit_message import cut, sanitize
+from ..errors import UsageError
+from ..outcome import Outcome
+from ..records.secrets import find_secret
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from ..git.open_git import Behind
+    from ..repo import Place
+    from ..store import Store
+    from .node_fold import Node
+
+PATHS_MAX = 100
+PATHS_SHOWN = 3
+PATH_SHOWN_MAX = 100  # characters
+SUBJECTS_MAX = 10
+FILES_MAX = 20
+OID_SHOWN = 8
+
+
+class Since(Outcome):
+    """What happened in the repository since the commit `head`.
+
+    `commits` is how many HEAD has on top, `subjects` the newest of them; `files` are those that are not the
+    same, `more_files` how many else. `known` is false where this clone lacks the commit: nothing else is known
+    then.
+    """
+
+    __slots__ = ("head", "known", "commits", "subjects", "files", "more_files")
+
+    def __init__(
+        self, head: str, commits: Sequence[tuple[str, str]] | None, files: Sequence[str] = ()
+    ) -> None:
+        shown = [f"{oid[:OID_SHOWN]} {sanitize(subject)}" for oid, subject in (commits or ())[:SUBJECTS_MAX]]
+        self.head = head
+        self.known = commits is not None
+        self.commits = len(commits or ())
+        self.subjects = shown
+        self.files = [_shown(path) for path in files[:FILES_MAX]]
+        self.more_files = len(files) - len(self.files)
+
+
+def head(store: Store) -> tuple[str | None, str | None]:
+    """The commit and the branch that this worktree's HEAD is at; None for what there is not, or can't be kept."""
+    commit, branch = store.head()
+    if branch is not None and (not records.fits("node", "branch", branch) or find_secret(branch)):
+        branch = None  # its name must not keep anybody from writing
+    return commit, branch
+
+
+def checked(paths: Iterable[str]) -> list[str]:
+    """Paths from the root of the work tree, in git's form. UsageError for one that leaves it."""
+    found: dict[str, None] = {}
+    for path in paths:
+        parts = [part for part in path.replace("\\", "/").split("/") if part not in ("", ".")]
+        if path.startswith("/") or ".." in parts or ":" in path[1:2] or not path.isprintable():
+            raise UsageError(
+                f"{sanitize(path)[:80]} is no path below the root of the work tree; nothing was written.",
+                hint="Such as src/parser.py.",
+                code="bad-path",
+            )
+        if parts:
+            found["/".join(parts)] = None
+    if len(found) > PATHS_MAX:
+        raise UsageError(
+            f"There are {len(found)} paths, and at most {PATHS_MAX} are allowed; nothing was written.",
+            code="bad-path",
+        )
+    return list(found)
+
+
+def from_root(place: Place, folder: str, typed: str) -> str:
+    """A path that was typed in a folder, from the root of the work tree. UsageError for one outside of it.
+
+    Links on the way to the work tree do not matter; a link inside it is the file that is meant.
+    """
+    import os
+
+    if place.worktree is None:
+        return typed
+    path = os.path.join(os.path.realpath(folder), typed)
+    path = os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
+    found = os.path.relpath(os.path.normpath(path), os.path.realpath(place.worktree)).replace(os.sep, "/")
+    if found == ".." or found.startswith("../"):
+        raise UsageError(
+            f"{sanitize(typed)[:80]} lies outside of the work tree; nothing was written.",
+            hint="A node is about files of this repository.",
+            code="bad-path",
+        )
+    return found
+
+
+def missing(store: Store, nodes: Sequence[Node]) -> list[str]:
+    """A remark for each path that is not in the work tree: perhaps a slip, and it can never be stale."""
+    import os
+
+    top = store.place.worktree
+    if top is None:
+        return []
+    paths = dict.fromkeys(path for node in nodes for path in node.paths)
+    gone = [path for path in paths if not os.path.lexists(os.path.join(top, path))]
+    return [f"{path} is not in this work tree." for path in gone[:3]]
+
+
+def stale(store: Store, nodes: Iterable[Node]) -> dict[str, str]:
+    """The nodes whose files moved on since, by id: `stale (3 commits behind in a.py, 1 in b.py)`.
+
+    A file moved on where its content at HEAD is not the one at the node's commit, and HEAD has commits that
+    changed it and that the node's commit lacks: neither a change that was taken back nor another branch's file
+    makes a node stale. What was not committed yet when the node was written (a new file) is known as of the
+    commit that brought it. A folder stands for all that is in it. What is changed in the work tree and not
+    committed does not count.
+
+    Where this clone lacks the node's commit (another clone has not pushed it, or it was pruned after a rebase)
+    nothing is known, so nothing is said. Where there is no worktree, or HEAD has no commit, nothing is stale.
+    As of an earlier time HEAD is the commit of the project that was named; where a date was, no HEAD is known,
+    and nothing is stale.
+    """
+    anchored = [node for node in nodes if node.head and node.paths and store.place.worktree is not None]
+    tip = head(store)[0] if anchored else None
+    pairs = [(str(node.head), path) for node in anchored if node.head != tip for path in node.paths]
+    if tip is None or not pairs:
+        return {}
+    moved = store.git.behind(tip, pairs)
+    found = {}
+    for node in anchored:
+        behind = {path: moved[key] for path in node.paths if (key := (str(node.head), path)) in moved}
+        if behind:
+            found[node.id] = f"stale ({_told(behind)})"
+    return found
+
+
+def _told(behind: dict[str, Behind]) -> str:
+    """The paths that moved on, those that moved most first, then those that are gone."""
+    order = sorted(behind, key=lambda path: (behind[path].gone, -behind[path].count, path))
+    parts = []
+    counted = False
+    for path in order[:PATHS_SHOWN]:
+        each = behind[path]
+        if each.gone:
+            since = f" since {each.last[:OID_SHOWN]}" if each.last else ""
+            parts.append(f"{_shown(path)} is gone{since}")
+        elif not each.count:
+            parts.append(f"long behind in {_shown(path)}")
+        else:
+            number = f"{each.count}{'+' if each.at_least else ''}"
+            noun = "" if counted else " commit behind" if number == "1" else " commits behind"
+            parts.append(f"{number}{noun} in {_shown(path)}")
+            counted = True
+    rest = len(order) - len(parts)
+    return ", ".join(parts) + (f" and {rest} more" if rest else "")
+
+
+def _shown(path: str) -> str:
+    return cut(sanitize(path), PATH_SHOWN_MAX)
+
+
+def since(store: Store, node: Node) -> Since | None:
+    """What happened in the repository since a node was written: for an agent that comes back.
+
+    None where the node has no commit, or HEAD is at none.
+    """
+    tip = head(store)[0]
+    if node.head is None or tip is None:
+        return None
+    if node.head == tip:
+        return Since(tip, [])
+    try:
+        return Since(
+            node.head, store.git.commits_since(node.head, tip), store.git.files_between(node.head, tip)
+        )
+    except KeyError:
+        return Since(node.head, None)

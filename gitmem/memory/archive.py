@@ -1,0 +1,184 @@
+"""The archive: what has decayed is only shown when archived nodes are asked for. Nothing is lost by it."""
+
+from __future__ import annotations
+
+from ..outcome import Outcome, plain
+from ..text.shell_quote import command
+from . import decay, write
+from .node_view import DELETED, HIDDEN
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Collection, Mapping
+
+    from ..agents.caller import Caller
+    from ..store import Store
+
+TOLD = 40  # nodes that the body of a commit names
+
+
+class Archived(Outcome):
+    """What a pass over all nodes archived, or in a dry run would archive; ids by age, the oldest first.
+
+    Attributes:
+        retained_ids: What is at the threshold or above it.
+        skipped_ids: What was archived before, and what is protected: project nodes.
+        scores: Of each archived id its score at the time of the pass.
+        half_life: In microseconds; the JSON form has it in days.
+    """
+
+    __slots__ = ("archived_ids", "retained_ids", "skipped_ids", "scores", "threshold", "half_life", "dry_run",
+                 "commit", "recorded", "warnings", "next")  # fmt: skip
+
+    def __init__(self, threshold: float, half_life: int, *, dry_run: bool) -> None:
+        self.archived_ids: list[str] = []
+        self.retained_ids: list[str] = []
+        self.skipped_ids: list[str] = []
+        self.scores: dict[str, float] = {}
+        self.threshold = threshold
+        self.half_life = half_life
+        self.dry_run = dry_run
+        self.commit: str | None = None
+        self.recorded = False
+        self.warnings: list[str] = []
+        self.next: list[str] = []
+
+    @property
+    def total_processed(self) -> int:
+        """All nodes but deleted ones."""
+        return len(self.archived_ids) + len(self.retained_ids) + len(self.skipped_ids)
+
+    @property
+    def reason(self) -> str:
+        """What the log says of it: whoever has the lines can compute each score again from that."""
+        return f"decay: below {self.threshold:g} with a half-life of {typed(self.half_life)}"
+
+    def as_json(self) -> dict[str, object]:
+        return {
+            "archivedIds": list(self.archived_ids),
+            "retainedIds": list(self.retained_ids),
+            "skippedIds": list(self.skipped_ids),
+            "totalProcessed": self.total_processed,
+            "scores": plain(self.scores),
+            "threshold": self.threshold,
+            "halfLifeDays": self.half_life / decay.DAY_MICROS,
+            "dryRun": self.dry_run,
+            "commit": self.commit,
+            "recorded": self.recorded,
+            "warnings": list(self.warnings),
+            "next": list(self.next),
+        }
+
+
+def archive(
+    store: Store,
+    caller: Caller,
+    *,
+    threshold: float = decay.THRESHOLD,
+    half_life: int = decay.HALF_LIFE_MICROS,
+    dry_run: bool = False,
+    now: int | None = None,
+) -> Archived:
+    """Archive every node whose decay score is below a threshold, in one commit.
+
+    Project nodes are protected. Doing it again, or on another clone at the same time, changes nothing more.
+
+    Args:
+        threshold: A score; new nodes of no priority have 1.
+        half_life: Microseconds.
+        dry_run: Only say what would be archived.
+        now: Microseconds since the epoch; the store's clock where it is not given.
+
+    Raises: UsageError for a half-life or threshold that is not above 0; StoreError, and then nothing was recorded.
+    """
+    decay.checked(half_life, threshold)
+    db = store.db()
+    found = judge(db, now=store.now() if now is None else now, threshold=threshold, half_life=half_life)
+    found.dry_run = dry_run
+    found.warnings = [*filter(None, [caller.remark])]
+    if found.archived_ids and not dry_run:
+        lines = write.patches(store, caller, found.archived_ids, marks(found))
+        what = f"archives {count(len(found.archived_ids))} by decay"
+        done = write.record(
+            store, caller, lines, what, text=told(found.scores, found.reason), nodes=found.archived_ids
+        )
+        found.commit, found.recorded = done.commit, True
+    found.next = _next(found)
+    return found
+
+
+def judge(
+    db: sqlite3.Connection,
+    *,
+    now: int,
+    threshold: float,
+    half_life: int,
+    spared: Collection[str] = (),
+    left_out: Collection[str] = (),
+) -> Archived:
+    """Which nodes a pass would archive. It reads no lines: the view has all that a score is made of.
+
+    Args:
+        spared: Nodes that are skipped, as project nodes are.
+        left_out: Nodes that are not counted, as deleted ones are.
+    """
+    found = Archived(threshold, half_life, dry_run=True)
+    spared, left_out = frozenset(spared), frozenset(left_out)
+    rows = db.execute(
+        "SELECT n.id, n.touched, n.priority, n.state, n.lifecycle, a.count FROM node n"
+        " LEFT JOIN access a ON a.id = n.id WHERE n.state < ? ORDER BY n.created, n.id",
+        (DELETED,),
+    )
+    for id, touched, priority, state, lifecycle, accesses in rows:
+        if id in left_out:
+            continue
+        if state == HIDDEN or lifecycle == "project" or id in spared:
+            found.skipped_ids.append(id)
+            continue
+        score = decay.of(touched, accesses or 0, priority, now=now, half_life=half_life)
+        if score < threshold:
+            found.archived_ids.append(id)
+            found.scores[id] = score
+        else:
+            found.retained_ids.append(id)
+    return found
+
+
+def marks(found: Archived) -> dict[str, object]:
+    """The fields of the patch."""
+    return {"archived": True, "reason": found.reason}
+
+
+def told(scores: Mapping[str, float], reason: str) -> str:
+    """The body of a commit that archives by decay."""
+    lines = [f"{id} {score:.3g}" for id, score in list(scores.items())[:TOLD]]
+    more = [f"and {len(scores) - TOLD} more"] if len(scores) > TOLD else []
+    return "\n".join([f"{reason[:1].upper()}{reason[1:]}", "", *lines, *more])
+
+
+def typed(micros: int) -> str:
+    """A duration as it is typed: `30d`, `12h`, `90s`."""
+    seconds = micros / 1_000_000
+    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "m")):
+        if seconds >= size and seconds % size == 0:
+            return f"{seconds // size:.0f}{unit}"
+    return f"{seconds:.6f}".rstrip("0").rstrip(".") + "s"
+
+
+def count(nodes: int) -> str:
+    """A number of nodes in words."""
+    return f"{nodes} node{'' if nodes == 1 else 's'}"
+
+
+def _next(found: Archived) -> list[str]:
+    if not found.archived_ids:
+        return ["gitmem mem list"]
+    if not found.dry_run:
+        return ["gitmem mem list --include-archived", command("gitmem", "mem", "show", found.archived_ids[0])]
+    own = []
+    if found.threshold != decay.THRESHOLD:
+        own += ["--threshold", repr(found.threshold)]
+    if found.half_life != decay.HALF_LIFE_MICROS:
+        own += ["--half-life", typed(found.half_life)]
+    return [command("gitmem", "mem", "archive", *own), "gitmem mem list"]

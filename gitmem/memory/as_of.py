@@ -1,0 +1,231 @@
+"""The log as it was: a store that answers what an agent could have known at an earlier time.
+
+What counts is when things were recorded. Lines that a clone recorded by then and others got later, by sync,
+are among them: somebody could have known them. Lines that only wait for a commit are not.
+"""
+
+from __future__ import annotations
+
+import math
+
+from .. import records, views
+from ..commit_message import cut, sanitize
+from ..errors import UsageError
+from ..index import catch_up, schema
+from ..log import log_refs, ref
+from ..log.lines import format_at
+from ..store import Store
+from ..text.shell_quote import command
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import NoReturn
+
+    from ..index.schema import Index
+    from ..log.entry import Entry, Story
+    from ..log.local_log import Appended
+
+SECOND = 1_000_000
+DAY = 86_400 * SECOND
+UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
+ABBREVIATED_MIN = 5  # characters: `2d` is a time, `2d0f1` the beginning of a commit id where there is one
+
+
+class Then(Store):
+    """A store at an earlier time. Nothing can be written through it; its index is of this process alone.
+
+    It reads through the git of the store that it was made from, which stays that one's to close.
+    """
+
+    def __init__(self, store: Store, commit: str, at: int, head: str | None, *, all_of_it: bool) -> None:
+        """
+        Args:
+            commit: The commit of the log that was its tip.
+            at: What `now()` is, in microseconds since the epoch.
+            head: The commit of the project that HEAD was at, if that is known.
+            all_of_it: The commit itself was named: whatever it has counts, also what is dated later.
+        """
+        super().__init__(
+            store.place, store.git, machine=store.machine, now=lambda: at, random=store.random,
+            progress=store.progress,
+        )  # fmt: skip
+        self._head = head
+        until = None if all_of_it else format_at(at).encode()
+        opened = schema.in_memory(views.VIEWS, records.read_groups)
+        try:
+            catch_up.read_commit(opened, self.log, commit, until=until, progress=store.progress)
+        except BaseException:
+            opened.close()
+            raise
+        self._index = opened
+
+    def db(self) -> sqlite3.Connection:
+        """The index of that time."""
+        return self.index.db
+
+    def caught_up(self) -> Index:
+        """The index of that time."""
+        return self.index
+
+    def head(self) -> tuple[str | None, str | None]:
+        """The commit of the project that `--as-of` named, where it was one."""
+        return self._head, None
+
+    def line(
+        self, kind: str, fields: Mapping[str, object], *, allow_secret: bool = False
+    ) -> tuple[str, bytes]:
+        """UsageError: the past is as it was."""
+        _refuse()
+
+    def record(self, lines: Sequence[tuple[str, bytes]], story: Story, *, deferred: bool = False) -> Appended:
+        """UsageError: the past is as it was."""
+        _refuse()
+
+    def record_all(self, entries: Sequence[Entry]) -> Appended:
+        """UsageError: the past is as it was."""
+        _refuse()
+
+    def collect(self, to: Callable[[Entry], None] | None) -> None:
+        """UsageError: the past is as it was."""
+        _refuse()
+
+    def close(self, *, tidies: bool = True) -> None:
+        """Forget the index. The git stays open."""
+        self.index.close()
+
+
+def _refuse() -> NoReturn:
+    raise UsageError(
+        "The log as it was at an earlier time can only be read; nothing was written.",
+        hint="Leave --as-of away to write.",
+        code="as-of-writes",
+    )
+
+
+def at(store: Store, text: str | int) -> Then:
+    """The store as it was at a commit or at a time. The caller closes it, and then the one that it is made from.
+
+    Args:
+        text: A commit of the log (what stood in it), a commit of the project (when it was committed), a time such
+            as `2026-11-21` (the end of that day, in UTC), `2026-11-21T20:00:00+01:00` or `2d` (so long ago), or
+            microseconds since the epoch. What git takes for a commit is one, but for a time in full and for a
+            short `2d`.
+
+    Raises: UsageError where there is no such commit or time, or no log was there then.
+    """
+    store.adopt()
+    git = store.git
+    tip = git.tip(ref.LOG_REF)
+    if tip is None:
+        raise UsageError(
+            "There is no log here yet, so nothing was known.",
+            hint="It may be on the remote: `gitmem sync` brings it.",
+            code="no-log",
+            next=["gitmem sync"],
+        )
+    moment = text if isinstance(text, int) else _time(text, store.now(), sure=True)
+    head = None
+    if moment is None:
+        assert isinstance(text, str)
+        named = git.find_commit(store.place.git_dir, text)
+        if named is not None and _is_of_the_log(store, named, tip):
+            return _of_the_log(store, named)
+        moment = _ends(store, named) if named is not None else _time(text, store.now(), sure=False)
+        head = named
+    if moment is None:
+        raise _unknown(text)
+    if moment > store.now() and head is None:
+        raise UsageError(
+            f"{sanitize(str(text))[:80]} is yet to come.",
+            hint="Such as 2d for two days ago.",
+            code="bad-as-of",
+        )
+    if moment < 0:
+        raise _before(store, tip, moment)
+    # Not an older commit: one of today may have lines of a clone that was offline then.
+    past = Then(store, tip, moment, head, all_of_it=False)
+    if past.db().execute("SELECT 1 FROM line LIMIT 1").fetchone() is None and moment < _began(store, tip):
+        past.close()
+        raise _before(store, tip, moment)
+    return past
+
+
+def _is_of_the_log(store: Store, commit: str, tip: str) -> bool:
+    """Also one that a sync has since put elsewhere in the history: its lines are the same."""
+    if store.git.contains(tip, commit):
+        return True
+    try:
+        log_refs.read(store.log, "", commit, [tip])
+    except log_refs.NotALog:
+        return False
+    return True
+
+
+def _of_the_log(store: Store, commit: str) -> Then:
+    if commit in ref.GENESES.values():
+        raise _before(store, str(store.git.tip(ref.LOG_REF)), 0)
+    return Then(store, commit, _ends(store, commit), None, all_of_it=True)
+
+
+def _ends(store: Store, commit: str) -> int:
+    """The last microsecond of the second in which a commit was made: git knows no finer times."""
+    return (store.git.commit(commit).committer.seconds + 1) * SECOND - 1
+
+
+def _time(text: str, now: int, *, sure: bool) -> int | None:
+    """Microseconds since the epoch of a time as people write it, or None.
+
+    Args:
+        sure: Only what is hardly a commit's name: a date, or a short `2d`.
+    """
+    word = text.strip()
+    unit = UNITS.get(word[-1:].lower())
+    if unit and word[:-1].replace(".", "", 1).isdecimal() and word.isascii():
+        if sure and len(word) >= ABBREVIATED_MIN:
+            return None
+        found = now - int(float(word[:-1]) * unit * SECOND) if len(word) < 20 else -1
+        return found if found >= 0 else None
+    if word[4:5] != "-":
+        return None
+    from datetime import UTC, datetime
+
+    try:
+        date = datetime.fromisoformat(word)
+        date = date if date.tzinfo is not None else date.replace(tzinfo=UTC)
+        since = date - datetime(1970, 1, 1, tzinfo=UTC)
+    except (ValueError, OverflowError):
+        return None
+    micros = (since.days * 86_400 + since.seconds) * SECOND + since.microseconds
+    if len(word) == len("2026-11-21"):
+        micros = min(micros + DAY - 1, now) if micros <= now else micros  # a day is over at its end
+    return micros if micros >= 0 else None
+
+
+def _unknown(text: str | int) -> UsageError:
+    return UsageError(
+        f"{cut(sanitize(str(text)), 80) or 'Nothing'} is neither a commit of this repository nor a time.",
+        hint="Such as 2d, 2026-11-21, 2026-11-21T20:00:00Z, HEAD~3 or a commit of the log.",
+        code="bad-as-of",
+        next=["git log -10 --format='%h %cI' " + ref.LOG_REF + " --"],
+    )
+
+
+def _began(store: Store, tip: str) -> float:
+    """Microseconds since the epoch when the log was started; infinite where it has nothing yet."""
+    first = store.git.history(tip)[1:2]
+    return store.git.commit(first[0]).committer.seconds * SECOND if first else math.inf
+
+
+def _before(store: Store, tip: str, moment: int) -> UsageError:
+    began = _began(store, tip)
+    asked = f"at {format_at(moment)[:19]}Z" if 0 < moment < 253_402_300_800 * SECOND else "then"
+    return UsageError(
+        f"Nothing was known {asked}: this log began at {format_at(int(began))[:19]}Z."
+        if began < math.inf
+        else "This log has nothing yet.",
+        hint="Name a later time or commit.",
+        code="before-the-log",
+        next=[command("git", "log", "--reverse", "--format=%h %cI", ref.LOG_REF, "--")],
+    )

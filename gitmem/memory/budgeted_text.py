@@ -1,0 +1,236 @@
+"""A block of text under a budget: pieces are taken by rank and printed section by section.
+
+Every line of ours starts at the margin; what others wrote stands behind our own head of a line, or behind a
+bar. So none of it can pass for a heading, for the frame or for another piece.
+"""
+
+from __future__ import annotations
+
+from ..errors import UsageError
+from ..text.sanitize import sanitize_for_model
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    Tell = Callable[[Mapping[str, int], int | None], str]
+
+HEAD = "- "
+BAR = "  | "
+PART = 4  # a piece takes at most this part of the budget, while there are others
+
+
+class Piece:
+    """Something to print: its section, and its lines, the first of which starts with our own words.
+
+    Args:
+        rank: The lowest is taken first; it must differ from every other one's.
+        id: What it is called in the answer.
+        more: The command that shows it whole; without it the piece is printed whole or not at all.
+        part: It takes at most this part of the budget, while there are others.
+    """
+
+    __slots__ = ("id", "lines", "more", "part", "rank", "section", "sizes", "whole")
+
+    def __init__(
+        self,
+        section: str,
+        rank: tuple[int, int, str],
+        id: str,
+        lines: Sequence[str],
+        *,
+        more: str | None = None,
+        part: int = PART,
+    ) -> None:
+        self.section = section
+        self.rank = rank
+        self.id = id
+        self.lines = list(lines)
+        self.more = more
+        self.part = part
+        self.sizes = [size(line) for line in self.lines]
+        self.whole = sum(self.sizes)
+
+    def within(self, room: int) -> list[str] | None:
+        """All lines, or the first ones and a note of how many follow, in so many bytes; None where not one fits."""
+        if self.whole <= room:
+            return self.lines
+        if self.more is None:
+            return None
+        left = room - size(self._note(len(self.lines)))
+        count = 0
+        while count < len(self.lines) - 1 and self.sizes[count] <= left:
+            left -= self.sizes[count]
+            count += 1
+        return [*self.lines[:count], self._note(len(self.lines) - count)] if count else None
+
+    def _note(self, count: int) -> str:
+        return f"  ({count} more line{'s' if count > 1 else ''}: {self.more})"
+
+
+class Block:
+    """What was printed. `text` has no newline at its end; with one it is within the budget.
+
+    `included` and `left_out` have ids and numbers by section, without empty sections; `shortened` are the
+    ids of those whose first lines alone are shown.
+    """
+
+    __slots__ = ("included", "left_out", "shortened", "text")
+
+    def __init__(self) -> None:
+        self.text = ""
+        self.included: dict[str, list[str]] = {}
+        self.left_out: dict[str, int] = {}
+        self.shortened: list[str] = []
+
+
+def size(line: str) -> int:
+    """Bytes of a line with its newline."""
+    return len(line.encode("utf-8", "backslashreplace")) + 1
+
+
+def said(head: str, text: str, *, bar: str = BAR) -> list[str]:
+    """What somebody said, behind our own words: `head` on the first line, a bar on those that follow."""
+    safe = sanitize_for_model(text.replace("\r\n", "\n"), keep="\n\t")
+    lines = [line.rstrip() for line in safe.split("\n")]
+    while lines and not lines[-1]:
+        lines.pop()
+    while lines and not lines[0]:
+        lines.pop(0)
+    return [f"{head} {lines[0]}" if lines else head, *((bar + line).rstrip() for line in lines[1:])]
+
+
+def pack(
+    pieces: Iterable[Piece],
+    *,
+    frame: Sequence[str],
+    sections: Sequence[str],
+    max_size: int,
+    tell: Tell,
+    unread: Mapping[str, int] | None = None,
+    limits: Mapping[str, int] | None = None,
+    always: bool = False,
+) -> Block:
+    """Print what fits.
+
+    1. Where everything fits whole, that is it.
+    2. Else by rank, each piece with at most its part of the budget, and each section with at most its own.
+    3. What was too long for that gets what is left, by rank.
+
+    Args:
+        frame: The lines that stand before everything, whatever the budget.
+        sections: The headings, in the order in which they are printed.
+        max_size: Bytes of UTF-8, with the newline at the end.
+        tell: The line that says what was left out, from the numbers by section, and the budget that would
+            be enough where that is known.
+        unread: Further pieces by section, that there is no use in looking at.
+        limits: Bytes that a section takes at most, while there are others.
+        always: Print the frame even where there is nothing else; otherwise that is the empty text.
+
+    Raises: UsageError where the frame and the line about what was left out do not fit.
+    """
+    every = sorted(pieces, key=lambda piece: piece.rank)
+    packing = _Packing(every, frame, sections, max_size, tell, dict(unread or {}))
+    if not always and not any(packing.left.values()):
+        return Block()
+    if not any(packing.unread.values()) and packing.enough <= max_size:
+        for piece in every:
+            packing.take(piece, piece.lines)
+        return packing.block()
+    packing.check()
+    later = []
+    for piece in every:
+        limit = (limits or {}).get(piece.section, max_size) - packing.used.get(piece.section, 0)
+        room = min(packing.room(piece), max_size // piece.part, limit)
+        shown = piece.within(room)
+        if shown is None:
+            later.append(piece)
+        else:
+            packing.take(piece, shown)
+    for piece in later:
+        shown = piece.within(packing.room(piece))
+        if shown is not None:
+            packing.take(piece, shown)
+    return packing.block()
+
+
+class _Packing:
+    """A block while it is filled."""
+
+    def __init__(
+        self,
+        every: Sequence[Piece],
+        frame: Sequence[str],
+        sections: Sequence[str],
+        max_size: int,
+        tell: Tell,
+        unread: dict[str, int],
+    ) -> None:
+        self.every = every
+        self.frame = list(frame)
+        self.sections = sections
+        self.max_size = max_size
+        self.tell = tell
+        self.unread = unread
+        self.shown: dict[str, list[str]] = {}
+        self.left = {section: unread.get(section, 0) for section in sections}
+        self.used: dict[str, int] = {}  # bytes of a section, without its heading
+        for piece in every:
+            self.left[piece.section] += 1
+        self.framed = sum(map(size, frame))
+        self.printed = self.framed
+        present = {piece.section for piece in every}
+        self.enough = self.framed + sum(piece.whole for piece in every) + sum(map(self._heading, present))
+
+    def _heading(self, section: str) -> int:
+        return size(f"## {section}") + 1  # the empty line before it
+
+    def _last(self, left: Mapping[str, int]) -> list[str]:
+        """The end of the block: an empty line, and what was left out."""
+        if not any(left.values()):
+            return []
+        enough = None if any(self.unread.values()) else self.enough
+        return ["", self.tell({name: count for name, count in left.items() if count}, enough)]
+
+    def check(self) -> None:
+        """UsageError where nothing at all fits."""
+        least = self.framed + sum(map(size, self._last(self.left)))
+        if not any(self.unread.values()):
+            least = min(least, self.enough)  # a few words may be shorter than what there is to say of them
+        if least > self.max_size:
+            raise UsageError(
+                f"A budget of {self.max_size} bytes has no room for a single line.",
+                hint=f"The least that works here is --max-size {least}.",
+                code="budget-too-small",
+            )
+
+    def room(self, piece: Piece) -> int:
+        """Bytes that the lines of a piece may have, with what must be said of those that are left out then."""
+        left = {**self.left, piece.section: self.left[piece.section] - 1}
+        heading = 0 if piece.section in self.used else self._heading(piece.section)
+        return self.max_size - self.printed - heading - sum(map(size, self._last(left)))
+
+    def take(self, piece: Piece, lines: list[str]) -> None:
+        if piece.section not in self.used:
+            self.printed += self._heading(piece.section)
+        taken = piece.whole if lines is piece.lines else sum(map(size, lines))
+        self.used[piece.section] = self.used.get(piece.section, 0) + taken
+        self.printed += taken
+        self.left[piece.section] -= 1
+        self.shown[piece.id] = lines
+
+    def block(self) -> Block:
+        block = Block()
+        lines = list(self.frame)
+        for section in self.sections:
+            chosen = [piece for piece in self.every if piece.section == section and piece.id in self.shown]
+            if chosen:
+                lines += ["", f"## {section}"]
+                block.included[section] = [piece.id for piece in chosen]
+            for piece in chosen:
+                lines += self.shown[piece.id]
+                if self.shown[piece.id] is not piece.lines:
+                    block.shortened.append(piece.id)
+        block.left_out = {name: count for name, count in self.left.items() if count}
+        block.text = "\n".join([*lines, *self._last(self.left)])
+        return block

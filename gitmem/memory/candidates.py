@@ -1,0 +1,207 @@
+"""Which nodes a block of text may show, best first, and how many others there are.
+
+What is archived, deleted or dealt with (closed) is not among them, nor what a summary that can be seen says.
+"""
+
+from __future__ import annotations
+
+from ..commit_message import cut
+from ..log.lines import format_at
+from ..text.sanitize import sanitize_for_model
+from ..text.shell_quote import command
+from . import anchors, authors, decay, load
+from .budgeted_text import Piece, said
+from .node_view import HIDDEN, covered
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from ..store import Store
+    from .node_fold import Node
+
+PROFILE, SUMMARIES, WORK, DISCOVERIES = "Project Profile", "Summaries", "WU Context", "Discoveries"
+SECTIONS = (PROFILE, SUMMARIES, WORK, DISCOVERIES)
+LINE_MIN = 32  # bytes of the shortest line that a node can have
+FEWEST = 128  # nodes that are looked at: what a small budget is told of them must not depend on it
+AHEAD_MAX = decay.DAY_MICROS  # of a node's time before the clock
+TAGS_MAX = 3  # in the line of a node
+NAME_MAX = 60  # characters of a writer's name
+NAMES_MAX = 200  # of all writers of a node, with the identities of those whose names are not their own
+ROUNDS = 3  # of looking for nodes that come before stale ones
+SPARE = 4  # how many times as many rows as the budget can hold are looked at for that
+
+SEEN = f"n.state < {HIDDEN} AND n.state = 0 AND (n.summarized_into IS NULL OR NOT {covered('n')})"
+_WANTED = f"n.id IS NOT :without AND {SEEN}"
+_PROJECT = "n.lifecycle = 'project' AND (:lane IS NULL OR n.lane IS NULL OR n.lane = :lane)"
+# A node is in the first section that takes it.
+_WORK_UNIT = f"n.wu_id IS :wu AND NOT ({_PROJECT})"
+_SECTION = (
+    f"CASE n.type WHEN 'summary' THEN '{SUMMARIES}' WHEN 'discovery' THEN '{DISCOVERIES}' ELSE '{WORK}' END"
+)
+
+
+class Row:
+    """A node that may be shown. The greatest `value` is the best; it is a time in microseconds."""
+
+    __slots__ = ("id", "section", "value")
+
+    def __init__(self, id: str, section: str, value: int) -> None:
+        self.id = id
+        self.section = section
+        self.value = value
+
+
+class Candidates:
+    """Nodes as pieces of a block, and how many others each section has."""
+
+    __slots__ = ("pieces", "unread")
+
+    def __init__(self, pieces: Sequence[Piece], unread: Mapping[str, int]) -> None:
+        self.pieces = list(pieces)
+        self.unread = dict(unread)
+
+
+def find(
+    store: Store,
+    *,
+    wu: str | None,
+    lane: str | None,
+    max_size: int,
+    by_decay: bool = False,
+    half_life: int = decay.HALF_LIFE_MICROS,
+    without: str | None = None,
+) -> Candidates:
+    """The nodes of the project and of a work unit that a block of `max_size` bytes has room for.
+
+    Args:
+        wu: The work unit; None for what belongs to none.
+        lane: Project nodes of other lanes are left out; None takes those of every lane.
+        by_decay: The best are those with the greatest decay score, rather than the youngest.
+        half_life: In microseconds; a stale node counts as old as one of half its score.
+        without: A node that is shown elsewhere.
+    """
+    most = max(max_size // LINE_MIN + 1, FEWEST)
+    rows, counts = _rows(store, (wu, lane, without), by_decay, half_life, SPARE * most)
+    rows.sort(key=lambda row: (-row.value, row.id))
+    pieces = []
+    best = list(_best(store, rows, most, half_life))
+    # What others say that a node was promoted from may be anything: only a copy stands for it.
+    promoted = {(str(node.metadata.get("promoted_from")), node.content) for _, node, _ in best}
+    for row, node, stale in best:
+        counts[row.section] -= 1
+        if (node.id, node.content) not in promoted:
+            pieces.append(piece(row.section, node, row.value, stale))
+    return Candidates(pieces, counts)
+
+
+def _rows(
+    store: Store,
+    asked: tuple[str | None, str | None, str | None],
+    by_decay: bool,
+    half_life: int,
+    most: int,
+) -> tuple[list[Row], dict[str, int]]:
+    """The best rows, unordered, and how many there are by section. All of them are looked at for decay alone."""
+    db = store.db()
+    wu, lane, without = asked
+    values: dict[str, object] = {"wu": wu, "lane": lane, "without": without, "most": most + 1,
+                                 "until": store.now() + AHEAD_MAX}  # fmt: skip
+    counts = dict.fromkeys(SECTIONS, 0)
+    found: list[Row] = []
+    for where, section in ((_PROJECT, f"'{PROFILE}'"), (_WORK_UNIT, _SECTION)):
+        if by_decay:
+            every = db.execute(
+                f"SELECT n.id, {section}, n.touched, n.priority, a.count FROM node n"
+                f" LEFT JOIN access a ON a.id = n.id WHERE {where} AND {_WANTED}",
+                values,
+            )
+            now = store.now()
+            rows = [Row(id, name, _value(touched, priority, count or 0, now, half_life))
+                    for id, name, touched, priority, count in every]  # fmt: skip
+        else:
+            # The index has them in this order: looking stops after the last one that is wanted.
+            asked_of = (
+                f"SELECT n.id, {section}, %s FROM node n WHERE {where} AND {_WANTED} AND n.touched %s :until"
+            )
+            best = db.execute(
+                asked_of % ("n.touched", "<=") + " ORDER BY n.touched DESC, n.id LIMIT :most", values
+            )
+            rows = [Row(*row) for row in best]
+            # What a wrong clock, or a liar, wrote of a time to come does not stand before everything.
+            rows += [Row(*row) for row in db.execute(asked_of % ("0", ">") + " LIMIT :most", values)]
+        if not by_decay and len(rows) > most:
+            # By the columns of the index, in their order: nothing is sorted, and no row is looked up.
+            by = "n.lifecycle, n.type, n.lane" if where is _WORK_UNIT else "1"
+            for name, count in db.execute(
+                f"SELECT {section}, count(*) FROM node n WHERE {where} AND {_WANTED} GROUP BY {by}", values
+            ):
+                counts[name] += count
+        else:
+            for row in rows:
+                counts[row.section] += 1
+        found += rows
+    if by_decay and len(found) > most:
+        from heapq import nsmallest
+
+        found = nsmallest(most, found, key=lambda row: (-row.value, row.id))
+    return found, counts
+
+
+def _value(touched: int, priority: str | None, count: int, now: int, half_life: int) -> int:
+    """The time at which a node of no priority that nobody read would have had to be said for the same score."""
+    from math import log
+
+    return min(touched, now) + int(half_life * log(decay.importance(priority) * (1 + decay.access(count))))
+
+
+def _best(
+    store: Store, rows: Sequence[Row], most: int, half_life: int
+) -> Iterator[tuple[Row, Node, str | None]]:
+    """The best rows with their nodes, unordered, and what is said of those that are stale.
+
+    A stale node falls behind younger ones, so for each that may be stale another one is looked at. Git is
+    asked once for all of them.
+    """
+    start, wanted = 0, most
+    nodes: list[Node] = []
+    for _ in range(ROUNDS):
+        some = load.load(store.db(), [row.id for row in rows[start : start + wanted]])
+        nodes += some
+        start += wanted
+        wanted = sum(1 for node in some if node.paths)
+        if not wanted or start >= len(rows):
+            break
+    by_id = {row.id: row for row in rows[:start]}
+    stale = anchors.stale(store, nodes)
+    for node in nodes:
+        row, words = by_id[node.id], stale.get(node.id)
+        if words:
+            row.value -= decay.stale_age(half_life)
+        yield row, node, words
+
+
+def piece(section: str, node: Node, value: int, stale: str | None) -> Piece:
+    """A node as `- [mem-…] (2026-11-20, Planck, P1): content`."""
+    return Piece(
+        section, (NODES, -value, node.id), node.id, said(head(node, stale), node.content), more=show(node)
+    )
+
+
+THREADS, HERE, NODES, LAST = 2, 3, 4, 5  # the first number of ranks: what comes before what
+
+
+_NO_BRACKETS = str.maketrans("()[]", "    ")  # no name ends what we say of it
+
+
+def head(node: Node, stale: str | None = None) -> str:
+    """What stands before the content of a node. The day is the one on which it was last said, in UTC."""
+    who = cut(sanitize_for_model(authors.names(node)), NAMES_MAX)
+    about = [format_at(node.touched)[:10], who, node.priority, *map(sanitize_for_model, node.tags[:TAGS_MAX])]
+    about += [sanitize_for_model(stale)] if stale else []
+    about += [sanitize_for_model(mark).translate(_NO_BRACKETS) for mark in authors.marks(node)]
+    return f"- [{node.id}] ({', '.join(part for part in about if part)}):"
+
+
+def show(node: Node) -> str:
+    return command("gitmem", "mem", "show", node.id)

@@ -1,0 +1,205 @@
+"""Cleanup: what has had its time is marked as deleted. The log keeps every line, so nothing is freed by it."""
+
+from __future__ import annotations
+
+from ..agents import presence
+from ..commit_message import sanitize
+from ..errors import UsageError
+from ..outcome import Outcome
+from ..text.shell_quote import command
+from . import archive, retention, write
+from .archive import Archived, count, typed
+from .decay import HALF_LIFE_MICROS, THRESHOLD, checked
+from .node_view import DELETED, covered
+from .retention import Breakdown, Rules
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+
+    from ..agents.caller import Caller
+    from ..store import Store
+
+
+class Cleaned(Outcome):
+    """What a cleanup removed, or in a dry run would remove; ids by age, the oldest first.
+
+    Attributes:
+        retained_ids: What it kept, with what it archived.
+        decay_result: The pass of the archive, where one was asked for.
+        bytes_freed: 0: the log only grows. It stands here for whoever reads it of another tool.
+    """
+
+    __slots__ = ("removed_ids", "retained_ids", "breakdown", "decay_result", "bytes_freed", "dry_run", "commit",
+                 "recorded", "warnings", "next")  # fmt: skip
+
+    def __init__(self, *, dry_run: bool) -> None:
+        self.removed_ids: list[str] = []
+        self.retained_ids: list[str] = []
+        self.breakdown = Breakdown()
+        self.decay_result: Archived | None = None
+        self.bytes_freed = 0
+        self.dry_run = dry_run
+        self.commit: str | None = None
+        self.recorded = False
+        self.warnings: list[str] = []
+        self.next: list[str] = []
+
+    @property
+    def compaction_ratio(self) -> float:
+        """The part of the nodes that is removed."""
+        every = len(self.removed_ids) + len(self.retained_ids)
+        return len(self.removed_ids) / every if every else 0.0
+
+    def as_json(self) -> dict[str, object]:
+        return {
+            "removedIds": list(self.removed_ids),
+            "retainedIds": list(self.retained_ids),
+            "breakdown": self.breakdown.as_json(),
+            "decayResult": self.decay_result.as_json() if self.decay_result else None,
+            "bytesFreed": self.bytes_freed,
+            "compactionRatio": self.compaction_ratio,
+            "dryRun": self.dry_run,
+            "commit": self.commit,
+            "recorded": self.recorded,
+            "warnings": list(self.warnings),
+            "next": list(self.next),
+        }
+
+
+def cleanup(
+    store: Store,
+    caller: Caller,
+    *,
+    ttl: int | None = None,
+    session: str | None = None,
+    decay: bool = False,
+    decay_threshold: float = THRESHOLD,
+    half_life: int = HALF_LIFE_MICROS,
+    dry_run: bool = False,
+    now: int | None = None,
+) -> Cleaned:
+    """Delete what has had its time, and with `decay` archive what has decayed: one commit for all.
+
+    The first of these rules that fits a node decides: kept are the session nodes of sessions that are live or
+    idle, then sensitive nodes, then project nodes; removed is what is older than `ttl`, then ephemeral
+    nodes, then nodes of lifecycle session that belong to `session`, then what a summary has.
+    What is deleted is gone from every answer, and `gitmem mem update ID --clear deleted` brings it back.
+
+    Args:
+        ttl: Microseconds since a node was created.
+        session: A session id, or a unique prefix of one.
+        decay_threshold, half_life, now: As for `archive.archive`.
+        dry_run: Only say what would be done.
+
+    Raises: UsageError for a bad value, and StoreError; then nothing was recorded.
+    """
+    checked(half_life, decay_threshold)
+    if ttl is not None and not 0 < ttl < float("inf"):
+        raise UsageError(
+            "The time to live must be more than 0; nothing was written.",
+            hint="Such as `--ttl 30d`.",
+            code="bad-ttl",
+        )
+    db = store.db()
+    now = store.now() if now is None else now
+    rules = Rules(
+        ttl=ttl,
+        session=_session(db, session),
+        current={id for id, each in presence.shown(store).items() if each.is_current},
+        sensitive=retention.sensitive(db),
+        now=now,
+    )
+    found = Cleaned(dry_run=dry_run)
+    reasons = _removed(db, rules, found)
+    if decay:
+        found.decay_result = archive.judge(
+            db, now=now, threshold=decay_threshold, half_life=half_life, spared=rules.sensitive,
+            left_out=found.removed_ids,
+        )  # fmt: skip
+        found.breakdown.decay_archived = len(found.decay_result.archived_ids)
+    found.warnings = [*filter(None, [caller.remark])]
+    if not dry_run:
+        _write(store, caller, found, reasons)
+    found.next = _next(found, ttl, session, decay, decay_threshold, half_life)
+    return found
+
+
+def _session(db: sqlite3.Connection, text: str | None) -> str | None:
+    """The session that is meant; one that the log does not have may still be that of imported nodes."""
+    if text is None:
+        return None
+    found = presence.find_session(db, text)
+    if found is None and not db.execute("SELECT 1 FROM node WHERE session_id = ?", (text,)).fetchone():
+        raise UsageError(
+            f"No session {sanitize(text)[:80] or 'without a name'} is in this log, and no node belongs to such a one; "
+            "nothing was written.",
+            hint="`gitmem session list --all` shows all of them.",
+            code="unknown-session",
+            next=["gitmem session list --all"],
+        )
+    return found or text
+
+
+def _removed(db: sqlite3.Connection, rules: Rules, found: Cleaned) -> dict[str, list[str]]:
+    """Reason → the ids that are removed for it."""
+    reasons: dict[str, list[str]] = {}
+    rows = db.execute(
+        f"SELECT id, type, lifecycle, session_id, {covered('n')}, created FROM node n WHERE state < ?"
+        " ORDER BY created, id",
+        (DELETED,),
+    )
+    for row in rows:
+        reason = rules.reason(row, found.breakdown)
+        if reason is None:
+            found.retained_ids.append(row[0])
+        else:
+            found.removed_ids.append(row[0])
+            reasons.setdefault(reason, []).append(row[0])
+    return reasons
+
+
+def _write(store: Store, caller: Caller, found: Cleaned, reasons: dict[str, list[str]]) -> None:
+    lines, told, done = [], [], []
+    for reason, ids in sorted(reasons.items()):
+        lines += write.patches(store, caller, ids, {"deleted": True, "reason": reason})
+        told += [f"Deleted {count(len(ids))}: {reason}", *(f"- {id}" for id in ids[: archive.TOLD]), ""]
+    if found.removed_ids:
+        done.append(f"deletes {count(len(found.removed_ids))}")
+    decayed = found.decay_result
+    if decayed is not None and decayed.archived_ids:
+        lines += write.patches(store, caller, decayed.archived_ids, archive.marks(decayed))
+        told.append(archive.told(decayed.scores, decayed.reason))
+        done.append(f"archives {len(decayed.archived_ids)}")
+    if not lines:
+        return
+    named = [*found.removed_ids, *(decayed.archived_ids if decayed else ())]
+    written = write.record(
+        store, caller, lines, f"cleans up: {' and '.join(done)}", text="\n".join(told), nodes=named
+    )
+    found.commit, found.recorded = written.commit, True
+    if decayed is not None:
+        decayed.dry_run = False
+        if decayed.archived_ids:
+            decayed.commit, decayed.recorded = found.commit, found.recorded
+
+
+def _next(
+    found: Cleaned,
+    ttl: int | None,
+    session: str | None,
+    decay: bool,
+    threshold: float,
+    half_life: int,
+) -> list[str]:
+    if not found.dry_run:
+        return [*(["gitmem mem list --status deleted"] if found.removed_ids else []), "gitmem mem list"]
+    if not found.removed_ids and not (found.decay_result and found.decay_result.archived_ids):
+        return ["gitmem mem list"]
+    options: list[str] = []
+    options += ["--ttl", typed(ttl)] if ttl is not None else []
+    options += ["--session", session] if session is not None else []
+    options += ["--decay"] if decay else []
+    options += ["--decay-threshold", repr(threshold)] if threshold != THRESHOLD else []
+    options += ["--half-life", typed(half_life)] if half_life != HALF_LIFE_MICROS else []
+    return [command("gitmem", "mem", "cleanup", *options)]

@@ -1,0 +1,73 @@
+"""What `log.memory` has that needs no log: the numbers and words, and checks of data that somebody else made."""
+
+from __future__ import annotations
+
+from .. import records
+from . import decay, node_fields, profile
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from .node_fold import Node
+
+_BY_THE_WAY = {"schema_version": "A2A.V1", "sender_identity": "nobody:in:particular"}
+
+
+class Constants:
+    """Times are microseconds."""
+
+    DEFAULT_HALF_LIFE = decay.HALF_LIFE_MICROS
+    DEFAULT_DECAY_THRESHOLD = decay.THRESHOLD
+    DEFAULT_PROFILE_LIMIT = profile.LIMIT
+    IMPORTANCE_BY_PRIORITY = decay.IMPORTANCE
+    NODE_TYPES = node_fields.TYPES
+    LIFECYCLES = node_fields.LIFECYCLES
+    RELATION_TYPES = node_fields.RELATIONS
+    PROMOTION_TAGS = node_fields.TAXONOMY
+
+    @staticmethod
+    def access_score(node: Node) -> float:
+        """The part of a node's decay score that its readings make: 0 where nobody read it."""
+        return decay.access(node.accesses)
+
+    @staticmethod
+    def importance_score(node: Node) -> float:
+        """The part that its priority makes: 1 without one."""
+        return decay.importance(node.priority)
+
+    @staticmethod
+    def is_archived(node: Node) -> bool:
+        """Whether it is shown only where archived nodes are asked for, and is not deleted."""
+        return node.archived and not node.deleted
+
+    @staticmethod
+    def validate_node(data: Mapping[str, object]) -> str | None:
+        """What is wrong with the fields of a node, as a sentence, or None. Unknown fields are no fault."""
+        return _fault("node", data)
+
+    @staticmethod
+    def validate_relation(data: Mapping[str, object]) -> str | None:
+        """The same of a relation. One without an id gets one when it is written."""
+        return _fault("relation", {"id": "rel-0000", **data})
+
+
+def _fault(kind: str, data: Mapping[str, object]) -> str | None:
+    for name in ("created_at", "updated_at"):
+        if data.get(name) is not None and not _is_time(data[name]):
+            return f"The {kind}'s {name} must be a time such as 2026-11-21T20:00:00Z"
+    fields = {name: value for name, value in data.items() if name not in ("created_at", "updated_at")}
+    try:
+        records.line(kind, 0, {**_BY_THE_WAY, **fields}, allow_secret=True)
+    except records.RecordError as error:
+        return error.message.removesuffix("; nothing was written.")
+    return None
+
+
+def _is_time(text: object) -> bool:
+    from datetime import datetime
+
+    try:
+        return isinstance(text, str) and datetime.fromisoformat(text).year > 0
+    except ValueError:
+        return False

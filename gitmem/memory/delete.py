@@ -1,0 +1,129 @@
+"""Deleting nodes: they are gone from every answer that does not ask for them. The log keeps their lines, so it can be undone."""
+
+from __future__ import annotations
+
+from ..errors import UsageError
+from ..outcome import Outcome
+from ..text.shell_quote import command
+from . import load, resolve_node, write
+from .archive import count, typed
+from .listing import Filter, chosen
+from .node_view import DELETED
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..agents.caller import Caller
+    from ..store import Store
+
+REASON = "deleted by hand"
+UNDONE = 10  # ids that a command to bring them back names
+
+
+class Deleted(Outcome):
+    """What was deleted, or in a dry run would be. `already` was deleted before: nothing is written for it."""
+
+    __slots__ = ("ids", "already", "dry_run", "commit", "recorded", "warnings", "next")
+
+    def __init__(self, ids: Sequence[str], already: Sequence[str], *, dry_run: bool) -> None:
+        self.ids = list(ids)
+        self.already = list(already)
+        self.dry_run = dry_run
+        self.commit: str | None = None
+        self.recorded = False
+        self.warnings: list[str] = []
+        self.next: list[str] = []
+
+
+def delete(
+    store: Store,
+    caller: Caller,
+    node_ids: Sequence[str] = (),
+    *,
+    tags: Sequence[str] = (),
+    older_than: int | None = None,
+    wu: str | None = None,
+    reason: str | None = None,
+    dry_run: bool = False,
+) -> Deleted:
+    """Delete nodes by id, or whatever fits every filter that is given, archived nodes with it.
+
+    Args:
+        node_ids: Ids, or prefixes of six characters or more after the dash.
+        tags: All of them.
+        older_than: Microseconds since a node was created.
+        wu: A work unit, or `unlinked`.
+        reason: Why, in one line.
+        dry_run: Only say what would be deleted.
+
+    Raises: UsageError where nothing says which nodes, where ids and filters both do, or for a bad value;
+        StoreError. Nothing was recorded then.
+    """
+    db = store.db()
+    by_filter = bool(tags or wu or older_than is not None)
+    if bool(node_ids) == by_filter:
+        raise UsageError(
+            "Both ids and filters say what to delete; nothing was written."
+            if by_filter
+            else "Nothing says what to delete; nothing was written.",
+            hint="Name nodes by their ids, or choose them: `gitmem mem delete --tag T --older-than 30d`.",
+            code="usage",
+            next=["gitmem mem list", "gitmem mem delete --help"],
+        )
+    if by_filter:
+        found = Deleted(_fitting(store, tags, older_than, wu), (), dry_run=dry_run)
+    else:
+        named = list(dict.fromkeys(resolve_node.find(db, text, writing=True) for text in node_ids))
+        gone = {node.id for node in load.load(db, named) if node.deleted}
+        ids = [id for id in named if id not in gone]
+        found = Deleted(ids, [id for id in named if id in gone], dry_run=dry_run)
+    found.warnings = [*filter(None, [caller.remark]), *_kept_for_long(store, found.ids)]
+    if found.ids and not dry_run:
+        fields = {"deleted": True, "reason": reason or REASON}
+        lines = write.patches(store, caller, found.ids, fields)
+        what = f"deletes {found.ids[0] if len(found.ids) == 1 else count(len(found.ids))}"
+        done = write.record(store, caller, lines, what, text=reason or "", nodes=found.ids)
+        found.commit, found.recorded = done.commit, True
+    found.next = _next(found, tags, older_than, wu)
+    return found
+
+
+def _fitting(store: Store, tags: Sequence[str], older_than: int | None, wu: str | None) -> list[str]:
+    before = None
+    if older_than is not None:
+        if not 0 < older_than < float("inf"):
+            raise UsageError(
+                "The age must be more than 0; nothing was written.",
+                hint="Such as `--older-than 30d`, 4w or 12h.",
+                code="bad-duration",
+            )
+        before = store.now() - older_than
+    wanted = Filter(tags=tags, before=before, wu=wu, include_archived=True)
+    db = store.db()
+    gone = {id for (id,) in db.execute("SELECT id FROM node WHERE state = ?", (DELETED,))}
+    return [id for id in chosen(db, wanted) if id not in gone]
+
+
+def _kept_for_long(store: Store, ids: Sequence[str]) -> list[str]:
+    """A remark where the choice takes in what was meant to last."""
+    nodes = load.load(store.db(), ids)
+    lasting = [node.id for node in nodes if node.lifecycle == "project" or node.sensitive]
+    if not lasting or len(nodes) == 1:
+        return []
+    verb = "is" if len(lasting) == 1 else "are"
+    return [f"{count(len(lasting))} of these {verb} of the project or sensitive: {', '.join(lasting[:3])}."]
+
+
+def _next(found: Deleted, tags: Sequence[str], older_than: int | None, wu: str | None) -> list[str]:
+    if not found.ids:
+        return [command("gitmem", "mem", "show", id) for id in found.already[:1]] or ["gitmem mem list"]
+    if not found.dry_run:
+        undo = command("gitmem", "mem", "update", *found.ids, "--clear", "deleted")
+        return [undo if len(found.ids) <= UNDONE else "gitmem mem list --status deleted", "gitmem mem list"]
+    if not (tags or wu or older_than is not None):
+        return [command("gitmem", "mem", "delete", *found.ids)] if len(found.ids) <= 20 else []
+    options = [word for tag in tags for word in ("--tag", tag)]
+    options += ["--older-than", typed(older_than)] if older_than is not None else []
+    options += ["--wu", wu] if wu else []
+    return [command("gitmem", "mem", "delete", *options), command("gitmem", "mem", "show", found.ids[0])]

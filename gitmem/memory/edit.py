@@ -1,0 +1,237 @@
+"""Nodes: write one down, change it, delete it, look at it."""
+
+from __future__ import annotations
+
+from ..commit_message import cut, sanitize
+from ..errors import UsageError
+from ..outcome import Outcome
+from ..text.shell_quote import command
+from . import anchors, load, new_nodes, node_fields, resolve_node, write
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from ..agents.caller import Caller
+    from ..log.local_log import Appended as Written
+    from ..store import Store
+    from .node_fold import Node
+
+SHOWN = 100  # nodes whose files are looked for
+TOLD = 40  # nodes that the body of a commit names
+MANY = 20_000  # nodes in one go
+CLEARABLE = ("priority", "tags", "wu_id", "session_id", "lane", "paths", "sensitive", "closed", "archived", "deleted",
+             "reason", "summarized_into", "metadata")  # fmt: skip
+
+
+class Created(Outcome):
+    """A node that was written: `commit` is None while it waits for one."""
+
+    __slots__ = ("node", "commit", "recorded", "warnings", "next")
+
+    def __init__(self, node: Node, commit: str | None) -> None:
+        self.node = node
+        self.commit = commit
+        self.recorded = True
+        self.warnings: list[str] = []
+        self.next: list[str] = []
+
+
+class Appended(Outcome):
+    """Nodes that were written in one commit."""
+
+    __slots__ = ("nodes", "commit", "recorded", "warnings", "next")
+
+    def __init__(self, nodes: Sequence[Node], commit: str | None) -> None:
+        self.nodes = list(nodes)
+        self.commit = commit
+        self.recorded = True
+        self.warnings: list[str] = []
+        self.next: list[str] = []
+
+
+class Changed(Outcome):
+    """Nodes that were changed, or that a dry run would change."""
+
+    __slots__ = ("ids", "commit", "recorded", "dry_run", "warnings", "next")
+
+    def __init__(self, ids: Sequence[str], commit: str | None, *, dry_run: bool = False) -> None:
+        self.ids = list(ids)
+        self.commit = commit
+        self.recorded = bool(ids) and not dry_run
+        self.dry_run = dry_run
+        self.warnings: list[str] = []
+        self.next: list[str] = []
+
+
+def create(
+    store: Store, caller: Caller, content: str, *, allow_secret: bool = False, **options: object
+) -> Created:
+    """Write one node down.
+
+    Args:
+        content: The text, at most 64 KiB.
+        options: Those of `append`: type, lifecycle, wu, session, lane, priority, tags, paths, metadata,
+            sensitive, discovered_from.
+
+    Raises: UsageError (RecordError, SecretError) and then nothing was written; StoreError.
+    """
+    done = append(store, caller, [{"content": content, **options}], allow_secret=allow_secret)
+    created = Created(done.nodes[0], done.commit)
+    created.warnings = done.warnings
+    created.next = [command("gitmem", "mem", "show", created.node.id), *done.next]
+    return created
+
+
+def append(
+    store: Store, caller: Caller, many: Iterable[Mapping[str, object]], *, allow_secret: bool = False
+) -> Appended:
+    """Write nodes down in one commit: all of them or none.
+
+    Args:
+        many: For each node its `content`, and of these what differs from the usual:
+            type (default discovery; bug, idea, question and dependency are discoveries with that tag),
+            lifecycle (by type), wu and session (those of the caller's session), lane, priority (P0 to P3),
+            tags, paths (from the root of the work tree), metadata, sensitive, discovered_from (a node id).
+
+    Raises: UsageError (RecordError, SecretError) that says which one is wrong; StoreError.
+    """
+    given = list(many)
+    if not 0 < len(given) <= MANY:
+        raise UsageError(
+            f"There are {len(given)} nodes to write, and 1 to {MANY} can be at once; nothing was written.",
+            code="bad-count",
+        )
+    made = new_nodes.made(store, caller, given, allow_secret=allow_secret)
+    try:
+        if made.group is not None:
+            store.foresee([line for _, line in made.lines], made.group)
+        done = _record(store, caller, made.lines, made.nodes)
+    finally:
+        store.forget_foreseen()
+    appended = Appended(made.nodes, done.commit)
+    appended.warnings = [*filter(None, [caller.remark]), *made.remarks, *anchors.missing(store, made.nodes)]
+    appended.next = [command("gitmem", "mem", "context", *_wu_option(made.nodes))]
+    return appended
+
+
+def _record(
+    store: Store, caller: Caller, lines: Sequence[tuple[str, bytes]], nodes: Sequence[Node]
+) -> Written:
+    first = nodes[0]
+    if len(nodes) == 1:
+        what, text = f"{first.type} {headline(first)}", first.content
+    else:
+        what, text = f"{len(nodes)} nodes", "\n".join(headline(node) for node in nodes[:TOLD])
+    wu = first.wu_id if all(node.wu_id == first.wu_id for node in nodes) else None
+    return write.record(store, caller, lines, what, text=text, nodes=[node.id for node in nodes], wu=wu)
+
+
+def headline(node: Node) -> str:
+    """The first line of what a node says, for a line of its own."""
+    return cut(node.content.strip().split("\n", 1)[0].strip(), 100)
+
+
+def _wu_option(nodes: Sequence[Node]) -> list[str]:
+    return ["--wu", nodes[0].wu_id] if nodes[0].wu_id else []
+
+
+def change(
+    store: Store,
+    caller: Caller,
+    node_ids: Sequence[str],
+    *,
+    verified: bool = False,
+    clear: Sequence[str] = (),
+    allow_secret: bool = False,
+    **options: object,
+) -> Changed:
+    """Change fields of nodes; of each field the last change counts, also where two clones change a node apart.
+
+    Args:
+        node_ids: Ids, or prefixes of six characters or more after the dash.
+        verified: What the nodes say still holds for the code as it is at HEAD: they are stale no more.
+        clear: Names of fields to empty.
+        options: content, type, lifecycle, priority, tags, wu, session, lane, paths, metadata (entry by entry; None
+            takes one out), sensitive, closed, archived, deleted (True), reason.
+
+    Raises: UsageError and then nothing was written; StoreError.
+    """
+    db = store.db()
+    found = list(dict.fromkeys(resolve_node.find(db, text, writing=True) for text in node_ids))
+    fields = _changes(options)
+    if verified or "paths" in fields or "content" in fields:
+        fields |= dict(zip(("head", "branch"), anchors.head(store), strict=True))
+    empty = [node_fields.one_of("field that can be cleared", name, CLEARABLE) for name in clear]
+    if not found or not (any(fields.values()) or empty):
+        raise UsageError(
+            "Nothing says which nodes to change, or how; nothing was written.",
+            hint="Such as `gitmem mem update ID --status closed`.",
+            code="usage",
+        )
+    both = sorted(name for name in empty if fields.get(name))
+    if both:
+        raise UsageError(f"{both[0]} can't be set and cleared at once; nothing was written.", code="usage")
+    marks = fields.keys() & _VERBS.keys()
+    if not marks and any(name in _VERBS for name in empty) and "reason" not in {*fields, *empty}:
+        empty.append("reason")  # of what is no more
+    lines = write.patches(store, caller, found, fields, clear=empty, allow_secret=allow_secret)
+    done = write.record(store, caller, lines, f"{_said(fields, empty)} {several(found)}", nodes=found)
+    changed = Changed(found, done.commit)
+    changed.warnings = [*filter(None, [caller.remark])]
+    if verified or "paths" in fields:
+        changed.warnings += anchors.missing(store, load.load(store.db(), found[:SHOWN]))
+    changed.next = [command("gitmem", "mem", "show", found[0])]
+    return changed
+
+
+_VERBS = {"deleted": "deletes", "archived": "archives", "closed": "closes"}
+
+
+def _said(fields: Mapping[str, object], empty: Sequence[str]) -> str:
+    """What a change does, for the subject of its commit."""
+    for mark, verb in _VERBS.items():
+        if mark in fields:
+            return verb
+    if any(mark in empty for mark in _VERBS):
+        return "reopens"
+    names = ", ".join(name for name in [*fields, *empty] if name not in ("head", "branch"))
+    return f"changes {names} of" if names else "verifies"
+
+
+def _changes(options: Mapping[str, object]) -> dict[str, object]:  # noqa: C901  (one field after the other)
+    """The fields of a patch from the options of `change`."""
+    fields: dict[str, object] = {}
+    for name, value in options.items():
+        if value is None or value == [] or value == () or value == {} or value is False:
+            continue
+        if name == "content":
+            fields[name] = node_fields.content(value)
+        elif name == "type":
+            fields[name] = node_fields.one_of("type of node", str(value), node_fields.TYPES)
+        elif name == "lifecycle":
+            fields[name] = node_fields.one_of("lifecycle", str(value), node_fields.LIFECYCLES)
+        elif name == "priority":
+            fields[name] = node_fields.one_of("priority", str(value), node_fields.PRIORITIES)
+        elif name == "wu":
+            fields["wu_id"] = node_fields.work_unit(str(value))
+        elif name == "session":
+            fields["session_id"] = value
+        elif name == "tags":
+            fields[name] = node_fields.tags(node_fields.texts(name, value))
+        elif name == "paths":
+            fields[name] = anchors.checked(node_fields.texts(name, value))
+        elif name == "metadata":
+            fields[name] = node_fields.metadata(value)
+        elif name in ("lane", "reason", "sensitive", "closed", "archived", "deleted", "summarized_into"):
+            fields[name] = value
+        else:
+            raise UsageError(
+                f"{sanitize(name)[:60]} is no field that can change; nothing was written.", code="bad-option"
+            )
+    return fields
+
+
+def several(node_ids: Sequence[str]) -> str:
+    """Ids in a line, at most two of them."""
+    return ", ".join(node_ids) if len(node_ids) <= 2 else f"{len(node_ids)} nodes"

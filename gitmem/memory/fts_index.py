@@ -1,0 +1,179 @@
+"""The index of words: an FTS5 table in the index file, which `search` alone makes and keeps up to date.
+
+It is no part of the view: a SQLite without FTS5 keeps everything else, and whoever writes nodes pays nothing for
+it. `meta` has how far it has come: the last line that was taken in, and `VERSION`. Whatever empties the index
+empties that, too.
+"""
+
+from __future__ import annotations
+
+from . import bulk_values, load, tokenize
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from ..index.engine import sqlite3
+    from .node_fold import Node
+
+VERSION = 2  # of the tables, and of the rules in `words` and of what a patch may say
+TABLE, ROWS = "memory_words", "memory_words_row"
+KEY = TABLE  # in `meta`
+SPLIT_MAX = 4_096  # short texts whose words are remembered
+LINES_AT_ONCE = 5_000  # in one transaction: a writer waits that long
+IDLE_LINES = 10_000  # lines of other kinds that are looked through each time, before that is noted
+# What a hit counts: a tag is chosen by somebody, a path is short and its folders are everybody's; a name that is
+# found whole has been found by its parts already.
+WEIGHTS = {"content": 1.0, "names": 1.0, "tags": 2.0, "paths": 0.5}
+WEIGHED = ", ".join(map(str, WEIGHTS.values()))
+CHANGES = ("content", "tags", "paths")  # fields of a patch after which a node is found by other words
+DDL = (
+    f"CREATE VIRTUAL TABLE {TABLE} USING fts5({', '.join(WEIGHTS)}, tokenize = 'porter ascii')",
+    f"CREATE TABLE {ROWS} (row INTEGER PRIMARY KEY, id TEXT UNIQUE)",
+)
+
+
+def is_missing(error: sqlite3.Error) -> bool:
+    """Whether an error says that this SQLite has no FTS5."""
+    return "no such module" in str(error)
+
+
+def is_current(db: sqlite3.Connection) -> bool:
+    """Whether every node is found by the words that it has now."""
+    mark = _mark(db)
+    if mark is None:
+        return False
+    (newest,) = db.execute("SELECT coalesce(max(id), 0) FROM line").fetchone()
+    return newest == mark or (newest - mark < IDLE_LINES and not _lines(db, mark, 1))
+
+
+def catch_up(db: sqlite3.Connection, progress: Callable[[int], None] | None = None) -> None:
+    """Take in the nodes that came or changed since the last time.
+
+    A process that is killed meanwhile leaves whole portions; two that do it at once do it in turn.
+
+    Args:
+        progress: Called now and then with the number of lines read so far.
+
+    Raises: sqlite3.Error where there is no FTS5 (see `is_missing`), or the file can't be written.
+    """
+    done, more = 0, True
+    while more:
+        db.execute("BEGIN IMMEDIATE")
+        try:
+            taken = _portion(db)
+            db.execute("COMMIT")
+        except BaseException:
+            if db.in_transaction:
+                db.execute("ROLLBACK")
+            raise
+        done += taken
+        more = taken == LINES_AT_ONCE
+        if progress is not None and taken:
+            progress(done)
+
+
+def _portion(db: sqlite3.Connection) -> int:
+    """Take in some lines; how many."""
+    mark = _mark(db)
+    if mark is None:
+        for table in (TABLE, ROWS):
+            db.execute(f"DROP TABLE IF EXISTS {table}")
+        for statement in DDL:
+            db.execute(statement)
+        mark = 0
+    (newest,) = db.execute("SELECT coalesce(max(id), 0) FROM line").fetchone()
+    lines = _lines(db, mark, LINES_AT_ONCE)
+    _put(db, _changed(db, lines))
+    mark = lines[-1][0] if len(lines) == LINES_AT_ONCE else newest
+    db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (KEY, f"{VERSION} {mark}"))
+    return len(lines)
+
+
+def _mark(db: sqlite3.Connection) -> int | None:
+    """The last line that was taken in, or None where nothing of this version stands."""
+    row = db.execute("SELECT value FROM meta WHERE key = ?", (KEY,)).fetchone()
+    version, _, mark = (row[0] if row else "").partition(" ")
+    return int(mark) if version == str(VERSION) else None
+
+
+def _lines(db: sqlite3.Connection, after: int, most: int) -> list[tuple[int, str]]:
+    """Lines that say something of nodes, by their number; `+` because the index by kind would read all of them."""
+    return db.execute(
+        "SELECT id, kind FROM line WHERE id > ? AND +kind IN ('node', 'patch') ORDER BY id LIMIT ?",
+        (after, most),
+    ).fetchall()
+
+
+def _changed(db: sqlite3.Connection, lines: Sequence[tuple[int, str]]) -> list[str]:
+    """The ids of the nodes that lines bring or change."""
+    if not lines:
+        return []
+    first, last = lines[0][0], lines[-1][0]
+    between = "id BETWEEN ? AND ?"
+    found = db.execute(
+        f"SELECT json_extract(body, '$.id') FROM line WHERE {between} AND +kind = 'node'", (first, last)
+    ).fetchall()
+    says = " OR ".join(f"json_extract(body, '$.{field}') IS NOT NULL" for field in CHANGES)
+    clears = f"EXISTS (SELECT 1 FROM json_each(body, '$.clear') WHERE value IN {CHANGES})"
+    found += db.execute(
+        f"SELECT value FROM (SELECT body FROM line WHERE {between} AND +kind = 'patch' AND ({says} OR {clears})),"
+        " json_each(body, '$.node_ids')",
+        (first, last),
+    ).fetchall()
+    return list(dict.fromkeys(str(id) for (id,) in found))
+
+
+def _put(db: sqlite3.Connection, ids: Sequence[str]) -> None:
+    """Write the rows of nodes anew."""
+    (row,) = db.execute(f"SELECT coalesce(max(row), 0) FROM {ROWS}").fetchone()
+    parsed: load.Parsed = {}
+    split = _Split()
+    for start in range(0, len(ids), load.AT_ONCE):
+        some = ids[start : start + load.AT_ONCE]
+        marks = ", ".join("?" * len(some))
+        old = dict(db.execute(f"SELECT id, row FROM {ROWS} WHERE id IN ({marks})", some).fetchall())
+        db.executemany(f"DELETE FROM {TABLE} WHERE rowid = ?", [(each,) for each in old.values()])
+        rows = []
+        for node in load.load(db, some, parsed, whole=False):
+            if node.id not in old:
+                row += 1
+                old[node.id] = row
+            rows.append((old[node.id], *_columns(node, split)))
+        db.executemany(f"INSERT OR REPLACE INTO {ROWS} VALUES (?, ?)", [(at, id) for id, at in old.items()])
+        columns = ", ".join(("rowid", *WEIGHTS))
+        db.executemany(f"INSERT INTO {TABLE} ({columns}) VALUES (?, ?, ?, ?, ?)", rows)
+
+
+class _Split:
+    """Texts that were split into words: thousands of nodes may have those of one patch."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[str, list[str]]] = {}
+
+    def of(self, text: str) -> tuple[str, list[str]]:
+        """The words of a text, and the names in it as one word each."""
+        found = self._known.get(text)
+        if found is None:
+            names = tokenize.named(text)
+            found = (
+                " ".join(part for name in names for part in name.parts),
+                [name.whole for name in names if name.whole],
+            )
+            if len(text) <= bulk_values.SIZE_MAX:
+                if len(self._known) > SPLIT_MAX:
+                    self._known.clear()
+                self._known[text] = found
+        return found
+
+
+def _columns(node: Node, split: _Split) -> tuple[str, ...]:
+    """The words of a node, column by column, as `WEIGHTS` has them."""
+    content, *others = [split.of(text) for text in (node.content, *node.tags, *node.paths)]
+    whole = dict.fromkeys(name for _, names in (content, *others) for name in names)
+    tags, paths = others[: len(node.tags)], others[len(node.tags) :]
+    return (content[0], " ".join(whole), _joined(tags), _joined(paths))
+
+
+def _joined(texts: Iterable[tuple[str, list[str]]]) -> str:
+    return " ".join(said for said, _ in texts if said)

@@ -1,0 +1,138 @@
+"""Questions: what a user types, as expressions for FTS5 that can hold no syntax of the user's."""
+
+from __future__ import annotations
+
+from .tokenize import is_unspaced, named
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from .tokenize import Name
+
+WORDS_MAX = 40  # of a question: each costs a pass over the index
+BEGINNING_LEAST = 3  # characters: what is shorter begins nearly everything
+# What a question in plain English has beside what it asks for.
+STOP = frozenset(
+    (  # noqa: SIM905  (a list of seventy quoted words can't be read)
+        "a an and are as at be been but by can could did do does for from had has have how i if in into is it its me my"
+        " no not of on or our should so than that the their them then there these they this to was we were what when"
+        " where which who why will with would you your"
+    ).split()
+)
+
+ENDINGS = frozenset(
+    ("", "e", "s", "es", "d", "ed", "er", "ers", "ing", "ings", "ion", "ions", "ly", "y", "ies", "ied")
+)
+
+
+class Question:
+    """What is asked for, from the narrowest expression to the widest; None where one would add nothing.
+
+    Attributes:
+        every: All words, and all phrases.
+        begun: All words or words that begin with them.
+        some: Any of the words, and all phrases.
+        starts: What every word begins with that is to be marked.
+    """
+
+    __slots__ = ("_beginnings", "_known", "_words", "begun", "every", "some", "starts")
+
+    def __init__(self, text: str) -> None:
+        pieces = text.split('"')
+        if len(pieces) % 2 == 0:  # the last quotation mark has no partner
+            pieces[-2:] = [pieces[-2] + " " + pieces[-1]]
+        phrases = [[part for name in named(piece) for part in name.parts] for piece in pieces[1::2]]
+        asked = [phrase[:WORDS_MAX] for phrase in phrases if phrase]
+        must = [_phrase(phrase) for phrase in asked]
+        groups = _without_stop(_groups(" ".join(pieces[::2])), bool(must))[:WORDS_MAX]
+        single = list(dict.fromkeys(word for group in groups for word in _single(group)))
+        self._words = {part for phrase in asked for part in phrase}
+        self._words.update(
+            part for group in groups for name in group for part in (*name.parts, name.whole) if part
+        )
+        self._beginnings = [group[0].parts[-1] for group in groups if _can_begin(group)]
+        self.every = _all([*must, *map(_exact, groups)])
+        self.begun = _all([*must, *map(_begun, groups)]) if self._beginnings else None
+        self.some = _all([*must, _any(single)]) if len(single) > 1 else None
+        self.starts = {word[:BEGINNING_LEAST] for word in self._words}
+        self._known: dict[str, bool] = {}
+
+    def marks(self, word: str) -> bool:
+        """Whether a word of a text is to be marked as a hit. For the eye: SQLite knows more endings than this."""
+        found = self._known.get(word)
+        if found is None:
+            found = word in self._words or (
+                word[:BEGINNING_LEAST] in self.starts
+                and (
+                    any(word.startswith(start) for start in self._beginnings)
+                    or any(_alike(word, each) for each in self._words)
+                )
+            )
+            self._known[word] = found
+        return found
+
+
+def _alike(one: str, other: str) -> bool:
+    """Whether two English words differ in their endings alone: `parses` and `parsing`."""
+    if one[:3] != other[:3]:
+        return False
+    same = 3
+    while same < min(len(one), len(other)) and one[same] == other[same]:
+        same += 1
+    return one[same:] in ENDINGS and other[same:] in ENDINGS
+
+
+def _groups(text: str) -> list[list[Name]]:
+    """The names of a text; those of a script without spaces that stand together are one group."""
+    groups: list[list[Name]] = []
+    for piece in text.split():
+        joins = False
+        for name in named(piece):
+            unspaced = is_unspaced(name)
+            if unspaced and joins:
+                groups[-1].append(name)
+            elif name.parts:
+                groups.append([name])
+            joins = unspaced
+    return groups
+
+
+def _without_stop(groups: Sequence[list[Name]], asks_more: bool) -> list[list[Name]]:
+    kept = [group for group in groups if len(group) > 1 or not STOP.issuperset(group[0].parts)]
+    return kept if kept or asks_more else list(groups)
+
+
+def _exact(group: Sequence[Name]) -> str:
+    phrase = _phrase([part for name in group for part in name.parts])
+    return f'({phrase} OR "{group[0].whole}")' if len(group) == 1 and group[0].whole else phrase
+
+
+def _begun(group: Sequence[Name]) -> str:
+    if not _can_begin(group):
+        return _exact(group)
+    return f"({_exact(group)} OR {_phrase(group[0].parts)} *)"
+
+
+def _can_begin(group: Sequence[Name]) -> bool:
+    return len(group) == 1 and len(group[0].parts[-1]) >= BEGINNING_LEAST
+
+
+def _single(group: Sequence[Name]) -> list[str]:
+    """The words of a group one by one; in a script without spaces, two characters at a time."""
+    parts = [part for name in group for part in name.parts]
+    if len(group) > 1:
+        return [_phrase(parts[at : at + 2]) for at in range(len(parts) - 1)]
+    return [_phrase([part]) for part in (*parts, group[0].whole) if part]
+
+
+def _phrase(parts: Sequence[str]) -> str:
+    return '"' + " ".join(parts) + '"'  # words are letters and digits alone
+
+
+def _all(expressions: Iterable[str]) -> str | None:
+    return " AND ".join(dict.fromkeys(each for each in expressions if each)) or None
+
+
+def _any(expressions: Sequence[str]) -> str:
+    return f"({' OR '.join(expressions)})" if expressions else ""

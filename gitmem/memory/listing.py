@@ -1,0 +1,213 @@
+"""Looking at the memory: a list that filters choose from, and whole nodes in the order in which they came."""
+
+from __future__ import annotations
+
+from ..commit_message import sanitize
+from ..errors import UsageError
+from ..outcome import Outcome
+from ..text.shell_quote import command
+from . import anchors, load, node_fields
+from .node_view import HIDDEN
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Mapping, Sequence
+
+    from ..store import Store
+    from .node_fold import Node
+
+LIMIT = 50
+UNLINKED = "unlinked"  # stands for "no work unit"
+
+
+class Listing(Outcome):
+    """Nodes, those that were said last first.
+
+    Attributes:
+        stale: Node id → how far the files that it is about have moved on; the JSON form has it in the node.
+        total: How many nodes fit; `more` of them are not shown.
+    """
+
+    __slots__ = ("nodes", "stale", "total", "more", "next")
+
+    def __init__(self, nodes: Sequence[Node], stale: Mapping[str, str], total: int) -> None:
+        self.nodes = list(nodes)
+        self.stale = {node.id: stale[node.id] for node in self.nodes if node.id in stale}
+        self.total = total
+        self.more = total - len(self.nodes)
+        self.next: list[str] = []
+
+    def as_json(self) -> dict[str, object]:
+        stale = [{"stale": self.stale[node.id]} if node.id in self.stale else {} for node in self.nodes]
+        return {
+            "nodes": [node.as_json() | more for node, more in zip(self.nodes, stale, strict=True)],
+            "total": self.total,
+            "more": self.more,
+            "next": list(self.next),
+        }
+
+
+class Filter:
+    """What nodes must be like, as a condition of the view `node n`; every one that is given must fit.
+
+    Args:
+        wu: A work unit, or `unlinked`.
+        type: A type, or one of the words for a discovery with that tag.
+        tags: All of them.
+        path: From the root of the work tree: nodes about it, about something below it, or about a folder
+            above it.
+        status: active, closed, archived or deleted; hidden nodes with it.
+        include_archived: What is hidden otherwise, too: archived nodes and deleted ones.
+        since, before: Microseconds since the epoch, of when a node was last said, and of when it was created.
+
+    Raises: UsageError for a word that is none of the known ones.
+    """
+
+    def __init__(  # noqa: C901  (one condition for each option)
+        self,
+        *,
+        wu: str | None = None,
+        type: str | None = None,
+        lifecycle: str | None = None,
+        tags: Sequence[str] = (),
+        path: str | None = None,
+        session: str | None = None,
+        lane: str | None = None,
+        priority: str | None = None,
+        status: str | None = None,
+        since: int | None = None,
+        before: int | None = None,
+        include_archived: bool = False,
+    ) -> None:
+        self._conditions: list[str] = []
+        self.values: list[object] = []
+        self.given = any((wu, type, lifecycle, tags, path, session, lane, priority, status, since, before))
+        tags = [*tags]
+        if type is not None:
+            word, more = node_fields.node_type(type)
+            self._add("n.type = ?", word)
+            tags += more
+        if wu == UNLINKED:
+            self._add("n.wu_id IS NULL")
+        elif wu is not None:
+            self._add("n.wu_id = ?", node_fields.work_unit(wu))
+        if lifecycle is not None:
+            self._add("n.lifecycle = ?", node_fields.one_of("lifecycle", lifecycle, node_fields.LIFECYCLES))
+        if priority is not None:
+            self._add("n.priority = ?", node_fields.one_of("priority", priority, node_fields.PRIORITIES))
+        for tag in tags:
+            self._add("n.id IN (SELECT id FROM tag WHERE tag = ?)", node_fields.tag(tag))
+        if path is not None:
+            self._add_path(path)
+        for column, text in (("session_id", session), ("lane", lane)):
+            if text is not None:
+                self._add(f"n.{column} = ?", text)
+        if since is not None:
+            self._add("n.touched >= ?", since)
+        if before is not None:
+            self._add("n.created < ?", before)
+        if status is not None:
+            word = node_fields.one_of("status", status, node_fields.STATUSES)
+            self._add("n.state = ?", node_fields.STATUSES.index(word))
+        else:
+            # Written out, not given: only so does SQLite see that the indexes of what is not hidden will do.
+            self._add("1" if include_archived else f"n.state < {HIDDEN}")
+
+    def _add(self, condition: str, *given: object) -> None:
+        self._conditions.append(condition)
+        self.values += given
+
+    def _add_path(self, path: str) -> None:
+        if not path:
+            raise UsageError("The path is empty.", hint="Such as src/parser.py.", code="bad-path")
+        for place in anchors.checked([path]) or [""]:
+            if not place:  # the root: whatever is about any file
+                self._add("n.id IN (SELECT id FROM anchor)")
+                continue
+            parts = place.split("/")
+            above = ["/".join(parts[:depth]) for depth in range(1, len(parts) + 1)]
+            marks = ", ".join("?" * len(above))
+            # What follows a slash in the order of bytes is 0.
+            self._add(
+                f"n.id IN (SELECT id FROM anchor WHERE path IN ({marks}) OR (path >= ? AND path < ?))",
+                *above, place + "/", place + "0",
+            )  # fmt: skip
+
+    @property
+    def where(self) -> str:
+        return "WHERE " + " AND ".join(self._conditions)
+
+
+def listing(
+    store: Store,
+    *,
+    stale: bool = False,
+    limit: int = LIMIT,
+    reverse: bool = False,
+    **filters: object,
+) -> Listing:
+    """The nodes that fit, those that were said last first.
+
+    Args:
+        stale: Only those whose files moved on since they were known to be right.
+        limit: Nodes at most.
+        reverse: The oldest first.
+        filters: Those of `Filter`.
+
+    Raises: UsageError for a bad filter.
+    """
+    if limit < 1:
+        raise UsageError(f"The limit must be 1 or more, not {limit}.", code="bad-number")
+    wanted = Filter(**filters)  # type: ignore[arg-type]  # they are checked there
+    db = store.db()
+    up = "ASC" if reverse else "DESC"
+    order = f"ORDER BY n.touched {up}, n.id {up}"
+    if stale:
+        rows = db.execute(
+            f"SELECT n.id FROM node n {wanted.where} AND n.id IN (SELECT id FROM anchor) {order}",
+            wanted.values,
+        )
+        anchored = load.load(db, [id for (id,) in rows])
+        moved = anchors.stale(store, anchored)
+        chosen = [node for node in anchored if node.id in moved]
+        found = Listing(chosen[:limit], moved, len(chosen))
+    else:
+        (total,) = db.execute(f"SELECT count(*) FROM node n {wanted.where}", wanted.values).fetchone()
+        rows = db.execute(f"SELECT n.id FROM node n {wanted.where} {order} LIMIT ?", [*wanted.values, limit])
+        nodes = load.load(db, [id for (id,) in rows])
+        found = Listing(nodes, anchors.stale(store, nodes), total)
+    found.next = _next(found)
+    return found
+
+
+def _next(found: Listing) -> list[str]:
+    if not found.nodes:
+        return ["gitmem mem list --include-archived", "gitmem mem create --help"]
+    return [command("gitmem", "mem", "show", found.nodes[0].id)]
+
+
+def chosen(db: sqlite3.Connection, wanted: Filter) -> list[str]:
+    """The ids that fit, in the order in which they were created."""
+    rows = db.execute(f"SELECT n.id FROM node n {wanted.where} ORDER BY n.created, n.id", wanted.values)
+    return [id for (id,) in rows]
+
+
+def every(store: Store, **filters: object) -> list[Node]:
+    """All nodes that fit, in the order in which they were created; the filters are those of `Filter`.
+
+    Raises: UsageError for a bad filter.
+    """
+    wanted = Filter(**filters)  # type: ignore[arg-type]  # they are checked there
+    db = store.db()
+    return load.load(db, chosen(db, wanted))
+
+
+def by_wu(store: Store, wu: str, *, include_archived: bool = False) -> list[Node]:
+    """The nodes of a work unit, in the order in which they were created."""
+    return every(store, wu=wu, include_archived=include_archived)
+
+
+def first_line(node: Node) -> str:
+    """The beginning of what a node says, harmless on a terminal."""
+    return sanitize(node.content.strip().split("\n", 1)[0].strip())

@@ -1,0 +1,144 @@
+"""Nodes from the index: the lines of each id, folded."""
+
+from __future__ import annotations
+
+from .. import records
+from ..signals.bit_order import BitOrder
+from . import authors, node_fold, unverified_nodes
+from .node_fold import Change, Node
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from .node_fold import Record, Winners
+
+    Parsed = dict[int, Change | None]
+    Sets = dict[tuple[bytes, ...], Winners]
+
+AT_ONCE = 500  # ids in one question: SQLite takes no more than 999 values in its oldest form
+
+SHARED_LEAST = 1_000  # pairs of a node and a patch from which on it is looked whether patches are shared
+SHARED_TIMES = 4  # how many nodes a patch has on average, from which on one order of all of them is cheaper
+ORDERED_MOST = 16_384  # patches in one order: its size is the square of their number
+
+
+def load(
+    db: sqlite3.Connection, ids: Iterable[str], parsed: Parsed | None = None, *, whole: bool = True
+) -> list[Node]:
+    """The nodes of these ids, in this order; ids that the log does not have are left out.
+
+    Args:
+        parsed: Patches by the number of their line, kept from call to call. One patch may name thousands of
+            nodes: read again for each of them it would take the square of their number.
+        whole: Whether the metadata is wanted too.
+    """
+    wanted = list(dict.fromkeys(ids))
+    found: dict[str, Node] = {}
+    sets: Sets = {}
+    patches = patches_of(db, wanted, parsed)
+    order = order_of(patches)
+    for some in _portions(wanted):
+        for id, lines in lines_of(db, some).items():
+            found[id] = node_fold.of_changes(lines, patches.get(id, ()), sets, order, whole=whole)
+        _add_accesses(db, some, found)
+    if whole:
+        unverified_nodes.note(db, found)
+        authors.note_own_names(db, found.values())
+    return [found[id] for id in wanted if id in found]
+
+
+def patches_of(
+    db: sqlite3.Connection, ids: Sequence[str], parsed: Parsed | None = None
+) -> dict[str, list[Change]]:
+    """The patches of nodes, by node id; each line is fetched and read once."""
+    known: Parsed = {} if parsed is None else parsed
+    return {id: of for some in _portions(ids) for id, of in changes(db, some, known).items()}
+
+
+def _portions(ids: Sequence[str]) -> Iterator[Sequence[str]]:
+    for start in range(0, len(ids), AT_ONCE):
+        yield ids[start : start + AT_ONCE]
+
+
+def order_of(patches: Mapping[str, Sequence[Change]]) -> BitOrder | None:
+    """The order of all patches where nodes share many; without it each node's patches are ordered by themselves."""
+    pairs = sum(len(of) for of in patches.values() if len(of) > 1)
+    if pairs < SHARED_LEAST:
+        return None
+    every = {each.line: each for of in patches.values() for each in of}
+    if pairs < SHARED_TIMES * len(every) or len(every) > ORDERED_MOST:
+        return None
+    return BitOrder(list(every.values()))
+
+
+def lines_of(db: sqlite3.Connection, ids: Sequence[str]) -> dict[str, list[tuple[Record, bytes]]]:
+    """The lines that made these nodes; of lines that one id has twice all."""
+    marks = ", ".join("?" * len(ids))
+    rows = db.execute(
+        f"SELECT id, line FROM node WHERE id IN ({marks})"
+        f" UNION ALL SELECT id, line FROM node_again WHERE id IN ({marks})",
+        [*ids, *ids],
+    )
+    found: dict[str, list[tuple[Record, bytes]]] = {}
+    for id, body in _bodies(db, rows):
+        record = records.read(body)
+        if record is not None:
+            found.setdefault(id, []).append((record, body))
+    return found
+
+
+def _add_accesses(db: sqlite3.Connection, ids: Sequence[str], found: Mapping[str, Node]) -> None:
+    marks = ", ".join("?" * len(ids))
+    for id, count, last in db.execute(f"SELECT id, count, last FROM access WHERE id IN ({marks})", list(ids)):
+        if id in found:
+            found[id].accesses, found[id].last_accessed_at = count, last
+
+
+def _bodies(db: sqlite3.Connection, rows: Iterable[tuple[str, int]]) -> Iterator[tuple[str, bytes]]:
+    """(node id, line) of (node id, number of a line)."""
+    of = {line: id for id, line in rows}
+    for line, body in _lines(db, sorted(of)):
+        yield of[line], body
+
+
+def _lines(db: sqlite3.Connection, numbers: Sequence[int]) -> Iterator[tuple[int, bytes]]:
+    for start in range(0, len(numbers), AT_ONCE):
+        some = numbers[start : start + AT_ONCE]
+        marks = ", ".join("?" * len(some))
+        for line, body in db.execute(f"SELECT id, body FROM line WHERE id IN ({marks})", some):
+            yield line, body.encode()
+
+
+def changes(db: sqlite3.Connection, ids: Sequence[str], parsed: Parsed) -> dict[str, list[Change]]:
+    """The patches of at most `AT_ONCE` nodes, by node id; each line is fetched and read once.
+
+    Args:
+        parsed: As for `load`.
+    """
+    marks = ", ".join("?" * len(ids))
+    pairs = db.execute(f"SELECT id, line FROM patch_of WHERE id IN ({marks})", list(ids)).fetchall()
+    for line, body in _lines(db, sorted({line for _, line in pairs} - parsed.keys())):
+        record = records.read(body)
+        parsed[line] = Change(record, body) if record is not None else None
+    found: dict[str, list[Change]] = {}
+    for id, line in pairs:
+        change = parsed.get(line)
+        if change is not None:
+            found.setdefault(id, []).append(change)
+    return found
+
+
+def of_line(line: bytes) -> Node:
+    """The node that a line makes by itself. ValueError where it is none."""
+    record = records.read(line)
+    if record is None or record["kind"] != "node":
+        raise ValueError("no node")
+    return node_fold.fold([(record, line)], [])
+
+
+def one(db: sqlite3.Connection, id: str) -> Node:
+    """The node of an id that `known.find` gave."""
+    (node,) = load(db, [id])
+    return node

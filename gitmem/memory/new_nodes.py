@@ -1,0 +1,123 @@
+"""New nodes: their fields from what the writer said, and their lines."""
+
+from __future__ import annotations
+
+from ..commit_message import sanitize
+from ..errors import UsageError
+from ..records import ids
+from . import anchors, node_fields, node_fold, relations, resolve_node, write
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ..agents.caller import Caller
+    from ..index.rows import Group
+    from ..store import Store
+
+MANY = 16  # nodes from which on they are made together
+OPTIONS = ("type", "lifecycle", "wu", "session", "lane", "priority", "tags", "paths", "metadata", "sensitive",
+           "discovered_from")  # fmt: skip
+_NAMES = {"wu_id": "wu", "session_id": "session"}  # as a node that was exported has them
+
+
+class Made:
+    """New nodes with their lines.
+
+    Attributes:
+        lines: Stream and line of each node and of what goes with it.
+        remarks: What the writer should know.
+        group: What the index would read of the lines, where that is known.
+    """
+
+    __slots__ = ("group", "lines", "nodes", "remarks")
+
+    def __init__(
+        self,
+        lines: Sequence[tuple[str, bytes]],
+        nodes: Sequence[node_fold.Node],
+        remarks: Sequence[str] = (),
+        group: Group | None = None,
+    ) -> None:
+        self.lines = lines
+        self.nodes = nodes
+        self.remarks = remarks
+        self.group = group
+
+
+def made(store: Store, caller: Caller, given: Sequence[Mapping[str, object]], *, allow_secret: bool) -> Made:
+    """Return new nodes.
+
+    Raises: UsageError (RecordError, SecretError) that says which one is wrong; StoreError.
+    """
+    head = dict(zip(("head", "branch"), anchors.head(store), strict=True))
+    if len(given) >= MANY:
+        from . import bulk_nodes
+
+        found = bulk_nodes.made(store, caller, given, head, allow_secret=allow_secret)
+        if found is not None:
+            return found
+    lines: list[tuple[str, bytes]] = []
+    nodes: list[node_fold.Node] = []
+    remarks: dict[str, None] = {}
+    for number, each in enumerate(given, 1):
+        try:
+            fields = {
+                "id": ids.new_id("mem", store.random),
+                **_fields(each, caller),
+                **head,
+                **write.sender(caller),
+            }
+            lines.append(store.line("node", fields, allow_secret=allow_secret))
+            line = lines[-1][1]
+            nodes.append(node_fold.Node({**fields, "at": line[7:34].decode()}, line).settle())
+            if each.get("discovered_from"):
+                source, remark = resolve_node.find_or_keep(store.db(), str(each["discovered_from"]))
+                lines.append(relations.line(store, caller, nodes[-1].id, "discovered_from", source))
+                remarks |= {remark: None} if remark else {}
+        except UsageError as error:
+            if len(given) > 1:
+                error.message = f"Node {number} of {len(given)}: {error.message}"
+                error.args = (error.message,)  # of which str() is made
+            raise
+    return Made(lines, nodes, list(remarks))
+
+
+def _fields(given: Mapping[str, object], caller: Caller) -> dict[str, object]:
+    """The fields of a node from what its writer said, and what the writer's session says."""
+    given = {_NAMES.get(key, key): value for key, value in given.items()}
+    unknown = [key for key in given if key not in ("content", *OPTIONS)]
+    if unknown:
+        raise UsageError(
+            f"{sanitize(str(unknown[0]))[:60]} is no option of a node; nothing was written.",
+            hint=f"A node has content, {', '.join(OPTIONS)}.",
+            code="bad-option",
+        )
+    type, tags = node_fields.node_type(str(given.get("type") or "discovery"))
+    lifecycle = str(given.get("lifecycle") or node_fields.LIFECYCLE_OF[type])
+    lifecycle = node_fields.one_of("lifecycle", lifecycle, node_fields.LIFECYCLES)
+    priority = given.get("priority")
+    found: dict[str, object] = {
+        "schema_version": "A2A.V1",
+        "type": type,
+        "lifecycle": lifecycle,
+        "content": node_fields.content(given.get("content")),
+        "priority": None
+        if priority is None
+        else node_fields.one_of("priority", str(priority), node_fields.PRIORITIES),
+        "tags": node_fields.tags([*tags, *node_fields.texts("tags", given.get("tags"))]),
+        "wu_id": _work_unit(given, lifecycle, caller),
+        "session_id": given.get("session") or caller.session_id,
+        "lane": given.get("lane"),
+        "paths": anchors.checked(node_fields.texts("paths", given.get("paths"))),
+        "sensitive": node_fields.flag("sensitive", given.get("sensitive")),
+        "metadata": node_fields.metadata(given.get("metadata")),
+    }
+    return found
+
+
+def _work_unit(given: Mapping[str, object], lifecycle: str, caller: Caller) -> str | None:
+    """The work unit that is named, else the one of the session; what holds for the project is of none."""
+    if given.get("wu") is not None:
+        return node_fields.work_unit(str(given["wu"]))
+    return None if lifecycle == "project" else caller.wu_id

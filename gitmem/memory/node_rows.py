@@ -1,0 +1,169 @@
+"""How lines of the memory become rows of its view, whatever their order.
+
+A node that no patch names, or one patch that only marks it, is written as it comes: an archive pass over
+50,000 nodes must not read them again. Every other one is folded anew from all of its lines.
+"""
+
+from __future__ import annotations
+
+from ..log.lines import parse_all, parse_at
+from . import authors, load, relations
+from .node_fold import Change
+from .node_view import HIDDEN
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterable, Sequence
+
+    from ..index.rows import Lines, Row, Rows
+    from .node_fold import Node
+
+_PUT = "INSERT OR REPLACE INTO node VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+# Of a node that no patch names; an empty text is bound four times as fast as None.
+_NEW = (
+    "INSERT OR IGNORE INTO node VALUES (?, ?, ?, ?, nullif(?, ''), nullif(?, ''), nullif(?, ''), nullif(?, ''), ?, ?, nullif(?, ''),"
+    " ?, ?, 0, ?, 0)"
+)
+_TEXTS = ("wu_id", "session_id", "lane", "priority", "summarized_into")
+
+
+def add(db: sqlite3.Connection, rows: Rows) -> None:
+    """Take in lines of the memory."""
+    changed = _add_nodes(db, rows.of("node"))
+    changed |= _add_patches(db, rows.of("patch"))
+    _refold(db, load.load(db, sorted(changed), whole=False))
+    _add_relations(db, rows.of("relation"))
+    _add_accesses(db, rows.of("access"))
+
+
+def _add_nodes(db: sqlite3.Connection, nodes: Lines) -> set[str]:
+    """Add nodes; the ids of those that must be folded with other lines."""
+    among = _among(nodes.column("id"))
+    before = db.total_changes
+    _add_fresh(db, nodes)
+    again: set[str] = set()
+    if db.total_changes - before < len(nodes):  # ids that were there, or stand twice among these
+        lines: dict[str, int] = dict(db.execute(f"SELECT id, line FROM node WHERE {among}").fetchall())
+        further = [
+            (id, line) for id, line in zip(nodes.column("id"), nodes.ids, strict=True) if lines[id] != line
+        ]
+        db.executemany("INSERT OR IGNORE INTO node_again VALUES (?, ?)", further)
+        again.update(id for id, _ in further)
+    if db.execute("SELECT 1 FROM patch_of LIMIT 1").fetchone():
+        again.update(id for (id,) in db.execute(f"SELECT id FROM patch_of WHERE {among}"))
+    _add_words(db, zip(nodes.column("id"), nodes.column("tags"), nodes.column("paths"), strict=True))
+    return again
+
+
+def _add_fresh(db: sqlite3.Connection, nodes: Lines) -> None:
+    """Add the nodes whose ids are not there yet: the rows are those of `_values` for a node that no other line names."""
+    ids, column = nodes.column("id"), nodes.column
+    work_units, sessions, lanes, priorities, summaries = (
+        [each or "" for each in column(name)] for name in _TEXTS
+    )
+    created = parse_all(column("at"))
+    touched = [
+        max(at, parse_at(updated)) if updated else at
+        for at, updated in zip(created, column("updated_at"), strict=True)
+    ]
+    marks = zip(column("deleted"), column("archived"), column("closed"), strict=True)
+    ranks = [3 if deleted else 2 if archived else 1 if closed else 0 for deleted, archived, closed in marks]
+    sensitive = [1 if each else 0 for each in column("sensitive")]
+    values = zip(
+        ids, nodes.ids, column("type"), column("lifecycle"), work_units, sessions, lanes, priorities, ranks, sensitive,
+        summaries, created, touched, column("sender_identity"), strict=True,
+    )  # fmt: skip
+    db.executemany(_NEW, sorted(values))  # in the order of the key, as below: half the time
+
+
+def _values(node: Node, line: int, patched: int) -> tuple[object, ...]:
+    return (
+        node.id, line, node.type, node.lifecycle, node.wu_id, node.session_id, node.lane, node.priority, node.rank,
+        int(node.sensitive), node.summarized_into, node.created, node.touched, patched,
+        node.sender_identity, node.hidden_by_other,
+    )  # fmt: skip
+
+
+def _add_words(db: sqlite3.Connection, nodes: Iterable[tuple[str, Sequence[str], Sequence[str]]]) -> None:
+    """Add the tags and paths of nodes."""
+    tags, paths = [], []
+    for id, own_tags, own_paths in nodes:
+        tags += [(tag, id) for tag in own_tags or ()]
+        paths += [(path, id) for path in own_paths or ()]
+    db.executemany("INSERT OR IGNORE INTO tag VALUES (?, ?)", sorted(tags))
+    db.executemany("INSERT OR IGNORE INTO anchor VALUES (?, ?)", sorted(paths))
+
+
+def _add_patches(db: sqlite3.Connection, rows: Iterable[Row]) -> set[str]:
+    """Add patches; the ids of nodes that must be folded anew."""
+    anew: set[str] = set()
+    for row in rows:
+        change = Change(row.record, row.line)
+        ids = sorted({str(id) for id in row.record["node_ids"]})  # type: ignore[attr-defined]  # the model says so
+        db.executemany("INSERT OR IGNORE INTO patch_of VALUES (?, ?)", [(id, row.id) for id in ids])
+        among = _among(ids)
+        if change.clears or change.touches("summarized_into") or not change.only_marks:
+            anew.update(id for (id,) in db.execute(f"SELECT id FROM node WHERE {among}"))
+            continue
+        anew.update(id for (id,) in db.execute(f"SELECT id FROM node WHERE patched AND {among}"))
+        values = (change.rank, row.record["sender_identity"])
+        db.execute(
+            "UPDATE node SET state = max(state, ?1), patched = 1, hidden_by_other ="
+            f" (?1 >= {HIDDEN} AND ?1 >= state AND sender <> ?2) * {authors.STATUS} WHERE {among}",
+            values,
+        )
+    return anew
+
+
+def _among(ids: Iterable[str]) -> str:
+    """A condition on any number of ids. They are letters and digits alone: the models say so."""
+    return "id IN (SELECT value FROM json_each('[{}]'))".format(",".join(f'"{id}"' for id in ids))
+
+
+def _refold(db: sqlite3.Connection, nodes: Sequence[Node]) -> None:
+    """Write the rows of nodes that were folded from all of their lines."""
+    among = _among(node.id for node in nodes)
+    lines: dict[str, int] = dict(db.execute(f"SELECT id, line FROM node WHERE {among}").fetchall())
+    for (id,) in db.execute(f"SELECT DISTINCT id FROM node_again WHERE {among}").fetchall():
+        lines[id] = _lowest_first(db, id)
+    patched = {id for (id,) in db.execute(f"SELECT DISTINCT id FROM patch_of WHERE {among}")}
+    db.executemany(_PUT, [_values(node, lines[node.id], int(node.id in patched)) for node in nodes])
+    db.execute(f"DELETE FROM tag WHERE {among}")
+    db.execute(f"DELETE FROM anchor WHERE {among}")
+    _add_words(db, ((node.id, node.tags, node.paths) for node in nodes))
+
+
+def _lowest_first(db: sqlite3.Connection, id: str) -> int:
+    """Return the lowest of the lines of a node, which stands in `node`; put the others beside it."""
+    rows = db.execute(
+        "SELECT l.id FROM line l WHERE l.id IN (SELECT line FROM node WHERE id = ?1"
+        " UNION SELECT line FROM node_again WHERE id = ?1) ORDER BY l.body",
+        (id,),
+    ).fetchall()
+    (lowest,), *others = rows
+    db.execute("DELETE FROM node_again WHERE id = ?", (id,))
+    db.executemany("INSERT INTO node_again VALUES (?, ?)", [(id, line) for (line,) in others])
+    return int(lowest)
+
+
+def _add_relations(db: sqlite3.Connection, rows: Iterable[Row]) -> None:
+    triples = set()
+    for row in rows:
+        triple = (str(row.record["from_id"]), str(row.record["to_id"]), str(row.record["type"]))
+        db.execute("INSERT OR IGNORE INTO relation_event VALUES (?, ?, ?, ?)", (*triple, row.id))
+        triples.add(triple)
+    for triple in sorted(triples):
+        if relations.stands(db, triple):
+            db.execute("INSERT OR IGNORE INTO relation VALUES (?, ?, ?)", triple)
+        else:
+            db.execute("DELETE FROM relation WHERE from_id = ? AND to_id = ? AND type = ?", triple)
+
+
+def _add_accesses(db: sqlite3.Connection, rows: Iterable[Row]) -> None:
+    seen = [(str(id), row.at) for row in rows for id in sorted(set(row.record["node_ids"]))]  # type: ignore[call-overload]
+    db.executemany(
+        "INSERT INTO access VALUES (?, 1, ?) ON CONFLICT (id) DO UPDATE"
+        " SET count = count + 1, last = max(last, excluded.last)",
+        seen,
+    )

@@ -1,0 +1,163 @@
+"""Threads that wait for a reader: somebody asked it, and it has not decided. Looking marks nothing as read."""
+
+from __future__ import annotations
+
+from .. import records
+from ..agents.serialize import sender_name
+from ..commit_message import cut, sanitize
+from ..mailbox import content, mailbox_view
+from ..signals import ASKS, DECISIONS, conflicts, graph, next_steps
+from ..signals.causality import Conversation
+from ..signals.thread_lines import ThreadLines
+from .budgeted_text import Piece, said
+from .candidates import NAME_MAX, THREADS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterable, Mapping
+
+    from ..agents.caller import Caller
+    from ..store import Store
+
+SECTION = "Open threads"
+MESSAGE_MAX = 200  # bytes of a first line that is shown; of a longer one the command that shows it
+
+
+class Waiting:
+    """A signal that wants a decision, the last such one of its thread."""
+
+    __slots__ = ("at", "message", "sender", "signal_id", "thread_id", "what")
+
+    def __init__(self, at: str, signal_id: str, thread_id: str, sender: str, what: str, message: str) -> None:
+        self.at = at
+        self.signal_id = signal_id
+        self.thread_id = thread_id
+        self.sender = sender
+        self.what = what
+        self.message = message
+
+
+# `requires_ack` is looked for as it stands in a line: inside of a message its quotes would be escaped.
+_ASKED = (
+    "SELECT DISTINCT s.signal_id, s.thread FROM ({mine}) m JOIN signal s ON s.signal_id = m.signal_id"
+    " JOIN line l ON l.id = s.line WHERE (s.intent IN ('PROPOSE', 'COUNTER')"
+    " OR instr(l.body, '\"requires_ack\":true'))"
+)
+_DECISIONS = (
+    "SELECT o.thread, json_extract(b.body, '$.reply_to'), json_extract(b.body, '$.answers_digest'),"
+    " json_extract(b.body, '$.origin'), json_extract(b.body, '$.via') FROM signal o JOIN line b ON b.id = o.line"
+    " WHERE o.thread IN (SELECT value FROM json_each(:threads))"
+    " AND o.intent IN ('AGREE', 'REJECT', 'COUNTER') AND (o.sender = :reader OR o.sender_session = :session)"
+)
+
+
+def find(store: Store, reader: Caller) -> list[Waiting]:
+    """What waits for a reader, the newest first."""
+    db = store.db()
+    mine, values = mailbox_view.directed_to(
+        db, reader.reader, reader.session_id, reader.workspace, unread=False
+    )
+    asked: dict[str, list[str]] = {}
+    for signal_id, thread_id in db.execute(_ASKED.format(mine=mine), values):
+        asked.setdefault(thread_id, []).append(signal_id)
+    decided, answered = _decisions(db, asked, reader)
+    known, lines = _Known(store), ThreadLines(db)
+    found = []
+    for thread_id, every in asked.items():
+        ids = [id for id in every if (thread_id, id) not in answered]
+        if ids and thread_id in decided:
+            ids = _undecided(Conversation(lines.load(thread_id) or {}), ids, reader)
+        newest = max(filter(None, (known.waiting(thread_id, id) for id in ids)), key=_order, default=None)
+        if newest is not None:
+            found.append(newest)
+    return sorted(found, key=_order, reverse=True)
+
+
+def _decisions(
+    db: sqlite3.Connection, thread_ids: Iterable[str], reader: Caller
+) -> tuple[set[str], set[tuple[str, str]]]:
+    """The threads in which a reader decided something, and (thread, signal id) of what it answered by that."""
+    values = {
+        "threads": "[" + ",".join(f'"{id}"' for id in thread_ids) + "]",  # ids need no escapes in JSON
+        "reader": reader.reader,
+        "session": reader.session_id or reader.reader,
+    }
+    rows = db.execute(_DECISIONS, values).fetchall()
+    digests = content.digests_of(db, {answered for _, answered, *_ in rows if answered})
+    found = set()
+    for thread_id, answered, of, origin, via in rows:
+        record = {"reply_to": answered, "answers_digest": of, "origin": origin}
+        if (
+            answered and not via and content.counts(record, digests)
+        ):  # what another recorded is judged in its thread
+            found.add((thread_id, answered))
+    return {thread_id for thread_id, *_ in rows}, found
+
+
+def _order(one: Waiting) -> tuple[str, str]:
+    return one.at, one.signal_id
+
+
+def _undecided(found: Conversation, ids: list[str], reader: Caller) -> list[str]:
+    """Those that no decision of the reader comes after: who decided later in the thread has decided these, too."""
+    own = {
+        each.id
+        for each in found.said.values()
+        if each.intent in DECISIONS and not each.writers.isdisjoint(reader.ids)
+    }
+    seen = graph.reach(own, found.edges)
+    return [id for id in ids if id not in seen]
+
+
+class _Known:
+    """Signals that want a decision; the lines of one id are read once, in however many threads it is."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._records: dict[str, Mapping[str, object] | None] = {}
+
+    def waiting(self, thread_id: str, signal_id: str) -> Waiting | None:
+        if signal_id not in self._records:
+            self._records[signal_id] = records.read(mailbox_view.line_of(self._store.db(), signal_id))
+        record = self._records[signal_id]
+        if record is None:
+            return None
+        intent = str(record.get("intent") or "INFO")
+        what = intent if intent in ASKS else "asks for AGREE or REJECT"
+        sender = cut(sanitize(sender_name(self._store, record) or str(record["sender_identity"])), NAME_MAX)
+        lines = str(record["message"]).strip().replace("\r", "\n").split("\n")
+        return Waiting(str(record["at"]), signal_id, thread_id, sender, what, lines[0].rstrip())
+
+
+def unread(store: Store, reader: Caller) -> int:
+    """How many signals to this reader in particular it has not read."""
+    db = store.db()
+    mine, values = mailbox_view.directed_to(
+        db, reader.reader, reader.session_id, reader.workspace, unread=True
+    )
+    (count,) = db.execute(f"SELECT count(DISTINCT signal_id) FROM ({mine})", values).fetchone()
+    return int(count)
+
+
+def pieces(store: Store, reader: Caller, *, live: bool) -> list[Piece]:
+    """A line for each thread that waits, with the command that answers.
+
+    Args:
+        live: How much is unread, too, which depends on more than the log.
+    """
+    found = []
+    for place, one in enumerate(find(store, reader)):
+        answer = f"answer: {next_steps.decide(one.signal_id)[0]}, or --reject"
+        if len(conflicts.versions(store.db(), one.signal_id)) > 1:
+            answer = f"it has conflicting lines: {next_steps.compare(one.signal_id)[0]}"
+        head = f"- [{one.thread_id}] ({one.at[:10]}, {one.sender}, {one.what}; {answer}):"
+        text = sanitize(one.message)
+        if len(text.encode()) > MESSAGE_MAX:
+            text = f"(long; gitmem show {one.signal_id})"
+        found.append(Piece(SECTION, (THREADS, place, one.thread_id), one.thread_id, said(head, text)))
+    count = unread(store, reader) if live else 0
+    if count:
+        line = f"- {count} unread signal{'s' if count > 1 else ''} for you: gitmem inbox"
+        found.append(Piece(SECTION, (THREADS, len(found), "unread"), "unread", [line]))
+    return found

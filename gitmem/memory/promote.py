@@ -1,0 +1,226 @@
+"""Promotion: what one work unit learned becomes knowledge of the project.
+
+The promoted node is a new one; its source stays as it is, and both live their own lives: archiving one does
+nothing to the other. Its id is made of the source and the tag, so that two clones that promote the same make
+the same node.
+"""
+
+from __future__ import annotations
+
+from ..errors import UsageError
+from ..log.lines import format_at
+from ..outcome import Outcome, plain
+from ..records.ids import keyed_id
+from ..text.shell_quote import command
+from . import load, node_fields, relations, resolve_node, write
+from .edit import TOLD, headline
+from .node_view import HIDDEN
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..agents.caller import Caller
+    from ..store import Store
+    from .node_fold import Node
+
+
+class Promoted(Outcome):
+    """The project nodes that stand for what was to be promoted.
+
+    Attributes:
+        promoted_nodes: All of them, in the order of their sources.
+        already_promoted: The ids of those that had been there before; nothing was written for them.
+    """
+
+    __slots__ = (
+        "promoted_nodes",
+        "already_promoted",
+        "tag",
+        "dry_run",
+        "commit",
+        "recorded",
+        "warnings",
+        "next",
+    )
+
+    def __init__(self, tag: str, *, dry_run: bool) -> None:
+        self.promoted_nodes: list[Node] = []
+        self.already_promoted: list[str] = []
+        self.tag = tag
+        self.dry_run = dry_run
+        self.commit: str | None = None
+        self.recorded = False
+        self.warnings: list[str] = []
+        self.next: list[str] = []
+
+    @property
+    def promoted_node(self) -> Node:
+        """The node, where one was promoted."""
+        return self.promoted_nodes[0]
+
+    @property
+    def new(self) -> list[Node]:
+        """The nodes that this promotion made, or in a dry run would make."""
+        return [node for node in self.promoted_nodes if node.id not in self.already_promoted]
+
+    def as_json(self) -> dict[str, object]:
+        return {
+            "promotedNodes": plain(self.promoted_nodes),
+            "alreadyPromoted": list(self.already_promoted),
+            "tag": self.tag,
+            "dryRun": self.dry_run,
+            "commit": self.commit,
+            "recorded": self.recorded,
+            "warnings": list(self.warnings),
+            "next": list(self.next),
+        }
+
+
+def promote(
+    store: Store,
+    caller: Caller,
+    *,
+    node: str | None = None,
+    wu: str | None = None,
+    tag: str,
+    dry_run: bool = False,
+    allow_secret: bool = False,
+) -> Promoted:
+    """Make project knowledge of a node, or of every summary of a work unit: new nodes, in one commit.
+
+    Doing it again with the same tag writes nothing and answers with the node of the first time, also where
+    that happened on another clone.
+
+    Args:
+        node: An id, or a prefix of six characters or more after the dash. An archived node will do.
+        wu: A work unit; its summaries of any lifecycle count, but not hidden ones.
+        tag: One of `values.TAXONOMY`.
+
+    Raises: UsageError and then nothing was written; StoreError.
+    """
+    word = node_fields.one_of("taxonomy tag", tag, node_fields.TAXONOMY)
+    if (node is None) == (wu is None):
+        raise UsageError(
+            "A promotion is of one node, or of the summaries of one work unit; nothing was written.",
+            hint="Such as `gitmem mem promote ID --tag decision`, or `--wu WU-7` instead of ID.",
+            code="usage",
+            next=["gitmem mem list", "gitmem mem promote --help"],
+        )
+    sources = (
+        [_source(store, node)] if node is not None else _summaries(store, node_fields.work_unit(str(wu)))
+    )
+    found = Promoted(word, dry_run=dry_run)
+    found.warnings = [*filter(None, [caller.remark])]
+    lines: list[tuple[str, bytes]] = []
+    for source in sources:
+        lines += _promoted(store, caller, source, found, allow_secret=allow_secret)
+    new = found.new
+    if new and not dry_run:
+        what = f"promotes {_what(new)} as {word}"
+        told = "\n".join(headline(each) for each in new[:TOLD])
+        done = write.record(
+            store, caller, lines, what, text=told, nodes=[each.id for each in new], wu=_one_wu(sources)
+        )
+        found.commit, found.recorded = done.commit, True
+    found.next = _next(found, node, wu)
+    return found
+
+
+def _source(store: Store, text: str) -> Node:
+    db = store.db()
+    found = load.one(db, resolve_node.find(db, text, writing=True))
+    if found.deleted:
+        raise UsageError(
+            f"{found.id} is deleted, so it can't be promoted; nothing was written.",
+            hint="Bring it back first, if that was a slip.",
+            code="deleted-node",
+            next=[command("gitmem", "mem", "update", found.id, "--status", "active")],
+        )
+    return found
+
+
+def _summaries(store: Store, wu: str) -> list[Node]:
+    """The summaries of a work unit, the oldest first. UsageError where it has none."""
+    db = store.db()
+    rows = db.execute(
+        f"SELECT id FROM node WHERE wu_id = ? AND state < {HIDDEN} AND type = 'summary' ORDER BY created, id",
+        (wu,),
+    )
+    found = load.load(db, [id for (id,) in rows])
+    if not found:
+        raise UsageError(
+            f"{wu} has no summary to promote; nothing was written.",
+            hint="Make one first, or promote a node by its id.",
+            code="no-summary",
+            next=[
+                command("gitmem", "mem", "summarize", "--wu", wu),
+                command("gitmem", "mem", "list", "--wu", wu),
+            ],
+        )
+    return found
+
+
+def _promoted(
+    store: Store, caller: Caller, source: Node, found: Promoted, *, allow_secret: bool
+) -> list[tuple[str, bytes]]:
+    """Add the promoted node of a source to what was found; the lines to write for it, none where there is one."""
+    id = keyed_id("mem", source.id, found.tag)
+    is_one = found.tag in source.tags and bool(source.metadata.get("promoted_from"))
+    for there in [source] if is_one else load.load(store.db(), [id]):
+        found.promoted_nodes.append(there)
+        found.already_promoted.append(there.id)
+        found.warnings += _remarks(source, there)
+        return []
+    fields = {
+        "schema_version": "A2A.V1",
+        "id": id,
+        "type": source.type,
+        "lifecycle": "project",
+        "content": source.content,
+        "priority": source.priority,
+        "tags": list(dict.fromkeys([*source.tags, found.tag])),
+        "lane": source.lane,
+        "paths": source.paths,
+        # Where the source was written: whether it still holds is for the code since then to say.
+        "head": source.head,
+        "branch": source.branch,
+        "sensitive": source.sensitive,
+        "metadata": {"promoted_from": source.id, "promoted_at": format_at(store.now())},
+        **write.sender(caller),
+    }
+    line = store.line("node", fields, allow_secret=allow_secret)
+    found.promoted_nodes.append(load.of_line(line[1]))
+    edge = keyed_id("rel", id, "discovered_from", source.id)
+    return [line, relations.line(store, caller, id, "discovered_from", source.id, id=edge)]
+
+
+def _remarks(source: Node, promoted: Node) -> list[str]:
+    remarks = []
+    if promoted.is_hidden:
+        remarks.append(f"{promoted.id} was promoted from {source.id} before, and is {promoted.status}.")
+    elif promoted.content != source.content:
+        remarks.append(
+            f"{promoted.id} was promoted from {source.id} before, and one of them has changed since: "
+            "`gitmem mem update` takes the new text."
+        )
+    return remarks
+
+
+def _next(found: Promoted, node: str | None, wu: str | None) -> list[str]:
+    if found.dry_run and found.new:
+        which = ["--wu", wu] if wu is not None else [str(node)]
+        return [command("gitmem", "mem", "promote", *which, "--tag", found.tag)]
+    hidden = [each.id for each in found.promoted_nodes if each.is_hidden]
+    back = [command("gitmem", "mem", "update", *hidden, "--status", "active")] if hidden else []
+    show = command("gitmem", "mem", "show", found.promoted_nodes[0].id)
+    return [*back, show, command("gitmem", "mem", "profile", "--tag", found.tag)]
+
+
+def _what(nodes: Sequence[Node]) -> str:
+    return headline(nodes[0]) if len(nodes) == 1 else f"{len(nodes)} nodes"
+
+
+def _one_wu(sources: Sequence[Node]) -> str | None:
+    units = {source.wu_id for source in sources}
+    return units.pop() if len(units) == 1 else None

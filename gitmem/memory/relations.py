@@ -1,0 +1,158 @@
+"""Relations between nodes: what blocks what, what came from what."""
+
+from __future__ import annotations
+
+from .. import records
+from ..errors import UsageError
+from ..outcome import Outcome
+from ..records import ids
+from ..signals import causality
+from ..text.shell_quote import command
+from . import node_fields, resolve_node, write
+from .node_fold import Change
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Mapping
+
+    from ..agents.caller import Caller
+    from ..store import Store
+
+
+class Related(Outcome):
+    """A relation that was recorded, or taken back."""
+
+    __slots__ = ("from_id", "to_id", "type", "removed", "commit", "recorded", "warnings", "next")
+
+    def __init__(self, triple: tuple[str, str, str], removed: bool, commit: str | None) -> None:
+        self.from_id, self.to_id, self.type = triple
+        self.removed = removed
+        self.commit = commit
+        self.recorded = True
+        self.warnings: list[str] = []
+        self.next: list[str] = []
+
+
+def relate(
+    store: Store,
+    caller: Caller,
+    from_: str,
+    type: str,
+    to: str,
+    *,
+    remove: bool = False,
+    metadata: Mapping[str, object] | None = None,
+) -> Related:
+    """Record that one node stands in a relation to another: `from_` blocks `to`, is its parent, came from it.
+
+    A node that is not in this log is kept, and reported.
+
+    Raises: UsageError and then nothing was written; StoreError.
+    """
+    db = store.db()
+    kind = node_fields.one_of("relation", type, node_fields.RELATIONS)
+    source, remark = resolve_node.find_or_keep(db, from_)
+    target, other = resolve_node.find_or_keep(db, to)
+    if source == target:
+        raise UsageError(f"{source} can't stand in a relation to itself; nothing was written.", code="usage")
+    line_ = line(store, caller, source, kind, target, removed=remove, metadata=metadata)
+    verb = f"no longer {kind}" if remove else kind
+    done = write.record(store, caller, [line_], f"{source} {verb} {target}", nodes=[source, target])
+    related = Related((source, target, kind), remove, done.commit)
+    related.warnings = [each for each in (caller.remark, remark, other) if each]
+    circle = [] if remove or kind != "blocks" else path_of_blocks(store.db(), target, source)
+    if circle:
+        related.warnings.append(f"They block each other in a circle: {' → '.join([source, *circle])}.")
+    related.next = [command("gitmem", "mem", "show", source)]
+    return related
+
+
+def line(
+    store: Store,
+    caller: Caller,
+    from_id: str,
+    type: str,
+    to_id: str,
+    *,
+    removed: bool = False,
+    metadata: Mapping[str, object] | None = None,
+    id: str | None = None,
+) -> tuple[str, bytes]:
+    """The line of a relation that was seen to stand, or not, as the index has it.
+
+    Args:
+        id: Where two clones that say the same must say it as one; a new one otherwise.
+    """
+    events = _events(store.db(), (from_id, to_id, type))
+    named = {name for names in causality.earlier(events).values() for name in names}
+    return store.line(
+        "relation",
+        {
+            "schema_version": "A2A.V1",
+            "id": id or ids.new_id("rel", store.random),
+            "from_id": from_id,
+            "to_id": to_id,
+            "type": type,
+            "removed": removed,
+            "after": sorted(events.keys() - named),
+            "metadata": node_fields.metadata(dict(metadata or {})),
+            **write.sender(caller),
+        },
+    )
+
+
+def stands(db: sqlite3.Connection, triple: tuple[str, str, str]) -> bool:
+    """Whether the causally last word on a relation is that it is there."""
+    event = last(db, triple)
+    return event is not None and event.record.get("removed") is not True
+
+
+def last(db: sqlite3.Connection, triple: tuple[str, str, str]) -> Change | None:
+    """Return the causally last word on a relation, or None where there is none."""
+    events = _events(db, triple)
+    return causality.latest(events.values(), causality.earlier(events))
+
+
+def _events(db: sqlite3.Connection, triple: tuple[str, str, str]) -> dict[str, Change]:
+    events: dict[str, Change] = {}
+    bodies = db.execute(
+        "SELECT l.body FROM relation_event e JOIN line l ON l.id = e.line"
+        " WHERE e.from_id = ? AND e.to_id = ? AND e.type = ? ORDER BY l.body",
+        triple,
+    )
+    for (body,) in bodies:
+        record = records.read(body.encode())
+        if record is not None:
+            events.setdefault(str(record["id"]), Change(record, body.encode()))
+    return events
+
+
+def of(db: sqlite3.Connection, id: str) -> list[dict[str, str]]:
+    """The relations of a node, in both directions, by type and id."""
+    rows = db.execute(
+        "SELECT from_id, to_id, type FROM relation WHERE from_id = ?"
+        " UNION SELECT from_id, to_id, type FROM relation WHERE to_id = ? ORDER BY 3, 1, 2",
+        (id, id),
+    )
+    return [{"from_id": from_id, "to_id": to_id, "type": type} for from_id, to_id, type in rows]
+
+
+def path_of_blocks(db: sqlite3.Connection, start: str, end: str) -> list[str]:
+    """A chain of `blocks` from one node to another, both ends with it; empty where there is none."""
+    came: dict[str, str] = {start: ""}
+    todo = [start]
+    while todo:
+        here = todo.pop(0)
+        if here == end:
+            way = [here]
+            while came[way[-1]]:
+                way.append(came[way[-1]])
+            return way[::-1]
+        for (other,) in db.execute(
+            "SELECT to_id FROM relation WHERE from_id = ? AND type = 'blocks' ORDER BY to_id", (here,)
+        ):
+            if other not in came:
+                came[other] = here
+                todo.append(other)
+    return []

@@ -1,0 +1,79 @@
+"""Which node is meant by an id, or by the beginning of one."""
+
+from __future__ import annotations
+
+from ..commit_message import sanitize
+from ..errors import UsageError
+from ..index.resolve_id import LOOK_MIN, PREFIX_MIN
+from ..records.ids import is_id
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+
+PREFIX = "mem-"
+
+
+def find(db: sqlite3.Connection, text: str, *, writing: bool = False) -> str:
+    """The node id that a text names: whole, or a unique prefix; hidden nodes too.
+
+    Raises: UsageError with the candidates where there is none, or more than one.
+    """
+    text = checked(text)
+    if db.execute("SELECT 1 FROM node WHERE id = ?", (text,)).fetchone():
+        return text
+    token = text.removeprefix(PREFIX)
+    least = PREFIX_MIN if writing else LOOK_MIN
+    start = PREFIX + token
+    rows = db.execute("SELECT id FROM node WHERE id >= ? AND id < ? LIMIT 5", (start, start + "\U0010ffff"))
+    found = [id for (id,) in rows] if token else []
+    nothing = "; nothing was written." if writing else "."
+    if found and len(token) < least:
+        raise UsageError(
+            f"{sanitize(text)} is too short for the beginning of an id: that takes at least {least} characters "
+            f"after the dash{nothing}",
+            hint="`gitmem mem list` shows whole ids.",
+            code="short-id",
+            suggestions=found[:4],
+            next=["gitmem mem list"],
+        )
+    if len(found) == 1:
+        return str(found[0])
+    if found:
+        raise UsageError(
+            f"{sanitize(text)} fits more than one node: {', '.join(found[:4])}{nothing}",
+            hint="Give more characters of it.",
+            code="ambiguous-id",
+            suggestions=found[:4],
+        )
+    raise UsageError(
+        f"No node {sanitize(text)[:80] or 'without a name'} is in this log{nothing}",
+        hint="It may be on another machine: `gitmem sync` brings it; `gitmem mem list` shows what is here.",
+        code="unknown-id",
+        next=["gitmem sync", "gitmem mem list --include-archived"],
+    )
+
+
+def checked(id: object) -> str:
+    """An id that is a text. UsageError for anything else: a caller of the library may hand on what it has."""
+    if not isinstance(id, str):
+        raise UsageError(
+            f"An id is a text such as mem-0123456789ab, and this is of the type {type(id).__name__}; "
+            "nothing was written.",
+            hint="A node has it as `.id`, and an outcome that made one as `.node.id`.",
+            code="bad-id",
+        )
+    return id
+
+
+def find_or_keep(db: sqlite3.Connection, text: str) -> tuple[str, str | None]:
+    """The node that a text names, for a relation to it. A whole id that is not here is kept, with a remark.
+
+    Raises: UsageError as `find` does, for a prefix.
+    """
+    try:
+        return find(db, text, writing=True), None
+    except UsageError as error:
+        if error.code != "unknown-id" or not is_id("mem", text):
+            raise
+    return text, f"{text} is not in this log: the relation counts when it comes, perhaps with `gitmem sync`."

@@ -1,0 +1,119 @@
+"""Retention: which nodes a cleanup removes, which it keeps whatever else is said, and why."""
+
+from __future__ import annotations
+
+from ..outcome import Outcome
+from . import load
+from .archive import typed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+
+    Row = tuple[str, str, str, str | None, bool, int]
+
+
+class Breakdown(Outcome):
+    """How many nodes which rule removed or kept; each node counts once.
+
+    Attributes:
+        ephemeral, session, wu: Removed because of their lifecycle: the first always, the others when their
+            session was named or a summary has what they say.
+        ttl_expired: Removed because they are older than was given.
+        sensitive, active_session_protected: Kept, whatever the other rules say.
+        decay_archived: Archived because of their decay score.
+    """
+
+    __slots__ = ("ephemeral", "session", "wu", "sensitive", "ttl_expired", "active_session_protected",
+                 "decay_archived")  # fmt: skip
+
+    def __init__(self) -> None:
+        self.ephemeral = self.session = self.wu = self.sensitive = 0
+        self.ttl_expired = self.active_session_protected = self.decay_archived = 0
+
+    def as_json(self) -> dict[str, object]:
+        return {
+            "ephemeral": self.ephemeral,
+            "session": self.session,
+            "wu": self.wu,
+            "sensitive": self.sensitive,
+            "ttlExpired": self.ttl_expired,
+            "activeSessionProtected": self.active_session_protected,
+            "decayArchived": self.decay_archived,
+        }
+
+
+class Rules:
+    """What a cleanup goes by.
+
+    Args:
+        ttl: Microseconds; nodes that were created longer ago are removed.
+        session: The session whose nodes with lifecycle session are removed.
+        current: The sessions that are live or idle now.
+        sensitive: Nodes that are kept.
+        now: Microseconds since the epoch.
+    """
+
+    __slots__ = ("current", "now", "sensitive", "session", "ttl")
+
+    def __init__(
+        self, *, ttl: int | None, session: str | None, current: set[str], sensitive: set[str], now: int
+    ) -> None:
+        self.ttl = ttl
+        self.session = session
+        self.current = current
+        self.sensitive = sensitive
+        self.now = now
+
+    def reason(self, row: Row, breakdown: Breakdown) -> str | None:
+        """Why a node is removed, or None where it is kept; the first rule that fits decides."""
+        id, type, lifecycle, session_id, summarised, created = row
+        if type == "session" and session_id in self.current:
+            breakdown.active_session_protected += 1
+            return None
+        if id in self.sensitive:
+            breakdown.sensitive += 1
+            return None
+        if lifecycle == "project":
+            return None
+        if self.ttl is not None and self.now - created > self.ttl:
+            breakdown.ttl_expired += 1
+            return f"cleanup: older than {typed(self.ttl)}"
+        if lifecycle == "ephemeral":
+            breakdown.ephemeral += 1
+            return "cleanup: ephemeral"
+        if lifecycle == "session" and self.session is not None and session_id == self.session:
+            breakdown.session += 1
+            return f"cleanup: session {self.session}"
+        if summarised:
+            breakdown.session += lifecycle == "session"
+            breakdown.wu += lifecycle == "wu"
+            return "cleanup: summarised"
+        return None
+
+
+def sensitive(db: sqlite3.Connection) -> set[str]:
+    """The nodes that are sensitive, by their field or, as imported ones are, by an entry of their metadata."""
+    found = {id for (id,) in db.execute("SELECT id FROM node WHERE sensitive")}
+    word = '"sensitive"'
+    perhaps = {
+        id
+        for (id,) in db.execute(
+            "SELECT n.id FROM node n JOIN line l ON l.id = n.line WHERE instr(l.body, ?)"
+            " UNION SELECT n.id FROM node_again n JOIN line l ON l.id = n.line WHERE instr(l.body, ?)",
+            (word, word),
+        )
+    }
+    # Looked for once in each patch, however many nodes it names.
+    perhaps |= {
+        id
+        for (id,) in db.execute(
+            "SELECT DISTINCT id FROM patch_of"
+            " WHERE line IN (SELECT id FROM line WHERE kind = 'patch' AND instr(body, ?))",
+            (word,),
+        )
+    }
+    for node in load.load(db, sorted(perhaps - found)):
+        if node.metadata.get("sensitive") is True:
+            found.add(node.id)
+    return found

@@ -1,0 +1,137 @@
+"""One node with all that is known of it: relations, what became of it and by whom, and the commit it is in."""
+
+from __future__ import annotations
+
+from .. import records
+from ..agents.serialize import sender_name
+from ..outcome import Outcome
+from ..signals import history
+from ..text.shell_quote import command
+from . import anchors, bulk_values, decay, load, node_fold, relations, resolve_node
+from .listing import first_line
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Mapping, Sequence
+
+    from ..store import Store
+    from .node_fold import Node
+
+# Of a patch, what says nothing about what it changes.
+_BESIDE = ("at", "kind", "mac", "schema_version", "id", "node_ids", "after", "sender_identity", "sender_session",
+           "sender_name")  # fmt: skip
+
+
+class Change(Outcome):
+    """One patch of a node: its fields with their new values, `clear` with those that became empty."""
+
+    __slots__ = ("id", "at", "sender", "sender_identity", "sender_session", "fields")
+
+    def __init__(self, record: Mapping[str, object], sender: str) -> None:
+        self.id = str(record["id"])
+        self.at = str(record["at"])
+        self.sender = sender
+        self.sender_identity = str(record["sender_identity"])
+        self.sender_session = record.get("sender_session")
+        self.fields = {key: value for key, value in record.items() if key not in _BESIDE and value}
+
+
+class Shown(Outcome):
+    """A node, whole.
+
+    Attributes:
+        score: Its decay score now.
+        stale: How far the files that it is about have moved on, or None.
+        relations: In both directions: from_id, to_id, type, and how the other node starts (None where it is
+            not here).
+        history: Its patches, the oldest first.
+        ambiguous: Whether lines of its id say different things; the lowest line counts.
+        commit: The commit that its line is in; None while it waits for one.
+    """
+
+    __slots__ = ("node", "score", "stale", "relations", "history", "ambiguous", "commit", "recorded", "next")
+
+    def __init__(self, node: Node, score: float, commit: str | None) -> None:
+        self.node = node
+        self.score = score
+        self.stale: str | None = None
+        self.relations: list[dict[str, object]] = []
+        self.history: list[Change] = []
+        self.ambiguous = False
+        self.commit = commit
+        self.recorded = True
+        self.next: list[str] = []
+
+
+def show(store: Store, id: str, *, half_life: int = decay.HALF_LIFE_MICROS) -> Shown:
+    """A node by its id or a unique prefix, also one that is archived or deleted. Counts as no access.
+
+    Args:
+        half_life: Microseconds, for its score.
+
+    Raises: UsageError where there is no such node, or several.
+    """
+    decay.checked(half_life)
+    db = store.db()
+    node = load.one(db, resolve_node.find(db, id))
+    found = Shown(
+        node,
+        decay.score(node, now=store.now(), half_life=half_life),
+        history.commit_of(store, node.line),
+    )
+    found.stale = anchors.stale(store, [node]).get(node.id)
+    found.relations = _relations(db, node)
+    found.history = [
+        Change(record, sender_name(store, record) or str(record["sender_identity"]))
+        for record in _patches(db, node.id)
+    ]
+    found.ambiguous = len({node_fold.meaning(records.read(line) or {}) for line in _lines(db, node.id)}) > 1
+    found.next = _next(found)
+    return found
+
+
+def _relations(db: sqlite3.Connection, node: Node) -> list[dict[str, object]]:
+    each = relations.of(db, node.id)
+    others = {id for one in each for id in (one["from_id"], one["to_id"])} - {node.id}
+    starts = {other.id: first_line(other) for other in load.load(db, sorted(others))}
+    return [
+        {**one, "other": starts.get(one["to_id"] if one["from_id"] == node.id else one["from_id"])}
+        for one in each
+    ]
+
+
+def _patches(db: sqlite3.Connection, id: str) -> list[Mapping[str, object]]:
+    rows = db.execute(
+        "SELECT l.body FROM patch_of p JOIN line l ON l.id = p.line WHERE p.id = ? ORDER BY l.body", (id,)
+    )
+    found = (records.read(body.encode()) for (body,) in rows)
+    return list({str(each["id"]): bulk_values.counting(each) for each in found if each is not None}.values())
+
+
+def _lines(db: sqlite3.Connection, id: str) -> Sequence[bytes]:
+    rows = db.execute(
+        "SELECT l.body FROM node n JOIN line l ON l.id = n.line WHERE n.id = ?"
+        " UNION SELECT l.body FROM node_again n JOIN line l ON l.id = n.line WHERE n.id = ?",
+        (id, id),
+    )
+    return [body.encode() for (body,) in rows]
+
+
+def _is_right(stale: str) -> list[str]:
+    """What says that a stale node holds: of a file that is gone nothing can be verified."""
+    return ["--clear", "paths"] if "is gone since" in stale else ["--verified"]
+
+
+def _next(found: Shown) -> list[str]:
+    node = found.node
+    if node.is_hidden:
+        clear = [
+            word for name in ("archived", "deleted") if getattr(node, name) for word in ("--clear", name)
+        ]
+        commands = [command("gitmem", "mem", "update", node.id, *clear)]
+    elif found.stale:
+        commands = [command("gitmem", "mem", "update", node.id, *_is_right(found.stale))]
+    else:
+        commands = [command("gitmem", "mem", "update", node.id, "--status", "active")] if node.closed else []
+    return commands or ["gitmem mem list"]

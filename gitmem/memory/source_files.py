@@ -1,0 +1,250 @@
+"""The files that tell how a project is built and what holds in it, read with care: they may be anything.
+
+| source | tags | what is taken |
+|---|---|---|
+| README.md | architecture | the beginning |
+| AGENTS.md, CLAUDE.md | conventions, commands | the beginning |
+| CONTRIBUTING.md | conventions | the beginning |
+| LUMENFLOW.md | conventions | the beginning |
+| pyproject.toml, package.json | architecture, commands | name, description, commands, dependencies by name |
+| Cargo.toml, go.mod | architecture | the same |
+| .lumenflow.config.yaml, workspace.yaml | commands, conventions | the beginning |
+| .lumenflow/constraints.md | invariants | the beginning |
+
+Each tag is written with `index:` before it.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+
+from ..commit_message import cut, sanitize
+from ..digests import sha256
+from ..errors import UsageError
+from ..outcome import Outcome
+from . import anchors, manifests, node_fields
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from ..store import Store
+
+TAGS = ("index:architecture", "index:conventions", "index:commands", "index:invariants")
+_ARCHITECTURE, _CONVENTIONS, _COMMANDS, _INVARIANTS = TAGS
+_DEFAULT: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("README.md", (_ARCHITECTURE,)),
+    ("AGENTS.md", (_CONVENTIONS, _COMMANDS)),
+    ("CLAUDE.md", (_CONVENTIONS, _COMMANDS)),
+    ("CONTRIBUTING.md", (_CONVENTIONS,)),
+    ("LUMENFLOW.md", (_CONVENTIONS,)),
+    ("pyproject.toml", (_ARCHITECTURE, _COMMANDS)),
+    ("package.json", (_ARCHITECTURE, _COMMANDS)),
+    ("Cargo.toml", (_ARCHITECTURE,)),
+    ("go.mod", (_ARCHITECTURE,)),
+    (".lumenflow.config.yaml", (_COMMANDS, _CONVENTIONS)),
+    ("workspace.yaml", (_COMMANDS, _CONVENTIONS)),
+    (".lumenflow/constraints.md", (_INVARIANTS,)),
+)
+FILE_MAX = 1024 * 1024  # bytes
+CONTENT_MAX = 2_000  # characters
+REST = "…"
+
+
+class Source(Outcome):
+    """A file to index, from the root of the work tree, and the tags of its node."""
+
+    __slots__ = ("path", "tags")
+
+    def __init__(self, path: str, tags: Sequence[str]) -> None:
+        self.path = path
+        self.tags = list(tags)
+
+
+class Found:
+    """What became of reading a source.
+
+    Attributes:
+        content: The text for its node; None where it is `gone`, or where there is a `problem`.
+        hash: 16 hexadecimal digits of the SHA-256 of the whole file, whose line ends are LF.
+        real: The file that it is, links resolved.
+    """
+
+    __slots__ = ("content", "gone", "hash", "problem", "real", "source")
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.content: str | None = None
+        self.hash = ""
+        self.real = ""
+        self.gone = False
+        self.problem = ""
+
+
+def default_sources() -> list[Source]:
+    """The sources that are indexed without being asked for."""
+    return [Source(path, tags) for path, tags in _DEFAULT]
+
+
+def parsed(text: str) -> Source:
+    """A source from `docs/RULES.md=index:conventions`; several tags are joined by `+`, `index:` may be left out.
+
+    Raises: UsageError.
+    """
+    path, equals, words = text.strip().rpartition("=")
+    if not equals or not path.strip():
+        raise UsageError(
+            f"{sanitize(text)[:80] or 'Nothing'} is no source; nothing was written.",
+            hint=f"Such as docs/RULES.md=index:conventions; the tags are {', '.join(TAGS)}.",
+            code="bad-source",
+        )
+    found = anchors.checked([path.strip()])
+    tags = [_tag(word.strip()) for word in words.split("+")]
+    return Source(found[0] if found else path.strip(), list(dict.fromkeys(tags)))
+
+
+def _tag(word: str) -> str:
+    return node_fields.one_of("index tag", word if word.startswith("index:") else f"index:{word}", TAGS)
+
+
+def is_committed(store: Store, head: str | None, path: str) -> bool:
+    """Whether a commit has something of this path."""
+    if head is None:
+        return False
+    *folders, name = path.split("/")
+    try:
+        oid = store.git.commit(head).tree
+        for folder in folders:
+            oid = store.git.tree(oid)[folder].oid
+        return name in store.git.tree(oid)
+    except KeyError:
+        return False
+
+
+def read(top: str, source: Source) -> Found:
+    """Read a source of a work tree. Nothing in the file raises: what is wrong with it is told."""
+    found = Found(source)
+    root = os.path.realpath(top)
+    full = os.path.join(root, *source.path.split("/"))
+    found.gone = not os.path.lexists(full)
+    if found.gone:
+        return found
+    found.real = os.path.realpath(full)
+    inside = os.path.relpath(found.real, root).split(os.sep)
+    try:
+        if inside[0] in ("..", ".") or os.path.isabs(os.path.join(*inside)):
+            found.problem = "it leads outside of the work tree"
+        elif inside[0].lower() == ".git":
+            found.problem = "it is git's own"
+        else:
+            _take(found, _text(found.real))
+    except OSError as error:
+        found.problem = f"it can't be read ({error.strerror})"
+    except ValueError as error:
+        found.problem = str(error) or "it can't be read"
+    return found
+
+
+def _text(path: str) -> str:
+    """A file's text. Raises: OSError, ValueError with a reason."""
+    # Not to wait for whoever writes to a pipe.
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    with open(handle, "rb") as file:
+        about = os.fstat(handle)
+        if not stat.S_ISREG(about.st_mode):
+            raise ValueError("it is no file")
+        data = file.read(FILE_MAX + 1) if about.st_size <= FILE_MAX else b""
+    if about.st_size > FILE_MAX or len(data) > FILE_MAX:
+        raise ValueError("it is larger than 1 MiB")
+    if b"\0" in data:
+        raise ValueError("it is binary")
+    try:
+        return data.decode("utf-8-sig").replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"it is not UTF-8 (byte {error.start})") from None
+
+
+def _take(found: Found, text: str) -> None:
+    path = found.source.path
+    try:
+        facts = manifests.facts(path.rpartition("/")[2], text)
+    except ValueError as error:
+        raise ValueError(f"it can't be parsed ({cut(sanitize(' '.join(str(error).split())), 120)})") from None
+    lines = list(useful(text)) if facts is None else facts
+    if not any(line.strip() for line in lines):
+        raise ValueError("it is empty")
+    found.hash = sha256(text.encode()).hexdigest()[:16]
+    found.content = beginning(path, lines)
+
+
+def beginning(path: str, lines: Sequence[str]) -> str:
+    """Whole lines of a source, as many as fit; the first says which it is. `…` stands for the rest."""
+    whole = [f"{path}: {lines[0].lstrip('#').strip() or lines[0]}", *lines[1:]]
+    text = "\n".join(whole).rstrip()
+    if len(text) <= CONTENT_MAX:
+        return text
+    size = len(REST)
+    for at, line in enumerate(whole):
+        size += len(line) + 1
+        if size > CONTENT_MAX:
+            return "\n".join(whole[:at]).rstrip() + "\n" + REST if at else cut(line, CONTENT_MAX)
+    return text
+
+
+def useful(text: str) -> Iterator[str]:
+    """The lines of a text without what only decorates it: comments, pictures, badges, front matter, bare tags."""
+    lines = _without_front_matter(text.split("\n"))
+    fenced = comment = False
+    last = ""
+    for line in lines:
+        line = line.rstrip()
+        if not comment and line.lstrip().startswith(("```", "~~~")):
+            fenced = not fenced
+        elif not fenced:
+            comment, line = _uncommented(comment, line)
+            if line and _is_decoration(line):
+                continue
+        if comment and not line:
+            continue
+        if line or last:
+            yield line
+        last = line
+
+
+def _without_front_matter(lines: list[str]) -> list[str]:
+    if lines[0].strip() == "---":
+        for at, line in enumerate(lines[1:60], 1):
+            if line.strip() == "---":
+                return lines[at + 1 :]
+    return lines
+
+
+def _uncommented(inside: bool, line: str) -> tuple[bool, str]:
+    """Whether a comment is still open after a line, and what of the line is none."""
+    kept = ""
+    while line:
+        mark = "-->" if inside else "<!--"
+        before, found, line = line.partition(mark)
+        if not inside:
+            kept += before
+        if not found:
+            break
+        inside = not inside
+    return inside, kept.rstrip()
+
+
+def _is_decoration(line: str) -> bool:
+    """Whether nothing is left of a line without its tags, pictures and their links."""
+    if "<" not in line and "![" not in line:
+        return False
+    depth = 0
+    rest = ""
+    for char in line:
+        if char in "<[(":
+            depth += 1
+        elif char in ">])":
+            depth = max(0, depth - 1)
+        elif not depth:
+            rest += char
+    return not any(char.isalnum() for char in rest)

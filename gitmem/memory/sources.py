@@ -1,0 +1,288 @@
+"""`gitmem mem index`: the project's own words about itself, one node for each file.
+
+A node's id is made of the path, so that a file has one node whichever clone indexes it, and whenever. A file
+that changed changes its node; one that is gone has its node archived until it comes back. A node that somebody
+put away by hand stays away.
+"""
+
+from __future__ import annotations
+
+from ..commit_message import sanitize
+from ..errors import UsageError
+from ..log.lines import format_at
+from ..outcome import Outcome, plain
+from ..records import SecretError
+from ..records.ids import keyed_id
+from ..text.shell_quote import command
+from . import anchors, load, source_files, write
+from .source_files import Found, Source
+from .source_files import default_sources as default_sources
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from ..agents.caller import Caller
+    from ..store import Store
+    from .node_fold import Node
+
+    Lines = list[tuple[str, bytes]]
+
+CONFIG = "gitmem.indexSources"
+GONE = "source_gone"  # in the metadata of a node that was archived because its file is not there
+CREATED, UPDATED, UNCHANGED, ARCHIVED, AWAY = "created", "updated", "unchanged", "archived", "put away"
+
+
+class Entry(Outcome):
+    """What happened with the node of one source: created, updated, unchanged, archived, or put away by hand."""
+
+    __slots__ = ("path", "node_id", "what")
+
+    def __init__(self, path: str, node_id: str, what: str) -> None:
+        self.path = path
+        self.node_id = node_id
+        self.what = what
+
+
+class Indexed(Outcome):
+    """What an indexing did, or in a dry run would do.
+
+    Attributes:
+        entries: One for each source that has a node, or gets one.
+        sources_scanned: The files that were read.
+        sources_missing: The files that are not there.
+        problems: Sentences about sources that were left out.
+    """
+
+    __slots__ = ("entries", "sources_scanned", "sources_missing", "problems", "dry_run", "commit", "recorded",
+                 "warnings", "next")  # fmt: skip
+
+    def __init__(self, *, dry_run: bool) -> None:
+        self.entries: list[Entry] = []
+        self.sources_scanned: list[str] = []
+        self.sources_missing: list[str] = []
+        self.problems: list[str] = []
+        self.dry_run = dry_run
+        self.commit: str | None = None
+        self.recorded = False
+        self.warnings: list[str] = []
+        self.next: list[str] = []
+
+    def count(self, *whats: str) -> int:
+        """How many entries are of these sorts."""
+        return sum(entry.what in whats for entry in self.entries)
+
+    def as_json(self) -> dict[str, object]:
+        return {
+            "nodesCreated": self.count(CREATED),
+            "nodesUpdated": self.count(UPDATED),
+            "nodesSkipped": self.count(UNCHANGED, AWAY),
+            "nodesArchived": self.count(ARCHIVED),
+            "sources": plain(self.entries),
+            "sourcesScanned": list(self.sources_scanned),
+            "sourcesMissing": list(self.sources_missing),
+            "problems": list(self.problems),
+            "dryRun": self.dry_run,
+            "commit": self.commit,
+            "recorded": self.recorded,
+            "warnings": list(self.warnings),
+            "next": list(self.next),
+        }
+
+
+def index(
+    store: Store, caller: Caller, *, sources: Iterable[str | Source] = (), dry_run: bool = False
+) -> Indexed:
+    """Make nodes of the files that describe the project, and bring those up to date that there are: one commit.
+
+    What was indexed before and has not changed is left as it is. A file that can't be read, or that looks as
+    if it held a secret, is told of and left out.
+
+    Args:
+        sources: Further ones, such as `docs/RULES.md=index:conventions`; beside them and the usual ones those
+            of the git config value `gitmem.indexSources` count.
+
+    Raises: UsageError in a bare repository or for a source that can't be, and then nothing was written; StoreError.
+    """
+    top = store.place.worktree
+    if top is None:
+        raise UsageError(
+            "This repository is bare, so it has no files to index; nothing was written.",
+            hint="Index from a work tree of it.",
+            code="bare-repository",
+            next=["git worktree list"],
+        )
+    given = [each if isinstance(each, Source) else source_files.parsed(each) for each in sources]
+    found = Indexed(dry_run=dry_run)
+    found.warnings = [*filter(None, [caller.remark])]
+    configured = _configured(store, found)
+    wanted = {source.path: source for source in (*default_sources(), *configured, *given)}
+    asked = {source.path for source in (*configured, *given)}
+    read = [source_files.read(top, source) for source in wanted.values()]
+    nodes = _nodes(store, wanted)
+    read += [
+        source_files.read(top, Source(path, node.tags)) for path, node in nodes.items() if path not in wanted
+    ]
+    lines = _Indexing(store, caller, found, nodes).lines(read, wanted.keys(), asked)
+    if lines and not dry_run:
+        _write(store, caller, lines, found)
+    found.next = _next(found, given)
+    return found
+
+
+def _configured(store: Store, found: Indexed) -> list[Source]:
+    """The sources of the git config. One that can't be is a problem, and the others count."""
+    text = store.settings().get(CONFIG.lower(), "")
+    sources = []
+    for item in filter(None, (each.strip() for each in text.split(","))):
+        try:
+            sources.append(source_files.parsed(item))
+        except UsageError as error:
+            said = error.message.removesuffix("; nothing was written.")
+            found.problems.append(f"{CONFIG} in the git config: {said}. {error.hint}")
+    return sources
+
+
+def node_id(path: str) -> str:
+    """The id of the node of a source."""
+    return keyed_id("mem", "index", path)
+
+
+def _nodes(store: Store, wanted: Iterable[str]) -> dict[str, Node]:
+    """The nodes that sources have: those that are wanted now, and those that were indexed some time."""
+    db = store.db()
+    marks = ", ".join("?" * len(source_files.TAGS))
+    ids = {id for (id,) in db.execute(f"SELECT id FROM tag WHERE tag IN ({marks})", source_files.TAGS)}
+    nodes = {}
+    for node in load.load(db, sorted({*ids, *map(node_id, wanted)})):
+        path = node.metadata.get("source_path")
+        if isinstance(path, str) and node.id == node_id(path):  # or somebody made it by hand
+            nodes[path] = node
+    return nodes
+
+
+class _Indexing:
+    """The lines that bring the nodes of sources up to date, while `found` takes down what happens."""
+
+    def __init__(self, store: Store, caller: Caller, found: Indexed, nodes: Mapping[str, Node]) -> None:
+        self.store = store
+        self.caller = caller
+        self.found = found
+        self.nodes = nodes
+        self.head = dict(zip(("head", "branch"), anchors.head(store), strict=True))
+        self.now = format_at(store.now())
+
+    def lines(self, read: Sequence[Found], wanted: Iterable[str], asked: Iterable[str]) -> Lines:
+        """What is to be written.
+
+        Args:
+            read: Every source, also those that were indexed once and are not wanted now.
+            wanted: The paths of those that are indexed.
+            asked: The paths of those that somebody named: it is a problem where they are not there.
+        """
+        lines: Lines = []
+        wanted, asked = set(wanted), set(asked)
+        seen: dict[str, str] = {}
+        outgrown = anchors.stale(self.store, self.nodes.values())
+        for each in read:
+            path = each.source.path
+            if path not in wanted and (not each.gone or self.nodes[path].is_hidden):
+                continue  # nobody asks for it now
+            same = seen.setdefault(each.real, path) if each.content is not None else path
+            if same != path:
+                self.found.warnings.append(f"{sanitize(path)} is {sanitize(same)} by another name.")
+                continue
+            if each.gone and path in asked:
+                self._problem(path, "it is not there")
+            try:
+                lines += self._of(each, node_id(path) in outgrown)
+                self.found.sources_scanned += [path] if each.content is not None else []
+            except SecretError as error:
+                self._problem(path, error.message.removesuffix("; nothing was written."))
+        return lines
+
+    def _of(self, each: Found, is_stale: bool) -> Lines:
+        path, node = each.source.path, self.nodes.get(each.source.path)
+        if each.problem:
+            self._problem(path, each.problem)
+            return []
+        if each.content is None:
+            self.found.sources_missing.append(path)
+            return self._archive(path, node)
+        if node is None:
+            return self._create(each, each.content)
+        if node.is_hidden and not (node.metadata.get(GONE) and not node.deleted):
+            return self._done(path, AWAY, [])
+        return self._change(each, node, is_stale)
+
+    def _create(self, each: Found, content: str) -> Lines:
+        fields = {
+            "schema_version": "A2A.V1",
+            "id": node_id(each.source.path),
+            "type": "summary",
+            "lifecycle": "project",
+            "content": content,
+            "tags": each.source.tags,
+            "paths": [each.source.path],
+            **self.head,
+            "metadata": {
+                "source_path": each.source.path,
+                "source_hash": each.hash,
+                "indexed_at": self.now,
+            },
+            **write.sender(self.caller),
+        }
+        return self._done(each.source.path, CREATED, [self.store.line("node", fields)])
+
+    def _change(self, each: Found, node: Node, is_stale: bool) -> Lines:
+        tags = [*(tag for tag in node.tags if tag not in source_files.TAGS), *each.source.tags]
+        same = node.metadata.get("source_hash") == each.hash and sorted(tags) == sorted(node.tags)
+        if same and not node.is_hidden and not is_stale:
+            return self._done(each.source.path, UNCHANGED, [])
+        fields: dict[str, object] = {**self.head}
+        if not same:
+            fields |= {"content": each.content, "tags": tags}
+            fields["metadata"] = {"source_hash": each.hash, "indexed_at": self.now}
+        clear = []
+        if node.is_hidden:
+            clear = ["archived", "reason"]
+            fields["metadata"] = {"source_hash": each.hash, "indexed_at": self.now, GONE: None}
+        return self._done(each.source.path, UPDATED, self._patch(node, fields, clear))
+
+    def _archive(self, path: str, node: Node | None) -> Lines:
+        if node is None or node.is_hidden:
+            return []
+        if source_files.is_committed(self.store, self.head["head"], path):
+            # Only this work tree lacks it, perhaps because it is sparse.
+            return self._done(path, UNCHANGED, [])
+        fields = {"archived": True, "reason": f"{sanitize(path)[:800]} is gone", "metadata": {GONE: True}}
+        return self._done(path, ARCHIVED, self._patch(node, fields, []))
+
+    def _patch(self, node: Node, fields: Mapping[str, object], clear: Sequence[str]) -> Lines:
+        return write.patches(self.store, self.caller, [node.id], fields, clear=clear)
+
+    def _done(self, path: str, what: str, lines: Lines) -> Lines:
+        self.found.entries.append(Entry(path, node_id(path), what))
+        return lines
+
+    def _problem(self, path: str, why: str) -> None:
+        self.found.problems.append(f"{sanitize(path)} was left out: {why}.")
+
+
+def _write(store: Store, caller: Caller, lines: Lines, found: Indexed) -> None:
+    changed = [entry for entry in found.entries if entry.what in (CREATED, UPDATED, ARCHIVED)]
+    first = f"{changed[0].what} {changed[0].path}" if len(changed) == 1 else f"{len(changed)} sources"
+    text = "\n".join(f"{entry.what} {entry.path}" for entry in changed)
+    done = write.record(
+        store, caller, lines, f"indexes {first}", text=text, nodes=[entry.node_id for entry in changed]
+    )
+    found.commit, found.recorded = done.commit, True
+
+
+def _next(found: Indexed, given: Sequence[Source]) -> list[str]:
+    if found.dry_run and found.count(CREATED, UPDATED, ARCHIVED):
+        more = [word for each in given for word in ("--source", f"{each.path}={'+'.join(each.tags)}")]
+        return [command("gitmem", "mem", "index", *more)]
+    if not found.entries:
+        return ["gitmem mem index --source docs/RULES.md=index:conventions"]
+    return [command("gitmem", "mem", "show", found.entries[0].node_id), "gitmem mem context"]

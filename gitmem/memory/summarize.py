@@ -1,0 +1,214 @@
+"""Summaries: one node that says what the many nodes of a work unit said, each of which remembers it.
+
+What a summary covers is marked with it, so that the next summary takes only what is new. A generated summary
+gives of each node the first line. An agent writes a better one than a program: then its text is taken as it
+is, and the nodes are marked just the same.
+"""
+
+from __future__ import annotations
+
+from ..commit_message import cut, sanitize
+from ..errors import UsageError
+from ..outcome import Outcome, plain
+from ..records.ids import keyed_id
+from ..text.shell_quote import command
+from . import anchors, load, node_fields, resolve_node, write
+from .archive import count
+from .node_view import HIDDEN, covered
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Sequence
+
+    from ..agents.caller import Caller
+    from ..store import Store
+    from .node_fold import Node
+
+GROUPS = (
+    ("discovery", "Discoveries"),
+    ("checkpoint", "Checkpoints"),
+    ("note", "Notes"),
+    ("session", "Sessions"),
+)
+LINE_MAX = 200  # characters of each node
+OPEN_WORK = frozenset(node_fields.ALIASES)
+SOURCES_MAX = 2_000  # nodes in one summary: their ids stand in its line
+CONTENT_MAX = 64 * 1024  # bytes of one node
+RESERVE = 400  # bytes for the head, and for the count of what is left
+
+
+class Summarized(Outcome):
+    """A summary, and what it covers.
+
+    Attributes:
+        summary: The new node, or in a dry run what it would be.
+        source_ids: The nodes that it covers, the oldest first; they are marked with it.
+        left: How many more nodes wait for another summary, because this one was full.
+    """
+
+    __slots__ = ("summary", "source_ids", "left", "dry_run", "commit", "recorded", "warnings", "next")
+
+    def __init__(self, summary: Node, sources: Sequence[Node], left: int, *, dry_run: bool) -> None:
+        self.summary = summary
+        self.source_ids = [source.id for source in sources]
+        self.left = left
+        self.dry_run = dry_run
+        self.commit: str | None = None
+        self.recorded = False
+        self.warnings: list[str] = []
+        self.next: list[str] = []
+
+    def as_json(self) -> dict[str, object]:
+        return {
+            "summary": plain(self.summary),
+            "sourceIds": list(self.source_ids),
+            "left": self.left,
+            "dryRun": self.dry_run,
+            "commit": self.commit,
+            "recorded": self.recorded,
+            "warnings": list(self.warnings),
+            "next": list(self.next),
+        }
+
+
+def summarize(
+    store: Store,
+    caller: Caller,
+    wu: str,
+    *,
+    text: str | None = None,
+    only: Sequence[str] = (),
+    dry_run: bool = False,
+    allow_secret: bool = False,
+) -> Summarized:
+    """Sum up what a work unit has: its discoveries, checkpoints, notes and sessions that no summary covers yet.
+
+    Ephemeral, hidden and project nodes are left out, and so are open bugs, ideas, questions and dependencies and the
+    last checkpoint, unless `only` names them. The summary and the marks of its sources are one commit.
+
+    Args:
+        wu: The work unit.
+        text: The summary's text; by default it is generated, and then whatever does not fit in a node is
+            left for another summary.
+        only: Ids or prefixes of the nodes that it covers: those that the writer of a text has read. By
+            default all that no summary covers yet.
+
+    Raises: UsageError where there is nothing to sum up, and then nothing was written; StoreError.
+    """
+    unit = node_fields.work_unit(wu)
+    if text is not None:
+        node_fields.content(text)
+    sources = _sources(store.db(), unit, named=bool(only))
+    if only:
+        meant = {resolve_node.find(store.db(), id, writing=True) for id in only}
+        sources = [source for source in sources if source.id in meant]
+    if not sources:
+        raise UsageError(
+            f"{unit} has nothing that a summary would take in; nothing was written.",
+            hint="Ephemeral, hidden and project nodes, open bugs, ideas, questions and dependencies, the last "
+            "checkpoint, and what a summary covers already do not count.",
+            code="nothing-to-summarize",
+            next=[command("gitmem", "mem", "list", "--wu", unit)],
+        )
+    covered = sources[:SOURCES_MAX] if text is not None else _that_fit(sources[:SOURCES_MAX])
+    left = len(sources) - len(covered)
+    content = text if text is not None else _text(unit, covered, left)
+    names = [source.id for source in covered]
+    fields = {"id": _id(store.db(), unit, names, text or ""), **_fields(store, caller, unit, content, names)}
+    line = store.line("node", fields, allow_secret=allow_secret)
+    found = Summarized(load.of_line(line[1]), covered, left, dry_run=dry_run)
+    found.warnings = [*filter(None, [caller.remark])]
+    again = command("gitmem", "mem", "summarize", "--wu", unit)
+    if dry_run:
+        found.next = [again]
+        return found
+    lines = [line, *write.patches(store, caller, found.source_ids, {"summarized_into": found.summary.id})]
+    what = f"sums up {count(len(covered))} of {unit}"
+    done = write.record(store, caller, lines, what, text=content, nodes=[found.summary.id], wu=unit)
+    found.commit, found.recorded = done.commit, True
+    found.next = [
+        *([again] if left else []),
+        command("gitmem", "mem", "show", found.summary.id),
+        command("gitmem", "mem", "promote", found.summary.id, "--tag", "decision"),
+    ]
+    return found
+
+
+def _sources(db: sqlite3.Connection, wu: str, *, named: bool) -> list[Node]:
+    """The nodes that no summary covers, the oldest first.
+
+    Unless its writer names them, what is open work stays so (a bug, a question), and the last checkpoint is what
+    `recover` begins with. What is of the project has its own place.
+    """
+    types = ", ".join(f"'{type}'" for type, _ in GROUPS)
+    rows = db.execute(
+        f"SELECT n.id FROM node n WHERE n.wu_id = ? AND n.state < {HIDDEN} AND n.type IN ({types})"
+        f" AND n.lifecycle NOT IN ('ephemeral', 'project') AND NOT {covered('n')} ORDER BY n.created, n.id",
+        (wu,),
+    )
+    found = load.load(db, [id for (id,) in rows])
+    if named:
+        return found
+    checkpoints = [node for node in found if node.type == "checkpoint"]
+    last = max(checkpoints, key=lambda node: (node.touched, node.id), default=None)
+    return [node for node in found if node is not last and not (node.rank == 0 and OPEN_WORK & {*node.tags})]
+
+
+def _id(db: sqlite3.Connection, wu: str, names: Sequence[str], text: str) -> str:
+    """The id that two clones which sum up the same nodes both give to the summary."""
+    id = keyed_id("mem", "summary", wu, *names, text)
+    while db.execute("SELECT 1 FROM node WHERE id = ?", (id,)).fetchone():  # it was deleted since
+        id = keyed_id("mem", "summary", id)
+    return id
+
+
+def _fields(store: Store, caller: Caller, wu: str, content: str, names: Sequence[str]) -> dict[str, object]:
+    head, branch = anchors.head(store)
+    return {
+        "schema_version": "A2A.V1",
+        "type": "summary",
+        "lifecycle": "project",
+        "content": content,
+        "wu_id": wu,
+        "head": head,
+        "branch": branch,
+        "metadata": {"source_nodes": list(names), "source_count": len(names)},
+        **write.sender(caller),
+    }
+
+
+def _that_fit(sources: Sequence[Node]) -> list[Node]:
+    """As many of the oldest as fit in the text of a node."""
+    size = RESERVE
+    found = []
+    for source in sources:
+        size += len(_line(source).encode()) + 1
+        if size > CONTENT_MAX:
+            break
+        found.append(source)
+    return found
+
+
+def _text(wu: str, sources: Sequence[Node], left: int) -> str:
+    first, last = sources[0].created_at[:10], max(source.created_at for source in sources)[:10]
+    when = first if first == last else f"{first} to {last}"
+    lines = [f"Summary of {wu}: {count(len(sources))}, {when}"]
+    for type, title in GROUPS:
+        some = [source for source in sources if source.type == type]
+        if some:
+            lines += ["", f"{title} ({len(some)})", *map(_line, some)]
+    if left:
+        lines += ["", f"{count(left)} more of {wu} did not fit, and wait for another summary."]
+    return "\n".join(lines)
+
+
+def _line(node: Node) -> str:
+    """A node in one line that nothing in it can break."""
+    first, _, rest = node.content.strip().partition("\n")
+    text = sanitize(" ".join(first.split()))
+    if rest.strip():
+        text += " …"
+    about = [node.priority, *node.tags[:3], "" if node.status == "active" else node.status]
+    marks = sanitize(", ".join(part for part in about if part))
+    return f"- [{node.id}]{f' ({marks})' if marks else ''} {cut(text, LINE_MAX)}"

@@ -1,0 +1,284 @@
+"""Triage: what nobody has dealt with yet, and what may no longer be true.
+
+A discovery is open until it is closed, hidden or part of a summary. One that becomes a work unit is closed
+with that reason, so that it is not triaged twice; the specification of the unit is printed for whoever keeps
+the project's plan, because gitmem does not keep it.
+"""
+
+from __future__ import annotations
+
+from .. import records
+from ..commit_message import cut, sanitize
+from ..errors import UsageError
+from ..outcome import Outcome, plain
+from ..text.shell_quote import command
+from . import anchors, edit, load, node_fields, resolve_node, write
+from .node_view import covered
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Sequence
+
+    from ..agents.caller import Caller
+    from ..store import Store
+    from .node_fold import Node
+
+UNLINKED = "unlinked"  # instead of a work unit: nodes of none
+TITLE_MAX = 80
+PRIORITY = "P2"  # of a work unit whose discovery has none
+PREFIX = "WU-"
+
+
+class Triaged(Outcome):
+    """Open discoveries, the most urgent and the oldest first; and other nodes that the code has outgrown.
+
+    Attributes:
+        stale: Of each node of either list that is stale, how: `stale (3 commits behind in a.py)`.
+        more: How many nodes were left out by a limit.
+    """
+
+    __slots__ = ("discoveries", "stale_nodes", "stale", "more", "next")
+
+    def __init__(
+        self, discoveries: Sequence[Node], stale_nodes: Sequence[Node], stale: dict[str, str]
+    ) -> None:
+        self.discoveries = list(discoveries)
+        self.stale_nodes = list(stale_nodes)
+        self.stale = stale
+        self.more = 0
+        self.next: list[str] = []
+
+    def cut(self, limit: int) -> None:
+        """Keep the first ones."""
+        every = len(self.discoveries) + len(self.stale_nodes)
+        self.stale_nodes = self.stale_nodes[: max(0, limit - len(self.discoveries))]
+        self.discoveries = self.discoveries[:limit]
+        self.more = every - len(self.discoveries) - len(self.stale_nodes)
+        kept = {node.id for node in (*self.discoveries, *self.stale_nodes)}
+        self.stale = {id: why for id, why in self.stale.items() if id in kept}
+
+    def as_json(self) -> dict[str, object]:
+        return {
+            "discoveries": plain(self.discoveries),
+            "staleNodes": plain(self.stale_nodes),
+            "stale": dict(self.stale),
+            "total": len(self.discoveries) + len(self.stale_nodes) + self.more,
+            "more": self.more,
+            "next": list(self.next),
+        }
+
+
+class Spec(Outcome):
+    """A work unit as its discovery proposes it."""
+
+    __slots__ = ("id", "title", "lane", "priority", "description", "code_paths", "tags", "discovered_from")
+
+    def __init__(self, id: str, node: Node, *, title: str | None, lane: str | None) -> None:
+        self.id = id
+        self.title = title or first_sentence(node.content)
+        self.lane = lane
+        self.priority = node.priority or PRIORITY
+        self.description = node.content
+        self.code_paths = list(node.paths)
+        self.tags = list(node.tags)
+        self.discovered_from = node.id
+
+
+class BecameUnit(Outcome):
+    """The specification of a work unit; `recorded` tells whether the discovery is closed as having become it, `already` whether it was before."""
+
+    __slots__ = ("node_id", "spec", "recorded", "already", "commit", "warnings", "next")
+
+    def __init__(self, spec: Spec) -> None:
+        self.node_id = spec.discovered_from
+        self.spec = spec
+        self.recorded = self.already = False
+        self.commit: str | None = None
+        self.warnings: list[str] = []
+        self.next: list[str] = []
+
+
+def listing(
+    store: Store,
+    *,
+    wu: str | None = None,
+    tag: str | None = None,
+    stale: bool = True,
+    limit: int | None = None,
+) -> Triaged:
+    """What waits for somebody to decide.
+
+    Args:
+        wu: Only nodes of this work unit, or `unlinked`: those of none.
+        tag: Only nodes with this tag.
+        stale: Whether nodes of other types are listed whose files changed since.
+
+    Raises: UsageError for a work unit or tag that can't be.
+    """
+    db = store.db()
+    where, given = _filter(wu, tag)
+    order = "ORDER BY coalesce(n.priority, 'P9'), n.created, n.id"
+    which = "" if stale else " AND n.type = 'discovery'"
+    rows = db.execute(
+        f"SELECT n.id FROM node n WHERE n.state = 0 AND NOT {covered('n')}{where}{which} AND (n.type = 'discovery'"
+        f" OR EXISTS (SELECT 1 FROM anchor a WHERE a.id = n.id)) {order}",
+        given,
+    )
+    every = load.load(db, [id for (id,) in rows])
+    found = [node for node in every if _is_discovery(node)]
+    others = [node for node in every if stale and not _is_discovery(node)]
+    anchored = [node for node in found if node.paths]
+    why = anchors.stale(store, [*anchored, *others]) if anchored or others else {}
+    triaged = Triaged(found, [node for node in others if node.id in why], why)
+    if limit is not None:
+        triaged.cut(limit)
+    triaged.next = _next(triaged)
+    return triaged
+
+
+def _is_discovery(node: Node) -> bool:
+    """Whether somebody has to decide about it: what was promoted from a discovery is knowledge."""
+    return node.type == "discovery" and not node.metadata.get("promoted_from")
+
+
+def _filter(wu: str | None, tag: str | None) -> tuple[str, list[str]]:
+    where, given = "", []
+    if wu == UNLINKED:
+        where += " AND n.wu_id IS NULL"
+    elif wu is not None:
+        where += " AND n.wu_id = ?"
+        given.append(node_fields.work_unit(wu))
+    if tag is not None:
+        where += " AND EXISTS (SELECT 1 FROM tag t WHERE t.tag = ? AND t.id = n.id)"
+        given.append(node_fields.tag(tag))
+    return where, given
+
+
+def _next(found: Triaged) -> list[str]:
+    if found.discoveries:
+        first = found.discoveries[0].id
+        return [
+            command("gitmem", "mem", "show", first),
+            command("gitmem", "mem", "triage", "promote", first),
+            "gitmem mem triage --help",
+        ]
+    if found.stale_nodes:
+        first_stale = found.stale_nodes[0]
+        if first_stale.metadata.get("source_path"):
+            return ["gitmem mem index"]
+        return [
+            command("gitmem", "mem", "show", first_stale.id),
+            command("gitmem", "mem", "update", first_stale.id, "--verified"),
+        ]
+    return ["gitmem mem list"]
+
+
+def promote(
+    store: Store,
+    caller: Caller,
+    node: str,
+    *,
+    wu: str | None = None,
+    lane: str | None = None,
+    title: str | None = None,
+) -> BecameUnit:
+    """The specification of the work unit that a discovery asks for; and, with `wu`, the record that it became that.
+
+    Args:
+        node: An id, or a prefix of six characters or more after the dash.
+        wu: The work unit that it became: the discovery is closed. Without it nothing is written, and the
+            specification has the next number that no work unit of this log has.
+        lane: The lane of the unit; by default that of the node, or of the caller's session.
+        title: By default the first sentence.
+
+    Raises: UsageError and then nothing was written; StoreError.
+    """
+    db = store.db()
+    source = load.one(db, resolve_node.find(db, node, writing=True))
+    unit = node_fields.work_unit(wu) if wu is not None else None
+    if source.is_hidden:
+        raise UsageError(
+            f"{source.id} is {source.status}; nothing was written.",
+            hint="Bring it back first, if that was a slip.",
+            code="hidden-node",
+            next=[command("gitmem", "mem", "update", source.id, "--status", "active")],
+        )
+    before = source.metadata.get("promoted_to") if source.closed else None
+    before = before if isinstance(before, str) and records.fits("node", "wu_id", before) else None
+    if unit is not None and before not in (None, unit):
+        raise UsageError(
+            f"{source.id} became {sanitize(str(before))[:80]} before; nothing was written.",
+            hint="Open it again if that was wrong.",
+            code="already-promoted",
+            next=[command("gitmem", "mem", "update", source.id, "--status", "active")],
+        )
+    session_lane = (caller.record or {}).get("lane")
+    spec = Spec(
+        unit or (str(before) if before else next_unit(db)),
+        source,
+        title=title,
+        lane=lane or source.lane or session_lane or None,
+    )
+    found = BecameUnit(spec)
+    found.warnings = [*filter(None, [caller.remark])]
+    found.recorded = found.already = before is not None
+    if unit is not None and before is None:
+        fields = {"closed": True, "reason": f"became {unit}", "metadata": {"promoted_to": unit}}
+        lines = write.patches(store, caller, [source.id], fields)
+        told = f"{source.id} became {unit}: {edit.headline(source)}"
+        done = write.record(store, caller, lines, told, text=source.content, nodes=[source.id], wu=unit)
+        found.recorded, found.commit = True, done.commit
+    if found.recorded:
+        found.next = [command("gitmem", "mem", "show", source.id), "gitmem mem triage"]
+    else:
+        found.next = [command("gitmem", "mem", "triage", "promote", source.id, "--wu", spec.id)]
+    return found
+
+
+def archive(store: Store, caller: Caller, node_ids: Sequence[str], *, reason: str) -> edit.Changed:
+    """Put nodes away, with a reason. Those that were hidden before stay as they are.
+
+    Raises: UsageError and then nothing was written; StoreError.
+    """
+    if not reason.strip():
+        raise UsageError(
+            "The reason is empty; nothing was written.",
+            hint="One line that tells a reader why nothing has to be done: `--reason 'can no longer happen'`.",
+            code="no-reason",
+        )
+    db = store.db()
+    found = list(dict.fromkeys(resolve_node.find(db, text, writing=True) for text in node_ids))
+    hidden = [node for node in load.load(db, found) if node.is_hidden]
+    gone = {node.id for node in hidden}
+    some = [id for id in found if id not in gone]
+    changed = edit.Changed([], None)
+    if some or not found:  # none at all is an error, which `change` tells
+        changed = edit.change(store, caller, some, archived=True, reason=reason.strip())
+    else:
+        changed.warnings = [*filter(None, [caller.remark])]
+    changed.warnings += [f"{node.id} was {node.status} before." for node in hidden]
+    changed.next = ["gitmem mem triage", command("gitmem", "mem", "show", found[0])]
+    return changed
+
+
+def first_sentence(text: str) -> str:
+    """What a text begins with, as a title: the first sentence of its first line, at most 80 characters."""
+    line = " ".join(text.strip().split("\n", 1)[0].split())
+    ends = [at for mark in (". ", "! ", "? ") if (at := line.find(mark)) > 0]
+    sentence = line[: min(ends) + 1] if ends else line
+    return cut(sentence.removesuffix("."), TITLE_MAX)
+
+
+def next_unit(db: sqlite3.Connection) -> str:
+    """The work unit `WU-n` after the greatest one that the log names anywhere."""
+    greatest = 0
+    for (unit,) in db.execute(
+        "SELECT wu_id FROM node UNION SELECT wu_id FROM signal UNION SELECT wu_id FROM session_event"
+        " UNION SELECT json_extract(l.body, '$.metadata.promoted_to') FROM line l WHERE l.kind = 'patch'"
+        " AND l.body LIKE '%promoted_to%' AND json_valid(l.body)"
+    ):
+        number = unit.removeprefix(PREFIX) if isinstance(unit, str) else ""
+        if number != unit and number.isascii() and number.isdigit() and len(number) <= 9:
+            greatest = max(greatest, int(number))
+    return f"{PREFIX}{greatest + 1}"

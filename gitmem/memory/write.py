@@ -1,0 +1,150 @@
+"""Lines of the memory on their way to the log: who writes, what the commit tells, what was seen before."""
+
+from __future__ import annotations
+
+from ..agents import own_sessions
+from ..commit_message import SUBJECT_MAX, body, cut, sanitize
+from ..log.entry import Story
+from ..records import ids
+from ..signals import causality
+from ..signals.bit_order import Subset
+from . import bulk_values, load
+from .node_fold import Change
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from ..agents.caller import Caller
+    from ..log.local_log import Appended as Written
+    from ..signals.bit_order import BitOrder
+    from ..store import Store
+    from .node_fold import Change
+
+    Lines = list[tuple[str, bytes]]
+
+NAMES_MAX = 6_000  # node and patch ids in one patch: a line holds 256 KiB
+TRAILERS_MAX = 20
+
+
+def sender(caller: Caller) -> dict[str, object]:
+    """The fields that say who writes."""
+    return {"sender_identity": caller.reader, "sender_session": caller.session_id, "sender_name": caller.name}
+
+
+def record(
+    store: Store,
+    caller: Caller,
+    lines: Sequence[tuple[str, bytes]],
+    what: str,
+    *,
+    text: str = "",
+    nodes: Sequence[str] = (),
+    wu: str | None = None,
+) -> Written:
+    """Append lines in one commit.
+
+    Args:
+        what: What the caller did, for the subject: `discovery The parser drops tabs`.
+        text: The body of the commit.
+        nodes: The ids that its trailers name.
+
+    Raises: StoreError; then nothing of it is recorded.
+    """
+    trailers = [("Memory", id) for id in nodes[:TRAILERS_MAX]]
+    who = [(key, value) for key, value in caller.trailers() if key != "WU"]
+    story = Story(
+        caller.author,
+        cut(sanitize(f"{caller.name or caller.reader}: {what}"), SUBJECT_MAX),
+        body(text),
+        [*trailers, *([("WU", wu)] if wu else []), *who],
+    )
+    every = [*lines, *own_sessions.keepalive(store, caller)]
+    own_sessions.touch(store, caller)
+    return store.record(every, story)
+
+
+def patches(
+    store: Store,
+    caller: Caller,
+    node_ids: Iterable[str],
+    fields: Mapping[str, object],
+    *,
+    clear: Sequence[str] = (),
+    allow_secret: bool = False,
+) -> Lines:
+    """The lines that change some fields of nodes: mostly one, whatever their number.
+
+    What readers would leave aside in a patch of several nodes gets a patch for each.
+
+    Raises: RecordError, SecretError.
+    """
+    db = store.db()
+    lines = []
+    alone = bool(bulk_values.too_large(fields))
+    for some, after in _portions(db, sorted(set(node_ids)), 1 if alone else NAMES_MAX):
+        lines.append(
+            store.line(
+                "patch",
+                {
+                    "schema_version": "A2A.V1",
+                    "id": ids.new_id("patch", store.random),
+                    "node_ids": some,
+                    "after": after,
+                    "clear": list(clear),
+                    **fields,
+                    **sender(caller),
+                },
+                allow_secret=allow_secret,
+            )
+        )
+    return lines
+
+
+def _portions(
+    db: sqlite3.Connection, node_ids: Sequence[str], most: int
+) -> Iterator[tuple[list[str], list[str]]]:
+    """Node ids, with the patches of them that nothing follows yet, in portions that fit a line.
+
+    Args:
+        most: The number of nodes of a portion.
+    """
+    heads = _heads(db, node_ids)
+    some: list[str] = []
+    after: dict[str, None] = {}
+    for id in node_ids:
+        more = heads.get(id, [])
+        if some and (len(some) >= most or len(some) + len(after) + 1 + len(more) > NAMES_MAX):
+            yield some, list(after)
+            some, after = [], {}
+        some.append(id)
+        after.update(dict.fromkeys(more))
+    if some:
+        yield some, list(after)
+
+
+def _heads(db: sqlite3.Connection, node_ids: Sequence[str]) -> dict[str, list[str]]:
+    """Of each node that was patched, the patches that no other patch of it follows."""
+    patches = load.patches_of(db, node_ids)
+    order = load.order_of(patches)
+    found: dict[str, list[str]] = {}
+    known: dict[tuple[bytes, ...], list[str]] = {}
+    for id, of in patches.items():
+        changes: dict[str, Change] = {}
+        for change in sorted(of, key=lambda each: each.line):
+            changes.setdefault(change.id, change)
+        lines = tuple(change.line for change in changes.values())
+        if lines not in known:
+            known[lines] = _heads_of(changes, order)
+        found[id] = known[lines]
+    return found
+
+
+def _heads_of(changes: Mapping[str, Change], order: BitOrder | None) -> list[str]:
+    """The patches of one node that no other patch of it follows."""
+    if order is not None:
+        heads = Subset(order, list(changes.values())).heads()
+        return sorted(id for id, change in changes.items() if order.number[change.line] in heads)
+    named = {name for names in causality.earlier(changes).values() for name in names}
+    return sorted(changes.keys() - named)

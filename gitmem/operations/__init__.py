@@ -1,1 +1,0 @@
-"""The verbs: one file a noun, a function a verb. Values in, outcome values out."""

@@ -1,0 +1,267 @@
+"""The one-line form: a record to bytes, and bytes to a record.
+
+`{"at":"2026-11-21T20:00:00.123456Z","kind":"signal",…}`: fields in the order of the model, empty ones left
+out, unknown ones last and as they were given. Everyday records pass by the compiled table; what is not
+plainly right goes to the pydantic models, which alone may refuse.
+"""
+
+from __future__ import annotations
+
+import time
+
+from ..errors import UsageError
+from ..strict_json import read as read_json
+from .fast_validate import carried, plain
+from .secrets import find_in, marked
+from .table import FIELDS, FILLED, FIRST_OF, MODELS, REQUIRED
+
+try:
+    # The json package would cost a write a third of an empty Python (it imports re).
+    from _json import encode_basestring as _quote
+except ImportError:  # not CPython
+    from json.encoder import encode_basestring as _quote
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from ..digests import Mac
+
+LINE_MAX_BYTES = 256 * 1024
+VERSION = "A2A.V1"
+_DAYS = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+_EVEN_EMPTY = ("seen",)  # an empty list says something else than none
+_OWN = ("at", "kind", "created_at", "read_at", "mac")  # the line's own
+
+
+class RecordError(UsageError):
+    """A record that breaks the contract. Nothing was written."""
+
+    code = "invalid-record"
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"{what}; nothing was written.")
+
+
+class SecretError(UsageError):
+    """A record with text that looks like a secret. Nothing was written."""
+
+    code = "secret"
+
+
+def line(
+    kind: str,
+    at: int,
+    fields: Mapping[str, object],
+    *,
+    allow_secret: bool = False,
+    mac: Mac | None = None,
+) -> bytes:
+    """The canonical line of a record, without LF.
+
+    Args:
+        kind: One of `gitmem.records.KINDS`.
+        at: When it is written, in microseconds since 1970-01-01 UTC.
+        fields: The record's fields without its time and kind. Empty ones count as not given.
+        allow_secret: Whether text that looks like a secret may pass.
+        mac: The clone's key; without it the line gets no code.
+
+    Raises:
+        RecordError: A field is missing, unfit or too long; the message names it.
+        SecretError: A text looks like a secret.
+    """
+    if kind not in MODELS:
+        raise RecordError(f"{kind!a} is not a kind of record; the kinds are {', '.join(MODELS)}")
+    record = _prepared(kind, fields)
+    stamp = format_time(at)
+    everyday = plain(kind, record, writing=True)
+    if not everyday:
+        _ask(kind, stamp, record)
+    parts = [f'{{"at":"{stamp}","kind":"{kind}"']
+    for name, value in record.items():
+        parts.append(f",{_quote(name)}:{as_json(value)}")
+    parts.append("}")
+    if not allow_secret and (not everyday or marked(record.values())):
+        _refuse_secrets(kind, record)
+    content = "".join(parts).encode()
+    if mac is not None:
+        content = mac.signed(content)
+    if len(content) > LINE_MAX_BYTES:
+        raise RecordError(
+            f"The {kind} would be a line of {len(content)} bytes, and at most {LINE_MAX_BYTES} are allowed"
+        )
+    return content
+
+
+def read(line: bytes) -> dict[str, Any] | None:
+    """The record that a line of the log holds, or None where it holds none that this version can read.
+
+    Defaults are filled in, and an old name stands in for the new one that is missing. Reading is more
+    lenient than writing, as the contract says. The outer form is the log's business and not checked again.
+    """
+    record = _parsed(line)
+    if record is None:
+        return None
+    kind = record["kind"]
+    if record.get("schema_version", VERSION) != VERSION or kind not in MODELS:
+        return None
+    _fill(kind, record)
+    if plain(kind, record, writing=False):
+        return record
+    return None if _fault(record) else record
+
+
+def problem(line: bytes) -> str | None:
+    """Why a line of the log is not a record that `read` gives, as a sentence, or None where it is one."""
+    record = _parsed(line)
+    if record is None:
+        return "The line is not one JSON object of its own time, each name once, in whole characters"
+    kind = record["kind"]
+    if kind not in MODELS:
+        return f"The kind {ascii(kind)[:80]} is unknown to this version"
+    version = record.get("schema_version", VERSION)
+    if version != VERSION:
+        return f"The schema_version {ascii(version)[:80]} is not {VERSION}, the one that this version reads"
+    _fill(kind, record)
+    return _fault(record)
+
+
+def _prepared(kind: str, fields: Mapping[str, object]) -> dict[str, object]:  # noqa: C901  (one pass over the fields)
+    """The fields as they will stand in the line, in its order."""
+    for old, new in FIRST_OF[kind].items():
+        fields = _with_old_name(kind, fields, old, new)
+    specs, required, filled = FIELDS[kind], REQUIRED[kind], FILLED[kind]
+    record: dict[str, object] = {}
+    if "mac" in fields:
+        raise RecordError(f"The {kind}'s mac is no field: the line has its own code")
+    for name in specs:
+        value = fields.get(name)
+        if (
+            value
+            or not (value is None or isinstance(value, (str, bool, list, tuple, dict)))
+            or (value is not None and name in _EVEN_EMPTY)
+        ):
+            record[name] = value
+        elif name in required:
+            if value is not None:
+                record[name] = value  # for the sentence that says it is empty
+        elif name in filled:
+            record[name] = filled[name]
+    for name, value in fields.items():
+        if name not in specs:
+            if name in _OWN or not isinstance(name, str):
+                raise RecordError(f"The {kind}'s {name} is no field: the line has its time and kind already")
+            record[name] = value
+    return record
+
+
+def _with_old_name(kind: str, fields: Mapping[str, object], old: str, new: str) -> Mapping[str, object]:
+    """The fields with the old name written beside the list that took its place, one from the other."""
+    entries, first = fields.get(new), fields.get(old)
+    if not entries:
+        return {**fields, new: [first]} if first else fields
+    if not isinstance(entries, (list, tuple)):
+        return fields
+    if first and first != entries[0]:
+        raise RecordError(f"The {kind}'s {old} is not the first of its {new}, and it stands for nothing else")
+    return {**fields, old: entries[0]}
+
+
+def _ask(kind: str, stamp: str, record: Mapping[str, object]) -> None:
+    """RecordError where the models refuse the record, or JSON can't carry it."""
+    from .models import fault
+
+    for name, value in record.items():
+        if not (carried(name) and carried(value)):
+            raise RecordError(_uncarried(kind, name))
+    sentence = fault({"at": stamp, "kind": kind, **record}, writing=True)
+    if sentence:
+        raise RecordError(sentence)
+
+
+def _fault(record: Mapping[str, object]) -> str | None:
+    """What the models say of a record that was read, or None where it is right."""
+    from .models import fault
+
+    for name, value in record.items():
+        if not (carried(name) and carried(value)):
+            return _uncarried(str(record["kind"]), name)
+    return fault(record, writing=False)
+
+
+def _uncarried(kind: str, name: str) -> str:
+    what = "holds what JSON in UTF-8 can't carry, such as half a character, NaN or great depth"
+    return f"The {kind}'s {ascii(name)[1:-1]} {what}"
+
+
+def as_json(value: object) -> str:
+    if isinstance(value, str):
+        return _quote(value)
+    if value is True:
+        return "true"
+    if isinstance(value, (list, tuple)) and all(isinstance(item, str) for item in value):
+        return f"[{','.join(map(_quote, value))}]"
+    import json
+
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
+def _refuse_secrets(kind: str, record: Mapping[str, object]) -> None:
+    for name, value in record.items():
+        found = find_in([name, value])
+        if found:
+            where = name if name in FIELDS[kind] else "record"
+            raise SecretError(
+                f"The {kind}'s {where} looks like it holds {found.what} at character {found.at}; nothing was written.",
+                hint="Take it out: the log is pushed to where others read it. "
+                "If it is no secret, a person may allow it with --allow-secret; an agent asks its user first.",
+            )
+
+
+def format_time(micros: int) -> str:
+    seconds, fraction = divmod(micros, 1_000_000)
+    if not 0 <= seconds < 253_402_300_800:
+        raise RecordError(f"The time {micros} microseconds is not between the years 1970 and 9999")
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)) + f".{fraction:06d}Z"
+
+
+def _parsed(line: bytes) -> dict[str, Any] | None:
+    """The one object of a line, with a kind and the line's own time, or None."""
+    if len(line) > LINE_MAX_BYTES or b"\r" in line or not line.startswith(b'{"at":"'):
+        return None
+    try:
+        text = line.decode()
+        # Of two values under one name each reader could take another.
+        record = read_json(text, once=True) if is_time(text[7:34]) else None
+    except (ValueError, RecursionError):
+        return None
+    if type(record) is not dict or type(record.get("kind")) is not str:
+        return None
+    if record.get("at") != text[7:34] or ("\\u" in text and not carried(record)):
+        return None
+    return record
+
+
+def is_time(text: str) -> bool:
+    """Whether it is the fixed-width form of a time since 1970, as `log.lines` has it."""
+    digits = text[:4] + text[5:7] + text[8:10] + text[11:13] + text[14:16] + text[17:19] + text[20:26]
+    rest = text[4:5] + text[7:8] + text[10:11] + text[13:14] + text[16:17] + text[19:20] + text[26:]
+    if rest != "--T::.Z" or not (digits.isascii() and digits.isdecimal()) or digits < "1970":
+        return False
+    year, month, day = int(digits[:4]), int(digits[4:6]), int(digits[6:8])
+    if not (1 <= month <= 12 and 1 <= day <= _DAYS[month - 1]):
+        return False
+    if (month, day) == (2, 29) and (year % 4 or (year % 100 == 0 and year % 400)):
+        return False
+    return digits[8:10] < "24" and digits[10:12] < "60" and digits[12:14] < "60"
+
+
+def _fill(kind: str, record: dict[str, Any]) -> None:
+    """Put in the defaults, and for a list that is missing the old name's one entry."""
+    for old, new in FIRST_OF[kind].items():
+        if new not in record and record.get(old) is not None:
+            record[new] = [record[old]]
+    for name, value in FILLED[kind].items():
+        if name not in record:
+            record[name] = list(value) if isinstance(value, tuple) else value

@@ -1,0 +1,1 @@
+"""Sessions: start, change and end them, and list who is at work."""

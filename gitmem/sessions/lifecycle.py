@@ -1,0 +1,273 @@
+"""Sessions: an agent at work in one worktree, from its start to its end."""
+
+from __future__ import annotations
+
+from .. import commit_process
+from ..agents import caller as callers
+from ..agents import display_names, heartbeats, name_pins, own_sessions, presence
+from ..commit_message import SUBJECT_MAX, cut, sanitize
+from ..errors import UsageError
+from ..log.entry import Story
+from ..mailbox import session_queue
+from ..outcome import Outcome
+from ..records.ids import new_id
+from ..text.shell_quote import command
+from . import session_fields as about
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ..agents.caller import Caller, Who
+    from ..agents.presence import Presence
+    from ..store import Store
+
+START_SECONDS = 5.0
+
+
+class Session(Outcome):
+    """What a session is now. `worktree` is the name of its folder; `commit` is None where nothing was committed."""
+
+    __slots__ = (  # the order of the JSON shape
+        "session_id", "agent_identity", "display_name", "reader_identity", "worktree", "wu_id", "lane",
+        "initiative_id", "activity", "commit", "recorded", "remark", "next",
+    )  # fmt: skip
+
+    def __init__(self, found: Presence, commit: str | None, recorded: bool, next: Sequence[str]) -> None:
+        self.session_id = found.session_id
+        self.agent_identity = found.agent_identity
+        self.display_name = found.name
+        self.reader_identity = found.reader
+        self.worktree = found.worktree
+        self.wu_id = found.wu_id
+        self.lane = found.record.get("lane")
+        self.initiative_id = found.record.get("initiative_id")
+        self.activity = found.record.get("activity")
+        self.commit = commit
+        self.recorded = recorded
+        self.remark: str | None = None
+        if found.asked != found.name:
+            self.remark = (
+                f"{found.asked} was taken by a session that started earlier: you show as {found.name}."
+            )
+        self.next = list(next)
+
+
+class Started(Session):
+    """A session that started, or the one that this harness session has already."""
+
+
+class Changed(Session):
+    """A session after a change."""
+
+
+class Ended(Session):
+    """A session that ended, and gave its name back."""
+
+
+def start(
+    store: Store,
+    who: Who,
+    *,
+    agent_identity: str | None = None,
+    name: str | None = None,
+    wu: str | None = None,
+    initiative: str | None = None,
+    lane: str | None = None,
+    client: str | None = None,
+    workspace: str | None = None,
+    allow_secret: bool = False,
+) -> Started:
+    """Start a session of an agent in this worktree.
+
+    Under the harness session id of one that has not ended it gives that one, with the given fields changed. A new one
+    under the id of one that has ended takes over its name and fields, but for what is given.
+
+    Args:
+        agent_identity: `owner:role:purpose`; `who.identity` where it is not given.
+        name: A display name of one's choice; one from the pool where it is not given.
+
+    Raises: UsageError `name-in-use`, `bad-name`, or for a field that breaks the contract.
+    """
+    fields = about.fields(agent_identity or who.identity, wu, initiative, lane, client, workspace)
+    if who.harness is None:
+        return _begin(store, who, name, fields, allow_secret)
+    from ..mailbox import delivery_lock
+
+    # A client may run the hooks of several scopes at once: the second of them finds the session of the first.
+    with delivery_lock.turn(store, f"start {who.harness[1]}", wait_seconds=START_SECONDS):
+        known = own_sessions.of_client(store, who.harness[1])
+        if known is None:
+            return _begin(store, who, name, fields, allow_secret)
+        given = {key: value or None for key, value in fields.items()}  # a new start clears nothing
+        given["harness_session"] = store.keys.hashed(who.harness[1])  # gitmem 0.1 published the id itself
+        changed = _change(store, known, name, given, about.again("start", given), allow_secret)
+        _arrive(store, known.session_id)
+        return Started(changed[0], *changed[1:], _first_steps(known.session_id))
+
+
+def _begin(
+    store: Store, who: Who, name: str | None, fields: dict[str, str | None], allow_secret: bool
+) -> Started:
+    former = own_sessions.of_client(store, who.harness[1], ended=True) if who.harness else None
+    if former is not None:
+        fields = about.taken_over(fields, former.record)
+    if name is None:
+        name, chosen = (former and _former_name(store, former)) or (display_names.pick(store), False)
+    else:
+        display_names.claim(store, name, again=about.again("start", fields))
+        chosen = True
+    session_id = new_id("sess", store.random)
+    record = {
+        "session_id": session_id,
+        "event": "start",
+        "display_name": name,
+        "name_chosen": chosen,
+        "clone_id": _clone_id(store),
+        "worktree": heartbeats.label(store),
+        "harness_session": store.keys.hashed(who.harness[1]) if who.harness else None,
+        **fields,
+    }
+    told = _first_story(record)
+    appended = store.record([store.line("session", record, allow_secret=allow_secret)], told)
+    _arrive(store, session_id, who)
+    found = presence.one(store, session_id)
+    if found is None:
+        raise UsageError(
+            f"{session_id} was recorded, and the index does not show it yet.",
+            hint="`gitmem doctor` compares the index with the log.",
+            code="index",
+            next=[command("export", f"GITMEM_SESSION={session_id}"), "gitmem doctor"],
+        )
+    name_pins.took(store, found)
+    return Started(found, appended.commit, True, _first_steps(session_id))
+
+
+def _former_name(store: Store, former: Presence) -> tuple[str, bool] | None:
+    """The name of a session that ended and is resumed, where it is free, and whether it had asked for it."""
+    try:
+        display_names.claim(store, former.asked)
+    except UsageError:
+        return None
+    return former.asked, bool(former.record.get("name_chosen"))
+
+
+def change(
+    store: Store,
+    caller: Caller,
+    *,
+    agent_identity: str | None = None,
+    name: str | None = None,
+    wu: str | None = None,
+    initiative: str | None = None,
+    lane: str | None = None,
+    client: str | None = None,
+    workspace: str | None = None,
+    activity: str | None = None,
+    allow_secret: bool = False,
+) -> Changed:
+    """Change what others see of the caller's session; where nothing differs, nothing is recorded.
+
+    An empty work unit, initiative, lane or activity takes away the one that there is.
+    """
+    found = _own(store, caller)
+    fields = about.fields(agent_identity, wu, initiative, lane, client, workspace)
+    fields["activity"] = activity
+    changed = _change(store, found, name, fields, about.again("set", fields), allow_secret)
+    _arrive(store, found.session_id)  # with an identity it has that one's mail
+    return Changed(*changed, ["gitmem whoami", "gitmem roster"])
+
+
+def end(store: Store, caller: Caller) -> Ended:
+    """End the caller's session: its name is free again, its id and identity stay addressable."""
+    found = _own(store, caller)
+    record = own_sessions.record(found, "end")
+    line = store.line("session", record, allow_secret=True)  # it says nothing new
+    appended = store.record([line], _story(found, f"{found.name} ends"))
+    if store.collecting is None:  # a batch may come to nothing; the file of an ended session harms nobody
+        names_of_flags = session_queue.flag_names(found.session_id, heartbeats.end(store, found.session_id))
+        session_queue.remove(store.place.state, found.session_id, names_of_flags)
+        appended.commit = appended.commit or commit_process.commit_first(store, deferred=True)
+    found = own_sessions.trusted(store, found.session_id) or found
+    return Ended(found, appended.commit, True, ["unset GITMEM_SESSION", "gitmem session start"])
+
+
+def _arrive(store: Store, session_id: str, began: Who | None = None) -> None:
+    """Note that a session is here (or begins), and queue what it has not read: a hook which comes later finds it."""
+    if began is None:
+        heartbeats.seen(store, session_id)
+    else:
+        heartbeats.start(store, session_id, began.harness)
+        session_queue.sweep(store)
+    if store.collecting is None:
+        session_queue.fill(store, session_id)
+
+
+def _change(
+    store: Store,
+    found: Presence,
+    name: str | None,
+    fields: dict[str, str | None],
+    again: Sequence[str],
+    allow_secret: bool,
+) -> tuple[Presence, str | None, bool]:
+    """Record what differs; the session as it is then, the commit, and whether it is recorded."""
+    differs = {key: value for key, value in fields.items() if value and value != found.record.get(key)}
+    cleared = about.cleared(fields, found.record)
+    record = {**own_sessions.record(found, "change"), **differs, "clear": cleared}
+    news = about.news(differs, cleared)
+    subject = f"{found.name} is now {', '.join(news)}" if news else f"{found.name} goes on"
+    if name is not None and name != found.name:
+        display_names.claim(store, name, session_id=found.session_id, again=again)
+        record["display_name"] = differs["display_name"] = name
+        record["name_chosen"] = True
+        subject = f"{found.name} is now called {name}" + (f", {', '.join(news)}" if news else "")
+    if not differs and not cleared:
+        return found, None, False
+    told = _story(found, subject, differs.get("wu_id"))
+    appended = store.record([store.line("session", record, allow_secret=allow_secret)], told)
+    after = own_sessions.trusted(store, found.session_id) or found
+    if "display_name" in differs:
+        name_pins.took(store, after, found.name, found.asked)
+    return after, appended.commit, True
+
+
+def _clone_id(store: Store) -> str:
+    store.log.make_state()
+    return store.log.clone_id()
+
+
+def _own(store: Store, caller: Caller) -> Presence:
+    found = own_sessions.trusted(store, caller.session_id) if caller.session_id else None
+    if found is None:
+        raise UsageError(
+            f"{caller.name or caller.reader} has no session; nothing was recorded.",
+            hint="Start one first.",
+            code="no-session",
+            next=["gitmem session start", "gitmem roster"],
+        )
+    return found
+
+
+def _story(found: Presence, subject: str, wu: str | None = None) -> Story:
+    caller = callers.of_session(found, "session")
+    caller.wu_id = wu or caller.wu_id
+    return Story(caller.author, cut(sanitize(subject), SUBJECT_MAX), "", caller.trailers())
+
+
+def _first_story(record: Mapping[str, object]) -> Story:
+    subject = f"{record['display_name']} starts"
+    if record["agent_identity"]:
+        subject += f" ({record['agent_identity']})"
+    subject += f" in {record['worktree']}"
+    if record["wu_id"]:
+        subject += f" on {record['wu_id']}"
+    reader = record["agent_identity"] or record["session_id"]
+    trailers = [("WU", record["wu_id"]), ("Agent", reader), ("Session", record["session_id"])]
+    author = f"{record['display_name']} <{reader}@gitmem>"
+    told = cut(sanitize(subject), SUBJECT_MAX)
+    return Story(author, told, "", [(key, str(value)) for key, value in trailers if value])
+
+
+def _first_steps(session_id: str) -> list[str]:
+    return [command("export", f"GITMEM_SESSION={session_id}"), "gitmem inbox", "gitmem roster"]

@@ -1,0 +1,163 @@
+"""The roster: who is at work, as others see them."""
+
+from __future__ import annotations
+
+from ..agents import own_recipients, own_sessions, presence, strangers
+from ..agents.serialize import row
+from ..index.step_limit import Steps
+from ..mailbox import mailbox_view
+from ..outcome import Outcome
+from ..sync import autosync
+from ..text.shell_quote import command
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Sequence
+
+    from ..agents.caller import Caller
+    from ..agents.presence import Presence
+    from ..store import Store
+
+UNREAD_STEPS = 20_000_000  # of SQLite, for all sessions of one answer
+
+
+class Roster(Outcome):
+    """Sessions, each with its name, whereabouts, `status`, `last_seen` and how much is `unread`.
+
+    `remark` says why there are none, and which say without proof that they are of this clone; `autosync` what went
+    wrong in the last sync (None: nothing).
+    """
+
+    __slots__ = ("sessions", "remark", "autosync", "next")  # the order of the JSON shape
+
+    def __init__(self, sessions: Sequence[dict[str, object]], next: Sequence[str]) -> None:
+        self.sessions = list(sessions)
+        self.remark: str | None = None
+        self.autosync: autosync.Trouble | None = None
+        self.next = list(next)
+
+
+class Sessions(Outcome):
+    """The sessions that the log has, last seen first."""
+
+    __slots__ = ("sessions", "next")  # the order of the JSON shape
+
+    def __init__(self, found: Sequence[Presence], next: Sequence[str]) -> None:
+        self.sessions = [row(one) for one in found]
+        self.next = list(next)
+
+
+class WhoAmI(Outcome):
+    """The caller. `headline` is what others see of it."""
+
+    __slots__ = (  # the order of the JSON shape
+        "reader_identity", "session_id", "agent_identity", "display_name", "wu_id", "initiative_id", "lane",
+        "activity", "worktree", "status", "headline", "unread", "remark", "next",
+    )  # fmt: skip
+
+    def __init__(self, caller: Caller, found: Presence | None, unread: int) -> None:
+        record = found.record if found else {}
+        self.reader_identity = caller.reader
+        self.session_id = caller.session_id
+        self.agent_identity = caller.identity
+        self.display_name = found.name if found else caller.name
+        self.wu_id = record.get("wu_id")
+        self.initiative_id = record.get("initiative_id")
+        self.lane = record.get("lane")
+        self.activity = record.get("activity")
+        self.worktree = record.get("worktree")
+        self.status = found.status if found else None
+        self.headline = presence.headline(found) if found else (caller.name or caller.reader)
+        self.unread = unread
+        self.remark = caller.remark
+        self.next = list(caller.next)
+
+
+def roster(
+    store: Store,
+    query: str | None = None,
+    *,
+    all: bool = False,
+    caller: Caller | None = None,
+    steps_most: int = UNREAD_STEPS,
+) -> Roster:
+    """Who is here, last seen first.
+
+    Args:
+        query: Something like a name, identity, WU, lane or worktree: a fuzzy look-up, best first.
+        all: Sessions that are gone or ended, too.
+        caller: Who looks, where that is known: it is not told to signal itself.
+        steps_most: What counting what is unread may cost, see `index.steps`. `unread` of who comes after that is None.
+    """
+    if query:
+        from ..agents import suggestions
+
+        found = suggestions.matching(store, query, all=all)
+    else:
+        found = sorted(
+            presence.shown(store, all=all).values(),
+            key=lambda one: (-one.last_seen, one.name, one.session_id),
+        )
+    found = [one for one in found if all or one.is_current]
+    db, now = store.db(), store.now()
+    steps = Steps(db, steps_most)
+    rows = [{**row(one), "unread": steps.ask(_unread, db, one, now)} for one in found]
+    outcome = Roster(rows, _next(found, query, all, caller))
+    outcome.autosync = autosync.trouble(store.place)
+    if outcome.autosync is not None:
+        outcome.next = ["gitmem sync", *outcome.next]
+    if query and not found:
+        live = sum(one.status == "live" for one in presence.shown(store).values())
+        outcome.remark = (
+            f"Nobody matches {query}; {live or 'nobody'} {'are' if live > 1 else 'is'} live here."
+        )
+    warnings = (outcome.remark, strangers.warning(store), own_recipients.warning(store))
+    outcome.remark = " ".join(filter(None, warnings)) or None
+    return outcome
+
+
+def listing(store: Store, all: bool = False) -> Sessions:
+    """Sessions, last seen first; those that are gone or ended with `all`."""
+    found = sorted(presence.shown(store, all=all).values(), key=lambda one: (-one.last_seen, one.session_id))
+    return Sessions(
+        [one for one in found if all or one.is_current],
+        ["gitmem session start" if not found else "gitmem roster", "gitmem session list --all"],
+    )
+
+
+def whoami(store: Store, caller: Caller) -> WhoAmI:
+    """The caller as others see it, and how much it has not read."""
+    found = own_sessions.trusted(store, caller.session_id) if caller.session_id else None
+    unread = mailbox_view.unread_ids(
+        store.db(), caller.reader, caller.session_id, caller.workspace, store.now()
+    )
+    outcome = WhoAmI(caller, found, len({id for _, id in unread}))
+    outcome.next += ["gitmem inbox", "gitmem roster"] if unread else ["gitmem roster"]
+    if found is not None and found.asked != found.name and outcome.remark is None:
+        outcome.remark = (
+            f"{found.asked} was taken by a session that started earlier: you show as {found.name}."
+        )
+    outcome.next = outcome.next[:3]
+    return outcome
+
+
+def _unread(db: sqlite3.Connection, one: Presence, now: int) -> int:
+    rows = mailbox_view.unread_ids(
+        db, one.reader, one.session_id, one.record.get("workspace_id"), now, shared=True
+    )
+    return len({id for _, id in rows})
+
+
+def _next(found: Sequence[Presence], query: str | None, all: bool, caller: Caller | None = None) -> list[str]:
+    if not found:
+        again = ["gitmem", "roster", *([query] if query else []), "--all"]
+        first = "gitmem roster" if query else "gitmem session start"
+        return [first, *([] if all else [command(*again)])]
+    ours = caller.ids if caller is not None else []
+    others = [one for one in found if one.held and one.reader not in ours]
+    if others:
+        return [command("gitmem", "signal", "your message", "--to", others[0].name), "gitmem inbox"]
+    if any(one.reader in ours for one in found):
+        return ["gitmem inbox", *([] if all else ["gitmem roster --all"])]
+    return ["gitmem session start"]

@@ -1,0 +1,80 @@
+"""What a session says, decides and reads under another identity than its own, with `--as`."""
+
+from __future__ import annotations
+
+from ..agents import caller as callers
+from ..agents.caller import Who
+from ..errors import UsageError
+from ..text.sanitize import sanitize
+from . import DECISIONS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..agents.caller import Caller
+    from ..store import Store
+
+
+def recorded_by(store: Store, caller: Caller, intent: str, *, insist: bool) -> str | None:
+    """Return the session that records a signal in the caller's name, or None where the caller records it itself.
+
+    Args:
+        insist: Whether a person wants a decision recorded all the same.
+
+    Raises: UsageError `another-identity` for a decision without `insist`.
+    """
+    if caller.who is None:
+        return None
+    own, name = _own(store, caller.who)
+    if own is None or own in _ids(store, caller):
+        return None
+    if insist or intent not in DECISIONS:
+        return own
+    raise UsageError(
+        f"--as {sanitize(str(caller.who.as_))}: you are {name}, and can't record the {intent} of another; "
+        "nothing was written.",
+        hint="Whoever was asked decides itself. Where a person wants it recorded, --insist does so with your session in "
+        "`via`; it decides nothing where you have proposed, in this session or an earlier one.",
+        code="another-identity",
+        next=["gitmem whoami", "gitmem roster"],
+    )
+
+
+def looks_on(store: Store, caller: Caller) -> str | None:
+    """Return why a session that reads a mailbox as somebody else marks nothing, or None where the caller reads its own."""
+    if caller.who is None:
+        return None
+    own = _session(store, caller.who)
+    if own is None or own.raw or not own.session_id or own.session_id in _ids(store, caller):
+        return None
+    return (
+        f"This is the inbox of {sanitize(caller.name or caller.reader)}, and you are "
+        f"{sanitize(own.name or own.session_id)}: a look, nothing is marked."
+    )
+
+
+def _session(store: Store, who: Who) -> Caller | None:
+    if who.session is None and who.harness is None:
+        return None
+    return callers.find(store, Who(session=who.session, harness=who.harness), must=False)
+
+
+def _own(store: Store, who: Who) -> tuple[str | None, str]:
+    """Return the session that the environment names, and what it is called; None where it names none.
+
+    Without a variable `--as` alone says who acts: a script may speak for several agents in turn.
+    """
+    if who.session is None and who.harness is None:
+        return None, ""
+    own = _session(store, who)
+    if own is None or not own.session_id:  # a session that has ended, say
+        return who.session, sanitize(who.session or "")
+    return own.session_id, f"{own.name} ({own.session_id})" if own.name else own.session_id
+
+
+def _ids(store: Store, caller: Caller) -> list[str]:
+    """Return the sessions that act under the caller's identity."""
+    from ..agents import presence
+
+    found = [one.session_id for one in presence.of_identity(store, caller.reader)]
+    by_client = presence.of_published_client(store, caller.reader)
+    return [*caller.ids, *found, *([by_client.session_id] if by_client is not None else [])]

@@ -1,0 +1,292 @@
+"""The gate: work does not go on over what peers said of it and nobody read or answered."""
+
+from __future__ import annotations
+
+from .. import commit_message, moved_back, records
+from ..agents import own_passes, presence
+from ..errors import UsageError
+from ..mailbox import mailbox_view, receipts
+from ..outcome import Outcome
+from ..records.ids import is_work_unit, new_id
+from ..text.shell_quote import command
+from . import next_steps, threads
+from .thread_lines import ThreadLines
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Collection, Iterable, Sequence
+
+    from ..agents.caller import Caller
+    from ..store import Store
+    from .causality import Conversation, Said
+
+SHOWN_MAX = 50  # signals that an answer lists
+NAMED_MAX = 1_000  # signals that an audit names: a line has a limit
+
+
+class Gate(Outcome):
+    """Whether a reader may go on with a work unit.
+
+    Attributes:
+        open: Whether nothing stands in the way, or it was passed by with a reason.
+        unread: How many directed signals on it the reader has not read.
+        unanswered: How many more want an AGREE or REJECT of the reader and have none.
+        signals: Those that stand in the way, oldest first, without their text: `why` is `unread` or
+            `unanswered`, `commands` is what settles each.
+        more: How many more there are.
+        passed: Whether it was passed by, with the record `audit_id`.
+        warnings: Why the answer may be wrong: lines are missing from the log.
+    """
+
+    __slots__ = (  # the order of the JSON shape
+        "open", "reader", "wu_id", "initiatives", "unread", "unanswered", "signals", "more", "passed", "audit_id",
+        "commit", "recorded", "warnings", "next",
+    )  # fmt: skip
+
+    def __init__(self, caller: Caller, wu: str | None, initiatives: Sequence[str]) -> None:
+        self.open = True
+        self.reader = caller.reader
+        self.wu_id = wu
+        self.initiatives = list(initiatives)
+        self.unread = 0
+        self.unanswered = 0
+        self.signals: list[dict[str, object]] = []
+        self.more = 0
+        self.passed = False
+        self.audit_id: str | None = None
+        self.commit: str | None = None
+        self.recorded = False
+        self.warnings: list[str] = []
+        self.next: list[str] = []
+
+    @property
+    def about(self) -> str:
+        """What it stands in front of, in words."""
+        parts = [self.wu_id or "", *self.initiatives]
+        return ", ".join(part for part in parts if part)
+
+
+def look(
+    store: Store,
+    caller: Caller,
+    *,
+    wu: str | None = None,
+    initiative: str | None = None,
+    reason: str | None = None,
+    heed_passes: bool = False,
+    allow_secret: bool = False,
+) -> Gate:
+    """Look whether signals on a work unit or its initiative stand in the caller's way. Marks nothing.
+
+    A signal is on what it names, or else on what the first signal of its thread names. Broadcasts, and
+    signals to others, never stand in the way.
+
+    Args:
+        wu: The work unit; that of the caller's session where neither it nor an initiative is given.
+        initiative: The initiative; else those that sessions or signals name together with the work unit.
+        reason: Go past what stands in the way: an audit record with this reason is appended. Where nothing
+            does, nothing is recorded. The signals stay unread.
+        heed_passes: What the caller went past before does not stand in the way: for a push, which can't give a reason.
+
+    Raises: UsageError `no-work-unit`, `bad-work-unit`, `no-reason`; StoreError where the audit can't be recorded.
+    """
+    if reason is not None and not reason.strip():
+        raise UsageError(
+            "A reason is needed to go past unread signals; nothing was written.",
+            hint="--reason 'why' stands in the log for everybody.",
+            code="no-reason",
+        )
+    wu = wu if wu is not None or initiative is not None else caller.wu_id
+    if not wu and not initiative:
+        raise UsageError(
+            "Nothing says which work unit this is about.",
+            hint="Name it with --wu WU-123, or give your session one.",
+            code="no-work-unit",
+            next=["gitmem session set --wu WU-123", "gitmem gate --help"],
+        )
+    if wu is not None and not is_work_unit(wu):
+        raise UsageError(
+            f"{commit_message.sanitize(wu)} is no work unit, so no signal can be on it.",
+            hint="It is capitals and digits, a dash and a number, such as WU-123.",
+            code="bad-work-unit",
+        )
+    db = store.db()
+    found = Gate(caller, wu, [initiative] if initiative else _initiatives_of(db, wu or ""))
+    ids = _fill(store, caller, found, own_passes.of(store, caller, wu) if heed_passes else set())
+    found.open = not ids
+    if ids and reason is not None:
+        _pass(store, caller, found, ids, reason, allow_secret)
+    found.next = _next(store, found)
+    moved_back.tell(store, found)
+    return found
+
+
+def _initiatives_of(db: sqlite3.Connection, wu: str) -> list[str]:
+    """The initiatives that a session or a signal names together with a work unit."""
+    rows = db.execute(
+        "SELECT initiative_id FROM session WHERE wu_id = :wu UNION"
+        " SELECT json_extract(l.body, '$.initiative_id') FROM signal s JOIN line l ON l.id = s.line"
+        " WHERE s.wu_id = :wu AND instr(l.body, 'initiative_id')",
+        {"wu": wu},
+    )
+    return sorted(str(name) for (name,) in rows if name)
+
+
+def _fill(store: Store, caller: Caller, found: Gate, passed: Collection[str]) -> list[str]:
+    """Put in what stands in the way, but for what was passed; the ids of all of it, oldest first."""
+    db = store.db()
+    who = (caller.reader, caller.session_id, caller.workspace)
+    unread = _by_id(db.execute(*mailbox_view.directed_to(db, *who, unread=True)))
+    every, values = mailbox_view.directed_to(db, *who, unread=False)
+    asked = _by_id(
+        db.execute(
+            f"SELECT m.reader, m.signal_id FROM ({every}) m"
+            " JOIN signal s ON s.signal_id = m.signal_id JOIN line l ON l.id = s.line"
+            # The body is looked at last: most signals are on another work unit.
+            " WHERE (s.wu_id IS NULL OR s.wu_id = :wu OR :initiative) AND json_extract(l.body, '$.requires_ack')",
+            {**values, "wu": found.wu_id, "initiative": bool(found.initiatives)},
+        )
+    )
+    kept: list[tuple[bytes, str, dict[str, object]]] = []
+    by_thread: dict[str, dict[str, list[str]]] = {}
+    for signal_id, to in (asked | unread).items():
+        if signal_id not in passed:
+            by_thread.setdefault(_thread_of(db, signal_id), {})[signal_id] = [*to, *caller.ids]
+    lines = ThreadLines(db, forged=False)
+    for thread_id, ids in by_thread.items():
+        talk = threads.Conversation(lines.load(thread_id) or {})
+        last = talk.answers({signal_id: readers for signal_id, readers in ids.items() if signal_id in asked})
+        for signal_id, readers in ids.items():
+            said = talk.said.get(signal_id)
+            if said is None or not _is_on(said, talk.root, found):
+                continue
+            is_open = signal_id in asked and not _is_answered(db, talk, said, readers, last.get(signal_id))
+            if signal_id in unread or is_open:
+                why = "unread" if signal_id in unread else "unanswered"
+                kept.append((said.line, signal_id, _shown(store, said, why)))
+    kept.sort(key=lambda each: each[:2])
+    found.unread = sum(1 for *_, fields in kept if fields["why"] == "unread")
+    found.unanswered = len(kept) - found.unread
+    found.signals = [fields for *_, fields in kept[:SHOWN_MAX]]
+    found.more = len(kept) - len(found.signals)
+    return [signal_id for _, signal_id, _ in kept]
+
+
+def _by_id(rows: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    """Signal id → the addresses of the reader that it was sent to."""
+    found: dict[str, list[str]] = {}
+    for address, signal_id in rows:
+        found.setdefault(signal_id, []).append(address)
+    return found
+
+
+def _thread_of(db: sqlite3.Connection, signal_id: str) -> str:
+    row = db.execute("SELECT thread FROM signal WHERE signal_id = ? ORDER BY line LIMIT 1", (signal_id,))
+    return str(row.fetchone()[0])
+
+
+def _is_on(said: Said, root: Said | None, found: Gate) -> bool:
+    """Whether a signal is on the work unit or the initiatives. Of an id with several lines any will do."""
+    for line in said.lines:
+        record = records.read(line) or said.record
+        first = root.record if root is not None else record
+        wu = record.get("wu_id") or first.get("wu_id")
+        initiative = record.get("initiative_id") or first.get("initiative_id")
+        if (wu and wu == found.wu_id) or (initiative and initiative in found.initiatives):
+            return True
+    return False
+
+
+def _is_answered(
+    db: sqlite3.Connection, talk: Conversation, said: Said, readers: Sequence[str], last: Said | None
+) -> bool:
+    """Whether a reader, by any of its names, stands at AGREE or REJECT to a signal.
+
+    Args:
+        last: The latest decision of any of these names that answers just this signal: a session that was addressed
+            by its harness's id answers under its own.
+
+    A COUNTER asks for something else and answers nothing; a receipt alone says only that it was read.
+    """
+    recorded = receipts.states(db, said.id)
+    for reader in dict.fromkeys(readers):
+        if threads.delivery_state(reader, said, talk, recorded.get(reader)) in next_steps.ANSWERED:
+            return True
+    return last is not None and last.intent in threads.STATES
+
+
+def _shown(store: Store, said: Said, why: str) -> dict[str, object]:
+    """What an answer lists of a signal: who wants what, and what settles it, but not the text."""
+    names = presence.names_by_session(store.db())
+    sender = names.get(said.text("sender_session") or "") or said.text("sender_name")
+    read = command("gitmem", "inbox", "--thread", said.text("thread_id") or said.id)
+    settles = next_steps.compare if threads.is_conflicting(said) else next_steps.decide
+    return {
+        "signal_id": said.id,
+        "created_at": str(said.record["at"]),
+        "sender_identity": said.text("sender_identity"),
+        "sender_name": sender,
+        "intent": said.text("intent") or "INFO",
+        "requires_ack": bool(said.record.get("requires_ack")),
+        "thread_id": said.text("thread_id"),
+        "wu_id": said.text("wu_id"),
+        "initiative_id": said.text("initiative_id"),
+        "why": why,
+        "commands": [read] if why == "unread" else settles(said.id),
+    }
+
+
+def _pass(
+    store: Store, caller: Caller, found: Gate, ids: Sequence[str], reason: str, allow_secret: bool
+) -> None:
+    """Go past what stands in the way, on the record."""
+    audit_id = new_id("audit", store.random)
+    fields: dict[str, object] = {
+        "schema_version": "A2A.V1",
+        "audit_id": audit_id,
+        "action": "gate",
+        "reason": reason,
+        "reader_identity": caller.reader,
+        "signal_ids": list(ids[:NAMED_MAX]),
+        "wu_id": found.wu_id,
+        "initiative_id": found.initiatives[0] if len(found.initiatives) == 1 else None,
+        "sender_identity": caller.reader,
+        "sender_session": caller.session_id,
+        "sender_name": caller.name,
+    }
+    lines = [store.line("audit", fields, allow_secret=allow_secret)]
+    told = commit_message.of_audit(caller.author, caller.name or caller.reader, counted(found), fields)
+    appended = store.record(lines, told)
+    found.open = found.passed = True
+    found.audit_id, found.commit, found.recorded = audit_id, appended.commit, True
+
+
+def way_past(wu: str) -> str:
+    """The command that goes past what stands in the way of a work unit."""
+    return command("gitmem", "gate", "--wu", wu, "--allow-unread-signals", "--reason", "why they may wait")
+
+
+def counted(found: Gate) -> str:
+    """`2 unread signals`, `1 unread and 2 unanswered signals`."""
+    parts = [
+        f"{count} {word}"
+        for count, word in ((found.unread, "unread"), (found.unanswered, "unanswered"))
+        if count
+    ]
+    return f"{' and '.join(parts)} signal{'' if found.unread + found.unanswered == 1 else 's'}"
+
+
+def _next(store: Store, found: Gate) -> list[str]:
+    if found.passed:
+        return [command("gitmem", "show", str(found.audit_id)), "gitmem inbox"]
+    steps: list[str] = []
+    if found.unread:
+        on_it = all(fields["wu_id"] == found.wu_id for fields in found.signals if fields["why"] == "unread")
+        steps.append(command("gitmem", "inbox", *(["--wu", found.wu_id] if found.wu_id and on_it else [])))
+    open_ones = [fields for fields in found.signals if fields["why"] == "unanswered"]
+    if open_ones:
+        steps += open_ones[0]["commands"]  # type: ignore[arg-type]  # `_shown` makes a list of it
+    if next_steps.is_unpublished(store):  # others may have said more than has arrived here
+        steps.append("gitmem sync")
+    return steps[:3] or ["gitmem log"]

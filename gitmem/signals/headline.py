@@ -1,0 +1,130 @@
+"""What others see of a sender: a name of its choice, else what it does now, as far as anybody can tell.
+
+It is written down beside a signal when that is sent, so that the reader knows the sender as it was then. It
+must never keep a signal from being sent: what can't be read, or looks like a secret, counts as not there.
+"""
+
+from __future__ import annotations
+
+import os
+
+from ..agents import heartbeats
+from ..agents.heartbeats import PROMPTS
+from ..records.secrets import find_secret
+from ..trust import sender_tables
+from . import message_frame
+
+try:
+    from _json import scanstring
+except ImportError:  # not CPython
+    from json.decoder import scanstring  # type: ignore[attr-defined,no-redef]  # it is there, and typeshed lacks it
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterator
+
+    from ..agents.caller import Caller
+    from ..memory.node_fold import Node
+    from ..store import Store
+
+SETTING = "gitmem.headline"
+NAME_ONLY = "name"  # value: nothing of the work itself
+WITH_PROMPT = "prompt"  # value: also the beginning of what the user asked for last
+READ_MAX = 256 * 1024  # bytes of such a file
+LOOKED_AT = 1_000  # characters of a text in which a secret would matter
+_KEY = '"prompt"'
+
+
+def of(store: Store, db: sqlite3.Connection, caller: Caller) -> str | None:
+    """The headline of who sends, one line of at most 60 columns; None for a person, and where an id says as much."""
+    if caller.is_person or caller.session_id is None:
+        return None
+    for text in _texts(store, db, caller):
+        text = " ".join(text[:READ_MAX].split())[:LOOKED_AT]  # as it is shown: white space hides no secret
+        found = message_frame.title(text)
+        if found and not find_secret(text) and not find_secret(found):
+            return found
+    return None
+
+
+def shows_prompts(store: Store) -> bool:
+    """Return whether the user allowed words of prompts in headlines: `git config gitmem.headline prompt`."""
+    return store.settings().get(SETTING) == WITH_PROMPT
+
+
+def _texts(store: Store, db: sqlite3.Connection, caller: Caller) -> Iterator[str]:
+    """What there is to say of a sender, the best first; each is looked for when those before it did not do."""
+    yield _chosen_name(caller)
+    if store.settings().get(SETTING) != NAME_ONLY:
+        yield (caller.record or {}).get("activity", "")
+        yield _checkpoint(db, caller)
+        if shows_prompts(store):
+            yield _prompt(store, caller)
+    yield message_frame.SEPARATOR.join(filter(None, (caller.role, caller.wu_id, store.branch())))
+
+
+def _chosen_name(caller: Caller) -> str:
+    """The name that it asked for; "" for one that the pool gave it."""
+    return caller.name or "" if (caller.record or {}).get("name_chosen") else ""
+
+
+def _checkpoint(db: sqlite3.Connection, caller: Caller) -> str:
+    """The first line of its last checkpoint that is not sensitive."""
+    if sender_tables.is_forged(db, (caller.session_id or "",)):
+        from ..memory import unverified_nodes
+
+        own = unverified_nodes.own_checkpoints(db, caller.session_id or "")
+        nodes = sorted((node for node in own if not node.sensitive), key=lambda node: -node.created)[:1]
+    else:
+        nodes = _last_checkpoint(db, caller.session_id or "")
+    from ..memory.checkpoints import PREFIX
+
+    text = nodes[0].content.strip() if nodes else ""
+    return text.removeprefix(PREFIX).split("\n", 1)[0]
+
+
+def _last_checkpoint(db: sqlite3.Connection, session_id: str) -> list[Node]:
+    row = db.execute(
+        "SELECT n.id FROM node n JOIN line l ON l.id = n.line WHERE n.session_id = ?1 AND n.type = 'checkpoint'"
+        " AND n.state < 2 AND NOT n.sensitive AND json_extract(l.body, '$.sender_session') = ?1"
+        " ORDER BY n.created DESC, n.id LIMIT 1",
+        (session_id,),
+    ).fetchone()
+    if row is None:
+        return []
+    from ..memory import load
+
+    return load.load(db, [row[0]])
+
+
+def _prompt(store: Store, caller: Caller) -> str:
+    """The beginning of what its user asked for last, where a hook has kept that."""
+    names = [caller.session_id, caller.client_id or heartbeats.client_of(store, caller.session_id or "")]
+    for name in names:
+        if not name or name.startswith(".") or os.sep in name or "\0" in name:
+            continue
+        try:
+            with open(os.path.join(store.place.state, PROMPTS, name), "rb") as file:
+                said = file.read(READ_MAX).decode("utf-8", "replace")
+        except (OSError, ValueError):
+            continue
+        found = _said_in(said)
+        if found:
+            return found
+    return ""
+
+
+def _said_in(said: str) -> str:
+    """The text under the key `prompt` of a JSON object, without the json package, which imports `re`."""
+    at = said.find(_KEY)
+    while at >= 0:
+        rest = said[at + len(_KEY) :].lstrip()
+        if rest.startswith(":") and rest[1:].lstrip().startswith('"'):
+            begin = rest.index('"') + 1
+            try:
+                return str(scanstring(rest, begin, False)[0]).strip()
+            except ValueError:
+                return ""
+        at = said.find(_KEY, at + 1)
+    return ""

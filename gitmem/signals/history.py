@@ -1,0 +1,248 @@
+"""The story so far: `gitmem log`, one record, and the commit that it is in."""
+
+from __future__ import annotations
+
+from .. import commit_message, records
+from ..agents import presence
+from ..agents.serialize import sender_name
+from ..errors import UsageError
+from ..index import resolve_id
+from ..log.ref import LOG_REF, lookup
+from ..outcome import Outcome, shown
+from ..records.ids import is_id
+from ..text.shell_quote import command
+from . import conflicts, threads
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+
+    from ..store import Store
+
+
+COLUMNS = 100  # of an entry of the story; `show` has all of it
+
+LOOKED_UP_MAX = (
+    100  # recipients of a signal whose names are looked up; the others are shown by their addresses
+)
+
+MERGES_MAX = 20  # merges that are followed to the commit that a line came with
+
+
+class Chapter(Outcome):
+    """The newest entries of the story, oldest first: records as `shown`, with `kind` and `sender_name`."""
+
+    __slots__ = ("entries", "next")
+
+    def __init__(self, entries: list[dict[str, object]], next: list[str]) -> None:
+        self.entries = entries
+        self.next = next
+
+
+class One(Outcome):
+    """One record, and the commit that holds it now; None while it waits for one."""
+
+    __slots__ = ("kind", "record", "commit", "recorded", "ambiguous", "next")
+
+    def __init__(self, kind: str, record: dict[str, object], commit: str | None) -> None:
+        self.kind = kind
+        self.record = record
+        self.commit = commit
+        self.recorded = True
+        self.ambiguous = False
+        self.next: list[str] = []
+
+
+def log(
+    store: Store,
+    *,
+    n: int = 20,
+    wu: str | None = None,
+    thread: str | None = None,
+    from_: str | None = None,
+    receipts: bool = False,
+) -> Chapter:
+    """The last `n` signals, sessions, audits and nodes of the memory, oldest first; with `receipts`, those too."""
+    db = store.db()
+    kinds = ["signal"] if thread else ["signal", "audit", "node"]
+    kinds += ["session"] if not (thread or wu or from_) else []
+    kinds += ["receipt"] if receipts else []
+    marks = ", ".join("?" * len(kinds))
+    where, values = [f"l.kind IN ({marks})"], list(kinds)
+    if wu:
+        where.append("json_extract(l.body, '$.wu_id') = ?")
+        values.append(wu)
+    if thread:
+        thread_id = resolve_id.thread_of(db, resolve_id.find_id(db, thread))
+        ids = "SELECT signal_id FROM signal WHERE thread = ?"
+        where.append(f"json_extract(l.body, '$.signal_id') IN ({ids})")
+        values.append(thread_id)
+    if from_:
+        import json
+
+        senders = sorted(presence.readers_called(db, from_) | {from_})
+        fields = ("sender_identity", "sender_session", "reader_identity", "agent_identity", "session_id")
+        among = "IN (SELECT value FROM json_each(?))"  # one value for any number: SQLite takes 999 in its oldest form
+        where.append(
+            "(" + " OR ".join(f"json_extract(l.body, '$.{field}') {among}" for field in fields) + ")"
+        )
+        values += [json.dumps(senders)] * len(fields)
+    rows = db.execute(
+        f"SELECT l.kind, l.body FROM line l WHERE {' AND '.join(where)} ORDER BY l.at DESC, l.body DESC LIMIT ?",
+        [*values, n],
+    ).fetchall()
+    names = presence.names_by_reader(db)
+    entries = []
+    for kind, body in reversed(rows):
+        record = records.read(body.encode())
+        if record is None:
+            continue
+        fields_shown: dict[str, object] = {"kind": kind, **shown(record)}
+        writer = record.get("session_id") or record.get("reader_identity")
+        name = sender_name(store, record) or names.get(str(writer or ""))
+        fields_shown["sender_name"] = name
+        to = record.get("recipients")
+        if isinstance(to, list):
+            known = [names.get(str(each)) or str(each) for each in to[:LOOKED_UP_MAX]]
+            fields_shown["recipient_names"] = [*known, *map(str, to[LOOKED_UP_MAX:])]
+        entries.append(fields_shown)
+    if not entries:
+        return Chapter(entries, ["gitmem roster", "gitmem session start"])
+    named = next((str(each["signal_id"]) for each in reversed(entries) if each.get("signal_id")), None)
+    return Chapter(entries, [*([command("gitmem", "show", named)] if named else []), "gitmem inbox"])
+
+
+def show(store: Store, id: str) -> One:
+    """The record with an id, or the one signal or session that a prefix names. Marks nothing."""
+    db = store.db()
+    if is_id("mem", id):
+        raise UsageError(
+            f"{id} is the id of a memory node; `gitmem show` is for signals, sessions and gate passes.",
+            hint=f"`gitmem mem show {id}` shows a memory node.",
+            code="not-a-signal",
+            next=[command("gitmem", "mem", "show", id)],
+        )
+    session = presence.find_session(db, id)
+    if session is not None:
+        return _last(store, "session", "session_id", session, "gitmem roster")
+    if is_id("audit", id):
+        return _last(store, "audit", "audit_id", id, "gitmem log")
+    signal_id = resolve_id.find_id(db, id)
+    thread = threads.load(db, resolve_id.thread_of(db, signal_id))
+    said = thread[signal_id] if signal_id in thread else min(thread.values(), key=lambda each: each.line)
+    one = One("signal", shown(said.record), commit_of(store, said.line))
+    one.ambiguous = threads.is_conflicting(said)
+    one.next = [command("gitmem", "thread", said.id), *(["gitmem doctor"] if one.ambiguous else [])]
+    if one.ambiguous:
+        conflicts.mark(db, [one.record], len(threads.contents(said)))
+    return one
+
+
+def _last(store: Store, kind: str, field: str, id: str, next: str) -> One:
+    """The last record of a kind with an id."""
+    row = store.db().execute(
+        f"SELECT body FROM line WHERE kind = ? AND json_extract(body, '$.{field}') = ?"
+        " ORDER BY at DESC, body DESC LIMIT 1",
+        (kind, id),
+    ).fetchone()  # fmt: skip
+    if row is None:
+        raise UsageError(
+            f"No {kind} {id} is in this log.",
+            hint="It may be on another machine: `gitmem sync` brings it; `gitmem log` lists what is here.",
+            code="unknown-id",
+            next=["gitmem sync", "gitmem log"],
+        )
+    line = row[0].encode()
+    one = One(kind, shown(records.read(line) or {}), commit_of(store, line))
+    one.next = [next]
+    return one
+
+
+def commit_of(store: Store, line: bytes) -> str | None:
+    """The commit on the log that brought a line, or None while it waits for one.
+
+    Lines are only added, so along the log's first parents a line is missing up to one commit and
+    there from then on: a binary search.
+    """
+    db = store.db()
+    path = _path_of(db, line)
+    tip = store.git.tip(LOG_REF)
+    if path is None or tip is None:
+        return None
+    return _first_with(store, tip, path, line)
+
+
+def origin_of(store: Store, line: bytes) -> str | None:
+    """The commit that brought a line first, also where a merge brought that commit; None while it waits for one."""
+    path = _path_of(store.db(), line)
+    found = commit_of(store, line)
+    for _ in range(MERGES_MAX):
+        if path is None or found is None:
+            break
+        brought = [each for each in store.git.commit(found).parents[1:] if _has(store, each, path, line)]
+        if not brought:
+            break
+        found = _first_with(store, brought[0], path, line) or found
+    return found
+
+
+def _first_with(store: Store, tip: str, path: str, line: bytes) -> str | None:
+    """The first commit along first parents that has a line."""
+    commits = store.git.history(tip)
+    low, high = 0, len(commits) - 1
+    while low < high:
+        middle = (low + high) // 2
+        if _has(store, commits[middle], path, line):
+            high = middle
+        else:
+            low = middle + 1
+    return commits[low] if commits and _has(store, commits[low], path, line) else None
+
+
+def _has(store: Store, commit: str, path: str, line: bytes) -> bool:
+    entry = lookup(store.git, store.git.commit(commit).tree, path)
+    return entry is not None and line in store.git.blob(entry.oid).split(b"\n")
+
+
+def _path_of(db: sqlite3.Connection, line: bytes) -> str | None:
+    row = db.execute(
+        "SELECT f.parent || f.name FROM line l JOIN file f ON f.id = l.file WHERE l.file > 0 AND l.at = ?"
+        " AND l.body = ? LIMIT 1",
+        (line[7:34].decode(), line.decode()),
+    ).fetchone()
+    return str(row[0]) if row else None
+
+
+def describe(entry: dict[str, object]) -> str:
+    """One entry of the story in a few words, harmless on a terminal."""
+    sender = str(
+        entry.get("sender_name") or entry.get("sender_identity") or entry.get("reader_identity") or "?"
+    )
+    if entry["kind"] == "signal":
+        names = entry.get("recipient_names")
+        to = commit_message.several([str(each) for each in names]) if isinstance(names, list) else ""
+        intent = "" if entry.get("intent") in (None, "INFO") else f"{entry['intent']} "
+        message = str(entry.get("message", "")).strip().split("\n", 1)[0]
+        return commit_message.cut(
+            commit_message.sanitize(f"{sender} → {to or 'all'}: {intent}{message}"), COLUMNS
+        )
+    if entry["kind"] == "node":
+        first = str(entry.get("content", "")).strip().split("\n", 1)[0]
+        return commit_message.cut(
+            commit_message.sanitize(f"{sender} notes: {entry.get('type')} {first}"), COLUMNS
+        )
+    if entry["kind"] == "audit":
+        ids = entry.get("signal_ids")
+        count = len(ids) if isinstance(ids, list) else 0
+        about = entry.get("wu_id") or entry.get("initiative_id")
+        past = f"{sender} passes the {entry.get('action')} of {about} with {count} signal{'' if count == 1 else 's'}"
+        return commit_message.cut(
+            commit_message.sanitize(f"{past}: {entry.get('reason')}".replace("\n", " ")), COLUMNS
+        )
+    if entry["kind"] == "receipt":
+        return commit_message.sanitize(f"{sender} read {entry['signal_id']}")
+    verb = {"start": "starts", "end": "ends"}.get(str(entry.get("event")), "changes")
+    about = [str(entry[field]) for field in ("agent_identity", "wu_id", "lane") if entry.get(field)]
+    return commit_message.sanitize(
+        f"{entry.get('display_name') or sender} {verb}" + (f" ({', '.join(about)})" if about else "")
+    )

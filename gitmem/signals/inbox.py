@@ -1,0 +1,288 @@
+"""The inbox: what a reader has not read yet, and the receipts for what was shown."""
+
+from __future__ import annotations
+
+from .. import moved_back
+from ..agents import heartbeats, own_sessions, presence
+from ..errors import StoreError
+from ..log.lines import digest, format_at
+from ..mailbox import delivery_lock, mailbox_view
+from ..outcome import Outcome
+from ..text.shell_quote import command
+from ..trust import sender_tables
+from . import has_conflict, message_frame, next_steps
+from .inbox_owner import Target, target
+from .inbox_page import Budget, Showing
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from ..agents.caller import Caller
+    from ..store import Store
+    from .inbox_page import Line
+
+LIMIT = 50
+MAX_BYTES = 16 * 1024
+FOLD_MOST = 4 * 1024 * 1024  # about 8,000 signals
+
+
+class Inbox(Outcome):
+    """Signals for a reader, oldest first.
+
+    `unread` is all that the reader has not read; `more` is how many of the asked-for ones are not shown.
+    Beside the JSON fields: `to_mark`, the receipts to record once this was shown, and `peek`, why none are.
+    """
+
+    __slots__ = ("reader", "unread", "signals", "more", "warnings", "next")
+
+    def __init__(self, reader: str, unread: int) -> None:
+        self.reader = reader
+        self.unread = unread
+        self.signals: list[dict[str, object]] = []
+        self.more = 0
+        self.warnings: list[str] = []
+        self.next: list[str] = []
+
+
+class Reading(Inbox):
+    """An inbox with what is needed to mark it as read."""
+
+    def __init__(self, target: Target, unread: int) -> None:
+        super().__init__(target.reader, unread)
+        self.target = target
+        self.peek = target.peek
+        self.remark = target.remark
+        self.to_mark: list[tuple[str, str, str]] = []  # address, signal id, digest
+
+
+class Count(Outcome):
+    """How many signals a reader has not read."""
+
+    __slots__ = ("reader", "unread")
+
+    def __init__(self, reader: str, unread: int) -> None:
+        self.reader = reader
+        self.unread = unread
+
+
+def count(store: Store, caller: Caller | None, *, for_: str | None = None, nobody: bool = False) -> Count:
+    """How much is unread. Marks nothing."""
+    whose = target(store, caller, for_, nobody=nobody)
+    return Count(whose.reader, len(_unread(store, store.db(), whose)))
+
+
+def _unread(
+    store: Store, db: sqlite3.Connection, whose: Target, *, directed: bool = False
+) -> dict[str, list[str]]:
+    """Signal id → the addresses of this reader that it was sent to."""
+    found: dict[str, list[str]] = {}
+    for address, signal_id in mailbox_view.unread_ids(
+        db, whose.reader, whose.session, whose.workspace, store.now(), directed=directed
+    ):
+        found.setdefault(signal_id, []).append(address)
+    return found
+
+
+def read(
+    store: Store,
+    caller: Caller | None,
+    *,
+    for_: str | None = None,
+    nobody: bool = False,
+    whose: Target | None = None,
+    wu: str | None = None,
+    lane: str | None = None,
+    thread: str | None = None,
+    intent: Sequence[str] = (),
+    from_: str | None = None,
+    since: int | None = None,
+    all: bool = False,
+    limit: int = LIMIT,
+    max_bytes: int = MAX_BYTES,
+    directed: bool = False,
+    again: bool = True,
+    without: Iterable[str] = (),
+    max_text: int | None = None,
+    measure: Callable[[dict[str, object]], int] | None = None,
+    via: str = message_frame.PROGRAM,
+    fold_most: int = FOLD_MOST,
+) -> Reading:
+    """What a reader has not read, oldest first; where that is too much, priority before advisory. See `mark`.
+
+    Args:
+        nobody: Nothing says who calls (`caller.says_nobody`): `for_` is then taken at its word, and marked.
+        whose: Whose inbox it is, where that was found out before; `for_` and `nobody` say nothing then.
+        since: Microseconds since the epoch.
+        all: Signals that were read before, too.
+        limit: Signals at most.
+        max_bytes: Bytes of their lines at most; only a single longer message is cut.
+        directed: Only what may interrupt: sent to this reader in particular, and not advisory.
+        again: What was shown before, and could not be marked then, too.
+        without: Ids of signals to leave out.
+        max_text: Bytes of the signals as they are shown at most, by `measure`; only a single longer one is cut.
+        measure: Gives the bytes of one signal as it will be shown.
+        via: The program of the reply lines, see `frame.reply_line`.
+        fold_most: Bytes of lines to read of their threads; a signal of a thread beyond that is shown with a note.
+    """
+    db = store.db()
+    if whose is None:
+        whose = target(store, caller, for_, nobody=nobody)
+    if caller is not None and caller.session_id is not None and (whose.peek is None or caller.who is None):
+        heartbeats.seen(store, caller.session_id)
+    unread = _unread(store, db, whose, directed=directed)
+    outcome = Reading(whose, len(unread))
+    ids = set(unread)
+    if all:
+        ids |= {id for _, id in mailbox_view.all_ids(db, whose.reader, whose.session, whose.workspace)}
+    ids.difference_update(
+        without, () if again else delivery_lock.was_shown(store, whose.reader, whose.session)
+    )
+    wanted = _filtered(db, ids, wu, lane, thread, intent, from_, since)
+    chosen = _fitting(
+        [(at, id) for _, at, id in sorted(wanted)[:limit]],
+        unread,
+        Showing(db, whose, via, fold_most),
+        Budget(max_bytes, max_text, measure),
+    )
+    outcome.more = len(wanted) - len(chosen)
+    _warn(store, db, outcome, [(each.line, each.fields) for _, _, lines in chosen for each in lines])
+    for _, signal_id, lines in sorted(chosen, key=lambda each: each[:2]):
+        outcome.signals += [each.fields for each in lines]
+        if whose.peek is None:
+            outcome.to_mark += [
+                (address, signal_id, digest(each.line)) for each in lines for address in each.addresses
+            ]
+    outcome.next = _next(outcome)
+    moved_back.tell(store, outcome)
+    return outcome
+
+
+def _fitting(
+    wanted: Iterable[tuple[str, str]], unread: Mapping[str, Sequence[str]], show: Showing, budget: Budget
+) -> list[tuple[str, str, list[Line]]]:
+    """The first of these (at, signal id) for which there is room, with their lines."""
+    chosen: list[tuple[str, str, list[Line]]] = []
+    for at, signal_id in wanted:
+        every = show.signal(signal_id, unread.get(signal_id, ()))
+        taken = budget.fitting(every, first=not chosen)
+        if taken:
+            chosen.append((at, signal_id, taken))
+        if len(taken) < len(every):
+            break
+    return chosen
+
+
+def _warn(
+    store: Store, db: sqlite3.Connection, outcome: Reading, shown: Sequence[tuple[bytes, dict[str, object]]]
+) -> None:
+    """Say what was not written by who it says: beside a signal, and of all that speaks for this reader."""
+    caller = outcome.target.caller
+    names = (
+        [
+            caller.session_id or "",
+            caller.reader,
+            caller.record.get("harness_session", "") if caller.record else "",
+        ]
+        if caller
+        else []
+    )
+    if not shown and not sender_tables.is_forged(db, names):
+        return
+    from ..agents import forgeries
+    from ..agents.caller import own_mail
+
+    warning = forgeries.of_reader(db, names)
+    outcome.warnings = [warning] if warning else []
+    marks = forgeries.Marks(store, own_mail(store))
+    for line, fields in shown:
+        marks.put(fields, line)
+
+
+def _filtered(
+    db: sqlite3.Connection,
+    wanted: set[str],
+    wu: str | None,
+    lane: str | None,
+    thread: str | None,
+    intent: Sequence[str],
+    from_: str | None,
+    since: int | None,
+) -> list[tuple[bool, str, str]]:
+    """(is not priority, at, signal id) of what is wanted and fits the filters."""
+    thread_id = _thread(db, thread) if thread else None
+    intents = {each.upper() for part in intent for each in part.split(",") if each}
+    oldest = format_at(since) if since is not None else ""
+    senders = presence.readers_called(db, from_) | {from_} if from_ else set()
+    found = []
+    for signal_id in wanted:
+        row = db.execute(
+            "SELECT l.at, interrupt, wu_id, lane, thread, intent, sender, sender_session FROM signal s"
+            " JOIN line l ON l.id = s.line WHERE signal_id = ? ORDER BY l.body LIMIT 1",
+            (signal_id,),
+        ).fetchone()
+        at, interrupt, has_wu, has_lane, has_thread, has_intent, sender, session = row
+        if (
+            (wu is None or wu == has_wu)
+            and (lane is None or lane == has_lane)
+            and (thread_id is None or thread_id == has_thread)
+            and (not intents or has_intent in intents)
+            and at >= oldest
+            and (not senders or sender in senders or session in senders)
+        ):
+            found.append((interrupt != "priority", at, signal_id))
+    return found
+
+
+def _thread(db: sqlite3.Connection, text: str) -> str:
+    from ..index import resolve_id
+
+    return resolve_id.thread_of(db, resolve_id.find_id(db, text))
+
+
+def _next(outcome: Reading) -> list[str]:
+    if not outcome.signals:
+        return ["gitmem roster"]
+    last = str(outcome.signals[-1]["signal_id"])
+    conflicting = [str(each["signal_id"]) for each in outcome.signals if has_conflict(each)]
+    cut = [str(fields["signal_id"]) for fields in outcome.signals if fields.get("message_cut")]
+    found = [command("gitmem", "show", cut[0])] if cut else []
+    if outcome.peek:  # somebody else's to answer
+        return [*found, command("gitmem", "thread", last)]
+    who = [] if outcome.target.caller else ["--as", outcome.reader]
+    states = [str(fields.get("delivery_state") or "unread") for fields in outcome.signals]
+    asked = next_steps.question(outcome.signals, states)
+    if asked is not None:
+        found += next_steps.decide(asked, *who)
+    if conflicting:
+        return [*found, *next_steps.compare(conflicting[-1])][:3]
+    return found[:3] or [command("gitmem", "reply", last, "your reply", *who)]
+
+
+def mark(store: Store, reading: Reading) -> int:
+    """Record `delivered` receipts for what was shown; how many. They ride with the next commit.
+
+    Call it after the output has been flushed: what was not shown must stay unread. Call it also where there
+    was nothing to show: it takes a flag away that has no reason left.
+
+    Raises: StoreError where they can't be recorded; hooks don't show those signals again.
+    """
+    whose = reading.target
+    try:
+        delivery_lock.record(
+            store, whose.reader, whose.caller, reading.to_mark, _keepalive(store, whose.caller)
+        )
+    except StoreError:
+        delivery_lock.set_aside(
+            store, whose.reader, whose.session, {signal_id for _, signal_id, _ in reading.to_mark}
+        )
+        raise
+    finally:
+        if reading.peek is None:
+            delivery_lock.tidy(store, whose.reader, whose.session)
+    return len(reading.to_mark)
+
+
+def _keepalive(store: Store, caller: Caller | None) -> list[tuple[str, bytes]]:
+    return own_sessions.keepalive(store, caller) if caller is not None else []

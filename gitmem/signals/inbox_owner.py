@@ -1,0 +1,65 @@
+"""Whose inbox is opened, and whether opening it marks."""
+
+from __future__ import annotations
+
+from ..agents import presence
+from ..errors import UsageError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..agents.caller import Caller
+    from ..store import Store
+
+
+class Target:
+    """Whose inbox is opened, and whether opening it marks."""
+
+    __slots__ = ("caller", "peek", "reader", "remark", "session", "workspace")
+
+    def __init__(self, reader: str, session: str | None, workspace: str | None) -> None:
+        self.reader = reader
+        self.session = session
+        self.workspace = workspace
+        self.caller: Caller | None = None
+        self.peek: str | None = None
+        self.remark: str | None = None
+
+
+def target(store: Store, caller: Caller | None, for_: str | None, *, nobody: bool) -> Target:
+    """Whose inbox is meant.
+
+    Args:
+        caller: Who calls, or None where that is not clear.
+        for_: A reader to look for. For another one than the caller it is a peek, which marks nothing.
+        nobody: Nothing says who calls: then `for_` is taken at its word.
+    """
+    if for_ is None:
+        if caller is None:
+            raise UsageError(
+                "Nothing says whose inbox this is.", hint="Name a reader with --for.", code="who"
+            )
+        found = Target(caller.reader, caller.session_id, caller.workspace)
+        found.remark = caller.remark
+        if caller.who is not None:
+            from . import decisions_for_others
+
+            found.peek = decisions_for_others.looks_on(store, caller)
+        found.caller = caller if found.peek is None else None
+        return found
+    from ..agents import addressing
+
+    resolved = addressing.reader_of(store, for_)
+    latest = presence.latest_of(store.db(), resolved.address) or {}
+    found = Target(resolved.address, latest.get("session_id"), latest.get("workspace_id"))
+    somebody = None if nobody else caller
+    if resolved.resolved_by == "fuzzy":
+        found.peek = (
+            f"{for_} was taken for {resolved.display_name or resolved.address}: a look, nothing is marked."
+        )
+    elif not nobody and (somebody is None or resolved.address not in (somebody.reader, somebody.session_id)):
+        found.peek = (
+            f"This is the inbox of {resolved.display_name or resolved.address}: a look, nothing is marked."
+        )
+    else:
+        found.caller = somebody
+    return found

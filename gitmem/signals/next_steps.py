@@ -1,0 +1,121 @@
+"""What a sender should know of what was just said, what to do next, and what a reader is asked for."""
+
+from __future__ import annotations
+
+from ..agents import presence
+from ..text.shell_quote import command
+from . import ASKS, DECISIONS, has_conflict
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from ..agents.addressing import Resolved
+    from ..agents.caller import Caller
+    from ..store import Store
+    from .causality import Said
+
+ANSWERED = ("acked", "rejected")
+
+
+def remarks(
+    fields: Mapping[str, object], said: Mapping[str, Said], readers: Collection[str | None]
+) -> list[str]:
+    """What is odd about a signal, as sentences; mostly nothing.
+
+    Args:
+        fields: The signal as it is recorded.
+        said: Its thread before it; empty for the first signal of one.
+        readers: What its sender may have been addressed as.
+    """
+    intent = str(fields.get("intent") or "INFO")
+    answers = bool(fields.get("reply_to"))
+    found = []
+    if not answers and not fields.get("recipients") and (fields.get("requires_ack") or intent in ASKS):
+        found.append("Nobody in particular is asked, so nobody can converge; --to NAME asks somebody.")
+    if not answers and intent in DECISIONS:
+        flag = f"--{intent.lower()}"
+        found.append(
+            f"This {intent} answers nothing: `gitmem reply ID 'your words' {flag}` answers a signal."
+        )
+    if answers and said and intent in ("AGREE", "REJECT"):
+        from . import causality
+
+        asked = causality.root(said).names("recipients")
+        if not asked:
+            found.append(
+                f"The first signal of this thread asked nobody in particular, so this {intent} does not count."
+            )
+        elif not any(reader in asked for reader in readers):
+            found.append(
+                f"The first signal of this thread did not ask you, so this {intent} does not count; "
+                f"it asked {', '.join(asked)}."
+            )
+    return found
+
+
+def borders(store: Store, caller: Caller, resolved: Sequence[Resolved]) -> list[str]:
+    """Recipients whose inbox does not show what this workspace says."""
+    if caller.workspace is None:
+        return []
+    found = []
+    for each in resolved:
+        theirs = (presence.latest_of(store.db(), each.address) or {}).get("workspace_id")
+        if theirs not in (None, caller.workspace):
+            found.append(
+                f"{each.display_name or each.address} works in the workspace {theirs}, "
+                f"and does not see what is said in {caller.workspace}."
+            )
+    return found
+
+
+def after(store: Store, signal: Mapping[str, object], resolved: Sequence[Resolved]) -> list[str]:
+    """The commands after a signal: have it reach its recipients, wait for their answers, look at the thread."""
+    found = []
+    thread_id = signal.get("thread_id")
+    if any(each.elsewhere for each in resolved) or (not resolved and is_unpublished(store)):
+        from ..sync import autosync
+
+        if autosync.interval(store.place) is None:
+            found.append("gitmem sync")
+    senders = (signal.get("sender_identity"), signal.get("sender_session"))
+    asks_others = not resolved or any(each.address not in senders for each in resolved)
+    if thread_id and signal.get("intent") in ASKS and asks_others:
+        found.append(command("gitmem", "converged", str(thread_id), "--wait", "60s"))
+    return [*found, command("gitmem", "thread", str(thread_id or signal["signal_id"]))]
+
+
+def is_unpublished(store: Store) -> bool:
+    """Whether there is a remote that may lack what is here: only a sync takes it to everybody."""
+    if not store.has_remote():
+        return False
+    from ..log import ref
+
+    return store.git.tip(ref.PUBLISHED_REF) != store.git.tip(ref.LOG_REF)
+
+
+def question(signals: Sequence[Mapping[str, object]], states: Sequence[str | None]) -> str | None:
+    """The last signal that wants a decision and has none.
+
+    Args:
+        signals: Records as they are shown to a reader, in order.
+        states: The reader's delivery state of each; `""` where it is not the reader's to answer.
+    """
+    for fields, state in reversed(list(zip(signals, states, strict=True))):
+        asks = fields.get("requires_ack") or (fields.get("intent") in ASKS and fields.get("recipients"))
+        if asks and not has_conflict(fields) and state != "" and state not in ANSWERED:
+            return str(fields["signal_id"])
+    return None
+
+
+def compare(signal_id: str) -> list[str]:
+    """The commands about an id whose lines conflict: nothing answers it."""
+    return [command("gitmem", "thread", signal_id), "gitmem doctor"]
+
+
+def decide(signal_id: str, *more: str) -> list[str]:
+    """The commands that agree and that reject."""
+    return [
+        command("gitmem", "reply", signal_id, "agreed", "--agree", *more),
+        command("gitmem", "reply", signal_id, "your reason", "--reject", *more),
+    ]

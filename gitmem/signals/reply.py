@@ -1,0 +1,134 @@
+"""What a signal answers: the signal, its thread, whom the answer goes to, and what its writer had seen.
+
+A signal that begins a thread does without this module, and all that it takes to fold a thread.
+"""
+
+from __future__ import annotations
+
+from ..agents import addressing
+from ..errors import UsageError
+from ..index import resolve_id
+from ..mailbox import receipts
+from ..text.sanitize import sanitize
+from ..text.shell_quote import command
+from . import causality, next_steps, threads, turn_limit
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+
+    from ..agents.addressing import Resolved
+    from ..agents.caller import Caller
+    from ..store import Store
+    from .causality import Said
+
+
+class Context:
+    """The thread that a signal is said in.
+
+    Attributes:
+        thread_id: Its id.
+        said: Its signals by their ids; empty where it begins with this one.
+        parent: The signal that is answered: the one that was named, else the thread's root.
+    """
+
+    __slots__ = ("_db", "_is_reply", "_thread", "parent", "said", "thread_id")
+
+    def __init__(
+        self, db: sqlite3.Connection, thread_id: str, thread: str | None, answered: Said | None
+    ) -> None:
+        self._db = db
+        self._thread = thread
+        self._is_reply = answered is not None
+        self.thread_id = thread_id
+        self.said = threads.load(db, thread_id)
+        self.parent = answered or (causality.root(self.said) if self.said else None)
+
+    def members(self, store: Store, caller: Caller) -> list[Resolved]:
+        """Return whom a signal of this thread goes to where it names nobody.
+
+        Raises: UsageError where the log has no such thread.
+        """
+        if self.parent is None:
+            raise UsageError(
+                f"This log has no signal of the thread {sanitize(self._thread or '')}, so nobody is in it; nothing was written.",
+                hint="It may be on another machine: `gitmem sync` brings it. --to opens a thread of that name.",
+                code="unknown-id",
+                next=["gitmem sync", "gitmem log"],
+            )
+        members = [self.parent.text("sender_identity") or ""]
+        if not self._is_reply:
+            members += self.parent.names("recipients")
+        elif any(self.parent.is_by(each) for each in caller.ids):  # a second word goes where the first went
+            members = self.parent.names("recipients")
+        others = [each for each in dict.fromkeys(members) if each and each not in caller.ids]
+        # Where only oneself is in it the word stays there: nobody means everybody in a record.
+        return addressing.known(store, others or [each for each in members if each])
+
+    def seen_by(self, caller: Caller) -> list[str]:
+        """Return the signals that the writer had seen, as `after` names them."""
+        if not self.said:
+            return []
+        has_receipt = (
+            f"SELECT 1 FROM receipt r WHERE r.reader = ? AND r.signal_id = ? AND {receipts.HAS_LINE} LIMIT 1"
+        )
+        db, ids = self._db, caller.ids
+        read = {id for id in self.said if any(db.execute(has_receipt, (each, id)).fetchone() for each in ids)}
+        return causality.seen_before(
+            caller.reader, self.said, read, self.parent.id if self.parent is not None else None
+        )
+
+    def brake(self, store: Store, caller: Caller, fields: dict[str, object]) -> str | None:
+        """Make a signal advisory that is one of a long loop, see `loop.brake`."""
+        return turn_limit.brake(store, caller, self.said, fields)
+
+
+def find(db: sqlite3.Connection, reply_to: str | None, thread: str | None) -> Context:
+    """Return what a signal answers.
+
+    Args:
+        reply_to: The id of a signal, or the beginning of one.
+        thread: The id of a thread or of one of its signals; one that the log does not have begins here.
+
+    Raises: UsageError where `reply_to` names no signal.
+    """
+    answered = _answered(db, reply_to) if reply_to else None
+    return Context(db, _thread_id(db, thread, answered), thread, answered)
+
+
+def _answered(db: sqlite3.Connection, text: str) -> Said:
+    id = resolve_id.find_id(db, text, writing=True)
+    thread = threads.load(db, resolve_id.thread_of(db, id))
+    if id not in thread:
+        raise UsageError(
+            f"{id} is a thread; --reply-to wants the signal that you answer. Nothing was written.",
+            hint="`gitmem thread` shows its signals.",
+            code="not-a-signal",
+            next=[command("gitmem", "thread", id)],
+        )
+    return thread[id]
+
+
+def refuse_conflicting(answered: Said, intent: str) -> None:
+    """Raise UsageError for a decision about an id whose lines say different things."""
+    if not threads.is_conflicting(answered):
+        return
+    raise UsageError(
+        f"{answered.id} has different lines with this id, so nobody can tell what an {intent} answers. "
+        "Nothing was written.",
+        hint="Compare the lines, ask their senders, and have the right one sent again as a new signal.",
+        code="conflicting-lines",
+        next=next_steps.compare(answered.id),
+    )
+
+
+def _thread_id(db: sqlite3.Connection, thread: str | None, answered: Said | None) -> str:
+    if thread:
+        try:
+            return resolve_id.thread_of(db, resolve_id.find_id(db, thread, writing=True))
+        except UsageError as error:
+            if error.code != "unknown-id":
+                raise
+            return thread
+    assert answered is not None
+    return answered.text("thread_id") or answered.id

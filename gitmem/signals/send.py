@@ -1,0 +1,265 @@
+"""Signals: say something to somebody, on the record."""
+
+from __future__ import annotations
+
+from .. import commit_message, records
+from ..agents import addressing, heartbeats, own_sessions
+from ..errors import UsageError
+from ..log.lines import digest
+from ..outcome import Outcome, shown
+from ..records import ids
+from ..text.shell_quote import command
+from . import DECISIONS, INTENTS, headline, next_steps
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Sequence
+
+    from ..agents.addressing import Resolved
+    from ..agents.caller import Caller
+    from ..log.local_log import Appended
+    from ..store import Store
+    from .causality import Said
+    from .reply import Context
+
+
+class Sent(Outcome):
+    """A signal that was recorded: `commit` is None while it waits for one."""
+
+    __slots__ = ("signal", "commit", "recorded", "pushed", "resolved", "warnings", "next")
+
+    def __init__(self, signal: dict[str, object], commit: str | None, resolved: Sequence[Resolved]) -> None:
+        self.signal = signal
+        self.commit = commit
+        self.recorded = True
+        self.pushed = False
+        self.resolved = [
+            {"query": each.query, "address": each.address, "resolved_by": each.resolved_by,
+             "display_name": each.display_name}
+            for each in resolved
+        ]  # fmt: skip
+        self.warnings: list[str] = []
+        self.next: list[str] = []
+
+
+def send(
+    store: Store,
+    caller: Caller,
+    message: str,
+    *,
+    to: Sequence[str] = (),
+    broadcast: bool = False,
+    wu: str | None = None,
+    initiative: str | None = None,
+    lane: str | None = None,
+    intent: str | None = None,
+    requires_ack: bool = False,
+    reply_to: str | None = None,
+    thread: str | None = None,
+    interrupt: str | None = None,
+    artifact: str | None = None,
+    idempotency_key: str | None = None,
+    allow_unseen: bool = False,
+    fuzzy: bool = False,
+    allow_secret: bool = False,
+    insist: bool = False,
+) -> Sent:
+    """Record a signal.
+
+    Args:
+        to: As typed; each may be a comma list. Empty: who is answered, else the thread's members, else everybody.
+        broadcast: To everybody, also in a thread.
+        intent: INFO (default), PROPOSE, COUNTER, AGREE or REJECT, in any case.
+        reply_to: Signal id, or a prefix of six characters or more after the dash.
+        idempotency_key: The same key and content again is the same signal, here and on other clones.
+        allow_unseen: Accept identities that the log has never seen.
+        insist: Record a decision also under another identity than the session's own: with `via`, as all signals are then.
+
+    Raises: UsageError (RecordError, SecretError, `loop`), and then nothing was written; StoreError.
+    """
+    _refuse_unclear(to, broadcast, reply_to, thread, idempotency_key)
+    db = store.db()
+    context = _context(db, reply_to, thread)
+    if to and not broadcast:
+        resolved = addressing.resolve(store, to, caller=caller, allow_unseen=allow_unseen, fuzzy=fuzzy)
+    else:
+        resolved = context.members(store, caller) if context and not broadcast else []
+    answered = context.parent if context else None
+    thread_id = context.thread_id if context else None
+    fields = _addressed(store, caller, resolved, answered, thread_id, idempotency_key)
+    fields |= _intent(store, caller, intent, insist, answered) | {
+        "interrupt_class": interrupt or ("priority" if resolved else "advisory"),
+        "requires_ack": requires_ack,
+        "message": message,
+        "idempotency_key": idempotency_key,
+        "after": context.seen_by(caller) if context else [],
+        "origin": "local",
+        "artifact_path": artifact,
+    }
+    about = {"wu_id": wu, "initiative_id": initiative, "lane": lane}
+    fields |= {name: value or (answered.text(name) if answered else None) for name, value in about.items()}
+    if idempotency_key:
+        before = _said_before(db, fields)
+        if before is not None:
+            return _again(store, before, resolved)
+    brake = context.brake(store, caller, fields) if context else None
+    fields["sender_headline"] = headline.of(store, db, caller)
+    stream, line = store.line("signal", fields, allow_secret=allow_secret)
+    appended = _record(store, caller, stream, line, fields, resolved)
+    sent = Sent(_shown(line, fields), appended.commit, resolved)
+    said_of = [caller.remark, brake, *(each.remark for each in resolved)]
+    sent.warnings = [*filter(None, said_of), *next_steps.borders(store, caller, resolved),
+                     *_remarks(db, caller, context, fields, line)]  # fmt: skip
+    sent.next = next_steps.after(store, sent.signal, resolved)
+    return sent
+
+
+def _context(db: sqlite3.Connection, reply_to: str | None, thread: str | None) -> Context | None:
+    """Return what is answered, or None for a new thread. Raises: UsageError."""
+    if not reply_to and not thread:
+        return None
+    from . import reply
+
+    return reply.find(db, reply_to, thread)
+
+
+def _remarks(
+    db: sqlite3.Connection,
+    caller: Caller,
+    context: Context | None,
+    fields: dict[str, object],
+    line: bytes,
+) -> list[str]:
+    """Return what is odd about a signal that was recorded, as sentences."""
+    said = context.said if context else {}
+    found = next_steps.remarks(fields, said, caller.ids)
+    if fields["intent"] in DECISIONS:
+        from . import own_decisions
+
+        found += own_decisions.remarks(db, said, fields, line)
+    return found
+
+
+def _addressed(
+    store: Store,
+    caller: Caller,
+    resolved: Sequence[Resolved],
+    answered: Said | None,
+    thread_id: str | None,
+    key: str | None,
+) -> dict[str, object]:
+    """The fields that say which signal it is, who says it, to whom, and in answer to what."""
+    signal_id = ids.keyed_id("sig", caller.reader, key) if key else ids.new_id("sig", store.random)
+    if thread_id is None and resolved:
+        thread_id = f"thread-{signal_id[4:]}" if key else ids.new_id("thread", store.random)
+    recipients = [each.address for each in resolved]
+    typed = [each for each in resolved if each.resolved_by != "thread"]
+    return {
+        "schema_version": "A2A.V1",
+        "signal_id": signal_id,
+        "sender_identity": caller.reader,
+        "sender_session": caller.session_id,
+        "sender_name": caller.name,
+        "sender_role": caller.role,
+        "recipients": recipients,
+        "target_agent": recipients[0] if recipients else None,
+        "requested_to": [each.query for each in typed],
+        "resolved_by": [each.resolved_by for each in typed],
+        "workspace_id": caller.workspace,
+        "thread_id": thread_id,
+        "reply_to": answered.id if answered else None,
+        "answers_digest": digest(answered.line) if answered else None,
+    }
+
+
+def _refuse_unclear(to: Sequence[str], broadcast: bool, *ids: str | None) -> None:
+    if broadcast and to:
+        raise UsageError("--broadcast and --to exclude each other; nothing was written.", code="usage")
+    if "" in ids:  # never a broadcast because a script's variable is not set
+        raise UsageError(
+            "The id that is answered, the thread and the idempotency key can't be empty; nothing was written.",
+            hint="A variable that is not set may be the cause.",
+            code="empty-id",
+            next=["gitmem inbox", "gitmem log"],
+        )
+
+
+def _intent(
+    store: Store, caller: Caller, intent: str | None, insist: bool, answered: Said | None
+) -> dict[str, object]:
+    """Return the fields that say what it does, and who records it where that is another than the sender."""
+    name = (intent or "INFO").upper()
+    if name not in INTENTS:
+        raise UsageError(
+            f"{commit_message.sanitize(name)} is no intent; nothing was written.",
+            hint=f"Intents are {', '.join(INTENTS)}.",
+            code="bad-intent",
+            suggestions=[each for each in INTENTS if each[:1] == name[:1]],
+        )
+    if answered is not None and name in DECISIONS:
+        from . import reply
+
+        reply.refuse_conflicting(answered, name)
+    if caller.who is None:
+        return {"intent": name}
+    from . import decisions_for_others
+
+    return {"intent": name, "via": decisions_for_others.recorded_by(store, caller, name, insist=insist)}
+
+
+def _said_before(db: sqlite3.Connection, fields: dict[str, object]) -> Said | None:
+    """The signal of this key that the log has already. Raises: UsageError where it says something else."""
+    signal_id = str(fields["signal_id"])
+    if not db.execute("SELECT 1 FROM signal WHERE signal_id = ?", (signal_id,)).fetchone():
+        return None
+    from ..index import resolve_id
+    from ..mailbox.content import keyed_content
+    from . import threads
+
+    before = threads.load(db, resolve_id.thread_of(db, signal_id)).get(signal_id)
+    if before is None:
+        return None
+    if keyed_content(before.record) != keyed_content(fields):
+        raise UsageError(
+            f"The idempotency key {fields['idempotency_key']} was used for other content "
+            f"({signal_id}); nothing was written.",
+            hint="Use another key for another signal.",
+            code="idempotency-conflict",
+            next=[command("gitmem", "show", signal_id)],
+        )
+    return before
+
+
+def _again(store: Store, before: Said, resolved: Sequence[Resolved]) -> Sent:
+    from . import history
+
+    commit = history.commit_of(store, before.line)
+    sent = Sent(shown(before.record), commit, resolved)
+    sent.warnings = ["This signal was recorded before; nothing was written."]
+    sent.next = next_steps.after(store, sent.signal, resolved)
+    return sent
+
+
+def _record(
+    store: Store,
+    caller: Caller,
+    stream: str,
+    line: bytes,
+    fields: dict[str, object],
+    resolved: Sequence[Resolved],
+) -> Appended:
+    names = [each.display_name or each.address for each in resolved]
+    told = commit_message.of_signal(caller.author, caller.name or caller.reader, names, fields)
+    lines = [(stream, line), *own_sessions.keepalive(store, caller)]
+    own_sessions.touch(store, caller)
+    appended = store.record(lines, told)
+    if store.snapshot is not None and not heartbeats.announce(store, store.snapshot.db, fields):
+        store.refresh()
+    addressing.keep_names(store, resolved)
+    return appended
+
+
+def _shown(line: bytes, fields: dict[str, object]) -> dict[str, object]:
+    record = records.read(line)
+    return shown(record if record is not None else {"at": line[7:34].decode(), **fields})

@@ -1,0 +1,286 @@
+"""Threads: the conversation, what each recipient decided, and whether all agree."""
+
+from __future__ import annotations
+
+from .. import moved_back, records
+from ..agents import addressing, forgeries, presence
+from ..agents.caller import own_mail
+from ..agents.serialize import named
+from ..errors import UsageError
+from ..index.resolve_id import find_id, thread_of
+from ..mailbox import receipts
+from ..mailbox.content import content_of, digest_bytes
+from ..outcome import Outcome, shown
+from ..text.shell_quote import command
+from . import ASKS, causality, conflicts, has_conflict, next_steps
+from .causality import Conversation as Conversation
+from .causality import Said
+from .thread_lines import ThreadLines
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Mapping, Sequence
+
+    from ..agents.caller import Caller
+    from ..agents.presence import Names
+    from ..store import Store
+
+LOOKED_UP_MAX = 100  # recipients that are looked up for the next command
+STATES = {"AGREE": "acked", "REJECT": "rejected"}
+UNMATCHED_MAX = 20  # sentences of an answer
+
+
+class Recipient(Outcome):
+    """Where a recipient of a thread's root stands.
+
+    `decision` is agree, reject, counter or pending. `stale`: its AGREE does not come after every proposal.
+    """
+
+    __slots__ = ("identity", "display_name", "decision", "signal_id", "stale", "delivery_state")
+
+    def __init__(self, identity: str, display_name: str | None) -> None:
+        self.identity = identity
+        self.display_name = display_name
+        self.decision = "pending"
+        self.signal_id: str | None = None
+        self.stale = False
+        self.delivery_state: str | None = None
+
+
+class Thread(Outcome):
+    """A conversation: its signals, a reply never before what it answers, and its root's recipients."""
+
+    __slots__ = ("thread_id", "root", "signals", "recipients", "ambiguous", "warnings", "next")
+
+    def __init__(self, thread_id: str, root: str, recipients: Sequence[Recipient]) -> None:
+        self.thread_id = thread_id
+        self.root = root
+        self.signals: list[dict[str, object]] = []
+        self.recipients = list(recipients)
+        self.ambiguous: list[str] = []
+        self.warnings: list[str] = []
+        self.next: list[str] = []
+
+
+class Converged(Outcome):
+    """Whether every recipient of the root stands at AGREE. Identities are reader identities."""
+
+    __slots__ = (
+        "thread_id", "root", "converged", "recipients", "agreed", "rejected", "countered", "pending",
+        "ambiguous", "commit", "warnings", "next",
+    )  # fmt: skip
+
+    def __init__(self, thread_id: str, root: str, recipients: Sequence[Recipient], *, strict: bool) -> None:
+        self.thread_id = thread_id
+        self.root = root
+        self.recipients = list(recipients)
+        self.agreed = [each.identity for each in recipients if each.decision == "agree"]
+        self.rejected = [each.identity for each in recipients if each.decision == "reject"]
+        self.countered = [each.identity for each in recipients if each.decision == "counter"]
+        self.pending = [each.identity for each in recipients if each.decision == "pending"]
+        self.ambiguous: list[str] = []
+        self.converged = len(self.agreed) == len(self.recipients) and not (
+            strict and any(each.stale for each in recipients)
+        )
+        self.commit: str | None = None
+        self.warnings: list[str] = []
+        self.next: list[str] = []
+
+
+def load(db: sqlite3.Connection, thread_id: str) -> dict[str, Said]:
+    """Every signal of a thread, lines of one id together."""
+    return ThreadLines(db).load(thread_id) or {}
+
+
+def contents(said: Said) -> set[bytes]:
+    """What the lines of one id say; more than one means that somebody's text was swapped."""
+    return {content_of(records.read(line) or {}, digest_bytes(line)) for line in said.lines}
+
+
+def ambiguous(thread: Mapping[str, Said]) -> list[str]:
+    """Ids of a thread with two contents."""
+    return sorted(id for id, said in thread.items() if is_conflicting(said))
+
+
+def is_conflicting(said: Said) -> bool:
+    """Whether the lines of an id say different things."""
+    return len(said.lines) > 1 and len(contents(said)) > 1
+
+
+def unmatched(db: sqlite3.Connection, thread: Mapping[str, Said]) -> list[str]:
+    """Sentences about the answers and receipts that name a line which this log does not have."""
+    found = [
+        f"{said.id} answers a line of {said.text('reply_to')} that this log does not have: it decides nothing."
+        for said in thread.values()
+        if not said.counts
+    ]
+    for id in thread:
+        rows = db.execute(
+            "SELECT DISTINCT reader FROM receipt r WHERE signal_id = ? AND state <> 'replied'"
+            f" AND NOT {receipts.HAS_LINE} ORDER BY reader LIMIT 4",
+            (id,),
+        ).fetchall()
+        if rows:
+            readers = ", ".join(str(reader) for (reader,) in rows[:3]) + (" and others" if rows[3:] else "")
+            found.append(
+                f"A receipt of {readers} is for a line of {id} that this log does not have: it marks nothing read."
+            )
+    return sorted(found)[:UNMATCHED_MAX]
+
+
+def delivery_state(reader: str, said: Said, found: Conversation, recorded: str | None) -> str | None:
+    """A reader's receipt for a signal, promoted by its decision where it is a recipient."""
+    standing = None
+    if said is found.root and found.asks(reader):
+        standing = found.decision(reader)
+    elif found.asks(reader) or said.is_for(reader):
+        standing = found.answer(reader, said.id)
+    if standing is None:
+        return recorded
+    return STATES.get(standing.intent, "delivered")
+
+
+def _recipients(db: sqlite3.Connection, found: Conversation, root: Said) -> list[Recipient]:
+    names = presence.names_by_reader(db)
+    recorded = receipts.states(db, root.id)
+    readers = list(dict.fromkeys(root.names("recipients")))
+    decided = {reader: standing for reader in readers if (standing := found.decision(reader)) is not None}
+    stale = found.stale({reader: said for reader, said in decided.items() if said.intent == "AGREE"})
+    outcomes = []
+    for identity in readers:
+        each = Recipient(identity, names.get(identity))
+        standing = decided.get(identity)
+        if standing is not None:
+            each.decision = standing.intent.lower()
+            each.signal_id = standing.id
+            each.stale = identity in stale
+        each.delivery_state = delivery_state(identity, root, found, recorded.get(identity))
+        outcomes.append(each)
+    return outcomes
+
+
+def _open(store: Store, id: str) -> tuple[sqlite3.Connection, str, Conversation, Said]:
+    db = store.db()
+    thread_id = thread_of(db, find_id(db, id))
+    found = Conversation(load(db, thread_id))
+    if found.root is None:
+        raise UsageError(
+            f"No signal of the thread {thread_id} can be read.", code="unknown-id", next=["gitmem doctor"]
+        )
+    return db, thread_id, found, found.root
+
+
+def thread(store: Store, id: str, caller: Caller | None = None) -> Thread:
+    """The conversation that a thread id, or the id of any signal of it, stands for. Marks nothing.
+
+    Args:
+        caller: Who looks, where that is known: what is asked of it comes first in `next`.
+
+    Raises: UsageError where the log has no such id.
+    """
+    db, thread_id, found, root = _open(store, id)
+    outcome = Thread(thread_id, root.id, _recipients(db, found, root))
+    outcome.ambiguous = ambiguous(found.said)
+    outcome.warnings = [*forgeries.in_thread(db, found.said), *unmatched(db, found.said)]
+    marks, names = forgeries.Marks(store, own_mail(store)), presence.names_by_session(db)
+    for said in causality.in_order(found.said, found.edges):
+        fields = shown(said.record)
+        fields["sender_name"] = named(names, said.record)
+        marks.put(fields, said.line)
+        recorded = receipts.states(db, said.id)
+        states = {
+            reader: delivery_state(reader, said, found, recorded.get(reader))
+            for reader in said.names("recipients")
+        }
+        if not said.counts:
+            fields["counts"] = False
+        if said.void:
+            fields["decides"] = False
+        fields["delivery"] = {reader: state for reader, state in states.items() if state}
+        outcome.signals += _versions(db, names, fields) if said.id in outcome.ambiguous else [fields]
+    outcome.next = _next(outcome, caller)
+    return outcome
+
+
+def _versions(db: sqlite3.Connection, names: Names, fields: dict[str, object]) -> list[dict[str, object]]:
+    """The lines of an id that conflict, each as it is shown."""
+    id = str(fields["signal_id"])
+    every = conflicts.versions(db, id)
+    found = []
+    for each in conflicts.chosen(every, ()):
+        record = records.read(each.line)
+        if record is not None:
+            recorded = receipts.states(db, id, each.content)
+            own = {"sender_name": named(names, record), "delivery": recorded}
+            found.append(
+                {**shown(record), **own, **({} if fields.get("counts", True) else {"counts": False})}
+            )
+    conflicts.mark(db, found, len(every))
+    return found
+
+
+def _next(outcome: Thread, caller: Caller | None) -> list[str]:
+    asked = None
+    if caller is not None:
+        states = [_state_for(caller.ids, fields) for fields in outcome.signals]
+        asked = next_steps.question(outcome.signals, states)
+    plain = [str(each["signal_id"]) for each in outcome.signals if not has_conflict(each)]
+    found = ["gitmem doctor"] if outcome.ambiguous else []
+    if asked or plain:
+        found += next_steps.decide(asked) if asked else [command("gitmem", "reply", plain[-1], "your reply")]
+    if outcome.recipients:
+        found.append(command("gitmem", "converged", outcome.thread_id))
+    return found
+
+
+def _state_for(readers: Sequence[str], fields: Mapping[str, object]) -> str:
+    """Where a reader stands to a signal that it was sent; "" for what was not sent to it in particular."""
+    to, states = fields.get("recipients"), fields.get("delivery")
+    addressed = [each for each in readers if isinstance(to, list) and each in to]
+    if not addressed or not isinstance(states, dict):
+        return ""
+    return next((str(states[each]) for each in addressed if each in states), "unread")
+
+
+def converged(store: Store, id: str, *, strict: bool = False, caller: Caller | None = None) -> Converged:
+    """Whether the latest decision of every recipient of the thread's root is AGREE.
+
+    Args:
+        strict: Each AGREE must also come after every PROPOSE and COUNTER but the reader's own.
+        caller: Who asks, where that is known: `next` tells nobody to wait for their own answer.
+
+    Raises: UsageError where the thread is unknown or its root has no recipients.
+    """
+    db, thread_id, found, root = _open(store, id)
+    if not root.names("recipients"):
+        raise UsageError(
+            f"The root of {thread_id} is a broadcast: nobody in particular was asked, so nobody can converge.",
+            hint="Propose with --to NAME to ask somebody.",
+            code="no-recipients",
+            next=[command("gitmem", "thread", thread_id)],
+        )
+    outcome = Converged(thread_id, root.id, _recipients(db, found, root), strict=strict)
+    outcome.ambiguous = ambiguous(found.said)
+    outcome.converged = outcome.converged and not outcome.ambiguous
+    outcome.warnings = [*forgeries.in_thread(db, found.said), *unmatched(db, found.said)]
+    outcome.commit = store.index.tip
+    others = [each for each in outcome.pending if caller is None or each not in caller.ids]
+    outcome.next = _next_of(store, outcome, others, strict)
+    proposals = [said.id for said in found.said.values() if said.intent in ASKS]
+    if len(others) < len(outcome.pending) and not outcome.ambiguous and proposals in ([], [root.id]):
+        outcome.next = [*next_steps.decide(root.id), *outcome.next]
+    moved_back.tell(store, outcome)
+    return outcome
+
+
+def _next_of(store: Store, outcome: Converged, others: Sequence[str], strict: bool) -> list[str]:
+    """Return the commands that wait for others who have not answered, and that show the thread."""
+    look = command("gitmem", "thread", outcome.thread_id)
+    if outcome.ambiguous:
+        return ["gitmem doctor", look]
+    if outcome.converged or outcome.rejected or outcome.countered or not others:
+        return [look]
+    away = any(each.elsewhere for each in addressing.known(store, others[:LOOKED_UP_MAX]))
+    options = [*(["--strict"] if strict else []), "--wait", "60s", *(["--sync"] if away else [])]
+    return [command("gitmem", "converged", outcome.thread_id, *options), look]

@@ -1,0 +1,277 @@
+"""Watching: a reader's signals as they come, each shown once, over restarts too."""
+
+from __future__ import annotations
+
+import os
+
+from ..agents import caller as callers
+from ..agents import own_sessions
+from ..agents.caller import Who
+from ..errors import GitmemError, StoreError, UsageError
+from ..index.engine import sqlite3
+from ..mailbox import delivery_lock, mailbox_view
+from ..text.shell_quote import command
+from . import conflicts, has_conflict, inbox, next_steps
+from .change_watcher import Never, Waker
+from .inbox_owner import target
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from ..agents.caller import Caller
+    from ..store import Store
+    from .change_watcher import Stop
+    from .inbox import Reading
+    from .inbox_owner import Target
+
+BATCH_BYTES = 1024 * 1024  # of lines that are held at once: a message is never cut
+WAIT_SECONDS = 60.0
+AGAIN_SECONDS = 2.0  # until what failed is tried again without a change
+
+
+class Whose:
+    """Whose signals are watched.
+
+    Attributes:
+        caller: Who watches.
+        reader: The reader identity.
+        session: The session that is watched, if it is one: its end ends the watch.
+        name: What the reader is called.
+        peek: Why nothing is marked; None where the watch is the reader's own.
+    """
+
+    __slots__ = ("caller", "name", "peek", "reader", "session", "workspace")
+
+    def __init__(self, caller: Caller | None, of: Caller, peek: str | None = None) -> None:
+        self.caller = caller
+        self.reader = of.reader
+        self.session = of.session_id if not of.raw else None
+        self.name = of.name or of.reader
+        self.workspace = of.workspace
+        self.peek = peek
+
+
+def whose(store: Store, who: Who, session: str | None = None) -> Whose:
+    """Whose signals a watch shows.
+
+    To name a session says what this terminal is for, and is acting as it. An agent that names another than
+    itself only looks on: what is another's stays unread.
+
+    Args:
+        session: A session id, an agent identity or a live display name, exactly; None for the caller.
+
+    Raises: UsageError, as for `--as`.
+    """
+    if session is None:
+        own = callers.find(store, who)
+        assert own is not None
+        if own.who is not None:
+            from . import decisions_for_others
+
+            return Whose(own, own, decisions_for_others.looks_on(store, own))
+        return Whose(own, own)
+    try:
+        named = callers.find(store, Who(as_=session))
+    except UsageError as error:
+        error.message = error.message.replace("--as", "--session", 1)
+        raise
+    assert named is not None
+    try:
+        own = callers.find(store, who, must=False) if who.as_ is None else callers.find(store, who)
+    except UsageError as error:
+        if error.code != "no-person":
+            raise
+        own = None
+    if own is None or own.reader == named.reader or (own.session_id and own.session_id == named.session_id):
+        return Whose(named, named)
+    if own.is_person and not named.is_person:
+        return Whose(named, named)
+    name = named.name or named.reader
+    return Whose(own, named, f"These are signals to {name}: a look, nothing is marked as read.")
+
+
+def forever(store: Store, who: Who, *, stop: Stop | None = None, events: bool = True) -> Iterator[Reading]:
+    """Batches of the caller's signals, until the stop or the end of its session."""
+    seen = Watch(store, whose(store, who), stop or Never(), events=events)
+    try:
+        while not seen.stop.is_set():
+            yield from seen.unread()
+            if seen.ended:
+                return
+            while not seen.wait(WAIT_SECONDS) and not seen.stop.is_set():
+                continue
+    finally:
+        seen.close()
+
+
+class Watch:
+    """One reader's signals, as they come.
+
+    Call `unread` for what is there and `wait` for what comes, in turn.
+
+    Args:
+        stop: Ends waiting, and keeps another batch from being begun.
+        events: Whether to ask the system for file-system events.
+        one_by_one: A batch is a single signal: where showing one takes long, the others are not held meanwhile.
+        tell: Called with a sentence about what goes wrong, once, and once more when it is over.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        of: Whose,
+        stop: Stop,
+        *,
+        events: bool = True,
+        one_by_one: bool = False,
+        tell: Callable[[str], object] = lambda sentence: None,
+    ) -> None:
+        self.store = store
+        self.of = of
+        self.stop = stop
+        self.limit = 1 if one_by_one else inbox.LIMIT
+        self.tell = tell
+        self.ended = False
+        self._target = self._find()
+        self._waker = Waker(store, stop, events=events)
+        self._stamp: object = None
+        self._seen: dict[str, int] = {}  # signal id: how many different lines it had
+        self._trouble: str | None = None
+        self._unmarked = False
+        self._fresh = True
+
+    def unread(self) -> Iterator[Reading]:
+        """What the reader has not read, in batches, oldest first in each.
+
+        A batch is marked when the next one is asked for, so show it, flushed, before that; whoever stops in
+        between has marked nothing of it. `leave` keeps one signal of a batch unread.
+
+        Raises: StoreError where the repository is gone. Any other trouble is told, and may pass.
+        """
+        if not os.path.isdir(self.store.place.common):
+            raise StoreError(
+                f"The repository at {self.store.place.common} is not there any more.", code="gone"
+            )
+        self._stamp = self._waker.stamp()  # before the look: what comes meanwhile is a change
+        self._fresh = True
+        try:
+            self._renew()
+            waits = None if self.of.peek else delivery_lock.WAIT_SECONDS
+            while not self.stop.is_set() and self._new():
+                with delivery_lock.turn(self.store, self.of.reader, wait_seconds=waits):
+                    reading = self._read()
+                    if not reading.signals:
+                        inbox.mark(self.store, reading)  # somebody was quicker: their flag may be left
+                        break
+                    yield reading
+                    self._mark(reading)
+        except (GitmemError, OSError, sqlite3.Error) as error:
+            self._in_trouble(str(error))
+        else:
+            self._in_trouble(None)
+
+    def leave(self, reading: Reading, signal_id: str) -> None:
+        """Leave a signal of this batch unread. This watch does not show it again."""
+        self._see([signal_id])
+        reading.to_mark = [each for each in reading.to_mark if each[1] != signal_id]
+
+    def wait(self, seconds: float) -> bool:
+        """Wait at most so long, for a change or the stop: whether `unread` is worth a call."""
+        if self._trouble is not None:
+            self._waker.wait(self._stamp, min(seconds, AGAIN_SECONDS))
+            return not self.stop.is_set()
+        if self._waker.wait(self._stamp, seconds):
+            return True
+        if self._fresh and not self.stop.is_set():
+            self._fresh = False
+            self.store.git.close()  # its child would only wait, too
+        return False
+
+    def close(self) -> None:
+        """Watch nothing any more."""
+        self._waker.close()
+
+    def _find(self) -> Target:
+        found = target(self.store, self.of.caller, self.of.reader if self.of.peek else None, nobody=False)
+        if self.of.peek is not None:
+            found.peek, found.caller = self.of.peek, None
+        return found
+
+    def _renew(self) -> None:
+        """A session may get another name or identity, or end, while it is watched."""
+        found = (
+            own_sessions.trusted(self.store, self.of.session)
+            if self.of.session and not self.of.peek
+            else None
+        )
+        if found is None:
+            return
+        self.ended = found.ended is not None
+        caller = callers.of_session(found, self.of.caller.source if self.of.caller else "as")
+        self.of = Whose(caller, caller)
+        self._target = self._find()
+
+    def _new(self) -> bool:
+        """Whether there is something that this watch has not shown."""
+        found = self._target
+        ids = mailbox_view.unread_ids(
+            self.store.db(), found.reader, found.session, found.workspace, self.store.now()
+        )
+        self._forget_changed({signal_id for _, signal_id in ids})
+        return any(signal_id not in self._seen for _, signal_id in ids)
+
+    def _see(self, ids: Iterable[str]) -> None:
+        db = self.store.index.db
+        self._seen.update((id, len(conflicts.versions(db, id))) for id in ids)
+
+    def _forget_changed(self, unread: Iterable[str]) -> None:
+        """Show signals again of which another line has come."""
+        for id in self._seen.keys() & unread:
+            if len(conflicts.versions(self.store.index.db, id)) != self._seen[id]:
+                del self._seen[id]
+
+    def _read(self) -> Reading:
+        return inbox.read(
+            self.store,
+            self.of.caller,
+            whose=self._target,
+            limit=self.limit,
+            max_bytes=BATCH_BYTES,
+            again=False,
+            without=self._seen,
+        )
+
+    def _mark(self, reading: Reading) -> None:
+        self._see(str(fields["signal_id"]) for fields in reading.signals)
+        try:
+            inbox.mark(self.store, reading)
+        except (StoreError, OSError) as error:
+            if not self._unmarked:
+                self.tell(
+                    f"What was shown can't be marked as read ({error}); a watch that starts later shows it again."
+                )
+            self._unmarked = True
+            return
+        if self._unmarked and reading.to_mark:
+            self._unmarked = False
+            self.tell("What is shown is marked as read again.")
+
+    def _in_trouble(self, what: str | None) -> None:
+        if what is not None and self._trouble is None:
+            self.tell(f"The log can't be read now ({what}); the watch goes on trying.")
+        elif what is None and self._trouble is not None:
+            self.tell("The log can be read again.")
+        self._trouble = what
+
+
+def steps(fields: Mapping[str, object], of: Whose) -> list[str]:
+    """The commands that settle one signal."""
+    signal_id = str(fields["signal_id"])
+    if of.peek:
+        return [command("gitmem", "thread", signal_id)]
+    if has_conflict(fields):
+        return next_steps.compare(signal_id)
+    if next_steps.question([fields], [str(fields.get("delivery_state") or "unread")]):
+        return next_steps.decide(signal_id)
+    return [command("gitmem", "reply", signal_id, "your reply")]

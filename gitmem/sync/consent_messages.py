@@ -1,0 +1,123 @@
+"""Whether the user has agreed to publish, as syncs and the start of a session ask it."""
+
+from __future__ import annotations
+
+from ..errors import UsageError
+from ..text.sanitize import sanitize
+from ..text.shell_quote import command
+from . import autosync
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from ..store import Store
+    from .remote import Remote
+    from .sync_remotes import RemoteState, Synced
+
+UNSENT = (
+    "offline",
+    "rejected",
+    "refused",
+    "empty",
+)  # states of a remote that has not got what is recorded here
+
+
+def may_send(store: Store, *, publish: bool) -> Callable[[Remote], bool]:
+    """Return the function that says whether the log may be published on a remote.
+
+    Call it before anything is fetched: it carries over what version 0.1 published.
+
+    Args:
+        publish: The user agrees to publish on each remote that is asked about.
+    """
+    from ..log.lines import format_at
+    from . import consent
+
+    place, at = store.place, format_at(store.now())
+    consent.carry_over(store.log, at)
+
+    def is_agreed(remote: Remote) -> bool:
+        if publish:
+            consent.give(place, remote.destination, consent.BY_SYNC, at)
+        return consent.is_given(place, remote.destination)
+
+    return is_agreed
+
+
+def remark(store: Store) -> str | None:
+    """Return the sentence for a clone that is to sync by itself and may not publish; None for any other."""
+    from . import consent
+    from .sync_remotes import chosen
+
+    if autosync.interval(store.place) is None:
+        return None
+    try:
+        names, _ = chosen(store, (), all=False)
+        url = consent.destination(store.place, names[0])
+    except UsageError:
+        return None
+    if consent.is_given(store.place, url):
+        return None
+    return (
+        f"Automatic sync only fetches: nobody has agreed to publish this log to {sanitize(url)}. "
+        "Only your user decides that; `gitmem sync --publish` says yes."
+    )
+
+
+def init_command(store: Store) -> str:
+    """Return the `init` that installs what is missing and changes nothing about what may be published."""
+    from . import consent
+    from .sync_remotes import chosen
+
+    try:
+        names, _ = chosen(store, (), all=False)
+        url = consent.destination(store.place, names[0])
+    except UsageError:
+        return "gitmem init --no-publish"
+    return "gitmem init" if consent.is_given(store.place, url) else "gitmem init --no-publish"
+
+
+def ask_user(synced: Synced) -> None:
+    """Word an answer for an agent: whether a log is published is its user's decision, so `next` does not propose it."""
+    for each in synced.remotes:
+        if each.state == "consent-needed":
+            own = command("gitmem", "sync", "--publish", each.name)
+            does = own if own in synced.next else "gitmem sync --publish"
+            each.message += f" Ask your user whether it may be published there; after a yes: `{does}`."
+    synced.next = [each for each in synced.next if "--publish" not in each.split()] or ["gitmem log"]
+
+
+def tell_agreed(store: Store, remotes: Sequence[RemoteState]) -> None:
+    """Say of remotes that took nothing that consent to publish there was recorded all the same."""
+    from . import consent
+
+    for each in remotes:
+        if each.state in UNSENT and consent.is_given(store.place, each.url):
+            each.message += (
+                f" You have agreed to publish to {sanitize(each.url)}: what is recorded here is sent when it is reachable."
+                if each.state == "offline"
+                else f" You have agreed to publish to {sanitize(each.url)}: the next sync that it takes sends what is recorded here."
+            )
+            each.message = each.message.strip()
+
+
+def refuse_urls(store: Store, remotes: Sequence[str]) -> None:
+    """Refuse what is no name of a configured remote.
+
+    Raises:
+        UsageError: `not-configured`.
+    """
+    from .remote import configured, shown
+
+    known = configured(store.place) if remotes else []
+    for name in remotes:
+        if name not in known:
+            raise UsageError(
+                f"Not a configured remote: {shown(name)}; here only those sync, by name: "
+                f"{', '.join(known) or 'there are none'}. Nothing was sent.",
+                hint="Ask your user to add it: `git remote add NAME URL`.",
+                code="not-configured",
+                next=["git remote -v"],
+                suggestions=known[:3],
+            )

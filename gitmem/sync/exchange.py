@@ -1,0 +1,233 @@
+"""Exchange with remotes: fetch, settle, push without force, and again where somebody was faster."""
+
+from __future__ import annotations
+
+import time
+
+from ..errors import RemoteError, UsageError
+from ..git.localize_objects import make_own
+from ..git.port import Draft
+from ..git.remotes import without_credentials
+from ..log import log_refs, ref, tree_union
+from ..log.place_checks import FOREIGN as FOREIGN_LOG
+from ..log.place_checks import FOREIGN_WHY, PlaceCheck
+from . import accepted, outbox, rebase
+from . import push as sending
+from . import repair_remote as mending
+from .remote import Remote, is_related, projects, trusted
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from ..log.local_log import Log
+    from ..log.log_refs import Tip
+
+ATTEMPTS_MAX = 4
+FOREIGN = "If they belong together nevertheless, --allow-foreign unites them for good."
+PAUSE_SECONDS = 0.2  # the first pause is at most this long, the next at most twice as long, and so on
+
+
+def exchange(  # noqa: C901  (the steps of an exchange, in order)
+    log: Log,
+    names: Sequence[str],
+    *,
+    timeout: float,
+    may_send: Callable[[Remote], bool],
+    kind_of: Callable[[bytes], str] = lambda line: "",
+    push: bool = True,
+    leads: bool = True,
+    allow_foreign: bool = False,
+    forgiving: bool = False,
+    retry: bool = False,
+    repair: bool = False,
+    force: bool = False,
+    pause: Callable[[float], None] = time.sleep,
+) -> list[Remote]:
+    """Exchange lines with remotes, in this order; their troubles are in their states.
+
+    Args:
+        timeout: Seconds for each run of git on the network; no new attempt starts after as many.
+        may_send: Whether the user has agreed to publish on a remote; asked before anything is fetched. Else lines are
+            only brought, and the remote's state is `consent-needed` where it lacks any.
+        kind_of: Returns the kind of record in a line, by which those that are not sent are counted.
+        push: Whether to send; else lines are only brought.
+        leads: Whether history follows the first remote. The others get a commit of the union on their own tip.
+        allow_foreign: Whether to unite with the log of another project. That can't be undone.
+        forgiving: Whether a remote that history does not follow may refuse what we send: from then on it is only read.
+        retry: Whether to try again what the remotes were seen to refuse.
+        repair: Whether to repair a shared ref that was left out; by a forced push only with `force`.
+        pause: Waits so many seconds.
+
+    Raises:
+        UsageError: `unknown-remote`; `foreign-log`, where nothing is pushed and the only remote has the log of
+            another project.
+        StoreError: Our own log can't be read or moved; it is as it was.
+    """
+    found = [Remote(log, name) for name in names]
+    for remote in found:
+        remote.may_send = may_send(remote)
+        if retry:
+            remote.host.retry()
+    drained = rebase.drain(log)
+    tip = log.git.tip(ref.LOG_REF)
+    before = rebase.own_tip(log, tip).tree if tip is not None else None
+    early = bool(found) and found[0].may_send and push and leads
+    if early and tip is not None and found[0].host.crowd:
+        sending.send_early(log, found[0], tip, timeout, allow_foreign=allow_foreign)
+    for remote in found:
+        remote.read(timeout, allow_foreign=allow_foreign)
+        if repair and mending.repair(log, remote, timeout, force=force):
+            remote.read(timeout, allow_foreign=allow_foreign)
+    if not push:
+        _refuse_foreign(found)
+    for remote in found:
+        remote.say(FOREIGN if remote.is_foreign else "")
+        follow = leads and remote is found[0]
+        began = time.monotonic()
+        remote.forgiven = forgiving and not follow
+        send = push and remote.may_send and not (remote.forgiven and remote.host.read_only)
+        while not _attempt(log, remote, found, push=send, follow=follow, timeout=timeout):
+            if remote.attempts >= ATTEMPTS_MAX or time.monotonic() - began > timeout:
+                break
+            pause(PAUSE_SECONDS * 2 ** (remote.attempts - 1) * log.random(1)[0] / 255)
+            remote.read(timeout, allow_foreign=allow_foreign)
+        if push and remote.may_send and not send and not remote.state:
+            remote.end("read-only")
+        _end(log, remote, before, push=send)
+        _withhold(log, remote, push, kind_of)
+        _tell(remote, follow, drained)
+    return found
+
+
+def _refuse_foreign(found: Sequence[Remote]) -> None:
+    """Raise UsageError where the only remote has the log of another project."""
+    if len(found) == 1 and found[0].is_foreign:
+        raise UsageError(
+            found[0].message, hint=FOREIGN, code="foreign-log", next=["git remote -v", "gitmem doctor"]
+        )
+
+
+def _attempt(
+    log: Log, remote: Remote, found: Sequence[Remote], *, push: bool, follow: bool, timeout: float
+) -> bool:
+    """One round on what the last fetch brought. False where another one may do better."""
+    tips = _known_tips(log, remote, found)
+    boxes = [box for other in found for box in other.waiting]
+    if push and follow:
+        return sending.attempt(log, remote, tips, boxes, timeout)
+    shared = remote.shared()
+    tip = rebase.settle(log, shared if follow else None, tips, boxes)
+    publish = rebase.own_tip(log, tip).format.publish
+    remote.tip = remote.at(publish)
+    if not push or remote.state or remote.blocked is not None:
+        return True
+    new = _for_other(log, tip, shared)
+    remote.safe = new == remote.tip
+    try:
+        done = remote.safe or sending.push_shared(log, remote, publish, shared, new, timeout)
+    except RemoteError as error:
+        if remote.forgiven and error.code == "refused":
+            remote.learn_read_only(error)
+        else:
+            remote.fail(error)
+        return True
+    remote.host.read_only = remote.host.read_only and not remote.sent
+    return done or bool(remote.state)
+
+
+def _end(log: Log, remote: Remote, before: str | None, *, push: bool) -> None:
+    """What became of it all."""
+    remote.received = _received(log, remote, before)
+    accepted.tell(remote)
+    accepted.keep(remote)
+    if not remote.state and push and not remote.safe:
+        remote.end(
+            "rejected", f"Others pushed first, {remote.rejections} times; nothing is lost, sync again."
+        )
+    elif not remote.state:
+        remote.state = "synced" if remote.received or remote.sent else "up-to-date"
+    if remote.outbox is not None and remote.waiting and remote.blocked is None:
+        remote.say(
+            f"What was sent waits in an outbox on {remote.name}: every sync reads it, and one of the next folds it in."
+        )
+    if remote.state in ("synced", "up-to-date", "rejected", "read-only"):
+        remote.host.save()
+
+
+def _tell(remote: Remote, follow: bool, drained: bool) -> None:
+    """Say how many lines came from a remote that history does not follow, and from where; and what was not sent."""
+    if remote.received and not follow:
+        s = "" if remote.received == 1 else "s"
+        remote.say(
+            f"{remote.received:,} line{s} from {without_credentials(remote.url)} {'is' if not s else 'are'} part of "
+            "this log from now on."
+        )
+    if not drained:
+        remote.safe = False
+        remote.say("Records that wait for a commit were not sent: another process holds the log's lock.")
+
+
+def _withhold(log: Log, remote: Remote, push: bool, kind_of: Callable[[bytes], str]) -> None:
+    """Say what a remote lacks, and is not sent because nobody has agreed to publish there."""
+    if not push or remote.may_send or remote.state not in ("synced", "up-to-date"):
+        return
+    local = log.git.tip(ref.LOG_REF)
+    tree = log.git.commit(local).tree if local is not None else None
+    known = [tip.tree for tip in remote.tips]
+    if remote.blocked is not None and remote.accepted is not None:
+        # The shared branch is broken; this is what it had before.
+        known.append(remote.accepted.tree)
+    for fresh in tree_union.fresh_lines(log.git, tree, known, outbox.united(remote.boxes)) if tree else ():
+        remote.withheld.add(fresh, kind_of)
+    remote.safe = not remote.withheld.total
+    if remote.withheld.total:
+        remote.state = "consent-needed"
+
+
+def _for_other(log: Log, tip: str, shared: Tip | None) -> str:
+    """What a remote gets that our history does not follow: the union, on its own tip."""
+    git = log.git
+    if shared is None or git.contains(tip, shared.oid):
+        return tip
+    changes = tree_union.union_changes(git, shared.tree, [git.commit(tip).tree])
+    if not changes:
+        return shared.oid
+    who = log.signature()
+    (new,) = git.write([Draft(changes, who, who, "Bring the log of another remote\n")], shared.oid)
+    make_own(log.place.common, new)  # that remote may be where our objects are borrowed
+    return new
+
+
+def _received(log: Log, remote: Remote, before: str | None) -> int:
+    """How many lines the remote had that were not here."""
+    git = log.git
+    count = 0
+    seen = [before] if before is not None else []
+    for tip in remote.tips:
+        count += tree_union.new_lines(git, tip.tree, seen)
+        seen.append(tip.tree)
+    for path, lines in outbox.united(remote.boxes).items():
+        count += len(lines.difference(*(outbox.lines_at(git, tree, path) for tree in seen)))
+    return count
+
+
+def _known_tips(log: Log, remote: Remote, found: Sequence[Remote]) -> list[Tip]:
+    """Every log that may be united: of these remotes, and what git itself fetched from them or has as its branch."""
+    tips = {tip.oid: tip for other in found for tip in other.tips}
+    rest = {name: oid for other in found for name, oid in log_refs.of_remote(log, other.name).items()}
+    bad = {each.commit for other in found for each in other.left_out}
+    rest = {name: oid for name, oid in rest.items() if oid not in tips and oid not in bad}
+    if not rest:
+        return list(tips.values())
+    check = PlaceCheck(log, remote.accepted, [*tips, *trusted(log)])
+    ours = projects(log).union(*(tip.projects for tip in tips.values()))
+    for tip in check.admit(rest):
+        if is_related(log, ours, tip):
+            tips[tip.oid] = tip
+            ours |= tip.projects
+        else:
+            check.leave_out(tip.name, tip.oid, FOREIGN_LOG, FOREIGN_WHY)
+    for each in check.left_out.values():
+        remote.say(each.sentence("this clone"))
+    return list(tips.values())

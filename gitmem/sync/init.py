@@ -1,0 +1,215 @@
+"""Init: give a clone its log, and say where the log is published. The merge driver is installed beside it."""
+
+from __future__ import annotations
+
+import os
+
+from ..errors import UsageError
+from ..log import ref
+from ..log.lines import format_at
+from ..outcome import Outcome
+from ..text.shell_quote import command, quote
+from . import autosync, consent, exchange, rebase
+from . import publish as publication
+from .sync_remotes import RemoteState, chosen
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..store import Store
+
+PLACES = {"branch": ref.BRANCH, "hidden": ref.LOG_REF}
+
+
+class Initialised(Outcome):
+    """What this clone has now.
+
+    Attributes:
+        log: The ref.
+        state: `started` (a new log), `adopted` (what the remote or this clone had), or `present` before.
+        publish: Where remotes keep it: `branch` or `hidden`.
+        tip: The log's last commit.
+        remote: What the remote's log brought; None without a remote.
+        publishes_to: The usual remote's url, without credentials, where syncs may publish the log there; else None.
+        agreed: Whether this call has agreed to that.
+        autosync: How often gitmem syncs by itself, such as `30s`; None where it does not.
+        remarks: What else there is to know.
+    """
+
+    __slots__ = (
+        "log",
+        "state",
+        "publish",
+        "tip",
+        "remote",
+        "publishes_to",
+        "agreed",
+        "autosync",
+        "remarks",
+        "next",
+    )
+
+    def __init__(self, state: str, publish: str, tip: str, remote: RemoteState | None) -> None:
+        self.log = ref.LOG_REF
+        self.state = state
+        self.publish = publish
+        self.tip = tip
+        self.remote = remote
+        self.publishes_to: str | None = None
+        self.agreed = False
+        self.autosync: str | None = None
+        self.remarks: list[str] = []
+        self.next: list[str] = []
+
+
+class Uninstalled(Outcome):
+    """What stays after `init --uninstall`.
+
+    Attributes:
+        kept: What is left alone: the refs and gitmem's own folder.
+        remove: The commands that delete these too. What was never pushed is gone then.
+    """
+
+    __slots__ = ("kept", "remove", "remarks", "next")
+
+    def __init__(self, kept: list[str], remove: list[str], remarks: list[str]) -> None:
+        self.kept = kept
+        self.remove = remove
+        self.remarks = remarks
+        self.next = ["gitmem hooks status"]
+
+
+def init(
+    store: Store,
+    *,
+    publish: str | None = None,
+    consents: bool | None = True,
+    allow_foreign: bool = False,
+    timeout: float = 30.0,
+) -> Initialised:
+    """Give this clone its log: the remote's where it can be reached, else what is here, else a new one.
+
+    Nothing is pushed, but from now on syncs may publish the log at the url that the usual remote has now, unless the
+    user has refused that before. A second call changes nothing but what the remote brings.
+
+    Args:
+        publish: `branch` or `hidden`: where all clones shall publish the log. None leaves it.
+        consents: Whether the user agrees to that; False refuses it, and it stays refused until a sync is told to
+            publish; None leaves it as it is.
+        allow_foreign: Unite with the log of another project too. That can't be undone.
+        timeout: Seconds that the remote may keep us waiting.
+
+    Raises:
+        UsageError: `bad-publish`; `foreign-log`, where the remote's log is of another project.
+        StoreError: The log can't be read or written.
+    """
+    if publish is not None and publish not in PLACES:
+        raise UsageError(
+            f"The log is published as a branch, or hidden, but not {publish!r}; nothing was changed.",
+            code="bad-publish",
+            suggestions=list(PLACES),
+        )
+    log = store.log
+    log.committer = log.committer or store.committer()
+    before = log.git.tip(ref.LOG_REF)
+    if consents is False:
+        consent.refuse(store.place)
+    remote, remark, agreed = _bring(store, consents, allow_foreign, timeout)
+    tip = log.git.tip(ref.LOG_REF) or rebase.start_alone(log)
+    changed = publish is not None and publication.publish(store.log, PLACES[publish])
+    tip = log.git.tip(ref.LOG_REF) or tip
+    form = rebase.own_tip(log, tip).format
+    place = "hidden" if form.publish == ref.LOG_REF else "branch"
+    state = "present" if before else ("adopted" if log.git.tip(ref.PUBLISHED_REF) else "started")
+    outcome = Initialised(state, place, tip, remote)
+    may_publish = remote is not None and consent.is_given(store.place, remote.url)
+    outcome.publishes_to = remote.url if remote is not None and may_publish else None
+    outcome.agreed = agreed
+    outcome.remarks = [remark] if remark else []
+    if changed and before is not None:
+        outcome.remarks.append(
+            f"From the next sync on, the log is published at {form.publish}; every clone follows. "
+            f"The old place stays on remotes until somebody deletes it there."
+        )
+    store.refresh()
+    outcome.autosync = autosync.setting(store.place)
+    outcome.next = ["gitmem session start"]
+    if remote is not None:
+        sync = "gitmem sync" if may_publish else "gitmem sync --publish"
+        outcome.next.append(sync if remote.state != "empty" else command("git", "push", remote.name, "HEAD"))
+    return outcome
+
+
+def switched(store: Store, outcome: Initialised, every: str | None) -> None:
+    """Tell of autosync, which the config has by now, and let it begin anew, or leave nothing of it (None)."""
+    autosync.switch(store.place, every is not None)
+    outcome.autosync = every
+    if every is not None and outcome.remote is None:
+        outcome.remarks.append("Automatic syncs begin when there is a remote to sync with.")
+
+
+def _bring(
+    store: Store, consents: bool | None, allow_foreign: bool, timeout: float
+) -> tuple[RemoteState | None, str, bool]:
+    """Fetch and unite what the usual remote has. That there is none, or that it is away, is only a remark.
+
+    Returns: What came of it, the remark, and whether consent was given now.
+    """
+    try:
+        names, leads = chosen(store, (), all=False)
+    except UsageError as error:
+        if error.code == "which-remote":
+            return (
+                None,
+                "There are several remotes and none is the usual one: name one to `gitmem sync`.",
+                False,
+            )
+        return None, "", False
+    at = format_at(store.now())
+    consent.carry_over(store.log, at)
+    (found,) = exchange.exchange(
+        store.log,
+        names[:1],
+        timeout=timeout,
+        may_send=lambda remote: False,
+        push=False,
+        leads=leads,
+        allow_foreign=allow_foreign,
+    )
+    agreed = False
+    if consents is False:
+        consent.withdraw(store.place, found.destination)
+    elif consents and not consent.is_refused(store.place):
+        agreed = not consent.is_given(store.place, found.destination)
+        consent.give(store.place, found.destination, consent.BY_INIT, at)
+    state = RemoteState(found)
+    if state.state == "offline":
+        return (
+            state,
+            f"{state.message} The log here works without it; `gitmem sync` catches up later.",
+            agreed,
+        )
+    return state, state.message, agreed
+
+
+def uninstall(store: Store) -> Uninstalled:
+    """Say what stays when the merge driver is taken out: the log is the user's, and is never deleted for them.
+
+    Nothing is published any more until the user agrees again.
+    """
+    place, git = store.place, store.git
+    consent.withdraw_all(place)
+    refs = git.refs("refs/gitmem/")
+    kept, remove, remarks = sorted(refs), [], []
+    at = quote(place.worktree or place.common)
+    if refs:
+        remove.append(
+            f"git -C {at} for-each-ref --format='delete %(refname)' refs/gitmem/ | git -C {at} update-ref --stdin"
+        )
+    if os.path.isdir(place.state):
+        kept.append(place.state)
+        remove.append(command("rm", "-r", place.state))
+    tip, published = git.tip(ref.LOG_REF), git.tip(ref.PUBLISHED_REF)
+    waiting = any(file.size for wal in store.log.wals for file in wal.files())
+    if waiting or (tip is not None and (published is None or not git.contains(published, tip))):
+        remarks.append("This clone has lines that no remote is known to have: `gitmem sync` sends them.")
+    return Uninstalled(kept, remove, remarks)

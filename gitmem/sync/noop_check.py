@@ -1,0 +1,196 @@
+"""What a good sync left behind: while all of it is as it was, here and on the remote, the next one has nothing to do.
+
+`<state>/settled` has the refs of that time, where the remote is, and what the repository's config looked like. It
+spares a sync with nothing new all that it would look at. Whatever is not plainly as it was is for the sync itself.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+from .. import atomic_write
+from ..git.read_ref import LOG_REF, loose_tip, packed_with, refs_below
+from ..log.wal_files import listed
+from ..repo import read_config, read_small
+from .withheld_lines import Withheld
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from ..git.network import GitNetwork
+    from ..log.left_out import LeftOut
+    from ..repo import Place
+    from .remote import Remote
+
+NAME = "settled"
+ACCEPTED = "accepted"  # below a remote's copies: its shared log as it last passed the checks
+AGE_SECONDS_MAX = 3600.0  # what git's config says outside of the repository may have changed unseen
+_BRANCH = "refs/heads/gitmem"
+
+
+class Settled:
+    """The remote of the last good sync, and every ref that a sync looks at as it was then.
+
+    Where nothing is new it is what became of the exchange, too: see `log.remote.Remote`.
+
+    Attributes:
+        unchanged: Whether both sides have what they had, as a look at the remote has shown.
+        network: What to go on with where it was fetched for that look; else None.
+    """
+
+    __slots__ = ("destination", "network", "prefix", "refs", "shown_name", "tip", "unchanged", "url")
+    state, message, attempts = "up-to-date", "", 1
+    received = sent = rejections = 0
+    withheld = Withheld()
+    safe, outbox = True, None
+    left_out: Sequence[LeftOut] = ()
+
+    def __init__(
+        self, name: str, url: str, destination: str, prefix: str, tip: str, refs: Mapping[str, str]
+    ) -> None:
+        self.shown_name = name
+        self.url = url
+        self.destination = destination
+        self.prefix = prefix
+        self.tip = tip
+        self.refs = dict(refs)
+        self.unchanged = False
+        self.network: GitNetwork | None = None
+
+
+def refs_of(common: str) -> dict[str, str] | None:
+    """Every ref that a sync looks at, from the repository's files. None where they don't plainly say it."""
+    found = refs_below(common, "refs/gitmem/", at_rest=True)
+    if found is None:
+        return None
+    remotes = atomic_write.names_in(os.path.join(common, "refs", "remotes"))
+    for name in (_BRANCH, *(f"refs/remotes/{remote}/gitmem" for remote in remotes)):
+        oid = loose_tip(common, name)
+        if oid is not None:
+            found[name] = oid
+        elif os.path.lexists(os.path.join(common, name)):
+            return None  # a lock, a symbolic ref, or a damaged one
+    for name, oid in packed_with(common, "/gitmem").items():
+        if name == _BRANCH or (name.startswith("refs/remotes/") and name.endswith("/gitmem")):
+            found.setdefault(name, oid)
+    return found
+
+
+def note(remote: Remote, before: Mapping[str, str] | None) -> None:
+    """Keep what a sync with one remote has left, where the next one would have nothing to do or to tell; else forget it.
+
+    Args:
+        before: `refs_of` when the sync began.
+    """
+    place = remote.log.place
+    path = os.path.join(place.state, NAME)
+    now = refs_of(place.common)
+    if before is None or now is None or not _is_at_rest(remote, before, now):
+        atomic_write.drop(path)
+        return
+    head = [_stamp(place), remote.name, remote.url, remote.destination, remote.prefix, str(remote.tip)]
+    rows = [f"{oid} {name}" for name, oid in sorted(now.items())]
+    try:
+        atomic_write.replace(path, os.fsencode("\n".join([*head, *rows]) + "\n"))
+    except OSError:
+        return
+
+
+def _is_at_rest(remote: Remote, before: Mapping[str, str], now: Mapping[str, str]) -> bool:
+    """Whether a sync was good, both sides have one tip, and nothing else has moved meanwhile that it may not have seen."""
+    from ..git.remotes import without_credentials
+    from ..log import log_refs, ref
+
+    if remote.state not in ("synced", "up-to-date") or remote.message or any(map(log_refs.is_outbox, now)):
+        return False
+
+    copies = {remote.copy_of(name) for name in ref.PUBLISH_PLACES} & now.keys()
+    ours = {ref.LOG_REF, ref.PUBLISHED_REF, remote.prefix + ACCEPTED, *copies}
+    if len(copies) != 1 or any(now.get(name) != remote.tip for name in ours):
+        return False
+    if any(before.get(name) != oid for name, oid in now.items() if name not in ours):
+        return False
+    plain = remote.url == without_credentials(remote.url) and remote.name == remote.shown_name
+    return (
+        plain
+        and "\n" not in remote.name + remote.url + remote.destination
+        and _is_plain_config(remote.log.place)
+    )
+
+
+def _is_plain_config(place: Place) -> bool:
+    """Whether a remote's branch and url are plain: no name with a slash, and no other file that may change them."""
+    keys = [key for key, _ in read_config(read_small(os.path.join(place.common, "config")))]
+    return not any(key.startswith("include") or (key.startswith("remote.") and "/" in key) for key in keys)
+
+
+def look(place: Place, wals: Callable[[], Iterable[str]], timeout: float) -> Settled | None:
+    """Ask the remote of the last good sync, where everything here is as that left it. None: sync the usual way.
+
+    Raises StoreError where git would not work in the repository, or gitmem does not know its kind.
+
+    Args:
+        wals: Gives the folders of all of the clone's write-ahead logs; what waits there is to be sent. It runs while the
+            remote answers.
+        timeout: Seconds.
+    """
+    known = _known(place)
+    if known is None or loose_tip(place.common, LOG_REF) not in (None, known.refs.get(LOG_REF)):
+        return None
+    from ..git.local_remote_refs import ask
+    from ..git.safe_directory import refuse_foreign
+    from ..repo import refuse_odd
+
+    refuse_odd(place)
+    refuse_foreign(place)  # the url is what the owner of the git folder says, and may name a program
+
+    folders: list[str] = []
+    prefixes = (_BRANCH, "refs/gitmem/")
+    there = ask(place.common, known.url, prefixes, timeout, lambda: folders.extend(wals()))
+
+    def is_same() -> bool:
+        waits = any(file.size for folder in folders for file in listed(folder))
+        return not waits and refs_of(place.common) == known.refs
+
+    if not is_same():
+        return None
+    if there is not None:
+        copies = {known.prefix + name.removeprefix("refs/"): oid for name, oid in there.items()}
+        theirs = f"{known.prefix}gitmem/remotes/"  # its own copies, which no fetch brings
+        copies = {name: oid for name, oid in copies.items() if not name.startswith(theirs)}
+        then = {name: oid for name, oid in known.refs.items() if name.startswith(known.prefix)}
+        then.pop(known.prefix + ACCEPTED, None)
+        known.unchanged = copies == then
+        return known
+    from ..git.prefetched_network import Fetched
+
+    known.network = network = Fetched(place.common, known.url, known.prefix, timeout)
+    known.unchanged = network.error is None and is_same()
+    return known
+
+
+def _known(place: Place) -> Settled | None:
+    path = os.path.join(place.state, NAME)
+    try:
+        age = time.time() - os.stat(path).st_mtime
+    except OSError:
+        return None
+    head, _, rest = os.fsdecode(read_small(path)).partition("\n")
+    words = rest.split("\n")
+    if not 0 <= age <= AGE_SECONDS_MAX or head != _stamp(place) or len(words) < 6 or words[-1]:
+        return None
+    name, url, destination, prefix, tip, *rows = words[:-1]
+    refs = (row.partition(" ") for row in rows)
+    return Settled(name, url, destination, prefix, tip, {ref: oid for oid, _, ref in refs})
+
+
+def _stamp(place: Place) -> str:
+    """What says that the config, and which remote it means here, is the same."""
+    try:
+        found = os.stat(os.path.join(place.common, "config"))
+    except OSError:
+        return ""
+    head = os.fsdecode(read_small(os.path.join(place.git_dir, "HEAD"))).strip()
+    return f"{found.st_mtime_ns} {found.st_size} {found.st_ino} {head}"

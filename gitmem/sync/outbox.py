@@ -1,0 +1,184 @@
+"""Outboxes: what a clone puts on a ref of a remote that nobody else writes, where others are at the shared ref.
+
+It is made once, never moved, and named after its last commit, so that no push of it can lose a race and two
+of one name are the same. Whoever folds it into the shared ref deletes it.
+"""
+
+from __future__ import annotations
+
+from ..git.fork_point import Trunk
+from ..log import overflow, ref, tree_union
+from ..log.squash import Squash
+from ..log.union import canon, lines
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from ..git.plumbing import Git
+    from ..git.port import Entry
+    from ..log.local_log import Log
+    from ..log.log_refs import Tip
+
+# Where a remote may take one. Not every host has room beside branches and tags.
+PREFIXES = ("refs/gitmem/outbox/", "refs/heads/gitmem-outbox-")
+KEPT_MAX = 1_000
+
+
+class Outbox:
+    """One outbox of a remote.
+
+    Attributes:
+        oid: Its last commit.
+        commits: What it has and the shared ref's history has not, parents before children.
+        lines: The lines that those add, by segment; None where that doesn't tell all, and its tree counts.
+        files: Those segments, with what is there and what was before.
+        base: The commit that they stand on.
+    """
+
+    __slots__ = ("base", "commits", "files", "lines", "oid", "tree")
+
+    def __init__(
+        self,
+        oid: str,
+        commits: Sequence[str],
+        tree: str,
+        lines: Mapping[str, set[bytes]] | None = None,
+        base: str | None = None,
+    ) -> None:
+        self.oid = oid
+        self.commits = list(commits)
+        self.tree = tree
+        self.lines = lines
+        self.files: list[tuple[str, Entry, list[Entry]]] = []
+        self.base = base
+
+    def is_in(self, git: Git, tree: str) -> bool:
+        """Whether a tree has everything of it. KeyError where an object is missing."""
+        if self.lines is not None and all(
+            wanted.issubset(there := lines_at(git, tree, path))
+            or wanted.issubset(there | self._beside(git, tree, path))
+            for path, wanted in self.lines.items()
+        ):
+            return True
+        return (self.lines is None or self.is_large(git, tree)) and not tree_union.union_changes(
+            git, tree, [self.tree]
+        )
+
+    def _beside(self, git: Git, tree: str, path: str) -> set[bytes]:
+        """The lines of one of its segments that had no room beside another content, where a tree keeps them."""
+        entry = next(entry for each, entry, _ in self.files if each == path)
+        if ref.lookup(git, tree, path) == entry:
+            return set()
+        return lines_at(git, tree, overflow.path_beside(path, canon(git.blob(entry.oid))))
+
+    def is_large(self, git: Git, tree: str) -> bool:
+        """Whether a segment of it may have no room beside what a tree has there; then only the union tells."""
+        return any(
+            sum(len(git.blob(each.oid)) for each in (entry, ref.lookup(git, tree, path)) if each is not None)
+            > ref.UNION_BYTES_MAX
+            for path, entry, _ in self.files
+        )
+
+
+def read(
+    log: Log,
+    oid: str,
+    shared: Tip,
+    trunk: Trunk | None = None,
+    may_stand_on: Callable[[str], bool] = lambda base: True,
+) -> Outbox | None:
+    """Return the outbox that stands on the history of a log; None where it doesn't, or does more than to add lines.
+
+    Args:
+        trunk: That history, where the caller walks it for several.
+        may_stand_on: Whether the tree of the commit that it stands on may be read.
+    """
+    git = log.git
+    trunk = trunk or Trunk(git, shared.oid)
+    try:
+        box = log.boxes.get(oid)
+        if box is None or box.base is None or trunk.above(box.base) != []:
+            commits = trunk.above(oid)
+            if commits is None or (commits and not may_stand_on(git.commit(commits[0]).parents[0])):
+                return None
+            box = _plain(git, oid, commits, shared.tree)
+    except KeyError:
+        return None  # asked again by who can say what is missing
+    if box is not None:
+        log.boxes = {**(log.boxes if len(log.boxes) < KEPT_MAX else {}), oid: box}
+    return box
+
+
+def made(git: Git, oid: str, shared: Tip) -> Outbox:
+    """The outbox that was just put on the tip `shared`."""
+    commits = git.history(oid, [shared.oid])
+    return _plain(git, oid, commits, shared.tree) or Outbox(oid, commits, git.commit(oid).tree)
+
+
+def whole(git: Git, tip: Tip, shared: Tip | None) -> Outbox:
+    """The outbox that is a log of its own, which no plain line of commits connects with the shared one."""
+    return Outbox(tip.oid, git.history(tip.oid, [shared.oid] if shared is not None else []), tip.tree)
+
+
+def _plain(git: Git, oid: str, commits: Sequence[str], shared: str) -> Outbox | None:
+    """The outbox, where all that its commits did is to add lines to segments; else it is read as any other log."""
+    tree = git.commit(oid).tree
+    if not commits:
+        return Outbox(oid, commits, tree, {}, oid)
+    base = git.commit(commits[0]).parents[0]
+    box = Outbox(oid, commits, tree, found := {}, base)
+    for path, entry, before in tree_union.differing(git, tree, [git.commit(base).tree]):
+        here = ref.lookup(git, shared, path)
+        if not tree_union.is_segment(path) or any(
+            not each.mode.startswith("100") for each in (entry, here or entry)
+        ):
+            return None
+        found[path] = lines(git.blob(entry.oid))
+        for old in before:
+            found[path] -= lines(git.blob(old.oid))
+        box.files.append((path, entry, before))
+    return box
+
+
+def lines_at(git: Git, tree: str, path: str) -> set[bytes]:
+    """The lines of one segment; none where there is no such file."""
+    entry = ref.lookup(git, tree, path)
+    if entry is None or not entry.mode.startswith("100"):
+        return set()
+    return lines(git.blob(entry.oid))
+
+
+def united(boxes: Iterable[Outbox]) -> dict[str, set[bytes]]:
+    """The lines of several outboxes, by segment."""
+    found: dict[str, set[bytes]] = {}
+    for box in boxes:
+        for path, added in (box.lines or {}).items():
+            found.setdefault(path, set()).update(added)
+    return found
+
+
+class Sent:
+    """What outboxes have: it is on the remote, and need not be sent again."""
+
+    def __init__(self, git: Git, boxes: Iterable[Outbox]) -> None:
+        self._git = git
+        boxes = list(boxes)
+        self._lines = united(boxes)
+        self._trees = [box.tree for box in boxes if box.lines is None]
+
+    def lines(self, path: str) -> set[bytes]:
+        """The lines of a segment that they have."""
+        return self._lines.get(path, set()).union(*(lines_at(self._git, tree, path) for tree in self._trees))
+
+    def has(self, path: str, entry: Entry) -> bool:
+        """Whether one of them has a file just so."""
+        return any(ref.lookup(self._git, tree, path) == entry for tree in self._trees)
+
+
+def fold(git: Git, boxes: Iterable[Outbox], onto: str) -> str:
+    """Put what outboxes have on top of `onto`, in one commit: the new tip. It is the same in every clone."""
+    found = Squash(git, git.commit(onto).tree)
+    for box in sorted(boxes, key=lambda box: (git.commit(box.oid).author.seconds, box.oid)):
+        found.add_commits(box.commits, box.files if box.lines is not None else None, each=False)
+    return found.write(onto)

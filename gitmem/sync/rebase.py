@@ -1,0 +1,272 @@
+"""Settling: this clone's log becomes the union of all that it knows, on top of what is shared.
+
+The new tip is made outside the lock; the lock is taken only to put on it the commits that came
+meanwhile, and to swap. Where the union is the shared tip's tree, the new tip is the shared tip.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+from ..errors import RemoteError, StoreError
+from ..git.localize_objects import make_own
+from ..git.port import Draft, Entry
+from ..log import committer, ledger, log_refs, ref, tree_union
+from ..log.squash import squash
+from ..log.start import start
+from . import outbox
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..git.plumbing import Git
+    from ..git.port import Move
+    from ..log.local_log import Log
+    from ..log.lock import Lock
+    from ..log.log_refs import Tip
+    from ..log.tree_union import Changes
+    from .outbox import Outbox
+
+ROUNDS_MAX = 20
+LOCK_SECONDS = 3.0
+
+
+def settle(  # noqa: C901  (one loop until the union holds)
+    log: Log, shared: Tip | None, tips: Sequence[Tip], boxes: Sequence[Outbox] = (), *, tell: bool = True
+) -> str:
+    """Bring the log's ref to the union of itself, `tips` and `boxes`: the new tip.
+
+    Args:
+        shared: The tip that history follows, one of `tips`; None where a remote has none.
+        tips: Logs that may be united with ours.
+        boxes: Outboxes that the shared tip lacks.
+        tell: Whether to tell of the move (`committer.moved`, `publish_shared`); else the caller does, soon.
+
+    Raises: StoreError; then the ref is as it was.
+    """
+    git = log.git
+    try:
+        local = git.tip(ref.LOG_REF) or start_alone(log)
+        new = assemble(log, local, shared, tips, boxes)
+        for attempt in range(ROUNDS_MAX):
+            make_own(log.place.common, new)
+            with take_lock(log) as lock:
+                late = _since(log, local)
+                if late is not None:
+                    now = late[-1] if late else local
+                    done = squash(git, late, new)
+                    if _loses(log, now, done):
+                        if not late:
+                            raise _loss(now, done)
+                        late = None  # what came meanwhile needs a union of its own
+                    elif done == now or git.swap(ref.LOG_REF, now, done, "sync"):
+                        break
+                    elif lock.is_held:
+                        git.break_stale_lock(ref.LOG_REF, ref.STALE_LOCK_SECONDS)
+            if late:
+                new, local = done, late[-1]
+            elif late is None:
+                local = git.tip(ref.LOG_REF) or start_alone(log)
+                new = assemble(log, local, shared, tips, boxes)
+            time.sleep(min(0.002 * 1.5**attempt, 0.2) * log.random(1)[0] / 255)
+        else:
+            raise ref.locked("nothing is lost")
+    except KeyError as error:
+        raise ref.missing_object(error, "nothing was changed") from error
+    if done != now:
+        ledger.note(log, (), done)
+    if tell:
+        if done != now:
+            committer.moved(log)
+        publish_shared(log, done, shared)
+    return done
+
+
+def _loses(log: Log, now: str, new: str) -> bool:
+    """Whether a new tip lacks anything of the current one: whatever a remote holds, a sync takes nothing away."""
+    git = log.git
+    return new != now and bool(tree_union.union_changes(git, git.commit(new).tree, [git.commit(now).tree]))
+
+
+def _loss(now: str, new: str) -> StoreError:
+    return StoreError(
+        f"The union {new[:12]} lacks lines that {ref.LOG_REF} has at {now[:12]}; nothing was changed.",
+        hint="Run `gitmem doctor`, and report this with what it says.",
+        code="would-lose",
+        next=["gitmem doctor"],
+    )
+
+
+def start_alone(log: Log) -> str:
+    """Start the log as the holder of our lock, who may break a lock that the dead left on the ref."""
+    with take_lock(log):
+        return start(log)
+
+
+def _since(log: Log, local: str) -> list[str] | None:
+    """Commits that came on top of `local`; None where the ref has gone elsewhere."""
+    now = log.git.tip(ref.LOG_REF)
+    if now == local:
+        return []
+    if now is None or not log.git.contains(now, local):
+        return None
+    return log.git.history(now, [local])
+
+
+def assemble(
+    log: Log, local: str, shared: Tip | None, tips: Sequence[Tip], boxes: Sequence[Outbox] = ()
+) -> str:
+    """The commit that the log should be at: on the shared tip own lines, those of outboxes, then at most one repair."""
+    git = log.git
+    own = own_tip(log, local)
+    current = [*tips, own]
+    base = _base(log, local, shared)
+    top = squash(git, git.history(local, [base]), base, outbox.Sent(git, boxes) if boxes else None)
+    top = outbox.fold(git, boxes, top)
+    tree = git.commit(top).tree
+    changes = tree_union.union_changes(git, tree, [tip.tree for tip in current])
+    if not any(tip.projects for tip in current):
+        changes.update({f"projects/{oid}": b"" for oid in log_refs.own_projects(log)})
+    if not changes:
+        return top
+    count = sum(_lines_in(git, tree, path, change) for path, change in changes.items())
+    return write_repair(log, top, changes, count)
+
+
+def own_tip(log: Log, oid: str) -> Tip:
+    """This clone's own log. Raises: StoreError where it is none, or needs a newer gitmem."""
+    try:
+        own = log_refs.read(log, ref.LOG_REF, oid, [oid])
+    except log_refs.NotALog as why:
+        raise StoreError(
+            f"{ref.LOG_REF} is at {oid[:12]}, which is no gitmem log ({why}); nothing was changed.",
+            hint="Its reflog shows where it was before; move it back with `git update-ref`.",
+            code="not-a-log",
+            next=[f"git reflog {ref.LOG_REF}", "gitmem doctor"],
+        ) from None
+    own.format.refuse_newer()
+    if own.format.epoch != 0:
+        raise StoreError(
+            f"{ref.LOG_REF} is at {oid[:12]}, whose epoch is {own.format.epoch}; only 0 is valid. Nothing was changed.",
+            hint="A peer replaced the log with it; `gitmem doctor --fix` restores the log that was there before.",
+            code="bad-epoch",
+            next=["gitmem doctor --fix"],
+        )
+    return own
+
+
+def _base(log: Log, local: str, shared: Tip | None) -> str:
+    """What own commits are put on. What was published stays as it is, also where a remote was rewound."""
+    git = log.git
+    published = git.tip(ref.PUBLISHED_REF)
+    if (
+        published is not None
+        and git.has(published)
+        and git.contains(local, published)
+        and (shared is None or _is_older(git, shared.oid, published))
+    ):
+        return published
+    return shared.oid if shared is not None else ref.genesis(local)
+
+
+def write_repair(log: Log, top: str, changes: Changes, count: int) -> str:
+    """Write a commit that adds `count` lines or repairs the form of files. Return the new tip."""
+    who = log.signature()
+    lines = f"{count} lines that were" if count != 1 else "1 line that was"
+    message = f"Repair: {lines} missing\n" if count else "Repair: the form of the log's files\n"
+    return log.git.write([Draft(changes, who, who, message)], top)[0]
+
+
+def _lines_in(git: Git, tree: str, path: str, change: bytes | Entry | None) -> int:
+    """How many lines a change of a tree adds to it."""
+    old = ref.lookup(git, tree, path)
+    if isinstance(change, Entry) and change.is_tree:
+        return tree_union.new_lines(git, change.oid, [])  # a whole folder comes only where there was none
+    if change is None or not tree_union.is_segment(path):
+        return 0
+    lines = set(tree_union.lines_of(git.blob(change.oid) if isinstance(change, Entry) else change))
+    if old is not None and old.mode.startswith("100"):
+        lines.difference_update(tree_union.lines_of(git.blob(old.oid)))
+    return len(lines)
+
+
+def publish_shared(log: Log, tip: str, shared: Tip | None, also: Sequence[Move] = ()) -> None:
+    """Remember that a remote has the shared tip, where the log's new tip contains that."""
+    if shared is not None and log.git.contains(tip, shared.oid):
+        publish(log, tip, shared.oid, also)
+
+
+def publish(log: Log, tip: str, oid: str, also: Sequence[Move] = ()) -> None:
+    """Remember that a remote has the log's history up to `oid`, which `tip` contains.
+
+    Args:
+        also: Refs that move with it, where they still are where they were.
+    """
+    git = log.git
+    for _ in range(3):
+        old, moves = git.tip(ref.PUBLISHED_REF), [move for move in also if git.tip(move[0]) == move[1]]
+        more = old is not None and git.has(old) and _is_older(git, oid, old) and git.contains(tip, old)
+        if old != oid and not more:  # else more has been published before: a remote was rewound
+            moves.insert(0, (ref.PUBLISHED_REF, old, oid))
+        if not moves or git.swap(*moves[0], "sync", moves[1:]):
+            return
+        break_stale_locks(log)
+
+
+def _is_older(git: Git, oid: str, than: str) -> bool:
+    """Whether a commit is `than` or an ancestor of it. The opposite, which is the usual case, is soon seen."""
+    return oid == than or (not git.contains(oid, than) and git.contains(than, oid))
+
+
+def drain(log: Log) -> bool:
+    """Commit what waits in the write-ahead logs, deferred entries too; another process that commits is waited for.
+
+    False where something still waits then.
+    """
+    return (
+        not log.waiting(deferred=True)
+        or committer.commit_within(log, LOCK_SECONDS, deferred=True) is not None
+    )
+
+
+def take_lock(log: Log) -> Lock:
+    """The log's lock, which is not held where it is not to be had in time: the swap is correct without it."""
+    if not log.make_state():
+        raise StoreError(
+            f"{log.place.common} cannot be written; nothing was changed.",
+            hint="Mend its permissions, or sync where it can be written.",
+            code="read-only",
+        )
+    deadline = time.monotonic() + LOCK_SECONDS
+    lock = log.lock()
+    while not lock.take() and time.monotonic() <= deadline:
+        time.sleep(0.002 + 0.01 * log.random(1)[0] / 255)
+    return lock
+
+
+def fetch(log: Log, url: str, prefix: str, timeout: float) -> dict[str, tuple[str, str]]:
+    """Fetch the places of a remote: those that could not be, with commit and reason. Raises: RemoteError."""
+    try:
+        return dict(log.network.fetch(url, prefix, timeout) or {})
+    except RemoteError:
+        if not break_stale_locks(log):  # a fetch that was killed leaves them on our copies
+            raise
+        return dict(log.network.fetch(url, prefix, timeout) or {})
+
+
+def break_stale_locks(log: Log) -> bool:
+    """Remove the locks that the dead left on refs of gitmem's; whether there were any."""
+    with take_lock(log) as lock:
+        if not lock.is_held:
+            return False
+        # In a reftable it is the lock of all refs, and there are no files below.
+        broken = log.git.break_stale_lock(ref.LOG_REF, ref.STALE_LOCK_SECONDS)
+        for folder, _, names in os.walk(os.path.join(log.place.common, "refs", "gitmem")):
+            for name in names:
+                if name.endswith(".lock"):
+                    path = os.path.relpath(os.path.join(folder, name[:-5]), log.place.common)
+                    name_of_ref = path.replace(os.sep, "/")
+                    broken = log.git.break_stale_lock(name_of_ref, ref.STALE_LOCK_SECONDS) or broken
+    return broken

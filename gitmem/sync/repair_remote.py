@@ -1,0 +1,86 @@
+"""Repair the shared ref of a remote when it is at a commit that every clone leaves out."""
+
+from __future__ import annotations
+
+from ..errors import RemoteError, UsageError
+from ..git.port import Draft
+from ..git.separate_fetch import MISSING
+from ..log import log_refs, ref
+from ..log.place_checks import INVALID, PlaceCheck
+from ..log.tree_checks import TreeCheck
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..log.left_out import LeftOut
+    from ..log.local_log import Log
+    from .remote import Remote
+
+
+def repair(log: Log, remote: Remote, timeout: float, *, force: bool) -> bool:
+    """Move the shared ref to a valid tree again; whether it was moved.
+
+    A bad tree over a history that can be fetched gets a commit on top, with the tree of the local log. What can't be
+    fetched, or would be left out with such a commit too, is taken off by a forced push to the last accepted tip, which is done only if the ref still is at the bad commit.
+
+    Args:
+        force: Whether the user has agreed to a forced push.
+
+    Raises: UsageError: `repair-needs-yes`; nothing was pushed.
+    """
+    found, local = remote.blocked, log.git.tip(ref.LOG_REF)
+    if remote.state:
+        return False
+    if found is None or local is None or found.kind != INVALID:
+        remote.say(f"The log on {remote.name} needs no repair." if found is None else "")
+        return False
+    if not remote.may_send or found.why == MISSING:
+        return False
+    base = remote.shared()
+    new = _on_top(log, remote, found.commit, local)
+    forced = new is None
+    if forced and base is None:
+        remote.say("This clone has no valid tip of it: repair it from a clone that synced with it before.")
+        return False
+    if forced and not force:
+        _ask(log, remote, found, base.oid if base is not None else "")
+    new = new or (base.oid if base is not None else "")
+    try:
+        done = log.network.push(remote.url, new, found.ref, found.commit, timeout, force=forced)
+    except RemoteError as error:
+        remote.fail(error)
+        return False
+    if done == "pushed":
+        remote.say(f"Repaired {found.ref} of {remote.name}: it was at {found.commit[:12]}.")
+    return done == "pushed"
+
+
+def _on_top(log: Log, remote: Remote, bad: str, local: str) -> str | None:
+    """Return a commit on the bad one with the tree of the local log; None where other clones would leave that out too."""
+    if bad in dict(remote.refused.values()) or not _is_rooted(log, bad):
+        return None
+    who = log.signature()
+    draft = Draft({}, who, who, "Repair the tree of the log\n", tree=log.git.commit(local).tree)
+    new = log.git.write([draft], bad)[0]
+    known = [oid for name in (ref.PUBLISHED_REF, ref.LOG_REF) if (oid := log.git.tip(name)) is not None]
+    check = PlaceCheck(log, remote.accepted, known)
+    check.trees = TreeCheck(log.git, set())  # with the limits: others have not lifted them
+    return new if check.check(ref.BRANCH, new) is not None else None
+
+
+def _ask(log: Log, remote: Remote, found: LeftOut, good: str) -> None:
+    """Raise UsageError: the user has to agree to a forced push."""
+    options = ["--repair", "--yes", *(["--allow-large"] if log.allow_large else [])]
+    raise UsageError(
+        f"The repair would replace {found.commit[:12]} by {good[:12]} at {found.ref} of {remote.shown_name} with a "
+        "forced push; nothing was pushed.",
+        hint="What only the replaced commit has is gone there then. --yes agrees.",
+        code="repair-needs-yes",
+        next=[f"gitmem sync {' '.join(options)} {remote.shown_name}"],
+    )
+
+
+def _is_rooted(log: Log, oid: str) -> bool:
+    try:
+        return log_refs.is_rooted(log, oid, [])
+    except KeyError:
+        return False

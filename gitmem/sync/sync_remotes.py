@@ -1,0 +1,298 @@
+"""Sync: exchange lines with remotes. Nothing else uses the network, but `init` once."""
+
+from __future__ import annotations
+
+import os
+
+from ..errors import UsageError
+from ..outcome import Outcome
+from ..text.shell_quote import command
+from . import autosync, consent_messages
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from ..log.left_out import LeftOut
+    from ..repo import Place
+    from ..store import Store
+    from .noop_check import Settled
+    from .remote import Remote
+
+FAILED = ("offline", "rejected", "refused")
+CONSENT_NEEDED = "consent-needed"
+EMPTY = "empty"
+GOES_ON = "the next one goes on: gitmem sync"  # what a sync says that took in a part
+LEFT_OUT_SHOWN = 20
+
+
+class Left(Outcome):
+    """A place that was left out: its ref, where that is, the author whom the commit names, of what kind, and why.
+
+    `kind`: `newer` (a format of a newer gitmem), `foreign` (another project's log), `large` (more than one sync takes
+    in), or `invalid`.
+    """
+
+    __slots__ = ("ref", "commit", "author", "kind", "why")
+
+    def __init__(self, found: LeftOut) -> None:
+        self.ref = found.ref
+        self.commit = found.commit
+        self.author = found.author
+        self.kind = found.kind
+        self.why = found.why
+
+
+class RemoteState(Outcome):
+    """What became of the exchange with one remote.
+
+    Attributes:
+        state: `synced`, `up-to-date`, `offline`, `rejected` (others pushed first, several times),
+            `refused`, `read-only` (one of several that takes nothing from us; only read), `empty` (it has no
+            branch yet, and a log must not become its default one), or `consent-needed` (it lacks records, and
+            nobody has agreed to publish there: nothing was sent).
+        received: Lines that came from there; they count even where sending failed.
+        sent: Lines that it did not have.
+        safe: Whether every line of ours that the sync found is there now, in the log or in an outbox.
+        outbox: The ref there that holds what was sent, where others pushed to the log at that time; else None.
+        attempts: How often it was asked.
+        rejections: How often others pushed first.
+        tip: The commit of the log there, as far as known.
+        left_out: Its places that failed the checks and were not read, at most 20; `message` has the number of all.
+        message: What there is to say about it, or "".
+        url: Where pushes to it go, without credentials.
+        unpublished: How many records it lacks and was not sent, in the state `consent-needed`; else 0.
+        kinds: The number of those of each kind, what people and agents wrote first.
+        records: At most 20 of them in that order of kinds, of a kind the newest first; each with `kind`, `id` and `text`.
+    """
+
+    __slots__ = (
+        "name",
+        "state",
+        "received",
+        "sent",
+        "safe",
+        "outbox",
+        "attempts",
+        "rejections",
+        "tip",
+        "left_out",
+        "message",
+        "url",
+        "unpublished",
+        "kinds",
+        "records",
+    )
+
+    def __init__(self, remote: Remote | Settled) -> None:
+        self.name = remote.shown_name
+        self.state = remote.state
+        self.received = remote.received
+        self.sent = remote.sent
+        self.safe = remote.safe
+        self.outbox = remote.outbox
+        self.attempts = remote.attempts
+        self.rejections = remote.rejections
+        self.tip = remote.tip
+        self.left_out = [Left(each) for each in remote.left_out[:LEFT_OUT_SHOWN]]
+        self.message = remote.message
+        self.url = remote.destination
+        self.unpublished = remote.withheld.total
+        self.kinds: dict[str, int] = {}
+        self.records: list[dict[str, str]] = []
+        if self.unpublished:
+            from . import withheld_messages
+
+            self.kinds = withheld_messages.kinds(remote.withheld)
+            self.records = withheld_messages.records_of(remote.withheld)
+            self.message = f"{withheld_messages.sentence(self.unpublished, self.url)} {self.message}".strip()
+
+
+class Synced(Outcome):
+    """What became of each remote. `autosync`: why the last sync before this one failed; None where this one is good."""
+
+    __slots__ = ("remotes", "autosync", "next")
+
+    def __init__(self, remotes: Sequence[RemoteState], next: Sequence[str]) -> None:
+        self.remotes = list(remotes)
+        self.autosync: autosync.Trouble | None = None
+        self.next = list(next)
+
+    @property
+    def status(self) -> int:
+        """Exit status; nothing is lost with any of them.
+
+        5 where a remote could not be reached, or refused. 2 where the user has to do something first: consent, or push
+        a branch to the only remotes that were asked.
+        """
+        states = [remote.state for remote in self.remotes]
+        if any(state in FAILED for state in states):
+            return 5
+        is_empty = bool(states) and all(state == EMPTY for state in states)
+        return 2 if is_empty or CONSENT_NEEDED in states else 0
+
+
+def sync(
+    store: Store,
+    remotes: Sequence[str] = (),
+    *,
+    all: bool = False,
+    publish: bool = False,
+    configured_only: bool = False,
+    allow_foreign: bool = False,
+    allow_large: bool = False,
+    repair: bool = False,
+    force: bool = False,
+    timeout: float = 30.0,
+    looked: Settled | None = None,
+) -> Synced:
+    """Bring what remotes have, and send them what they lack, where the user has agreed to publish.
+
+    Args:
+        remotes: Names of remotes; none for the usual one (the branch's upstream, `origin`, or the only one).
+            History follows the usual one; another gets its lines in a commit on its own tip.
+        all: Every configured remote.
+        publish: The user agrees that the log is published on these remotes, now and from now on. Only what a user
+            asked for may set this.
+        configured_only: Refuse what is no name of a configured remote, such as a url.
+        allow_foreign: Unite with the log of another project too. That can't be undone.
+        allow_large: Take in files, folders and commits of any size, and as many as there are.
+        repair: Move a shared ref that every clone leaves out to a valid tree again.
+        force: The user agrees that a repair may need a forced push.
+        timeout: Seconds that a remote may keep us waiting each time.
+        looked: What `look` found, for the usual remote.
+
+    Raises:
+        UsageError: `no-remote`, `which-remote`, `unknown-remote`, `not-configured`, `repair-needs-yes`; nothing was sent.
+        StoreError: Our own log can't be read or written; it is as it was.
+    """
+    from . import exchange, noop_check, withheld_messages
+
+    if configured_only:
+        consent_messages.refuse_urls(store, remotes)
+    names, leads = _chosen_now(store, remotes, all=all)
+    store.log.committer = store.log.committer or store.committer()
+    trouble = autosync.trouble(store.place)
+    if leads:
+        autosync.begin(store.place, store.now() / 1e6)
+    if looked is not None and looked.network is not None:
+        store.log.network = looked.network
+    store.log.allow_large = allow_large
+    store.log.committed = store.refresh_or_leave
+    before = noop_check.refs_of(store.place.common)
+    found = exchange.exchange(
+        store.log, names, timeout=timeout, may_send=consent_messages.may_send(store, publish=publish),
+        kind_of=withheld_messages.kind_of, leads=leads, allow_foreign=allow_foreign, forgiving=all,
+        retry=bool(remotes) and not all, repair=repair, force=force,
+    )  # fmt: skip
+    store.wrote = 0
+    if not store.refresh_or_leave(start=True):
+        store.keep_up()
+    states = [RemoteState(remote) for remote in found]
+    synced = Synced(states, _next(states, leads=leads))
+    if leads:
+        noop_check.note(found[0], before)
+        _keep(store, states)
+    if synced.status:
+        synced.autosync = trouble
+    return synced
+
+
+def _chosen_now(store: Store, remotes: Sequence[str], *, all: bool) -> tuple[list[str], bool]:
+    """Choose as `chosen` does; without any remote, what failed with the one that was is over."""
+    try:
+        return chosen(store, remotes, all=all)
+    except UsageError as error:
+        if error.code == "no-remote":
+            autosync.end(store.place, store.now() / 1e6, 0, 0.0)
+        raise
+
+
+def _keep(store: Store, states: Sequence[RemoteState]) -> None:
+    """Keep why nothing was sent to the usual remote, the first, until a sync is good; whoever has asked for it."""
+    from ..log.lines import format_at
+
+    usual, now, dice = states[0], store.now(), store.random(1)[0] / 255
+    if usual.state in (*FAILED, EMPTY):
+        said = usual.message or f"{usual.name}: {usual.state}"
+        autosync.fail(store.place, now / 1e6, format_at(now), usual.state, said, dice)
+    else:
+        autosync.end(store.place, now / 1e6, max(each.rejections for each in states), dice)
+
+
+def look(
+    place: Place, wals_elsewhere: Callable[[], Iterable[str]], now: float, timeout: float = 30.0
+) -> Settled | None:
+    """Ask the usual remote whether there is anything new, where there is nothing new here; None where that isn't plain.
+
+    It needs no store and hardly any import. Where something is new, hand what was found to `sync`.
+
+    Args:
+        wals_elsewhere: Gives the folders of write-ahead logs outside of the repository. It runs while the remote answers.
+        now: Seconds since the epoch.
+        timeout: Seconds.
+    """
+    from . import noop_check
+
+    def wals() -> list[str]:
+        autosync.begin(place, now)  # before our refs are looked at: who writes later leaves a mark that stays
+        return [*(os.path.join(place.state, name) for name in ("wal", "spool")), *wals_elsewhere()]
+
+    return noop_check.look(place, wals, timeout)
+
+
+def unchanged(place: Place, looked: Settled, now: float, dice: float) -> Synced:
+    """The answer of a sync that had nothing to do. `now`: seconds since the epoch; `dice`: between 0 and 1."""
+    autosync.end(place, now, 0, dice)
+    states = [RemoteState(looked)]
+    return Synced(states, _next(states, leads=True))
+
+
+def chosen(store: Store, remotes: Sequence[str], *, all: bool) -> tuple[list[str], bool]:
+    """The remotes to sync with, and whether history follows the first of them."""
+    from .remote import configured, usual
+
+    place = store.place
+    try:
+        primary: str | None = usual(place)
+    except UsageError:
+        if not remotes and not all:
+            raise
+        primary = None
+    names = list(dict.fromkeys([*remotes, *(configured(place) if all else ())]))
+    if not names and primary is None:
+        raise UsageError(
+            "This repository has no remote; nothing was sent, and what is recorded stays recorded.",
+            hint="`git remote add origin URL` adds one.",
+            code="no-remote",
+        )
+    if primary is not None and (primary in names or not names):
+        return [primary, *(name for name in names if name != primary)], True
+    return names, primary is None
+
+
+def _next(states: Sequence[RemoteState], *, leads: bool) -> list[str]:
+    found = []
+    for remote in states:
+        if remote.state == CONSENT_NEEDED:
+            usual = leads and remote is states[0]
+            found.append(command("gitmem", "sync", "--publish", *([] if usual else [remote.name])))
+        elif remote.state in ("offline", "rejected"):
+            found.append(command("gitmem", "sync", remote.name))
+        elif remote.state == EMPTY:
+            found.append(command("git", "push", remote.name, "HEAD"))
+        elif remote.state == "refused":
+            repair = command("gitmem", "sync", "--repair", remote.name)
+            found += [repair] if repair in remote.message else []
+            found.append(_after_refusal(remote))
+    if any(remote.received for remote in states):
+        found.append("gitmem inbox")
+    return list(dict.fromkeys(found or ["gitmem log"]))[:3]
+
+
+def _after_refusal(remote: RemoteState) -> str:
+    """The command after a sync that left out the shared ref, or that the remote refused."""
+    large = [each.ref for each in remote.left_out if each.kind == "large"]
+    if GOES_ON not in remote.message and any("outbox" not in name for name in large):
+        return command("gitmem", "sync", "--allow-large", remote.name)  # one commit alone is too much
+    return command("gitmem", "sync", remote.name) if large else "gitmem doctor"

@@ -1,0 +1,75 @@
+"""Records that a sync did not send for want of consent, as the user is shown them."""
+
+from __future__ import annotations
+
+from .. import commit_message, records
+from ..signals import history
+from ..text.sanitize import sanitize
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from .withheld_lines import Withheld
+
+IDS = ("signal_id", "audit_id", "session_id", "id", "name")
+DESCRIBED = ("signal", "node", "audit", "receipt", "session")  # kinds that `history.describe` has words for
+# What people and agents wrote comes before what gitmem noted about it.
+ORDER = ("signal", "node", "patch", "relation", "audit", "session", "name", "receipt", "access")
+UNREADABLE = "unreadable"
+RECORDS_MAX = 20
+
+
+def kind_of(line: bytes) -> str:
+    """Return the kind of record that a line holds; `unreadable` for a line that is no record."""
+    record = records.read(line)
+    return str(record.get("kind")) if record is not None else UNREADABLE
+
+
+def kinds(found: Withheld) -> dict[str, int]:
+    """Return the number of records of each kind, in the order of `ORDER`."""
+    return {sanitize(kind): found.counts[kind] for kind in _ordered(found)}
+
+
+def records_of(found: Withheld) -> list[dict[str, str]]:
+    """Return at most `RECORDS_MAX` records: by kind in the order of `ORDER`, of a kind the newest first."""
+    lines = [line for kind in _ordered(found) for line in reversed(found.newest[kind])]
+    return [of(line) for line in lines[:RECORDS_MAX]]
+
+
+def _ordered(found: Withheld) -> list[str]:
+    rank = {kind: place for place, kind in enumerate(ORDER)}
+    return sorted(found.counts, key=lambda kind: (rank.get(kind, len(ORDER)), kind))
+
+
+def of(line: bytes) -> dict[str, str]:
+    """Return what a line says: `kind`, `id`, and a `text` of one line."""
+    record = records.read(line)
+    if record is None:
+        return {"kind": UNREADABLE, "id": "", "text": commit_message.cut(_plain(line), history.COLUMNS)}
+    kind = str(record.get("kind"))
+    id = next((str(record[field]) for field in IDS if record.get(field)), "")
+    return {"kind": sanitize(kind), "id": sanitize(id), "text": _text(kind, record)}
+
+
+def sentence(count: int, url: str) -> str:
+    """Return the sentence that says what was not sent, and what publishing it would mean."""
+    what = "1 record was" if count == 1 else f"{count} records were"
+    return (
+        f"{what} not sent: nobody has agreed yet to publish this log to {url}, where everybody who can read that "
+        "repository can read it."
+    )
+
+
+def _text(kind: str, record: Mapping[str, object]) -> str:
+    if kind in DESCRIBED:
+        to = record.get("requested_to") or record.get("recipients")
+        return history.describe({**record, "recipient_names": to if isinstance(to, list) else []})
+    about = [
+        str(record[field]) for field in ("event", "name", "type", "from_id", "to_id") if record.get(field)
+    ]
+    return commit_message.cut(sanitize(" ".join([kind, *about])), history.COLUMNS)
+
+
+def _plain(line: bytes) -> str:
+    return sanitize(line.decode("utf-8", "replace"))

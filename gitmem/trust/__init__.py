@@ -1,0 +1,1 @@
+"""Decide which lines were written by this clone, and in whose name."""

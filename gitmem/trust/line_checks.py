@@ -1,0 +1,275 @@
+"""Lines that speak for sessions and clients of this clone, and whether they were written here.
+
+A line speaks for the session or client that it names as its writer. A name is our own once a line with a valid
+code (`gitmem.digests`) has begun that session, or speaks for that client (agent identities: `own_identities`). A line that speaks for an own name and has
+no valid code is *forged*: it counts in every fold, as `docs/format.md` section 9 says, and for nothing where
+this clone asks who its sessions are and what they have read.
+"""
+
+from __future__ import annotations
+
+from ..digests import is_signed
+from ..index.rows import Row, Rows
+from . import own_identities
+from .sender_tables import KEY
+from .sender_tables import KINDS as KINDS
+from .sender_tables import PREFIXES as PREFIXES
+from .sender_tables import is_forged as is_forged
+from .sender_tables import is_own as is_own
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+
+    from ..index.rows import Lines
+    from ..index.schema import Index
+    from ..log.local_log import Log
+    from .clone_key import CloneKey
+
+FEW = 16
+
+
+# The fields of a record that say which session or client it comes from, and those that say which agent.
+_SPEAKERS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "session": (("session_id", "harness_session"), ()),
+    "audit": (
+        ("sender_session", "sender_identity", "reader_identity"),
+        ("sender_identity", "reader_identity"),
+    ),
+    "receipt": (("reader_session", "reader_identity"), ("reader_identity",)),
+    "access": (("reader_session", "reader_identity"), ("reader_identity",)),
+}
+_ELSE = (("sender_session", "sender_identity"), ("sender_identity",))
+
+
+def speakers(record: Mapping[str, object]) -> list[str]:
+    """Return the sessions and clients that a record says it comes from."""
+    fields, _ = _SPEAKERS.get(str(record["kind"]), _ELSE)
+    names = map(record.get, fields)
+    return [name for name in names if isinstance(name, str) and name.startswith(PREFIXES)]
+
+
+def agents(record: Mapping[str, object]) -> list[str]:
+    """Return the agent identities that a record says it comes from; records of sessions only tell who has one."""
+    _, fields = _SPEAKERS.get(str(record["kind"]), _ELSE)
+    names = map(record.get, fields)
+    return [name for name in names if isinstance(name, str) and own_identities.is_agent(name)]
+
+
+def add(db: sqlite3.Connection, rows: Rows, key: CloneKey | None) -> None:
+    """Take in lines, checked with a key; None stands for a key that nobody has now."""
+    from ..mailbox.broadcasts import KINDS as READER_KINDS
+
+    mac = key.mac if key is not None else None
+    proven: set[str] = set()
+    unchecked: set[int] = set()
+    valid: set[int] = set()
+    readers: list[Row] = []  # those of the valid lines that may be a reader's first
+    claims: dict[str, list[int]] = {}
+    for kind, lines in rows.by_kind.items():
+        checked: set[int] = set()
+        if any(lines.column("mac")):
+            signed = [place for place, line in enumerate(lines.lines) if is_signed(line)]
+            if mac is not None:
+                signed = [place for place in signed if mac.is_valid(lines.lines[place])]
+                proven |= _proven(kind, lines, signed)
+            checked = {lines.ids[place] for place in signed}
+            if mac is None:
+                unchecked |= checked
+            else:
+                valid |= checked
+                if kind in READER_KINDS:
+                    readers += [row for row in lines if row.id in checked]
+        if len(checked) < len(lines):
+            _claim(claims, kind, lines, checked)
+    claims = {name: sorted(set(found)) for name, found in claims.items()}
+    db.executemany(
+        "INSERT INTO packed_claim VALUES (?, ?, ?)",
+        [(name, found[0], f"[{','.join(map(str, found))}]") for name, found in claims.items()],
+    )
+    db.executemany("INSERT OR IGNORE INTO unchecked VALUES (?)", [(line,) for line in sorted(unchecked)])
+    new = [name for name in sorted(proven) if not is_own(db, name)]
+    db.executemany("INSERT OR IGNORE INTO own VALUES (?)", [(name,) for name in new])
+    _note_first(db, readers)
+    changed = own_identities.note_bearers(db, rows.of("session"), valid)
+    fresh = _note_forged(db, claims, new)
+    more, withdrawn = own_identities.update(db, rows.of("signal"), claims, changed, new)
+    if withdrawn:
+        db.execute("DELETE FROM doubt")
+        fresh = {line for (line,) in db.execute("SELECT line FROM forged")}
+    _settle_doubts(db, rows)
+    _note_doubts(db, sorted(fresh | more))
+
+
+def _claim(claims: dict[str, list[int]], kind: str, lines: Lines, but: Collection[int]) -> None:
+    """Note for which names lines speak, without those whose code is valid or cannot be checked now."""
+    fields, agents = _SPEAKERS.get(kind, _ELSE)
+    for field in fields:
+        column = lines.column(field)
+        names = {
+            name
+            for name in set(column)
+            if isinstance(name, str)
+            and (name.startswith(PREFIXES) or (field in agents and own_identities.is_agent(name)))
+        }
+        for name, line in zip(column, lines.ids, strict=True):
+            if name in names and line not in but:
+                claims.setdefault(name, []).append(line)
+
+
+def _proven(kind: str, lines: Lines, places: Sequence[int]) -> set[str]:
+    """The names that lines with a valid code show to be our own. One may write for a session of another clone.
+
+    Args:
+        places: Of the lines whose code is valid.
+    """
+    fields, _ = _SPEAKERS.get(kind, _ELSE)
+    columns = [lines.column(field) for field in fields]
+    names = {column[place] for column in columns for place in places}
+    if kind == "session":
+        events = lines.column("event")
+        begun = {column[place] for column in columns for place in places if events[place] == "start"}
+    else:
+        begun = set()
+    return {
+        name
+        for name in names
+        if isinstance(name, str) and (name.startswith("h-") or (name in begun and name.startswith(PREFIXES)))
+    }
+
+
+def _note_first(db: sqlite3.Connection, valid: Iterable[Row]) -> None:
+    """Note the first line of each reader among those with a valid code."""
+    from ..mailbox.broadcasts import reader_of
+
+    first: dict[str, tuple[str, str, int]] = {}
+    for row in valid:
+        for name in reader_of(row.record):
+            if name not in first or row.at < first[name][1]:
+                first[name] = (name, row.at, row.id)
+    db.executemany(
+        "INSERT INTO own_first VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET at = excluded.at, line = excluded.line"
+        " WHERE excluded.at < own_first.at",
+        list(first.values()),
+    )
+
+
+def _note_forged(db: sqlite3.Connection, claims: Mapping[str, Sequence[int]], new: Iterable[str]) -> set[int]:
+    """Note which claims are forged: the new ones for our own names, and the old ones for names that are new."""
+    found = [
+        (name, line)
+        for name in new
+        for (line,) in db.execute("SELECT line FROM claim WHERE name = ?", (name,))
+    ]
+    found += [(name, line) for name, lines in claims.items() if is_own(db, name) for line in lines]
+    db.executemany("INSERT OR IGNORE INTO forged VALUES (?, ?)", found)
+    return {line for _, line in found}
+
+
+def _marks(record: Mapping[str, object]) -> list[tuple[str, str]]:
+    """(reader, signal id) of what a record says was read."""
+    if record["kind"] == "receipt":
+        return [(str(record["reader_identity"]), str(record["signal_id"]))]
+    if record["kind"] == "signal" and record.get("reply_to") and not record.get("via"):
+        names = (record.get("sender_identity"), record.get("sender_session"))
+        return [(str(name), str(record["reply_to"])) for name in names if name]
+    return []
+
+
+def _settle_doubts(db: sqlite3.Connection, rows: Rows) -> None:
+    """Doubts end where a line that is not forged says the same."""
+    if db.execute("SELECT 1 FROM doubt LIMIT 1").fetchone():
+        forged = _forged_among(db, [row.id for row in rows])
+        said = [mark for row in rows if row.id not in forged for mark in _marks(row.record)]
+        db.executemany("DELETE FROM doubt WHERE reader = ? AND signal_id = ?", said)
+
+
+def _forged_among(db: sqlite3.Connection, lines: Iterable[int]) -> set[int]:
+    """Return which of these lines are forged."""
+    found = set()
+    for line in lines:
+        if db.execute("SELECT 1 FROM forged WHERE line = ? LIMIT 1", (line,)).fetchone():
+            found.add(line)
+    return found
+
+
+def _note_doubts(db: sqlite3.Connection, lines: Sequence[int]) -> None:
+    """Note what these forged lines say was read, where no other line says so. One pass over the log's marks."""
+    from .. import records
+
+    doubts: set[tuple[str, str]] = set()
+    for line in lines:  # none, as a rule
+        record = _record(db, line)
+        if record is not None:
+            doubts.update(_marks(record))
+    if not doubts:
+        return
+    wanted = {signal_id for _, signal_id in doubts}
+    forged = {line for (line,) in db.execute("SELECT line FROM forged")}
+    for line, body in db.execute("SELECT id, body FROM line WHERE kind IN ('receipt', 'signal')").fetchall():
+        if line in forged or (len(wanted) <= FEW and not any(signal_id in body for signal_id in wanted)):
+            continue
+        record = records.read(body.encode())
+        if record is not None:
+            doubts.difference_update(_marks(record))
+    db.executemany("INSERT OR IGNORE INTO doubt VALUES (?, ?)", sorted(doubts))
+
+
+def _record(db: sqlite3.Connection, line: int) -> dict[str, object] | None:
+    from .. import records
+
+    (body,) = db.execute("SELECT body FROM line WHERE id = ?", (line,)).fetchone()
+    return records.read(str(body).encode())
+
+
+def catch_up_checked(
+    index: Index, log: Log, key: CloneKey, progress: Callable[[int], None] | None = None
+) -> None:
+    """Bring the index to the log as `index.catch_up` does, with every line checked.
+
+    Raises: sqlite3.DatabaseError.
+    """
+    from ..index.catch_up import catch_up
+
+    catch_up(index, log, progress=progress)
+    if not settle(index, key):
+        catch_up(index, log, progress=progress)
+
+
+def settle(index: Index, key: CloneKey) -> bool:
+    """Check what came while the key could not be read.
+
+    Returns: False where the index was made with another key: it must catch up anew.
+
+    Raises: sqlite3.DatabaseError.
+    """
+    from .. import records
+
+    if key.mac is None:
+        return True
+    known, waits = index.db.execute(
+        f"SELECT (SELECT value FROM meta WHERE key = '{KEY}'), EXISTS (SELECT 1 FROM unchecked)"
+    ).fetchone()
+    if known == key.fingerprint and not waits:
+        return True
+    if known not in (None, key.fingerprint):
+        index.db.execute("PRAGMA user_version = 0")
+        return False
+    index.db.execute("BEGIN IMMEDIATE")
+    try:
+        rows = index.db.execute(
+            "SELECT l.id, l.body FROM unchecked u JOIN line l ON l.id = u.line"
+        ).fetchall()
+        index.db.execute("DELETE FROM unchecked")
+        found = [(line, body.encode()) for line, body in rows]
+        every = [(line, body, records.read(body)) for line, body in found]
+        read = [Row(line, body, record) for line, body, record in every if record is not None]
+        add(index.db, Rows.of_rows(read), key)
+        index.db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (KEY, key.fingerprint))
+        index.db.execute("COMMIT")
+    except BaseException:
+        if index.db.in_transaction:
+            index.db.execute("ROLLBACK")
+        raise
+    return True

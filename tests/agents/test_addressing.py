@@ -1,0 +1,347 @@
+"""Never misroute: a recipient is exactly who was named, or nothing is written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gitmem.agents import addressing, caller, own_sessions
+from gitmem.agents.addressing import Resolved
+from gitmem.agents.caller import Caller, Who
+from gitmem.errors import UsageError
+from gitmem.sessions import lifecycle
+from gitmem.store import Store
+from gitmem.text.shell_quote import quote
+
+from ..sandbox import HOUR, MINUTE, Clock, acting, bodies, carry, new_repo, open_store, say
+
+IDENTITY = "codex:implementer:host42"
+
+
+def only(store: Store, *to: str, **options: bool) -> Resolved:
+    (found,) = addressing.resolve(store, to, **options)
+    return found
+
+
+def refused(store: Store, *to: str, **options: bool) -> UsageError:
+    """The error, after making sure that nothing was written."""
+    before = bodies(store)
+    with pytest.raises(UsageError) as caught:
+        addressing.resolve(store, to, **options)
+    assert bodies(store) == before
+    assert caught.value.status == 2
+    assert caught.value.next
+    return caught.value
+
+
+def test_each_step_finds_whom_it_should(repo: Path) -> None:
+    """Id, identity, person, name, folded name, prefix: and the way is told."""
+    store = open_store(repo, Clock())
+    one = lifecycle.start(store, Who(), agent_identity=IDENTITY, name="Big Dev")
+    two = lifecycle.start(store, Who(), name="Curie")
+    say(store, person(store))
+    found = [
+        only(store, text)
+        for text in (one.session_id, two.session_id, IDENTITY, "human:person@example.org", "Big Dev", "big_dev",
+                     "CURIE", two.session_id[:11])
+    ]  # fmt: skip
+
+    assert [(each.address, each.resolved_by) for each in found] == [
+        (IDENTITY, "exact"), (two.session_id, "exact"), (IDENTITY, "exact"), ("human:person@example.org", "exact"),
+        (IDENTITY, "exact"), (IDENTITY, "folded"), (two.session_id, "folded"), (two.session_id, "prefix"),
+    ]  # fmt: skip
+    assert found[5].query == "big_dev"
+    assert not any(each.asleep or each.elsewhere or each.remark for each in found)
+
+
+def person(store: Store) -> Caller:
+    found = caller.find(store, Who(terminal=True))
+    assert found
+    return found
+
+
+def test_lists_are_split_and_repeats_collapse(repo: Path) -> None:
+    """A name and the identity behind it are one recipient; the first query stands."""
+    store = open_store(repo, Clock())
+    lifecycle.start(store, Who(), agent_identity=IDENTITY, name="Planck")
+    two = lifecycle.start(store, Who(), name="Curie")
+    found = addressing.resolve(store, [f"Planck, {IDENTITY}", "curie,Curie"])
+
+    assert [(each.query, each.address) for each in found] == [("Planck", IDENTITY), ("curie", two.session_id)]
+    assert addressing.resolve(store, []) == []
+
+
+@pytest.mark.parametrize("to", ["", " ", ",", "Planck,", "Planck,,Curie"])
+def test_an_empty_name_is_never_a_broadcast(repo: Path, to: str) -> None:
+    """A script's empty variable."""
+    store = open_store(repo, Clock())
+    lifecycle.start(store, Who(), name="Planck")
+    lifecycle.start(store, Who(), name="Curie")
+
+    assert refused(store, to).code == "empty-recipient"
+
+
+def test_one_unknown_name_refuses_all(repo: Path) -> None:
+    """The error names it, and who could be meant."""
+    store = open_store(repo, Clock())
+    lifecycle.start(store, Who(), agent_identity=IDENTITY, name="Planck", wu="WU-1")
+    error = refused(store, "Planck,Plnack")
+
+    assert error.code == "unknown-recipient"
+    assert "Plnack" in error.message
+    assert error.suggestions == [f"Planck ({IDENTITY}, in repo, on WU-1, live, seen just now)"]
+
+
+def test_a_prefix_of_several_ids_is_refused_with_them(repo: Path) -> None:
+    """And one that is too short is nobody."""
+    store = open_store(repo, Clock())
+    given = iter((b"\1" * 6 + b"\1\0", b"\1" * 6 + b"\2\0"))
+    store.random = lambda size: next(given)
+    one, two = lifecycle.start(store, Who()), lifecycle.start(store, Who())
+    error = refused(store, one.session_id[:11])
+
+    assert error.code == "ambiguous-recipient"
+    assert [each.split(" ")[0] for each in error.suggestions] == sorted([one.session_id, two.session_id])
+    assert refused(store, one.session_id[:10]).code == "unknown-recipient"
+
+
+def test_a_name_is_taken_before_a_clients_id(tmp_path: Path, repo: Path) -> None:
+    """A local process chooses its id, so it gets no mail of somebody who is called like it."""
+    name = "ses_3f9d2c1b7ffeQ4mZx0LkT8vWya"
+    clock = Clock()
+    store, there = open_store(repo, clock), open_store(new_repo(tmp_path / "other"), clock)
+    raw = caller.find(store, Who(harness=("OPENCODE_SESSION_ID", name)))
+    assert raw
+    say(store, raw)
+    assert only(store, name).address == raw.reader
+    one = lifecycle.start(there, Who(), name=name)
+    carry(store, there)
+
+    assert only(store, name).address == one.session_id
+    assert only(there, name).address == one.session_id
+
+
+def test_mail_for_a_harness_id_goes_to_the_session_that_it_started(repo: Path) -> None:
+    """Answers to what it said before it had a session find it."""
+    store = open_store(repo, Clock())
+    thread = "0f8fad5b-d9cb-469f-a165-70867728950e"
+    one = lifecycle.start(store, Who(harness=("CODEX_THREAD_ID", thread)))
+
+    assert only(store, thread).address == one.session_id
+
+
+def test_a_released_name_goes_to_nobody_but_its_new_holder(repo: Path) -> None:
+    """Until then it is unknown, and the suggestion says who it was."""
+    clock = Clock()
+    store = open_store(repo, clock)
+    one = lifecycle.start(store, Who(), agent_identity=IDENTITY, name="Planck")
+    clock.forward(HOUR)
+    lifecycle.end(store, acting(store, one))
+    clock.forward(HOUR)
+    error = refused(store, "Planck")
+    assert error.suggestions == [f"{IDENTITY} (Planck, in repo, ended, seen 60 minutes ago)"]
+    assert (
+        f"the session of that name, {one.session_id}, ended 60 minutes ago; nothing was written"
+        in error.message
+    )
+    assert f"--to {IDENTITY}." in error.hint
+    two = lifecycle.start(store, Who(), name="Planck")
+
+    assert only(store, "Planck").address == two.session_id
+
+
+def test_ids_and_identities_stay_addressable_with_a_remark(repo: Path) -> None:
+    """After the end: the identity may come back, an id without one will not."""
+    clock = Clock()
+    store = open_store(repo, clock)
+    one = lifecycle.start(store, Who(), agent_identity=IDENTITY, name="Planck")
+    two = lifecycle.start(store, Who(), name="Curie")
+    for each in (one, two):
+        lifecycle.end(store, acting(store, each))
+    found = [only(store, text) for text in (IDENTITY, one.session_id, two.session_id)]
+
+    assert [each.address for each in found] == [IDENTITY, IDENTITY, two.session_id]
+    assert all(each.asleep and each.remark and "ended" in each.remark for each in found)
+    three = lifecycle.start(store, Who(), agent_identity=IDENTITY)
+    again = only(store, one.session_id)
+    assert not again.asleep and again.remark and f"its identity {IDENTITY}" in again.remark
+    assert only(store, IDENTITY).display_name == three.display_name
+
+
+def test_the_error_for_a_former_name_says_who_had_it_and_where_to_send(repo: Path) -> None:
+    """A session without an identity that has ended, one that was renamed, and one that was not seen for days."""
+    clock = Clock()
+    store = open_store(repo, clock)
+    ended, renamed, gone = (lifecycle.start(store, Who(), name=each) for each in ("Curie", "Planck", "Bohr"))
+    lifecycle.end(store, acting(store, ended))
+    lifecycle.change(store, acting(store, renamed), name="Hahn")
+    error = refused(store, "curie")
+    assert f"{ended.session_id}, ended just now" in error.message
+    assert "no later session reads its mail" in error.hint and error.next == ["gitmem roster"]
+    error = refused(store, "Planck")
+    assert f"{renamed.session_id}, is called Hahn now" in error.message
+    assert error.hint == f"To reach it nevertheless, send to {renamed.session_id}."
+    clock.forward(80 * HOUR)
+    error = refused(store, "Bohr")
+    assert f"{gone.session_id}, was last seen 3 days ago" in error.message and gone.session_id in error.hint
+    found = only(store, ended.session_id)
+    assert found.remark and f"Curie ({ended.session_id}) ended 3 days ago" in found.remark
+    assert "no later session reads this" in found.remark
+
+
+def test_who_looks_asleep_is_said(repo: Path) -> None:
+    """Not seen for 15 minutes; a second session of the identity that is awake is enough."""
+    clock = Clock()
+    store = open_store(repo, clock)
+    lifecycle.start(store, Who(), agent_identity=IDENTITY, name="Planck")
+    clock.forward(3 * HOUR + MINUTE)
+    found = only(store, "Planck")
+
+    assert (found.asleep, found.remark) == (True, "Planck looks asleep: last seen 3 hours ago.")
+    lifecycle.start(store, Who(), agent_identity=IDENTITY)
+    assert not only(store, "Planck").asleep
+
+
+def test_a_name_resolves_while_it_is_held(repo: Path) -> None:
+    """For two days without a record; later only for who is at work in this clone all the same."""
+    clock = Clock()
+    store = open_store(repo, clock)
+    one = lifecycle.start(store, Who(), name="Planck")
+    clock.forward(47 * HOUR)
+    assert only(store, "Planck").asleep
+    clock.forward(2 * HOUR)
+    assert refused(store, "Planck").suggestions[0].startswith(one.session_id)
+    own_sessions.touch(store, acting(store, one))
+    assert only(store, "Planck").address == one.session_id
+
+
+def test_who_is_elsewhere_gets_it_after_a_sync(tmp_path: Path, repo: Path) -> None:
+    """A name that the fold gave a number on both clones means one session on both; one's own stays that of its clone."""
+    clock = Clock()
+    here, there = open_store(repo, clock), open_store(new_repo(tmp_path / "other"), clock)
+    one = lifecycle.start(here, Who(), name="Planck")
+    clock.forward(MINUTE)
+    two = lifecycle.start(there, Who(), name="Planck")
+    carry(here, there)
+
+    for store in (here, there):
+        assert only(store, "planck-2").address == two.session_id
+    assert only(here, "Planck").address == one.session_id
+    mine = only(there, "Planck")
+    assert mine.address == two.session_id
+    assert one.session_id in str(mine.remark) and "also claims the name" in str(mine.remark)
+    assert (only(here, "planck-2").elsewhere, only(there, "planck-2").elsewhere) == (True, False)
+
+
+def test_a_host_number_is_never_guessed(repo: Path) -> None:
+    """`host8` is another machine than `host7`, however alike they look; also with --fuzzy."""
+    store = open_store(repo, Clock())
+    lifecycle.start(store, Who(), agent_identity="codex:implementer:host7", name="dev-7")
+    for text in ("codex:implementer:host8", "dev-8", "dev7", "Dev 8"):
+        error = refused(store, text, fuzzy=True)
+        assert error.code == "unknown-recipient"
+    assert "codex:implementer:host7" in refused(store, "codex:implementer:host8").suggestions[0]
+
+
+def test_a_typo_is_a_guess_only_when_asked_and_clear(repo: Path) -> None:
+    """One name near, every other two edits further off, and no digit in either."""
+    store = open_store(repo, Clock())
+    for name in ("Planck", "Noether", "Carson", "Carlson", "Euler-2"):
+        lifecycle.start(store, Who(), name=name)
+    found = only(store, "plank", fuzzy=True)
+
+    assert (found.display_name, found.resolved_by, found.exact) == ("Planck", "fuzzy", False)
+    assert found.remark == "plank was taken for Planck."
+    assert refused(store, "plank").suggestions[0].startswith("Planck")
+    for text in ("Carison", "Pl", "Plnkcs", "Euler", "Nobody"):
+        assert refused(store, text, fuzzy=True).code == "unknown-recipient"
+
+
+def test_an_identity_that_was_never_seen_needs_a_word(repo: Path) -> None:
+    """And the form of one."""
+    store = open_store(repo, Clock())
+    assert "--allow-unseen" in refused(store, "new:agent:desk").hint
+    found = only(store, "new:agent:desk", allow_unseen=True)
+
+    assert (found.address, found.resolved_by, found.asleep) == ("new:agent:desk", "exact", True)
+    assert only(store, "human:new@example.org", allow_unseen=True).remark
+    for text in ("Planck", "a:b", "a::c", "human:", "human:x", "a:b:c d", "sess-000000000000"):
+        assert refused(store, text, allow_unseen=True).code == "unknown-recipient"
+
+
+@pytest.mark.parametrize("text", ["Pl\u0430nck", "codex:impl\u0435menter:host42"])
+def test_mixed_scripts_are_refused_with_a_sentence(repo: Path, text: str) -> None:
+    """Also where it is allowed to guess or to be unseen."""
+    store = open_store(repo, Clock())
+    lifecycle.start(store, Who(), agent_identity=IDENTITY, name="Planck")
+    error = refused(store, text, allow_unseen=True, fuzzy=True)
+
+    assert "scripts" in error.message
+    assert error.message.isascii()
+
+
+def test_an_escape_sequence_stays_out_of_the_answer(repo: Path) -> None:
+    """What was typed is shown harmless, and not offered to a shell."""
+    error = refused(open_store(repo, Clock()), "\x1b[2J")
+
+    assert error.message.isprintable()
+    assert error.next == ["gitmem roster"]
+
+
+def test_a_clone_that_never_synced_is_told_to(repo: Path, git: object) -> None:
+    """The name may be known elsewhere."""
+    store = open_store(repo, Clock())
+    assert "sync" not in refused(store, "Planck").hint
+    git("remote", "add", "origin", "/nowhere", cwd=repo)  # type: ignore[operator]
+
+    error = refused(open_store(repo, Clock()), "Planck")
+    assert ("gitmem sync" in error.hint, error.next[0]) == (True, "gitmem sync")
+
+
+def test_a_look_may_guess(repo: Path) -> None:
+    """`inbox --for plank`; it is no exact reader then."""
+    store = open_store(repo, Clock())
+    one = lifecycle.start(store, Who(), agent_identity=IDENTITY, name="Planck")
+    lifecycle.start(store, Who(), name="Noether")
+    found = [
+        addressing.reader_of(store, text)
+        for text in ("Planck", "planck", IDENTITY, one.session_id, "plank", "implementer")
+    ]
+
+    assert [each.address for each in found] == [IDENTITY] * 6
+    assert [each.exact for each in found] == [True, True, True, True, False, False]
+    assert addressing.reader_of(store, "human:person@example.org").exact
+    for text in ("", "zzz", "human:stranger@example.org"):
+        with pytest.raises(UsageError):
+            addressing.reader_of(store, text)
+
+
+def test_a_thread_is_answered_at_the_addresses_that_it_has(repo: Path) -> None:
+    """They are not resolved again: a name like one of them does not matter."""
+    store = open_store(repo, Clock())
+    one = lifecycle.start(store, Who(), agent_identity=IDENTITY, name="Planck")
+    two = lifecycle.start(store, Who(), name="Curie")
+    found = addressing.known(store, [IDENTITY, two.session_id, "human:person@example.org", "thread-99"])
+
+    assert [(each.address, each.display_name, each.resolved_by) for each in found] == [
+        (IDENTITY, one.display_name, "thread"), (two.session_id, "Curie", "thread"),
+        ("human:person@example.org", "person@example.org", "thread"), ("thread-99", None, "thread"),
+    ]  # fmt: skip
+
+
+def test_oneself_is_remarked(repo: Path) -> None:
+    """One's own signals are never in one's inbox."""
+    store = open_store(repo, Clock())
+    one = lifecycle.start(store, Who(), name="Planck")
+    (found,) = addressing.resolve(store, ["Planck"], caller=acting(store, one))
+
+    assert found.remark and "yourself" in found.remark
+
+
+@pytest.mark.parametrize("text", ["", "a b", "it's", "$HOME", "a\nb", "-x", "Żaneta", "a=b:c/d"])
+def test_commands_are_quoted_as_the_shell_takes_them(text: str) -> None:
+    """What `shlex` reads is what was said."""
+    import shlex
+
+    assert shlex.split(quote(text)) == [text]

@@ -1,0 +1,659 @@
+"""Hooks on and off: every file that was touched is as it was, and nothing foreign is ever rewritten."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given
+from hypothesis import settings as hypothesis_settings
+
+from gitmem.clients import hook_paths, user_files
+from gitmem.clients.hooks import events, install, marked_files, script
+from gitmem.clients.hooks.client_scope import INSTALLED, OUTDATED, Target
+from gitmem.clients.hooks.clients import CLIENTS, PROJECT, SCOPES, USER, Client, Places
+from gitmem.clients.hooks.settings import is_ours
+from gitmem.errors import GitmemError, StoreError, UsageError
+from tests.clients.hooks.places import ALL, JSON_CLIENTS, PROGRAM, at, everything, settings_of
+from tests.clients.hooks.test_settings import styles
+from tests.profiles import up_to
+
+
+def put_in(
+    places: Places, client: Client | str, scope: str = PROJECT, *, wake: bool = False
+) -> install.Hooked:
+    name = client if isinstance(client, str) else client.name
+    return install.install(places, [name], scope, program=PROGRAM, wake=wake)
+
+
+def take_out(places: Places, client: Client | str, scope: str = PROJECT) -> install.Hooked:
+    name = client if isinstance(client, str) else client.name
+    return install.uninstall(places, [name], scope)
+
+
+def target(places: Places, client: Client, scope: str = PROJECT) -> Target:
+    found = install.target_of(places, client, scope)
+    assert found is not None
+    return found
+
+
+def foreign(client: Client) -> dict[str, object]:
+    """A handler of somebody's for an event of ours."""
+    event = client.events[0][0]
+    handler: dict[str, object] = {"type": "command", "command": "echo 'mine, all mine'"}
+    group = {"matcher": "Bash", "hooks": [handler]} if client.form == "groups" else handler
+    return {
+        "version": 1,
+        "hooks": {event: [group], "Else": [group]},
+        "deep": {"a": [[{"b": [{}, [], None]}]]},
+    }
+
+
+def configurations(client: Client) -> dict[str, bytes]:
+    """What users have: one name, one file."""
+    said = foreign(client)
+    found = {
+        "tabs": json.dumps(said, indent="\t") + "\n",
+        "crlf": (json.dumps(said, indent=4) + "\n").replace("\n", "\r\n"),
+        "bom": "\ufeff" + json.dumps(said, indent=2) + "\n",
+        "no-newline-at-end": json.dumps(said, indent=2),
+        "one-line": json.dumps(said),
+        "tight": json.dumps(said, separators=(",", ":")) + "\n",
+        "empty-hooks": json.dumps({"a": 1, "hooks": {}}, indent=2) + "\n",
+        "empty-event": json.dumps({"hooks": {client.events[0][0]: []}}, indent=2) + "\n",
+        "no-hooks": '{\n  "permissions": {"allow": ["Bash(ls:*)"]},   "odd":1\n\n}\n\n',
+        "empty-object": "{}\n",
+        "spread-object": "{\n\n}\n",
+        "empty-file": "",
+        "white-space": "\n \n",
+        "deep": json.dumps({"deep": json.loads("[" * 200 + "]" * 200)}, indent=1),
+        "unicode": json.dumps({"ü": "\u2028 “x”"}, ensure_ascii=False, indent=3) + "\n",
+    }
+    if client.comments:
+        found["comments"] = '// mine\n{\n  /* all */ "a": 1, // of\n  "hooks": {\n    // it\n  },\n}\n'
+    return {name: text.encode() for name, text in found.items()}
+
+
+PREPARED = [
+    pytest.param(client, content, id=f"{client.name}-{name}")
+    for client in JSON_CLIENTS
+    for name, content in configurations(client).items()
+]
+
+
+@pytest.mark.parametrize(("client", "content"), PREPARED)
+def test_every_file_is_as_it_was(client: Client, content: bytes, repo: Path, tmp_path: Path) -> None:
+    """Install and uninstall, in both scopes; installed twice is installed once."""
+    places = at(repo, tmp_path / "home")
+    for scope in SCOPES:
+        path = settings_of(client, places, scope)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+        path.chmod(0o640)
+    before = everything(repo, tmp_path / "home")
+
+    for scope in SCOPES:
+        assert put_in(places, client, scope).clients[0].state == "installed"
+        after = everything(repo, tmp_path / "home")
+        assert put_in(places, client, scope).clients[0].state == "unchanged"
+        assert everything(repo, tmp_path / "home") == after
+        assert target(places, client, scope).state() == INSTALLED
+    for scope in SCOPES:
+        assert take_out(places, client, scope).clients[0].state == "removed"
+        assert take_out(places, client, scope).clients[0].state == "absent"
+
+    assert everything(repo, tmp_path / "home") == before
+
+
+@pytest.mark.parametrize(("client", "content"), PREPARED)
+def test_another_clone_takes_out_ours_and_nothing_else(
+    client: Client, content: bytes, repo: Path, tmp_path: Path
+) -> None:
+    """It has the files by git, and no note of what was done to them."""
+    places = at(repo, tmp_path / "home")
+    path = settings_of(client, places, PROJECT)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+    put_in(places, client)
+    os.unlink(target(places, client).record_path)
+
+    take_out(places, client)
+
+    left = path.read_bytes() if path.exists() else b""
+    assert b"signal-received" not in left
+    said = content.decode().lstrip("\ufeff").strip()
+    if said and not client.comments:
+        kept = json.loads(said)
+        rest = json.loads(left.decode().lstrip("\ufeff")) if left else {}
+        rest.pop("version", None)
+        kept.pop("version", None)
+        kept.get("hooks", {}).pop(client.events[0][0], None) if kept.get("hooks", {}) == {
+            client.events[0][0]: []
+        } else None
+        assert {key: item for key, item in rest.items() if item} == {
+            key: item for key, item in kept.items() if item
+        }
+
+
+@pytest.mark.parametrize("client", ALL, ids=lambda client: client.name)
+@pytest.mark.parametrize("scope", SCOPES)
+def test_what_was_made_goes_and_what_was_there_stays(
+    client: Client, scope: str, repo: Path, tmp_path: Path
+) -> None:
+    """Into nothing: files and folders of ours go again. The other scope is never touched."""
+    home = tmp_path / "home"
+    places = at(repo, home)
+    before = everything(repo, home)
+
+    done = put_in(places, client, scope)
+
+    other = repo if scope == USER else home
+    assert [path for path in everything(other) if path not in before] == []
+    assert (done.clients[0].state == "advised") == (client.name == "windsurf" and scope == USER)
+    take_out(places, client, scope)
+    assert everything(repo, home) == before
+
+
+@pytest.mark.parametrize("client", ALL, ids=lambda client: client.name)
+def test_another_clone_is_left_without_our_files(client: Client, repo: Path, tmp_path: Path) -> None:
+    """No note of what was made: a folder that is empty without us goes too."""
+    places = at(repo, tmp_path / "home")
+    before = everything(repo)
+    put_in(places, client)
+    record = target(places, client).record_path
+    if os.path.exists(record):
+        os.unlink(record)
+
+    take_out(places, client)
+
+    assert everything(repo) == before
+
+
+@given(style=styles())
+@hypothesis_settings(max_examples=up_to(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_settings_come_back(style: tuple[dict[str, object], str], repo: Path, tmp_path: Path) -> None:
+    """Whatever somebody has in the file, in whatever style."""
+    places = at(repo, tmp_path / "home")
+    client = CLIENTS["claude-code"]
+    path = settings_of(client, places, PROJECT)
+    path.parent.mkdir(exist_ok=True)
+    content = style[1].encode()
+    path.write_bytes(content)
+
+    try:
+        put_in(places, client)
+    except UsageError as error:  # an event of ours that is no array
+        assert error.code == "broken-settings"
+    else:
+        assert path.read_bytes() != content
+        take_out(places, client)
+    assert path.read_bytes() == content
+
+
+def test_what_was_edited_meanwhile_stays(repo: Path, tmp_path: Path) -> None:
+    """Only ours go; a container that we made goes when it is empty, one that was there stays."""
+    places = at(repo, tmp_path / "home")
+    client = CLIENTS["claude-code"]
+    path = settings_of(client, places, PROJECT)
+    path.parent.mkdir()
+    path.write_text('{\n  "hooks": {\n    "Stop": []\n  }\n}\n')
+    put_in(places, client)
+    path.write_text(path.read_text().replace('{\n  "hooks"', '{\n  "model": "x",\n  "hooks"', 1))
+
+    take_out(places, client)
+
+    assert json.loads(path.read_text()) == {"model": "x", "hooks": {"Stop": []}}
+    assert path.read_text().startswith('{\n  "model": "x",\n  "hooks": {\n    "Stop": []')
+
+
+def test_a_client_that_wrote_its_settings_anew_changes_nothing(repo: Path, tmp_path: Path) -> None:
+    """Claude Code writes the whole file when a permission is granted, and drops keys that it does not know."""
+    places = at(repo, tmp_path / "home")
+    client = CLIENTS["claude-code"]
+    path = settings_of(client, places, PROJECT)
+    put_in(places, client)
+    said = json.loads(path.read_text())
+    said["permissions"] = {"allow": ["Bash(ls:*)"]}
+    path.write_text(json.dumps(said, indent=4))
+    again = path.read_bytes()
+
+    assert put_in(places, client).clients[0].state == "unchanged"
+    assert path.read_bytes() == again
+    take_out(places, client)
+    assert json.loads(path.read_text()) == {"permissions": {"allow": ["Bash(ls:*)"]}}
+
+
+def test_an_older_script_and_older_entries_are_brought_up_to_date(repo: Path, tmp_path: Path) -> None:
+    """Ours alone: what is marked is replaced, in its place behind the others'."""
+    places = at(repo, tmp_path / "home")
+    client = CLIENTS["codex"]
+    path = settings_of(client, places, PROJECT)
+    path.parent.mkdir()
+    content = json.dumps(foreign(client), indent=2).encode()
+    path.write_bytes(content)
+    put_in(places, client)
+    ours = target(places, client).script()
+    Path(ours).write_text(f"#!/bin/sh\n{script.MARK}\nexit 0\n")
+    path.write_text(
+        path.read_text().replace("sh -c 'd=$PWD", "sh -c 'e=$PWD").replace("SessionEnd gitmem", "Old gitmem")
+    )
+    assert target(places, client).state() == OUTDATED
+
+    done = put_in(places, client)
+
+    assert done.clients[0].state == "updated"
+    assert sorted(done.clients[0].files) == sorted([ours, str(path)])
+    assert Path(ours).read_text() == script.text("codex")
+    said = json.loads(path.read_text())["hooks"]
+    assert len(said["PostToolUse"]) == 2 and "Old" not in path.read_text()
+    assert target(places, client).state() == INSTALLED
+    take_out(places, client)
+    assert path.read_bytes() == content
+
+
+def test_the_script_of_somebody_else_is_never_written_over(repo: Path, tmp_path: Path) -> None:
+    """LumenFlow has one of the same name: ours gets another."""
+    places = at(repo, tmp_path / "home")
+    theirs = repo / ".claude" / "hooks" / "signal-received.sh"
+    theirs.parent.mkdir(parents=True)
+    theirs.write_text("#!/bin/sh\necho theirs\n")
+    before = everything(repo)
+
+    put_in(places, "claude-code")
+
+    assert theirs.read_text() == "#!/bin/sh\necho theirs\n"
+    assert (theirs.parent / "gitmem-signal-received.sh").read_text() == script.text("claude-code")
+    assert "hooks/gitmem-signal-received.sh" in (repo / ".claude" / "settings.json").read_text()
+    take_out(places, "claude-code")
+    assert everything(repo) == before
+
+
+@pytest.mark.parametrize(
+    ("name", "path"),
+    [
+        ("cline", ".clinerules/hooks/PostToolUse"),
+        ("opencode", ".opencode/plugins/gitmem.js"),
+        ("windsurf", ".windsurf/rules/gitmem.md"),
+    ],
+)
+def test_a_file_of_somebody_else_in_our_place_is_refused(
+    name: str, path: str, repo: Path, tmp_path: Path
+) -> None:
+    """Nothing is written, for any client of the same command."""
+    places = at(repo, tmp_path / "home")
+    (repo / path).parent.mkdir(parents=True)
+    (repo / path).write_text("mine\n")
+    before = everything(repo)
+
+    with pytest.raises(UsageError) as caught:
+        install.install(places, ["claude-code", name], PROJECT, program=PROGRAM)
+
+    assert caught.value.code == "foreign-file"
+    assert everything(repo) == before
+
+
+@pytest.mark.parametrize("client", JSON_CLIENTS, ids=lambda client: client.name)
+@pytest.mark.parametrize(
+    "content",
+    ['{"hooks": {', '{\n  "a": 1\n  "b": 2\n}', "[1]", '{"hooks": []}', b"\xff\xfe{}", "nonsense"],
+)
+def test_broken_settings_are_refused_and_left(
+    client: Client, content: str | bytes, repo: Path, tmp_path: Path
+) -> None:
+    """The sentence names the file; nothing at all is written, and what is broken elsewhere is no reason to keep ours."""
+    places = at(repo, tmp_path / "home")
+    path = settings_of(client, places, PROJECT)
+    path.parent.mkdir(parents=True)
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    before = everything(repo)
+
+    with pytest.raises(UsageError) as caught:
+        install.install(places, [each.name for each in JSON_CLIENTS], PROJECT, program=PROGRAM)
+
+    assert caught.value.code == "broken-settings"
+    assert str(path) in caught.value.message and "nothing was written" in caught.value.message
+    assert everything(repo) == before
+    if not isinstance(content, bytes):
+        install.uninstall(places, ["all-found"], PROJECT)
+
+
+def test_comments_are_refused_where_the_client_reads_none(repo: Path, tmp_path: Path) -> None:
+    """Codex could read no hook of such a file."""
+    places = at(repo, tmp_path / "home")
+    (repo / ".codex").mkdir()
+    (repo / ".codex" / "hooks.json").write_text('{\n  // mine\n  "hooks": {}\n}\n')
+
+    with pytest.raises(UsageError, match="line 2, column 3: this is not valid JSON: a comment") as caught:
+        put_in(places, "codex")
+
+    assert caught.value.status == 2
+
+
+def test_a_link_stays_a_link(repo: Path, tmp_path: Path) -> None:
+    """Dotfiles are often links: the file that it points to is changed, and keeps its mode."""
+    places = at(repo, tmp_path / "home")
+    dotfiles = tmp_path / "dotfiles"
+    dotfiles.mkdir()
+    (dotfiles / "settings.json").write_text("{}\n")
+    (dotfiles / "settings.json").chmod(0o600)
+    link = tmp_path / "home" / ".claude" / "settings.json"
+    link.parent.mkdir()
+    link.symlink_to(dotfiles / "settings.json")
+    before = everything(tmp_path / "home", dotfiles)
+
+    put_in(places, "claude-code", USER)
+
+    assert link.is_symlink()
+    assert "signal-received" in (dotfiles / "settings.json").read_text()
+    assert (dotfiles / "settings.json").stat().st_mode & 0o777 == 0o600
+    take_out(places, "claude-code", USER)
+    assert everything(tmp_path / "home", dotfiles) == before
+
+
+def test_two_worktrees_have_notes_of_their_own(repo: Path, tmp_path: Path) -> None:
+    """The same client in both: each gets its own bytes back."""
+    other = tmp_path / "other"
+    subprocess.run(["git", "worktree", "add", "--quiet", "--detach", str(other)], cwd=repo, check=True)
+    for where, content in ((repo, '{"hooks": {}}'), (other, '{\n\t"b": 2\n}\n')):
+        (where / ".claude").mkdir()
+        (where / ".claude" / "settings.json").write_text(content)
+    for where in (repo, other):
+        put_in(at(where, tmp_path / "home"), "claude-code")
+
+    for where in (repo, other):
+        take_out(at(where, tmp_path / "home"), "claude-code")
+
+    assert (repo / ".claude" / "settings.json").read_text() == '{"hooks": {}}'
+    assert (other / ".claude" / "settings.json").read_text() == '{\n\t"b": 2\n}\n'
+
+
+def test_codex_in_a_linked_worktree_is_told_where_codex_looks(repo: Path, tmp_path: Path) -> None:
+    """It reads the main worktree's file alone."""
+    other = tmp_path / "other"
+    subprocess.run(["git", "worktree", "add", "--quiet", "--detach", str(other)], cwd=repo, check=True)
+
+    done = put_in(at(other, tmp_path / "home"), "codex")
+
+    assert any(f"gitmem -C {repo} hooks install --client codex" in each for each in done.clients[0].remarks)
+
+
+def test_a_client_is_found_by_what_it_left_or_by_its_program(repo: Path, tmp_path: Path) -> None:
+    """And the answer says by what. `.github` alone is no sign of Copilot."""
+    home = tmp_path / "home"
+    places = at(repo, home, codex="/usr/bin/codex")
+    (repo / ".gemini").mkdir()
+    (repo / ".github").mkdir()
+    (home / ".cursor").mkdir()
+
+    done = install.install(places, ["all-found"], PROJECT, program=PROGRAM)
+
+    assert {each.client: each.why for each in done.clients} == {
+        "codex": "codex is on the PATH",
+        "gemini": ".gemini is in the project",
+        "cursor": f"{home / '.cursor'} exists",
+    }
+
+
+def test_no_client_at_all_is_said(repo: Path, tmp_path: Path) -> None:
+    """With the names that may be given."""
+    with pytest.raises(UsageError) as caught:
+        install.install(at(repo, tmp_path / "home"), ["all-found"], PROJECT, program=PROGRAM)
+
+    assert caught.value.code == "no-client"
+    assert "claude-code" in caught.value.hint
+
+
+@pytest.mark.parametrize(("names", "scope"), [(["claud"], PROJECT), (["claude-code"], "team")])
+def test_an_unknown_name_is_refused(names: list[str], scope: str, repo: Path, tmp_path: Path) -> None:
+    """And nothing was written."""
+    with pytest.raises(UsageError):
+        install.install(at(repo, tmp_path / "home"), names, scope, program=PROGRAM)
+
+    assert not (repo / ".claude").exists()
+
+
+def test_a_bare_repository_has_no_project(repo: Path, tmp_path: Path) -> None:
+    """The user's own scope works."""
+    bare = tmp_path / "bare.git"
+    subprocess.run(["git", "clone", "--quiet", "--bare", str(repo), str(bare)], check=True)
+    places = at(bare, tmp_path / "home")
+
+    with pytest.raises(UsageError) as caught:
+        put_in(places, "claude-code")
+
+    assert caught.value.code == "no-worktree"
+    assert put_in(places, "claude-code", USER).clients[0].state == "installed"
+
+
+def test_what_cannot_be_written_is_a_sentence(repo: Path, tmp_path: Path) -> None:
+    """A file where the client's folder should be."""
+    (repo / ".claude").write_text("a file\n")
+
+    with pytest.raises(GitmemError) as caught:
+        put_in(at(repo, tmp_path / "home"), "claude-code")
+
+    assert isinstance(caught.value, StoreError)
+    assert ".claude" in caught.value.message
+
+
+def test_the_program_that_hooks_run_is_noted(repo: Path, tmp_path: Path) -> None:
+    """Outside of the files that are checked in."""
+    places = at(repo, tmp_path / "home")
+
+    put_in(places, "claude-code")
+
+    assert hook_paths.program(places.state) == PROGRAM
+    assert not any(
+        PROGRAM.encode() in each[0] for each in everything(repo).values() if isinstance(each, tuple)
+    )
+
+
+def test_the_wake_up_is_opt_in_and_stays_until_uninstall(repo: Path, tmp_path: Path) -> None:
+    """A second hook for Stop, in the background in every mode."""
+    places = at(repo, tmp_path / "home")
+    path = settings_of(CLIENTS["claude-code"], places, PROJECT)
+
+    put_in(places, "claude-code")
+    assert "asyncRewake" not in path.read_text()
+    assert put_in(places, "claude-code", wake=True).clients[0].state == "updated"
+
+    stop = [each["hooks"][0] for each in json.loads(path.read_text())["hooks"]["Stop"]]
+    assert [each.get("asyncRewake") for each in stop] == [None, True]
+    assert stop[1]["async"] is True
+    assert put_in(places, "claude-code").clients[0].state == "unchanged"
+    take_out(places, "claude-code")
+    assert not path.exists()
+
+
+@pytest.mark.parametrize(
+    "client", [each for each in CLIENTS.values() if each.events], ids=lambda client: client.name
+)
+def test_every_event_that_is_asked_for_is_one_that_the_runtime_knows(client: Client) -> None:
+    """A name that only one side knows would be a hook that does nothing."""
+    known = events.EVENTS[client.name]
+
+    assert {event for event, _ in client.events} <= set(known)
+    assert {known[event] for event, _ in client.events} >= {events.TOOL, events.START}
+
+
+@pytest.mark.parametrize(
+    "client",
+    [each for each in CLIENTS.values() if each.has_script or each.form == "files"],
+    ids=lambda c: c.name,
+)
+def test_the_scripts_carry_our_mark(client: Client) -> None:
+    """It is how install and uninstall know them again."""
+    assert marked_files.is_marked(script.text(client.name).encode())
+    assert not marked_files.is_marked(b"#!/bin/sh\necho gitmem\n")
+
+
+def test_a_missing_script_is_silent(repo: Path, tmp_path: Path) -> None:
+    """A checkout without it: a shell that can't open a file would end with 2, and block the agent."""
+    places = at(repo, tmp_path / "home")
+    for client in JSON_CLIENTS:
+        put_in(places, client)
+        lines = [each.command for each in target(places, client).ours(target(places, client).text())]
+        Path(target(places, client).script()).unlink()
+        for line in lines:
+            assert is_ours(line)
+            done = subprocess.run(
+                ["sh", "-c", line], cwd=repo, env={"PATH": os.environ["PATH"], "CLAUDE_PROJECT_DIR": str(repo)},
+                capture_output=True, stdin=subprocess.DEVNULL, timeout=30,
+            )  # fmt: skip
+            assert (done.returncode, done.stdout, done.stderr) == (0, b"", b""), line
+
+
+@pytest.mark.parametrize("client", JSON_CLIENTS, ids=lambda client: client.name)
+def test_the_command_line_works_in_a_path_with_spaces(
+    client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And, where the client starts hooks anywhere, from a folder below."""
+    monkeypatch.setattr(script, "text", lambda client: f'#!/bin/sh\n{script.MARK}\nprintf %s "$1"\n')
+    repo = tmp_path / "my project, ünïcode $HOME"
+    subprocess.run(["git", "init", "--quiet", str(repo)], check=True)
+    places = at(repo, tmp_path / "home")
+    put_in(places, client)
+    each = target(places, client)
+    below = repo / "a b"
+    below.mkdir(exist_ok=True)
+
+    for ours in each.ours(each.text()):
+        done = subprocess.run(
+            ["sh", "-c", ours.command], cwd=below, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+            env={"PATH": os.environ["PATH"], "CLAUDE_PROJECT_DIR": str(repo)}, timeout=30,
+        )  # fmt: skip
+        assert (done.stdout, done.stderr) == (ours.event, "")
+
+
+def test_a_file_that_somebody_changes_meanwhile_is_left(repo: Path, tmp_path: Path) -> None:
+    """Between our look at it and our write."""
+    path = tmp_path / "settings.json"
+    path.write_text("{}")
+    change = user_files.Change(str(path), b"{}", b"ours")
+    path.write_text('{"theirs": 1}')
+
+    with pytest.raises(StoreError) as caught:
+        user_files.apply(change, [])
+
+    assert caught.value.code == "changed-meanwhile"
+    assert path.read_text() == '{"theirs": 1}'
+    assert [name for name in os.listdir(tmp_path) if "gitmem" in name] == []
+
+
+def test_the_place_of_others_hooks_does_not_change(repo: Path, tmp_path: Path) -> None:
+    """Codex keeps what its user trusts by place: ours stand behind all of theirs."""
+    places = at(repo, tmp_path / "home")
+    client = CLIENTS["codex"]
+    path = settings_of(client, places, PROJECT)
+    path.parent.mkdir()
+    path.write_text(json.dumps(foreign(client), indent=2))
+
+    put_in(places, client)
+
+    assert {(each.event, each.group) for each in target(places, client).ours(path.read_text())} == {
+        (event, 1 if event == "PostToolUse" else 0) for event, _ in client.events
+    }
+
+
+def unwritable(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that can't be replaced, as one that `chattr +i` was said of: also root has to take that."""
+    usual = os.replace
+
+    def replace(source: str, destination: str) -> None:
+        if os.path.realpath(destination) == os.path.realpath(path):
+            raise PermissionError(1, "Operation not permitted")
+        usual(source, destination)
+
+    monkeypatch.setattr("os.replace", replace)
+
+
+@pytest.mark.parametrize("scope", SCOPES)
+@pytest.mark.parametrize("client", JSON_CLIENTS, ids=lambda client: client.name)
+def test_a_failed_install_leaves_nothing_behind(
+    client: Client, scope: str, repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither script nor folders nor a note of them, in the git folder neither."""
+    places = at(repo, tmp_path / "home")
+    path = settings_of(client, places, scope)
+    path.parent.mkdir(parents=True)
+    path.write_text("{}\n")
+    before = everything(repo, tmp_path / "home")
+    git_folder = sorted((repo / ".git").rglob("*"))
+    with monkeypatch.context() as patch:
+        unwritable(path, patch)
+        with pytest.raises(StoreError) as caught:
+            put_in(places, client, scope)
+
+    assert str(path) in caught.value.message
+    assert caught.value.next == [f"ls -ld {path.parent} {path}"]
+    assert everything(repo, tmp_path / "home") == before
+    assert sorted((repo / ".git").rglob("*")) == git_folder
+
+
+def test_a_failed_update_leaves_what_was_installed(
+    repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The old script and the note for uninstall are there again."""
+    places = at(repo, tmp_path / "home")
+    client = CLIENTS["claude-code"]
+    put_in(places, client)
+    script_path = Path(target(places, client).script())
+    script_path.write_text(script_path.read_text() + "# old\n")
+    note = Path(target(places, client).record_path).read_bytes()
+    before = everything(repo)
+    with monkeypatch.context() as patch:
+        unwritable(settings_of(client, places, PROJECT), patch)
+        with pytest.raises(StoreError):
+            put_in(places, client, wake=True)
+
+    assert everything(repo) == before
+    assert Path(target(places, client).record_path).read_bytes() == note
+
+
+def test_what_fails_for_one_client_is_no_reason_to_undo_another(
+    repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The others stay, and the answer says which."""
+    places = at(repo, tmp_path / "home")
+    path = settings_of(CLIENTS["codex"], places, PROJECT)
+    path.parent.mkdir()
+    path.write_text("{}\n")
+    with monkeypatch.context() as patch:
+        unwritable(path, patch)
+        done = install.install(places, ["claude-code", "codex", "gemini"], PROJECT, program=PROGRAM)
+
+    assert [each.state for each in done.clients] == ["installed", "failed", "installed"]
+    assert done.status == 4
+    assert str(path) in done.clients[1].problem and done.clients[1].files == []
+    assert done.remarks[0] == "Installed: Claude Code, Gemini CLI. Not installed: Codex CLI."
+    assert done.next[:2] == [
+        f"ls -ld {path.parent} {path}",
+        "gitmem hooks install --client codex --scope project",
+    ]
+    assert os.listdir(repo / ".codex") == ["hooks.json"] and path.read_text() == "{}\n"
+    assert (repo / ".gemini" / "settings.json").exists()
+
+
+def test_what_could_not_be_undone_is_said(
+    repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With its path."""
+    places = at(repo, tmp_path / "home")
+    client = CLIENTS["claude-code"]
+    path = settings_of(client, places, PROJECT)
+    path.parent.mkdir()
+    path.write_text("{}\n")
+    with monkeypatch.context() as patch:
+        unwritable(path, patch)
+
+        def unlink(path: str) -> None:
+            raise PermissionError(1, "Operation not permitted")
+
+        patch.setattr("os.unlink", unlink)
+        with pytest.raises(StoreError) as caught:
+            put_in(places, client)
+
+    assert f"could not be taken back: {target(places, client).script()}" in caught.value.message

@@ -1,0 +1,75 @@
+"""OpenCode's plugin, called as OpenCode calls it: with a script that says what it was asked."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from gitmem.clients.hooks import marked_files
+from gitmem.clients.hooks.clients import CLIENTS
+
+NODE = shutil.which("node")
+SCRIPT = """#!/bin/sh
+# says the event, the session and what it was told
+printf '%s\\n' "$1 $OPENCODE_SESSION_ID $(cat)" >>"$0.log"
+case $1 in tool.execute.after | chat.message) echo "said at $1" ;; esac
+"""
+CALLS = """
+const { Gitmem } = await import(process.argv[2])
+const hooks = await Gitmem({ directory: process.cwd() })
+const tool = { tool: "bash", callID: "1" }
+const created = (info) => hooks.event({ event: { type: "session.created", properties: { info } } })
+await created({ id: "ses_main" })
+await created({ id: "ses_child", parentID: "ses_main" })
+const said = []
+for (const sessionID of ["ses_main", "ses_child", "ses_main"]) {
+  const parts = [{ type: "text", text: "hello" }, { type: "text", text: "a file", synthetic: true }]
+  await hooks["chat.message"]({ sessionID }, { message: {}, parts })
+  const output = { title: "", output: "result", metadata: {} }
+  await hooks["tool.execute.after"]({ ...tool, sessionID }, output)
+  said.push([parts[0].text, parts[1].text, output.output])
+}
+const content = { content: [] }
+await hooks["tool.execute.after"]({ ...tool, sessionID: "ses_main" }, content)
+const shell = { env: {} }
+await hooks["shell.env"]({ cwd: "/", sessionID: "ses_main" }, shell)
+await hooks.dispose()
+console.log(JSON.stringify({ said, content, env: shell.env }))
+"""
+
+
+@pytest.mark.skipif(NODE is None, reason="there is no node")
+def test_the_plugin_hands_over_what_the_script_says(tmp_path: Path) -> None:
+    """Behind the user's words and a tool's result, never to a subagent, and never where it would be thrown away."""
+    base = tmp_path / "my project" / ".opencode"
+    (plugin,) = marked_files.others(CLIENTS["opencode"], str(base))
+    Path(plugin.path).parent.mkdir(parents=True)
+    Path(plugin.path).with_suffix(".mjs").write_bytes(plugin.content)
+    (base / "hooks").mkdir()
+    script = base / "hooks" / "signal-received.sh"
+    script.write_text(SCRIPT)
+    calls = tmp_path / "calls.mjs"
+    calls.write_text(CALLS)
+
+    done = subprocess.run(
+        [str(NODE), str(calls), str(Path(plugin.path).with_suffix(".mjs"))],
+        cwd=tmp_path, capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    told = ["hello\n\nsaid at chat.message", "a file", "result\n\nsaid at tool.execute.after"]
+    assert answer["said"] == [told, ["hello", "a file", "result"], told]
+    assert answer["content"] == {"content": []}
+    assert answer["env"] == {"OPENCODE_SESSION_ID": "ses_main"}
+    asked = [line.split(" ", 2) for line in script.with_suffix(".sh.log").read_text().splitlines()]
+    assert [event for event, _, _ in asked] == [
+        "session.created", "chat.message", "tool.execute.after", "chat.message", "tool.execute.after", "session.deleted",
+    ]  # fmt: skip
+    assert {session for _, session, _ in asked} == {"ses_main"}
+    assert json.loads(asked[0][2]) == {"session_id": "ses_main", "cwd": str(tmp_path), "source": "startup"}
+    assert json.loads(asked[1][2])["prompt"] == "hello"

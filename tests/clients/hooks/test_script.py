@@ -1,0 +1,535 @@
+"""The hook script: what it starts gitmem for, in every layout of a repository and under every shell."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from gitmem.clients import trusted_programs
+from gitmem.clients.hooks import events, script
+
+from ...agents import SHELL, note_program, user_state
+
+SHELLS = [
+    shell
+    for shell in (
+        ("dash",),
+        ("bash", "--posix"),
+        ("bash",),
+        ("busybox", "sh"),
+        ("zsh", "--emulate", "sh"),
+        ("ksh",),
+    )
+    if shutil.which(shell[0])
+] or [("sh",)]
+ID = "0b1c2d3e-4f50"
+CLIENTS = list(events.EVENTS)
+
+
+class Place:
+    """A repository with a state folder, and a program that notes how it was called."""
+
+    def __init__(self, folder: Path, state: Path) -> None:
+        self.folder = folder
+        self.state = state
+        for name in ("flags", "beats", "spool"):
+            (state / name).mkdir(parents=True, exist_ok=True)
+        self.calls = state / "calls"
+        self.program = Path(os.environ["XDG_STATE_HOME"], "program of the test")
+        self.program.parent.mkdir(exist_ok=True)
+        self.program.write_text(f'#!/bin/sh\nprintf "%s " "$@" >>"{self.calls}"\ncat >>"{self.calls}"\n')
+        self.program.chmod(0o755)
+        note_program(state, self.program)
+
+    def run(
+        self,
+        event: str,
+        *,
+        client: str = "claude-code",
+        shell: tuple[str, ...] = (SHELL,),
+        cwd: Path | None = None,
+        path: str | None = None,
+        input: bytes = b"",
+        **env: str,
+    ) -> str:
+        """What gitmem was asked, or an empty text; the script itself says nothing and ends with 0."""
+        self.calls.unlink(missing_ok=True)
+        file = self.folder.parent / f"{client}.sh"
+        file.write_text(script.text(client))
+        variable = events.SESSION_VARIABLES.get(client)
+        given = {
+            "PATH": os.environ["PATH"] if path is None else path,
+            "XDG_STATE_HOME": os.environ["XDG_STATE_HOME"],
+            **({variable: ID} if variable else {}),
+            **env,
+        }
+        done = subprocess.run(
+            [shutil.which(shell[0]) or shell[0], *shell[1:], str(file), event],
+            cwd=cwd or self.folder, env=given, input=input, capture_output=True, timeout=30,
+        )  # fmt: skip
+        assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+        return self.calls.read_text() if self.calls.exists() else ""
+
+    def flag(self, name: str = ID, content: str = "urgent\n") -> Path:
+        path = self.state / "flags" / name
+        path.write_text(content)
+        return path
+
+
+@pytest.fixture
+def place(repo: Path) -> Place:
+    return Place(repo, repo / ".git" / "gitmem")
+
+
+@pytest.mark.parametrize("shell", SHELLS, ids=" ".join)
+@pytest.mark.parametrize("client", CLIENTS)
+def test_it_asks_gitmem_only_where_there_is_something(
+    place: Place, client: str, shell: tuple[str, ...]
+) -> None:
+    """Nothing: not a word to gitmem. A flag of this session: gitmem, with the client, the event and the input."""
+    (event, *_) = events.names(client, events.TOOL)
+    ours = f"{client}.sh" if client == "cline" else event  # its hooks are called by their names
+    if client not in events.SESSION_VARIABLES:
+        (place.state / "here").mkdir()
+        (place.state / "here" / client).write_text(f"sess-other\n{ID}\n")
+    if client == "cline":
+        place.folder.parent.joinpath("PostToolUse").write_text(script.text("cline"))
+
+    def run() -> str:
+        if client != "cline":
+            return place.run(event, client=client, shell=shell, input=b'{"a":1}')
+        place.calls.unlink(missing_ok=True)
+        done = subprocess.run(
+            [*shell, str(place.folder.parent / "PostToolUse")],
+            cwd=place.folder, input=b'{"a":1}', capture_output=True, timeout=30,
+        )  # fmt: skip
+        assert (done.returncode, done.stdout, done.stderr) == (0, b"", b""), ours
+        return place.calls.read_text() if place.calls.exists() else ""
+
+    assert run() == ""
+    place.flag("somebody-else")
+    assert run() == ""
+    place.flag()
+    assert run() == f'hook {client} {event} {{"a":1}}'
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_starts_and_ends_are_always_told(place: Place, client: str) -> None:
+    if client == "cline":
+        return  # by name alone: see above
+    for kind in (events.START, events.END):
+        for event in events.names(client, kind):
+            assert place.run(event, client=client) == f"hook {client} {event} "
+
+
+def test_the_end_of_a_turn_waits_for_what_may_interrupt_alone(place: Place) -> None:
+    """An empty flag is news for everybody: a tool call takes it along, an agent that is done is left alone."""
+    place.flag(content="")
+
+    assert place.run("Stop") == ""
+    assert place.run("PostToolUse") == "hook claude-code PostToolUse "
+    place.flag()
+    assert place.run("Stop") == "hook claude-code Stop "
+
+
+def test_a_session_that_the_user_named_counts_too(place: Place) -> None:
+    place.flag("sess-abcd1234")
+
+    assert place.run("PostToolUse", GITMEM_SESSION="sess-abcd1234") != ""
+    assert place.run("PostToolUse", GITMEM_SESSION="../flags/sess-abcd1234") == ""
+
+
+def test_without_an_id_a_turn_asks_for_any_flag_and_a_tool_for_those_of_the_worktree(
+    place: Place,
+) -> None:
+    """Codex tells its hooks no session: those of another worktree start nothing at every tool call."""
+    (place.state / "here").mkdir()
+    (place.state / "here" / "codex").write_text("sess-here\n")
+    (place.state / "here" / "codex-linked").write_text("sess-there\n")
+    place.flag("sess-there")
+
+    assert place.run("PostToolUse", client="codex") == ""
+    assert place.run("Stop", client="codex") == "hook codex Stop "
+    place.flag("sess-here")
+    assert place.run("PostToolUse", client="codex") == "hook codex PostToolUse "
+
+
+def test_a_prompt_of_a_session_that_nobody_knows_is_told(place: Place) -> None:
+    """Once: its start was before the hooks'. A tool call, or the end of a turn, is no time to begin."""
+    for client in ("claude-code", "codex"):
+        assert (
+            place.run(
+                "PostToolUse" if client == "codex" else "Stop", client=client, CLAUDE_CODE_SESSION_ID="new"
+            )
+            == ""
+        )
+    (place.state / "beats" / "new").unlink()
+    assert place.run("UserPromptSubmit", CLAUDE_CODE_SESSION_ID="new") == "hook claude-code UserPromptSubmit "
+    assert place.run("UserPromptSubmit", CLAUDE_CODE_SESSION_ID="new") == ""
+    assert place.run("UserPromptSubmit", client="codex", input=b"{}") == "hook codex UserPromptSubmit {}"
+
+
+@pytest.mark.parametrize("shell", SHELLS, ids=" ".join)
+def test_it_has_a_clone_synced_that_is_to_sync_by_itself_when_that_is_due(
+    place: Place, shell: tuple[str, ...]
+) -> None:
+    """So what others wrote comes to an agent that writes nothing; news of this agent come first, and gitmem sees to both."""
+
+    def due(seconds: float) -> None:
+        at = time.time() + seconds
+        os.utime(place.state / "autosync" / "next", (at, at))
+
+    assert place.run("PostToolUse", shell=shell) == ""  # where it is off
+    assert not (place.state / "autosync").exists()
+
+    (place.state / "autosync").mkdir()  # switched off again
+    assert place.run("PostToolUse", shell=shell) == ""
+    assert [*(place.state / "autosync").iterdir()] == []
+    (place.state / "autosync" / "next").touch()
+    due(+60)
+    assert place.run("PostToolUse", shell=shell) == ""
+    due(-60)
+    place.run("PostToolUse", shell=shell)
+    deadline = time.monotonic() + 30
+    while not place.calls.exists() or place.calls.read_text() != "sync --auto ":
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    place.flag()
+    assert place.run("PostToolUse", shell=shell) == "hook claude-code PostToolUse "
+
+
+def test_the_heart_beats_at_every_call_and_of_one_session_alone(place: Place) -> None:
+    """Without a program: a file that is touched. Two sessions that can't be told apart are not said to be alive."""
+    beat = place.state / "beats" / ID
+
+    place.run("PostToolUse")
+    assert beat.exists()
+    os.utime(beat, (1, 1))
+    place.run("PostToolUse")
+    assert beat.stat().st_mtime > 1_000_000_000
+
+    (place.state / "here").mkdir()
+    (place.state / "here" / "codex").write_text("sess-one\n")
+    place.run("PostToolUse", client="codex")
+    assert (place.state / "beats" / "sess-one").exists()
+    (place.state / "here" / "codex").write_text("sess-two\nsess-three\n")
+    place.run("PostToolUse", client="codex")
+    assert {path.name for path in (place.state / "beats").iterdir()} == {ID, "sess-one"}
+
+
+def test_what_a_sandbox_left_is_a_reason_wherever_it_is(place: Place, tmp_path: Path) -> None:
+    """In one of the folders outside; receipts are none, nor is an empty generation; once a turn where it failed."""
+    outside = tmp_path / "left outside"
+    outside.mkdir()
+    (place.state / "wal-folders").write_text(f"{tmp_path}/none\n{outside}\n")
+    assert place.run("PostToolUse") == ""
+
+    for name in ("00000000000000001.wal1", "1-2-3-wait.spool"):
+        (outside / "00000000000000001.deferred1").write_text("receipts\n")
+        (outside / "00000000000000002.wal1").touch()
+        assert place.run("PostToolUse") == ""
+        waiting = outside / name
+        waiting.write_text("lines\n")
+        assert place.run("PostToolUse") == "hook claude-code PostToolUse "
+        for mark in ("hook-stuck", "hook-left"):
+            (place.state / mark).touch()
+            assert place.run("PostToolUse") == ""
+            assert place.run("Stop") == "hook claude-code Stop "
+            (place.state / mark).unlink()
+        waiting.unlink()
+
+
+def test_what_the_user_says_is_kept_for_this_user_alone(place: Place) -> None:
+    """By the variable, or by the id in the JSON; gitmem reads the same input afterwards."""
+    os.umask(0o022)
+    (place.state / "keep-prompts").touch()
+    prompt = b'{"session_id":"%s","prompt":"Fix the \\"parser\\""}' % ID.encode()
+    place.run("UserPromptSubmit", input=prompt)
+    place.run("UserPromptSubmit", client="codex", input=prompt.replace(ID.encode(), b"codex-1"))
+    kept = place.state / "prompts"
+
+    assert (kept / ID).read_bytes() == prompt
+    assert (kept / "codex-1").read_bytes() == prompt.replace(ID.encode(), b"codex-1")
+    assert {(path.name, path.stat().st_mode & 0o777) for path in kept.iterdir()} == {
+        (ID, 0o600),
+        ("codex-1", 0o600),
+    }
+    place.flag()
+    assert (
+        place.run("UserPromptSubmit", input=prompt) == f"hook claude-code UserPromptSubmit {prompt.decode()}"
+    )
+
+
+@pytest.mark.parametrize("client", ["claude-code", "codex"])
+def test_what_the_user_says_is_not_stored_unless_it_is_wanted(place: Place, client: str) -> None:
+    """At most that something was said; gitmem still reads the input, and what an older script stored is emptied."""
+    secret = b'{"session_id":"%s","prompt":"a private matter"}' % ID.encode()
+    place.flag()
+
+    assert place.run("UserPromptSubmit", client=client, input=secret).endswith(secret.decode())
+
+    assert not [path for path in place.state.rglob("*") if path.is_file() and b"private" in path.read_bytes()
+                and path != place.calls]  # fmt: skip
+
+
+@pytest.mark.parametrize("id", ["../../x", "a b", ".hidden", "", "sess\n", 'x"y', "{}"])
+def test_an_odd_id_names_no_file(place: Place, id: str) -> None:
+    """Neither a flag nor a beat nor a prompt: whatever the input says, nothing is written elsewhere."""
+    before = sorted(place.folder.parent.rglob("*"))
+    prompt = json.dumps({"session_id": id, "prompt": "p"}, separators=(",", ":")).encode()
+    (place.state / "keep-prompts").touch()
+    before.append(place.state / "keep-prompts")
+
+    place.run("UserPromptSubmit", client="codex", input=prompt)
+    assert place.run("PostToolUse", CLAUDE_CODE_SESSION_ID=id) == ""
+
+    new = set(place.folder.parent.rglob("*")) - set(before)
+    assert {path.name for path in new} <= {"prompts", "codex.sh", "claude-code.sh", "calls"}
+
+
+@pytest.mark.parametrize("layout", ["main", "sub-folder", "linked", "submodule", "GIT_DIR", "GIT_COMMON_DIR",
+                                    "symlink", "inside"])  # fmt: skip
+@pytest.mark.parametrize("shell", SHELLS, ids=" ".join)
+@pytest.mark.parametrize("name", ["plain", "with  spaces'\nand a line"])
+def test_every_layout_of_a_repository_is_found(
+    tmp_path: Path, layout: str, shell: tuple[str, ...], name: str
+) -> None:
+    """As git finds it, without git: where it looks is where the program of the test is."""
+    top = tmp_path / name / "repo"
+    git_folder = top / ".git"
+    (top / "src" / "deep").mkdir(parents=True)
+    cwd, env, state = top, {}, git_folder
+    if layout == "sub-folder":
+        cwd = top / "src" / "deep"
+    elif layout == "linked":
+        cwd = tmp_path / name / "other tree"
+        own = git_folder / "worktrees" / "other"
+        own.mkdir(parents=True)
+        (own / "commondir").write_text("../..\n")
+        cwd.mkdir()
+        (cwd / ".git").write_text(f"gitdir: {own}\n")
+    elif layout == "submodule":
+        cwd = top / "src"
+        state = git_folder / "modules" / "src"
+        state.mkdir(parents=True)
+        (state / "HEAD").touch()
+        (cwd / ".git").write_text("gitdir: ../.git/modules/src\r\n")
+    elif layout == "GIT_DIR":
+        cwd, env = tmp_path, {"GIT_DIR": str(git_folder)}
+    elif layout == "GIT_COMMON_DIR":
+        state = tmp_path / "common"
+        env = {"GIT_COMMON_DIR": str(state)}
+    elif layout == "symlink":
+        cwd = tmp_path / "link"
+        cwd.symlink_to(top / "src")
+    elif layout == "inside":
+        cwd = git_folder
+    for folder in ("objects", "refs"):
+        (git_folder / folder).mkdir(parents=True)
+    (git_folder / "HEAD").write_text("ref: refs/heads/main\n")
+    place = Place(tmp_path / name / "repo", state / "gitmem")
+    place.flag()
+
+    assert place.run("PostToolUse", shell=shell, cwd=cwd, **env) == "hook claude-code PostToolUse "
+    assert place.run("PostToolUse", shell=shell, cwd=cwd, PWD="/", **env) != ""
+    if layout != "GIT_DIR":
+        assert place.run("PostToolUse", shell=shell, cwd=Path("/"), CLAUDE_PROJECT_DIR=str(cwd), **env) != ""
+
+
+def test_elsewhere_it_is_as_if_it_were_not_there(repo: Path, tmp_path: Path) -> None:
+    """No repository, no log, a folder that is gone, a broken .git: nothing is said, made or started."""
+    odd = tmp_path / "odd"
+    odd.mkdir()
+    (odd / ".git").write_text("nonsense\n")
+    (tmp_path / "empty" / ".git").mkdir(parents=True)
+    state = tmp_path / "state"
+    state.mkdir()
+    place = Place(repo, state)
+
+    for cwd in (repo, tmp_path, odd, tmp_path / "empty", Path("/")):
+        for event in (
+            "SessionStart",
+            "PostToolUse",
+            "UserPromptSubmit",
+            "Stop",
+            "SessionEnd",
+            "Nonsense",
+            "",
+        ):
+            assert place.run(event, cwd=cwd) == ""
+    assert place.run("PostToolUse", CLAUDE_PROJECT_DIR=str(tmp_path / "gone")) == ""
+    assert not (repo / ".git" / "gitmem").exists()
+
+
+def test_a_state_folder_that_cannot_be_written_is_no_trouble(place: Place) -> None:
+    """The beat and the prompt are lost, the news is not."""
+    place.flag()
+    for folder in (place.state / "beats", place.state):
+        folder.chmod(0o500)
+    try:
+        (place.state.parent / "gitmem" / "beats").chmod(0o500)
+        assert place.run("PostToolUse") != "" or os.getuid()
+    finally:
+        for folder in (place.state, place.state / "beats"):
+            folder.chmod(0o700)
+    shutil.rmtree(place.state / "beats")
+    (place.state / "beats").write_text("a file")
+    (place.state / "prompts").write_text("a file")
+    assert place.run("UserPromptSubmit", input=b"{}") == "hook claude-code UserPromptSubmit {}"
+
+
+@pytest.mark.parametrize(
+    "left", ["nothing", "a folder", "no interpreter", "fails", "is killed", "ends with 2"]
+)
+def test_a_program_that_is_broken_is_silence(place: Place, tmp_path: Path, left: str) -> None:
+    """Its Python is gone, it crashes, it is killed: exit 0 and not a word. `gitmem` on the PATH stands in for it."""
+    place.flag()
+    texts = {"no interpreter": "#!/no/such/python\n", "fails": "#!/bin/sh\necho no >&2\nexit 1\n",
+             "is killed": "#!/bin/sh\nkill -9 $$\n", "ends with 2": "#!/bin/sh\necho no >&2\nexit 2\n"}  # fmt: skip
+    place.program.unlink()
+    if left == "a folder":
+        place.program.mkdir()
+    elif left in texts:
+        place.program.write_text(texts[left])
+        place.program.chmod(0o755)
+    assert place.run("PostToolUse") == ""
+
+    bin = tmp_path / "bin"
+    bin.mkdir()
+    other = bin / "gitmem"
+    other.write_text(f'#!/bin/sh\nprintf "%s " "$@" >"{place.calls}"\n')
+    other.chmod(0o755)
+    asked = place.run("PostToolUse", path=f"{bin}:{os.environ['PATH']}")
+    assert asked == (
+        "hook claude-code PostToolUse " if left in ("nothing", "a folder", "no interpreter") else ""
+    )
+
+
+def test_a_program_of_the_work_tree_is_never_run(place: Place) -> None:
+    """A relative path would be one."""
+    place.flag()
+    evil = place.folder / "evil"
+    evil.write_text(f'#!/bin/sh\necho evil >"{place.calls}"\n')
+    evil.chmod(0o755)
+    (place.state / "program").write_text("evil\n")
+
+    assert place.run("PostToolUse") == ""
+
+
+@pytest.mark.parametrize("wrong", ["not listed", "only its beginning", "a list of others", "a folder of others",
+                                   "an empty variable", "no list"])  # fmt: skip
+@pytest.mark.parametrize("shell", SHELLS, ids=" ".join)
+def test_a_program_that_the_user_has_never_run_is_not_started(
+    place: Place, tmp_path: Path, wrong: str, shell: tuple[str, ...]
+) -> None:
+    """The git folder may come from a stranger. The `gitmem` on the PATH is the user's own choice, and is asked instead."""
+    place.flag()
+    folder, known = Path(user_state()), Path(user_state(), "programs")
+    env = {}
+    assert place.run("PostToolUse", shell=shell) == "hook claude-code PostToolUse "
+    if wrong == "not listed":
+        known.write_text("/bin/other\n")
+    elif wrong == "only its beginning":
+        known.write_text(f"{place.program} and more\n{str(place.program)[:-1]}\n")
+    elif wrong == "a list of others":
+        known.chmod(0o620)
+    elif wrong == "a folder of others":
+        folder.chmod(0o702)
+    elif wrong == "an empty variable":
+        env = {"XDG_STATE_HOME": "", "HOME": "/nowhere"}
+    else:
+        known.unlink()
+
+    assert place.run("PostToolUse", shell=shell, **env) == ""
+    assert trusted_programs.is_listed(str(folder), str(place.program)) is (wrong == "an empty variable")
+
+    bin = tmp_path / "bin"
+    bin.mkdir()
+    (bin / "gitmem").symlink_to(place.program)
+    asked = place.run("PostToolUse", shell=shell, path=f"{bin}:{os.environ['PATH']}", **env)
+    assert asked == "hook claude-code PostToolUse "
+
+
+def test_no_folder_of_a_relative_path_is_searched_for_gitmem(place: Place) -> None:
+    """A PATH with `.` or an empty part would find a file of the work tree."""
+    place.flag()
+    Path(user_state(), "programs").unlink()
+    (place.folder / "gitmem").symlink_to(place.program)
+
+    for path in (f".:{os.environ['PATH']}", f":{os.environ['PATH']}"):
+        assert place.run("PostToolUse", path=path) == ""
+
+
+def test_only_the_wake_up_may_end_with_2(place: Place) -> None:
+    place.program.write_text("#!/bin/sh\necho woken >&2\nexit 2\n")
+    file = place.folder.parent / "claude-code.sh"
+    file.write_text(script.text("claude-code"))
+
+    done = subprocess.run(
+        [SHELL, str(file), "Wake"],
+        cwd=place.folder,
+        env={**os.environ, "CLAUDE_CODE_SESSION_ID": ID},
+        capture_output=True,
+        timeout=30,
+    )
+
+    assert (done.returncode, done.stdout, done.stderr) == (2, b"", b"woken\n")
+
+
+def test_nobody_is_woken_in_a_session_without_a_user(place: Place) -> None:
+    """`claude -p` says that nobody attends, and would wait half a minute for a sleeper before it ends."""
+    assert place.run("Wake", CLAUDE_CODE_SESSION_ATTENDED="1") == "hook claude-code Wake "
+    assert place.run("Wake", CLAUDE_CODE_SESSION_ATTENDED="0") == ""
+
+
+def test_sourced_by_the_line_in_the_settings_it_does_the_same(place: Place) -> None:
+    """`sh -c '. "$0"' SCRIPT EVENT`: one shell in all, also where the caller stops at errors."""
+    place.flag()
+    file = place.folder.parent / "claude-code.sh"
+    file.write_text(script.text("claude-code"))
+    bin = place.folder.parent / "bin"
+    bin.mkdir()
+    (bin / "gitmem").symlink_to(place.program)
+
+    for options in ("", "-u", "-e", "-eu"):
+        place.calls.unlink(missing_ok=True)
+        done = subprocess.run(
+            [SHELL, *([options] if options else []), "-c", '[ ! -r "$0" ] || . "$0"', str(file), "PostToolUse", "gitmem"],
+            cwd=place.folder, env={**os.environ, "PATH": f"{bin}:{os.environ['PATH']}", "CLAUDE_CODE_SESSION_ID": ID},
+            capture_output=True, timeout=30,
+        )  # fmt: skip
+        assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+        assert place.calls.read_text() == "hook claude-code PostToolUse "
+        if options == "-e":  # and what fails on the way is no end: `gitmem` on the PATH is asked instead
+            (place.state / "program").rename(bin / "gone")
+
+
+def test_claudes_script_leaves_when_copilot_runs_it(place: Place) -> None:
+    """Copilot runs the hooks of .claude/settings.json too, and has its own: everything would come twice."""
+    place.flag()
+
+    assert place.run("PostToolUse", COPILOT_CLI="1") == ""
+    # But what Copilot's agent starts is not Copilot's hook.
+    assert place.run("PostToolUse", COPILOT_CLI="1", COPILOT_AGENT_SESSION_ID="c-1") != ""
+
+
+def test_the_script_is_marked_the_same_everywhere_and_clean() -> None:
+    """No path of this machine, the mark on the second line, nothing that only some shells know."""
+    for client in CLIENTS:
+        text = script.text(client)
+        assert text.split("\n")[:2] == ["#!/bin/sh", "# gitmem: written by gitmem hooks install"]
+        assert sys.prefix not in text and "/home" not in text and "@" not in text.replace('"$@"', "")
+        assert "\r" not in text and text.endswith('\nexit "$status"\n')
+        checker = shutil.which("shellcheck")
+        if checker:
+            done = subprocess.run(
+                [checker, "-s", "sh", "-"], input=text, capture_output=True, text=True, timeout=60
+            )
+            assert done.stdout == ""

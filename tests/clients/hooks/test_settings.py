@@ -1,0 +1,258 @@
+"""The text of a settings file: ours go in and come out, and nobody else's byte moves."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gitmem.clients.hooks import remove_entries, settings
+from gitmem.clients.hooks.clients import CLIENTS, PROJECT
+from gitmem.clients.hooks.json_text import BrokenError, parse
+from gitmem.clients.hooks.settings import Entry, OddError, Put
+
+EVENTS = ("PostToolUse", "Stop")
+FLAT_EVENTS = ("postToolUse", "stop")
+
+
+def entries(*, groups: bool = True) -> list[Entry]:
+    client = CLIENTS["claude-code" if groups else "cursor"]
+    found = client.entries(PROJECT, "hooks/signal-received.sh", b"", wake=False)
+    return [each for each in found if each.event in (EVENTS if groups else FLAT_EVENTS)]
+
+
+def undone(put: Put) -> str:
+    """The text without what was put in, by the record of it."""
+    text = put.text
+    for start, end in reversed(put.ranges):
+        text = text[:start] + text[end:]
+    return text
+
+
+def value(text: str) -> object:
+    return json.loads(text.lstrip("\ufeff"))
+
+
+def merged(before: dict[str, object], wanted: list[Entry]) -> dict[str, object]:
+    """What the settings are to say afterwards."""
+    after = json.loads(json.dumps(before))
+    hooks = after.setdefault("hooks", {})
+    for entry in wanted:
+        hooks.setdefault(entry.event, []).append(entry.value)
+    return dict(after)
+
+
+LEAF = (
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
+)
+ANY = st.recursive(
+    LEAF,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=10,
+)
+THEIRS = st.fixed_dictionaries({"command": st.text()}, optional={"timeout": st.integers()})
+GROUP = st.fixed_dictionaries({"hooks": st.lists(THEIRS, max_size=2)}, optional={"matcher": st.text()})
+HOOKS = st.dictionaries(
+    st.sampled_from([*EVENTS, *FLAT_EVENTS, "Else"]), st.lists(GROUP | THEIRS | ANY, max_size=3), max_size=4
+)
+SETTINGS = st.dictionaries(st.text(), ANY, max_size=3).flatmap(
+    lambda rest: st.just(rest) | HOOKS.map(lambda hooks: {**rest, "hooks": hooks})
+)
+
+
+@st.composite
+def styles(draw: st.DrawFn) -> tuple[dict[str, object], str]:
+    """Settings, and a text that says the same in some style."""
+    said = draw(SETTINGS)
+    said.pop("version", None)
+    text = json.dumps(
+        said,
+        indent=draw(st.sampled_from([None, 0, 1, 2, 4, "\t", " \t"])),
+        ensure_ascii=draw(st.booleans()),
+        separators=draw(st.sampled_from([(", ", ": "), (",", ":"), (" , ", " : ")])),
+    )
+    line_end = draw(st.sampled_from(["\n", "\r\n", "\r"]))
+    text = text.replace("\n", line_end) + draw(st.sampled_from(["", line_end, line_end * 2, " \t"]))
+    return said, draw(st.sampled_from(["", "\ufeff"])) + text.encode("utf-8", "replace").decode()
+
+
+@given(styles(), st.booleans())
+def test_what_goes_in_comes_out_byte_for_byte(style: tuple[dict[str, object], str], groups: bool) -> None:
+    """Any settings in any style: afterwards they say the same and our entries, and taken out they are the same bytes."""
+    _, text = style
+    said = value(text)
+    assert isinstance(said, dict)
+    wanted = entries(groups=groups)
+
+    put = settings.put(text, wanted)
+
+    assert undone(put) == text
+    assert value(put.text) == merged(said, wanted)
+
+
+@given(styles(), st.booleans())
+def test_without_the_record_ours_go_and_nothing_else(
+    style: tuple[dict[str, object], str], groups: bool
+) -> None:
+    """What is known of the containers that were made is enough for the same settings."""
+    _, text = style
+    put = settings.put(text, entries(groups=groups))
+
+    rest = remove_entries.without(put.text, groups=groups, may_go=lambda name: name in put.made)
+
+    assert value(rest) == value(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{\n  "model": "x"\n}\n',
+        '{\n\t"hooks": {\n\t\t"PostToolUse": [\n\t\t\t{"matcher": "Bash", "hooks": []}\n\t\t]\n\t}\n}',
+        '{"a": {"b": [1, 2]}, "hooks": {"Else": []}}',
+        '{\r\n    "hooks": {\r\n        "Stop": [],\r\n        "Else": [{}]\r\n    }\r\n}\r\n',
+        '\ufeff{\n  "a": 1\n}',
+        "{}",
+    ],
+)
+def test_another_clone_finds_the_bytes_again(text: str) -> None:
+    """Nobody has noted anything there: what install would have made of a text tells it."""
+    wanted = entries()
+
+    found = remove_entries.original(settings.put(text, wanted).text, wanted, groups=True)
+
+    assert found == text
+
+
+def test_another_clone_takes_a_file_away_that_only_we_need() -> None:
+    """It says nothing but our entries, as an install into nothing would have written it."""
+    wanted = entries()
+
+    assert remove_entries.original(settings.put("", wanted).text, wanted, groups=True) is None
+
+
+def test_what_a_user_put_around_ours_stays() -> None:
+    """A comment, a handler in our group, a group behind ours, a key of theirs."""
+    put = settings.put('{\n  // mine\n  "a": 1,\n}\n', entries(), comments=True)
+    command = entries()[0].command
+    text = put.text.replace('"a": 1', '"a": 1, "b": 2')
+    assert json.dumps(command) in text
+    text = text.replace(
+        '"PostToolUse": [', '"PostToolUse": [ // first\n      {"hooks": [{"command": "theirs"}]},'
+    )
+    text = text.replace('"Stop": [', '"Stop": [{"hooks": [{"command": "before"}]}, /* between */')
+
+    rest = remove_entries.without(text, groups=True, comments=True, may_go=lambda name: name in put.made)
+
+    root = parse(rest, comments=True)
+    hooks = root.get("hooks")
+    assert root.names() == ["a", "b", "hooks"]
+    assert hooks is not None and hooks.names() == ["PostToolUse", "Stop"]
+    assert "theirs" in rest and "before" in rest
+    assert "signal-received" not in rest
+    assert all(comment in rest for comment in ("// mine", "// first", "/* between */"))
+
+
+def test_a_handler_of_ours_in_a_foreign_group_goes_alone() -> None:
+    """A user has moved it there."""
+    line = json.dumps(entries()[0].command)
+    rest = '{"hooks": {"Stop": [{"matcher": "x", "hooks": [{"command": "a"}, OURS{"command": "b"}]}]}}'
+    text = rest.replace("OURS", f'{{"command": {line}}}, ')
+
+    assert remove_entries.without(text, groups=True) == rest.replace("OURS", "")
+
+
+def test_only_our_own_command_lines_are_ours() -> None:
+    """LumenFlow has a script of the same name."""
+    assert not settings.is_ours("$CLAUDE_PROJECT_DIR/.claude/hooks/signal-received.sh")
+    assert not settings.is_ours("echo gitmem")
+    assert not settings.is_ours(None)
+    assert all(settings.is_ours(each.command) for each in entries())
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "column", "what"),
+    [
+        ('{\n  "a": 1\n  "b": 2\n}', 3, 3, "',' or '}' is expected"),
+        ('{"a": 1,}', 1, 8, "a comma stands before the end"),
+        ('{\r\n\r\n"a" 1}', 3, 5, "':' is expected"),
+        ("{'a': 1}", 1, 2, "a key in double quotes is expected"),
+        ('{"a": 1} x', 1, 10, "something stands behind the end"),
+        ('{"a": [1, 2', 1, 12, "the text ends where"),
+        ('{"a": "x\n"}', 1, 7, "a string that does not end"),
+        ('{"a": NaN}', 1, 7, "a value is expected"),
+        ('{"a": 01}', 1, 7, "a value is expected"),
+        ("{\n// note\n}", 2, 1, "a comment"),
+        ("", 1, 1, "the text ends where"),
+    ],
+)
+def test_what_is_no_json_is_told_with_its_place(text: str, line: int, column: int, what: str) -> None:
+    """Line and column as an editor counts them."""
+    with pytest.raises(BrokenError) as caught:
+        parse(text)
+
+    assert (caught.value.line, caught.value.column) == (line, column)
+    assert what in caught.value.what
+
+
+@given(st.text(alphabet='{}[]",:\\/ \n\t019.eE+-truefalsn*a', max_size=30))
+def test_what_python_reads_we_read_and_nothing_else(text: str) -> None:
+    """The same texts are JSON to us and to the standard library."""
+    try:
+        json.loads(text)
+        good = True
+    except ValueError:
+        good = False
+
+    try:
+        parse(text)
+        ours = True
+    except BrokenError:
+        ours = False
+
+    assert ours == good
+
+
+@pytest.mark.parametrize("text", ["[]", '"x"', '{"hooks": []}', '{"hooks": null}', '{"hooks": {"Stop": {}}}'])
+def test_settings_of_another_shape_are_refused(text: str) -> None:
+    """We would have to replace something of somebody's."""
+    with pytest.raises(OddError):
+        settings.put(text, entries())
+
+
+def test_a_deep_file_is_read() -> None:
+    """Deeper than Python's stack."""
+    deep = "[" * 5_000 + "]" * 5_000
+    text = f'{{"a": {deep}}}'
+
+    put = settings.put(text, entries())
+
+    assert undone(put) == text
+
+
+def test_a_key_that_stands_there_twice_is_the_last_one() -> None:
+    """Every reader of JSON takes the last."""
+    put = settings.put('{"hooks": {"Else": []}, "hooks": {"Stop": []}}', entries())
+
+    said = value(put.text)
+    assert isinstance(said, dict)
+    assert list(said["hooks"]) == ["Stop", "PostToolUse"]
+    assert put.text.startswith('{"hooks": {"Else": []}, "hooks": {"Stop": [{')
+
+
+@pytest.mark.parametrize(
+    "client", [each for each in CLIENTS.values() if each.form in ("groups", "flat")], ids=lambda c: c.name
+)
+def test_a_command_line_has_no_path_of_this_machine(client: object) -> None:
+    """In a project it is checked in, and has to be the same in every clone."""
+    from gitmem.clients.hooks.clients import Client
+
+    assert isinstance(client, Client)
+    script = client.in_command(
+        PROJECT, f"/some/where/{client.base}/hooks/signal-received.sh", "/some/where", "/home/me"
+    )
+
+    for entry in client.entries(PROJECT, script, b"", wake=True):
+        assert "/some/where" not in json.dumps(entry.value)
+        assert settings.is_ours(entry.command)

@@ -1,0 +1,177 @@
+"""What status and doctor say of hooks: whole, old, in part, broken, not trusted, without a program."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from gitmem.clients.hooks import codex_trust, hook_errors, install, status
+from gitmem.clients.hooks.client_scope import Target
+from gitmem.clients.hooks.clients import CLIENTS, PROJECT, USER, Places
+from gitmem.doctor.checks import installed_hooks
+from gitmem.doctor.findings import Findings
+from tests.clients.hooks.places import at
+
+
+@pytest.fixture
+def places(repo: Path, tmp_path: Path) -> Places:
+    program = tmp_path / "gitmem"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    found = at(repo, tmp_path / "home")
+    install.install(found, ["claude-code", "codex"], PROJECT, program=str(program))
+    return found
+
+
+def states(places: Places) -> dict[str, str]:
+    return {each.client: scope.state for each, scope in status.look(places, None).installed}
+
+
+def codes(places: Places) -> set[str]:
+    """What doctor finds."""
+    found = Findings()
+    installed_hooks.check(status.look(places, None), found)
+    return {f"{each.severity} {each.code}" for each in found.listed()}
+
+
+def test_what_is_whole_is_said_to_be(places: Places) -> None:
+    """Nothing for doctor but that nobody has reviewed them in Codex."""
+    found = status.look(places, None)
+
+    assert states(places) == {"claude-code": "installed", "codex": "installed"}
+    assert found.program_works and found.last_error is None
+    assert found.next == ["gitmem hooks test"]
+    assert codes(places) == {"note hooks-untrusted"}
+
+
+def test_a_missing_script_is_said(places: Places, repo: Path) -> None:
+    """The settings name a file that is not there."""
+    (repo / ".claude" / "hooks" / "signal-received.sh").unlink()
+
+    assert states(places)["claude-code"] == "incomplete"
+    assert "problem hooks-incomplete" in codes(places)
+
+
+def test_settings_without_our_entries_are_said(places: Places, repo: Path) -> None:
+    """The script is there and nobody runs it."""
+    (repo / ".claude" / "settings.json").write_text("{}")
+
+    assert states(places)["claude-code"] == "incomplete"
+
+
+def test_an_old_script_is_said(places: Places, repo: Path) -> None:
+    """It works, and is that of another version."""
+    script = repo / ".claude" / "hooks" / "signal-received.sh"
+    script.write_text(script.read_text() + "# old\n")
+
+    assert states(places)["claude-code"] == "outdated"
+    assert "note hooks-old" in codes(places)
+
+
+def test_broken_settings_are_said(places: Places, repo: Path) -> None:
+    """With the place in the file."""
+    settings = repo / ".claude" / "settings.json"
+    settings.write_text(settings.read_text()[:-3])
+
+    found = status.look(places, None)
+
+    assert states(places)["claude-code"] == "broken"
+    assert any(f"{settings}, line" in scope.problem for _, scope in found.installed)
+    assert "problem hooks-broken" in codes(places)
+
+
+def test_a_program_that_is_gone_is_said(places: Places, tmp_path: Path) -> None:
+    """Neither the one that was noted nor one on the PATH."""
+    (tmp_path / "gitmem").unlink()
+
+    assert not status.look(places, None).program_works
+    assert "problem hooks-program" in codes(places)
+    places.programs["gitmem"] = "/usr/bin/gitmem"
+    assert "problem hooks-program" not in codes(places)
+
+
+def test_the_last_trouble_is_said(places: Places) -> None:
+    """A hook is silent; here it is told."""
+    hook_errors.note(places.state, 1_793_000_000_000_000, "codex Stop", "the disk is full")
+
+    found = status.look(places, None)
+
+    assert found.last_error is not None and "the disk is full" in found.last_error
+    assert "note hooks-error" in codes(places)
+
+
+def review(places: Places, scope: str, *, trust: str | None = None) -> None:
+    """What Codex writes when its user has reviewed every hook."""
+    client = CLIENTS["codex"]
+    base = places.base(client, scope)
+    folder = places.base(client, USER)
+    assert base is not None and folder is not None
+    target = Target(client, scope, places, base)
+    assert target.settings is not None
+    digests = {each.command: codex_trust.digest(each) for each in target.wanted(wake=False)}
+    names = {"PostToolUse": "post_tool_use", "UserPromptSubmit": "user_prompt_submit", "SessionStart": "session_start",
+             "Stop": "stop", "SessionEnd": "session_end"}  # fmt: skip
+    lines = [f'[projects."{places.worktree}"]\ntrust_level = "{trust}"\n'] if trust else []
+    for each in target.ours(target.text()):
+        key = f"{target.settings}:{names[each.event]}:{each.group}:{each.handler}"
+        lines.append(f'[hooks.state."{key}"]\ntrusted_hash = "{digests[each.command]}"\n')
+    Path(folder).mkdir(exist_ok=True)
+    Path(folder, "config.toml").write_text("\n".join(lines))
+
+
+def trust(places: Places, scope: str) -> str | None:
+    found = [each for client, each in status.look(places, None).installed if client.client == "codex"]
+    return next(each.trust for each in found if each.scope == scope)
+
+
+def test_codex_trusts_what_its_user_has_reviewed(places: Places) -> None:
+    """By place and digest; in a project only where the project is trusted."""
+    install.install(places, ["codex"], USER, program=None)
+    assert (trust(places, PROJECT), trust(places, USER)) == ("untrusted", "untrusted")
+
+    review(places, USER)
+    assert trust(places, USER) == "trusted"
+    review(places, PROJECT)
+    assert trust(places, PROJECT) == "untrusted"
+    review(places, PROJECT, trust="trusted")
+    assert trust(places, PROJECT) == "trusted"
+
+
+def test_codex_does_not_trust_what_has_changed(places: Places, tmp_path: Path) -> None:
+    """Or what it can't be asked about."""
+    install.install(places, ["codex"], USER, program=None)
+    review(places, USER)
+    config = tmp_path / "home" / ".codex" / "config.toml"
+    config.write_text(config.read_text().replace("sha256:", "sha256:0", 1))
+    assert trust(places, USER) == "changed"
+
+    config.write_text("[broken")
+    assert trust(places, USER) == "unknown"
+
+
+def test_codex_in_a_linked_worktree_reads_the_main_one(places: Places, repo: Path, tmp_path: Path) -> None:
+    """What is installed in the linked one alone is never run."""
+    other = tmp_path / "other"
+    subprocess.run(["git", "worktree", "add", "--quiet", "--detach", str(other)], cwd=repo, check=True)
+    linked = at(other, tmp_path / "home")
+    install.install(linked, ["codex"], PROJECT, program=None)
+    review(places, PROJECT, trust="trusted")
+    assert trust(linked, PROJECT) == "trusted"
+
+    install.uninstall(places, ["codex"], PROJECT)
+
+    assert trust(linked, PROJECT) == "elsewhere"
+
+
+def test_the_digest_is_the_one_that_codex_shows() -> None:
+    """The form that `hooks/list` of Codex 0.169 was seen to hash, computed here by hand."""
+    import hashlib
+
+    entry = CLIENTS["codex"].entries(USER, "x", b"", wake=False)[-1]
+    command = entry.command.replace('"', '\\"')
+    hook = f'{{"async":false,"command":"{command}","timeout":3,"type":"command"}}'
+    form = f'{{"event_name":"session_end","hooks":[{hook}]}}'
+
+    assert codex_trust.digest(entry) == "sha256:" + hashlib.sha256(form.encode()).hexdigest()

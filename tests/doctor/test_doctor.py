@@ -1,0 +1,436 @@
+"""Doctor: each thing that can be wrong is found, with the place and what to do, and nothing is changed."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from gitmem import commit_process
+from gitmem.agents.caller import Who
+from gitmem.doctor import doctor
+from gitmem.doctor.checks import log_lines
+from gitmem.doctor.doctor import Report
+from gitmem.git.port import Draft, Entry, Signature
+from gitmem.index.rows import Row
+from gitmem.log import ref
+from gitmem.log.entry import Story
+from gitmem.log.lines import digest, format_at
+from gitmem.mailbox import mailbox_view
+from gitmem.sessions import lifecycle
+from tests.clones import BEGINNING, Clone, Hub, git
+from tests.loosen import loosen, path_of
+
+WHO = Signature("somebody", "somebody@example.org", 1)
+FOLDER = "signals/2026-11/21/"
+
+
+class Driver:
+    """What the merge driver's installer says."""
+
+    def __init__(self, **values: object) -> None:
+        self.driver: str | None = "gitmem-merge %O %A %B"
+        self.ours = self.attributes = self.runnable = True
+        self.program: str | None = "/bin/gitmem-merge"
+        for name, value in values.items():
+            setattr(self, name, value)
+
+
+@pytest.fixture
+def clone(hub: Hub) -> Clone:
+    """A clone whose log has one signal."""
+    found = hub.clone("a")
+    signal(found, "sig-aaaaaaaaaaaa", "hello")
+    return found
+
+
+def signal(clone: Clone, id: str, message: str, kind: str = "signal", **fields: object) -> bytes:
+    given: dict[str, object] = {"signal_id": id, "sender_identity": "a:b:c", "message": message, **fields}
+    if kind == "receipt":
+        given = {"signal_id": id, "reader_identity": "d:e:f", "answers_digest": message, **fields}
+    stream, line = clone.store.line(kind, given)
+    clone.store.record([(stream, line)], Story("A <a@b>", message))
+    return line
+
+
+def by_hand(clone: Clone, **files: bytes | None) -> str:
+    """A commit that puts segments as somebody's editor left them."""
+    changes: dict[str, bytes | Entry | None] = {
+        f"{FOLDER}gm-{name}.jsonl": data for name, data in files.items()
+    }
+    commit = clone.git.advance(ref.LOG_REF, clone.tip, Draft(changes, WHO, WHO, "By hand\n"), "test")
+    assert commit is not None
+    return commit
+
+
+def line_of(id: str = "sig-bbbbbbbbbbbb", at: int = BEGINNING, **fields: str) -> bytes:
+    extra = "".join(f',"{name}":"{value}"' for name, value in fields.items())
+    return (
+        f'{{"at":"{format_at(at)}","kind":"signal","signal_id":"{id}","sender_identity":"a:b:c",'
+        f'"intent":"INFO","message":"m"{extra}}}'
+    ).encode()
+
+
+def codes(found: Report) -> dict[str, str]:
+    return {finding.code: finding.where for finding in found.findings}
+
+
+def test_a_sound_clone_has_no_findings(clone: Clone) -> None:
+    """And doctor says what it has looked at."""
+    before = clone.git.refs("refs/")
+    found = doctor.examine(clone.store, Driver())
+    assert not found.findings and found.healthy and found.status == 0
+    assert found.checked["lines"] == 1 and found.checked["commits"] == 3
+    assert list(found.as_json()) == ["findings", "healthy", "checked", "mended", "next"]
+    assert clone.git.refs("refs/") == before
+
+
+def test_a_clone_without_a_log_is_healthy(hub: Hub) -> None:
+    """Looking does not start one."""
+    clone = hub.clone("a")
+    found = doctor.examine(clone.store)
+    assert list(codes(found)) == ["no-log"] and found.healthy
+    assert not clone.git.refs("refs/gitmem/")
+
+
+@pytest.mark.parametrize(
+    ("content", "code", "number", "healthy"),
+    [
+        (b'{"at":"2026-11-21T20:00:00.123456Z","kind":"sig', "unreadable-line", 1, False),
+        (b"<<<<<<< HEAD\n" + line_of() + b"\n=======\n>>>>>>> theirs\n", "conflict-marker", 4, True),
+        (line_of() + b"\r\n", "crlf", None, True),
+        (line_of() + b"\n" + line_of() + b"\n", "not-canonical", None, True),
+        (line_of() + b"\n" + line_of()[:60] + b"\n", "torn-line", 2, True),
+        (line_of() + b"\nnul \0 here\n", "unreadable-line", 2, False),
+        (b"\xff\xfe\n" + line_of() + b"\n", "unreadable-line", 1, False),
+        (b"x" * 10_000_000 + b"\n", "unreadable-line", 1, False),
+        (line_of().replace(b'"signal"', b'"dream"') + b"\n", "unknown-kind", 1, True),
+        (line_of().replace(b'"m"', b'""') + b"\n", "invalid-record", 1, False),
+        (line_of(at=BEGINNING + 40_000_000_000_000) + b"\n", "future-line", 1, True),
+        (line_of(reply_to="sig-zzzzzzzzzzzz") + b"\n", "unknown-id", 1, True),
+        (line_of() + b"\n" + line_of(lane="x") + b"\n", "two-contents", 2, False),
+    ],
+)
+def test_every_line_is_looked_at(
+    clone: Clone, content: bytes, code: str, number: int | None, healthy: bool
+) -> None:
+    """The place names the line; what is only untidy is a note."""
+    by_hand(clone, x=content)
+    found = doctor.examine(clone.store)
+    place = f"{ref.LOG_REF}:{FOLDER}gm-x.jsonl" + (f":{number}" if number else "")
+    assert codes(found)[code] == place
+    assert found.healthy is healthy
+    assert all(finding.what and finding.fix for finding in found.findings)
+
+
+def test_an_answer_to_another_content_is_a_problem(clone: Clone) -> None:
+    """Text that was agreed to can't be swapped unseen."""
+    line = signal(clone, "sig-bbbbbbbbbbbb", "shall we?")
+    signal(clone, "sig-bbbbbbbbbbbb", digest(line), kind="receipt")
+    assert doctor.examine(clone.store).healthy
+    signal(clone, "sig-bbbbbbbbbbbb", "0" * 64, kind="receipt", reader_identity="g:h:i")
+    found = doctor.examine(clone.store)
+    assert list(codes(found)) == ["swapped-content"] and found.status == 1
+
+
+def test_an_answer_without_a_digest_is_noted(clone: Clone) -> None:
+    """It decides nothing: gitmem always writes which line it answers."""
+    by_hand(clone, x=line_of("sig-bbbbbbbbbbbb", reply_to="sig-aaaaaaaaaaaa") + b"\n")
+    found = doctor.examine(clone.store)
+    assert list(codes(found)) == ["no-digest"] and found.healthy
+
+
+def test_a_cycle_is_found(clone: Clone) -> None:
+    """Two signals that each name the other as seen before."""
+    one = line_of("sig-bbbbbbbbbbbb", reply_to="sig-cccccccccccc", origin="import")
+    two = line_of("sig-cccccccccccc", reply_to="sig-bbbbbbbbbbbb", origin="import")
+    by_hand(clone, x=one + b"\n" + two + b"\n")
+    assert list(codes(doctor.examine(clone.store))) == ["cycle"]
+
+
+def test_lines_that_a_later_commit_dropped_are_found_where_they_were(clone: Clone) -> None:
+    """In a changed file and in a deleted one; each once."""
+    before = by_hand(
+        clone,
+        x=line_of() + b"\n" + line_of("sig-cccccccccccc") + b"\n",
+        y=line_of("sig-dddddddddddd") + b"\n",
+    )
+    by_hand(clone, x=line_of() + b"\n", y=None)
+    found = doctor.examine(clone.store)
+    assert not found.healthy
+    dropped = sorted(finding.where for finding in found.findings if finding.code == "dropped-lines")
+    assert dropped == [f"{before[:12]}:{FOLDER}gm-x.jsonl:2", f"{before[:12]}:{FOLDER}gm-y.jsonl:1"]
+    assert git("show", dropped[0].rpartition(":")[0], cwd=clone.path)
+    assert all(f"git show {finding.where.rpartition(':')[0]}" in finding.fix for finding in found.findings)
+
+
+def test_what_is_no_line_may_be_taken_out_by_hand(clone: Clone) -> None:
+    """A conflict marker that somebody deleted is not missed."""
+    by_hand(clone, x=b"<<<<<<< HEAD\n" + line_of() + b"\n")
+    by_hand(clone, x=line_of() + b"\n")
+    assert doctor.examine(clone.store).findings == []
+
+
+@pytest.mark.parametrize("older", [False, True])
+def test_a_missing_object_is_found(clone: Clone, older: bool) -> None:
+    """Below the tip, and in history."""
+    signal(clone, "sig-bbbbbbbbbbbb", "more")
+    commit = clone.tip + ("~1" if older else "")
+    names = git("ls-tree", "-r", commit, cwd=clone.path).splitlines()
+    oid = next(row.split()[2] for row in names if row.endswith(".jsonl"))
+    loosen(clone.path / ".git")
+    path = path_of(clone.path / ".git", oid)
+    clone.store.db()
+    path.chmod(0o644)
+    path.write_bytes(b"damaged")
+    clone.git.close()
+    found = doctor.examine(clone.store)
+    assert "missing-object" in codes(found) and found.status == 1
+    said = {finding.code: finding.what for finding in found.findings}
+    assert older or "can't be read or built" in said["index"], "an index is not built anew from what is left"
+
+
+def test_a_ref_that_is_no_log_is_a_problem(clone: Clone) -> None:
+    """Somebody moved the log's ref to a branch."""
+    git("update-ref", ref.LOG_REF, "main", cwd=clone.path)
+    found = doctor.examine(clone.store)
+    assert found.findings[0].code == "not-a-log" and found.status == 1
+    assert found.next == ["gitmem doctor --fix"]
+
+
+def test_refs_around_the_log_are_looked_at(clone: Clone, hub: Hub, tmp_path: Path) -> None:
+    """A local branch, a fetched branch that is no log, another project's log, a leftover."""
+    git("branch", "gitmem", ref.LOG_REF, cwd=clone.path)
+    git("update-ref", "refs/remotes/origin/gitmem", "main", cwd=clone.path)
+    git("update-ref", "refs/gitmem/scratch-1", "main", cwd=clone.path)
+    path = tmp_path / "foreign"
+    git("init", "--quiet", str(path), cwd=tmp_path)
+    git("commit", "--quiet", "--allow-empty", "-m", "Another first", cwd=path)
+    foreign = hub.open(path)
+    foreign.add("theirs")
+    git("fetch", "--quiet", str(path), "refs/gitmem/log:refs/remotes/other/gitmem", cwd=clone.path)
+    found = doctor.examine(clone.store)
+    assert codes(found) == {
+        "not-a-log": "refs/remotes/origin/gitmem",
+        "foreign-log": "refs/remotes/other/gitmem",
+        "local-branch": ref.BRANCH,
+        "leftover-ref": "refs/gitmem/scratch-1",
+    }
+    assert found.healthy
+
+
+@pytest.mark.parametrize("bare", [True, False])
+def test_the_published_log_of_a_hub_is_no_leftover(
+    clone: Clone, hub: Hub, tmp_path: Path, bare: bool
+) -> None:
+    """There the branch is the log of everybody: no advice to delete it, and none to sync with nobody."""
+    path = tmp_path / "published"
+    git("init", "--quiet", *(["--bare"] if bare else []), str(path), cwd=tmp_path)
+    git("push", "--quiet", str(path), f"{ref.LOG_REF}:{ref.BRANCH}", "main:main", cwd=clone.path)
+
+    found = doctor.examine(hub.open(path).store)
+
+    assert "local-branch" not in codes(found)
+    assert not any("sync" in each or "-D" in each for each in found.next)
+    assert not any("git branch -D" in finding.fix for finding in found.findings)
+
+
+def test_a_sync_is_advised_only_where_it_works(clone: Clone) -> None:
+    """With a remote the command names one where it must; without any there is no such command."""
+    by_hand(clone, x=line_of(reply_to="sig-zzzzzzzzzzzz") + b"\n")
+    found = {}
+    for remotes in ([], ["one"], ["one", "two"]):
+        for name in git("remote", cwd=clone.path).split():
+            git("remote", "remove", name, cwd=clone.path)
+        for name in remotes:
+            git("remote", "add", name, f"/nowhere/{name}", cwd=clone.path)
+        report = doctor.examine(clone.store)
+        (found[len(remotes)],) = [each.command for each in report.findings if each.code == "unknown-id"]
+
+    assert found == {0: "", 1: "gitmem sync", 2: "gitmem sync one"}
+
+
+def test_write_ahead_logs_and_locks_are_looked_at(clone: Clone) -> None:
+    """Deferred receipts are as they should be; what is old, torn or foreign is not."""
+    clone.add("rides", deferred=True)
+    assert "wal-file" not in codes(doctor.examine(clone.store))
+    spool = clone.path / ".git/gitmem/spool"
+    spool.mkdir()
+    (spool / "00000000000000001-abc-tok-wait.spool").write_bytes(b"torn")
+    (clone.path / ".git/gitmem/wal/00000000000000001.wal1.damaged").write_bytes(b"torn")
+    (clone.path / ".git/gitmem/wal/notes.txt").write_text("mine\n")
+    (clone.path / ".git/gitmem/wal/00000000000000001.wal2").write_bytes(b"newer")
+    (clone.path / ".git/gitmem/log").write_text("")
+    lock = clone.path / ".git/refs/gitmem/log.lock"
+    lock.touch()
+    os.utime(lock, (time.time() - 60, time.time() - 60))
+    found = doctor.examine(clone.store)
+    where = {os.path.basename(finding.where) for finding in found.findings if finding.code == "wal-file"}
+    assert where == {"00000000000000001-abc-tok-wait.spool", "00000000000000001.wal1.damaged", "notes.txt"}
+    assert codes(found)["wal-newer"].endswith(".wal2")
+    assert {"stale-lock", "hidden-log"} < set(codes(found)) and found.status == 1
+
+
+def test_a_line_that_waits_too_long_is_a_note(clone: Clone) -> None:
+    """No committer has come, and the finding says why the last one failed."""
+    clone.record("waits")
+    (old,) = (file for file in (clone.path / ".git/gitmem/wal").iterdir() if file.stat().st_size)
+    clone.store.commit_again = time.monotonic() + 60  # as where the ref is locked
+    assert "wal-waits" not in codes(doctor.examine(clone.store))
+    os.utime(old, (time.time() - 600, time.time() - 600))
+    commit_process.fail(clone.store.place, OSError(28, "No space left on device"))
+
+    found = doctor.examine(clone.store)
+
+    assert codes(found)["wal-waits"] == str(old)
+    assert any("600 seconds" in each.what and "No space left" in each.what for each in found.findings)
+
+
+def test_a_mirror_clone_is_a_problem(clone: Clone) -> None:
+    """Its next fetch would delete the log."""
+    git("config", "remote.origin.fetch", "+refs/*:refs/*", cwd=clone.path)
+    assert codes(doctor.examine(clone.store))["odd-repository"].endswith("config")
+
+
+def test_a_clock_that_was_ahead_is_a_note(clone: Clone) -> None:
+    """The last line's time is remembered."""
+    signal(clone, "sig-bbbbbbbbbbbb", "more")
+    ahead = BEGINNING / 1e6 + 7200
+    os.utime(clone.path / ".git/gitmem/clock", (ahead, ahead))
+    found = doctor.examine(clone.store)
+    assert list(codes(found)) == ["clock-ahead"] and found.healthy
+
+
+def test_an_index_that_lacks_lines_is_a_problem(clone: Clone) -> None:
+    """To build it anew is what helps."""
+    signal(clone, "sig-bbbbbbbbbbbb", "more")
+    clone.store.db().execute("DELETE FROM line WHERE body LIKE '%bbbbbbbb%'")
+    found = doctor.examine(clone.store)
+    assert list(codes(found)) == ["index"] and found.status == 1
+    mended = doctor.mend(clone.store)
+    assert mended.healthy and mended.mended == 1 and not mended.next[0].startswith("gitmem doctor")
+    assert doctor.examine(clone.store).healthy
+
+
+@pytest.mark.parametrize(
+    ("change", "table"),
+    [
+        ("UPDATE mail SET workspace = 'w'", "mail"),
+        ("DELETE FROM mail", "mail"),
+        ("UPDATE receipt SET state = 'acked'", "receipt"),
+        ("UPDATE session SET worktree = 'elsewhere'", "session"),
+        ("UPDATE tenure SET shown = 'Planck-2'", "tenure"),
+        ("UPDATE signal SET broadcast = 0", "signal"),
+        ("UPDATE reader SET cursor = 1000", "unread"),
+    ],
+)
+def test_an_index_that_answers_otherwise_is_a_problem(clone: Clone, change: str, table: str) -> None:
+    """It has every line, and what follows from them is not what it should be."""
+    lifecycle.start(clone.store, Who(identity="d:e:f"), name="Planck")
+    line = signal(clone, "sig-bbbbbbbbbbbb", "more", recipients=["d:e:f", "g:h:i"])
+    signal(clone, "sig-bbbbbbbbbbbb", digest(line), "receipt")
+    assert doctor.examine(clone.store).healthy
+    clone.store.db().execute(change)
+
+    found = doctor.examine(clone.store)
+
+    assert list(codes(found)) == ["index"] and found.status == 1
+    assert found.findings[0].what.endswith(f": {table}.")
+
+
+def test_without_room_for_an_index_the_lines_are_looked_at_all_the_same(
+    clone: Clone, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The disk for temporary files is full: what that leaves out is said."""
+    by_hand(clone, x=line_of(at=BEGINNING + 40_000_000_000_000) + b"\n~ no line\n")
+
+    def full(*_: object) -> None:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    monkeypatch.setattr(log_lines.Fill, "add", full)
+    found = doctor.examine(clone.store)
+
+    assert set(codes(found)) == {"future-line", "unreadable-line", "not-checked", "index"}
+    said = {finding.code: finding.what for finding in found.findings}
+    assert said["not-checked"].endswith("could not be looked at: database or disk is full.")
+    assert found.checked["lines"] == 3 and found.status == 1
+
+
+@pytest.mark.parametrize("folder", ["a", "z"])
+def test_lines_that_stand_in_two_files_count_once(clone: Clone, folder: str) -> None:
+    """One of them lies where no index reads; the other is found, whichever is read first."""
+    changes: dict[str, bytes | Entry | None] = {
+        "projects/gm-x.jsonl": line_of() + b"\n",
+        f"{folder}/gm-x.jsonl": line_of() + b"\n",
+        "top.jsonl": line_of("sig-cccccccccccc") + b"\n",
+    }
+    assert clone.git.advance(ref.LOG_REF, clone.tip, Draft(changes, WHO, WHO, "By hand\n"), "test")
+    found = doctor.examine(clone.store)
+
+    assert (found.findings, found.checked["lines"]) == ([], 3)
+
+
+def test_the_order_of_arrival_is_no_difference(clone: Clone) -> None:
+    """Broadcasts that came one by one, read by some, and an index that reads all of them at once."""
+    for number in range(6):
+        id = f"sig-cccccccccc{number:02}"
+        line = signal(clone, id, f"to all {number}", sender_identity=f"a:b:c{number % 3}")
+        if number % 2:
+            signal(clone, id, digest(line), "receipt")
+    assert doctor.examine(clone.store).healthy
+
+
+def test_lines_that_a_view_cannot_take_are_counted(clone: Clone, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They cost nobody else an answer, and somebody should know."""
+    real = mailbox_view.VIEW.add
+
+    def add(db: sqlite3.Connection, rows: Sequence[Row]) -> None:
+        if any(row.record.get("message") == "odd one" for row in rows):
+            raise KeyError("odd")
+        real(db, rows)
+
+    monkeypatch.setattr(mailbox_view.VIEW, "add", add)
+    signal(clone, "sig-bbbbbbbbbbbb", "odd one")
+    found = doctor.examine(clone.store)
+
+    assert list(codes(found)) == ["skipped-lines"] and found.status == 1
+    assert found.findings[0].what.startswith("1 line of the log")
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "healthy"),
+    [
+        (
+            Driver(driver=None, ours=False, attributes=False, program=None, runnable=False),
+            "driver-missing",
+            True,
+        ),
+        (Driver(driver=None, ours=False, program=None, runnable=False), "driver-missing", False),
+        (Driver(ours=False, program=None, runnable=False), "driver-other", True),
+        (Driver(runnable=False), "driver-program", False),
+        (Driver(attributes=False), "driver-unused", True),
+    ],
+)
+def test_the_merge_driver_is_looked_at(clone: Clone, status: Driver, code: str, healthy: bool) -> None:
+    """Not installed is a note; half installed, or without its program, is a problem."""
+    found = doctor.examine(clone.store, status)
+    assert list(codes(found)) == [code] and found.healthy is healthy
+
+
+def test_many_findings_of_one_kind_are_counted(clone: Clone) -> None:
+    """Twenty are shown."""
+    by_hand(clone, x=b"".join(b"no line %d\n" % number for number in range(50)))
+    found = [finding for finding in doctor.examine(clone.store).findings if finding.code == "unreadable-line"]
+    assert len(found) == 20 and "30 more" in found[-1].what
+
+
+def test_a_log_of_another_format_is_reported(clone: Clone) -> None:
+    """With the version to install."""
+    draft = Draft({"format": b'{"format":7}\n'}, WHO, WHO, "Newer\n")
+    assert clone.git.advance(ref.LOG_REF, clone.tip, draft, "test")
+    found = doctor.examine(clone.store)
+    assert codes(found)["newer-format"] == f"{ref.LOG_REF}:format" and found.status == 1

@@ -1,0 +1,74 @@
+"""A first fetch that was made before anybody asked for it is not made twice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from gitmem.errors import RemoteError
+from gitmem.git import queries
+from gitmem.git.network import GitNetwork
+from gitmem.git.prefetched_network import Fetched
+
+Run = Callable[..., str]
+INTO = "refs/gitmem/remotes/origin/"
+OTHER = "refs/gitmem/remotes/other/"
+BRANCH = "refs/heads/gitmem"
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
+    """Every fetch that is really made: its url, and where it goes."""
+    made: list[tuple[str, str]] = []
+    fetch = GitNetwork.fetch
+
+    def counted(self: GitNetwork, url: str, into_prefix: str, timeout: float) -> None:
+        assert timeout == 30
+        made.append((url, into_prefix))
+        fetch(self, url, into_prefix, timeout)
+
+    monkeypatch.setattr(GitNetwork, "fetch", counted)
+    return made
+
+
+def test_only_the_first_and_the_same_question_is_answered_by_it(
+    common: str, hub: Path, git: Run, asked: list[tuple[str, str]]
+) -> None:
+    """Whoever asks again wants to know what is there by then."""
+    git("branch", "gitmem", "main", cwd=hub)
+    network = Fetched(common, str(hub), INTO, 30)
+    assert network.error is None
+    assert list(queries.refs_below(common, INTO)) == [INTO + "heads/gitmem"]
+
+    network.fetch(str(hub), INTO, 30)
+    assert asked == [(str(hub), INTO)]
+    network.fetch(str(hub), INTO, 30)
+    assert asked == [(str(hub), INTO)] * 2
+
+
+def test_another_question_is_asked(common: str, hub: Path, git: Run, asked: list[tuple[str, str]]) -> None:
+    """Of another remote, or for another place; and what was fetched first is old then."""
+    git("branch", "gitmem", "main", cwd=hub)
+    network = Fetched(common, str(hub), INTO, 30)
+    network.fetch(str(hub), OTHER, 30)
+    assert list(queries.refs_below(common, OTHER)) == [OTHER + "heads/gitmem"]
+    network.fetch(str(hub), INTO, 30)
+    assert asked == [(str(hub), INTO), (str(hub), OTHER), (str(hub), INTO)]
+
+
+def test_what_failed_is_told_to_who_asks_and_then_tried_again(
+    common: str, hub: Path, tmp_path: Path, asked: list[tuple[str, str]]
+) -> None:
+    """A remote that is back by then is reached."""
+    away = tmp_path / "away.git"
+    network = Fetched(common, str(away), INTO, 30)
+    assert network.error is not None
+    with pytest.raises(RemoteError) as caught:
+        network.fetch(str(away), INTO, 30)
+    assert caught.value is network.error
+
+    hub.rename(away)
+    network.fetch(str(away), INTO, 30)
+    assert len(asked) == 2

@@ -1,0 +1,163 @@
+"""One clone's log: what it keeps beside the ref, where it may write, and as whom."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from gitmem import repo as place
+from gitmem.errors import StoreError
+from gitmem.git.inprocess import DulwichGit
+from gitmem.log.local_log import CROCKFORD, Log
+
+from .logs import START, FakeClock, entry, open_log, record, waiting
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def test_the_names_of_what_a_clone_keeps_are_those_of_the_format(repo: Path) -> None:
+    """Two programs that share a clone agree on the lock and the write-ahead log; README says what may be deleted."""
+    page = (DOCS / "format.md").read_text(encoding="utf-8").partition("## 13.")[2].partition("## 14.")[0]
+    known = {
+        name.rstrip("/")
+        for row in re.findall(r"^\| (`.*?) \|", page, re.M)
+        for name in re.findall(r"`(.*?)`", row)
+    }
+    log = open_log(repo)
+    record(log, entry(log, "committed"))
+    record(log, entry(log, "rides", deferred=True))
+    log.clone_id()
+
+    kept = set(os.listdir(log.place.state))
+
+    assert kept >= {"README", "lock", "clock", "segment", "clone", "wal"}
+    assert kept <= known
+    assert "wal/" in (Path(log.place.state) / "README").read_text()
+
+
+def test_a_clone_keeps_its_id_and_its_segment(repo: Path) -> None:
+    """Random once, in the alphabet that is read aloud without mistakes, and the same for every process after."""
+    log, other = open_log(repo, seed=1), open_log(repo, seed=2)
+    assert log.make_state()
+
+    made = log.clone_id(), log.token()
+
+    assert [len(word) for word in made] == [10, 8]
+    assert set("".join(made)) <= set(CROCKFORD) and len(set(made[0])) > 1
+    assert (other.clone_id(), other.token()) == made
+    assert log.new_token() == other.token() != made[1]
+
+
+def test_clones_differ(repo: Path, tmp_path: Path) -> None:
+    """Each byte of chance is used."""
+    made = set()
+    for number in range(32):
+        log = open_log(repo)
+        log.random = lambda size, number=number: bytes([number]) * size  # type: ignore[misc]
+        made |= {log.new_token()[0]}
+    assert made == set(CROCKFORD)
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"\0\0\0\0\0\0\0\0", b"two words", b"../../x", b"\xff\xfe", "d\u00e9j\u00e0vu00".encode(), b"a" * 200, b"Segment"]
+)  # fmt: skip
+def test_a_small_file_that_is_damaged_is_made_anew(repo: Path, content: bytes) -> None:
+    """As after a power loss: what is no word never becomes the name of a segment, nor of a spool file."""
+    log = open_log(repo)
+    assert log.make_state()
+    for name in ("segment", "clone"):
+        Path(log.place.state, name).write_bytes(content)
+
+    token, clone = log.token(), log.clone_id()
+
+    assert (len(token), len(clone)) == (8, 10)
+    assert (log.token(), log.clone_id()) == (token, clone)
+
+
+def test_write_ahead_logs_elsewhere_are_read_in_their_order_and_trusted_when_they_are_ours(
+    repo: Path, tmp_path: Path
+) -> None:
+    """Those that are written to, those of others, and one that appears while a process lives."""
+    folders = [str(tmp_path / name / "gitmem-1" / "p") for name in ("own", "others", "later")]
+    found = place.find(str(repo))
+    log = Log(
+        found, DulwichGit(found.common), now=FakeClock(), wal_elsewhere=folders[:1], wals_read=folders[1:2]
+    )
+    others = log.others
+
+    own = [os.path.join(found.state, name) for name in ("wal", "spool")]
+    assert [wal.folder for wal in log.wals] == [*own, *folders[:2]]
+    log.read_also(folders[1:2])
+    assert log.others is others, "what is known of a folder is kept while it is the same"
+    log.read_also(folders[1:])
+    assert [wal.folder for wal in log.wals[2:]] == folders
+    for number, wal in enumerate(log.wals[2:]):
+        one = entry(log, f"number {number}")
+        one.token = log.token()
+        wal.append(one)
+        assert os.stat(wal.folder).st_mode & 0o777 == 0o700
+    assert waiting(log) == ["number 0", "number 1", "number 2"]
+    for folder in folders:
+        os.chmod(folder, 0o777)
+    assert waiting(log) == []
+    log.others = others
+    assert waiting(log) == []
+
+
+def test_who_commits_and_when(repo: Path) -> None:
+    """The person whose clone this is, at the clock's time; where nobody is known, who wrote it."""
+    log = open_log(repo)
+    signed = log.signature(("Planck", "a:b:c"))
+    assert (signed.name, signed.mail, signed.seconds) == ("Test Person", "person@example.org", START // 10**6)
+    assert isinstance(signed.seconds, int)
+
+    log.committer = None
+    signed = log.signature(("Planck", "a:b:c"))
+    assert (signed.name, signed.mail) == ("Planck", "a:b:c")
+    assert "@" in log.signature().mail
+
+
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EPERM, errno.EROFS])
+def test_a_folder_that_may_not_be_written_is_no_failure(
+    repo: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    """A sandbox, or a read-only disk: the line goes to a write-ahead log elsewhere."""
+
+    def no(*_: object, **__: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "mkdir", no)
+
+    assert not open_log(repo).make_state()
+
+
+def test_a_state_folder_that_cannot_be_made_is_told(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A full disk is not a sandbox."""
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "mkdir", full)
+
+    with pytest.raises(
+        StoreError, match=r"gitmem cannot be made \(No space left.*nothing was recorded"
+    ) as failed:
+        open_log(repo).make_state()
+    assert failed.value.code == "state"
+
+
+@pytest.mark.parametrize("closed", ["gitmem", "objects"])
+def test_where_only_one_of_two_folders_can_be_written_nothing_is_committed(
+    repo: Path, monkeypatch: pytest.MonkeyPatch, closed: str
+) -> None:
+    """The lock lies in one, the objects go to the other."""
+    log, access = open_log(repo), os.access
+    assert log.make_state()
+
+    monkeypatch.setattr(os, "access", lambda path, mode: not path.endswith(closed) and access(path, mode))
+
+    assert not log.make_state()

@@ -1,0 +1,468 @@
+"""The queue: event files and flags for the sessions of this clone, derived from the log."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from gitmem import atomic_write
+from gitmem.agents import caller as callers
+from gitmem.agents import heartbeats, presence
+from gitmem.agents.caller import Caller, Who
+from gitmem.clients import hook_paths
+from gitmem.log.lines import format_at
+from gitmem.mailbox import mailbox_view, session_queue, waiting_sessions
+from gitmem.sessions import lifecycle
+from gitmem.signals import inbox
+from gitmem.signals import send as signals
+from gitmem.store import Store
+
+from ..agents import user_state
+from ..sandbox import DAY, HOUR, MINUTE, Clock, acting, carry, new_repo, open_store, worktree
+
+HARNESS = "7d0c2f5e-5f0a-4f4e-9d3c-0a1b2c3d4e5f"
+IDENTITY = "test:worker:curie"
+
+
+class Desk:
+    """A clone with two sessions, Planck and Curie; Curie has a harness."""
+
+    def __init__(self, repo: Path, clock: Clock) -> None:
+        self.clock = clock
+        self.store = open_store(repo, clock)
+        self.state = Path(self.store.place.state)
+        self.planck = self.start("Planck")
+        self.curie = self.start(
+            "Curie", Who(harness=("CLAUDE_CODE_SESSION_ID", HARNESS)), agent_identity=IDENTITY
+        )
+
+    def start(self, name: str, who: Who | None = None, **more: str) -> Caller:
+        started = lifecycle.start(self.store, who or Who(), name=name, **more)  # type: ignore[arg-type]
+        return acting(self.store, started)
+
+    def send(self, message: str = "hello", **options: object) -> str:
+        sent = signals.send(self.store, self.planck, message, **options)  # type: ignore[arg-type]
+        return str(sent.signal["signal_id"])
+
+    def again(self) -> Store:
+        """The store as another process has it."""
+        return Store(self.store.place, self.store.git, machine="test", now=self.clock)
+
+    def events(self, of: Caller) -> set[str]:
+        assert of.session_id
+        return session_queue.events(str(self.state), of.session_id)
+
+    def flags(self) -> dict[str, bool]:
+        """Each flag, and whether it says that something may interrupt."""
+        folder = self.state / "flags"
+        return {path.name: path.stat().st_size > 0 for path in folder.iterdir()} if folder.is_dir() else {}
+
+
+@pytest.fixture
+def desk(repo: Path) -> Desk:
+    return Desk(repo, Clock())
+
+
+def names_of(caller: Caller, harness: str | None = None) -> set[str]:
+    assert caller.session_id
+    return set(heartbeats.flag_names(caller.session_id, harness))
+
+
+def test_a_signal_waits_as_its_line_and_both_names_have_a_flag(desk: Desk) -> None:
+    """The event file is the line, byte for byte; the flag says that it may interrupt; its writer gets nothing."""
+    assert desk.flags() == {}
+    signal = desk.send(to=["Curie"])
+    path = Path(session_queue.folder(str(desk.state), str(desk.curie.session_id))) / signal
+    (body,) = desk.store.db().execute("SELECT body FROM line WHERE kind = 'signal'").fetchone()
+
+    assert path.read_bytes() == body.encode()
+    assert desk.flags() == dict.fromkeys(names_of(desk.curie, HARNESS), True)
+    assert desk.events(desk.planck) == set()
+
+
+def test_a_broadcast_waits_for_all_but_its_writer_and_interrupts_nobody(desk: Desk) -> None:
+    """The flag is empty; what is directed fills it, and a later broadcast does not empty it again."""
+    third = desk.start("Bohr")
+    first = desk.send(broadcast=True)
+    assert desk.events(desk.curie) == desk.events(third) == {first}
+    assert desk.events(desk.planck) == set()
+    assert desk.flags() == dict.fromkeys(names_of(desk.curie, HARNESS) | names_of(third), False)
+
+    second = desk.send(to=["Curie"])
+    assert desk.flags() == dict.fromkeys(names_of(desk.curie, HARNESS), True) | dict.fromkeys(
+        names_of(third), False
+    )
+    desk.send(broadcast=True)
+    assert desk.flags()[HARNESS]
+    assert second in desk.events(desk.curie) and len(desk.events(desk.curie)) == 3
+
+
+def test_what_is_advisory_interrupts_nobody(desk: Desk) -> None:
+    """Also where it is for one reader in particular."""
+    desk.send(to=["Curie"], interrupt="advisory")
+    assert desk.flags() == dict.fromkeys(names_of(desk.curie, HARNESS), False)
+
+
+def test_a_session_that_nobody_saw_for_a_day_gets_what_is_directed_alone(desk: Desk) -> None:
+    """A broadcast for every session that was left open would never end."""
+    desk.clock.forward(DAY + HOUR)
+    desk.send(broadcast=True)
+    assert desk.events(desk.curie) == set()
+    directed = desk.send(to=[IDENTITY])
+    assert desk.events(desk.curie) == {directed}
+
+
+def test_a_heartbeat_of_a_hook_counts_for_broadcasts(desk: Desk) -> None:
+    """A session that only its hooks have touched is at work."""
+    desk.clock.forward(DAY + HOUR)
+    beat(desk, HARNESS)
+    broadcast = desk.send(broadcast=True)
+    assert desk.events(desk.curie) == {broadcast}
+
+
+def beat(desk: Desk, name: str) -> None:
+    (desk.state / "beats").mkdir(exist_ok=True)
+    path = desk.state / "beats" / name
+    path.touch()
+    os.utime(path, ns=(desk.clock.value * 1000, desk.clock.value * 1000))
+
+
+@pytest.mark.parametrize("name", ["session", "harness"])
+def test_a_beat_is_a_heartbeat(desk: Desk, name: str) -> None:
+    """The later of what a command touched and what a hook did, under either name."""
+    curie = str(desk.curie.session_id)
+    before = heartbeats.heartbeat(desk.store, curie)
+    desk.clock.forward(20 * MINUTE)
+    beat(desk, HARNESS if name == "harness" else curie)
+
+    assert heartbeats.heartbeat(desk.store, curie) == before + 20 * MINUTE
+    assert heartbeats.heartbeats(desk.store)[curie] == before + 20 * MINUTE
+    found = presence.one(desk.store, curie)
+    assert found and found.status == "live"
+    assert heartbeats.heartbeats(desk.store)[str(desk.planck.session_id)] == before
+
+
+def test_an_old_beat_takes_nothing_back(desk: Desk) -> None:
+    """A command that came after the hook counts."""
+    beat(desk, HARNESS)
+    desk.clock.forward(HOUR)
+    heartbeats.seen(desk.store, str(desk.curie.session_id))
+    assert heartbeats.heartbeat(desk.store, str(desk.curie.session_id)) == desk.clock.value
+
+
+@pytest.mark.parametrize("harness", ["../../escape", ".hidden", "a/b", "ü", "x" * 129])
+def test_a_name_that_is_none_for_a_file_gets_no_flag(desk: Desk, harness: str) -> None:
+    """What a harness calls its session can be anything; the session's own id always serves."""
+    bohr = desk.start("Bohr", Who(harness=("CODEX_THREAD_ID", harness)))
+    desk.send(to=["Bohr"])
+    assert set(desk.flags()) == {bohr.session_id}
+    session_queue.remove(str(desk.state), harness, heartbeats.flag_names(harness, None))
+    lifecycle.end(desk.store, bohr)
+    assert desk.flags() == {}
+
+
+def test_the_end_of_a_session_takes_its_queue_away(desk: Desk) -> None:
+    """Queue, flags under both names and beats; those of others stay."""
+    desk.send(to=["Curie", "Planck"])
+    beat(desk, HARNESS)
+    beat(desk, str(desk.curie.session_id))
+    broadcast = signals.send(desk.store, desk.curie, "all", broadcast=True).signal["signal_id"]
+    lifecycle.end(desk.store, desk.curie)
+
+    assert not Path(session_queue.folder(str(desk.state), str(desk.curie.session_id))).exists()
+    assert set(desk.flags()) == names_of(desk.planck)
+    assert os.listdir(desk.state / "beats") == []
+    assert desk.events(desk.planck) == {broadcast}
+    desk.send(to=[IDENTITY])
+    assert set(desk.flags()) == names_of(desk.planck)
+
+
+def test_a_session_begins_with_what_is_unread(desk: Desk) -> None:
+    """Mail to its identity from before, and the broadcasts of the last day."""
+    lifecycle.end(desk.store, desk.curie)
+    directed, broadcast = desk.send(to=[IDENTITY], allow_unseen=True), desk.send(broadcast=True)
+    again = desk.start("Curie", Who(harness=("CLAUDE_CODE_SESSION_ID", HARNESS)), agent_identity=IDENTITY)
+    assert desk.events(again) == {directed, broadcast}
+    assert desk.flags() == dict.fromkeys(names_of(again, HARNESS), True)
+
+
+def test_a_second_start_under_the_same_harness_makes_the_queue_again(desk: Desk) -> None:
+    """Whatever became of it: a start is when hooks begin to look."""
+    signal = desk.send(to=["Curie"])
+    (Path(session_queue.folder(str(desk.state), str(desk.curie.session_id))) / signal).unlink()
+    for name in names_of(desk.curie, HARNESS):
+        (desk.state / "flags" / name).unlink()
+    desk.start("Curie", Who(harness=("CLAUDE_CODE_SESSION_ID", HARNESS)))
+    assert desk.events(desk.curie) == {signal}
+    assert desk.flags() == dict.fromkeys(names_of(desk.curie, HARNESS), True)
+
+
+def test_a_session_that_gets_an_identity_gets_its_mail(desk: Desk) -> None:
+    """What was sent to the identity before is news for the session."""
+    signal = desk.send(to=["test:worker:bohr"], allow_unseen=True)
+    bohr = desk.start("Bohr")
+    assert desk.events(bohr) == set()
+    lifecycle.change(desk.store, bohr, agent_identity="test:worker:bohr")
+    assert desk.events(bohr) == {signal}
+
+
+def test_what_sessions_left_goes_with_the_next_start(desk: Desk, repo: Path, tmp_path: Path) -> None:
+    """Of one that has ended, and of one that nobody has seen for a month; others keep theirs.
+
+    Only this clone ends its sessions: an end that came from another one counts for nothing here.
+    """
+    bohr, gone = desk.start("Bohr", Who(harness=("CODEX_THREAD_ID", "of-bohr"))), desk.start("Marie")
+    desk.send(to=["Curie", "Bohr", "Marie"])
+    beat(desk, HARNESS)
+    there = open_store(new_repo(tmp_path / "there"), desk.clock)
+    carry(desk.store, there)
+    lifecycle.end(there, acting(there, str(bohr.session_id)))
+    carry(desk.store, there)
+    assert {bohr.session_id, "of-bohr"} <= desk.flags().keys()
+
+    desk.start("Noether")
+    kept = names_of(desk.curie, HARNESS) | names_of(gone)
+    assert set(desk.flags()) == kept | {bohr.session_id, "of-bohr"}
+    left = {path: path.read_bytes() for path in (desk.state / "flags").iterdir() if path.name not in kept}
+    lifecycle.end(desk.store, acting(desk.store, str(bohr.session_id)))
+    for path, content in left.items():
+        path.write_bytes(content)  # as a process leaves them that is killed at its end
+    desk.start("Hertz")
+    assert set(desk.flags()) == kept
+    assert not Path(session_queue.folder(str(desk.state), str(bohr.session_id))).exists()
+    said = desk.state / heartbeats.PROMPTS / "harness-of-one-that-died"
+    said.parent.mkdir()
+    said.touch()
+    at = desk.clock() * 1000
+    os.utime(said, ns=(at, at))
+    desk.start("Emmy")
+    assert said.exists()
+    desk.clock.forward(31 * DAY)
+    heartbeats.seen(desk.store, str(desk.curie.session_id))
+    desk.start("Ada")
+    assert not said.exists()
+    assert set(desk.flags()) == names_of(desk.curie, HARNESS)
+    assert os.listdir(desk.state / "queue") == [desk.curie.session_id]
+    assert os.listdir(desk.state / "beats") == []
+
+
+def test_two_sessions_of_one_identity_both_have_it_waiting(desk: Desk) -> None:
+    """Whichever comes first shows it."""
+    other = desk.start("Marie", agent_identity=IDENTITY)
+    signal = desk.send(to=[IDENTITY])
+    assert desk.events(desk.curie) == desk.events(other) == {signal}
+
+
+def test_what_arrives_from_another_clone_waits_too(desk: Desk, tmp_path: Path) -> None:
+    """Whoever looks first after a sync feeds the queues; sessions of the other clone have none here."""
+    there = open_store(new_repo(tmp_path / "there"), desk.clock)
+    away = acting(there, lifecycle.start(there, Who(), name="Noether"))
+    carry(desk.store, there)
+    signal = signals.send(there, away, "from afar", to=["Curie"]).signal["signal_id"]
+    carry(desk.store, there)
+
+    assert desk.events(desk.curie) == {signal}
+    assert set(os.listdir(desk.state / "queue")) == {desk.curie.session_id}
+    assert not (Path(there.place.state) / "flags").is_dir() or not os.listdir(
+        Path(there.place.state) / "flags"
+    )
+
+
+def test_a_signal_from_another_worktree_waits(desk: Desk, repo: Path, tmp_path: Path) -> None:
+    """Worktrees share the state folder, and so the queues."""
+    other = open_store(worktree(repo, tmp_path / "other"), desk.clock)
+    bohr = acting(other, lifecycle.start(other, Who(), name="Bohr"))
+    signal = signals.send(other, bohr, "next door", to=["Curie"]).signal["signal_id"]
+    assert desk.events(desk.curie) == {signal}
+
+
+def test_a_signal_of_another_workspace_does_not_wait(desk: Desk) -> None:
+    """It can't be shown, so nobody is told of it."""
+    lifecycle.change(desk.store, desk.curie, workspace="here")
+    lifecycle.change(desk.store, desk.planck, workspace="elsewhere")
+    desk.planck = acting(desk.store, str(desk.planck.session_id))
+    desk.send(to=["Curie"])
+    desk.send(broadcast=True)
+    assert desk.events(desk.curie) == set()
+    assert desk.flags() == {}
+
+
+def test_what_is_nobodys_here_costs_a_look_and_seldom_a_write(desk: Desk) -> None:
+    """The mark moves when somebody was fed, and else only now and then."""
+    mark = "SELECT value FROM meta WHERE key = 'fed'"
+    desk.send(to=["Curie"])
+    (before,) = desk.store.db().execute(mark).fetchone()
+    desk.send(to=["human:person@example.org"], allow_unseen=True)
+    assert desk.store.db().execute(mark).fetchone() == (before,)
+    for _ in range(session_queue.BEHIND_MAX + 1):
+        desk.send(to=["human:person@example.org"], allow_unseen=True)
+    (after,) = desk.store.db().execute(mark).fetchone()
+    assert int(after) > int(before)
+
+
+def test_what_was_looked_at_is_not_looked_at_again(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the mark stays behind a signal that is nobody's here, a process asks once whose it is."""
+    desk.send(to=["Curie"])
+    desk.send(to=["human:person@example.org"], allow_unseen=True)
+    desk.store.caught_up()
+    monkeypatch.setattr(waiting_sessions, "_SESSIONS", "no SQL: this would fail")
+    desk.store.caught_up()
+    assert desk.store.feed_after == 0.0
+    other = desk.again()
+    other.caught_up()  # another process has to ask
+    assert other.feed_after > 0
+
+
+def test_only_what_is_new_is_asked_for(desk: Desk) -> None:
+    """A reader with much unread mail costs a send no more than one with none."""
+    first, third = desk.send(to=["Curie"]), desk.send(broadcast=True)
+    db = desk.store.db()
+    (line,) = db.execute("SELECT max(line) FROM signal").fetchone()
+    second, fourth = desk.send(to=["Curie"]), desk.send(broadcast=True)
+    for after, expected in ((0, {first, second, third, fourth}), (line, {second, fourth})):
+        found = mailbox_view.unread_ids(db, IDENTITY, desk.curie.session_id, None, desk.clock(), after=after)
+        assert {signal for _, signal in found} == expected
+
+
+def test_nothing_is_done_twice_where_nothing_is_new(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A look at an index that was fed asks one question, in this process and in the next."""
+    desk.send(to=["Curie"])
+    asked: list[str] = []
+    for store in (desk.store, desk.again()):
+        store.caught_up()
+        monkeypatch.setattr(session_queue, "put", lambda *args: asked.append("put"))
+        monkeypatch.setattr(waiting_sessions, "_SESSIONS", "no SQL: this would fail")
+        store.caught_up()
+        store.caught_up()
+        assert store.feed_after == 0.0
+    assert asked == []
+
+
+def test_a_folder_that_cannot_be_written_fails_nothing(desk: Desk) -> None:
+    """Without queues signals are sent and read all the same; once they can be made, they are."""
+    (desk.state / "queue").write_text("A file where the folder should be.\n")
+    signal = desk.send(to=["Curie"])
+    assert desk.flags() == {}
+    (desk.state / "queue").unlink()
+    desk.again().caught_up()
+    assert desk.events(desk.curie) == {signal}
+    assert desk.flags() == dict.fromkeys(names_of(desk.curie, HARNESS), True)
+
+
+def test_an_error_in_the_queue_is_tried_again_after_a_while(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One answer looks many times; a full disk is not asked each time."""
+    calls: list[int] = []
+
+    def full(state: str, names: Iterable[str], *, urgent: bool) -> None:
+        calls.append(1)
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(session_queue, "raise_flags", full)
+    desk.send(to=["Curie"])
+    for _ in range(5):
+        desk.store.db()
+    assert len(calls) == 1
+    monkeypatch.undo()
+    desk.store.feed_after = 0.0
+    desk.store.db()
+    assert len(desk.events(desk.curie)) == 1
+
+
+def test_no_part_of_a_file_is_ever_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file is there whole, or not at all; what could not be finished leaves nothing."""
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    path = folder / "event"
+    seen: list[list[str]] = []
+    replace = os.replace
+
+    def spy(source: str, target: str) -> None:
+        seen.append(sorted(os.listdir(folder)))
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", spy)
+    atomic_write.replace(str(path), b"whole")
+    assert path.read_bytes() == b"whole" and "event" not in seen[0] and seen[0][0].startswith(".")
+
+    def fail(source: str, target: str) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", fail)
+    with pytest.raises(OSError, match="No space"):
+        atomic_write.replace(str(folder / "other"), b"never")
+    assert os.listdir(folder) == ["event"]
+
+
+class TestPointers:
+    """The program and the write-ahead logs outside, as a shell reads them."""
+
+    def test_they_are_lines(self, tmp_path: Path) -> None:
+        """One path a line; a path with a line break could be taken for two, and is left out."""
+        state = str(tmp_path)
+        assert hook_paths.write(
+            state,
+            user=user_state(),
+            program="/opt/a b/gitmem",
+            wal_folders=["/tmp/one", "/tmp/t\nwo", "/tmp/one"],
+        )
+        assert (tmp_path / "program").read_text() == "/opt/a b/gitmem\n"
+        assert (tmp_path / "wal-folders").read_text() == "/tmp/one\n"
+        assert hook_paths.program(state) == "/opt/a b/gitmem"
+        assert hook_paths.wal_folders(state) == ["/tmp/one"]
+        assert hook_paths.write(state, wal_folders=[])
+        assert hook_paths.wal_folders(state) == [] and hook_paths.program(state) == "/opt/a b/gitmem"
+
+    def test_only_what_differs_is_written(self, tmp_path: Path) -> None:
+        """Each start of a session says the same again."""
+        hook_paths.write(str(tmp_path), user=user_state(), program="/opt/gitmem", wal_folders=["/tmp/one"])
+        before = {path.name: path.stat().st_ino for path in tmp_path.iterdir()}
+        assert hook_paths.write(
+            str(tmp_path), user=user_state(), program="/opt/gitmem", wal_folders=["/tmp/one"]
+        )
+        assert {path.name: path.stat().st_ino for path in tmp_path.iterdir()} == before
+
+    def test_a_folder_that_is_not_there_is_no_error(self, tmp_path: Path) -> None:
+        """Before the first line there is no state folder."""
+        assert not hook_paths.write(str(tmp_path / "none"), user=user_state(), program="/opt/gitmem")
+        assert hook_paths.program(str(tmp_path / "none")) is None
+
+
+def test_a_line_says_when_in_the_form_that_it_is_read_in(desk: Desk) -> None:
+    """The event is the line: its time is there to be read without an index."""
+    signal = desk.send(to=["Curie"])
+    content = (Path(session_queue.folder(str(desk.state), str(desk.curie.session_id))) / signal).read_bytes()
+    assert content.startswith(b'{"at":"' + format_at(desk.clock.value)[:10].encode())
+    assert callers.find(desk.store, Who(session=desk.curie.session_id)) is not None
+
+
+def test_a_signal_that_waits_for_its_commit_has_its_flag(desk: Desk) -> None:
+    """Hooks look at flags alone."""
+    other = desk.store.log.lock()
+    assert other.take()
+    desk.store.commit_after = 1.0
+    with other:
+        signal = desk.send(to=["Curie"])
+
+    assert desk.events(desk.curie) == {signal}
+    assert desk.flags() == dict.fromkeys(names_of(desk.curie, HARNESS), True)
+
+
+def test_the_files_of_a_session_are_bounded_and_what_had_no_room_is_not_forgotten(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A flood makes no flood of files; each look makes room, and the flag stays until all is read."""
+    monkeypatch.setattr(session_queue, "MOST", 2)
+    for number in range(5):
+        desk.send(f"word {number}", to=["Curie"])
+    waiting = []
+    while desk.flags():
+        waiting.append(len(desk.events(desk.curie)))
+        inbox.mark(desk.store, inbox.read(desk.store, desk.curie, limit=2))
+
+    assert waiting == [2, 2, 1]
+    assert inbox.count(desk.store, desk.curie).unread == 0

@@ -1,0 +1,98 @@
+"""A memory on a real repository, and one that is nothing but lines in an index, for properties."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from gitmem import records
+from gitmem.agents.caller import Caller, Who
+from gitmem.index import insert, schema
+from gitmem.log.entry import Story
+from gitmem.log.local_log import Appended
+from gitmem.memory import edit, load
+from gitmem.memory.node_fold import Node
+from gitmem.memory.node_view import VIEW
+from gitmem.sessions import lifecycle
+from gitmem.store import Store
+from gitmem.trust import sender_tables
+
+from ..sandbox import START, Clock, acting, open_store
+
+LOG = "refs/gitmem/log"
+
+
+class Desk:
+    """A store with somebody at work in it."""
+
+    def __init__(self, where: Path, clock: Clock | None = None, **session: Any) -> None:
+        self.clock = clock or Clock()
+        self.store = open_store(where, self.clock)
+        self.session = lifecycle.start(self.store, Who(), **session)
+        self.caller = acting(self.store, self.session)
+
+    def write(self, content: str, **options: Any) -> str:
+        """A new node; its id."""
+        return edit.create(self.store, self.caller, content, **options).node.id
+
+    def change(self, *ids: str, **options: Any) -> None:
+        edit.change(self.store, self.caller, ids, **options)
+
+    def node(self, id: str) -> Node:
+        return load.one(self.store.db(), id)
+
+    def tip(self) -> str | None:
+        return self.store.git.tip(LOG)
+
+
+def raw(store: Store, kind: str, *, at: int | None = None, **fields: Any) -> bytes:
+    """A line that no operation writes, as imports, peers and newer versions may."""
+    given = {"id": "mem-raw0", "type": "note", "lifecycle": "wu", "content": "raw"} if kind == "node" else {}
+    at = store.log.clock.tick() if at is None else at
+    line = records.line(kind, at, {**given, "sender_identity": "test:worker:raw", **fields})
+    store.record([(records.STREAMS[kind], line)], Story("Raw <raw@gitmem>", "raw"))
+    return line
+
+
+class Lines:
+    """As much of a store as the upkeep of nodes asks for: an index in memory, and lines that it gets at once."""
+
+    def __init__(self, lines: Iterable[bytes] = (), *, now: int = START, seed: int = 1) -> None:
+        self.index = schema.in_memory([VIEW, sender_tables.VIEW], records.read_groups)
+        self.index.reshape()
+        self.value = now
+        self.random = random.Random(seed).randbytes
+        self.lines: list[bytes] = []
+        self.take(lines)
+
+    def take(self, lines: Iterable[bytes]) -> None:
+        fresh = [line for line in lines if line not in self.lines]
+        self.lines += fresh
+        insert.lines(self.index, 1, fresh)
+
+    def now(self) -> int:
+        return self.value
+
+    def db(self) -> Any:
+        return self.index.db
+
+    def line(self, kind: str, fields: dict[str, Any], *, allow_secret: bool = False) -> tuple[str, bytes]:
+        self.value += 1
+        return records.STREAMS[kind], records.line(kind, self.value, fields)
+
+    def record(self, lines: Sequence[tuple[str, bytes]], story: Any, *, deferred: bool = False) -> Appended:
+        self.take(line for _, line in lines)
+        return Appended(f"{len(self.lines):040x}")
+
+    def hidden(self) -> set[str]:
+        return {id for (id,) in self.db().execute("SELECT id FROM node WHERE state >= 2")}
+
+    def node(self, id: str) -> Node:
+        return load.one(self.db(), id)
+
+
+def somebody() -> Caller:
+    """A caller without a session."""
+    return Caller("test:worker:one", "One <one@gitmem>", "as")

@@ -1,0 +1,168 @@
+"""Checkpoints: kept with what git says of the work tree, whatever state that is in."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gitmem.errors import UsageError
+from gitmem.git.run import GitTimeoutError
+from gitmem.memory.checkpoints import checkpoint
+from gitmem.records import SecretError
+
+from ..conftest import Git
+from ..sandbox import Clock, open_store
+from .desk import Desk
+
+TOKEN = "ghp_" + "a1B2" * 10
+
+
+@pytest.fixture
+def desk(repo: Path) -> Iterator[Desk]:
+    found = Desk(repo, name="Planck", wu="WU-7")
+    yield found
+    found.store.close()
+
+
+def test_a_checkpoint_says_how_far_the_work_is(desk: Desk, repo: Path) -> None:
+    """What was said, and what git says, in numbers that are git's own."""
+    (repo / "README").write_text("one\ntwo\n")
+    (repo / "new.py").write_text("1\n")
+
+    done = checkpoint(
+        desk.store,
+        desk.caller,
+        "parser done",
+        progress="3 of 5",
+        next_steps="lexer; tests",
+        trigger="pre-compact",
+    )
+
+    node = desk.node(done.node.id)
+    assert (node.type, node.lifecycle, node.content) == ("checkpoint", "wu", "Checkpoint: parser done")
+    assert (node.wu_id, node.session_id) == ("WU-7", desk.session.session_id)
+    assert node.metadata == {
+        "progress": "3 of 5",
+        "nextSteps": "lexer; tests",
+        "trigger": "pre-compact",
+        "gitDiffStat": " README | 3 ++-\n 1 file changed, 2 insertions(+), 1 deletion(-)\n 1 untracked file",
+    }
+    assert done.commit
+    assert done.warnings == []
+    assert done.next == ["gitmem mem recover --wu WU-7", f"gitmem mem show {node.id}"]
+
+
+def test_without_a_work_unit_it_is_the_session_s(repo: Path) -> None:
+    """With one it outlives the session, so that the next one on that unit finds it."""
+    desk = Desk(repo, name="Planck")
+
+    mine = checkpoint(desk.store, desk.caller, "x", diff_stat=False)
+    named = checkpoint(desk.store, desk.caller, "x", wu="WU-8", diff_stat=False)
+
+    assert (mine.node.lifecycle, mine.node.wu_id) == ("session", None)
+    assert mine.next[0] == "gitmem mem recover"
+    assert (named.node.lifecycle, named.node.wu_id) == ("wu", "WU-8")
+    assert mine.node.metadata == {}
+    desk.store.close()
+
+
+def test_progress_or_next_steps_stand_for_a_note(desk: Desk) -> None:
+    """One of the three must say something."""
+    assert checkpoint(desk.store, desk.caller, progress="half").node.content == "Checkpoint: half"
+    assert (
+        checkpoint(desk.store, desk.caller, " ", next_steps="the rest").node.content == "Checkpoint: the rest"
+    )
+    before = desk.tip()
+    for given in ({}, {"progress": " "}, {"trigger": "x"}):
+        with pytest.raises(UsageError, match="nothing was written"):
+            checkpoint(desk.store, desk.caller, "\n", **given)
+    assert desk.tip() == before
+
+
+def test_a_clean_work_tree_has_no_diff_stat(desk: Desk) -> None:
+    """Nor has a checkpoint that asks for none."""
+    assert "gitDiffStat" not in checkpoint(desk.store, desk.caller, "clean").node.metadata
+
+
+def test_the_user_s_index_stays_as_it_is(desk: Desk, repo: Path) -> None:
+    """A file that was only touched would make `git diff` write it."""
+    os.utime(repo / "README", (1, 1))
+    before = (repo / ".git" / "index").read_bytes()
+
+    assert "gitDiffStat" not in checkpoint(desk.store, desk.caller, "touched").node.metadata
+    assert (repo / ".git" / "index").read_bytes() == before
+
+
+def test_names_of_files_upset_no_terminal(desk: Desk, repo: Path, git: Git) -> None:
+    """Control characters and directions of writing are escaped, by git or by us."""
+    (repo / "README").unlink()
+    (repo / "a\x1b[31m\n\u202eb").write_text("1\n")
+    git("add", "--all", cwd=repo)
+
+    stat = str(checkpoint(desk.store, desk.caller, "x").node.metadata["gitDiffStat"])
+
+    assert len(stat.split("\n")) == 3
+    assert "\x1b" not in stat
+    assert "\u202e" not in stat
+
+
+def test_what_git_can_t_say_is_left_out_and_said(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The checkpoint is worth more than its diff stat: a hanging disk must not cost it."""
+
+    def hangs(git_dir: str, folder: str) -> None:
+        raise GitTimeoutError("git status did not end within 30 seconds and was stopped.")
+
+    monkeypatch.setattr(desk.store.git, "work_tree", hangs)
+
+    done = checkpoint(desk.store, desk.caller, "x")
+
+    assert done.warnings == [
+        "The diff stat is left out: git status did not end within 30 seconds and was stopped."
+    ]
+    assert desk.node(done.node.id).metadata == {}
+
+
+def test_a_secret_is_refused_but_a_file_s_name_only_costs_the_stat(desk: Desk, repo: Path, git: Git) -> None:
+    """In each of the texts; what git says was not chosen by who writes."""
+    before = desk.tip()
+    for given in ({"note": TOKEN}, {"note": "x", "progress": TOKEN}, {"note": "x", "next_steps": TOKEN}):
+        with pytest.raises(SecretError):
+            checkpoint(desk.store, desk.caller, **given)
+    assert desk.tip() == before
+    (repo / TOKEN).write_text("1\n")
+    git("add", TOKEN, cwd=repo)
+
+    done = checkpoint(desk.store, desk.caller, "x")
+
+    assert done.node.metadata == {}
+    assert "GitHub token" in done.warnings[0]
+
+
+def test_a_bare_repository_has_no_work_tree(repo: Path, tmp_path: Path, git: Git) -> None:
+    """A checkpoint can be written there too."""
+    git("clone", "--quiet", "--bare", str(repo), str(tmp_path / "bare"))
+    desk = Desk(tmp_path / "bare", name="Planck")
+
+    done = checkpoint(desk.store, desk.caller, "x")
+
+    assert done.node.metadata == {}
+    assert done.warnings == []
+    desk.store.close()
+
+
+def test_before_the_first_commit_the_index_counts(tmp_path: Path, git: Git) -> None:
+    """Everything that was added is on top of nothing."""
+    git("init", "--quiet", "-b", "main", str(tmp_path / "new"))
+    (tmp_path / "new" / "a").write_text("1\n")
+    git("add", "a", cwd=tmp_path / "new")
+    desk = Desk(tmp_path / "new", Clock(), name="Planck")
+
+    done = checkpoint(desk.store, desk.caller, "x")
+
+    assert str(done.node.metadata["gitDiffStat"]).endswith(" 1 file changed, 1 insertion(+)")
+    assert done.node.head is None
+    desk.store.close()
+    open_store(tmp_path / "new", desk.clock).close()

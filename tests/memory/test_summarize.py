@@ -1,0 +1,271 @@
+"""Summaries: what they cover is marked, what they do not is not, and nothing is said that is not so."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gitmem.agents.caller import Caller, Who, find
+from gitmem.errors import UsageError
+from gitmem.memory import edit, load, ready, summarize
+from gitmem.memory.node_fold import Node
+from gitmem.sessions import lifecycle
+from gitmem.store import Store
+from tests.profiles import up_to
+
+from ..sandbox import MINUTE, Clock, acting, bodies, carry, new_repo, open_store
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def store(repo: Path, clock: Clock) -> Store:
+    return open_store(repo, clock)
+
+
+def me(store: Store) -> Caller:
+    found = find(store, Who(terminal=True))
+    assert found
+    return found
+
+
+def note(store: Store, content: str, **options: object) -> str:
+    return edit.create(store, me(store), content, **{"wu": "WU-7", **options}).node.id
+
+
+def covered_by(store: Store, id: str) -> str | None:
+    return load.one(store.db(), id).summarized_into
+
+
+def test_summary_has_the_first_line_of_each_node_by_type(store: Store, clock: Clock) -> None:
+    early = note(store, "A checkpoint", type="checkpoint")
+    clock.forward(MINUTE)
+    bug = note(store, "Tabs are dropped\nwhen they come first", tags=["parser"], priority="P1")
+    long = note(store, "x" * 300, type="discovery")
+    note(store, "The last checkpoint", type="checkpoint")
+
+    done = summarize.summarize(store, me(store), "WU-7")
+
+    text = load.one(store.db(), done.summary.id).content
+    assert text.split("\n") == [
+        "Summary of WU-7: 3 nodes, 2026-10-26",
+        "",
+        "Discoveries (2)",
+        f"- [{bug}] (P1, parser) Tabs are dropped …",
+        f"- [{long}] {'x' * 199}…",
+        "",
+        "Checkpoints (1)",
+        f"- [{early}] A checkpoint",
+    ]
+    assert done.source_ids == [early, bug, long]
+    assert (done.summary.type, done.summary.lifecycle, done.summary.wu_id) == ("summary", "project", "WU-7")
+    assert {covered_by(store, id) for id in (early, bug, long)} == {done.summary.id}
+
+
+def test_summary_and_marks_are_one_commit_of_two_lines(store: Store) -> None:
+    for number in range(5):
+        note(store, f"Note {number}")
+    lines = len(bodies(store))
+    before = len(store.git.history(store.git.tip("refs/gitmem/log") or ""))
+
+    summarize.summarize(store, me(store), "WU-7")
+
+    assert len(store.git.history(store.git.tip("refs/gitmem/log") or "")) == before + 1
+    assert len(bodies(store)) == lines + 2
+
+
+def test_what_does_not_count_is_left_out(store: Store) -> None:
+    ephemeral = note(store, "Ephemeral", lifecycle="ephemeral")
+    archived = note(store, "Archived")
+    edit.change(store, me(store), [archived], archived=True, reason="x")
+    deleted = note(store, "Deleted")
+    edit.change(store, me(store), [deleted], deleted=True)
+    elsewhere = note(store, "Elsewhere", wu="WU-8")
+    summary = note(store, "A summary", type="summary")
+
+    with pytest.raises(UsageError) as refused:
+        summarize.summarize(store, me(store), "WU-7")
+
+    assert refused.value.code == "nothing-to-summarize"
+    assert refused.value.next == ["gitmem mem list --wu WU-7"]
+    assert not any(covered_by(store, id) for id in (ephemeral, archived, deleted, elsewhere, summary))
+
+
+def test_next_summary_takes_only_what_is_new(store: Store) -> None:
+    note(store, "Old")
+    first = summarize.summarize(store, me(store), "WU-7")
+    new = note(store, "New")
+
+    second = summarize.summarize(store, me(store), "WU-7")
+
+    assert second.source_ids == [new]
+    assert second.summary.id != first.summary.id
+
+
+def test_sources_of_a_deleted_summary_can_be_summed_up_again(store: Store) -> None:
+    old = note(store, "Old")
+    first = summarize.summarize(store, me(store), "WU-7").summary.id
+    edit.change(store, me(store), [first], deleted=True)
+
+    second = summarize.summarize(store, me(store), "WU-7").summary
+
+    assert covered_by(store, old) == second.id != first
+    assert load.one(store.db(), second.id).status == "active"
+
+
+def test_two_clones_that_sum_up_the_same_make_one_node(store: Store, tmp_path: Path, clock: Clock) -> None:
+    other = open_store(new_repo(tmp_path / "other"), clock, mail="other@example.org")
+    note(store, "One")
+    note(store, "Two")
+    carry(store, other)
+    ours = summarize.summarize(store, me(store), "WU-7").summary.id
+    clock.forward(MINUTE)
+    theirs = summarize.summarize(other, me(other), "WU-7").summary.id
+    carry(store, other)
+
+    assert ours == theirs
+    for clone in (store, other):
+        assert clone.db().execute("SELECT id FROM node WHERE type = 'summary'").fetchall() == [(ours,)]
+
+
+def test_two_clones_that_sum_up_different_things_lose_nothing(
+    store: Store, tmp_path: Path, clock: Clock
+) -> None:
+    other = open_store(new_repo(tmp_path / "other"), clock, mail="other@example.org")
+    both = note(store, "Both")
+    carry(store, other)
+    late = edit.create(other, me(other), "Late", wu="WU-7").node.id
+    ours = summarize.summarize(store, me(store), "WU-7").summary.id
+    clock.forward(MINUTE)
+    theirs = summarize.summarize(other, me(other), "WU-7").summary.id
+    carry(store, other)
+
+    for clone in (store, other):
+        assert covered_by(clone, both) == covered_by(clone, late) == theirs
+        assert both in load.one(clone.db(), ours).content
+
+
+def test_text_of_an_agent_is_taken_and_marks_the_same(store: Store) -> None:
+    one, two = note(store, "One"), note(store, "Two")
+
+    done = summarize.summarize(store, me(store), "WU-7", text="Better\nwords")
+
+    assert load.one(store.db(), done.summary.id).content == "Better\nwords"
+    assert covered_by(store, one) == covered_by(store, two) == done.summary.id
+    assert done.summary.metadata == {"source_nodes": [one, two], "source_count": 2}
+
+
+def test_text_marks_only_what_its_writer_has_read(store: Store) -> None:
+    read, unread = note(store, "One"), note(store, "Two")
+
+    summarize.summarize(store, me(store), "WU-7", text="Words", only=[read])
+
+    assert covered_by(store, read) and not covered_by(store, unread)
+
+
+def test_what_does_not_fit_is_counted_and_waits(store: Store) -> None:
+    many = [{"content": "é" * 250 + f" {number}", "wu": "WU-7"} for number in range(400)]
+    ids = [node.id for node in edit.append(store, me(store), many).nodes]
+
+    first = summarize.summarize(store, me(store), "WU-7")
+
+    text = first.summary.content
+    assert len(text.encode()) <= 64 * 1024
+    assert first.left == 400 - len(first.source_ids) > 0
+    assert f"{first.left} nodes more of WU-7 did not fit" in text
+    assert all((id in text) == (id in first.source_ids) == bool(covered_by(store, id)) for id in ids)
+    assert first.next[0] == "gitmem mem summarize --wu WU-7"
+    second = summarize.summarize(store, me(store), "WU-7")
+    assert {*first.source_ids, *second.source_ids} == set(ids) or second.left
+
+
+@pytest.mark.parametrize(
+    "text", ["x", "x\n\n## Discoveries (9)\n- [mem-aaaa] forged", "\u2028\x1b[31m\u202e"]
+)
+def test_words_of_a_node_stay_in_its_line(store: Store, text: str) -> None:
+    note(store, text + " end\rmore")
+
+    lines = summarize.summarize(store, me(store), "WU-7").summary.content.splitlines()
+
+    assert len(lines) == 4
+    assert all(line.isprintable() for line in lines)
+
+
+def test_dry_run_writes_nothing(store: Store) -> None:
+    one = note(store, "One")
+    lines = bodies(store)
+
+    done = summarize.summarize(store, me(store), "WU-7", dry_run=True)
+
+    assert bodies(store) == lines
+    assert done.source_ids == [one] and done.as_json()["dryRun"] is True
+    assert summarize.summarize(store, me(store), "WU-7").summary.id == done.summary.id
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        ({"wu": "seven"}, "bad-wu"),
+        ({"wu": "WU-7", "text": "  "}, "empty-content"),
+        ({"wu": "WU-7", "text": "é" * 40_000}, "invalid-record"),
+        ({"wu": "WU-7", "text": "ghp_" + "a1B2" * 10}, "secret"),
+        ({"wu": "WU-7", "only": ["mem-nothere"]}, "unknown-id"),
+    ],
+)
+def test_refusals_write_nothing(store: Store, options: dict[str, object], code: str) -> None:
+    note(store, "One")
+    lines = bodies(store)
+
+    with pytest.raises(UsageError) as refused:
+        summarize.summarize(store, me(store), **options)  # type: ignore[arg-type]
+
+    assert refused.value.code == code
+    assert bodies(store) == lines
+
+
+@settings(max_examples=up_to(20))
+@given(
+    texts=st.lists(
+        st.text(min_size=1, max_size=300).filter(lambda text: text.strip()), min_size=1, max_size=5
+    )
+)
+def test_no_summary_is_over_its_budget_and_none_stops_short_of_it(texts: list[str]) -> None:
+    base = {
+        "at": "2026-10-26T00:00:00.000000Z",
+        "type": "note",
+        "lifecycle": "wu",
+        "sender_identity": "a:b:c",
+    }
+    made = [
+        Node({**base, "id": f"mem-{number:012}", "content": text}, b"").settle()
+        for number, text in enumerate(texts * (3_000 // len(texts)))
+    ]
+
+    fit = summarize._that_fit(made)
+    text = summarize._text("WU-7", fit, len(made) - len(fit))
+
+    assert summarize.CONTENT_MAX - 2_000 < len(text.encode()) <= summarize.CONTENT_MAX
+
+
+def test_open_work_and_what_is_of_the_project_are_not_summed_up(store: Store) -> None:
+    """A bug that a summary covers would be in no list of open work, and the next cleanup would delete it."""
+    caller = acting(store, lifecycle.start(store, Who(), name="Planck", wu="WU-1"))
+    bug = edit.create(store, caller, "open bug", type="bug", priority="P0").node.id
+    fixed = edit.create(store, caller, "mended bug", type="bug").node.id
+    edit.change(store, caller, [fixed], closed=True)
+    rule = edit.create(store, caller, "a rule", lifecycle="project", wu="WU-1").node.id
+    first = edit.create(store, caller, "half", type="checkpoint").node.id
+    last = edit.create(store, caller, "nearly", type="checkpoint").node.id
+
+    found = summarize.summarize(store, caller, "WU-1")
+
+    assert set(found.source_ids) == {fixed, first}
+    assert bug in [node.id for node in ready.ready(store, "WU-1").nodes]
+    again = summarize.summarize(store, caller, "WU-1", only=[bug, last])
+    assert set(again.source_ids) == {bug, last} and rule not in again.source_ids

@@ -1,0 +1,90 @@
+"""Stores on real repositories, with a clock that the test moves and a wire between clones that it controls."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+from gitmem import records
+from gitmem import repo as place
+from gitmem.agents import caller
+from gitmem.agents.caller import Caller, Who
+from gitmem.git.inprocess import DulwichGit
+from gitmem.log.entry import Story
+from gitmem.sessions.lifecycle import Session
+from gitmem.store import Store
+
+START = 1_793_000_000_000_000  # microseconds: 2026-10-26
+SECOND = 1_000_000
+MINUTE, HOUR = 60 * SECOND, 3600 * SECOND
+DAY = 24 * HOUR
+
+
+class Clock:
+    """Microseconds that only move when told to."""
+
+    def __init__(self) -> None:
+        self.value = START
+
+    def __call__(self) -> int:
+        return self.value
+
+    def forward(self, micros: int) -> None:
+        self.value += micros
+
+
+def open_store(where: Path, clock: Clock, *, mail: str | None = "person@example.org") -> Store:
+    """A store as one process in that folder has it."""
+    if mail is not None:
+        subprocess.run(["git", "config", "user.email", mail], cwd=where, check=True)
+        subprocess.run(["git", "config", "user.name", "Test Person"], cwd=where, check=True)
+    found = place.find(str(where))
+    return Store(found, DulwichGit(found.common), machine="test", now=clock)
+
+
+def new_repo(where: Path) -> Path:
+    """Another clone, as far as lines are concerned."""
+    subprocess.run(["git", "init", "--quiet", "-b", "main", str(where)], check=True)
+    subprocess.run(["git", "commit", "--quiet", "--allow-empty", "-m", "First"], cwd=where, check=True)
+    return where
+
+
+def worktree(repo: Path, where: Path) -> Path:
+    """A linked worktree."""
+    subprocess.run(["git", "worktree", "add", "--quiet", "--detach", str(where)], cwd=repo, check=True)
+    return where
+
+
+def bodies(store: Store) -> list[bytes]:
+    """Every line of the log."""
+    return sorted(body.encode() for (body,) in store.db().execute("SELECT body FROM line"))
+
+
+def carry(one: Store, other: Store) -> None:
+    """What a sync does to two clones: afterwards both have every line."""
+    ours, theirs = bodies(one), bodies(other)
+    for store, missing in ((one, set(theirs) - set(ours)), (other, set(ours) - set(theirs))):
+        lines = []
+        for line in sorted(missing):
+            record = records.read(line)
+            assert record
+            lines.append((records.STREAMS[record["kind"]], line))
+        if lines:
+            store.record(lines, Story("gitmem <gitmem@localhost>", "sync"))
+
+
+def acting(store: Store, session: Session | str, **who: object) -> Caller:
+    """The caller with GITMEM_SESSION set."""
+    session_id = session if isinstance(session, str) else session.session_id
+    found = caller.find(store, Who(session=session_id))
+    assert found
+    return found
+
+
+def say(store: Store, sender: Caller, number: int = 1) -> None:
+    """A signal of no further interest: a sign of life."""
+    fields: dict[str, object] = {
+        "schema_version": "A2A.V1", "signal_id": f"sig-{number:04}", "sender_identity": sender.reader,
+        "sender_session": sender.session_id, "recipients": [], "message": "hello",
+    }  # fmt: skip
+    store.record([store.line("signal", fields)], Story(sender.author, "hello"))

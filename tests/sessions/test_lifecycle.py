@@ -1,0 +1,331 @@
+"""Sessions start, change and end; their names are held, released and told apart across clones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gitmem.agents import caller, display_names, heartbeats, own_sessions, presence
+from gitmem.agents.caller import Who
+from gitmem.errors import UsageError
+from gitmem.sessions import lifecycle, roster
+
+from ..sandbox import DAY, HOUR, MINUTE, Clock, acting, bodies, carry, new_repo, open_store, say, worktree
+
+IDENTITY = "codex:implementer:host42"
+
+
+@pytest.fixture(autouse=True)
+def _in_order(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
+    """The pool from its beginning, but where the place to begin is the point."""
+    if "never_met" not in request.node.name:
+        monkeypatch.setattr(display_names, "_first_place", lambda store: 0)
+
+
+def test_a_session_gets_a_name_and_says_who_it_is(repo: Path) -> None:
+    """The fields of the JSON shape, and the command that makes it the caller's."""
+    store = open_store(repo, Clock())
+    name = display_names.pick(store)
+    started = lifecycle.start(store, Who(), agent_identity=IDENTITY, wu="WU-123", lane="docs")
+
+    assert started.as_json() == {
+        "session_id": started.session_id, "agent_identity": IDENTITY, "display_name": name,
+        "reader_identity": IDENTITY, "worktree": "repo", "wu_id": "WU-123", "lane": "docs", "initiative_id": None,
+        "activity": None, "commit": store.git.tip("refs/gitmem/log"), "recorded": True, "remark": None,
+        "next": [f"export GITMEM_SESSION={started.session_id}", "gitmem inbox", "gitmem roster"],
+    }  # fmt: skip
+
+
+def test_the_log_tells_the_story_of_a_session(repo: Path, git: object) -> None:
+    """Author, subject and trailers of start, change and end."""
+    store = open_store(repo, Clock())
+    started = lifecycle.start(store, Who(), agent_identity=IDENTITY, name="Planck", wu="WU-123")
+    me = acting(store, started)
+    lifecycle.change(store, me, wu="WU-124")
+    lifecycle.change(store, me, name="Curie")
+    lifecycle.end(store, acting(store, started))
+    told = git("log", "-4", "--format=%an <%ae> %s", "refs/gitmem/log", cwd=repo)  # type: ignore[operator]
+    trailers = git("log", "-1", "--format=%(trailers)", "refs/gitmem/log~2", cwd=repo)  # type: ignore[operator]
+
+    assert told.splitlines() == [
+        f"Curie <{IDENTITY}@gitmem> Curie ends",
+        f"Planck <{IDENTITY}@gitmem> Planck is now called Curie",
+        f"Planck <{IDENTITY}@gitmem> Planck is now on WU-124",
+        f"Planck <{IDENTITY}@gitmem> Planck starts ({IDENTITY}) in repo on WU-123",
+    ]
+    assert trailers.split("\n")[:3] == ["WU: WU-124", f"Agent: {IDENTITY}", f"Session: {started.session_id}"]
+
+
+def test_each_start_is_a_new_session(repo: Path) -> None:
+    """But under one harness session id there is one, which takes up what is new."""
+    store = open_store(repo, Clock())
+    first, second = lifecycle.start(store, Who()), lifecycle.start(store, Who())
+    harness = Who(harness=("CODEX_THREAD_ID", "thread-77"))
+    third = lifecycle.start(store, harness, wu="WU-1")
+    again = lifecycle.start(store, harness)
+    changed = lifecycle.start(store, harness, wu="WU-2")
+
+    assert len({first.session_id, second.session_id, third.session_id}) == 3
+    assert (again.session_id, again.commit, again.wu_id) == (third.session_id, None, "WU-1")
+    assert (changed.session_id, changed.wu_id) == (third.session_id, "WU-2")
+
+
+def test_after_its_end_a_harness_session_starts_anew(repo: Path) -> None:
+    """An ended session is not taken up again; but the new one has its name, where nobody took that meanwhile."""
+    store = open_store(repo, Clock())
+    harness = Who(harness=("CODEX_THREAD_ID", "thread-77"))
+    first = lifecycle.start(store, harness)
+    lifecycle.end(store, acting(store, first))
+    second = lifecycle.start(store, harness)
+    lifecycle.end(store, acting(store, second))
+    lifecycle.start(store, Who(), name=first.display_name)
+    third = lifecycle.start(store, harness)
+
+    assert len({first.session_id, second.session_id, third.session_id}) == 3
+    assert second.display_name == first.display_name != third.display_name
+
+
+def test_hooks_of_two_scopes_that_start_at_once_make_one_session(repo: Path) -> None:
+    """A client runs those of the project and of the user side by side, under one id of its own."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    harness = Who(harness=("CLAUDE_CODE_SESSION_ID", "two-scopes"))
+    stores = [open_store(repo, Clock()) for _ in range(8)]
+    lifecycle.start(stores[0], Who())  # the log is there
+
+    with ThreadPoolExecutor(8) as pool:
+        found = set(pool.map(lambda store: lifecycle.start(store, harness).session_id, stores))
+
+    assert len(found) == 1
+
+
+def test_the_identity_of_the_surroundings_stands_for_the_option(repo: Path) -> None:
+    """And the option wins."""
+    store = open_store(repo, Clock())
+    who = Who(identity="a:b:env")
+
+    assert lifecycle.start(store, who).reader_identity == "a:b:env"
+    assert lifecycle.start(store, who, agent_identity=IDENTITY).reader_identity == IDENTITY
+
+
+def test_a_name_in_use_is_refused_with_three_that_are_free(repo: Path) -> None:
+    """Also when it is only spelt differently; nothing is written."""
+    store = open_store(repo, Clock())
+    lifecycle.start(store, Who(), name="big dev")
+    before = bodies(store)
+    for name in ("big dev", "Big_Dev"):
+        with pytest.raises(UsageError) as caught:
+            lifecycle.start(store, Who(), name=name)
+        assert (caught.value.code, len(caught.value.suggestions)) == ("name-in-use", 3)
+        for free in caught.value.suggestions:
+            lifecycle.names.claim(store, free)
+    assert bodies(store) == before
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "",
+        " x",
+        "a,b",
+        "a:b",
+        "-x",
+        "sess-123456",
+        "x" * 65,
+        "a\nb",
+        "a\u202eb",
+        "a\u200bb",
+        "Pl\u0430nck",
+        "--",
+        "\x1b[1m",
+    ],
+)
+def test_a_name_that_could_deceive_is_refused(repo: Path, name: str) -> None:
+    """Nothing is written, and the sentence has no control character in it."""
+    store = open_store(repo, Clock())
+    with pytest.raises(UsageError) as caught:
+        lifecycle.start(store, Who(), name=name)
+
+    assert caught.value.code == "bad-name"
+    assert caught.value.message.isprintable()
+    assert store.git.tip("refs/gitmem/log") is None
+
+
+def test_a_bad_field_writes_nothing(repo: Path) -> None:
+    """The contract is checked before anything is recorded."""
+    store = open_store(repo, Clock())
+    for fields in ({"wu": "nonsense"}, {"agent_identity": "human:me:x"}, {"lane": "a\nb"}):
+        with pytest.raises(UsageError):
+            lifecycle.start(store, Who(), **fields)
+    assert store.git.tip("refs/gitmem/log") is None
+    assert heartbeats.heartbeats(store) == {}
+
+
+def test_the_worktree_in_the_record_is_no_path(tmp_path: Path, repo: Path) -> None:
+    """A home folder is nobody else's business; the local file has the path."""
+    side = worktree(repo, tmp_path / "api-7")
+    store = open_store(side, Clock())
+    started = lifecycle.start(store, Who())
+
+    assert started.worktree == "api-7"
+    assert heartbeats.known(store)[started.session_id][0] == str(side)
+    assert not any(str(tmp_path).encode() in line for line in bodies(store))
+
+
+def test_a_change_that_changes_nothing_is_not_recorded(repo: Path) -> None:
+    """And one that does has only what differs."""
+    store = open_store(repo, Clock())
+    started = lifecycle.start(store, Who(), wu="WU-1", lane="docs")
+    me = acting(store, started)
+
+    assert lifecycle.change(store, me, wu="WU-1", lane="docs", name=started.display_name).commit is None
+    changed = lifecycle.change(store, me, wu="WU-2", lane="docs")
+    assert (changed.wu_id, changed.lane) == ("WU-2", "docs")
+    assert b"docs" not in bodies(store)[-1]
+
+
+def test_a_name_can_be_changed_to_a_free_one_only(repo: Path) -> None:
+    """The old one is free again at once."""
+    store = open_store(repo, Clock())
+    one, other = lifecycle.start(store, Who(), name="One"), lifecycle.start(store, Who(), name="Other")
+    with pytest.raises(UsageError, match="held by"):
+        lifecycle.change(store, acting(store, one), name="other")
+    assert lifecycle.change(store, acting(store, one), name="Third").display_name == "Third"
+    assert lifecycle.change(store, acting(store, other), name="One").display_name == "One"
+
+
+def test_two_clones_that_chose_one_name_apart_agree_after_a_sync(tmp_path: Path, repo: Path) -> None:
+    """The later one gets a number on both, and is told so."""
+    clock = Clock()
+    here, there = open_store(repo, clock), open_store(new_repo(tmp_path / "other"), clock)
+    first = lifecycle.start(here, Who(), name="Planck")
+    clock.forward(MINUTE)
+    second = lifecycle.start(there, Who(), name="Planck")
+    assert (first.display_name, second.display_name) == ("Planck", "Planck")
+    carry(here, there)
+
+    for store in (here, there):
+        names = {one.session_id: one.name for one in presence.shown(store).values()}
+        assert names == {first.session_id: "Planck", second.session_id: "Planck-2"}
+    changed = lifecycle.change(there, acting(there, second), wu="WU-1")
+    assert (changed.display_name, changed.remark) == (
+        "Planck-2", "Planck was taken by a session that started earlier: you show as Planck-2.",
+    )  # fmt: skip
+
+
+def test_a_name_is_held_for_two_days_after_the_last_record(repo: Path) -> None:
+    """Then it can be had again, and the first holder gets it back only if it is free."""
+    clock = Clock()
+    store = open_store(repo, clock)
+    first = lifecycle.start(store, Who(), name="Planck")
+    clock.forward(47 * HOUR)
+    with pytest.raises(UsageError):
+        lifecycle.start(store, Who(), name="Planck")
+    clock.forward(2 * HOUR)
+    second = lifecycle.start(store, Who(), name="Planck")
+    say(store, acting(store, first))
+
+    assert second.display_name == "Planck"
+    found = presence.shown(store)
+    assert [found[each.session_id].name for each in (first, second)] == ["Planck-2", "Planck"]
+
+
+def test_a_session_at_work_keeps_its_name_with_one_record_a_day(repo: Path) -> None:
+    """A change without news, only when the last record is a day old."""
+    clock = Clock()
+    store = open_store(repo, clock)
+    started = lifecycle.start(store, Who(), name="Planck")
+    clock.forward(DAY - 1)
+    assert own_sessions.keepalive(store, acting(store, started)) == []
+    clock.forward(DAY)
+    ((stream, line),) = own_sessions.keepalive(store, acting(store, started))
+
+    assert (stream, b'"event":"change"' in line, b'"display_name":"Planck"' in line) == (
+        "sessions",
+        True,
+        True,
+    )
+
+
+def test_the_status_follows_the_heartbeat_here_and_the_records_elsewhere(tmp_path: Path, repo: Path) -> None:
+    """Live for 15 minutes, idle for a day, then gone; ended when it says so."""
+    clock = Clock()
+    here, there = open_store(repo, clock), open_store(new_repo(tmp_path / "other"), clock)
+    started = lifecycle.start(here, Who())
+    carry(here, there)
+
+    def states() -> tuple[str, str]:
+        found = [presence.one(store, started.session_id) for store in (here, there)]
+        return tuple(one.status for one in found if one)  # type: ignore[return-value]
+
+    assert states() == ("live", "live")
+    clock.forward(16 * MINUTE)
+    assert states() == ("idle", "idle")
+    own_sessions.touch(here, acting(here, started))
+    assert states() == ("live", "idle")
+    clock.forward(25 * HOUR)
+    assert states() == ("gone", "gone")
+    lifecycle.end(here, acting(here, started))
+    carry(here, there)
+    assert states() == ("ended", "ended")
+
+
+def test_a_record_from_the_future_is_no_older_than_now(tmp_path: Path, repo: Path) -> None:
+    """A clock that was an hour ahead makes nobody seen later than now."""
+    ahead, clock = Clock(), Clock()
+    ahead.forward(HOUR)
+    there, here = open_store(new_repo(tmp_path / "other"), ahead), open_store(repo, clock)
+    started = lifecycle.start(there, Who())
+    carry(there, here)
+    found = presence.one(here, started.session_id)
+
+    assert found and (found.status, found.last_seen) == ("live", clock())
+
+
+def test_a_folder_that_cannot_be_written_is_no_obstacle(repo: Path) -> None:
+    """The heartbeat is lost, the session is not."""
+    store = open_store(repo, Clock())
+    store.log.make_state()
+    (Path(store.place.state) / "sessions").write_text("a file where the folder should be")
+    started = lifecycle.start(store, Who())
+
+    assert acting(store, started).session_id == started.session_id
+    assert heartbeats.known(store) == {}
+
+
+def test_old_local_files_are_forgotten(repo: Path) -> None:
+    """A month after a session was last seen here; its records stay."""
+    clock = Clock()
+    store = open_store(repo, clock)
+    first = lifecycle.start(store, Who())
+    clock.forward(31 * DAY)
+    second = lifecycle.start(store, Who())
+
+    assert set(heartbeats.known(store)) == {second.session_id}
+    assert presence.one(store, first.session_id) is not None
+
+
+def test_a_person_has_no_session_to_change(repo: Path) -> None:
+    """The error says how to get one."""
+    store = open_store(repo, Clock())
+    me = caller.find(store, Who(terminal=True))
+    assert me
+    with pytest.raises(UsageError) as caught:
+        lifecycle.end(store, me)
+
+    assert (caught.value.code, caught.value.next[0]) == ("no-session", "gitmem session start")
+
+
+def test_the_list_leaves_out_who_is_gone(repo: Path) -> None:
+    """Unless all are asked for."""
+    clock = Clock()
+    store = open_store(repo, clock)
+    ended, gone = lifecycle.start(store, Who()), lifecycle.start(store, Who())
+    lifecycle.end(store, acting(store, ended))
+    clock.forward(25 * HOUR)
+    live = lifecycle.start(store, Who())
+
+    assert [each["session_id"] for each in roster.listing(store).sessions] == [live.session_id]
+    every = {each["session_id"]: each["status"] for each in roster.listing(store, all=True).sessions}
+    assert every == {ended.session_id: "ended", gone.session_id: "gone", live.session_id: "live"}

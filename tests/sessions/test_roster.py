@@ -1,0 +1,134 @@
+"""Who is here, as everybody sees it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from gitmem.agents import caller, own_sessions, presence
+from gitmem.agents.caller import Who
+from gitmem.sessions import lifecycle, roster
+
+from ..sandbox import HOUR, START, Clock, acting, carry, new_repo, open_store, say
+
+IDENTITY = "codex:implementer:host42"
+
+
+def test_the_roster_has_every_field_of_its_shape(repo: Path) -> None:
+    """Also the empty ones."""
+    clock = Clock()
+    store = open_store(repo, clock)
+    one = lifecycle.start(store, Who(), agent_identity=IDENTITY, name="Planck", wu="WU-1", lane="docs")
+    say(store, acting(store, lifecycle.start(store, Who(), name="Curie")))
+    clock.forward(HOUR)
+    found = roster.roster(store, "Planck")
+
+    assert found.as_json() == {
+        "sessions": [
+            {
+                "session_id": one.session_id, "display_name": "Planck", "agent_identity": IDENTITY,
+                "reader_identity": IDENTITY, "role": "implementer", "wu_id": "WU-1", "initiative_id": None,
+                "lane": "docs", "activity": None, "worktree": "repo", "client": None, "workspace_id": None, "here": True,
+                "status": "idle", "last_seen": presence.iso(START + 1), "unread": 1,
+            }
+        ],
+        "remark": None, "autosync": None,
+        "next": ["gitmem signal 'your message' --to Planck", "gitmem inbox"],
+    }  # fmt: skip
+
+
+def test_gone_and_ended_are_listed_with_all(repo: Path) -> None:
+    """And the last seen stands first."""
+    clock = Clock()
+    store = open_store(repo, clock)
+    ended = lifecycle.start(store, Who(), name="Ended")
+    lifecycle.start(store, Who(), name="Gone")
+    lifecycle.end(store, acting(store, ended))
+    clock.forward(30 * HOUR)
+    lifecycle.start(store, Who(), name="Live")
+
+    assert [each["display_name"] for each in roster.roster(store).sessions] == ["Live"]
+    assert [each["display_name"] for each in roster.roster(store, all=True).sessions] == [
+        "Live",
+        "Ended",
+        "Gone",
+    ]
+
+
+def test_a_query_is_a_fuzzy_look(repo: Path) -> None:
+    """Names, identities, roles, work units and worktrees, misspelt or in part; best first."""
+    clock = Clock()
+    store = open_store(repo, clock)
+    lifecycle.start(store, Who(), agent_identity=IDENTITY, name="Planck", wu="WU-123")
+    clock.forward(HOUR)
+    lifecycle.start(store, Who(), agent_identity="claude:reviewer:desk", name="Noether", lane="docs")
+
+    def names(query: str) -> list[object]:
+        return [each["display_name"] for each in roster.roster(store, query).sessions]
+
+    assert [names(each) for each in ("plank", "PLANCK", "implementer", "WU-123", "host42")] == [
+        ["Planck"]
+    ] * 5
+    assert [names(each) for each in ("reviewer", "docs", "Nöther")] == [["Noether"]] * 3
+    assert names("repo") == ["Noether", "Planck"]
+    assert names("zzzz") == []
+    nobody = roster.roster(store, "zz'zz")
+    assert nobody.next == ["gitmem roster", "gitmem roster 'zz'\"'\"'zz' --all"]
+    assert nobody.remark == "Nobody matches zz'zz; 1 is live here."
+
+
+def test_nobody_is_told_to_signal_itself(repo: Path) -> None:
+    """Not who is alone, and of two each the other."""
+    store = open_store(repo, Clock())
+    one = acting(store, lifecycle.start(store, Who(), name="Planck"))
+    assert roster.roster(store, caller=one).next == ["gitmem inbox", "gitmem roster --all"]
+    lifecycle.start(store, Who(), name="Curie")
+
+    assert roster.roster(store, caller=one).next[0] == "gitmem signal 'your message' --to Curie"
+
+
+def test_other_clones_see_the_time_of_the_last_record(tmp_path: Path, repo: Path) -> None:
+    """A heartbeat is local."""
+    clock = Clock()
+    here, there = open_store(repo, clock), open_store(new_repo(tmp_path / "other"), clock)
+    one = lifecycle.start(here, Who())
+    carry(here, there)
+    clock.forward(HOUR)
+    own_sessions.touch(here, acting(here, one))
+    rows = [roster.roster(store).sessions[0] for store in (here, there)]
+
+    assert [(row["here"], row["status"]) for row in rows] == [(True, "live"), (False, "idle")]
+
+
+def test_an_empty_roster_says_what_to_do(repo: Path) -> None:
+    """A new clone."""
+    assert roster.roster(open_store(repo, Clock())).as_json() == {
+        "sessions": [], "remark": None, "autosync": None, "next": ["gitmem session start", "gitmem roster --all"],
+    }  # fmt: skip
+
+
+def test_whoami_says_what_others_see(repo: Path) -> None:
+    """Ids, name, headline and unread."""
+    store = open_store(repo, Clock())
+    one = lifecycle.start(store, Who(), agent_identity=IDENTITY, name="Planck", wu="WU-1", lane="docs")
+    say(store, acting(store, lifecycle.start(store, Who())))
+
+    assert roster.whoami(store, acting(store, one)).as_json() == {
+        "reader_identity": IDENTITY, "session_id": one.session_id, "agent_identity": IDENTITY,
+        "display_name": "Planck", "wu_id": "WU-1", "initiative_id": None, "lane": "docs", "activity": None,
+            "worktree": "repo",
+        "status": "live", "headline": f"Planck ({IDENTITY}) in repo on WU-1 in lane docs", "unread": 1,
+        "remark": None, "next": ["gitmem inbox", "gitmem roster"],
+    }  # fmt: skip
+
+
+def test_whoami_of_those_without_a_session(repo: Path) -> None:
+    """A person, and a harness that started none."""
+    store = open_store(repo, Clock())
+    person = caller.find(store, Who(terminal=True))
+    raw = caller.find(store, Who(harness=("CODEX_THREAD_ID", "t-1")))
+    assert person and raw
+    found = [roster.whoami(store, each) for each in (person, raw)]
+
+    assert [each.reader_identity for each in found] == ["human:person@example.org", store.keys.hashed("t-1")]
+    assert [each.headline for each in found] == ["Test Person", store.keys.hashed("t-1")]
+    assert found[1].next[0] == "gitmem session start"

@@ -1,0 +1,336 @@
+"""Sync with nothing new: what a good sync leaves behind answers for the next one, and only while all is as it was."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+
+import pytest
+
+from gitmem.errors import StoreError
+from gitmem.git import local_remote_refs
+from gitmem.git.network import GitNetwork
+from gitmem.sync import autosync, noop_check, sync_remotes
+
+from ..clones import Clone, Hub, git
+
+
+@pytest.fixture
+def a(hub: Hub) -> Clone:
+    """A clone that has nothing to do."""
+    clone = hub.clone("a")
+    clone.add("one")
+    sync_remotes.sync(clone.store)
+    sync_remotes.sync(clone.store)
+    return clone
+
+
+@pytest.fixture
+def fetches(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The urls that were fetched from."""
+    found: list[str] = []
+    real = GitNetwork.fetch
+
+    def fetch(self: GitNetwork, url: str, *rest: object) -> None:
+        found.append(url)
+        real(self, url, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(GitNetwork, "fetch", fetch)
+    return found
+
+
+def look(clone: Clone) -> noop_check.Settled | None:
+    return sync_remotes.look(clone.store.place, list, time.time())
+
+
+def test_the_answer_is_the_one_of_the_whole_sync(a: Clone, fetches: list[str]) -> None:
+    looked = look(a)
+    assert looked is not None
+    assert looked.unchanged
+    quick = sync_remotes.unchanged(a.store.place, looked, 0.0, 0.0)
+    assert fetches == []
+
+    assert quick.as_json() == sync_remotes.sync(a.store).as_json()
+
+
+def test_packed_refs_and_a_branch_that_the_user_fetched_change_nothing(a: Clone) -> None:
+    git("fetch", "--quiet", "origin", cwd=a.path)
+    sync_remotes.sync(a.store)
+    git("pack-refs", "--all", cwd=a.path)
+
+    looked = look(a)
+    assert looked is not None
+    assert looked.unchanged
+
+
+def test_a_packed_branch_of_the_user_whose_name_ends_in_ours_changes_nothing(a: Clone) -> None:
+    """Only what a fetch has put below `refs/remotes/` is a copy of the log."""
+    for name in ("team/gitmem", "gitmem-notes"):
+        git("update-ref", f"refs/heads/{name}", "refs/heads/main", cwd=a.path)
+    git("pack-refs", "--all", cwd=a.path)
+
+    looked = look(a)
+    assert looked is not None
+    assert looked.unchanged
+
+
+def elsewhere(hub: Hub, a: Clone) -> None:
+    b = hub.clone("b")
+    b.add("two")
+    sync_remotes.sync(b.store)
+
+
+def outbox(hub: Hub, a: Clone) -> None:
+    git("update-ref", f"refs/gitmem/outbox/{hub.tip()}", str(hub.tip()), cwd=hub.path)
+
+
+def plain_outbox(hub: Hub, a: Clone) -> None:
+    git("update-ref", f"refs/heads/gitmem-outbox-{hub.tip()}", str(hub.tip()), cwd=hub.path)
+
+
+def removed(hub: Hub, a: Clone) -> None:
+    git("update-ref", "-d", "refs/heads/gitmem", cwd=hub.path)
+
+
+def hidden(hub: Hub, a: Clone) -> None:
+    git("update-ref", "refs/gitmem/log", str(hub.tip()), cwd=hub.path)
+
+
+@pytest.mark.parametrize("change", [elsewhere, outbox, plain_outbox, removed, hidden])
+def test_what_changes_on_the_remote_is_seen(hub: Hub, a: Clone, change: Callable[[Hub, Clone], None]) -> None:
+    change(hub, a)
+
+    looked = look(a)
+    assert looked is not None
+    assert not looked.unchanged
+
+
+def written(hub: Hub, a: Clone) -> None:
+    a.add("two")
+
+
+def riding(hub: Hub, a: Clone) -> None:
+    a.add("two", deferred=True)
+
+
+def configured(hub: Hub, a: Clone) -> None:
+    git("remote", "add", "other", str(hub.path), cwd=a.path)
+
+
+def switched(hub: Hub, a: Clone) -> None:
+    git("checkout", "--quiet", "-b", "feature", cwd=a.path)
+
+
+def old(hub: Hub, a: Clone) -> None:
+    at = time.time() - noop_check.AGE_SECONDS_MAX - 60
+    os.utime(a.path / ".git" / "gitmem" / "settled", (at, at))
+
+
+def ahead(hub: Hub, a: Clone) -> None:
+    at = time.time() + 60
+    os.utime(a.path / ".git" / "gitmem" / "settled", (at, at))
+
+
+def torn(hub: Hub, a: Clone) -> None:
+    path = a.path / ".git" / "gitmem" / "settled"
+    path.write_bytes(path.read_bytes()[:-10])
+
+
+def by_hand(hub: Hub, a: Clone) -> None:
+    git("update-ref", "refs/heads/gitmem", "refs/heads/main", cwd=a.path)
+
+
+def by_hand_and_packed(hub: Hub, a: Clone) -> None:
+    by_hand(hub, a)
+    git("pack-refs", "--all", cwd=a.path)
+
+
+def unpublished(hub: Hub, a: Clone) -> None:
+    git("update-ref", "-d", "refs/gitmem/published", cwd=a.path)
+
+
+def locked(hub: Hub, a: Clone) -> None:
+    (a.path / ".git" / "refs" / "gitmem" / "log.lock").touch()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        written,
+        riding,
+        configured,
+        switched,
+        old,
+        ahead,
+        torn,
+        by_hand,
+        by_hand_and_packed,
+        unpublished,
+        locked,
+    ],
+)
+def test_what_changes_here_is_for_the_whole_sync(
+    hub: Hub, a: Clone, change: Callable[[Hub, Clone], None]
+) -> None:
+    """The remote is not even asked twice."""
+    change(hub, a)
+
+    assert look(a) is None
+
+
+def test_a_note_that_ends_anywhere_is_none(a: Clone) -> None:
+    """A full disk, or a power loss: it is for the whole sync."""
+    path = a.path / ".git" / "gitmem" / "settled"
+    content = path.read_bytes()
+    for size in range(len(content)):
+        path.write_bytes(content[:size])
+        assert look(a) is None, size
+    path.write_bytes(content)
+    assert look(a) is not None
+
+
+def test_a_repository_of_somebody_else_names_no_remote_to_ask(
+    a: Clone, fetches: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A url may name a program that git would run."""
+    monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
+    monkeypatch.setattr(os, "geteuid", lambda: a.path.stat().st_uid + 1)
+    note = a.path / ".git" / "gitmem" / "settled"
+    note.write_bytes(note.read_bytes().replace(b"hub.git", b"no.git"))
+
+    with pytest.raises(StoreError) as refused:
+        look(a)
+    assert refused.value.code == "dubious-ownership"
+    assert fetches == []
+
+
+@pytest.mark.parametrize("key", ["url./srv/.insteadOf", "remote.origin.uploadpack"])
+def test_where_git_would_go_elsewhere_the_folder_is_not_asked(a: Clone, fetches: list[str], key: str) -> None:
+    value = {"url./srv/.insteadOf": "/other/", "remote.origin.uploadpack": "git-upload-pack"}[key]
+    git("config", key, value, cwd=a.path)
+    sync_remotes.sync(a.store)
+    fetches.clear()
+
+    looked = look(a)
+    assert looked is not None
+    assert looked.unchanged
+    assert len(fetches) == 1
+
+
+def test_a_proposal_that_is_written_while_the_remote_answers_stays_urgent(
+    a: Clone, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The mark of before is done with; and where the line is there already, it is for the whole sync."""
+    git("config", "gitmem.autosync", "30s", cwd=a.path)
+    sync_remotes.sync(a.store)
+    place, now = a.store.place, time.time()
+    assert autosync.wants(place, autosync.NOW, now - 60)
+    real = local_remote_refs._parse
+
+    def answer(out: bytes) -> dict[str, str] | None:
+        assert not autosync.is_hurried(place)
+        a.add("two")
+        assert autosync.wants(place, autosync.NOW, now)
+        return real(out)
+
+    monkeypatch.setattr(local_remote_refs, "_parse", answer)
+    assert look(a) is None
+    autosync.end(place, now, 0, 0.0)
+    assert autosync.is_hurried(place)
+
+
+def gone(hub: Hub, a: Clone) -> None:
+    git("remote", "set-url", "origin", str(hub.path) + "-gone", cwd=a.path)
+
+
+def kept_outbox(hub: Hub, a: Clone) -> None:
+    git("config", "receive.denyDeletes", "true", cwd=hub.path)
+    plain_outbox(hub, a)
+    elsewhere(hub, a)
+
+
+def including(hub: Hub, a: Clone) -> None:
+    """Another file may say at any time that the remote is elsewhere."""
+    git("config", "include.path", "../more", cwd=a.path)
+
+
+@pytest.mark.parametrize("change", [gone, kept_outbox, including])
+def test_a_sync_that_has_something_to_tell_or_to_do_leaves_no_note(
+    hub: Hub, a: Clone, change: Callable[[Hub, Clone], None]
+) -> None:
+    note = a.path / ".git" / "gitmem" / "settled"
+    assert note.exists()
+    change(hub, a)
+
+    for _ in range(2):  # what there is to tell of it is told once
+        sync_remotes.sync(a.store)
+        assert not note.exists()
+
+
+@pytest.mark.parametrize("change", [written, by_hand])
+def test_what_moves_while_a_sync_runs_is_not_taken_for_synced(
+    hub: Hub, a: Clone, monkeypatch: pytest.MonkeyPatch, change: Callable[[Hub, Clone], None]
+) -> None:
+    """A signal of another process, and a branch that the user fetches in that moment."""
+    from gitmem.sync import exchange
+
+    real = exchange.exchange
+
+    def meanwhile(*args: object, **options: object) -> object:
+        done = real(*args, **options)  # type: ignore[arg-type]
+        change(hub, a)
+        return done
+
+    monkeypatch.setattr(exchange, "exchange", meanwhile)
+    sync_remotes.sync(a.store)
+    assert look(a) is None
+
+
+def test_a_url_with_a_secret_is_written_nowhere(hub: Hub, a: Clone, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GIT_CONFIG_COUNT", "1")
+    monkeypatch.setenv("GIT_CONFIG_KEY_0", f"url.{hub.path}.insteadOf")
+    monkeypatch.setenv("GIT_CONFIG_VALUE_0", "https://me:token9z@example.org/hub.git")
+    git("remote", "set-url", "origin", "https://me:token9z@example.org/hub.git", cwd=a.path)
+    assert sync_remotes.sync(a.store).remotes[0].state == "up-to-date"
+
+    assert look(a) is None
+    assert not [
+        each
+        for each in (a.path / ".git" / "gitmem").rglob("*")
+        if each.is_file() and b"token9z" in each.read_bytes()
+    ]
+
+
+@pytest.mark.parametrize("new", [False, True])
+def test_a_remote_that_must_be_fetched_from_is_fetched_from_once(
+    hub: Hub, a: Clone, fetches: list[str], new: bool
+) -> None:
+    """Whether there is anything new or not: over a network every connection counts."""
+    url = f"file://{hub.path}"
+    git("remote", "set-url", "origin", url, cwd=a.path)
+    sync_remotes.sync(a.store)
+    if new:
+        elsewhere(hub, a)
+    fetches.clear()
+
+    looked = look(a)
+    assert looked is not None
+    assert looked.unchanged is not new
+    if new:
+        assert sync_remotes.sync(a.store, looked=looked).remotes[0].received == 1
+        assert "two" in a.texts()
+    assert fetches == [url]
+
+
+def test_a_remote_that_is_away_is_tried_once(hub: Hub, a: Clone, fetches: list[str]) -> None:
+    url = f"file://{hub.path}"
+    git("remote", "set-url", "origin", url, cwd=a.path)
+    sync_remotes.sync(a.store)
+    hub.path.rename(hub.path.with_name("moved.git"))
+    fetches.clear()
+
+    looked = look(a)
+    assert looked is not None
+    assert sync_remotes.sync(a.store, looked=looked).remotes[0].state == "offline"
+    assert fetches == [url]

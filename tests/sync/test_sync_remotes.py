@@ -1,0 +1,209 @@
+"""The operation sync: which remotes, what it answers, and that the index has what came."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gitmem import store
+from gitmem.errors import UsageError
+from gitmem.sync import autosync, sync_remotes
+from tests.clones import Clone, Hub, git
+
+
+def known_lines(clone: Clone) -> int:
+    (count,) = clone.store.db().execute("SELECT count(*) FROM line").fetchone()
+    return int(count)
+
+
+def test_the_answer_has_the_fields_of_its_shape(hub: Hub) -> None:
+    """Also in the JSON form, and `next` is last."""
+    a = hub.clone("a")
+    a.add("one")
+    found = sync_remotes.sync(a.store)
+    (remote,) = found.remotes
+    assert list(found.as_json()) == ["remotes", "autosync", "next"]
+    assert list(remote.as_json()) == [
+        "name",
+        "state",
+        "received",
+        "sent",
+        "safe",
+        "outbox",
+        "attempts",
+        "rejections",
+        "tip",
+        "left_out",
+        "message",
+        "url",
+        "unpublished",
+        "kinds",
+        "records",
+    ]
+    assert (remote.name, remote.state, remote.sent, remote.attempts, remote.tip) == (
+        "origin",
+        "synced",
+        1,
+        1,
+        hub.tip(),
+    )
+    assert found.status == 0
+
+
+def test_the_index_has_what_came(hub: Hub) -> None:
+    """Without another command."""
+    a, b = hub.clone("a"), hub.clone("b")
+    a.add("one")
+    sync_remotes.sync(a.store)
+    b.add("two")
+    found = sync_remotes.sync(b.store)
+    assert found.next == ["gitmem inbox"]
+    assert b.store.index.tip == b.tip
+    assert known_lines(b) == 2
+
+
+def test_of_a_sync_that_brings_much_another_process_fills_the_index(
+    hub: Hub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that is started for it, once; nothing else is put off. Where nobody can start one, or a sync brings more, it waits."""
+    a, b = hub.clone("a"), hub.clone("b")
+    a.add("one")
+    sync_remotes.sync(a.store)
+    before = known_lines(b)
+    started: list[int] = []
+    b.store.starts_upkeep = lambda: started.append(
+        int(b.store.index.db.execute("SELECT count(*) FROM line").fetchone()[0])
+    )
+    monkeypatch.setattr(store, "LEFT_BYTES_MIN", 1)
+    b.add("two")
+    (remote,) = sync_remotes.sync(b.store).remotes
+    assert (remote.received, remote.sent, remote.state) == (1, 1, "synced")
+    assert started == [before + 1], "what this clone wrote itself is there"
+    assert known_lines(b) == before + 2, "the next look catches up, if that process has not"
+
+    for least, most, starts in ((1, 1, b.store.starts_upkeep), (1, 10**9, None)):
+        monkeypatch.setattr(store, "LEFT_BYTES_MIN", least)
+        monkeypatch.setattr(store, "LEFT_BYTES_MAX", most)
+        b.store.starts_upkeep = starts
+        a.add("more")
+        sync_remotes.sync(a.store)
+        sync_remotes.sync(b.store)
+        assert b.store.index.tip == b.tip
+    assert len(started) == 1
+
+
+def test_without_a_remote_it_is_a_usage_error(repo: Path, hub: Hub) -> None:
+    """It says how to add one; nothing is touched."""
+    clone = hub.open(repo)
+    for all_remotes in (False, True):
+        with pytest.raises(UsageError) as refused:
+            sync_remotes.sync(clone.store, all=all_remotes)
+        assert refused.value.code == "no-remote"
+        assert "git remote add" in refused.value.hint
+    assert not clone.git.refs("refs/gitmem/")
+
+
+def test_the_usual_remote_is_the_upstream_then_origin_then_the_only_one(hub: Hub, repo: Path) -> None:
+    """History follows it, wherever it stands in the command."""
+    a = hub.clone("a")
+    assert sync_remotes.chosen(a.store, (), all=False) == (["origin"], True)
+    git("remote", "add", "fork", str(hub.path), cwd=a.path)
+    assert sync_remotes.chosen(a.store, (), all=False) == (["origin"], True)
+    assert sync_remotes.chosen(a.store, ("fork", "origin"), all=False) == (["origin", "fork"], True)
+    assert sync_remotes.chosen(a.store, ("fork",), all=False) == (["fork"], False)
+    assert sync_remotes.chosen(a.store, (), all=True) == (["origin", "fork"], True)
+    git("config", "branch.main.remote", "fork", cwd=a.path)
+    assert sync_remotes.chosen(a.store, (), all=True) == (["fork", "origin"], True)
+    lone = hub.open(repo)
+    git("remote", "add", "elsewhere", str(hub.path), cwd=repo)
+    assert sync_remotes.chosen(lone.store, (), all=False) == (["elsewhere"], True)
+    git("remote", "add", "other", str(hub.path), cwd=repo)
+    with pytest.raises(UsageError) as refused:
+        sync_remotes.chosen(lone.store, (), all=False)
+    assert refused.value.code == "which-remote"
+    assert sync_remotes.chosen(lone.store, ("other",), all=False) == (["other"], True)
+
+
+def test_a_remote_that_fails_makes_the_status_5_and_says_what_to_run(hub: Hub) -> None:
+    """The others are synced all the same."""
+    a = hub.clone("a")
+    git("remote", "add", "away", "/nowhere.git", cwd=a.path)
+    a.add("one")
+    found = sync_remotes.sync(a.store, all=True)
+    assert [remote.state for remote in found.remotes] == ["synced", "offline"]
+    assert found.status == 5
+    assert found.next == ["gitmem sync away"]
+    assert hub.texts() == ["one"]
+
+
+def test_an_empty_remote_gets_nothing_and_the_answer_says_what_to_push(hub: Hub, tmp_path: Path) -> None:
+    """The next command is git's own."""
+    git("init", "--quiet", "--bare", "empty.git", cwd=tmp_path)
+    a = hub.clone("a")
+    git("remote", "set-url", "origin", str(tmp_path / "empty.git"), cwd=a.path)
+    found = sync_remotes.sync(a.store, publish=True)
+    assert (found.status, found.next) == (2, ["git push origin HEAD"])
+    kept = autosync.trouble(a.store.place)
+    assert kept is not None
+    assert (kept.code, kept.message) == ("empty", found.remotes[0].message)
+
+
+def test_a_refusal_is_kept_until_a_sync_is_good_also_without_autosync(hub: Hub) -> None:
+    """Once a sync, whoever made it. A good one says no more of it, and one with another remote leaves it."""
+    a = hub.clone("a")
+    a.add("one")
+    hook = hub.path / "hooks" / "pre-receive"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text("#!/bin/sh\nexit 1\n")
+    hook.chmod(0o755)
+    git("remote", "add", "away", "/nowhere.git", cwd=a.path)
+    for times in (1, 2):
+        found = sync_remotes.sync(a.store)
+        kept = autosync.trouble(a.store.place)
+        assert kept is not None
+        assert (found.remotes[0].state, kept.code, kept.times) == ("refused", "refused", times)
+    assert found.autosync is not None
+    sync_remotes.sync(a.store, ["away"])
+    assert autosync.trouble(a.store.place) is not None
+
+    hook.unlink()
+    assert sync_remotes.sync(a.store).autosync is None
+    assert autosync.trouble(a.store.place) is None
+
+
+def test_a_remote_with_another_hash_is_not_tried_again(hub: Hub, tmp_path: Path) -> None:
+    """It would be told as offline for ever."""
+    git("init", "--quiet", "--object-format=sha256", "other", cwd=tmp_path)
+    other = tmp_path / "other"
+    git(
+        "-c", "user.name=o", "-c", "user.email=o@example.org", "commit", "--allow-empty", "-m", "x", cwd=other
+    )
+    git("branch", "gitmem", cwd=other)
+    a = hub.clone("a")
+    git("remote", "set-url", "origin", str(other), cwd=a.path)
+    found = sync_remotes.sync(a.store)
+    assert (found.remotes[0].state, found.next) == ("refused", ["gitmem doctor"])
+
+    git("remote", "remove", "origin", cwd=a.path)  # and then there is nobody to tell of
+    with pytest.raises(UsageError):
+        sync_remotes.sync(a.store)
+    assert autosync.trouble(a.store.place) is None
+
+
+def test_a_password_in_a_url_is_never_shown(hub: Hub) -> None:
+    """Neither in the answer nor in a ref."""
+    a = hub.clone("a")
+    found = sync_remotes.sync(a.store, ["http://user:hunter2@127.0.0.1:9/x.git"])
+    assert found.remotes[0].state == "offline"
+    assert "hunter2" not in repr(found.as_json()) + repr(a.git.refs("refs/"))
+
+
+def test_a_linked_worktree_syncs_the_same_log(hub: Hub) -> None:
+    """All worktrees of a clone share the ref."""
+    a = hub.clone("a")
+    a.add("one")
+    git("worktree", "add", "--quiet", "-b", "topic", "../tree", cwd=a.path)
+    linked = hub.open(hub.root / "tree")
+    assert sync_remotes.sync(linked.store).remotes[0].sent == 1
+    assert linked.tip == a.tip == hub.tip()

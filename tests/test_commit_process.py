@@ -1,0 +1,53 @@
+"""When a committer is started, and by what window."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from gitmem import commit_process
+from gitmem.repo import find
+
+
+@pytest.mark.parametrize(
+    ("given", "setting", "window"),
+    [
+        (None, None, 1.0),
+        (None, "5", 5.0),
+        ("0", "5", 0.0),
+        ("2.5s", None, 2.5),
+        ("soon", "3", 3.0),
+        ("-1", None, 1.0),
+        ("nan", None, 1.0),
+        ("1e9", None, 1.0),
+    ],
+)
+def test_the_window_is_what_says_so_first(given: str | None, setting: str | None, window: float) -> None:
+    """What is no number of seconds is passed over."""
+    settings = {commit_process.SETTING: setting} if setting is not None else {}
+
+    assert commit_process.window(settings, given) == window
+
+
+def test_commands_commit_by_themselves_only_where_ended_processes_stay(
+    repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An init that takes a second to reap switches nothing off; one that never does it, for good."""
+    place = find(str(repo))
+    os.makedirs(place.state)
+    Path(place.state, commit_process.LOCK).write_bytes(b"4242\n")
+    now, zombies = [1_000_000.0], {b"4242"}
+    monkeypatch.setattr(commit_process.time, "time", lambda: now[0])
+    monkeypatch.setattr(commit_process, "_is_zombie", lambda content: content.strip() in zombies)
+
+    assert commit_process.is_wanted(place) and commit_process.is_wanted(place)
+    zombies.clear()
+    now[0] += 100
+    assert commit_process.is_wanted(place) and not commit_process.is_off(place)
+    zombies.add(b"4242")
+    assert commit_process.is_wanted(place)
+    now[0] += commit_process.REAPED_SECONDS + 1
+    assert not commit_process.is_wanted(place)
+    assert commit_process.is_off(place)
