@@ -228,7 +228,7 @@ class Surroundings:
             lives_on: Many reads and writes will follow: worth the import of dulwich.
         """
         if self._store is None:
-            from gitmem.store import open_store
+            from gitmem.open_store import open_store
 
             from . import background
             from .wal_folders import tell_of_strange, wal_parents, wals_elsewhere

@@ -9,10 +9,11 @@ from . import repo as places
 from .agents import caller as callers
 from .errors import GitmemError, UsageError
 from .mailbox import delivery_lock
+from .open_store import open_store
 from .sessions import lifecycle, roster
 from .signals import inbox, threads
 from .signals import send as signals
-from .store import Store, open_store, wall_clock
+from .store import Store, wall_clock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,13 +6,10 @@ import os
 import time
 
 from . import commit_process, records
-from .agents import heartbeats
-from .git.open_git import cached_config, open_port
+from .git.open_git import cached_config
 from .index import schema
 from .log.entry import Entry
 from .log.local_log import Appended, Log
-from .mailbox import broadcasts
-from .repo import Place, refuse_odd
 from .store_index import StoreIndex
 from .trust import clone_key
 
@@ -24,6 +21,8 @@ if TYPE_CHECKING:
     from .errors import GitmemError
     from .git.open_git import CachedConfig, Git
     from .log.entry import Story
+    from .repo import Place
+    from .store_index import Domain
 
 # New bytes of a sync. For fewer, catching up is quicker than the start of a process. With more, the next command would
 # not wait until that process is done, and fill an index of its own.
@@ -35,33 +34,13 @@ def wall_clock() -> int:
     return time.time_ns() // 1000
 
 
-def open_store(
-    place: Place,
-    *,
-    machine: str,
-    lives_on: bool,
-    now: Callable[[], int] = wall_clock,
-    commit_after: float = 0.0,
-    wal_elsewhere: Sequence[str] = (),
-    wals_read: Sequence[str] = (),
-    progress: Callable[[int], None] | None = None,
-) -> Store:
-    """Open the store of a repository; the arguments are those of `Store` and `open_port`.
-
-    Raises: StoreError `unsupported-repository`.
-    """
-    refuse_odd(place)
-    git = open_port(place, lives_on=lives_on)
-    return Store(place, git, machine=machine, now=now, commit_after=commit_after, wal_elsewhere=wal_elsewhere,
-                 wals_read=wals_read, progress=progress)  # fmt: skip
-
-
 class Store(StoreIndex):
     """What every operation works on.
 
     Args:
         place: Where the repository is.
         git: The port.
+        domain: What the domain packages provide.
         machine: Name of this machine; a host and a container that share the folder have different ones.
         now: The wall clock, microseconds since the epoch.
         commit_after: Seconds until what is recorded is committed, by whoever runs a committer; 0 commits in each write.
@@ -73,6 +52,7 @@ class Store(StoreIndex):
         self,
         place: Place,
         git: Git,
+        domain: Domain,
         *,
         machine: str,
         now: Callable[[], int] = wall_clock,
@@ -85,6 +65,7 @@ class Store(StoreIndex):
     ) -> None:
         self.place = place
         self.git = git
+        self.domain = domain
         self.machine = machine
         self.now = now
         self.random = random
@@ -122,10 +103,7 @@ class Store(StoreIndex):
 
     def _feed(self) -> None:
         """Bring the queues up to date, where anything has come since they were."""
-        if not heartbeats.is_fed(self.index.db, self.place.state):
-            from .mailbox import session_queue
-
-            session_queue.feed(self)
+        self.domain.feed(self)
 
     def head(self) -> tuple[str | None, str | None]:
         """The commit that this worktree's HEAD is at, and its branch; None for what there is not."""
@@ -146,8 +124,8 @@ class Store(StoreIndex):
 
         Raises: RecordError, SecretError; StoreError where the clone key is damaged.
         """
-        if kind in broadcasts.KINDS:
-            fields = broadcasts.with_seen(self._last_look(), kind, fields)
+        if kind in self.domain.completed_kinds:
+            fields = self.domain.complete(self._last_look(), kind, fields)
         mac, at = self.keys.for_writing(), self.log.clock.tick()
         return records.STREAMS[kind], records.line(kind, at, fields, allow_secret=allow_secret, mac=mac)
 

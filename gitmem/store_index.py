@@ -13,8 +13,8 @@ from .trust import sender_tables
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from typing import TypeVar
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from typing import Any, Protocol, TypeVar
 
     from .git.open_git import Git
     from .index.query import Snapshot
@@ -27,27 +27,51 @@ if TYPE_CHECKING:
 
     Answer = TypeVar("Answer")
 
+    class Domain(Protocol):
+        """What a store needs of the packages above it, which import the store.
+
+        Attributes:
+            completed_kinds: The kinds of record that `complete` adds fields to.
+        """
+
+        completed_kinds: tuple[str, ...]
+
+        def views(self, keys: Keys | None = None) -> Sequence[View]:
+            """Return the views of the index; with keys, those that check which lines were written here."""
+
+        def complete(
+            self, db: sqlite3.Connection, kind: str, fields: Mapping[str, object]
+        ) -> Mapping[str, object]:
+            """Return the fields of a new record with those that depend on what the index has."""
+
+        def feed(self, store: Any) -> None:
+            """Note in the queues of this clone's sessions what is new in the index; never an error."""
+
+        def last_checkpoint(self, db: sqlite3.Connection, session_id: str) -> str:
+            """Return the first line of a session's last checkpoint that is not sensitive; "" where there is none."""
+
+
 # `Index.version` of `views.VIEWS`, whose import costs more than a look at the index as it is; a test has the value when
 # it changes.
 SHAPE = 159660016
 
 
 class LazyViews:
-    """`views.checked`, imported where the index is filled and not where it is asked.
+    """The views of a domain, made where the index is filled and not where it is asked.
 
     Args:
+        domain: Makes the views.
         keys: The clone's keys.
     """
 
     shape = SHAPE
 
-    def __init__(self, keys: Keys) -> None:
+    def __init__(self, domain: Domain, keys: Keys) -> None:
+        self._domain = domain
         self._keys = keys
 
     def __iter__(self) -> Iterator[View]:
-        from . import views
-
-        return iter(views.checked(self._keys))
+        return iter(self._domain.views(self._keys))
 
 
 class StoreIndex(ABC):
@@ -55,6 +79,7 @@ class StoreIndex(ABC):
 
     place: Place
     git: Git
+    domain: Domain
     machine: str
     log: Log
     keys: Keys
@@ -62,7 +87,7 @@ class StoreIndex(ABC):
     recorded: bool
 
     def __init__(self) -> None:
-        self.views = LazyViews(self.keys)
+        self.views = LazyViews(self.domain, self.keys)
         self.collecting: Callable[[Entry], None] | None = None  # while a batch is open: where entries go
         self.fed: object = None  # what `queue.feed` has looked at
         self.feed_after = 0.0  # when it may try again where it could not write

@@ -13,6 +13,7 @@ from gitmem.git.plumbing import Git as PlumbingGit
 from gitmem.log import committer, lines, ref
 from gitmem.log.entry import Entry, Story
 from gitmem.log.local_log import Log
+from gitmem.open_store import DOMAIN
 from gitmem.repo import Place, find
 from gitmem.store import Store
 from gitmem.sync import consent, exchange
@@ -61,7 +62,7 @@ class Clone:
         place = find(str(path))
         self.git = port(place.common)
         draw = random.Random(seed).randbytes
-        self.store = Store(place, self.git, machine="test", now=now, random=draw)
+        self.store = Store(place, self.git, DOMAIN, machine="test", now=now, random=draw)
         self.log: Log = self.store.log
         self.log.committer = (path.name, f"{path.name}@example.org")
 

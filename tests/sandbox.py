@@ -11,6 +11,7 @@ from gitmem.agents import caller
 from gitmem.agents.caller import Caller, Who
 from gitmem.git.inprocess import DulwichGit
 from gitmem.log.entry import Story
+from gitmem.open_store import DOMAIN
 from gitmem.sessions.lifecycle import Session
 from gitmem.store import Store
 
@@ -39,7 +40,7 @@ def open_store(where: Path, clock: Clock, *, mail: str | None = "person@example.
         subprocess.run(["git", "config", "user.email", mail], cwd=where, check=True)
         subprocess.run(["git", "config", "user.name", "Test Person"], cwd=where, check=True)
     found = place.find(str(where))
-    return Store(found, DulwichGit(found.common), machine="test", now=clock)
+    return Store(found, DulwichGit(found.common), DOMAIN, machine="test", now=clock)
 
 
 def new_repo(where: Path) -> Path:

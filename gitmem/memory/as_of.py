@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from .. import records, views
+from .. import records
 from ..commit_message import cut, sanitize
 from ..errors import UsageError
 from ..index import catch_up, schema
@@ -48,12 +48,12 @@ class Then(Store):
             all_of_it: The commit itself was named: whatever it has counts, also what is dated later.
         """
         super().__init__(
-            store.place, store.git, machine=store.machine, now=lambda: at, random=store.random,
+            store.place, store.git, store.domain, machine=store.machine, now=lambda: at, random=store.random,
             progress=store.progress,
         )  # fmt: skip
         self._head = head
         until = None if all_of_it else format_at(at).encode()
-        opened = schema.in_memory(views.VIEWS, records.read_groups)
+        opened = schema.in_memory(store.domain.views(), records.read_groups)
         try:
             catch_up.read_commit(opened, self.log, commit, until=until, progress=store.progress)
         except BaseException:

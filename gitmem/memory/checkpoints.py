@@ -7,13 +7,12 @@ from ..errors import StoreError, UsageError
 from ..records.secrets import find_secret
 from ..text.shell_quote import command
 from . import edit
+from .last_checkpoint import PREFIX as PREFIX
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..agents.caller import Caller
     from ..store import Store
-
-PREFIX = "Checkpoint: "
 
 
 def checkpoint(

@@ -11,7 +11,6 @@ import os
 from ..agents import heartbeats
 from ..agents.heartbeats import PROMPTS
 from ..records.secrets import find_secret
-from ..trust import sender_tables
 from . import message_frame
 
 try:
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ..agents.caller import Caller
-    from ..memory.node_fold import Node
     from ..store import Store
 
 SETTING = "gitmem.headline"
@@ -58,7 +56,7 @@ def _texts(store: Store, db: sqlite3.Connection, caller: Caller) -> Iterator[str
     yield _chosen_name(caller)
     if store.settings().get(SETTING) != NAME_ONLY:
         yield (caller.record or {}).get("activity", "")
-        yield _checkpoint(db, caller)
+        yield store.domain.last_checkpoint(db, caller.session_id or "")
         if shows_prompts(store):
             yield _prompt(store, caller)
     yield message_frame.SEPARATOR.join(filter(None, (caller.role, caller.wu_id, store.branch())))
@@ -67,35 +65,6 @@ def _texts(store: Store, db: sqlite3.Connection, caller: Caller) -> Iterator[str
 def _chosen_name(caller: Caller) -> str:
     """The name that it asked for; "" for one that the pool gave it."""
     return caller.name or "" if (caller.record or {}).get("name_chosen") else ""
-
-
-def _checkpoint(db: sqlite3.Connection, caller: Caller) -> str:
-    """The first line of its last checkpoint that is not sensitive."""
-    if sender_tables.is_forged(db, (caller.session_id or "",)):
-        from ..memory import unverified_nodes
-
-        own = unverified_nodes.own_checkpoints(db, caller.session_id or "")
-        nodes = sorted((node for node in own if not node.sensitive), key=lambda node: -node.created)[:1]
-    else:
-        nodes = _last_checkpoint(db, caller.session_id or "")
-    from ..memory.checkpoints import PREFIX
-
-    text = nodes[0].content.strip() if nodes else ""
-    return text.removeprefix(PREFIX).split("\n", 1)[0]
-
-
-def _last_checkpoint(db: sqlite3.Connection, session_id: str) -> list[Node]:
-    row = db.execute(
-        "SELECT n.id FROM node n JOIN line l ON l.id = n.line WHERE n.session_id = ?1 AND n.type = 'checkpoint'"
-        " AND n.state < 2 AND NOT n.sensitive AND json_extract(l.body, '$.sender_session') = ?1"
-        " ORDER BY n.created DESC, n.id LIMIT 1",
-        (session_id,),
-    ).fetchone()
-    if row is None:
-        return []
-    from ..memory import load
-
-    return load.load(db, [row[0]])
 
 
 def _prompt(store: Store, caller: Caller) -> str:

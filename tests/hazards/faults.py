@@ -28,6 +28,7 @@ from gitmem.index import catch_up, schema
 from gitmem.log import committer, ref
 from gitmem.log.entry import Story
 from gitmem.log.local_log import Appended
+from gitmem.open_store import DOMAIN
 from gitmem.repo import find
 from gitmem.store import Store
 
@@ -191,7 +192,7 @@ def open_store(
     """A store as one process in that folder has it."""
     found = find(str(where))
     options = {"now": now} if now else {}
-    store = Store(found, port(found.common), machine=machine(), commit_after=commit_after, **options)
+    store = Store(found, port(found.common), DOMAIN, machine=machine(), commit_after=commit_after, **options)
     store.log.committer = ("Test Person", "person@example.org")
     return store
 

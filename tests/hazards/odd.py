@@ -7,8 +7,8 @@ from pathlib import Path
 
 from gitmem.git import run
 from gitmem.log import auto_pack, ref
+from gitmem.open_store import open_store
 from gitmem.repo import find
-from gitmem.store import open_store
 
 from .conftest import Desk
 

@@ -12,6 +12,7 @@ from gitmem.agents.caller import Caller, Who
 from gitmem.errors import StoreError
 from gitmem.log.lock import Lock
 from gitmem.mailbox import delivery_lock, session_queue
+from gitmem.open_store import DOMAIN
 from gitmem.sessions import lifecycle
 from gitmem.signals import inbox, message_frame
 from gitmem.signals import send as signals
@@ -74,7 +75,7 @@ class Desk:
         return sorted(rows.fetchall())
 
     def again(self) -> Store:
-        return Store(self.store.place, self.store.git, machine="test", now=self.clock)
+        return Store(self.store.place, self.store.git, DOMAIN, machine="test", now=self.clock)
 
 
 def ids(reading: Reading) -> list[str]:

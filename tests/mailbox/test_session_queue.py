@@ -15,6 +15,7 @@ from gitmem.agents.caller import Caller, Who
 from gitmem.clients import hook_paths
 from gitmem.log.lines import format_at
 from gitmem.mailbox import mailbox_view, session_queue, waiting_sessions
+from gitmem.open_store import DOMAIN
 from gitmem.sessions import lifecycle
 from gitmem.signals import inbox
 from gitmem.signals import send as signals
@@ -49,7 +50,7 @@ class Desk:
 
     def again(self) -> Store:
         """The store as another process has it."""
-        return Store(self.store.place, self.store.git, machine="test", now=self.clock)
+        return Store(self.store.place, self.store.git, DOMAIN, machine="test", now=self.clock)
 
     def events(self, of: Caller) -> set[str]:
         assert of.session_id

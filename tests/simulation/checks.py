@@ -15,6 +15,7 @@ from gitmem.git.port import Draft
 from gitmem.index import catch_up, schema
 from gitmem.log import ref
 from gitmem.mailbox import mailbox_view
+from gitmem.open_store import DOMAIN
 from gitmem.signals import inbox, threads
 from gitmem.store import Store
 
@@ -153,7 +154,7 @@ def _without_malformed(world: World) -> list[str]:
         [Draft(changes, PERSON, PERSON, "Well-formed lines\n")], None
     )
     latest = max(each.now() for each in world.clones)
-    without = Store(clone.place, good, machine="without", now=lambda: latest, config=_config(clone))
+    without = Store(clone.place, good, DOMAIN, machine="without", now=lambda: latest, config=_config(clone))
     with_all = _store(clone)
     everybody = [agent for each in world.clones for agent in agents(each)]
     mine, others = (_answers(world, store, everybody) for store in (with_all, without))
@@ -172,7 +173,7 @@ def _store(clone: Clone) -> Store:
     world = clone.world
     latest = max(each.now() for each in world.clones)
     git = world.places.port(clone.name)
-    return Store(clone.place, git, machine="sim", now=lambda: latest, config=_config(clone))
+    return Store(clone.place, git, DOMAIN, machine="sim", now=lambda: latest, config=_config(clone))
 
 
 def _config(clone: Clone) -> MemoryConfig:

@@ -13,11 +13,11 @@ import time
 from ...agents import caller
 from ...agents.caller import Who
 from ...errors import GitmemError
+from ...open_store import open_store
 from ...outcome import Outcome
 from ...repo import find
 from ...sessions import lifecycle
 from ...signals import send
-from ...store import open_store
 from .. import hook_paths
 from . import events, hook_errors
 from .clients import FILES, PLUGIN, PROJECT, Places

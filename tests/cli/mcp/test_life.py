@@ -16,6 +16,7 @@ from cli import main as front
 from gitmem import repo
 from gitmem.git.inprocess import DulwichGit
 from gitmem.mailbox import delivery_lock
+from gitmem.open_store import DOMAIN
 from gitmem.store import Store
 from tests.conftest import Git
 
@@ -32,7 +33,7 @@ def said(message: Any) -> Any:
 def open_store(shop: Path) -> Store:
     """The store as another process has it."""
     found = repo.find(str(shop))
-    return Store(found, DulwichGit(found.common), machine="test")
+    return Store(found, DulwichGit(found.common), DOMAIN, machine="test")
 
 
 def unread(gitmem: Gitmem, reader: str) -> int:

@@ -1,0 +1,76 @@
+"""Open the store of a repository, with what the domain packages provide to it."""
+
+from __future__ import annotations
+
+from .agents import heartbeats
+from .git.open_git import open_port
+from .mailbox import broadcasts
+from .repo import refuse_odd
+from .store import Store, wall_clock
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Callable, Mapping, Sequence
+
+    from .index.schema import View
+    from .repo import Place
+    from .trust.clone_key import Keys
+
+
+class Domain:
+    """What agents, mailboxes and memory provide to a store, see `store_index.Domain`.
+
+    Modules that only some commands need are imported where they are used.
+    """
+
+    completed_kinds: tuple[str, ...] = broadcasts.KINDS
+
+    def views(self, keys: Keys | None = None) -> Sequence[View]:
+        """Return the views of the index."""
+        from . import views
+
+        return views.VIEWS if keys is None else views.checked(keys)
+
+    def complete(
+        self, db: sqlite3.Connection, kind: str, fields: Mapping[str, object]
+    ) -> Mapping[str, object]:
+        """Return the fields of a new record with the broadcasts that its writer had."""
+        return broadcasts.with_seen(db, kind, fields)
+
+    def feed(self, store: Store) -> None:
+        """Bring the queues of this clone's sessions up to date with the index."""
+        if not heartbeats.is_fed(store.index.db, store.place.state):
+            from .mailbox import session_queue
+
+            session_queue.feed(store)
+
+    def last_checkpoint(self, db: sqlite3.Connection, session_id: str) -> str:
+        """Return the first line of a session's last checkpoint that is not sensitive; "" where there is none."""
+        from .memory import last_checkpoint
+
+        return last_checkpoint.first_line(db, session_id)
+
+
+DOMAIN = Domain()
+
+
+def open_store(
+    place: Place,
+    *,
+    machine: str,
+    lives_on: bool,
+    now: Callable[[], int] = wall_clock,
+    commit_after: float = 0.0,
+    wal_elsewhere: Sequence[str] = (),
+    wals_read: Sequence[str] = (),
+    progress: Callable[[int], None] | None = None,
+) -> Store:
+    """Open the store of a repository; the arguments are those of `Store` and `open_port`.
+
+    Raises: StoreError `unsupported-repository`.
+    """
+    refuse_odd(place)
+    git = open_port(place, lives_on=lives_on)
+    return Store(place, git, DOMAIN, machine=machine, now=now, commit_after=commit_after, wal_elsewhere=wal_elsewhere,
+                 wals_read=wals_read, progress=progress)  # fmt: skip
