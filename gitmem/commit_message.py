@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 SUBJECT_MAX = 72
+COLUMNS = 100  # of a record described in a line
 BODY_MAX = 2_000
 TRAILERS = ("signal", "thread", "memory", "audit", "wu", "agent", "session", "via")
 SCISSORS = "- >8 -"  # below `# ---- >8 ----` git sees neither text nor trailers
@@ -88,3 +89,32 @@ def body(message: str) -> str:
 def cut(text: str, longest: int) -> str:
     """Text of at most so many characters; `…` stands for what is left out."""
     return text if len(text) <= longest else text[: longest - 1].rstrip() + "…"
+
+
+def describe(entry: Mapping[str, object]) -> str:
+    """Describe a record in one line, sanitized for terminals."""
+    sender = str(
+        entry.get("sender_name") or entry.get("sender_identity") or entry.get("reader_identity") or "?"
+    )
+    if entry["kind"] == "signal":
+        names = entry.get("recipient_names")
+        to = several([str(each) for each in names]) if isinstance(names, list) else ""
+        intent = "" if entry.get("intent") in (None, "INFO") else f"{entry['intent']} "
+        message = str(entry.get("message", "")).strip().split("\n", 1)[0]
+        return cut(sanitize(f"{sender} → {to or 'all'}: {intent}{message}"), COLUMNS)
+    if entry["kind"] == "node":
+        first = str(entry.get("content", "")).strip().split("\n", 1)[0]
+        return cut(sanitize(f"{sender} notes: {entry.get('type')} {first}"), COLUMNS)
+    if entry["kind"] == "audit":
+        ids = entry.get("signal_ids")
+        count = len(ids) if isinstance(ids, list) else 0
+        about = entry.get("wu_id") or entry.get("initiative_id")
+        past = f"{sender} passes the {entry.get('action')} of {about} with {count} signal{'' if count == 1 else 's'}"
+        return cut(sanitize(f"{past}: {entry.get('reason')}".replace("\n", " ")), COLUMNS)
+    if entry["kind"] == "receipt":
+        return sanitize(f"{sender} read {entry['signal_id']}")
+    verb = {"start": "starts", "end": "ends"}.get(str(entry.get("event")), "changes")
+    about = [str(entry[field]) for field in ("agent_identity", "wu_id", "lane") if entry.get(field)]
+    return sanitize(
+        f"{entry.get('display_name') or sender} {verb}" + (f" ({', '.join(about)})" if about else "")
+    )

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
         next: list[str]
 
 
+FIX = "gitmem doctor --fix"  # the command that repairs the log
+
+
 def warning(store: Store) -> str | None:
     """Return the sentence for a log that lacks lines which this clone has accepted; None where it has all of them.
 
@@ -27,7 +30,6 @@ def warning(store: Store) -> str | None:
     """
     if query.has_all(store.db(), ledger.last_commit(store.place.state)):
         return None
-    from .doctor.findings import FIX
     from .index import lost_lines
 
     count = lost_lines.count(store.db()) or _behind(store)
@@ -54,8 +56,6 @@ def tell(store: Store, answer: Answer) -> None:
 
 def repair_first(next: Sequence[str]) -> list[str]:
     """Return the commands to run next, with the one that repairs the log in front."""
-    from .doctor.findings import FIX
-
     return [FIX, *(each for each in next if each != FIX)][:3]
 
 

@@ -7,6 +7,7 @@ from .git.open_git import open_port
 from .mailbox import broadcasts
 from .repo import refuse_odd
 from .store import Store, wall_clock
+from .trust import sender_tables
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ class Domain:
     Modules that only some commands need are imported where they are used.
     """
 
-    completed_kinds: tuple[str, ...] = broadcasts.KINDS
+    completed_kinds: tuple[str, ...] = sender_tables.READER_KINDS
 
     def views(self, keys: Keys | None = None) -> Sequence[View]:
         """Return the views of the index."""

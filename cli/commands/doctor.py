@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import typer
 
     from gitmem.clients.hooks.status import HookStatus
-    from gitmem.doctor.doctor import DriverStatus
+    from gitmem.doctor.installed import DriverStatus
 
 
 class Installed:

@@ -10,9 +10,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gitmem.clients.agents_md import Block
+    from gitmem.clients.hooks.client_result import ClientHooks
     from gitmem.clients.hooks.git_hook import Gated
     from gitmem.clients.hooks.hook_tests import Tried
-    from gitmem.clients.hooks.install import ClientHooks, Hooked
+    from gitmem.clients.hooks.install import Hooked
     from gitmem.clients.hooks.status import ClientStatus, HookStatus, ScopeStatus
 
 _STATES = {

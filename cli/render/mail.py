@@ -111,7 +111,7 @@ def _missing(each: Recipient, found: Converged) -> str:
 
 
 def story(found: Chapter) -> list[str]:
-    from gitmem.signals.history import describe
+    from gitmem.commit_message import describe
 
     if not found.entries:
         return ["Nothing in the log fits."]

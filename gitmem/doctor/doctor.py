@@ -28,34 +28,11 @@ from .findings import LEFT, MENDED, NEEDS_YOU, SYNC, Finding, Findings
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Protocol
 
     from ..clients.hooks.status import HookStatus
     from ..store import Store
     from .fixes.fix_result import Done
-
-    class DriverStatus(Protocol):
-        """What the merge driver's installer says."""
-
-        @property
-        def driver(self) -> str | None: ...
-        @property
-        def ours(self) -> bool: ...
-        @property
-        def attributes(self) -> bool: ...
-        @property
-        def program(self) -> str | None: ...
-        @property
-        def runnable(self) -> bool: ...
-
-    class Installed(Protocol):
-        """What is installed outside the log, which only the command line can look at and put right."""
-
-        def driver(self) -> DriverStatus: ...
-        def hooks(self) -> HookStatus: ...
-        def install_driver(self) -> list[str]: ...
-        def install_hooks(self, client: str, scope: str) -> list[str]: ...
-        def install_pre_push(self) -> None: ...
+    from .installed import DriverStatus, Installed
 
 
 class Report(Outcome):

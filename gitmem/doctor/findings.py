@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..moved_back import FIX
 from ..outcome import Outcome
 
 TYPE_CHECKING = False
@@ -12,7 +13,6 @@ if TYPE_CHECKING:
 
 PER_CODE_MAX = 20
 SYNC = "gitmem sync"
-FIX = "gitmem doctor --fix"
 WRITING = (
     "gitmem init",
     "gitmem sync",

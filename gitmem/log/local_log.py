@@ -13,12 +13,12 @@ from .wal import WriteAheadLog
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from typing import Any
 
     from ..git.network import GitNetwork
     from ..git.plumbing import Git
     from ..git.port import Signature
     from ..repo import Place
-    from ..sync.outbox import Outbox
     from .entry import Entry
     from .lock import Lock
     from .wal_files import WalFile
@@ -96,7 +96,7 @@ class Log:
         self.allow_large = False  # whether what a peer sends may have any size
         self.taken_in = 0  # bytes of new files in what the last exchange took in
         self.passed_trees: set[str] = set()  # trees of peers that passed the checks
-        self.boxes: dict[str, Outbox] = {}  # what was read of them lasts longer than an exchange
+        self.boxes: dict[str, Any] = {}  # outboxes by ref, kept from one exchange to the next
         # Called after the ref has moved and the lock was released: the index catches up here.
         self.committed: Callable[[], object] = lambda: None
         # Called with the entries that were just recorded in a write-ahead log.

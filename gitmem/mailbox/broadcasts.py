@@ -8,6 +8,8 @@ names was not there when the reader came: it is news, whatever its clock said.
 from __future__ import annotations
 
 from ..log.lines import format_at, parse_at
+from ..trust.sender_tables import PAST as PAST
+from ..trust.sender_tables import READER_KINDS, reader_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,9 +22,6 @@ if TYPE_CHECKING:
 BACKLOG_MICROS = 24 * 3600 * 1_000_000
 NEWEST = 50  # broadcasts that whoever the log does not know gets, however old they are
 SEEN_MAX = 16  # ids in `seen`; more are written by nobody and not read
-# The origin of what was said elsewhere, before: its broadcasts are nobody's news, and nobody was here then.
-PAST = "lumenflow"
-KINDS = ("signal", "receipt", "session")  # the kinds of a reader's first line
 
 DDL = (
     # `line` counts up in the order of arrival. What was said before (`PAST`) has no time here: it is before every
@@ -93,19 +92,9 @@ def day_before(at: str) -> str:
     return format_at(max(0, parse_at(at) - BACKLOG_MICROS))
 
 
-def reader_of(record: Mapping[str, object]) -> list[str]:
-    """Return the readers that a line names as present."""
-    if record.get("origin") == PAST:
-        return []
-    names = [record.get("sender_identity"), record.get("reader_identity")]
-    if record["kind"] == "session":
-        names.append(record.get("agent_identity") or record.get("session_id"))
-    return [str(name) for name in names if name]
-
-
 def named(rows: Rows) -> Iterator[tuple[Lines, list[Any]]]:
     """The readers that lines name as present, as `reader_of` has it: some lines, and of each one name or None."""
-    for kind in KINDS:
+    for kind in READER_KINDS:
         lines = rows.of(kind)
         columns = [lines.column("sender_identity"), lines.column("reader_identity")]
         if kind == "session":
@@ -175,7 +164,7 @@ def heads(db: sqlite3.Connection) -> list[str]:
 
 def with_seen(db: sqlite3.Connection, kind: str, fields: Mapping[str, object]) -> Mapping[str, object]:
     """Return the fields of a new line with `seen`, where it is a broadcast or its reader's first line here."""
-    if kind not in KINDS or "seen" in fields:
+    if kind not in READER_KINDS or "seen" in fields:
         return fields
     is_broadcast = kind == "signal" and not fields.get("recipients") and not fields.get("target_agent")
     readers = reader_of({**fields, "kind": kind})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .. import commit_message, records
+from .. import records
 from ..agents import presence
 from ..agents.serialize import sender_name
 from ..errors import UsageError
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from ..store import Store
 
-
-COLUMNS = 100  # of an entry of the story; `show` has all of it
 
 LOOKED_UP_MAX = (
     100  # recipients of a signal whose names are looked up; the others are shown by their addresses
@@ -211,38 +209,3 @@ def _path_of(db: sqlite3.Connection, line: bytes) -> str | None:
         (line[7:34].decode(), line.decode()),
     ).fetchone()
     return str(row[0]) if row else None
-
-
-def describe(entry: dict[str, object]) -> str:
-    """One entry of the story in a few words, harmless on a terminal."""
-    sender = str(
-        entry.get("sender_name") or entry.get("sender_identity") or entry.get("reader_identity") or "?"
-    )
-    if entry["kind"] == "signal":
-        names = entry.get("recipient_names")
-        to = commit_message.several([str(each) for each in names]) if isinstance(names, list) else ""
-        intent = "" if entry.get("intent") in (None, "INFO") else f"{entry['intent']} "
-        message = str(entry.get("message", "")).strip().split("\n", 1)[0]
-        return commit_message.cut(
-            commit_message.sanitize(f"{sender} → {to or 'all'}: {intent}{message}"), COLUMNS
-        )
-    if entry["kind"] == "node":
-        first = str(entry.get("content", "")).strip().split("\n", 1)[0]
-        return commit_message.cut(
-            commit_message.sanitize(f"{sender} notes: {entry.get('type')} {first}"), COLUMNS
-        )
-    if entry["kind"] == "audit":
-        ids = entry.get("signal_ids")
-        count = len(ids) if isinstance(ids, list) else 0
-        about = entry.get("wu_id") or entry.get("initiative_id")
-        past = f"{sender} passes the {entry.get('action')} of {about} with {count} signal{'' if count == 1 else 's'}"
-        return commit_message.cut(
-            commit_message.sanitize(f"{past}: {entry.get('reason')}".replace("\n", " ")), COLUMNS
-        )
-    if entry["kind"] == "receipt":
-        return commit_message.sanitize(f"{sender} read {entry['signal_id']}")
-    verb = {"start": "starts", "end": "ends"}.get(str(entry.get("event")), "changes")
-    about = [str(entry[field]) for field in ("agent_identity", "wu_id", "lane") if entry.get(field)]
-    return commit_message.sanitize(
-        f"{entry.get('display_name') or sender} {verb}" + (f" ({', '.join(about)})" if about else "")
-    )

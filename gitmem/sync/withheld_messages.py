@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from .. import commit_message, records
-from ..signals import history
 from ..text.sanitize import sanitize
 
 TYPE_CHECKING = False
@@ -46,7 +45,11 @@ def of(line: bytes) -> dict[str, str]:
     """Return what a line says: `kind`, `id`, and a `text` of one line."""
     record = records.read(line)
     if record is None:
-        return {"kind": UNREADABLE, "id": "", "text": commit_message.cut(_plain(line), history.COLUMNS)}
+        return {
+            "kind": UNREADABLE,
+            "id": "",
+            "text": commit_message.cut(_plain(line), commit_message.COLUMNS),
+        }
     kind = str(record.get("kind"))
     id = next((str(record[field]) for field in IDS if record.get(field)), "")
     return {"kind": sanitize(kind), "id": sanitize(id), "text": _text(kind, record)}
@@ -64,11 +67,11 @@ def sentence(count: int, url: str) -> str:
 def _text(kind: str, record: Mapping[str, object]) -> str:
     if kind in DESCRIBED:
         to = record.get("requested_to") or record.get("recipients")
-        return history.describe({**record, "recipient_names": to if isinstance(to, list) else []})
+        return commit_message.describe({**record, "recipient_names": to if isinstance(to, list) else []})
     about = [
         str(record[field]) for field in ("event", "name", "type", "from_id", "to_id") if record.get(field)
     ]
-    return commit_message.cut(sanitize(" ".join([kind, *about])), history.COLUMNS)
+    return commit_message.cut(sanitize(" ".join([kind, *about])), commit_message.COLUMNS)
 
 
 def _plain(line: bytes) -> str:

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from ..digests import is_signed
 from ..index.rows import Row, Rows
+from ..index.schema import View
 from . import own_identities
-from .sender_tables import KEY
+from .sender_tables import DDL, KEY, READER_KINDS, reader_of
 from .sender_tables import KINDS as KINDS
 from .sender_tables import PREFIXES as PREFIXES
 from .sender_tables import is_forged as is_forged
@@ -59,8 +60,6 @@ def agents(record: Mapping[str, object]) -> list[str]:
 
 def add(db: sqlite3.Connection, rows: Rows, key: CloneKey | None) -> None:
     """Take in lines, checked with a key; None stands for a key that nobody has now."""
-    from ..mailbox.broadcasts import KINDS as READER_KINDS
-
     mac = key.mac if key is not None else None
     proven: set[str] = set()
     unchecked: set[int] = set()
@@ -141,8 +140,6 @@ def _proven(kind: str, lines: Lines, places: Sequence[int]) -> set[str]:
 
 def _note_first(db: sqlite3.Connection, valid: Iterable[Row]) -> None:
     """Note the first line of each reader among those with a valid code."""
-    from ..mailbox.broadcasts import reader_of
-
     first: dict[str, tuple[str, str, int]] = {}
     for row in valid:
         for name in reader_of(row.record):
@@ -273,3 +270,15 @@ def settle(index: Index, key: CloneKey) -> bool:
             index.db.execute("ROLLBACK")
         raise
     return True
+
+
+def view(key: Callable[[], CloneKey | None]) -> View:
+    """Return the view of an index whose lines are checked with a key; None stands for a key that nobody has now."""
+
+    def add_lines(db: sqlite3.Connection, rows: Rows) -> None:
+        add(db, rows, key())
+
+    return View(KINDS, DDL, add_lines, version=4)
+
+
+VIEW = view(lambda: None)

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from ..index.schema import View
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable, Mapping
 
-    from ..index.rows import Rows
     from .clone_key import CloneKey
 
 # Every kind, as in `records.KINDS`, whose import would cost a look at an empty inbox more than the look.
 KINDS = ("signal", "receipt", "session", "name", "node", "patch", "relation", "access", "audit")
 PREFIXES = ("sess-", "h-")
+READER_KINDS = ("signal", "receipt", "session")  # the kinds of a reader's first line
+# The origin of what was said elsewhere, before: its broadcasts are nobody's news, and nobody was here then.
+PAST = "lumenflow"
 KEY = "clone_key"  # in `meta`: the fingerprint of the key that the tables were made with
 
 DDL = (
@@ -38,18 +38,14 @@ DDL = (
 )
 
 
-def view(key: Callable[[], CloneKey | None]) -> View:
-    """Return the view of an index whose lines are checked with a key; None stands for a key that nobody has now."""
-
-    def add(db: sqlite3.Connection, rows: Rows) -> None:
-        from . import line_checks
-
-        line_checks.add(db, rows, key())
-
-    return View(KINDS, DDL, add, version=4)
-
-
-VIEW = view(lambda: None)
+def reader_of(record: Mapping[str, object]) -> list[str]:
+    """Return the readers that a line names as present."""
+    if record.get("origin") == PAST:
+        return []
+    names = [record.get("sender_identity"), record.get("reader_identity")]
+    if record["kind"] == "session":
+        names.append(record.get("agent_identity") or record.get("session_id"))
+    return [str(name) for name in names if name]
 
 
 def is_checked(db: sqlite3.Connection, key: CloneKey) -> bool:

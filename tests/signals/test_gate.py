@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gitmem import records
+from gitmem import commit_message, records
 from gitmem.agents import caller as callers
 from gitmem.agents.caller import Caller, Who
 from gitmem.errors import UsageError
@@ -365,7 +365,7 @@ def test_the_log_tells_of_it_and_shows_it(desk: Desk) -> None:
 
     for options in ({}, {"wu": "WU-7"}, {"from_": "Curie"}):
         entries = history.log(desk.store, **options).entries  # type: ignore[arg-type]
-        told = [history.describe(entry) for entry in entries if entry["kind"] == "audit"]
+        told = [commit_message.describe(entry) for entry in entries if entry["kind"] == "audit"]
         assert told == ["Curie passes the gate of WU-7 with 1 signal: because of this"], options
     assert not [e for e in history.log(desk.store, wu="WU-8").entries if e["kind"] == "audit"]
     one = history.show(desk.store, str(found.audit_id))
@@ -420,7 +420,7 @@ def test_the_record_survives_a_sync_and_opens_nothing_elsewhere(desk: Desk, tmp_
     carry(desk.store, other)
 
     entries = history.log(other).entries
-    assert [history.describe(e) for e in entries if e["kind"] == "audit"] == [
+    assert [commit_message.describe(e) for e in entries if e["kind"] == "audit"] == [
         "Curie passes the gate of WU-7 with 1 signal: paired"
     ]
     assert not gate.look(other, desk.curie, wu="WU-7").open

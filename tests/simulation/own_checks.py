@@ -118,7 +118,7 @@ def _sent_to_all(
             record
             for record in begun
             if record.get("mac") in there
-            and record["kind"] in broadcasts.KINDS
+            and record["kind"] in broadcasts.READER_KINDS
             and agent in broadcasts.reader_of(record)
         ),
         key=lambda record: str(record["at"]),

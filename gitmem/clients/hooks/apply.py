@@ -16,8 +16,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from .client_result import ClientHooks
     from .client_scope import Target
-    from .install import ClientHooks
 
 
 class Plan:

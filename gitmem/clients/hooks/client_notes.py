@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .install import ClientHooks
+    from .client_result import ClientHooks
 
 SIGNALS_FILE = ".aider.signals.md"
 

@@ -15,6 +15,7 @@ from ...text.shell_quote import command
 from .. import hook_paths
 from . import apply, checked_scripts, client_notes, clients
 from .apply import Plan
+from .client_result import ClientHooks
 from .client_scope import Target, bare
 from .clients import ALL_FOUND, CLIENTS, NOTHING, SCOPES, USER, Client, Places
 from .status import trust
@@ -24,34 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from .git_hook import Gated
-
-
-class ClientHooks(Outcome):
-    """What became of one client.
-
-    Attributes:
-        client, title: Its name here, and its own.
-        scope: `project` or `user`.
-        why: Why it was taken: asked for, or what was found of it.
-        state: `installed`, `updated`, `unchanged`, `advised` (it takes no hooks), `failed`, `removed` or `absent`.
-        pushed: Whether signals reach its model by themselves.
-        files: The files that were changed.
-        problem: Why it failed, in a sentence; "" where it did not.
-        remarks: What its user must know or do.
-    """
-
-    __slots__ = ("client", "title", "scope", "why", "state", "pushed", "files", "problem", "remarks")
-
-    def __init__(self, client: Client, scope: str, why: str) -> None:
-        self.client = client.name
-        self.title = client.title
-        self.scope = scope
-        self.why = why
-        self.state = "unchanged"
-        self.pushed = client.pushes
-        self.files: list[str] = []
-        self.problem = ""
-        self.remarks: list[str] = []
 
 
 class _Ended(Outcome):

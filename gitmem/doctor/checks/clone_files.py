@@ -19,10 +19,9 @@ from ...text.shell_quote import command
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ...store import Store
-    from ..doctor import DriverStatus
     from ..findings import Findings
+    from ..installed import DriverStatus
 
-ASIDE = "aside"  # a folder beside what `--fix` has put away
 AHEAD_SECONDS = 60
 LEFT_SECONDS = 600  # a temporary file that is older belongs to nobody who lives
 OLDEST_GIT = (2, 36)

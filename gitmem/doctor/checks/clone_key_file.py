@@ -83,7 +83,7 @@ def check_sessions(store: Store, found: Findings) -> None:
 
 def mend(store: Store, done: Done) -> None:
     """Move a damaged key aside and make another; take an exposed one from others."""
-    from ..fixes.fix_files import put_aside
+    from ..put_aside import put_aside
 
     key = store.keys.now()
     if key.damage:

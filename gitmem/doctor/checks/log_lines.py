@@ -18,6 +18,7 @@ from ...records.codec import problem as record_problem
 from ...records.groups import read_groups, read_or_none
 from ..torn_lines import torn
 from . import log_commits, memory_nodes, record_ids
+from .checked_line import Line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,22 +37,6 @@ AHEAD_MICROS = 60_000_000
 LINES_AT_ONCE = 1_000
 BYTES_AT_ONCE = 1024 * 1024
 KEPT = "Nothing is lost by it: readers take the records and leave the rest."
-
-
-class Line:
-    """A line of the log for the first time, and where it stands: a file of the log and a number, counted from 1."""
-
-    __slots__ = ("file", "line", "number", "path")
-
-    def __init__(self, line: bytes, path: str, number: int, file: int | None) -> None:
-        self.line = line
-        self.path = path
-        self.number = number
-        self.file = file  # its number in the index, if that reads it
-
-    def where(self) -> str:
-        """Where it stands, as findings have it."""
-        return f"{ref.LOG_REF}:{self.path}:{self.number}"
 
 
 class Reading:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from ..findings import Findings
-    from .log_lines import Line
+    from .checked_line import Line
 
     Where = Callable[[bytes], str]
 

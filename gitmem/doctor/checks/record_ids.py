@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from ..findings import Findings
-    from .log_lines import Line
+    from .checked_line import Line
 
 KINDS = ("signal", "receipt")
 ASKED = ("kind", "signal_id", "reply_to", "after", "answers_digest", "origin")

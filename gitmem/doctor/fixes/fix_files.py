@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-import time
 
-from ... import atomic_write, commit_process, shared_mode
+from ... import atomic_write, commit_process
+from .. import put_aside
 from ..checks import clone_files, wal_content
 
 COMMIT_SECONDS = 5.0
@@ -16,21 +16,6 @@ if TYPE_CHECKING:
     from .fix_result import Done
 
 CODES = ("wal-waits", "wal-file", "hidden-log", "leftover-file", "clock-ahead")
-
-
-def put_aside(store: Store, path: str, *, folder: str | None = None) -> str:
-    """Move a file to a folder of its own; where it is then. Raises: OSError."""
-    where = os.path.join(folder or store.place.state, clone_files.ASIDE)
-    os.makedirs(where, mode=0o700, exist_ok=True)
-    shared_mode.adjust(where)
-    day = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(store.now() // 1_000_000))
-    name, number = os.path.basename(path), 0
-    while True:
-        to = os.path.join(where, f"{day}-{name}" + (f".{number}" if number else ""))
-        if not os.path.lexists(to):
-            os.rename(path, to)
-            return to
-        number += 1
 
 
 def commit_waiting(store: Store, done: Done) -> None:
@@ -49,10 +34,14 @@ def mend(store: Store, done: Done) -> None:
         for name in wal_content.unreadable(wal):
             path = os.path.join(wal.folder, name)
             if os.path.lexists(path):
-                done.say("wal-file", path, f"It is {put_aside(store, path, folder=_near(store, path))} now.")
+                done.say(
+                    "wal-file",
+                    path,
+                    f"It is {put_aside.put_aside(store, path, folder=_near(store, path))} now.",
+                )
     hiding = os.path.join(store.place.state, "log")
     if os.path.lexists(hiding):
-        done.say("hidden-log", hiding, f"It is {put_aside(store, hiding)} now.")
+        done.say("hidden-log", hiding, f"It is {put_aside.put_aside(store, hiding)} now.")
     for path in clone_files.leftovers(store):
         atomic_write.drop(path)
         if not os.path.lexists(path):

@@ -8,7 +8,7 @@ from ...errors import StoreError
 from ...index import schema
 from ...index.engine import sqlite3
 from ...mailbox import session_queue
-from . import fix_files
+from .. import put_aside
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def rebuild(store: Store, done: Done) -> None:
     """
     where = schema.path(store.place, store.machine)
     if os.path.isdir(where):
-        done.say("index", where, f"What stood there is {fix_files.put_aside(store, where)} now.")
+        done.say("index", where, f"What stood there is {put_aside.put_aside(store, where)} now.")
     try:
         store.index.db.execute("PRAGMA user_version = 0")
         store.caught_up()

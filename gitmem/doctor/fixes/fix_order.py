@@ -9,8 +9,8 @@ from .fix_result import Done
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ...store import Store
-    from ..doctor import Installed
     from ..findings import Finding, Findings
+    from ..installed import Installed
 
 DRIVER = ("driver-missing", "driver-program", "driver-unused")
 HOOKS = ("hooks-incomplete", "hooks-old", "hooks-program")

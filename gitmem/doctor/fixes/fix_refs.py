@@ -9,8 +9,8 @@ from ...log import damage
 from ...log.ref import STALE_LOCK_SECONDS
 from ...sync import rebase
 from ...sync import repair_log as logs
+from .. import put_aside
 from ..checks import clone_files
-from . import fix_files
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def mend(store: Store, done: Done) -> None:
         _locks(store, done)
         for name in damage.damaged_refs(store.log):
             path = os.path.join(store.place.common, *name.split("/"))
-            done.say("damaged-ref", name, f"Its file is {fix_files.put_aside(store, path)} now.")
+            done.say("damaged-ref", name, f"Its file is {put_aside.put_aside(store, path)} now.")
         for name, oid in damage.in_the_way(store.log).items():
             to = damage.move_out_of_the_way(store.log, name, oid)
             if to is not None:
