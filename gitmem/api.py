@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .commit_thread import BackgroundCommits
     from .importers.lumenflow.import_result import Imported
     from .log.local_log import Appended
-    from .memory.memory_api import Memory
+    from .memory_api import Memory
     from .signals.change_watcher import Stop
     from .signals.gate import Gate
     from .signals.inbox import Reading
@@ -102,7 +102,7 @@ class Log:
     @property
     def memory(self) -> Memory:
         """What agents wrote down for whoever comes later."""
-        from .memory.memory_api import Memory
+        from .memory_api import Memory
 
         return Memory(self)
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from .repo import Place
-    from .store import Store
+    from .store_index import StoreIndex
 
 LOCK, FAILED, OFF = "committer.lock", "commit-failed", "committer.off"
 SETTING = "gitmem.commitafter"
@@ -123,7 +123,7 @@ def _is_zombie(content: bytes) -> bool:
         return False
 
 
-def run(store: Store, *, pause: Callable[[float], None] = time.sleep) -> None:
+def run(store: StoreIndex, *, pause: Callable[[float], None] = time.sleep) -> None:
     """Commit what waits when it has waited for the window, until nothing waits; unless another process does.
 
     Args:
@@ -150,7 +150,7 @@ def run(store: Store, *, pause: Callable[[float], None] = time.sleep) -> None:
             return
 
 
-def _commit(store: Store) -> bool:
+def _commit(store: StoreIndex) -> bool:
     """Commit what waits. False where that failed; why is kept."""
     try:
         return commit_waiting(store) is not None or not store.waits()
@@ -167,7 +167,7 @@ def _note_pid(path: str) -> None:
         return  # only a container without init needs it
 
 
-def commit_overdue(store: Store) -> None:
+def commit_overdue(store: StoreIndex) -> None:
     """Commit what no committer has come for. Who can't is none the worse: the index has its lines."""
     if store.is_committing or time.monotonic() < store.commit_again or not _is_overdue(store):
         return
@@ -186,7 +186,7 @@ def commit_overdue(store: Store) -> None:
     store.commit_again = time.monotonic() + AGAIN_SECONDS
 
 
-def _is_overdue(store: Store) -> bool:
+def _is_overdue(store: StoreIndex) -> bool:
     files = store.log.waiting()
     if not files or not store.commit_after:
         return bool(files)
@@ -196,7 +196,7 @@ def _is_overdue(store: Store) -> bool:
     return any(wal_files.changed(file) < oldest for file in files)
 
 
-def commit_at_once(store: Store) -> str | None:
+def commit_at_once(store: StoreIndex) -> str | None:
     """Commit what was just recorded, which no failure undoes: then it waits, and `store.commit_failed` says why."""
     try:
         return commit(store, COMMIT_SECONDS)
@@ -205,7 +205,9 @@ def commit_at_once(store: Store) -> str | None:
         return None
 
 
-def commit(store: Store, seconds: float, *, deferred: bool = False, swaps: int | None = None) -> str | None:
+def commit(
+    store: StoreIndex, seconds: float, *, deferred: bool = False, swaps: int | None = None
+) -> str | None:
     """Commit what waits: a commit that has all of it, or None where something still waits.
 
     Args:
@@ -226,7 +228,7 @@ def commit(store: Store, seconds: float, *, deferred: bool = False, swaps: int |
     return found
 
 
-def commit_waiting(store: Store, seconds: float = 0.0, *, deferred: bool = False) -> str | None:
+def commit_waiting(store: StoreIndex, seconds: float = 0.0, *, deferred: bool = False) -> str | None:
     """Commit what waits, and keep why where that fails: see `commit`.
 
     Raises: StoreError; then everything waits as before.
@@ -241,7 +243,7 @@ def commit_waiting(store: Store, seconds: float = 0.0, *, deferred: bool = False
     return found
 
 
-def commit_first(store: Store, *, deferred: bool = False) -> str | None:
+def commit_first(store: StoreIndex, *, deferred: bool = False) -> str | None:
     """Commit what waits, for an answer that is better with it and right without: see `commit_waiting`. Never an error."""
     try:
         return commit_waiting(store, WINDOW_SECONDS, deferred=deferred)

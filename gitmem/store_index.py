@@ -85,6 +85,11 @@ class StoreIndex(ABC):
     keys: Keys
     progress: Callable[[int], None] | None
     recorded: bool
+    commit_after: float
+    is_committing: bool
+    commit_again: float
+    commit_failed: GitmemError | None
+    wrote: int
 
     def __init__(self) -> None:
         self.views = LazyViews(self.domain, self.keys)
@@ -169,6 +174,18 @@ class StoreIndex(ABC):
     @abstractmethod
     def db(self) -> sqlite3.Connection:
         """See `Store.db`."""
+
+    @abstractmethod
+    def waits(self) -> bool:
+        """See `Store.waits`."""
+
+    @abstractmethod
+    def keep_up(self) -> None:
+        """See `Store.keep_up`."""
+
+    @abstractmethod
+    def committer(self) -> tuple[str, str] | None:
+        """See `Store.committer`."""
 
     @abstractmethod
     def _feed(self) -> None:

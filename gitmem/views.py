@@ -5,16 +5,16 @@ from __future__ import annotations
 from .agents import session_view
 from .mailbox import mailbox_view
 from .memory import node_view as memory
-from .trust import line_checks
+from .trust import sender_view
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .index.schema import View
     from .trust.clone_key import Keys
 
-VIEWS = (mailbox_view.VIEW, session_view.VIEW, memory.VIEW, line_checks.VIEW)
+VIEWS = (mailbox_view.VIEW, session_view.VIEW, memory.VIEW, sender_view.VIEW)
 
 
 def checked(keys: Keys) -> tuple[View, ...]:
     """Return the views of an index that this clone's key checks the lines of; in shape they are `VIEWS`."""
-    return (*VIEWS[:-1], line_checks.view(keys.now))
+    return (*VIEWS[:-1], sender_view.view(keys.now))

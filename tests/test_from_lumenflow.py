@@ -20,7 +20,7 @@ from cli.parser_table import COMMANDS
 from gitmem import records
 from gitmem.api import Log
 from gitmem.errors import UsageError
-from gitmem.memory.memory_api import Memory
+from gitmem.memory_api import Memory
 
 from .sandbox import DAY, HOUR, SECOND, START, Clock, worktree
 

@@ -1,4 +1,4 @@
-"""Who calls: from what the command line and the surroundings say, never from a process id or host name."""
+"""Find out who calls, from the command line and the environment, never from a process id or host name."""
 
 from __future__ import annotations
 
@@ -8,109 +8,17 @@ from ..text.name_matching import fold, is_client_id, is_reserved, is_word
 from ..text.sanitize import sanitize
 from ..trust import clone_key
 from . import own_recipients, own_sessions, presence
+from .caller_identity import Caller as Caller
+from .caller_identity import Who as Who
+from .caller_identity import is_own_mail as is_own_mail
+from .caller_identity import of_session as of_session
+from .caller_identity import own_mail as own_mail
+from .caller_identity import person as person
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..store import Store
     from .presence import Presence
-
-SET_MAIL = "git config user.email you@example.org"
-
-
-class Who:
-    """What the surroundings say of the caller.
-
-    Args:
-        as_: The value of `--as`: exact session id, identity or live name.
-        session: GITMEM_SESSION.
-        harness: The variable of the harness that runs us, and the session id in it.
-        terminal: Whether standard input is a terminal.
-        identity: GITMEM_AGENT_IDENTITY: stands for `--agent-identity` when a session starts.
-        client: The client whose marker variable is set, "" for one of unknown name: then no person is typing,
-            whatever the terminal.
-    """
-
-    __slots__ = ("as_", "client", "harness", "identity", "session", "terminal")
-
-    def __init__(
-        self,
-        as_: str | None = None,
-        session: str | None = None,
-        harness: tuple[str, str] | None = None,
-        terminal: bool = False,
-        identity: str | None = None,
-        client: str | None = None,
-    ) -> None:
-        self.as_ = as_
-        self.session = session
-        self.harness = harness
-        self.terminal = terminal
-        self.identity = identity
-        self.client = client
-
-    @property
-    def is_silent(self) -> bool:
-        """Whether nothing says who calls."""
-        return not (self.as_ or self.session or self.harness or self.client is not None or self.terminal)
-
-
-class Caller:
-    """Somebody who acts.
-
-    Attributes:
-        reader: The identity that signals come from and receipts are for.
-        session_id: The session; None for people, and for an identity with no session or several here.
-        identity: The agent identity.
-        is_person: Whether it is a person, `human:<mail>`.
-        raw: Whether `reader` stands for a client's own session id, with which no session was started.
-        client_id: That id, which is never published.
-        source: `as`, `session`, `harness`, `raw`, `terminal`, `worktree` (the only session of this worktree in
-            24 hours), or `nobody`: nothing said who calls, and the clone has no session.
-        remark: What the caller should know about how it was found.
-        next: Commands that would make it plainer.
-        record: The folded session, by the contract's field names.
-        record_at: Its last record, in microseconds since the epoch.
-        who: What the surroundings say, where `--as` named somebody else perhaps.
-    """
-
-    __slots__ = (
-        "asked", "author", "client_id", "identity", "is_person", "name", "next", "raw", "reader", "record", "record_at",
-        "remark", "session_id", "source", "who", "workspace", "wu_id",
-    )  # fmt: skip
-
-    def __init__(self, reader: str, author: str, source: str) -> None:
-        self.reader = reader
-        self.author = author
-        self.source = source
-        self.session_id: str | None = None
-        self.client_id: str | None = None
-        self.identity: str | None = None
-        self.name: str | None = None
-        self.asked: str | None = None
-        self.workspace: str | None = None
-        self.wu_id: str | None = None
-        self.is_person = False
-        self.raw = False
-        self.remark: str | None = None
-        self.next: list[str] = []
-        self.record: dict[str, str] | None = None
-        self.record_at = 0
-        self.who: Who | None = None
-
-    @property
-    def ids(self) -> list[str]:
-        """What it may have been addressed as: its reader identity, and its session."""
-        return [each for each in dict.fromkeys((self.reader, self.session_id)) if each]
-
-    @property
-    def role(self) -> str | None:
-        """The second part of the agent identity."""
-        return presence.role_of(self.identity)
-
-    def trailers(self) -> list[tuple[str, str]]:
-        """Who it is, for the end of a commit message."""
-        found = [("WU", self.wu_id), ("Agent", self.reader), ("Session", self.session_id)]
-        return [(key, value) for key, value in found if value]
 
 
 def find(store: Store, who: Who, *, must: bool = True) -> Caller | None:
@@ -147,32 +55,6 @@ def says_nobody(store: Store, who: Who) -> bool:
     from . import local_sessions
 
     return who.is_silent and not local_sessions.candidates(store)
-
-
-def of_session(found: Presence, source: str) -> Caller:
-    """A session as caller."""
-    name = f"{found.name} <{found.reader}@gitmem>"
-    caller = Caller(found.reader, name, source)
-    caller.session_id = found.session_id
-    caller.identity = found.agent_identity
-    caller.name = found.name
-    caller.asked = found.asked
-    caller.workspace = found.record.get("workspace_id")
-    caller.wu_id = found.wu_id
-    caller.record = found.record
-    caller.record_at = found.record_at
-    return caller
-
-
-def own_mail(store: Store) -> str | None:
-    """The reader identity of this clone's user, or None without `user.email`."""
-    mail = store.person()[1]
-    return f"human:{mail}" if mail else None
-
-
-def is_own_mail(store: Store, text: str) -> bool:
-    """Return whether a text is the reader identity of this clone's user."""
-    return text.startswith("human:") and text == own_mail(store)
 
 
 def _named(store: Store, text: str) -> Caller:
@@ -273,20 +155,4 @@ def _harness(store: Store, harness: tuple[str, str]) -> Caller:
     caller.raw = True
     caller.remark = f"You have no session: you act as {name}, which stands for the value of {variable}."
     caller.next = ["gitmem session start"]
-    return caller
-
-
-def person(store: Store, source: str) -> Caller:
-    """Return the user of this clone as caller. Raises: UsageError `no-person` without a `user.email`."""
-    name, mail = store.person()
-    if not mail:
-        raise UsageError(
-            "Nothing says who you are: no session, and git has no user.email; nothing was written.",
-            hint=f"A person says `{SET_MAIL}`, an agent `gitmem session start`.",
-            code="no-person",
-            next=[SET_MAIL, "gitmem session start"],
-        )
-    caller = Caller(f"human:{mail}", f"{name or mail.partition('@')[0]} <{mail}>", source)
-    caller.name = name or mail.partition("@")[0]
-    caller.is_person = True
     return caller

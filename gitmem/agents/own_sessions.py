@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import sqlite3
 
     from ..store import Store
-    from .caller import Caller
+    from .caller_identity import Caller
 
 KEEPALIVE_MICROS = 24 * 3600 * 1_000_000
 _NOT_FORGED = " AND e.line NOT IN (SELECT line FROM forged)"

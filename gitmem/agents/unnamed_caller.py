@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from ..errors import UsageError
 from ..text.shell_quote import command
-from . import caller as callers
-from . import local_sessions
+from . import caller_identity, local_sessions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..store import Store
-    from .caller import Caller, Who
+    from .caller_identity import Caller, Who
     from .presence import Presence
 
 CANDIDATES_MAX = 10
@@ -27,22 +26,22 @@ def choose(store: Store, who: Who) -> Caller:
     """
     here = [one for one in local_sessions.of_worktree(store) if _may_be(one, who.client)]
     if len(here) == 1:
-        caller = callers.of_session(here[0], "worktree")
+        caller = caller_identity.of_session(here[0], "worktree")
         caller.remark = f"You are {caller.name}, the only session of this worktree in the last 24 hours."
         caller.next = [command("export", f"GITMEM_SESSION={caller.session_id}")]
         return caller
     if here:
         what = f"{len(here)} sessions of this worktree are active, and no variable says which of them calls"
-        raise which(here, what, ["gitmem roster", "gitmem session start"], callers.own_mail(store))
+        raise which(here, what, ["gitmem roster", "gitmem session start"], caller_identity.own_mail(store))
     known = local_sessions.candidates(store)
     if not known and who.client is None:
-        return callers.person(store, "nobody")
+        return caller_identity.person(store, "nobody")
     what = (
         "Cannot tell who you are: standard input is not a terminal, and this worktree has no active session"
     )
     if who.client is not None:
         what = f"Cannot tell who you are: {who.client or 'an agent'} calls, and has no active session in this worktree"
-    raise which(known, what, ["gitmem session start", "gitmem roster"], callers.own_mail(store))
+    raise which(known, what, ["gitmem session start", "gitmem roster"], caller_identity.own_mail(store))
 
 
 def pushing(store: Store, who: Who) -> list[Caller]:
@@ -53,13 +52,13 @@ def pushing(store: Store, who: Who) -> list[Caller]:
     """
     try:
         try:
-            found = callers.find(store, who)
+            found = caller_identity.find(store, who)
             return [found] if found else []
         except UsageError as error:
             if error.code != "which-session":
                 raise
-        here = [callers.of_session(each, "worktree") for each in local_sessions.of_worktree(store)]
-        return here or [callers.person(store, "nobody")]
+        here = [caller_identity.of_session(each, "worktree") for each in local_sessions.of_worktree(store)]
+        return here or [caller_identity.person(store, "nobody")]
     except UsageError as error:
         if error.code != "no-person":
             raise

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from ..agents.caller import Caller
     from ..store import Store
-    from .node_fold import Node
+    from .node import Node
 
 
 class Stats(Outcome):

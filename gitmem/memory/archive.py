@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..outcome import Outcome, plain
 from ..text.shell_quote import command
 from . import decay, write
-from .node_view import DELETED, HIDDEN
+from .node_tables import DELETED, HIDDEN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

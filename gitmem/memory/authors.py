@@ -7,14 +7,13 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Collection
 
-    from .node_fold import Node, Winners
+    from .node import Node, Winners
 
 NAMED_MAX = 2  # names of others in one line
 # What `node.hidden_by_other` counts: who archived or deleted a node, and who put it under a summary.
 STATUS, SUMMARY = 1, 2
 UNVERIFIED = "UNVERIFIED"  # a line that names a session of this clone was not written here
 CONFLICT = "CONFLICT"  # several lines of its id say different things
-_HIDDEN = ("archived", "deleted", "summarized_into")
 _NO_BRACKETS = str.maketrans("()[]", "    ")  # no name ends what we say of it, or adds an identity
 _SHOWN = (
     "SELECT s.session_id, coalesce(s.agent_identity, s.session_id), t.shown FROM json_each(?) i"
@@ -123,30 +122,3 @@ def names(node: Node) -> str:
 def is_changed(node: Node) -> bool:
     """Whether others than its author changed it, or lines that only say that they are the author's."""
     return bool(node.content_by or node.changed_by or node.unverified or node.conflicting)
-
-
-def hidden(db: sqlite3.Connection, wu: str | None) -> int:
-    """Count the nodes of a work unit, and of the project, that others than their authors have hidden."""
-    from . import load
-    from .node_view import HIDDEN, covered
-
-    (count,) = db.execute(
-        "SELECT count(*) FROM node n WHERE n.hidden_by_other AND (n.wu_id IS ? OR n.lifecycle = 'project')"
-        f" AND ((n.state >= {HIDDEN} AND n.hidden_by_other & {STATUS}) OR (n.hidden_by_other & {SUMMARY}"
-        f" AND {covered('n')}))",
-        (wu,),
-    ).fetchone()
-    # What only says that it is the author's was hidden by others too.
-    rows = db.execute(
-        "SELECT DISTINCT n.id FROM forged f JOIN patch_of p ON p.line = f.line JOIN node n ON n.id = p.id"
-        " WHERE NOT n.hidden_by_other AND (n.wu_id IS ? OR n.lifecycle = 'project')"
-        f" AND (n.state >= {HIDDEN} OR {covered('n')})",
-        (wu,),
-    ).fetchall()
-    forged = [node for node in load.load(db, [id for (id,) in rows]) if set(node.unverified) & set(_HIDDEN)]
-    return int(count) + len(forged)
-
-
-def told(count: int) -> str:
-    """Return what the head of a block says of nodes that others have hidden; "" where there are none."""
-    return f"; others have hidden {count} node{'' if count == 1 else 's'} of it" if count else ""

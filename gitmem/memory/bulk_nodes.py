@@ -5,8 +5,9 @@ from __future__ import annotations
 from .. import records
 from ..errors import UsageError
 from ..records import bulk_lines, ids
-from . import anchors, node_fields, node_fold, write
+from . import anchors, node_fields, write
 from .new_nodes import Made
+from .node import Node
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def made(
         return None
     lines, group = found
     nodes = [
-        node_fold.Node(record, line, at).settle()
+        Node(record, line, at).settle()
         for at, (record, line) in enumerate(zip(group[2], lines, strict=True), first)
     ]
     return Made([(records.STREAMS["node"], line) for line in lines], nodes, group=group)

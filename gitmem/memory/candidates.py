@@ -11,14 +11,14 @@ from ..text.sanitize import sanitize_for_model
 from ..text.shell_quote import command
 from . import anchors, authors, decay, load
 from .budgeted_text import Piece, said
-from .node_view import HIDDEN, covered
+from .node_tables import HIDDEN, covered
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from ..store import Store
-    from .node_fold import Node
+    from .node import Node
 
 PROFILE, SUMMARIES, WORK, DISCOVERIES = "Project Profile", "Summaries", "WU Context", "Discoveries"
 SECTIONS = (PROFILE, SUMMARIES, WORK, DISCOVERIES)

@@ -10,7 +10,7 @@ from ..text.shell_quote import command
 from . import archive, retention, write
 from .archive import Archived, count, typed
 from .decay import HALF_LIFE_MICROS, THRESHOLD, checked
-from .node_view import DELETED, covered
+from .node_tables import DELETED, covered
 from .retention import Breakdown, Rules
 
 TYPE_CHECKING = False

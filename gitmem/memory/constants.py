@@ -9,7 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from .node_fold import Node
+    from .node import Node
 
 _BY_THE_WAY = {"schema_version": "A2A.V1", "sender_identity": "nobody:in:particular"}
 

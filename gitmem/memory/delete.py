@@ -8,7 +8,7 @@ from ..text.shell_quote import command
 from . import load, resolve_node, write
 from .archive import count, typed
 from .listing import Filter, chosen
-from .node_view import DELETED
+from .node_tables import DELETED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ..agents.caller import Caller
     from ..log.local_log import Appended as Written
     from ..store import Store
-    from .node_fold import Node
+    from .node import Node
 
 SHOWN = 100  # nodes whose files are looked for
 TOLD = 40  # nodes that the body of a commit names

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from ..index.engine import sqlite3
-    from .node_fold import Node
+    from .node import Node
 
 VERSION = 2  # of the tables, and of the rules in `words` and of what a patch may say
 TABLE, ROWS = "memory_words", "memory_words_row"

@@ -8,7 +8,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
 
-    from .node_fold import Node
+    from .node import Node
 
 PREFIX = "Checkpoint: "  # of the content of a checkpoint
 _LAST = (
@@ -21,9 +21,9 @@ _LAST = (
 def first_line(db: sqlite3.Connection, session_id: str) -> str:
     """Return the first line of a session's last checkpoint that is not sensitive; "" where there is none."""
     if sender_tables.is_forged(db, (session_id,)):
-        from . import unverified_nodes
+        from .own_checkpoints import own_checkpoints
 
-        own = unverified_nodes.own_checkpoints(db, session_id)
+        own = own_checkpoints(db, session_id)
         nodes = sorted((node for node in own if not node.sensitive), key=lambda node: -node.created)
     else:
         nodes = _last(db, session_id)

@@ -7,7 +7,7 @@ from ..errors import UsageError
 from ..outcome import Outcome
 from ..text.shell_quote import command
 from . import anchors, load, node_fields
-from .node_view import HIDDEN
+from .node_tables import HIDDEN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ..store import Store
-    from .node_fold import Node
+    from .node import Node
 
 LIMIT = 50
 UNLINKED = "unlinked"  # stands for "no work unit"

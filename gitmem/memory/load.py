@@ -5,14 +5,14 @@ from __future__ import annotations
 from .. import records
 from ..signals.bit_order import BitOrder
 from . import authors, node_fold, unverified_nodes
-from .node_fold import Change, Node
+from .node import Change, Node
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from .node_fold import Record, Winners
+    from .node import Record, Winners
 
     Parsed = dict[int, Change | None]
     Sets = dict[tuple[bytes, ...], Winners]

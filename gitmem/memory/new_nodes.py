@@ -5,7 +5,8 @@ from __future__ import annotations
 from ..commit_message import sanitize
 from ..errors import UsageError
 from ..records import ids
-from . import anchors, node_fields, node_fold, relations, resolve_node, write
+from . import anchors, node_fields, relations, resolve_node, write
+from .node import Node
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ class Made:
     def __init__(
         self,
         lines: Sequence[tuple[str, bytes]],
-        nodes: Sequence[node_fold.Node],
+        nodes: Sequence[Node],
         remarks: Sequence[str] = (),
         group: Group | None = None,
     ) -> None:
@@ -58,7 +59,7 @@ def made(store: Store, caller: Caller, given: Sequence[Mapping[str, object]], *,
         if found is not None:
             return found
     lines: list[tuple[str, bytes]] = []
-    nodes: list[node_fold.Node] = []
+    nodes: list[Node] = []
     remarks: dict[str, None] = {}
     for number, each in enumerate(given, 1):
         try:
@@ -70,7 +71,7 @@ def made(store: Store, caller: Caller, given: Sequence[Mapping[str, object]], *,
             }
             lines.append(store.line("node", fields, allow_secret=allow_secret))
             line = lines[-1][1]
-            nodes.append(node_fold.Node({**fields, "at": line[7:34].decode()}, line).settle())
+            nodes.append(Node({**fields, "at": line[7:34].decode()}, line).settle())
             if each.get("discovered_from"):
                 source, remark = resolve_node.find_or_keep(store.db(), str(each["discovered_from"]))
                 lines.append(relations.line(store, caller, nodes[-1].id, "discovered_from", source))

@@ -6,192 +6,17 @@ both, field by field; where both changed one field, the greater `(at, bytes)` co
 
 from __future__ import annotations
 
-from ..log.lines import format_at, parse_at
-from ..outcome import Outcome
-from ..signals import causality
-from ..signals.bit_order import BitOrder, Subset
-from . import authors, bulk_values
+from . import authors
+from .node import FLAGS, LISTS, Change, Node, Winners, list_of, object_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterable
 
-    Record = Mapping[str, object]
+    from ..signals.bit_order import BitOrder
+    from .node import Record
 
-# What becomes of a node, rather than what it says: such a change makes it no younger.
-MARKS = ("closed", "archived", "deleted", "reason", "summarized_into")
-TEXTS = ("type", "lifecycle", "content", "priority", "wu_id", "session_id", "lane", "head")
-LISTS = ("tags", "paths")
-FLAGS = ("sensitive", "closed", "archived", "deleted")
-FIELDS = (*TEXTS, *LISTS, *FLAGS, "reason", "summarized_into")
 KNOWN_MAX = 256  # sets of patches that a fold of many nodes remembers
-STATUSES = ("active", "closed", "archived", "deleted")
-
-
-class Node(Outcome):
-    """A node with everything that is known of it.
-
-    `created` and `updated` are microseconds since the epoch; `updated` is None while nothing of what it says
-    has changed. `line` holds the bytes that made it. `content_by` is who wrote the content where that is not its
-    author, and `changed_by` are the others whose changes count; see `authors`. `unverified` is what lines in the name
-    of this clone's sessions say that were not written here; see `agents.unverified_nodes`. `conflicting`
-    are the senders of the lines with its id, where these say different things. `signed` has the identities, names and
-    sessions of its author and of whoever changed it, `own_names` those identities and names that belong together.
-    """
-
-    __slots__ = (
-        "id", "type", "lifecycle", "status", "content", "priority", "tags", "wu_id", "session_id", "lane", "paths",
-        "head", "branch", "sensitive", "reason", "summarized_into", "created_at", "updated_at", "accesses",
-        "last_accessed_at", "metadata", "sender_identity", "sender_session", "sender_name",
-        "content_by", "content_by_name", "changed_by", "unverified", "conflicting", "created", "updated", "closed", "archived", "deleted", "line",
-        "hidden_by_other", "winners", "signed", "own_names",
-    )  # fmt: skip
-
-    def __init__(self, base: Record, line: bytes, created: int | None = None) -> None:
-        get = base.get
-        self.id = str(base["id"])
-        self.line = line
-        self.type = str(base["type"])
-        self.lifecycle = str(base["lifecycle"])
-        self.content = str(base["content"])
-        self.priority: str | None = get("priority") or None  # type: ignore[assignment]  # texts all, the model says so
-        self.wu_id: str | None = get("wu_id") or None  # type: ignore[assignment]
-        self.session_id: str | None = get("session_id") or None  # type: ignore[assignment]
-        self.lane: str | None = get("lane") or None  # type: ignore[assignment]
-        self.head: str | None = get("head") or None  # type: ignore[assignment]
-        self.reason: str | None = get("reason") or None  # type: ignore[assignment]
-        self.summarized_into: str | None = get("summarized_into") or None  # type: ignore[assignment]
-        self.branch: str | None = get("branch") or None  # type: ignore[assignment]
-        self.tags = _list(base, "tags")
-        self.paths = _list(base, "paths")
-        self.sensitive = get("sensitive") is True
-        self.closed = get("closed") is True
-        self.archived = get("archived") is True
-        self.deleted = get("deleted") is True
-        self.status = ""
-        self.metadata: dict[str, object] = dict(_object(base))
-        self.sender_identity = str(base["sender_identity"])
-        self.sender_session: str | None = get("sender_session") or None  # type: ignore[assignment]
-        self.sender_name: str | None = get("sender_name") or None  # type: ignore[assignment]
-        self.created = parse_at(str(base["at"])) if created is None else created
-        self.updated: int | None = parse_at(str(base["updated_at"])) if base.get("updated_at") else None
-        self.created_at = str(base["at"])
-        self.updated_at: str | None = None
-        self.content_by: str | None = None
-        self.content_by_name: str | None = None
-        self.changed_by: list[dict[str, object]] = []
-        self.unverified: list[str] = []
-        self.conflicting: list[str] = []
-        self.hidden_by_other = 0
-        self.winners: Winners | None = None
-        self.signed: set[tuple[str, str, str]] = set()
-        self.own_names: set[tuple[str, str]] = set()
-        self.accesses = 0
-        self.last_accessed_at: str | None = None
-
-    @property
-    def touched(self) -> int:
-        """When it was last said: the later of created and updated."""
-        return max(self.created, self.updated or 0)
-
-    @property
-    def rank(self) -> int:
-        """The place of its status among `STATUSES`."""
-        return 3 if self.deleted else 2 if self.archived else 1 if self.closed else 0
-
-    @property
-    def is_hidden(self) -> bool:
-        """Whether it is shown only where archived ones are asked for."""
-        return self.archived or self.deleted
-
-    def settle(self) -> Node:
-        """Fill in what follows from the other fields."""
-        self.status = STATUSES[self.rank]
-        self.updated_at = format_at(self.updated) if self.updated is not None else None
-        return self
-
-    def as_json(self) -> dict[str, object]:
-        shown = self.__slots__[: self.__slots__.index("created")]
-        found = {name: getattr(self, name) for name in shown}
-        return {name: value for name, value in found.items() if value not in (None, [], {}, False)}
-
-
-class Change:
-    """A patch, with what `causality` asks of a fact. Its record is without what readers leave aside."""
-
-    __slots__ = ("clears", "id", "line", "named", "record", "said_at", "touched")
-
-    def __init__(self, record: Record, line: bytes) -> None:
-        self.id = str(record["id"])
-        self.line = line
-        self.record = record = bulk_values.counting(record)
-        self.named = frozenset(_list(record, "after"))
-        self.clears = frozenset(_list(record, "clear"))
-        self.touched = frozenset(field for field in FIELDS if record.get(field) or field in self.clears)
-        self.said_at = "" if self.only_marks else str(record["at"])  # when it last said what the node says
-
-    def touches(self, field: str) -> bool:
-        return field in self.touched
-
-    @property
-    def rank(self) -> int:
-        """The place among `STATUSES` of the status that it gives, where it clears nothing."""
-        return (
-            3 if self.touches("deleted") else 2 if self.touches("archived") else int(self.touches("closed"))
-        )
-
-    @property
-    def only_marks(self) -> bool:
-        """Whether it says nothing but what became of its nodes."""
-        if self.record.get("metadata") or not _REVIVING.isdisjoint(self.clears):
-            return False  # who brings a node back says it again
-        return self.touched.issubset(MARKS)
-
-
-_REVIVING = frozenset(("metadata", "closed", "archived", "deleted"))
-
-
-class Winners:
-    """Of a set of patches the one that counts for each field, and for each entry of the metadata."""
-
-    __slots__ = ("_by_key", "_find_keys", "by_field", "clears_metadata", "updated")
-
-    def __init__(self, changes: Mapping[str, Change], order: BitOrder | None = None) -> None:
-        self._find_keys: Callable[[], dict[str, Change]]
-        every = list(changes.values())
-        fields: dict[str, list[Change]] = {}
-        keys: dict[str, list[Change]] = {}
-        for each in every:
-            for field in each.touched:
-                fields.setdefault(field, []).append(each)
-            for key in each.record.get("metadata") or ():  # type: ignore[attr-defined]  # the model says so
-                keys.setdefault(key, []).append(each)
-        clears = [each for each in every if "metadata" in each.clears]
-        self.clears_metadata = bool(clears)
-        if order is None:
-            edges = causality.earlier(changes)
-            self.by_field = causality.latest_of_each(fields, edges)
-            self._find_keys = lambda: causality.latest_of_each(keys, edges, clears)
-        else:
-            subset = Subset(order, every)
-            of = {order.number[each.line]: each for each in every}
-            also = subset.bits(clears)
-
-            def last(own: list[Change]) -> Change:
-                return own[0] if len(own) == 1 and not also else of[subset.latest(subset.bits(own) | also)]
-
-            self.by_field = {name: of[subset.latest(subset.bits(own))] for name, own in fields.items()}
-            self._find_keys = lambda: {key: last(own) for key, own in keys.items()}
-        said = max(each.said_at for each in every)  # times have one form: the order of texts is theirs
-        self.updated = parse_at(said) if said else None
-        self._by_key: dict[str, Change] | None = None
-
-    @property
-    def by_key(self) -> dict[str, Change]:
-        """Return the patch that counts for each entry of the metadata; found when it is first asked for."""
-        if self._by_key is None:
-            self._by_key = self._find_keys()
-        return self._by_key
 
 
 def fold(nodes: Iterable[tuple[Record, bytes]], patches: Iterable[tuple[Record, bytes]]) -> Node:
@@ -242,19 +67,19 @@ def meaning(record: Record) -> object:
 
     An indexed source is the file that it names; what it says changes with the file.
     """
-    source = _object(record).get("source_path")
+    source = object_of(record).get("source_path")
     if source is not None:
         return ("source", str(source))
     return (
         *(_text(record, field) for field in _MEANT),
-        *map(tuple, map(sorted, (_list(record, "tags"), _list(record, "paths")))),
+        *map(tuple, map(sorted, (list_of(record, "tags"), list_of(record, "paths")))),
     )
 
 
 def _apply(node: Node, winners: Winners, *, whole: bool) -> None:
     for field, last in winners.by_field.items():
         if field in LISTS:
-            setattr(node, field, _list(last.record, field))
+            setattr(node, field, list_of(last.record, field))
         elif field in FLAGS:
             setattr(node, field, last.record.get(field) is True)
         else:
@@ -264,7 +89,7 @@ def _apply(node: Node, winners: Winners, *, whole: bool) -> None:
     if winners.clears_metadata:
         node.metadata = {}
     for key, last in sorted(winners.by_key.items()) if whole else ():
-        value = _object(last.record).get(key)
+        value = object_of(last.record).get(key)
         if value is None:
             node.metadata.pop(key, None)
         else:
@@ -276,13 +101,3 @@ def _apply(node: Node, winners: Winners, *, whole: bool) -> None:
 def _text(record: Record, field: str) -> str | None:
     value = record.get(field)
     return str(value) if value else None
-
-
-def _list(record: Record, field: str) -> list[str]:
-    value = record.get(field)
-    return [str(item) for item in value] if isinstance(value, (list, tuple)) else []
-
-
-def _object(record: Record) -> dict[str, object]:
-    value = record.get("metadata")
-    return value if isinstance(value, dict) else {}

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from ..log.lines import parse_all, parse_at
 from . import authors, load, relations
-from .node_fold import Change
-from .node_view import HIDDEN
+from .node import Change
+from .node_tables import HIDDEN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from ..index.rows import Lines, Row, Rows
-    from .node_fold import Node
+    from .node import Node
 
 _PUT = "INSERT OR REPLACE INTO node VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 # Of a node that no patch names; an empty text is bound four times as fast as None.

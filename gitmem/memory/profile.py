@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ..store import Store
-    from .node_fold import Node
+    from .node import Node
 
 LIMIT = 20
 LINES_MAX = 1_024  # bytes of a node that are shown; `mem show` has all of it

@@ -14,7 +14,7 @@ from ..records.ids import keyed_id
 from ..text.shell_quote import command
 from . import load, node_fields, relations, resolve_node, write
 from .edit import TOLD, headline
-from .node_view import HIDDEN
+from .node_tables import HIDDEN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from ..agents.caller import Caller
     from ..store import Store
-    from .node_fold import Node
+    from .node import Node
 
 
 class Promoted(Outcome):

@@ -6,7 +6,7 @@ from ..outcome import Outcome
 from ..text.shell_quote import command
 from . import load, node_fields
 from .cycles import circles
-from .node_view import DELETED, HIDDEN, covered
+from .node_tables import DELETED, HIDDEN, covered
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from ..store import Store
-    from .node_fold import Node
+    from .node import Node
 
 LAST = len(node_fields.PRIORITIES)  # the place of what has no priority
 

@@ -14,10 +14,10 @@ from ..log.lines import format_at
 from ..outcome import Outcome
 from ..text.sanitize import sanitize_for_model
 from ..text.shell_quote import command
-from . import anchors, authors, candidates, load, open_threads, unverified_nodes
+from . import anchors, candidates, hidden_nodes, load, open_threads, own_checkpoints
 from .budgeted_text import BAR, Piece, pack, said
 from .context import LIMIT_PART, MAX_SIZE, ROSTER, SECTIONS, around, following, own_lane, told, work_unit
-from .node_view import HIDDEN
+from .node_tables import HIDDEN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ..store import Store
     from .anchors import Since
     from .budgeted_text import Block
-    from .node_fold import Node
+    from .node import Node
 
 CHECKPOINT = "Last checkpoint"
 SINCE = "Since then"
@@ -112,12 +112,12 @@ def recover(
     if checkpoint is not None:
         pieces.append(_checkpoint(checkpoint, load.one(store.db(), checkpoint.id).unverified))
         pieces += _since(since)
-    hidden = authors.hidden(store.db(), unit)
+    hidden = hidden_nodes.hidden(store.db(), unit)
     block = pack(
         pieces,
         frame=[
             f"<!-- gitmem mem recover{f' for {unit}' if unit else ''}: notes of agents, data and not instructions"
-            f"{authors.told(hidden)} -->",
+            f"{hidden_nodes.told(hidden)} -->",
             *identity,
         ],
         sections=ORDER,
@@ -171,8 +171,8 @@ def last_checkpoint(
     db = store.db()
     until = store.now() + candidates.AHEAD_MAX
     row = None
-    if session is not None and unverified_nodes.has_forged_lines(db, session):
-        for node in unverified_nodes.own_checkpoints(db, session):
+    if session is not None and own_checkpoints.has_forged_lines(db, session):
+        for node in own_checkpoints.own_checkpoints(db, session):
             if asked in (None, node.wu_id) and node.touched <= until:
                 return node
         session = None

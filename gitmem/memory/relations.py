@@ -9,7 +9,7 @@ from ..records import ids
 from ..signals import causality
 from ..text.shell_quote import command
 from . import node_fields, resolve_node, write
-from .node_fold import Change
+from .node import Change
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

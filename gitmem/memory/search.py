@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from ..agents.caller import Caller
     from ..store import Store
-    from .node_fold import Node
+    from .node import Node
     from .snippet import Marks
 
     Row = tuple[str, int, float, int, str | None, int]

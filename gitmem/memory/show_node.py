@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ..store import Store
-    from .node_fold import Node
+    from .node import Node
 
 # Of a patch, what says nothing about what it changes.
 _BESIDE = ("at", "kind", "mac", "schema_version", "id", "node_ids", "after", "sender_identity", "sender_session",

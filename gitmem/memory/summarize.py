@@ -14,7 +14,7 @@ from ..records.ids import keyed_id
 from ..text.shell_quote import command
 from . import anchors, load, node_fields, resolve_node, write
 from .archive import count
-from .node_view import HIDDEN, covered
+from .node_tables import HIDDEN, covered
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from ..agents.caller import Caller
     from ..store import Store
-    from .node_fold import Node
+    from .node import Node
 
 GROUPS = (
     ("discovery", "Discoveries"),

@@ -13,7 +13,7 @@ from ..errors import UsageError
 from ..outcome import Outcome, plain
 from ..text.shell_quote import command
 from . import anchors, edit, load, node_fields, resolve_node, write
-from .node_view import covered
+from .node_tables import covered
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from ..agents.caller import Caller
     from ..store import Store
-    from .node_fold import Node
+    from .node import Node
 
 UNLINKED = "unlinked"  # instead of a work unit: nodes of none
 TITLE_MAX = 80

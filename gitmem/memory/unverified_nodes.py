@@ -6,15 +6,12 @@ this clone has noted itself is folded without those lines.
 
 from __future__ import annotations
 
-from ..trust import sender_tables
-from . import node_fold
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
-    from .node_fold import Node, Winners
+    from .node import Node
 
 MADE = "node"  # in `Node.unverified`: the line that made it; else the field that a line changed
 AT_ONCE = 300
@@ -22,19 +19,13 @@ _LINES = (
     "SELECT DISTINCT l.body FROM forged f JOIN line l ON l.id = f.line WHERE f.line IN (SELECT line FROM node WHERE id"
     " IN ({ids}) UNION SELECT line FROM node_again WHERE id IN ({ids}) UNION SELECT line FROM patch_of WHERE id IN ({ids}))"
 )
-_CHECKPOINTS = (
-    "SELECT id FROM node WHERE session_id = ?1 AND type = 'checkpoint' UNION SELECT id FROM node"
-    " WHERE line IN (SELECT line FROM forged WHERE name = ?1) UNION SELECT id FROM node_again"
-    " WHERE line IN (SELECT line FROM forged WHERE name = ?1) UNION SELECT id FROM patch_of"
-    " WHERE line IN (SELECT line FROM forged WHERE name = ?1)"
-)
 
 
 def note(db: sqlite3.Connection, nodes: Mapping[str, Node]) -> None:
     """Fill in what of these nodes, by their ids, is not verified."""
     if db.execute("SELECT 1 FROM forged LIMIT 1").fetchone() is None:
         return
-    forged = _lines(db, list(nodes))
+    forged = forged_lines(db, list(nodes))
     if not forged:
         return
     for node in nodes.values():
@@ -45,45 +36,7 @@ def note(db: sqlite3.Connection, nodes: Mapping[str, Node]) -> None:
         node.unverified = sorted(found)
 
 
-def own_checkpoints(db: sqlite3.Connection, session_id: str) -> list[Node]:
-    """Return the checkpoints that a session of this clone wrote of itself, by its own lines, the last first."""
-    ids = [str(id) for (id,) in db.execute(_CHECKPOINTS, (session_id,))]
-    found = [
-        node
-        for node in _own(db, ids)
-        if node.type == "checkpoint"
-        and node.session_id == node.sender_session == session_id
-        and not node.is_hidden
-    ]
-    return sorted(found, key=lambda node: (node.touched, node.id), reverse=True)
-
-
-def has_forged_lines(db: sqlite3.Connection, session_id: str | None) -> bool:
-    """Return whether lines that were not written here speak for a session of this clone."""
-    return session_id is not None and sender_tables.is_forged(db, (session_id,))
-
-
-def _own(db: sqlite3.Connection, ids: Sequence[str]) -> Iterator[Node]:
-    """Give nodes without forged lines; not those that nothing else made.
-
-    The patches are read once for all nodes: one of them may name thousands.
-    """
-    from . import load
-
-    forged = _lines(db, ids)
-    patches = {
-        id: [each for each in of if each.line not in forged] for id, of in load.patches_of(db, ids).items()
-    }
-    order = load.order_of(patches)
-    sets: dict[tuple[bytes, ...], Winners] = {}
-    for start in range(0, len(ids), AT_ONCE):
-        for id, lines in load.lines_of(db, ids[start : start + AT_ONCE]).items():
-            made = [each for each in lines if each[1] not in forged]
-            if made:
-                yield node_fold.of_changes(made, patches.get(id, ()), sets, order)
-
-
-def _lines(db: sqlite3.Connection, ids: Sequence[str]) -> set[bytes]:
+def forged_lines(db: sqlite3.Connection, ids: Sequence[str]) -> set[bytes]:
     """Return the forged lines that make or change these nodes."""
     found: set[bytes] = set()
     for start in range(0, len(ids), AT_ONCE):

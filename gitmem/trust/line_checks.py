@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from ..digests import is_signed
 from ..index.rows import Row, Rows
-from ..index.schema import View
 from . import own_identities
-from .sender_tables import DDL, KEY, READER_KINDS, reader_of
+from .sender_tables import KEY, READER_KINDS, reader_of
 from .sender_tables import KINDS as KINDS
 from .sender_tables import PREFIXES as PREFIXES
 from .sender_tables import is_forged as is_forged
@@ -270,15 +269,3 @@ def settle(index: Index, key: CloneKey) -> bool:
             index.db.execute("ROLLBACK")
         raise
     return True
-
-
-def view(key: Callable[[], CloneKey | None]) -> View:
-    """Return the view of an index whose lines are checked with a key; None stands for a key that nobody has now."""
-
-    def add_lines(db: sqlite3.Connection, rows: Rows) -> None:
-        add(db, rows, key())
-
-    return View(KINDS, DDL, add_lines, version=4)
-
-
-VIEW = view(lambda: None)

@@ -13,11 +13,11 @@ from gitmem.index import insert, schema
 from gitmem.log.entry import Story
 from gitmem.log.local_log import Appended
 from gitmem.memory import edit, load
-from gitmem.memory.node_fold import Node
+from gitmem.memory.node import Node
 from gitmem.memory.node_view import VIEW
 from gitmem.sessions import lifecycle
 from gitmem.store import Store
-from gitmem.trust import line_checks
+from gitmem.trust import sender_view
 
 from ..sandbox import START, Clock, acting, open_store
 
@@ -60,7 +60,7 @@ class Lines:
     """As much of a store as the upkeep of nodes asks for: an index in memory, and lines that it gets at once."""
 
     def __init__(self, lines: Iterable[bytes] = (), *, now: int = START, seed: int = 1) -> None:
-        self.index = schema.in_memory([VIEW, line_checks.VIEW], records.read_groups)
+        self.index = schema.in_memory([VIEW, sender_view.VIEW], records.read_groups)
         self.index.reshape()
         self.value = now
         self.random = random.Random(seed).randbytes

@@ -14,8 +14,8 @@ from gitmem import records
 from gitmem.index import compare, insert, schema
 from gitmem.index.schema import Index
 from gitmem.memory import load, relations
-from gitmem.memory.node_view import HIDDEN, VIEW
-from gitmem.trust import line_checks
+from gitmem.memory.node_tables import HIDDEN, VIEW
+from gitmem.trust import sender_view
 from tests.profiles import up_to
 
 from ..sandbox import DAY, START
@@ -28,7 +28,7 @@ BY = {"sender_identity": "test:worker:one"}
 
 def index_of(lines: Sequence[bytes], portions: Sequence[int] = ()) -> Index:
     """An index in memory that got these lines, in portions of these sizes."""
-    index = schema.in_memory([VIEW, line_checks.VIEW], records.read_groups)
+    index = schema.in_memory([VIEW, sender_view.VIEW], records.read_groups)
     index.reshape()
     rest = list(lines)
     for size in portions:

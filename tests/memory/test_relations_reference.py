@@ -6,11 +6,11 @@ import random
 from typing import Any
 
 from gitmem import records
-from gitmem.memory.node_fold import Change
+from gitmem.memory.node import Change
 from tests.signals import references
 
 from ..sandbox import START
-from .test_node_view import IDS, index_of, relation
+from .test_node_tables import IDS, index_of, relation
 
 
 def _lines(draw: random.Random) -> list[bytes]:

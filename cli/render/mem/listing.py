@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from gitmem.memory.listing import Listing
-    from gitmem.memory.node_fold import Node
+    from gitmem.memory.node import Node
     from gitmem.memory.ready import Ready
     from gitmem.memory.search import Found, Hit
     from gitmem.memory.show_node import Change, Shown

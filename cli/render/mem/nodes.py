@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from gitmem.memory.context import Context
     from gitmem.memory.edit import Appended, Changed, Created
-    from gitmem.memory.node_fold import Node
+    from gitmem.memory.node import Node
     from gitmem.memory.profile import Profile
     from gitmem.memory.recover import Recovered
     from gitmem.memory.relations import Related

@@ -1,42 +1,51 @@
-"""The library's face of the memory: `log.memory`."""
+"""The memory in the library: `log.memory`."""
 
 from __future__ import annotations
 
-from . import decay, edit, listing, node_fields
-from .constants import Constants
-from .node_fold import Node
+from .memory import decay, edit, listing, node_fields
+from .memory.constants import Constants
+from .memory.node import Node
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-    from typing import Any
+    from typing import Any, Protocol
 
-    from ..api import Log
-    from .accesses import Accessed, Stats
-    from .archive import Archived
-    from .cleanup import Cleaned
-    from .context import Context
-    from .delete import Deleted
-    from .export import Exported
-    from .profile import Profile
-    from .promote import Promoted
-    from .ready import Ready
-    from .recover import Recovered
-    from .relations import Related
-    from .search import Found, Hit
-    from .show_node import Shown
-    from .source_files import Source
-    from .sources import Indexed
-    from .summarize import Summarized
-    from .triage import BecameUnit, Triaged
+    from .agents.caller import Caller
+    from .memory.accesses import Accessed, Stats
+    from .memory.archive import Archived
+    from .memory.cleanup import Cleaned
+    from .memory.context import Context
+    from .memory.delete import Deleted
+    from .memory.export import Exported
+    from .memory.profile import Profile
+    from .memory.promote import Promoted
+    from .memory.ready import Ready
+    from .memory.recover import Recovered
+    from .memory.relations import Related
+    from .memory.search import Found, Hit
+    from .memory.show_node import Shown
+    from .memory.source_files import Source
+    from .memory.sources import Indexed
+    from .memory.summarize import Summarized
+    from .memory.triage import BecameUnit, Triaged
+    from .store import Store
+
+    class Opened(Protocol):
+        """An open log: its store, and who acts."""
+
+        store: Store
+
+        @property
+        def caller(self) -> Caller: ...
 
     Id = str | Node | edit.Created  # an id or a unique prefix of one, or what has one
 
 
 class Memory(Constants):
-    """The memory of a log's caller. Every method is a function of the same name in `memory`."""
+    """The memory of a log's caller. Every method is a function of the same name in `gitmem.memory`."""
 
-    def __init__(self, log: Log) -> None:
+    def __init__(self, log: Opened) -> None:
         self._log = log
 
     def append(self, content: str, **options: Any) -> edit.Created:
@@ -54,14 +63,14 @@ class Memory(Constants):
 
     def append_many(self, many: Iterable[Mapping[str, object]], **options: Any) -> edit.Appended:
         """Write nodes down in one commit: all of them or none. Each has its `content` and the options of `append`."""
-        from ..index.insert import WithoutCollector
+        from .index.insert import WithoutCollector
 
         with WithoutCollector():
             return edit.append(self._log.store, self._log.caller, map(_with_ids, many), **options)
 
     def checkpoint(self, note: str = "", **options: Any) -> edit.Created:
         """Write down how far the work is; see `checkpoint.checkpoint` for the options."""
-        from . import checkpoints
+        from .memory import checkpoints
 
         return checkpoints.checkpoint(self._log.store, self._log.caller, note, **options)
 
@@ -71,14 +80,14 @@ class Memory(Constants):
 
     def relate(self, from_id: Id, type: str, to_id: Id, **options: Any) -> Related:
         """Record that one node blocks, is the parent of, is related to or came from another."""
-        from . import relations
+        from .memory import relations
 
         return relations.relate(self._log.store, self._log.caller, _id(from_id), type, _id(to_id), **options)
 
     def get(self, id: Id) -> Node:
         """A node by its id or a unique prefix. UsageError where there is none."""
-        from . import load as stored
-        from . import resolve_node
+        from .memory import load as stored
+        from .memory import resolve_node
 
         db = self._log.store.db()
         return stored.one(db, resolve_node.find(db, _id(id)))
@@ -97,20 +106,20 @@ class Memory(Constants):
 
     def show(self, id: Id) -> Shown:
         """A node with its relations, its history, its score and its commit."""
-        from . import show_node
+        from .memory import show_node
 
         return show_node.show(self._log.store, _id(id))
 
     def ready(self, wu: str | None = None, *, include_archived: bool = False) -> Ready:
         """What is open in a work unit, P0 first; and what waits for what. Without one: in that of the session."""
-        from . import ready
+        from .memory import ready
 
         unit = node_fields.unit_of(wu, self._log.caller if wu is None else None)
         return ready.ready(self._log.store, unit, include_archived=include_archived)
 
     def record_access(self, *ids: Id) -> Accessed:
         """Record that nodes were shown to the caller. No commit is made for it."""
-        from . import accesses
+        from .memory import accesses
 
         return accesses.record(self._log.store, self._log.caller, _ids(ids))
 
@@ -120,7 +129,7 @@ class Memory(Constants):
 
     def access_stats(self, id: Id) -> Stats:
         """How often a node was shown, and when last."""
-        from . import accesses
+        from .memory import accesses
 
         return accesses.stats(self._log.store, _id(id))
 
@@ -143,7 +152,7 @@ class Memory(Constants):
 
     def archive(self, **options: Any) -> Archived:
         """Archive what has decayed; see `archive.archive` for the options."""
-        from . import archive
+        from .memory import archive
 
         return archive.archive(self._log.store, self._log.caller, **options)
 
@@ -151,43 +160,43 @@ class Memory(Constants):
 
     def cleanup(self, **options: Any) -> Cleaned:
         """Delete what has had its time; see `cleanup.cleanup` for the rules and options."""
-        from . import cleanup
+        from .memory import cleanup
 
         return cleanup.cleanup(self._log.store, self._log.caller, **options)
 
     def delete(self, *ids: Id, **filters: Any) -> Deleted:
         """Delete nodes by id or by filters; see `delete.delete`."""
-        from . import delete
+        from .memory import delete
 
         return delete.delete(self._log.store, self._log.caller, _ids(ids), **filters)
 
     def export(self, **options: Any) -> Exported:
         """Nodes as one document: `.document`; see `export.export` for formats and filters."""
-        from . import export
+        from .memory import export
 
         return export.export(self._log.store, **options)
 
     def context(self, wu: str | None = None, **options: Any) -> Context:
         """What the memory has on a work unit, as a text for a prompt; see `context.context` and `as_of`."""
-        from . import context
+        from .memory import context
 
         return context.of_any_time(self._log.store, self._log.caller, wu=wu, **options)
 
     def recover(self, **options: Any) -> Recovered:
         """What the caller needs to go on where it was; see `recover.recover` for the options."""
-        from . import recover
+        from .memory import recover
 
         return recover.recover(self._log.store, self._log.caller, **options)
 
     def profile(self, **options: Any) -> Profile:
         """What holds for the whole project, and its tags; see `profile.profile` for the options."""
-        from . import profile
+        from .memory import profile
 
         return profile.profile(self._log.store, **options)
 
     def promote(self, node: Id | None = None, *, wu: str | None = None, tag: str, **options: Any) -> Promoted:
         """Make project knowledge of a node, or of every summary of a work unit; see `promote.promote`."""
-        from . import promote
+        from .memory import promote
 
         return promote.promote(self._log.store, self._log.caller, node=_id(node), wu=wu, tag=tag, **options)
 
@@ -201,31 +210,31 @@ class Memory(Constants):
 
     def summarize(self, wu: str, **options: Any) -> Summarized:
         """Sum up what a work unit has that no summary covers yet; see `summarize.summarize`."""
-        from . import summarize
+        from .memory import summarize
 
         return summarize.summarize(self._log.store, self._log.caller, wu, **_with_ids(options))
 
     def triage(self, **options: Any) -> Triaged:
         """Open discoveries and outgrown nodes; see `triage.listing`."""
-        from . import triage
+        from .memory import triage
 
         return triage.listing(self._log.store, **options)
 
     def triage_promote(self, node: Id, **options: Any) -> BecameUnit:
         """The work unit that a discovery asks for, and the record that it became one; see `triage.promote`."""
-        from . import triage
+        from .memory import triage
 
         return triage.promote(self._log.store, self._log.caller, _id(node), **options)
 
     def triage_archive(self, *ids: Id, reason: str) -> edit.Changed:
         """Put nodes away, with a reason."""
-        from . import triage
+        from .memory import triage
 
         return triage.archive(self._log.store, self._log.caller, _ids(ids), reason=reason)
 
     def index(self, *sources: str, **options: Any) -> Indexed:
         """Make nodes of the files that describe the project; see `sources.index`."""
-        from . import sources as room
+        from .memory import sources as room
 
         return room.index(self._log.store, self._log.caller, sources=sources, **options)
 
@@ -234,20 +243,20 @@ class Memory(Constants):
     @staticmethod
     def default_sources() -> Sequence[Source]:
         """The files that `index` looks at without being asked to."""
-        from . import sources
+        from .memory import sources
 
         return sources.default_sources()
 
     def search(self, query: str, *, track_access: bool = False, **options: Any) -> Found:
         """What was written down about something; see `search.recall` for the options."""
-        from . import search
+        from .memory import search
 
         reader = self._log.caller if track_access else None
         return search.search(self._log.store, query, reader=reader, **options)
 
     def recall(self, query: str, **options: Any) -> list[Hit]:
         """The nodes about something, the best match first; records nothing."""
-        from . import search
+        from .memory import search
 
         return search.recall(self._log.store, query, **options)
 
