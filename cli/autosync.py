@@ -12,7 +12,7 @@ from . import background
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitmem.sync.sync_remotes import Synced
+    from gitmem.sync.sync_result import Synced
 
     from .environment import Surroundings
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitmem.sync.sync_remotes import Synced
+    from gitmem.sync.sync_result import Synced
 
     from .environment import Surroundings
 

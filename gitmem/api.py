@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from .signals.change_watcher import Stop
     from .signals.gate import Gate
     from .signals.inbox import Reading
-    from .sync.sync_remotes import Synced
+    from .sync.sync_result import Synced
 
 
 def open(

@@ -67,7 +67,7 @@ def _before_push(at: Surroundings) -> int:
     Print nothing where the gate is open. A gate that the caller has passed with a reason counts as open. Say what
     could not be checked.
     """
-    from gitmem.agents.unnamed_caller import pushing
+    from gitmem.agents.pushing_caller import pushing
     from gitmem.sessions import work_units
     from gitmem.signals import gate as operation
 

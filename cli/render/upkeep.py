@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from gitmem.doctor.doctor import Report
     from gitmem.sync.init import Initialised, Uninstalled
-    from gitmem.sync.sync_remotes import RemoteState, Synced
+    from gitmem.sync.sync_result import RemoteState, Synced
 
 RECORDS_SHOWN = 10
 KIND_NAMES = {

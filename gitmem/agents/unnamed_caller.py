@@ -44,27 +44,6 @@ def choose(store: Store, who: Who) -> Caller:
     raise which(known, what, ["gitmem session start", "gitmem roster"], caller_identity.own_mail(store))
 
 
-def pushing(store: Store, who: Who) -> list[Caller]:
-    """Return who may be pushing: whoever `who` names, else every session of this worktree in 24 hours.
-
-    Git gives its hook no terminal. Where this worktree has no session it is the person who pushes; nobody, where
-    nobody here can be written to.
-    """
-    try:
-        try:
-            found = caller_identity.find(store, who)
-            return [found] if found else []
-        except UsageError as error:
-            if error.code != "which-session":
-                raise
-        here = [caller_identity.of_session(each, "worktree") for each in local_sessions.of_worktree(store)]
-        return here or [caller_identity.person(store, "nobody")]
-    except UsageError as error:
-        if error.code != "no-person":
-            raise
-        return []
-
-
 def _may_be(one: Presence, client: str | None) -> bool:
     """Return whether a session may belong to a client: it is of that client, or says nothing of one."""
     return not client or one.record.get("client") in (None, client)

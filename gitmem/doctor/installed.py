@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from ..clients.hooks.status import HookStatus
+if TYPE_CHECKING:
+    from ..clients.hooks.status import HookStatus
 
 
 class DriverStatus(Protocol):

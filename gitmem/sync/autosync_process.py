@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from ..log.lock import Lock
     from ..repo import Place
-    from .sync_remotes import Synced
+    from .sync_result import Synced
 
 POLL_SECONDS = 0.1
 # Who only wants to know whether a process is there holds the lock for an instant, too.

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from ..store import Store
     from .remote import Remote
-    from .sync_remotes import RemoteState, Synced
+    from .sync_result import RemoteState, Synced
 
 UNSENT = (
     "offline",
@@ -48,7 +48,7 @@ def may_send(store: Store, *, publish: bool) -> Callable[[Remote], bool]:
 def remark(store: Store) -> str | None:
     """Return the sentence for a clone that is to sync by itself and may not publish; None for any other."""
     from . import consent
-    from .sync_remotes import chosen
+    from .chosen_remotes import chosen
 
     if autosync.interval(store.place) is None:
         return None
@@ -68,7 +68,7 @@ def remark(store: Store) -> str | None:
 def init_command(store: Store) -> str:
     """Return the `init` that installs what is missing and changes nothing about what may be published."""
     from . import consent
-    from .sync_remotes import chosen
+    from .chosen_remotes import chosen
 
     try:
         names, _ = chosen(store, (), all=False)

@@ -11,7 +11,7 @@ from ..git.remotes import without_credentials
 from ..log import log_refs, ref, tree_union
 from ..log.place_checks import FOREIGN as FOREIGN_LOG
 from ..log.place_checks import FOREIGN_WHY, PlaceCheck
-from . import accepted, outbox, rebase
+from . import accepted, outbox, read_remote, rebase
 from . import push as sending
 from . import repair_remote as mending
 from .remote import Remote, is_related, projects, trusted
@@ -76,9 +76,9 @@ def exchange(  # noqa: C901  (the steps of an exchange, in order)
     if early and tip is not None and found[0].host.crowd:
         sending.send_early(log, found[0], tip, timeout, allow_foreign=allow_foreign)
     for remote in found:
-        remote.read(timeout, allow_foreign=allow_foreign)
+        read_remote.read(remote, timeout, allow_foreign=allow_foreign)
         if repair and mending.repair(log, remote, timeout, force=force):
-            remote.read(timeout, allow_foreign=allow_foreign)
+            read_remote.read(remote, timeout, allow_foreign=allow_foreign)
     if not push:
         _refuse_foreign(found)
     for remote in found:
@@ -91,7 +91,7 @@ def exchange(  # noqa: C901  (the steps of an exchange, in order)
             if remote.attempts >= ATTEMPTS_MAX or time.monotonic() - began > timeout:
                 break
             pause(PAUSE_SECONDS * 2 ** (remote.attempts - 1) * log.random(1)[0] / 255)
-            remote.read(timeout, allow_foreign=allow_foreign)
+            read_remote.read(remote, timeout, allow_foreign=allow_foreign)
         if push and remote.may_send and not send and not remote.state:
             remote.end("read-only")
         _end(log, remote, before, push=send)

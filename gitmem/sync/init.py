@@ -11,7 +11,8 @@ from ..outcome import Outcome
 from ..text.shell_quote import command, quote
 from . import autosync, consent, exchange, rebase
 from . import publish as publication
-from .sync_remotes import RemoteState, chosen
+from .chosen_remotes import chosen
+from .sync_result import RemoteState
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from ..errors import RemoteError
 from ..log import ref, tree_union
 from ..log.committer import moved
 from ..log.squash import squash
-from . import accepted, outbox, rebase
+from . import accepted, outbox, read_remote, rebase
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def send_early(log: Log, remote: Remote, tip: str, timeout: float, *, allow_fore
     prefixes = [prefix for prefix in remote.host.prefixes if not prefix.startswith("refs/heads/")]
     if not prefixes:
         return
-    remote.look(allow_foreign=allow_foreign)
+    read_remote.find_logs(remote, allow_foreign=allow_foreign)
     shared = remote.shared()
     if remote.state or shared is None:
         remote.state = remote.message = ""  # the fetch that follows tells how it is now

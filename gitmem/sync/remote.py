@@ -1,20 +1,16 @@
-"""One remote during an exchange: its refs, the logs among them, and what became of it."""
+"""The state of one remote during an exchange: its refs, the logs among them, and the outcome."""
 
 from __future__ import annotations
 
 from ..errors import RemoteError
 from ..git import remotes
-from ..log import damage, log_refs, ref
-from ..log.place_checks import FOREIGN, FOREIGN_WHY, INVALID, PlaceCheck
-from . import accepted, outbox_places, rebase, unfetched
-from .partial_reads import some_outboxes, stand_in
+from ..log import log_refs, ref
+from . import rebase
 from .remote_state import Host
 from .withheld_lines import Withheld
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from ..log.left_out import LeftOut
     from ..log.local_log import Log
     from ..log.log_refs import Tip
@@ -71,6 +67,7 @@ class Remote:
         unexamined: How many outboxes a fetch did not come to.
         stepped: Whether a part was taken in of what is too much for one sync.
         pushed: Where this exchange has moved the shared ref to.
+        base: What to stand on while the shared ref is blocked.
 
     Raises: UsageError: `unknown-remote`.
     """
@@ -108,7 +105,7 @@ class Remote:
         self.stepped = False
         self.refused: dict[str, tuple[str, str]] = {}
         self.unexamined = 0
-        self._base: Tip | None = None
+        self.base: Tip | None = None
 
     @property
     def shown_name(self) -> str:
@@ -133,56 +130,6 @@ class Remote:
 
     def fail(self, error: RemoteError) -> None:
         self.end("refused" if error.code == "refused" else "offline", error.message)
-
-    def read(self, timeout: float, *, allow_foreign: bool = False) -> None:
-        """Fetch its refs and find the logs among them; where it is offline, those of the last time."""
-        self.attempts += 1
-        try:
-            if self.state != "offline":
-                unfetched.note(self, rebase.fetch(self.log, self.url, self.prefix, timeout))
-        except RemoteError as error:
-            self.fail(error)
-        known = {box.oid for box in self.boxes}  # of the last look, and what this exchange made
-        known |= self.host.seen
-        self.look(allow_foreign=allow_foreign)
-        self.crowd = sum(box.oid not in known for box in self.boxes)
-        if self.state != "offline":
-            # Those too that this sync did not read: else they are new to a later one, and it leaves the folding to others.
-            self.host.seen = {oid for name, oid in self.refs.items() if log_refs.is_outbox(name)}
-            self.host.crowd = self.crowd
-
-    def look(self, *, allow_foreign: bool = False) -> None:
-        """Find the logs among the refs that the last fetch brought; leave out, by itself, each that fails the checks."""
-        log = self.log
-        refs = log.git.refs(self.prefix)
-        self.refs = {name: oid for name, oid in refs.items() if log_refs.is_place(name)}
-        boxes = some_outboxes(self, unfetched.outboxes(self))
-        shared = {name: oid for name, oid in self.refs.items() if not log_refs.is_outbox(name)}
-        self.blocked, self._base = None, None
-        self.accepted = accepted.last(log, self.prefix, trusted(log))
-        check = PlaceCheck(log, self.accepted, trusted(log), boxes)
-        check.refused = dict(self.refused.values())
-        unfetched.leave_out(self, check)
-        self.tips = []
-
-        def related(tips: Sequence[Tip]) -> list[Tip]:
-            return self._related(check, tips, allow_foreign=allow_foreign)
-
-        for name, oid in check.in_order(shared):
-            if oid not in [tip.oid for tip in self.tips]:
-                self.tips += related(check.admit({name: oid}))
-        self._look_for_block(check)
-        top = self.shared()
-        self.boxes = outbox_places.read(log, check, boxes, top, related, self.tips)
-        self.log.taken_in = max(self.log.taken_in, check.trees.budget.bytes)
-        self.left_out = list(check.left_out.values())
-        for each in self.left_out:
-            if each.kind == INVALID and each.ref in refs:
-                damage.forget(log, each.ref, each.commit)  # no gc keeps what is behind it
-            each.ref = each.ref.replace(self.prefix, "refs/")
-        if not self.tips:
-            self.boxes = []
-        self.waiting = [box for box in self.boxes if top is None or not box.is_in(log.git, top.tree)]
 
     def draw(self) -> bool:
         """Whether it is our turn to fold its outboxes, or to delete what is left of them."""
@@ -217,47 +164,7 @@ class Remote:
             f"`gitmem sync {self.shown_name}` tries again.",
         )
 
-    def _related(self, check: PlaceCheck, tips: Sequence[Tip], *, allow_foreign: bool) -> list[Tip]:
-        """Of some logs, those of this project; the others are left out."""
-        if allow_foreign:
-            return list(tips)
-        ours = projects(self.log).union(*(tip.projects for tip in self.tips))
-        found = []
-        for tip in tips:
-            if is_related(self.log, ours, tip):
-                found.append(tip)
-                ours = ours | tip.projects
-            else:
-                check.leave_out(tip.name, tip.oid, FOREIGN, FOREIGN_WHY)
-        return found
-
-    def _look_for_block(self, check: PlaceCheck) -> None:
-        """Find out whether the shared ref was left out, and what to stand on instead."""
-        place = self.copy_of(self._publish())
-        if (found := check.left_out.get(place)) is None:
-            return
-        local = self.log.git.tip(ref.LOG_REF)
-        if local is not None and accepted.reaches(self.log.git, local, found.commit):
-            del check.left_out[place]  # somebody moved it back, to where nothing was yet: a push goes past it
-            return
-        never_ours = self.log.git.tip(self.prefix + accepted.NAME) is None
-        if found.kind == FOREIGN and never_ours:
-            self.tips = []
-            self.is_foreign = True
-            self.end(
-                "refused",
-                f"The log on {self.name} is of another project than this repository; nothing of it was taken in.",
-            )
-            return
-        self.blocked = found
-        self._base = stand_in(check, place, found)
-        self.stepped = self._base is not self.accepted
-        if self.stepped and self._base and not self._related(check, [self._base], allow_foreign=False):
-            self._base = None
-        if self._base is not None and self._base.oid not in [tip.oid for tip in self.tips]:
-            self.tips.append(self._base)
-
-    def _publish(self) -> str:
+    def publish_ref(self) -> str:
         """The ref that the log is published at, as the valid logs here and there say."""
         forms = [tip.format for tip in self.tips]
         local = self.log.git.tip(ref.LOG_REF)
@@ -271,10 +178,10 @@ class Remote:
         While that place is left out, the last one there that passed.
         """
         if self.blocked is not None:
-            return self._base
+            return self.base
         if not self.tips:
             return None
-        wanted = self.at(self._publish())
+        wanted = self.at(self.publish_ref())
         best = max(self.tips, key=lambda tip: tip.format.rank)
         return next((tip for tip in self.tips if tip.oid == wanted), best)
 

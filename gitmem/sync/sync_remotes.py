@@ -5,131 +5,20 @@ from __future__ import annotations
 import os
 
 from ..errors import UsageError
-from ..outcome import Outcome
 from ..text.shell_quote import command
 from . import autosync, consent_messages
+from .chosen_remotes import chosen
+from .sync_result import CONSENT_NEEDED, EMPTY, FAILED, RemoteState, Synced
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from ..log.left_out import LeftOut
     from ..repo import Place
     from ..store import Store
     from .noop_check import Settled
-    from .remote import Remote
 
-FAILED = ("offline", "rejected", "refused")
-CONSENT_NEEDED = "consent-needed"
-EMPTY = "empty"
 GOES_ON = "the next one goes on: gitmem sync"  # what a sync says that took in a part
-LEFT_OUT_SHOWN = 20
-
-
-class Left(Outcome):
-    """A place that was left out: its ref, where that is, the author whom the commit names, of what kind, and why.
-
-    `kind`: `newer` (a format of a newer gitmem), `foreign` (another project's log), `large` (more than one sync takes
-    in), or `invalid`.
-    """
-
-    __slots__ = ("ref", "commit", "author", "kind", "why")
-
-    def __init__(self, found: LeftOut) -> None:
-        self.ref = found.ref
-        self.commit = found.commit
-        self.author = found.author
-        self.kind = found.kind
-        self.why = found.why
-
-
-class RemoteState(Outcome):
-    """What became of the exchange with one remote.
-
-    Attributes:
-        state: `synced`, `up-to-date`, `offline`, `rejected` (others pushed first, several times),
-            `refused`, `read-only` (one of several that takes nothing from us; only read), `empty` (it has no
-            branch yet, and a log must not become its default one), or `consent-needed` (it lacks records, and
-            nobody has agreed to publish there: nothing was sent).
-        received: Lines that came from there; they count even where sending failed.
-        sent: Lines that it did not have.
-        safe: Whether every line of ours that the sync found is there now, in the log or in an outbox.
-        outbox: The ref there that holds what was sent, where others pushed to the log at that time; else None.
-        attempts: How often it was asked.
-        rejections: How often others pushed first.
-        tip: The commit of the log there, as far as known.
-        left_out: Its places that failed the checks and were not read, at most 20; `message` has the number of all.
-        message: What there is to say about it, or "".
-        url: Where pushes to it go, without credentials.
-        unpublished: How many records it lacks and was not sent, in the state `consent-needed`; else 0.
-        kinds: The number of those of each kind, what people and agents wrote first.
-        records: At most 20 of them in that order of kinds, of a kind the newest first; each with `kind`, `id` and `text`.
-    """
-
-    __slots__ = (
-        "name",
-        "state",
-        "received",
-        "sent",
-        "safe",
-        "outbox",
-        "attempts",
-        "rejections",
-        "tip",
-        "left_out",
-        "message",
-        "url",
-        "unpublished",
-        "kinds",
-        "records",
-    )
-
-    def __init__(self, remote: Remote | Settled) -> None:
-        self.name = remote.shown_name
-        self.state = remote.state
-        self.received = remote.received
-        self.sent = remote.sent
-        self.safe = remote.safe
-        self.outbox = remote.outbox
-        self.attempts = remote.attempts
-        self.rejections = remote.rejections
-        self.tip = remote.tip
-        self.left_out = [Left(each) for each in remote.left_out[:LEFT_OUT_SHOWN]]
-        self.message = remote.message
-        self.url = remote.destination
-        self.unpublished = remote.withheld.total
-        self.kinds: dict[str, int] = {}
-        self.records: list[dict[str, str]] = []
-        if self.unpublished:
-            from . import withheld_messages
-
-            self.kinds = withheld_messages.kinds(remote.withheld)
-            self.records = withheld_messages.records_of(remote.withheld)
-            self.message = f"{withheld_messages.sentence(self.unpublished, self.url)} {self.message}".strip()
-
-
-class Synced(Outcome):
-    """What became of each remote. `autosync`: why the last sync before this one failed; None where this one is good."""
-
-    __slots__ = ("remotes", "autosync", "next")
-
-    def __init__(self, remotes: Sequence[RemoteState], next: Sequence[str]) -> None:
-        self.remotes = list(remotes)
-        self.autosync: autosync.Trouble | None = None
-        self.next = list(next)
-
-    @property
-    def status(self) -> int:
-        """Exit status; nothing is lost with any of them.
-
-        5 where a remote could not be reached, or refused. 2 where the user has to do something first: consent, or push
-        a branch to the only remotes that were asked.
-        """
-        states = [remote.state for remote in self.remotes]
-        if any(state in FAILED for state in states):
-            return 5
-        is_empty = bool(states) and all(state == EMPTY for state in states)
-        return 2 if is_empty or CONSENT_NEEDED in states else 0
 
 
 def sync(
@@ -246,29 +135,6 @@ def unchanged(place: Place, looked: Settled, now: float, dice: float) -> Synced:
     autosync.end(place, now, 0, dice)
     states = [RemoteState(looked)]
     return Synced(states, _next(states, leads=True))
-
-
-def chosen(store: Store, remotes: Sequence[str], *, all: bool) -> tuple[list[str], bool]:
-    """The remotes to sync with, and whether history follows the first of them."""
-    from .remote import configured, usual
-
-    place = store.place
-    try:
-        primary: str | None = usual(place)
-    except UsageError:
-        if not remotes and not all:
-            raise
-        primary = None
-    names = list(dict.fromkeys([*remotes, *(configured(place) if all else ())]))
-    if not names and primary is None:
-        raise UsageError(
-            "This repository has no remote; nothing was sent, and what is recorded stays recorded.",
-            hint="`git remote add origin URL` adds one.",
-            code="no-remote",
-        )
-    if primary is not None and (primary in names or not names):
-        return [primary, *(name for name in names if name != primary)], True
-    return names, primary is None
 
 
 def _next(states: Sequence[RemoteState], *, leads: bool) -> list[str]:

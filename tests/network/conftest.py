@@ -15,7 +15,7 @@ import pytest
 
 import gitmem
 from gitmem.api import Log
-from gitmem.sync.sync_remotes import RemoteState
+from gitmem.sync.sync_result import RemoteState
 from tests.clones import Hub
 
 from .sites import Http, Ssh, clone

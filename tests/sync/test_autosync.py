@@ -13,7 +13,7 @@ from gitmem.errors import RemoteError, UsageError
 from gitmem.repo import Place
 from gitmem.sync import autosync, autosync_process
 from gitmem.sync.autosync import LATER, LOOK, NOW
-from gitmem.sync.sync_remotes import Synced
+from gitmem.sync.sync_result import Synced
 
 START = 1_795_000_000.0
 

@@ -1,0 +1,32 @@
+"""Who may be pushing, for the hook that git runs before a push."""
+
+from __future__ import annotations
+
+from ..errors import UsageError
+from . import caller, caller_identity, local_sessions
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..store import Store
+    from .caller_identity import Caller, Who
+
+
+def pushing(store: Store, who: Who) -> list[Caller]:
+    """Return who may be pushing: whoever `who` names, else every session of this worktree in 24 hours.
+
+    Git gives its hook no terminal. Where this worktree has no session it is the person who pushes; nobody, where
+    nobody here can be written to.
+    """
+    try:
+        try:
+            found = caller.find(store, who)
+            return [found] if found else []
+        except UsageError as error:
+            if error.code != "which-session":
+                raise
+        here = [caller_identity.of_session(each, "worktree") for each in local_sessions.of_worktree(store)]
+        return here or [caller_identity.person(store, "nobody")]
+    except UsageError as error:
+        if error.code != "no-person":
+            raise
+        return []

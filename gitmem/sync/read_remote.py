@@ -1,0 +1,111 @@
+"""Fetch the refs of a remote, check them, and find the logs that may be united with ours."""
+
+from __future__ import annotations
+
+from ..errors import RemoteError
+from ..log import damage, log_refs, ref
+from ..log.place_checks import FOREIGN, FOREIGN_WHY, INVALID, PlaceCheck
+from . import accepted, outbox_places, rebase, unfetched
+from .partial_reads import some_outboxes, stand_in
+from .remote import is_related, projects, trusted
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..log.log_refs import Tip
+    from .remote import Remote
+
+
+def read(remote: Remote, timeout: float, *, allow_foreign: bool = False) -> None:
+    """Fetch its refs and find the logs among them; where it is offline, those of the last time."""
+    remote.attempts += 1
+    try:
+        if remote.state != "offline":
+            unfetched.note(remote, rebase.fetch(remote.log, remote.url, remote.prefix, timeout))
+    except RemoteError as error:
+        remote.fail(error)
+    known = {box.oid for box in remote.boxes}  # of the last look, and what this exchange made
+    known |= remote.host.seen
+    find_logs(remote, allow_foreign=allow_foreign)
+    remote.crowd = sum(box.oid not in known for box in remote.boxes)
+    if remote.state != "offline":
+        # Those too that this sync did not read: else they are new to a later one, and it leaves the folding to others.
+        remote.host.seen = {oid for name, oid in remote.refs.items() if log_refs.is_outbox(name)}
+        remote.host.crowd = remote.crowd
+
+
+def find_logs(remote: Remote, *, allow_foreign: bool = False) -> None:
+    """Find the logs among the refs that the last fetch brought; leave out, by itself, each that fails the checks."""
+    log = remote.log
+    refs = log.git.refs(remote.prefix)
+    remote.refs = {name: oid for name, oid in refs.items() if log_refs.is_place(name)}
+    boxes = some_outboxes(remote, unfetched.outboxes(remote))
+    shared = {name: oid for name, oid in remote.refs.items() if not log_refs.is_outbox(name)}
+    remote.blocked, remote.base = None, None
+    remote.accepted = accepted.last(log, remote.prefix, trusted(log))
+    check = PlaceCheck(log, remote.accepted, trusted(log), boxes)
+    check.refused = dict(remote.refused.values())
+    unfetched.leave_out(remote, check)
+    remote.tips = []
+
+    def related(tips: Sequence[Tip]) -> list[Tip]:
+        return _related(remote, check, tips, allow_foreign=allow_foreign)
+
+    for name, oid in check.in_order(shared):
+        if oid not in [tip.oid for tip in remote.tips]:
+            remote.tips += related(check.admit({name: oid}))
+    _look_for_block(remote, check)
+    top = remote.shared()
+    remote.boxes = outbox_places.read(log, check, boxes, top, related, remote.tips)
+    remote.log.taken_in = max(remote.log.taken_in, check.trees.budget.bytes)
+    remote.left_out = list(check.left_out.values())
+    for each in remote.left_out:
+        if each.kind == INVALID and each.ref in refs:
+            damage.forget(log, each.ref, each.commit)  # no gc keeps what is behind it
+        each.ref = each.ref.replace(remote.prefix, "refs/")
+    if not remote.tips:
+        remote.boxes = []
+    remote.waiting = [box for box in remote.boxes if top is None or not box.is_in(log.git, top.tree)]
+
+
+def _related(remote: Remote, check: PlaceCheck, tips: Sequence[Tip], *, allow_foreign: bool) -> list[Tip]:
+    """Of some logs, those of this project; the others are left out."""
+    if allow_foreign:
+        return list(tips)
+    ours = projects(remote.log).union(*(tip.projects for tip in remote.tips))
+    found = []
+    for tip in tips:
+        if is_related(remote.log, ours, tip):
+            found.append(tip)
+            ours = ours | tip.projects
+        else:
+            check.leave_out(tip.name, tip.oid, FOREIGN, FOREIGN_WHY)
+    return found
+
+
+def _look_for_block(remote: Remote, check: PlaceCheck) -> None:
+    """Find out whether the shared ref was left out, and what to stand on instead."""
+    place = remote.copy_of(remote.publish_ref())
+    if (found := check.left_out.get(place)) is None:
+        return
+    local = remote.log.git.tip(ref.LOG_REF)
+    if local is not None and accepted.reaches(remote.log.git, local, found.commit):
+        del check.left_out[place]  # somebody moved it back, to where nothing was yet: a push goes past it
+        return
+    never_ours = remote.log.git.tip(remote.prefix + accepted.NAME) is None
+    if found.kind == FOREIGN and never_ours:
+        remote.tips = []
+        remote.is_foreign = True
+        remote.end(
+            "refused",
+            f"The log on {remote.name} is of another project than this repository; nothing of it was taken in.",
+        )
+        return
+    remote.blocked = found
+    remote.base = stand_in(check, place, found)
+    remote.stepped = remote.base is not remote.accepted
+    if remote.stepped and remote.base and not _related(remote, check, [remote.base], allow_foreign=False):
+        remote.base = None
+    if remote.base is not None and remote.base.oid not in [tip.oid for tip in remote.tips]:
+        remote.tips.append(remote.base)
