@@ -1,1 +1,1 @@
-"""Agents: who is at work, under which name, and who calls."""
+"""Agents: who calls, who is meant, and who is here. May import sync and what is below it."""

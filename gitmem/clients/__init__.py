@@ -1,1 +1,4 @@
-"""Coding agents' programs: what gitmem installs for them, and what their hooks may start."""
+"""Clients: hooks and instructions in the files of coding agents.
+
+May import importers and what is below it.
+"""

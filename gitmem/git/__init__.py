@@ -1,1 +1,4 @@
-"""The only room that knows git: one small port, two implementations, and the remotes."""
+"""Git: the only package that runs git or reads its files.
+
+May import text and the modules beside the packages.
+"""

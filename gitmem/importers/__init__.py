@@ -1,1 +1,1 @@
-"""Import what other tools recorded."""
+"""Importers: records of other tools. May import memory and what is below it."""

@@ -1,1 +1,1 @@
-"""Answers without reading git: a SQLite file derived from the log, deleted and rebuilt at will."""
+"""Index: a SQLite file derived from the log, deleted and rebuilt at any time. May import log and git."""

@@ -1,1 +1,1 @@
-"""An append-only set of lines on one ref. It moves lines; it does not know what they say."""
+"""Log: an append-only set of lines on one ref; it does not interpret them. May import git."""

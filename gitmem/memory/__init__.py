@@ -1,1 +1,1 @@
-"""Memory: what agents write down for whoever comes later, and what becomes of it."""
+"""Memory: nodes that agents write for whoever comes later. May import signals and what is below it."""

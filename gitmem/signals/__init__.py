@@ -1,4 +1,7 @@
-"""Signals: what came before what in a thread, and how its graph is searched."""
+"""Signals: send and answer them, fold threads, read the inbox, pass the gate.
+
+May import sessions and what is below it.
+"""
 
 from __future__ import annotations
 

@@ -1,1 +1,4 @@
-"""Exchange with remotes: what may be taken from them, and what may be sent to them."""
+"""Sync: exchange lines with remotes, check what comes from them, and send what the user agreed to.
+
+May import the store and what is below it.
+"""

@@ -1,1 +1,1 @@
-"""Text handling that knows nothing of the rest of gitmem."""
+"""Text: functions from text to text. Imports nothing of gitmem."""

@@ -1,1 +1,1 @@
-"""Decide which lines were written by this clone, and in whose name."""
+"""Trust: which lines this clone wrote, and in whose name. May import index and what is below it."""

@@ -1,3 +1,3 @@
-"""Hooks of coding agents: what is installed, and the script that asks whether there is anything to say."""
+"""Hooks of coding agents: install and remove them, and the script that they run."""
 
 from __future__ import annotations

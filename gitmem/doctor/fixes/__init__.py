@@ -1,1 +1,1 @@
-"""Mending: what doctor finds and what can be put right without losing anything."""
+"""The fixes of doctor: each repairs one thing without losing anything."""

@@ -1,1 +1,1 @@
-"""What LumenFlow left in its files, brought into the log."""
+"""Import the files of LumenFlow."""
