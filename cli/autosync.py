@@ -14,13 +14,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitmem.sync.sync_result import Synced
 
-    from .environment import Surroundings
+    from .opened_repo import OpenedRepo
 
 LIMIT_SECONDS = 300  # of one sync, however many runs of git it has; each of them has its own
 GIT_SECONDS = 30.0
 
 
-def start(at: Surroundings, how: int) -> None:
+def start(at: OpenedRepo, how: int) -> None:
     """Have this clone synced in the background, where it is to sync by itself and that is due.
 
     Whoever calls has done its work: this takes no time, and nothing that goes wrong here is its failure.
@@ -39,14 +39,14 @@ def start(at: Surroundings, how: int) -> None:
         return
 
 
-def tick(at: Surroundings) -> None:
+def tick(at: OpenedRepo) -> None:
     """The same, again and again, for a process that lives long and keeps its store open."""
     store = at.store()
     how, store.wrote = store.wrote, LOOK
     start(at, how)
 
 
-def run(at: Surroundings) -> int:
+def run(at: OpenedRepo) -> int:
     """Be the process: sync once when it is due, and say nothing.
 
     Returns:
@@ -75,7 +75,7 @@ def _let_go() -> None:
         return
 
 
-def _sync(at: Surroundings) -> Synced:
+def _sync(at: OpenedRepo) -> Synced:
     """Raises: TimeoutError after `LIMIT_SECONDS`, with all that runs of git ended."""
     import signal
 

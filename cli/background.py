@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from gitmem.repo import Place
 
-    from .environment import Surroundings
+    from .opened_repo import OpenedRepo
 
 COMMIT_AFTER = "GITMEM_COMMIT_AFTER"  # a variable
 # What a caller may ignore and a child must not: an ignored SIGCHLD hides how its own children ended.
@@ -53,7 +53,7 @@ def commit_window(place: Place) -> float:
     return commit_process.window(dict(read_config(content)) if has_setting else {}, given)
 
 
-def start_committer(at: Surroundings) -> None:
+def start_committer(at: OpenedRepo) -> None:
     """Have what waits committed in the background; at once by this command, where no process can be left behind."""
     from gitmem import commit_process
     from gitmem.errors import GitmemError

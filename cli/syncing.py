@@ -6,17 +6,17 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitmem.sync.sync_result import Synced
 
-    from .environment import Surroundings
+    from .opened_repo import OpenedRepo
 
 TIMEOUT = "30s"  # for each run of git
 
 
-def is_agent(at: Surroundings) -> bool:
+def is_agent(at: OpenedRepo) -> bool:
     """Return whether a client's variable says that an agent runs the command."""
     return at.client is not None or at.harness is not None
 
 
-def usual(at: Surroundings, timeout: float) -> Synced:
+def usual(at: OpenedRepo, timeout: float) -> Synced:
     """Sync with the usual remote; where nothing is new that costs a question to it, and no more."""
     import os
     import time
@@ -39,7 +39,7 @@ def usual(at: Surroundings, timeout: float) -> Synced:
     return operation.sync(at.store(lives_on=True), timeout=timeout, looked=looked)
 
 
-def sync_too(at: Surroundings) -> tuple[list[str], bool, str]:
+def sync_too(at: OpenedRepo) -> tuple[list[str], bool, str]:
     """Sync with the usual remote, without agreeing to anything.
 
     Returns: What went wrong, as sentences; whether our lines are there all the same; the command to run if not, or "".

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 
 from gitmem.clients.hooks import events
 from gitmem.errors import GitmemError
@@ -19,68 +18,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..environment import Surroundings
+    from .clock import Clock
     from .hook_input import Given
 
 # Seconds until a hook gives up, well before its client does: what the client throws away must stay unread.
 LIMIT = 6.0
 LIMITS = {events.START: 15.0, events.END: 2.5}
 USAGE = "gitmem hook is run by the hooks of coding agents. `gitmem hooks install` sets them up."
-
-
-class Clock:
-    """How long a hook may take. It ends this process when its time is over, wherever that is: whatever it does can
-    be cut off at any instant.
-
-    Args:
-        name: The client and its event.
-        seconds: From now.
-
-    Attributes:
-        state: The folder of gitmem's own files, once it is known and there.
-    """
-
-    __slots__ = ("_deadline", "_name", "_parent", "_seconds", "state")
-
-    def __init__(self, name: str, seconds: float) -> None:
-        self._name = name
-        self._seconds = seconds
-        self._deadline = time.monotonic() + seconds
-        self._parent = os.getppid()
-        self.state = ""
-
-    def is_waited_for(self) -> bool:
-        """Whether there is still somebody who reads the answer."""
-        return time.monotonic() < self._deadline and os.getppid() == self._parent
-
-    def begin(self) -> None:
-        try:
-            import signal
-
-            signal.signal(signal.SIGALRM, self._give_up)
-            signal.setitimer(signal.ITIMER_REAL, self._seconds)
-        except (ImportError, AttributeError, ValueError, OSError):
-            return  # another system, or not the main thread
-
-    def end(self) -> None:
-        """From here on it takes the time it takes: what is said must be noted."""
-        try:
-            import signal
-
-            signal.setitimer(signal.ITIMER_REAL, 0)
-        except (ImportError, AttributeError, ValueError, OSError):
-            return
-
-    def note(self, sentence: str) -> None:
-        """Keep a trouble where somebody will look, and ask no more at every tool call."""
-        from gitmem.clients.hooks import hook_errors
-
-        if os.path.isdir(self.state):
-            hook_errors.note(self.state, time.time_ns() // 1000, self._name, sentence)
-            hook_errors.stick(self.state)
-
-    def _give_up(self, *_: object) -> None:
-        self.note(f"gave up after {self._seconds:g} s")
-        os._exit(0)
 
 
 def main(args: Sequence[str]) -> int:
@@ -100,6 +44,7 @@ def _main(args: Sequence[str]) -> int:
             out.complain(USAGE)
         return 0
     from . import hook_input
+    from .clock import Clock
 
     clock = Clock(f"{client} {event}", LIMITS.get(kind, LIMIT))
     if kind != events.WAKE:
@@ -158,5 +103,9 @@ def _answer(at: Surroundings, call: Given, clock: Clock) -> int:
         return 0
     from . import show_signals
 
-    show_signals.drain(at, call, clock)
+    if show_signals.drain(at, call, clock):
+        from . import session
+
+        session.start(at, call, clock)
+        show_signals.settle(at.store(), call)
     return 0

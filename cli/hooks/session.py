@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from gitmem.store import Store
 
     from ..environment import Surroundings
+    from .clock import Clock
     from .hook_input import Given
-    from .run import Clock
 
 BUSY_MILLISECONDS = 3000
 ENV_FILES = ("CLAUDE_ENV_FILE", "CODEX_ENV_FILE")

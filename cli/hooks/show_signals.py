@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from gitmem.store import Store
 
     from ..environment import Surroundings
+    from .clock import Clock
     from .hook_input import Given
-    from .run import Clock
 
     Text = Callable[[Mapping[str, object]], str]
 
@@ -33,19 +33,20 @@ BUDGET_MAX = 7000  # Codex cuts what is longer than 10,000 bytes in the middle, 
 TOP_BYTES = 160  # the injection's first and last line
 
 
-def drain(at: Surroundings, call: Given, clock: Clock) -> None:
-    """What waits, within the budget; the rest stays for the next time."""
+def drain(at: Surroundings, call: Given, clock: Clock) -> bool:
+    """Show what waits, within the budget; the rest stays for the next time.
+
+    Returns: Whether a session has to be started first: its start was before the log's, or before the hooks'.
+    """
     store = at.store()
     if not hook_catch_up.ready(store, BUSY_MILLISECONDS):
-        return
+        return False
     caller = who.caller(at, call)
     at.looks = caller is not None
     if caller is None:
-        if call.kind == PROMPT and call.session:  # its start was before the log's, or before the hooks'
-            from . import session
-
-            session.start(at, call, clock)
-        elif call.session:
+        if call.kind == PROMPT and call.session:
+            return True
+        if call.session:
             hook_catch_up.forget(store, call.session)
     elif call.kind != STOP or not call.again:
         untold = START not in READS[call.client] and not receipts.has_read(store.db(), caller.reader)
@@ -53,6 +54,7 @@ def drain(at: Surroundings, call: Given, clock: Clock) -> None:
         via = who.via(at, call, caller)
         hand_over(store, caller, call, clock, via=via, directed=call.kind == STOP, intro=intro)
     settle(store, call)
+    return False
 
 
 def hand_over(
