@@ -21,6 +21,8 @@ from .render.out import say_lines
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    Execute = Callable[[Callable[..., int], dict[str, Any], dict[str, Any]], int]
+
 ABOUT = """Agents and people who share a git repository signal each other, agree and remember.
 
 Everything is a line on one ref of the repository: `git log gitmem/log` tells the story. Start with
@@ -129,7 +131,7 @@ _CONTEXT, *_COMMON = (
 )
 
 
-def _declared(body: Callable[..., int]) -> Callable[..., int]:
+def _declared(body: Callable[..., int], execute: Execute | None) -> Callable[..., int]:
     """Return what typer takes for a command: the parameters of its function, without the first, and the common options.
 
     The annotations are evaluated here, with the names of the `options` module that is beside the function's module.
@@ -139,9 +141,8 @@ def _declared(body: Callable[..., int]) -> Callable[..., int]:
 
     @functools.wraps(body)
     def command(*, ctx: typer.Context, **values: Any) -> int:
-        from .main import run_command  # not above: its table is written from this module
-
-        return run_command(body, ctx.obj, values)
+        assert execute is not None
+        return execute(body, ctx.obj, values)
 
     parameters = [_CONTEXT, *(each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in own), *_COMMON]
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # typer reads it
@@ -150,11 +151,12 @@ def _declared(body: Callable[..., int]) -> Callable[..., int]:
     return command
 
 
-def build(args: Sequence[str] | None = None) -> typer.core.TyperGroup:
+def build(args: Sequence[str] | None = None, execute: Execute | None = None) -> typer.core.TyperGroup:
     """Build the app.
 
     Args:
         args: Groups that are not named in these have no commands: their modules are not imported. None: all have.
+        execute: Runs the function of a command: `main.run_command`. Who runs no command needs none.
     """
     app = typer.Typer(
         cls=Ordered,
@@ -174,13 +176,13 @@ def build(args: Sequence[str] | None = None) -> typer.core.TyperGroup:
         if not group or args is None or group in args:
             module, _, name = function.partition(":")
             body = getattr(import_module(f".commands.{module}", __package__), name)
-            groups[group].command(word, hidden=path in HIDDEN)(_declared(body))
+            groups[group].command(word, hidden=path in HIDDEN)(_declared(body, execute))
     root = typer.main.get_command(app)
     assert isinstance(root, typer.core.TyperGroup)
     return root
 
 
-def run(args: Sequence[str]) -> int:
+def run(args: Sequence[str], execute: Execute) -> int:
     """Run a command line; its exit status. Typer's own errors are raised, not printed."""
-    status = build(args).main(args=list(args), prog_name="gitmem", standalone_mode=False)
+    status = build(args, execute).main(args=list(args), prog_name="gitmem", standalone_mode=False)
     return status if isinstance(status, int) else 0

@@ -77,7 +77,7 @@ def _run(args: list[str]) -> int:
         return 0
     from .app import run
 
-    return run(args)
+    return run(args, run_command)
 
 
 class Parsed:
@@ -101,33 +101,6 @@ class Parsed:
         module, _, name = self.function.partition(":")
         body = getattr(__import__(f"{__package__}.commands.{module}", fromlist=[name]), name)
         return run_command(body, self.before, self.values)
-
-
-def run_command(body: Callable[..., int | None], before: Mapping[str, object], values: Values) -> int:
-    """Run a command in its surroundings. Return its exit status.
-
-    Args:
-        body: Takes the surroundings and its own values. What returns nothing has done its work.
-        before: -C, --as, --json and --commit where they stand before the command's name.
-        values: Those behind it, which win, among the command's own. As with git, the second -C is relative to the first.
-    """
-    from .environment import Surroundings, run_in
-
-    directory, inner = before.get("directory"), values.pop("directory", None)
-    if inner:
-        directory = os.path.join(str(directory or ""), str(inner))
-    as_ = values.pop("as_", None)
-    if as_ is None:
-        as_ = before.get("as_")
-    json = bool(values.pop("json", False) or before.get("json"))
-    commit = bool(values.pop("commit", False) or before.get("commit"))
-    return run_in(
-        lambda: Surroundings(_text(directory), _text(as_), json, commit), lambda at: body(at, **values) or 0
-    )
-
-
-def _text(value: object) -> str | None:
-    return None if value is None else str(value)
 
 
 def parse(args: Sequence[str]) -> Parsed | None:
@@ -228,3 +201,30 @@ def _take_arguments(words: list[str], arguments: Sequence[str], values: Values) 
 
 if __name__ == "__main__":
     sys.exit(main())
+
+
+def run_command(body: Callable[..., int | None], before: Mapping[str, object], values: Values) -> int:
+    """Run a command in its surroundings. Return its exit status.
+
+    Args:
+        body: Takes the surroundings and its own values. What returns nothing has done its work.
+        before: -C, --as, --json and --commit where they stand before the command's name.
+        values: Those behind it, which win, among the command's own. As with git, the second -C is relative to the first.
+    """
+    from .environment import Surroundings, run_in
+
+    directory, inner = before.get("directory"), values.pop("directory", None)
+    if inner:
+        directory = os.path.join(str(directory or ""), str(inner))
+    as_ = values.pop("as_", None)
+    if as_ is None:
+        as_ = before.get("as_")
+    json = bool(values.pop("json", False) or before.get("json"))
+    commit = bool(values.pop("commit", False) or before.get("commit"))
+    return run_in(
+        lambda: Surroundings(_text(directory), _text(as_), json, commit), lambda at: body(at, **values) or 0
+    )
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)

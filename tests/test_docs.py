@@ -14,10 +14,11 @@ import pytest
 
 from gitmem import commit_message, records
 from gitmem.agents import own_sessions, session_view
+from gitmem.digests import Mac
 from gitmem.git import remotes
-from gitmem.keyed_hash import Mac
-from gitmem.log import check_budget, clock, lines, ref, tree_checks, wal_record
+from gitmem.log import check_budget, lines, ref, tree_checks, wal_record
 from gitmem.log.entry import Entry
+from gitmem.log.local_log import AHEAD_MAX_MICROS
 from gitmem.log.union import canon, union
 from gitmem.mailbox import broadcasts
 from gitmem.memory import bulk_values, decay, node_fold
@@ -299,6 +300,8 @@ def test_the_limits_are_those_of_the_code() -> None:
         "new files that a sync takes in": str(check_budget.FILES_MAX),
         "new lines that a sync takes in": str(check_budget.LINES_MAX),
         "bytes of new files that a sync takes in": str(check_budget.BYTES_MAX),
+        "bytes of new commits and folders that a sync takes in": str(check_budget.HISTORY_BYTES_MAX),
+        "bytes of commits and folders that a sync reads to find out": str(tree_checks.READ_BYTES_MAX),
         "outboxes that a sync reads": str(partial_reads.OUTBOXES_MAX),
         "an object of a place (file, folder, commit)": str(tree_checks.OBJECT_BYTES_MAX),
         "folders of a place, nested": str(tree_checks.DEPTH_MAX),
@@ -312,7 +315,7 @@ def test_the_limits_are_those_of_the_code() -> None:
             bulk_values.SIZE_MAX
         ),
     }
-    assert clock.AHEAD_MAX_MICROS == 60 * 1_000_000
+    assert AHEAD_MAX_MICROS == 60 * 1_000_000
     assert broadcasts.BACKLOG_MICROS == 24 * 3600 * 1_000_000
     assert session_view.HOLD_MICROS == 48 * 3600 * 1_000_000
     assert own_sessions.KEEPALIVE_MICROS == 24 * 3600 * 1_000_000

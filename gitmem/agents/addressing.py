@@ -9,7 +9,6 @@ from ..text.name_matching import (
     fold,
     is_client_id,
     is_identity,
-    is_mixed,
     is_reserved,
     is_reserved_identity,
     is_word,
@@ -166,7 +165,7 @@ def _exact(store: Store, text: str, caller: Caller | None) -> Resolved | None:  
             return found
     if (not holders and presence.is_seen(store, text)) or is_own_mail(store, text):
         return _of_identity(store, text, "exact")
-    _refuse_mixed(text)
+    own_recipients.refuse_mixed(text)
     own_recipients.refuse_redirected(store, text, holders)
     own = [] if holders or is_reserved(text) else own_recipients.named(store, text)
     if own:
@@ -294,15 +293,3 @@ def _describe(found: Resolved, session: Presence, now: int) -> None:
     found.elsewhere = not session.here
     if found.asleep:
         found.remark = f"{session.name} looks asleep: last seen {ago(now - session.last_seen)}."
-
-
-def _refuse_mixed(text: str) -> None:
-    if not any(is_mixed(part) for part in text.split(":")):
-        return
-    raise UsageError(
-        f"{ascii(text)[:80]} mixes letters of several scripts, so that it could pass for another name; "
-        "nothing was written.",
-        hint="Type the name, or use the session id from the roster.",
-        code="unknown-recipient",
-        next=["gitmem roster"],
-    )

@@ -120,5 +120,5 @@ class Marks:
     def _was_acknowledged(self, line: bytes) -> bool:
         """Lines of gitmem 0.1 have no code: the ledger may know them."""
         if self._acknowledged is None:
-            self._acknowledged = {each for row in ledger.read(self._store.log) for each in row.digests}
+            self._acknowledged = {each for row in ledger.read(self._store.log.place) for each in row.digests}
         return ledger.digest(line) in self._acknowledged

@@ -9,7 +9,7 @@ gives such a session another identity: mail for the session goes to its id then,
 from __future__ import annotations
 
 from ..errors import UsageError
-from ..text.name_matching import fold
+from ..text.name_matching import fold, is_mixed
 from ..text.sanitize import sanitize
 from ..trust import sender_tables
 from . import own_sessions, presence
@@ -200,4 +200,16 @@ def refuse_changed_identity(store: Store, name: str, identity: str, holder: Pres
         code=code,
         suggestions=[holder.session_id, sanitize(identity), sanitize(holder.reader)],
         next=["gitmem roster --all"],
+    )
+
+
+def refuse_mixed(text: str) -> None:
+    if not any(is_mixed(part) for part in text.split(":")):
+        return
+    raise UsageError(
+        f"{ascii(text)[:80]} mixes letters of several scripts, so that it could pass for another name; "
+        "nothing was written.",
+        hint="Type the name, or use the session id from the roster.",
+        code="unknown-recipient",
+        next=["gitmem roster"],
     )

@@ -63,7 +63,7 @@ def look(  # noqa: C901  (one source of lines after the other)
     survey = survey or Survey()
     reader = recovery.Lines(store.git)
     # In this order: what is acknowledged from now on counts nowhere, and what goes from a write-ahead log into a commit twice.
-    acknowledged, _ = ledger.acknowledged(log)
+    acknowledged, _ = ledger.acknowledged(log.place)
     heads = recovery.heads(log, tip)
     more = {ledger.key(line) for line in _waiting(store)}
     for oid in (tip, store.git.tip(ref.LOG_REF) if damaged is None else None):

@@ -17,6 +17,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    Ask = Callable[[str, "Surroundings", str, Callable[[], int]], tuple["GitConfig", dict[str, str]]]
+
 NAME = "config"
 MAGIC = b"gitmem-config-1"
 BYTES_MAX = 64 * 1024
@@ -54,12 +56,14 @@ class CachedConfig:
     Args:
         common: The common git folder.
         state: The state folder. It is not created.
+        ask: Asks git, see `asked_config.ask`.
         now: The clock of the file system, nanoseconds since the epoch.
     """
 
-    __slots__ = ("_common", "_key", "_known", "_now", "_path", "_stamps", "_until")
+    __slots__ = ("_ask", "_common", "_key", "_known", "_now", "_path", "_stamps", "_until")
 
-    def __init__(self, common: str, state: str, now: Callable[[], int] = time.time_ns) -> None:
+    def __init__(self, common: str, state: str, ask: Ask, now: Callable[[], int] = time.time_ns) -> None:
+        self._ask = ask
         self._common = common
         self._now = now
         self._path = os.path.join(state, f"{NAME}-{os.geteuid() if hasattr(os, 'geteuid') else 0}")
@@ -89,9 +93,7 @@ class CachedConfig:
             self._key = surroundings.key
             found = _load(self._path, surroundings) if surroundings.may_keep and not with_remotes else None
             if found is None:
-                from . import asked_config
-
-                found = asked_config.ask(self._common, surroundings, self._path, self._now)
+                found = self._ask(self._common, surroundings, self._path, self._now)
             known, self._stamps = found
             self._until = time.monotonic() + AGAIN_SECONDS
             self._known = known

@@ -1,6 +1,6 @@
 """A git process on pipes, without `subprocess`: that module's import alone doubles a command's start.
 
-Where there is no `posix_spawn` (Windows), `child_portable` does the same with it.
+Where there is no `posix_spawn` (Windows), `child_portable` does the same with it; `run` chooses.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
     from typing import IO
 
 KILL_PATIENCE_SECONDS = 5.0
@@ -130,31 +130,16 @@ class Child:
         return b"".join(out), b"".join(err)
 
 
-def start(
-    command: Sequence[str], environment: Mapping[str, str], cwd: str, *, input: bool, errors: bool
-) -> Child:
-    """Start git in a folder, in a session of its own.
+def spawn(command: list[str], environment: Mapping[str, str], input: bool, errors: bool) -> Child:
+    """Start git by `posix_spawn`, in a session of its own.
 
     Args:
         command: The program, found on PATH, and its arguments.
         input: Whether its standard input is a pipe; else it is empty.
         errors: Whether its standard error is a pipe; else it is dropped.
 
-    Raises:
-        OSError: It could not be started.
+    Raises: OSError; NotImplementedError where the C library has no sessions for it.
     """
-    if sys.platform != "win32" and hasattr(os, "posix_spawnp"):
-        try:
-            # `-C` because posix_spawn has no portable way to change the folder.
-            return _spawn([command[0], "-C", cwd, *command[1:]], environment, input, errors)
-        except NotImplementedError:  # a libc without sessions for posix_spawn
-            pass
-    from .child_portable import start_portably
-
-    return start_portably(command, environment, cwd, input=input, errors=errors)
-
-
-def _spawn(command: list[str], environment: Mapping[str, str], input: bool, errors: bool) -> Child:
     assert sys.platform != "win32"
     pipes: list[int] = []
     try:

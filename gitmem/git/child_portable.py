@@ -47,7 +47,7 @@ class PortableChild(Child):
 def start_portably(
     command: Sequence[str], environment: Mapping[str, str], cwd: str, *, input: bool, errors: bool
 ) -> Child:
-    """As `child.start`."""
+    """As `child.spawn`."""
     return PortableChild(
         subprocess.Popen(
             list(command),

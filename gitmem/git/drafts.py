@@ -10,8 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .plumbing import Git
-    from .port import Draft
+    from .port import Draft, Reads
 
     Folder = dict[str, "Entry | Folder"]
 
@@ -26,7 +25,7 @@ class Chain:
         id_length: How many hex digits an object id has there.
     """
 
-    def __init__(self, git: Git, id_length: int) -> None:
+    def __init__(self, git: Reads, id_length: int) -> None:
         self.objects: dict[str, tuple[bytes, bytes]] = {}
         self._git = git
         self._id_length = id_length

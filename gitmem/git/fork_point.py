@@ -6,8 +6,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from .plumbing import Git
-    from .port import Commit
+    from .port import Commit, Reads
 
 STEPS_MIN = 32
 STEPS_MAX = 256  # beyond that git is quicker
@@ -16,7 +15,7 @@ STEPS_MAX = 256  # beyond that git is quicker
 class Trunk:
     """The history of some commits, walked no further back than is asked for."""
 
-    def __init__(self, git: Git, *tips: str) -> None:
+    def __init__(self, git: Reads, *tips: str) -> None:
         self.git = git
         self._reached: set[str] = set()
         self._ends = list(tips)
@@ -63,7 +62,7 @@ class Trunk:
             self._ends = [parent for oid in ends for parent in self.git.commit(oid).parents]
 
 
-def bases(git: Git, commits: Sequence[str]) -> list[str]:
+def bases(git: Reads, commits: Sequence[str]) -> list[str]:
     """The commits that some commits stand on, which are not among them."""
     inside = set(commits)
     parents = (parent for oid in commits for parent in git.commit(oid).parents)

@@ -9,11 +9,12 @@ from .safe_directory import refuse_foreign as refuse_foreign
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from typing import Any
 
     from ..repo import Place
     from .cached_config import CachedConfig as CachedConfig
+    from .cached_config import GitConfig, Surroundings
     from .plumbing import Git as Git
     from .port import Behind as Behind
     from .port import Entry as Entry
@@ -90,4 +91,11 @@ def cached_config(place: Place) -> CachedConfig:
     """Return what reads git's configuration of a repository. Most commands ask nothing of it, and don't load it."""
     from .cached_config import CachedConfig
 
-    return CachedConfig(place.common, place.state)
+    def ask(
+        common: str, surroundings: Surroundings, path: str, now: Callable[[], int]
+    ) -> tuple[GitConfig, dict[str, str]]:
+        from . import asked_config
+
+        return asked_config.ask(common, surroundings, path, now)
+
+    return CachedConfig(place.common, place.state, ask)

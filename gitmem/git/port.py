@@ -5,6 +5,7 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from typing import Protocol
 
     Move = tuple[str, str | None, str]
 
@@ -120,3 +121,15 @@ class WorkTree:
         self.stat = stat
         self.changed = changed
         self.untracked = untracked
+
+
+if TYPE_CHECKING:
+
+    class Reads(Protocol):
+        """The reads of `plumbing.Git` that drafts and walks need."""
+
+        def commit(self, oid: str) -> Commit: ...
+
+        def tree(self, oid: str) -> Mapping[str, Entry]: ...
+
+        def heads(self, oids: Sequence[str]) -> Mapping[str, tuple[str, int]]: ...

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from ..errors import UsageError
-from . import project, run
+from . import asked_config, project, run
 from .cached_config import CachedConfig
 
 TYPE_CHECKING = False
@@ -36,7 +36,9 @@ def ssh_without_prompts(common: str) -> dict[str, str]:
 
 def _rows(common: str) -> Sequence[tuple[str, str]]:
     """The entries of git's configuration about remotes."""
-    config = _configs.setdefault(common, CachedConfig(common, os.path.join(common, "gitmem")))
+    config = _configs.setdefault(
+        common, CachedConfig(common, os.path.join(common, "gitmem"), asked_config.ask)
+    )
     return config.remotes()
 
 

@@ -7,9 +7,11 @@ would send our commands to another repository or index; they never pass.
 from __future__ import annotations
 
 import os
+import sys
 
 from ..errors import StoreError
-from .child import LOST_STATUS, start
+from . import child as children
+from .child import LOST_STATUS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -211,6 +213,21 @@ def last_words(err: str) -> str:
     telling = [line for line in lines if line.startswith(("fatal:", "error:", "ERROR:"))]
     line = (telling or lines or [""])[-1]
     return "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in line)
+
+
+def start(
+    command: Sequence[str], variables: Mapping[str, str], cwd: str, *, input: bool, errors: bool
+) -> Child:
+    """Start git in a folder, as the system allows: see `child.spawn`. Raises: OSError."""
+    if sys.platform != "win32" and hasattr(os, "posix_spawnp"):
+        try:
+            # `-C` because posix_spawn has no portable way to change the folder.
+            return children.spawn([command[0], "-C", cwd, *command[1:]], variables, input, errors)
+        except NotImplementedError:  # a C library without sessions for posix_spawn
+            pass
+    from .child_portable import start_portably
+
+    return start_portably(command, variables, cwd, input=input, errors=errors)
 
 
 def _start(

@@ -199,12 +199,12 @@ def commit_entries(log: Log, entries: Sequence[Entry], *, swaps: int | None = No
             check_tip(log, tip, WAITS)
             changes, full = changes_of(git, git.commit(tip).tree, entries)
             if not changes:
-                ledger.note(log, (), tip)
+                ledger.note(log.place, (), tip)
                 return tip
             why = f"append: {sum(len(entry.lines) for entry in entries)} lines"
             commit = git.advance(ref.LOG_REF, tip, draft(log, entries, changes), why)
             if commit is not None:
-                ledger.note(log, (), commit)
+                ledger.note(log.place, (), commit)
                 if full:
                     log.new_token()
                 return commit

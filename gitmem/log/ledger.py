@@ -21,8 +21,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from ..repo import Place
     from .entry import Entry
-    from .local_log import Log
 
 NAME = "ledger"
 OLDER = "ledger.old"
@@ -52,7 +52,7 @@ def digest(line: bytes) -> str:
     return key(line).hex()
 
 
-def note(log: Log, entries: Iterable[Entry], commit: str | None = None) -> None:
+def note(place: Place, entries: Iterable[Entry], commit: str | None = None) -> None:
     """Note entries that are acknowledged from now on. Never an error.
 
     Args:
@@ -64,7 +64,7 @@ def note(log: Log, entries: Iterable[Entry], commit: str | None = None) -> None:
     if commit is not None and len(digests) > LINES_MAX:
         digests = []
     words = ["-" if commit is None else "0", commit or "-", *digests]
-    path = os.path.join(log.place.state, NAME)
+    path = os.path.join(place.state, NAME)
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
     try:
         fd = shared_mode.open_file(path, flags)
@@ -74,15 +74,15 @@ def note(log: Log, entries: Iterable[Entry], commit: str | None = None) -> None:
         finally:
             os.close(fd)
         if full:  # only under the lock: of two who did it at once, one would drop what the other has put away
-            os.replace(path, os.path.join(log.place.state, OLDER))
+            os.replace(path, os.path.join(place.state, OLDER))
     except OSError:
         return
 
 
-def read(log: Log) -> Iterator[Record]:
+def read(place: Place) -> Iterator[Record]:
     """The records, oldest first. What is torn or none of ours is left out."""
     for name in (OLDER, NAME):
-        content = read_small(os.path.join(log.place.state, name))
+        content = read_small(os.path.join(place.state, name))
         for row in content.decode("ascii", "replace").split("\n"):
             record = _parsed(row)
             if record is not None:
@@ -120,11 +120,11 @@ def _parsed(row: str) -> Record | None:
     return Record(commit, [word for word in words[2:] if len(word) == 32 and _HEX.issuperset(word)])
 
 
-def acknowledged(log: Log) -> tuple[set[str], list[str]]:
+def acknowledged(place: Place) -> tuple[set[str], list[str]]:
     """Digests of the lines that this clone has acknowledged, and the commits that they were in, newest first."""
     digests: set[str] = set()
     commits: dict[str, None] = {}
-    for record in read(log):
+    for record in read(place):
         digests.update(record.digests)
         if record.commit is not None:
             commits.pop(record.commit, None)

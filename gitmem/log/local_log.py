@@ -153,7 +153,7 @@ class Log:
             where = None
         else:
             where = self.left_in = self._append_elsewhere(entry).folder
-        ledger.note(self, [entry])
+        ledger.note(self.place, [entry])
         self.recorded([entry])
         return Appended(None, where)
 

@@ -115,7 +115,7 @@ def heads(log: Log, tip: str | None) -> list[str]:
             found.append(moves[at - 1].new)
         if move.old is not None and not move.why.startswith(_APPENDS):
             found.append(move.old)
-    _, commits = ledger.acknowledged(log)
+    _, commits = ledger.acknowledged(log.place)
     found += commits[:1]
     return [oid for oid in dict.fromkeys(found) if oid != tip][:HEADS_MAX]
 
@@ -124,7 +124,7 @@ def been_at(log: Log) -> Iterator[str]:
     """Every commit that the log's ref is known to have been at, newest first, and then what a remote had."""
     for move in reversed(repair.reflog(log.place.common, ref.LOG_REF)):
         yield move.new
-    yield from ledger.acknowledged(log)[1]
+    yield from ledger.acknowledged(log.place)[1]
     published = log.git.refs("refs/gitmem/").get(ref.PUBLISHED_REF)
     if published is not None:
         yield published

@@ -14,18 +14,25 @@ from .union import canon, lines, union
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from typing import Protocol
 
     from ..git.plumbing import Git
-    from ..sync.outbox import Sent
     from .tree_union import Changes
 
     File = tuple[str, Entry, Sequence[Entry]]
+
+    class Known(Protocol):
+        """What need not be added, such as the lines of outboxes."""
+
+        def lines(self, path: str) -> set[bytes]: ...
+
+        def has(self, path: str, entry: Entry) -> bool: ...
 
 
 EACH_MAX = 200  # commits; whether one of more than these added anything is not looked at
 
 
-def squash(git: Git, commits: Sequence[str], onto: str, known: Sent | None = None) -> str:
+def squash(git: Git, commits: Sequence[str], onto: str, known: Known | None = None) -> str:
     """Put what commits added on top of `onto`, in one commit: the new tip. No ref moves.
 
     Commits that stand on `onto` already stay as they are where nothing is left out. What a commit took away stays.
@@ -54,7 +61,7 @@ class Squash:
         told: The commits that the message is made of.
     """
 
-    def __init__(self, git: Git, tree: str, known: Sent | None = None) -> None:
+    def __init__(self, git: Git, tree: str, known: Known | None = None) -> None:
         self.git = git
         self.tree = tree
         self.known = known

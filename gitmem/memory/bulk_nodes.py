@@ -6,7 +6,7 @@ from .. import records
 from ..errors import UsageError
 from ..records import bulk_lines, ids
 from . import anchors, node_fields, write
-from .new_nodes import Made
+from .made_nodes import Made
 from .node import Node
 
 TYPE_CHECKING = False

@@ -6,6 +6,7 @@ from ..commit_message import sanitize
 from ..errors import UsageError
 from ..records import ids
 from . import anchors, node_fields, relations, resolve_node, write
+from .made_nodes import Made
 from .node import Node
 
 TYPE_CHECKING = False
@@ -13,37 +14,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ..agents.caller import Caller
-    from ..index.rows import Group
     from ..store import Store
 
 MANY = 16  # nodes from which on they are made together
 OPTIONS = ("type", "lifecycle", "wu", "session", "lane", "priority", "tags", "paths", "metadata", "sensitive",
            "discovered_from")  # fmt: skip
 _NAMES = {"wu_id": "wu", "session_id": "session"}  # as a node that was exported has them
-
-
-class Made:
-    """New nodes with their lines.
-
-    Attributes:
-        lines: Stream and line of each node and of what goes with it.
-        remarks: What the writer should know.
-        group: What the index would read of the lines, where that is known.
-    """
-
-    __slots__ = ("group", "lines", "nodes", "remarks")
-
-    def __init__(
-        self,
-        lines: Sequence[tuple[str, bytes]],
-        nodes: Sequence[Node],
-        remarks: Sequence[str] = (),
-        group: Group | None = None,
-    ) -> None:
-        self.lines = lines
-        self.nodes = nodes
-        self.remarks = remarks
-        self.group = group
 
 
 def made(store: Store, caller: Caller, given: Sequence[Mapping[str, object]], *, allow_secret: bool) -> Made:

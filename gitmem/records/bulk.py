@@ -11,15 +11,15 @@ from itertools import chain
 from ..strict_json import read as read_json
 from .codec import LINE_MAX_BYTES, is_time
 from .fast_validate import matches, right
-from .groups import read_alone
 from .table import FIELDS, FILLED, FIRST_OF, MODELS, REQUIRED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
     from typing import Any
 
-    from .groups import Group, Record
+    Record = dict[str, Any]
+    Group = tuple[str, Sequence[int], Sequence[Record], Mapping[str, Sequence[Any]] | None]
 
 OUTER = ("at", "kind")  # checked by themselves
 AT_ONCE = 64  # lines in one array
@@ -29,8 +29,8 @@ NO_MARKS = str.maketrans("", "", ":.Z")
 ALIKE = 4  # equal values on average, from which on each one is checked once
 
 
-def read_groups(lines: Sequence[bytes]) -> list[Group]:
-    """Return the records of lines as `groups.read_or_none` gives them, in groups."""
+def read_alike(lines: Sequence[bytes]) -> tuple[list[Group], list[int]]:
+    """Return the records of lines in groups, and the numbers of the lines that have to be read by themselves."""
     alike: dict[tuple[str, ...], tuple[list[int], list[Record]]] = {}
     odd: list[int] = []
     for start in range(0, len(lines), AT_ONCE):
@@ -54,7 +54,7 @@ def read_groups(lines: Sequence[bytes]) -> list[Group]:
             found.append((kinds[0], numbers, records, columns))
         else:
             odd += numbers
-    return found + read_alone(lines, sorted(odd))
+    return found, sorted(odd)
 
 
 def _parsed(lines: Sequence[bytes]) -> Iterable[Record | None]:

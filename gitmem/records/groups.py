@@ -6,11 +6,11 @@ from .codec import read
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
     from typing import Any
 
-    Record = dict[str, Any]
-    Group = tuple[str, Sequence[int], Sequence[Record], Mapping[str, Sequence[Any]] | None]
+    from .bulk import Group as Group
+    from .bulk import Record as Record
 
 FEW = 16  # lines that are read one by one as fast
 
@@ -31,9 +31,10 @@ def read_groups(lines: Sequence[bytes]) -> list[Group]:
     """
     if len(lines) < FEW:
         return read_alone(lines, range(len(lines)))
-    from .bulk import read_groups
+    from .bulk import read_alike
 
-    return read_groups(lines)
+    found, left = read_alike(lines)
+    return found + read_alone(lines, left)
 
 
 def read_alone(lines: Sequence[bytes], numbers: Iterable[int]) -> list[Group]:

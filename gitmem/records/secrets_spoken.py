@@ -6,7 +6,7 @@ A sentence asks for more than an assignment does: what follows `password` in pla
 from __future__ import annotations
 
 from .secrets_assigned import (
-    KEYS,  # fmt: skip
+    KEYS,
     Found,
     _is_basic,
     _is_password,

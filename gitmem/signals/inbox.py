@@ -127,8 +127,7 @@ def read(
         fold_most: Bytes of lines to read of their threads; a signal of a thread beyond that is shown with a note.
     """
     db = store.db()
-    if whose is None:
-        whose = target(store, caller, for_, nobody=nobody)
+    whose = whose or target(store, caller, for_, nobody=nobody)
     if caller is not None and caller.session_id is not None and (whose.peek is None or caller.who is None):
         heartbeats.seen(store, caller.session_id)
     unread = _unread(store, db, whose, directed=directed)
@@ -136,9 +135,8 @@ def read(
     ids = set(unread)
     if all:
         ids |= {id for _, id in mailbox_view.all_ids(db, whose.reader, whose.session, whose.workspace)}
-    ids.difference_update(
-        without, () if again else delivery_lock.was_shown(store, whose.reader, whose.session)
-    )
+    shown = () if again else delivery_lock.was_shown(store, whose.reader, whose.session)
+    ids.difference_update(without, shown)
     wanted = _filtered(db, ids, wu, lane, thread, intent, from_, since)
     chosen = _fitting(
         [(at, id) for _, at, id in sorted(wanted)[:limit]],

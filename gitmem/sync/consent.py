@@ -144,7 +144,7 @@ def carry_over(log: Log, at: str) -> None:
     if os.path.lexists(os.path.join(place.state, FOLDER, CHECKED)) or is_refused(place):
         return
     if log.git.tip(ref.PUBLISHED_REF) is not None and log.git.refs(ref.REMOTES_PREFIX):
-        ours = {digest for record in ledger.read(log) for digest in record.digests}
+        ours = {digest for record in ledger.read(log.place) for digest in record.digests}
         for name in remotes.remotes(place.common) if ours else ():
             if _has_any(log, f"{ref.REMOTES_PREFIX}{remotes.encode(name)}/", ours):
                 give(place, destination(place, name), BY_EARLIER, at)

@@ -76,7 +76,7 @@ def settle(  # noqa: C901  (one loop until the union holds)
     except KeyError as error:
         raise ref.missing_object(error, "nothing was changed") from error
     if done != now:
-        ledger.note(log, (), done)
+        ledger.note(log.place, (), done)
     if tell:
         if done != now:
             committer.moved(log)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ..errors import RemoteError
 from ..git import remotes
 from ..log import log_refs, ref
 from . import rebase
@@ -11,6 +10,7 @@ from .withheld_lines import Withheld
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from ..errors import RemoteError
     from ..log.left_out import LeftOut
     from ..log.local_log import Log
     from ..log.log_refs import Tip

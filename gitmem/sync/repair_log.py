@@ -107,7 +107,7 @@ def move(log: Log, tip: str | None, new: str) -> bool:
     """Swap the log's ref. False where it has moved meanwhile, or is locked."""
     with rebase.take_lock(log) as lock:
         if log.git.swap(ref.LOG_REF, tip, new, "doctor"):
-            ledger.note(log, (), new)  # a place to look when the reflog is gone, too
+            ledger.note(log.place, (), new)  # a place to look when the reflog is gone, too
             return True
         if lock.is_held:
             log.git.break_stale_lock(ref.LOG_REF, ref.STALE_LOCK_SECONDS)

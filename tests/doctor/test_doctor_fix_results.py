@@ -268,7 +268,7 @@ def test_what_could_not_be_read_is_said_in_words(clone: Clone, monkeypatch: pyte
     def missing(*_: object) -> None:
         raise KeyError("a" * 40)
 
-    monkeypatch.setattr(doctor.checks_packs, "check", missing)
+    monkeypatch.setattr(doctor.packs, "check", missing)
     (said,) = [each.what for each in doctor.examine(clone.store).findings if each.code == "not-checked"]
     assert said == f"Not everything could be looked at: the object {'a' * 40} can't be read."
 

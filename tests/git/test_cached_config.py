@@ -44,7 +44,7 @@ class Clone:
         monkeypatch.setattr(run, "run", counted)
 
     def open(self) -> CachedConfig:
-        return CachedConfig(str(self.common), str(self.state), self.now)
+        return CachedConfig(str(self.common), str(self.state), asked_config.ask, self.now)
 
     def read(self) -> GitConfig:
         """What another process reads, and in `asked` what it asked git for."""

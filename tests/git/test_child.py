@@ -22,14 +22,14 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
         def refuse(*_: object) -> None:
             raise NotImplementedError
 
-        monkeypatch.setattr(child, "_spawn", refuse)
+        monkeypatch.setattr(child, "spawn", refuse)
     return str(request.param)
 
 
 def shell(
     script: str, folder: Path, data: bytes = b"", *, input: bool = True, seconds: float = 10
 ) -> child.Child:
-    return child.start(
+    return run.start(
         ["git", "-c", f"alias.x=!{script}", "x"], run.environment(), str(folder), input=input, errors=True
     )
 

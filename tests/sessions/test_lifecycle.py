@@ -119,7 +119,7 @@ def test_a_name_in_use_is_refused_with_three_that_are_free(repo: Path) -> None:
             lifecycle.start(store, Who(), name=name)
         assert (caught.value.code, len(caught.value.suggestions)) == ("name-in-use", 3)
         for free in caught.value.suggestions:
-            lifecycle.names.claim(store, free)
+            lifecycle.display_names.claim(store, free)
     assert bodies(store) == before
 
 

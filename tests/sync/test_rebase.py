@@ -226,7 +226,7 @@ def test_a_lock_of_the_dead_is_broken_and_one_that_is_alive_is_said(
     assert rebase.settle(log, other, [other]) == other.oid == log.git.tip(ref.LOG_REF)
     assert not left.exists() and told == [True]
     assert log.git.tip(ref.PUBLISHED_REF) == other.oid
-    last = list(ledger.read(log))[-1]
+    last = list(ledger.read(log.place))[-1]
     assert (last.commit, last.digests) == (other.oid, [])
     assert rebase.settle(log, other, [other]) == other.oid and told == [True], "nothing has moved"
 

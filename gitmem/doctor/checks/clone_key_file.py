@@ -51,7 +51,7 @@ def check_sessions(store: Store, found: Findings) -> None:
     key = store.keys.now()
     if key.mac is None and not key.is_missing:
         return  # damaged, which is told, or another user's
-    acknowledged, _ = ledger.acknowledged(store.log)
+    acknowledged, _ = ledger.acknowledged(store.log.place)
     ids = set()
     for (body,) in store.db().execute("SELECT body FROM line WHERE kind = 'session'"):
         line = str(body).encode("utf-8", "surrogatepass")

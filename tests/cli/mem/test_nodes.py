@@ -11,7 +11,7 @@ from collections.abc import Callable
 import pytest
 
 from cli.app import build
-from gitmem.memory import edit as room
+from gitmem.memory import edit, new_nodes
 
 from ..conftest import Run
 
@@ -54,9 +54,9 @@ def test_the_help_names_what_can_be_given(run: Run) -> None:
         shown = run("mem", command, "--help").out
         return " ".join(shown.partition(f"  {name} ")[2].partition("\n  -")[0].split())
 
-    for name in ("content", *room.OPTIONS):
+    for name in ("content", *new_nodes.OPTIONS):
         assert re.search(rf"\b{name}\b", option("create", "--jsonl")), name
-    for name in room.CLEARABLE:
+    for name in edit.CLEARABLE:
         assert re.search(rf"\b{name.removesuffix('_id')}\b", option("update", "--clear")), name
     assert "bug" in option("create", "--type")
     assert "bug" not in option("update", "--type")

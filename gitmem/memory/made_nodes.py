@@ -1,0 +1,34 @@
+"""New nodes with their lines, before they are recorded."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..index.rows import Group
+    from .node import Node
+
+
+class Made:
+    """New nodes with their lines.
+
+    Attributes:
+        lines: Stream and line of each node and of what goes with it.
+        remarks: What the writer should know.
+        group: What the index would read of the lines, where that is known.
+    """
+
+    __slots__ = ("group", "lines", "nodes", "remarks")
+
+    def __init__(
+        self,
+        lines: Sequence[tuple[str, bytes]],
+        nodes: Sequence[Node],
+        remarks: Sequence[str] = (),
+        group: Group | None = None,
+    ) -> None:
+        self.lines = lines
+        self.nodes = nodes
+        self.remarks = remarks
+        self.group = group
