@@ -9,7 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gitmem.repo import Place
+    from gitmem.repo import Repo
 
     from .opened_repo import OpenedRepo
 
@@ -39,7 +39,7 @@ def start(args: Sequence[str]) -> None:
         return
 
 
-def commit_window(place: Place) -> float:
+def commit_window(place: Repo) -> float:
     """Return after how many seconds what a command records is to be committed; 0 for before its answer.
 
     Only the repository's own config is looked at: the committer asks git, and waits as long as that says.

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Protocol
 
-    class Stop(Protocol):
+    class StopChild(Protocol):
         def is_set(self) -> bool: ...
 
 
@@ -25,7 +25,13 @@ SYNC_SECONDS = 120.0  # a sync that takes longer hangs
 
 
 def run(
-    command: str, *, input: bytes, environment: Mapping[str, str], folder: str, seconds: float, stop: Stop
+    command: str,
+    *,
+    input: bytes,
+    environment: Mapping[str, str],
+    folder: str,
+    seconds: float,
+    stop: StopChild,
 ) -> str | None:
     """Run a command of the user's by `sh -c`; what went wrong, or None.
 

@@ -6,7 +6,7 @@ import os
 import sys
 
 from gitmem.errors import GitmemError, UsageError
-from gitmem.repo import Place, find
+from gitmem.repo import Repo, find
 
 from .render import out
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from gitmem.agents.caller import Caller, Who
     from gitmem.store import Store
 
-    At = TypeVar("At", bound="Surroundings")
+    At = TypeVar("At", bound="Environment")
     Answer = TypeVar("Answer")
 
 # The variables in which harnesses hand their own session id to the commands that they run.
@@ -36,7 +36,7 @@ _left: list[Store] = []  # of a process that ends: what nobody holds is closed
 IDENTITIES = ("GITMEM_AGENT_IDENTITY", "LUMENFLOW_AGENT_IDENTITY")
 
 
-class Surroundings:
+class Environment:
     """Where and for whom one command runs. Use it as a context: it closes the store.
 
     Args:
@@ -53,7 +53,7 @@ class Surroundings:
         self.directory = directory
         self.as_ = as_
         self.json = json
-        self._place: Place | None = None
+        self._place: Repo | None = None
         self._store: Store | None = None
         self._caller: Caller | None = None
         self.is_hook = False  # a client's hook says nothing but its answer
@@ -129,7 +129,7 @@ class Surroundings:
         return folder
 
     @property
-    def place(self) -> Place:
+    def place(self) -> Repo:
         if self._place is None:
             self._place = find(
                 self.folder,

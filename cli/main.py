@@ -211,7 +211,7 @@ def run_command(body: Callable[..., int | None], before: Mapping[str, object], v
         before: -C, --as, --json and --commit where they stand before the command's name.
         values: Those behind it, which win, among the command's own. As with git, the second -C is relative to the first.
     """
-    from .environment import Surroundings, run_in
+    from .environment import Environment, run_in
 
     directory, inner = before.get("directory"), values.pop("directory", None)
     if inner:
@@ -222,7 +222,7 @@ def run_command(body: Callable[..., int | None], before: Mapping[str, object], v
     json = bool(values.pop("json", False) or before.get("json"))
     commit = bool(values.pop("commit", False) or before.get("commit"))
     return run_in(
-        lambda: Surroundings(_text(directory), _text(as_), json, commit), lambda at: body(at, **values) or 0
+        lambda: Environment(_text(directory), _text(as_), json, commit), lambda at: body(at, **values) or 0
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from gitmem.repo import Place
+    from gitmem.repo import Repo
     from gitmem.store import Store
 
 
@@ -21,7 +21,7 @@ class OpenedRepo(Protocol):
     def harness(self) -> tuple[str, str] | None: ...
 
     @property
-    def place(self) -> Place: ...
+    def place(self) -> Repo: ...
 
     @property
     def same_place(self) -> list[str]: ...

@@ -17,7 +17,7 @@ RULE = "\n\n"
 _BEGIN = "["  # the first sign of each signal's head
 
 
-class Kept:
+class SignalFile:
     """The last signals in a file, newest last, at most 16 KiB of them.
 
     Args:

@@ -10,13 +10,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from gitmem.repo import Place
+    from gitmem.repo import Repo
 
 # Where temporary files go for whoever has no $TMPDIR: folders there are checked for owner, mode and links.
 SHARED = ("/tmp", "/var/tmp")  # noqa: S108
 
 
-def wals_elsewhere(place: Place) -> tuple[list[str], list[str]]:
+def wals_elsewhere(place: Repo) -> tuple[list[str], list[str]]:
     """Write-ahead logs outside the repository: the folders to write to, in turn, and those to read.
 
     A sandbox that can't write the git folder may have a $TMPDIR of its own: the folders where everybody
@@ -39,7 +39,7 @@ def wals_elsewhere(place: Place) -> tuple[list[str], list[str]]:
     return written, [folder for folder in found.values() if folder not in written]
 
 
-def wal_folders(place: Place) -> list[str]:
+def wal_folders(place: Repo) -> list[str]:
     """Every folder outside the repository where an agent in a sandbox may leave lines, whether it is there or not."""
     own, shared = _wal_folders(place)
     return [*own, *shared]
@@ -69,7 +69,7 @@ def tell_of_temporary(folder: str) -> None:
         )
 
 
-def _wal_folders(place: Place) -> tuple[list[str], list[str]]:
+def _wal_folders(place: Repo) -> tuple[list[str], list[str]]:
     """Those that this process would write to, in turn, and those where everybody looks."""
     from gitmem.digests import sha256
 
@@ -95,12 +95,12 @@ def user_state() -> str:
     return os.path.join(state, "gitmem")
 
 
-def _is_writable(place: Place) -> bool:
+def _is_writable(place: Repo) -> bool:
     state = place.state if os.path.isdir(place.state) else place.common
     return os.access(state, os.W_OK) and os.access(os.path.join(place.common, "objects"), os.W_OK)
 
 
-def _is_denied(place: Place) -> bool:
+def _is_denied(place: Repo) -> bool:
     """Return whether owner and mode of the git folder keep this user from ever writing to it.
 
     Its owner could change the mode, and where the mode allows it a sandbox or a read-only disk is in the way: others

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from .importers.lumenflow.import_result import Imported
     from .log.local_log import Appended
     from .memory_api import Memory
-    from .signals.change_watcher import Stop
+    from .signals.change_watcher import StopWatching
     from .signals.gate import Gate
-    from .signals.inbox import Reading
+    from .signals.inbox import InboxResult
     from .sync.sync_result import Synced
 
 
@@ -114,7 +114,7 @@ class Log:
             raise UsageError("Nothing says who acts here.", hint="Open the log with session=…", code="who")
         return found
 
-    def inbox(self, *, mark: bool = True, **filters: Any) -> inbox.Reading:
+    def inbox(self, *, mark: bool = True, **filters: Any) -> inbox.InboxResult:
         """What the caller has not read, oldest first; see `signals.inbox.read` for the filters.
 
         `mark` records that it was delivered: leave it out and call `signals.inbox.mark` when you
@@ -137,7 +137,7 @@ class Log:
         caller = callers.find(self.store, self.who, must=False)
         return threads.converged(self.store, id, strict=strict, caller=caller)
 
-    def watch(self, *, stop: Stop | None = None, events: bool = True) -> Iterator[Reading]:
+    def watch(self, *, stop: StopWatching | None = None, events: bool = True) -> Iterator[InboxResult]:
         """Batches of signals to the caller as they come; it waits for them, for ever or until `stop` is set.
 
         A batch is marked as read when the next one is asked for, and not before.

@@ -6,7 +6,7 @@ no line of a message can pass for one of our trailers.
 
 from __future__ import annotations
 
-from .log.entry import Story
+from .log.entry import CommitMessage
 from .text.sanitize import is_unsafe as is_unsafe
 from .text.sanitize import sanitize as sanitize
 
@@ -21,7 +21,7 @@ TRAILERS = ("signal", "thread", "memory", "audit", "wu", "agent", "session", "vi
 SCISSORS = "- >8 -"  # below `# ---- >8 ----` git sees neither text nor trailers
 
 
-def of_signal(author: str, sender: str, to: Sequence[str], record: Mapping[str, object]) -> Story:
+def of_signal(author: str, sender: str, to: Sequence[str], record: Mapping[str, object]) -> CommitMessage:
     """The story of a signal.
 
     Args:
@@ -38,10 +38,10 @@ def of_signal(author: str, sender: str, to: Sequence[str], record: Mapping[str, 
     trailers = [("Signal", str(record["signal_id"]))]
     trailers += pick(record, ("Thread", "thread_id"), ("WU", "wu_id"), ("Agent", "sender_identity"),
                      ("Session", "sender_session"), ("Via", "via"))  # fmt: skip
-    return Story(author, cut(head + first, SUBJECT_MAX), body(message), trailers)
+    return CommitMessage(author, cut(head + first, SUBJECT_MAX), body(message), trailers)
 
 
-def of_audit(author: str, sender: str, past: str, record: Mapping[str, object]) -> Story:
+def of_audit(author: str, sender: str, past: str, record: Mapping[str, object]) -> CommitMessage:
     """The story of somebody who went past what stood in the way.
 
     Args:
@@ -62,7 +62,9 @@ def of_audit(author: str, sender: str, past: str, record: Mapping[str, object]) 
         ("Agent", "sender_identity"),
         ("Session", "sender_session"),
     )
-    return Story(author, cut(head + first, SUBJECT_MAX), body(f"{reason.strip()}\n\n{named}"), trailers)
+    return CommitMessage(
+        author, cut(head + first, SUBJECT_MAX), body(f"{reason.strip()}\n\n{named}"), trailers
+    )
 
 
 def several(names: Sequence[str]) -> str:

@@ -18,7 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from .repo import Place
+    from .repo import Repo
     from .store_index import StoreIndex
 
 LOCK, FAILED, OFF = "committer.lock", "commit-failed", "committer.off"
@@ -63,7 +63,7 @@ def soon(lines: Iterable[tuple[str, bytes]]) -> int:
     return LATER
 
 
-def is_wanted(place: Place) -> bool:
+def is_wanted(place: Repo) -> bool:
     """Return whether a committer is to be started: none is alive, and ended processes do not stay here for good."""
     if is_off(place):
         return False
@@ -80,12 +80,12 @@ def is_wanted(place: Place) -> bool:
     return not _notice_zombie(place, read_small(path))
 
 
-def is_off(place: Place) -> bool:
+def is_off(place: Repo) -> bool:
     """Return whether commands have to commit by themselves, as ended processes stay here for good."""
     return read_small(os.path.join(place.state, OFF)).strip() == b"off"
 
 
-def _notice_zombie(place: Place, pid: bytes) -> bool:
+def _notice_zombie(place: Repo, pid: bytes) -> bool:
     """Return whether process 1 never takes note of committers that have ended: one is still there after a while.
 
     The first that is seen is written down with the time; whoever finds it as it was later than `REAPED_SECONDS` knows.
@@ -251,7 +251,7 @@ def commit_first(store: StoreIndex, *, deferred: bool = False) -> str | None:
         return None
 
 
-def fail(place: Place, error: Exception) -> None:
+def fail(place: Repo, error: Exception) -> None:
     """Keep why a commit did not come about. Never an error."""
     message = error.message if isinstance(error, GitmemError) else str(error)
     text = " ".join(message.split())[:SENTENCE_MAX]
@@ -263,7 +263,7 @@ def fail(place: Place, error: Exception) -> None:
         return
 
 
-def last_failure(place: Place) -> str:
+def last_failure(place: Repo) -> str:
     """Return why the last commit did not come about; empty where it did."""
     from .text.sanitize import sanitize_for_model
 

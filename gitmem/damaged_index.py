@@ -7,7 +7,7 @@ from .index import damage, schema
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .repo import Place
+    from .repo import Repo
 
 
 class IndexDamagedError(StoreError):
@@ -34,7 +34,7 @@ class IndexDamagedError(StoreError):
         self.may_repeat = not recorded
 
 
-def of(error: Exception, place: Place, machine: str, *, recorded: bool) -> IndexDamagedError | None:
+def of(error: Exception, place: Repo, machine: str, *, recorded: bool) -> IndexDamagedError | None:
     """Return what to raise instead of an error that a damaged index has caused, and put that index away; else None.
 
     Args:

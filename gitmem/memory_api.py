@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from .memory.ready import Ready
     from .memory.recover import Recovered
     from .memory.relations import Related
-    from .memory.search import Found, Hit
+    from .memory.search import Hit, SearchResult
     from .memory.show_node import Shown
     from .memory.source_files import Source
     from .memory.sources import Indexed
@@ -61,7 +61,7 @@ class Memory(Constants):
 
     create = append
 
-    def append_many(self, many: Iterable[Mapping[str, object]], **options: Any) -> edit.Appended:
+    def append_many(self, many: Iterable[Mapping[str, object]], **options: Any) -> edit.NodesCreated:
         """Write nodes down in one commit: all of them or none. Each has its `content` and the options of `append`."""
         from .index.insert import WithoutCollector
 
@@ -74,7 +74,7 @@ class Memory(Constants):
 
         return checkpoints.checkpoint(self._log.store, self._log.caller, note, **options)
 
-    def update(self, *ids: Id, **options: Any) -> edit.Changed:
+    def update(self, *ids: Id, **options: Any) -> edit.NodesChanged:
         """Change fields of nodes; see `nodes.change`."""
         return edit.change(self._log.store, self._log.caller, _ids(ids), **options)
 
@@ -226,7 +226,7 @@ class Memory(Constants):
 
         return triage.promote(self._log.store, self._log.caller, _id(node), **options)
 
-    def triage_archive(self, *ids: Id, reason: str) -> edit.Changed:
+    def triage_archive(self, *ids: Id, reason: str) -> edit.NodesChanged:
         """Put nodes away, with a reason."""
         from .memory import triage
 
@@ -247,7 +247,7 @@ class Memory(Constants):
 
         return sources.default_sources()
 
-    def search(self, query: str, *, track_access: bool = False, **options: Any) -> Found:
+    def search(self, query: str, *, track_access: bool = False, **options: Any) -> SearchResult:
         """What was written down about something; see `search.recall` for the options."""
         from .memory import search
 

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from .index.schema import View
-    from .repo import Place
+    from .repo import Repo
     from .trust.clone_key import Keys
 
 
-class Domain:
+class DomainPackages:
     """What agents, mailboxes and memory provide to a store, see `store_index.Domain`.
 
     Modules that only some commands need are imported where they are used.
@@ -53,11 +53,11 @@ class Domain:
         return last_checkpoint.first_line(db, session_id)
 
 
-DOMAIN = Domain()
+DOMAIN = DomainPackages()
 
 
 def open_store(
-    place: Place,
+    place: Repo,
     *,
     machine: str,
     lives_on: bool,

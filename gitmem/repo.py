@@ -24,7 +24,7 @@ _EXTENSIONS = {
 _ESCAPES = {"n": "\n", "t": "\t", "b": "\b", '"': '"', "\\": "\\"}
 
 
-class Place:
+class Repo:
     """A repository as seen from one of its worktrees. Paths are absolute, links resolved.
 
     Attributes:
@@ -58,7 +58,7 @@ def find(
     git_dir: str | None = None,
     work_tree: str | None = None,
     common_dir: str | None = None,
-) -> Place:
+) -> Repo:
     """Return the repository of a folder.
 
     Upward only a `.git` counts: a checkout may contain folders that look like bare repositories, with a config of
@@ -93,10 +93,10 @@ def find(
         top = os.path.realpath(os.path.join(start, work_tree))
     elif common == found:  # as in git, linked worktrees do not heed core.bare and core.worktree
         top = _configured_top(found, top)
-    return Place(common, found, top, by_folder=not git_dir and found == start)
+    return Repo(common, found, top, by_folder=not git_dir and found == start)
 
 
-def refuse_odd(place: Place) -> None:
+def refuse_odd(place: Repo) -> None:
     """Refuse the kinds of repository in which the log would not be safe, or that gitmem does not know.
 
     Raises:

@@ -8,8 +8,8 @@ import time
 from . import commit_process, records
 from .git.open_git import cached_config
 from .index import schema
-from .log.entry import Entry
-from .log.local_log import Appended, Log
+from .log.entry import LogEntry
+from .log.local_log import Appended, LocalLog
 from .store_index import StoreIndex
 from .trust import clone_key
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from .errors import GitmemError
     from .git.open_git import CachedConfig, Git
-    from .log.entry import Story
-    from .repo import Place
+    from .log.entry import CommitMessage
+    from .repo import Repo
     from .store_index import Domain
 
 # New bytes of a sync. For fewer, catching up is quicker than the start of a process. With more, the next command would
@@ -50,7 +50,7 @@ class Store(StoreIndex):
 
     def __init__(
         self,
-        place: Place,
+        place: Repo,
         git: Git,
         domain: Domain,
         *,
@@ -71,7 +71,9 @@ class Store(StoreIndex):
         self.random = random
         self.progress = progress
         self.commit_after = commit_after
-        self.log = Log(place, git, now=now, random=random, wal_elsewhere=wal_elsewhere, wals_read=wals_read)
+        self.log = LocalLog(
+            place, git, now=now, random=random, wal_elsewhere=wal_elsewhere, wals_read=wals_read
+        )
         self.keys = clone_key.Keys(place.state, random, self.log.make_state)
         super().__init__()
         self.log.committed = self.refresh
@@ -135,23 +137,25 @@ class Store(StoreIndex):
             return self.db()
         return self.index.db
 
-    def record(self, lines: Sequence[tuple[str, bytes]], story: Story, *, deferred: bool = False) -> Appended:
+    def record(
+        self, lines: Sequence[tuple[str, bytes]], story: CommitMessage, *, deferred: bool = False
+    ) -> Appended:
         """Append lines as one entry. Raises: StoreError; then nothing of it is recorded."""
-        entry = Entry(lines, story, deferred=deferred)
+        entry = LogEntry(lines, story, deferred=deferred)
         if self.collecting is not None:
             self._look_ahead(entry)
             self.collecting(entry)
             return Appended(None)
         return self._append(entry)
 
-    def record_all(self, entries: Sequence[Entry]) -> Appended:
+    def record_all(self, entries: Sequence[LogEntry]) -> Appended:
         """Append several entries as one, in one commit."""
         from .log.commit_draft import tell
 
         lines = [line for entry in entries for line in entry.lines]
-        return self._append(Entry(lines, tell(entries), deferred=all(entry.deferred for entry in entries)))
+        return self._append(LogEntry(lines, tell(entries), deferred=all(entry.deferred for entry in entries)))
 
-    def _append(self, entry: Entry) -> Appended:
+    def _append(self, entry: LogEntry) -> Appended:
         if not schema.can_write(self._last_look()):
             from .log import committer, ref
 

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from .index.query import Snapshot
     from .index.rows import Group
     from .index.schema import Index, View
-    from .log.entry import Entry
-    from .log.local_log import Log
-    from .repo import Place
+    from .log.entry import LogEntry
+    from .log.local_log import LocalLog
+    from .repo import Repo
     from .trust.clone_key import Keys
 
     Answer = TypeVar("Answer")
@@ -77,11 +77,11 @@ class LazyViews:
 class StoreIndex(ABC):
     """The part of a store that has the index; `Store` sets the attributes that it works on."""
 
-    place: Place
+    place: Repo
     git: Git
     domain: Domain
     machine: str
-    log: Log
+    log: LocalLog
     keys: Keys
     progress: Callable[[int], None] | None
     recorded: bool
@@ -93,7 +93,7 @@ class StoreIndex(ABC):
 
     def __init__(self) -> None:
         self.views = LazyViews(self.domain, self.keys)
-        self.collecting: Callable[[Entry], None] | None = None  # while a batch is open: where entries go
+        self.collecting: Callable[[LogEntry], None] | None = None  # while a batch is open: where entries go
         self.fed: object = None  # what `queue.feed` has looked at
         self.feed_after = 0.0  # when it may try again where it could not write
         self.snapshot: Snapshot | None = None  # what `in_one_look` reads
@@ -228,7 +228,7 @@ class StoreIndex(ABC):
             if self._homeless and os.path.isdir(self.place.state):
                 self.leave_index()
             self.adopt()
-            with engine.Waiting(self.index.db):
+            with engine.BusyWait(self.index.db):
                 catch_up.catch_up(self.index, self.log, progress=self.progress)
                 self._feed()
         except Exception as error:
@@ -251,14 +251,14 @@ class StoreIndex(ABC):
         self._index = None
         self.fed = None
 
-    def collect(self, to: Callable[[Entry], None] | None) -> None:
+    def collect(self, to: Callable[[LogEntry], None] | None) -> None:
         """Begin a batch, whose entries go there instead of to the log; or end it (None)."""
         self.collecting = to
         if self._ahead is not None:
             self._ahead.close()
             self._ahead = None
 
-    def _look_ahead(self, entry: Entry) -> None:
+    def _look_ahead(self, entry: LogEntry) -> None:
         """Let an entry that is to be recorded count in this process alone: in a copy of the index in memory."""
         if self._ahead is None:
             self.db()

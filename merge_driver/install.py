@@ -15,11 +15,11 @@ import shlex
 from gitmem.errors import StoreError, UsageError
 from gitmem.git.run import failure, run
 
-from .marked import Block, edit, read
+from .marked import MarkedBlock, edit, read
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitmem.repo import Place
+    from gitmem.repo import Repo
 
 # Where the program is missing or fails, git's own union: no canonical form, but no line is lost.
 ARGUMENTS = " %O %A %B || git merge-file --union -q %A %O %B"
@@ -32,11 +32,11 @@ _NEW_FOLDER = b"; new folder"
 _AUTOSYNC = "gitmem.autosync"
 _NOT_SET = 5  # git's exit status for a key that is not there
 # A value that `git config` has changed since has lost its tag, and is the user's.
-_SECTION = Block(
+_SECTION = MarkedBlock(
     lambda line: line.startswith((b"\tname = ", b'\tdriver = "')) and line.rstrip().endswith(_TAG),
     section=b'[merge "gitmem"]',
 )
-_RULES = Block(lambda line: line.rstrip() == _RULE)
+_RULES = MarkedBlock(lambda line: line.rstrip() == _RULE)
 
 
 class Status:
@@ -65,7 +65,7 @@ class Status:
         return self.ours and self.attributes and self.runnable
 
 
-def install(place: Place, program: str) -> list[str]:
+def install(place: Repo, program: str) -> list[str]:
     """Have git merge the log's files by union, in every worktree of this repository.
 
     A `merge.gitmem.driver` that somebody else wrote into the repository's config is left alone.
@@ -93,7 +93,7 @@ def install(place: Place, program: str) -> list[str]:
     return [path for path in changed if path]
 
 
-def uninstall(place: Place) -> list[str]:
+def uninstall(place: Repo) -> list[str]:
     """Take out exactly what `install` put in; the files that were changed.
 
     Raises:
@@ -113,7 +113,7 @@ def uninstall(place: Place) -> list[str]:
     return [path for path in changed if path]
 
 
-def set_autosync(place: Place, value: str | None) -> list[str]:
+def set_autosync(place: Repo, value: str | None) -> list[str]:
     """Write `gitmem.autosync` into the repository's config, or take it out (None); the files that were changed.
 
     Raises:
@@ -128,7 +128,7 @@ def set_autosync(place: Place, value: str | None) -> list[str]:
     return [config] if read(config) != before else []
 
 
-def status(place: Place) -> Status:
+def status(place: Repo) -> Status:
     """What git itself says of the driver. StoreError where git can't be asked."""
     sample = "signals/2026-11/21/gm-x.jsonl"
     attribute = run(place.common, ["check-attr", "-z", "merge", "--", sample]).out.split(b"\0")[2]
@@ -139,11 +139,11 @@ def status(place: Place) -> Status:
     return Status(driver, ours, attribute == b"gitmem", program if ours else None)
 
 
-def _config(place: Place) -> str:
+def _config(place: Repo) -> str:
     return os.path.join(place.common, "config")
 
 
-def _attributes(place: Place) -> str:
+def _attributes(place: Repo) -> str:
     return os.path.join(place.common, "info", "attributes")
 
 
@@ -167,7 +167,7 @@ def _lines_of(program: str) -> bytes:
     return b"\tname = " + _NAME + _TAG + b'\n\tdriver = "' + value + b'"' + _TAG + b"\n"
 
 
-def _with_section(place: Place, old: bytes | None, program: str) -> bytes | None:
+def _with_section(place: Repo, old: bytes | None, program: str) -> bytes | None:
     body = _lines_of(program)
     if _SECTION.holds(old, body):
         return old
@@ -191,7 +191,7 @@ def _with_rule(old: bytes | None, note: bytes) -> bytes | None:
     return _RULES.add(old, _RULE + b"\n", _NEW_FOLDER if _NEW_FOLDER in marker else note)
 
 
-def _settings(place: Place, config: bytes) -> list[bytes]:
+def _settings(place: Repo, config: bytes) -> list[bytes]:
     """Every setting of a config as git reads it, `key LF value`, in order."""
     return run(
         place.common, ["config", "--file", "-", "--no-includes", "--list", "-z"], input=config

@@ -20,7 +20,7 @@ _NEW_FILE = b"; new file"
 _NEWLINE = b"; newline added after "
 
 
-class Block:
+class MarkedBlock:
     """Our lines of one file.
 
     Args:

@@ -11,10 +11,10 @@ from pathlib import Path
 from gitmem.git.inprocess import DulwichGit
 from gitmem.git.plumbing import Git as PlumbingGit
 from gitmem.log import committer, lines, ref
-from gitmem.log.entry import Entry, Story
-from gitmem.log.local_log import Log
+from gitmem.log.entry import CommitMessage, LogEntry
+from gitmem.log.local_log import LocalLog
 from gitmem.open_store import DOMAIN
-from gitmem.repo import Place, find
+from gitmem.repo import Repo, find
 from gitmem.store import Store
 from gitmem.sync import consent, exchange
 from gitmem.sync.remote import Remote
@@ -36,7 +36,7 @@ def agreed(remote: Remote) -> bool:
     return True
 
 
-def agree(place: Place, remote: str = "origin") -> None:
+def agree(place: Repo, remote: str = "origin") -> None:
     """Agree to publish to a remote, as `gitmem init` does."""
     consent.give(place, consent.destination(place, remote), consent.BY_INIT, lines.format_at(BEGINNING))
 
@@ -63,7 +63,7 @@ class Clone:
         self.git = port(place.common)
         draw = random.Random(seed).randbytes
         self.store = Store(place, self.git, DOMAIN, machine="test", now=now, random=draw)
-        self.log: Log = self.store.log
+        self.log: LocalLog = self.store.log
         self.log.committer = (path.name, f"{path.name}@example.org")
 
     def add(self, text: str, *, deferred: bool = False, stream: str = "notes") -> str | None:
@@ -75,8 +75,8 @@ class Clone:
         """Append a line, which waits for its commit then."""
         at = lines.format_at(self.log.clock.tick())
         line = json.dumps({"at": at, "kind": "note", "text": text}, separators=(",", ":")).encode()
-        story = Story(f"{self.path.name} <{self.path.name}@agents>", text, "", [("Note", text)])
-        self.log.append(Entry([(stream, line)], story, deferred=deferred))
+        story = CommitMessage(f"{self.path.name} <{self.path.name}@agents>", text, "", [("Note", text)])
+        self.log.append(LogEntry([(stream, line)], story, deferred=deferred))
 
     def exchange(self, *names: str, **options: object) -> Remote:
         """Sync with one remote."""

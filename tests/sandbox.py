@@ -10,9 +10,9 @@ from gitmem import repo as place
 from gitmem.agents import caller
 from gitmem.agents.caller import Caller, Who
 from gitmem.git.inprocess import DulwichGit
-from gitmem.log.entry import Story
+from gitmem.log.entry import CommitMessage
 from gitmem.open_store import DOMAIN
-from gitmem.sessions.lifecycle import Session
+from gitmem.sessions.lifecycle import SessionResult
 from gitmem.store import Store
 
 START = 1_793_000_000_000_000  # microseconds: 2026-10-26
@@ -71,10 +71,10 @@ def carry(one: Store, other: Store) -> None:
             assert record
             lines.append((records.STREAMS[record["kind"]], line))
         if lines:
-            store.record(lines, Story("gitmem <gitmem@localhost>", "sync"))
+            store.record(lines, CommitMessage("gitmem <gitmem@localhost>", "sync"))
 
 
-def acting(store: Store, session: Session | str, **who: object) -> Caller:
+def acting(store: Store, session: SessionResult | str, **who: object) -> Caller:
     """The caller with GITMEM_SESSION set."""
     session_id = session if isinstance(session, str) else session.session_id
     found = caller.find(store, Who(session=session_id))
@@ -88,4 +88,4 @@ def say(store: Store, sender: Caller, number: int = 1) -> None:
         "schema_version": "A2A.V1", "signal_id": f"sig-{number:04}", "sender_identity": sender.reader,
         "sender_session": sender.session_id, "recipients": [], "message": "hello",
     }  # fmt: skip
-    store.record([store.line("signal", fields)], Story(sender.author, "hello"))
+    store.record([store.line("signal", fields)], CommitMessage(sender.author, "hello"))

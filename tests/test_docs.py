@@ -17,7 +17,7 @@ from gitmem.agents import own_sessions, session_view
 from gitmem.digests import Mac
 from gitmem.git import remotes
 from gitmem.log import check_budget, lines, ref, tree_checks, wal_record
-from gitmem.log.entry import Entry
+from gitmem.log.entry import LogEntry
 from gitmem.log.local_log import AHEAD_MAX_MICROS
 from gitmem.log.union import canon, union
 from gitmem.mailbox import broadcasts
@@ -265,7 +265,7 @@ def test_the_entry_of_the_write_ahead_log_reads_as_one() -> None:
     """Its bytes are what the next process will commit, and the record around it has the form that the page shows."""
     content = example("wal-entry").encode()
 
-    entry = Entry.decode(content)
+    entry = LogEntry.decode(content)
 
     assert entry.encode() == content
     assert (entry.token, entry.deferred) == ("7d2kq0ze", False)

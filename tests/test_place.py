@@ -10,16 +10,16 @@ from pathlib import Path
 import pytest
 
 from gitmem.errors import StoreError, UsageError
-from gitmem.repo import Place, find, read_config, refuse_odd
+from gitmem.repo import Repo, find, read_config, refuse_odd
 
 Run = Callable[..., str]
 
 
-def parts(place: Place) -> tuple[str, str, str | None]:
+def parts(place: Repo) -> tuple[str, str, str | None]:
     return place.common, place.git_dir, place.worktree
 
 
-def agrees_with_git(folder: Path, git: Run) -> Place:
+def agrees_with_git(folder: Path, git: Run) -> Repo:
     """The place of a folder, after a comparison with what git itself says there."""
     place = find(str(folder))
     said = git("rev-parse", "--path-format=absolute", "--git-common-dir", "--absolute-git-dir", cwd=folder)

@@ -6,7 +6,7 @@ import os
 
 from gitmem.errors import UsageError
 
-from ..environment import Surroundings
+from ..environment import Environment
 from ..render import hooks, out
 
 TYPE_CHECKING = False
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def agents_md(
-    at: Surroundings,
+    at: Environment,
     file: Annotated[
         str | None, typer.Argument(metavar="[FILE]", help="The file; AGENTS.md of this work tree.")
     ] = None,
@@ -61,7 +61,7 @@ def agents_md(
     return int(check and found.state != "current")
 
 
-def _worktree(at: Surroundings) -> str | None:
+def _worktree(at: Environment) -> str | None:
     """Return the top of the work tree; None outside of one, where a file may be named all the same."""
     try:
         return at.place.worktree

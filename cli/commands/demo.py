@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from ..demo_sandbox import Agent, Stage
-from ..environment import Surroundings
+from ..environment import Environment
 from ..render import out
 
 TYPE_CHECKING = False
@@ -18,7 +18,7 @@ STORY = ("log", "--graph", "--format=%h %s", "refs/gitmem/log", "--")
 
 
 def demo(
-    at: Surroundings,
+    at: Environment,
     keep: Annotated[bool, typer.Option("--keep", help="Leave the folder for a look.")] = False,
 ) -> None:
     """Play the main job in a throw-away repository: propose, agree, reject, sync, converge."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .. import driver
-from ..environment import Surroundings
+from ..environment import Environment
 from ..render import out, upkeep
 from .hooks import git_hook, install_gate, places, program
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from gitmem.doctor.installed import DriverStatus
 
 
-class Installed:
+class LocalInstallation:
     """The merge driver and the hooks of clients: how they are, and how they are put right."""
 
-    def __init__(self, at: Surroundings) -> None:
+    def __init__(self, at: Environment) -> None:
         self.at = at
 
     def driver(self) -> DriverStatus:
@@ -47,7 +47,7 @@ class Installed:
 
 
 def doctor(
-    at: Surroundings,
+    at: Environment,
     fix: Annotated[
         bool,
         typer.Option(
@@ -58,7 +58,7 @@ def doctor(
     """Check the log, the index, the write-ahead log, the merge driver and the hooks; say what to do about each finding."""
     from gitmem.doctor import doctor as operation
 
-    store, installed = at.store(), Installed(at)
+    store, installed = at.store(), LocalInstallation(at)
     if fix:
         report = operation.mend(store, installed)
     else:

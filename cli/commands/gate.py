@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gitmem.errors import UsageError
 
-from ..environment import Surroundings
+from ..environment import Environment
 from ..render import mail, out
 from ..render.out import onward
 
@@ -25,7 +25,7 @@ ACTING = ("gitmem inbox", "gitmem reply", "gitmem gate")
 
 
 def gate(
-    at: Surroundings,
+    at: Environment,
     wu: Wu = None,
     initiative: Initiative = None,
     allow_unread_signals: Annotated[
@@ -61,7 +61,7 @@ def gate(
     return 0 if found.open else CLOSED
 
 
-def _before_push(at: Surroundings) -> int:
+def _before_push(at: Environment) -> int:
     """Check the gate for git's pre-push hook, which passes no options.
 
     Print nothing where the gate is open. A gate that the caller has passed with a reason counts as open. Say what
@@ -90,7 +90,7 @@ def _before_push(at: Surroundings) -> int:
     return status
 
 
-def _say_unchecked(at: Surroundings, found: Unchecked) -> None:
+def _say_unchecked(at: Environment, found: Unchecked) -> None:
     """Say what was not checked, and that the log lacks lines where it does."""
     from gitmem import moved_back
 
@@ -98,7 +98,7 @@ def _say_unchecked(at: Surroundings, found: Unchecked) -> None:
     out.answer(at.json, found, mail.unchecked)
 
 
-def _say(at: Surroundings, found: Gate, who: Sequence[str] = ()) -> None:
+def _say(at: Environment, found: Gate, who: Sequence[str] = ()) -> None:
     """Answer, with commands that act as the one who is asked.
 
     Args:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gitmem.errors import UsageError
 
-from ..environment import Surroundings
+from ..environment import Environment
 from ..render import mail, out
 from ..values import duration, number
 from .inbox import note_stranger
@@ -21,7 +21,7 @@ ENTRIES = 20
 SYNC_EVERY_SECONDS = 5.0
 
 
-def thread(at: Surroundings, id: AnyId) -> None:
+def thread(at: Environment, id: AnyId) -> None:
     """Show a conversation, and where each recipient stands. Marks nothing."""
     from gitmem.signals import threads
 
@@ -29,7 +29,7 @@ def thread(at: Surroundings, id: AnyId) -> None:
     out.answer(at.json, threads.thread(at.store(), id, at.caller_if_any()), mail.thread)
 
 
-def show(at: Surroundings, id: AnyId) -> None:
+def show(at: Environment, id: AnyId) -> None:
     """Show one record whole, and the commit that it is in. Marks nothing."""
     from gitmem.signals import history
 
@@ -37,7 +37,7 @@ def show(at: Surroundings, id: AnyId) -> None:
 
 
 def log(
-    at: Surroundings,
+    at: Environment,
     n: Annotated[str | None, typer.Option("-n", metavar="N", help="Entries at most; 20.")] = None,
     wu: Wu = None,
     thread: Thread = None,
@@ -56,7 +56,7 @@ def log(
 
 
 def converged(
-    at: Surroundings,
+    at: Environment,
     id: Annotated[str | None, typer.Argument(metavar="ID", help="A thread, or a signal of it.")] = None,
     thread: Thread = None,
     wait: Annotated[

@@ -7,7 +7,7 @@ import os
 from gitmem.errors import GitmemError, UsageError
 
 from ..driver import script
-from ..environment import Surroundings
+from ..environment import Environment
 from ..render import hooks as render
 from ..render import out
 from ..wal_folders import user_state
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
     from gitmem.clients.hooks.clients import Places
     from gitmem.clients.hooks.git_hook import Gated, Hook
-    from gitmem.repo import Place
+    from gitmem.repo import Repo
 
     from .options import ClientOption, GitHook, InstalledOption, Scope
 
 
 def install(
-    at: Surroundings,
+    at: Environment,
     client: ClientOption = None,
     scope: Scope = "project",
     wake: Annotated[
@@ -49,7 +49,7 @@ def install(
 
 
 def uninstall(
-    at: Surroundings, client: InstalledOption = None, scope: Scope = "project", git: GitHook = None
+    at: Environment, client: InstalledOption = None, scope: Scope = "project", git: GitHook = None
 ) -> int:
     """Take out what install put in; every file is given back byte for byte."""
     from gitmem.clients.hooks import git_hook as gate
@@ -73,7 +73,7 @@ def uninstall(
     return found.status
 
 
-def status(at: Surroundings) -> int:
+def status(at: Environment) -> int:
     """What is installed for which client, and whether it can work."""
     from gitmem.clients.hooks import status as operation
 
@@ -82,7 +82,7 @@ def status(at: Surroundings) -> int:
     return found.status
 
 
-def test(at: Surroundings, client: InstalledOption = None) -> int:  # noqa: PT028  (a command, and no test)
+def test(at: Environment, client: InstalledOption = None) -> int:  # noqa: PT028  (a command, and no test)
     """Run what is installed as its client would, with a signal in a throw-away repository; exit 1 if it fails."""
     from gitmem.clients.hooks import hook_tests as operation
 
@@ -91,7 +91,7 @@ def test(at: Surroundings, client: InstalledOption = None) -> int:  # noqa: PT02
     return found.status
 
 
-def places(at: Surroundings, scope: str = "user") -> Places:
+def places(at: Environment, scope: str = "user") -> Places:
     """What the environment, the home folder and the PATH say of clients.
 
     Args:
@@ -127,7 +127,7 @@ def places(at: Surroundings, scope: str = "user") -> Places:
     )
 
 
-def _place(at: Surroundings) -> Place | None:
+def _place(at: Environment) -> Repo | None:
     """The repository; None where there is none."""
     try:
         return at.place
@@ -137,7 +137,7 @@ def _place(at: Surroundings) -> Place | None:
         return None
 
 
-def _no_project(at: Surroundings) -> UsageError:
+def _no_project(at: Environment) -> UsageError:
     return UsageError(
         f"{os.path.realpath(at.folder)} is not in a git repository, and hooks of a project belong to one; nothing was written.",
         hint="Run it inside a repository, or name one with -C DIR. With --scope user the hooks are in your home folder, for all your repositories.",
@@ -153,7 +153,7 @@ def program() -> str | None:
     return script("gitmem", os.path.abspath(sys.argv[0]))
 
 
-def git_hook(at: Surroundings) -> Hook | None:
+def git_hook(at: Environment) -> Hook | None:
     """Git's hook here; None where there is no repository, or the folder of its hooks is outside of it."""
     from gitmem.clients.hooks import git_hook as operation
 
@@ -168,13 +168,13 @@ def git_hook(at: Surroundings) -> Hook | None:
         return None
 
 
-def _configured(at: Surroundings) -> str | None:
+def _configured(at: Environment) -> str | None:
     from gitmem.clients.hooks import git_hook as operation
 
     return at.store().git.config(operation.CONFIG).get("core.hookspath")
 
 
-def _git_hook(at: Surroundings, which: str, *, new: bool = False) -> Hook:
+def _git_hook(at: Environment, which: str, *, new: bool = False) -> Hook:
     """The hook that was asked for. UsageError where there is none of that name, or it is not ours to write."""
     from gitmem.clients.hooks import git_hook as operation
 
@@ -194,7 +194,7 @@ def _git_hook(at: Surroundings, which: str, *, new: bool = False) -> Hook:
     return hook
 
 
-def install_gate(at: Surroundings, hook: Hook) -> Gated:
+def install_gate(at: Environment, hook: Hook) -> Gated:
     """Put the gate into git's hook."""
     from gitmem.clients import hook_paths
     from gitmem.clients.hooks import git_hook as operation

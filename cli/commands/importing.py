@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..environment import Surroundings
+from ..environment import Environment
 from ..render import importing as render
 from ..render import out
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def lumenflow(
-    at: Surroundings,
+    at: Environment,
     folder: Annotated[
         str, typer.Argument(metavar="DIR", help="A project of LumenFlow, or its .lumenflow/memory.")
     ],

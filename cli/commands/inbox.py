@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..environment import Surroundings, machine
+from ..environment import Environment, machine
 from ..render import out
 from ..wal_folders import wals_elsewhere
 
@@ -19,7 +19,7 @@ MORE_BYTES = 1_000_000
 
 
 def inbox(
-    at: Surroundings,
+    at: Environment,
     for_: Annotated[str | None, typer.Option("--for", metavar="READER", help="Whose inbox.")] = None,
     wu: Wu = None,
     lane: Lane = None,
@@ -85,7 +85,7 @@ def inbox(
             operation.mark(store, reading)
 
 
-def _is_empty(at: Surroundings, *, count: bool) -> bool:
+def _is_empty(at: Environment, *, count: bool) -> bool:
     """Answer where nothing is unread, without opening the store. False where nothing was said.
 
     Args:
@@ -128,7 +128,7 @@ def _again(typed: Mapping[str, str | bool | list[str] | None]) -> str:
     return command("gitmem", "inbox", *words)
 
 
-def note_stranger(at: Surroundings, name: str | None) -> None:
+def note_stranger(at: Environment, name: str | None) -> None:
     """Say so where --from names nobody that the log knows: nothing fits, and that is no news of them."""
     from gitmem.agents import suggestions
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..driver import installer, program
-from ..environment import Surroundings
+from ..environment import Environment
 from ..render import out, upkeep
 from ..syncing import TIMEOUT, is_agent
 from ..values import duration
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def init(
-    at: Surroundings,
+    at: Environment,
     publish: Annotated[
         str | None,
         typer.Option(

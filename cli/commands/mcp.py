@@ -6,7 +6,7 @@ import sys
 
 from gitmem.errors import UsageError
 
-from ..environment import Surroundings
+from ..environment import Environment
 from ..render import out
 
 INSTALL = "pip install 'gitmem-coord[mcp]'"
@@ -14,7 +14,7 @@ PIPX = "pipx inject gitmem-coord 'mcp>=2,<3'"
 UV = "uv tool install 'gitmem-coord[mcp]'"
 
 
-def mcp(at: Surroundings) -> None:
+def mcp(at: Environment) -> None:
     """Serve an MCP client on standard input and output. The client starts it, with this as its command."""
     if at.json:
         raise UsageError(

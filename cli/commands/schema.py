@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gitmem.records import KINDS
 
-from ..environment import Surroundings
+from ..environment import Environment
 from ..render import out
 
 TYPE_CHECKING = False
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def schema(
-    at: Surroundings,
+    at: Environment,
     kind: Annotated[
         str | None,
         typer.Argument(metavar="KIND", help=f"{', '.join(KINDS[:-1])} or {KINDS[-1]}; all of them if none."),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..environment import Surroundings
+from ..environment import Environment
 from ..render import out, people
 
 TYPE_CHECKING = False
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def start(
-    at: Surroundings,
+    at: Environment,
     agent_identity: Identity = None,
     name: Name = None,
     wu: Wu = None,
@@ -52,7 +52,7 @@ def start(
 
 
 def change(
-    at: Surroundings,
+    at: Environment,
     agent_identity: Identity = None,
     name: Name = None,
     wu: Wu = None,
@@ -73,7 +73,7 @@ def change(
 
 
 def note(
-    at: Surroundings,
+    at: Environment,
     text: Annotated[
         str, typer.Argument(metavar="TEXT", help="What you do now, in a line; '' takes it back.")
     ],
@@ -89,7 +89,7 @@ def note(
     out.answer(at.json, changed, people.session)
 
 
-def end(at: Surroundings) -> None:
+def end(at: Environment) -> None:
     """End your session and give its name back."""
     from gitmem.sessions import lifecycle
 
@@ -99,7 +99,7 @@ def end(at: Surroundings) -> None:
     out.answer(at.json, ended, people.ended)
 
 
-def listing(at: Surroundings, all: Everyone = False) -> None:
+def listing(at: Environment, all: Everyone = False) -> None:
     """List the sessions of this repository."""
     from gitmem.sessions import roster
 
@@ -107,7 +107,7 @@ def listing(at: Surroundings, all: Everyone = False) -> None:
 
 
 def roster(
-    at: Surroundings,
+    at: Environment,
     query: Annotated[
         str | None, typer.Argument(metavar="QUERY", help="A name, or something like it.")
     ] = None,
@@ -121,7 +121,7 @@ def roster(
     )
 
 
-def whoami(at: Surroundings) -> None:
+def whoami(at: Environment) -> None:
     """Who you are here, and what others see of you."""
     from gitmem.sessions import roster as operation
 
@@ -129,7 +129,7 @@ def whoami(at: Surroundings) -> None:
     out.answer(at.json, operation.whoami(at.store(), at.caller()), people.whoami)
 
 
-def add_names(at: Surroundings, names: Names, allow_secret: AllowSecret = False) -> None:
+def add_names(at: Environment, names: Names, allow_secret: AllowSecret = False) -> None:
     """Add names to the pool."""
     from gitmem.agents import display_names as operation
 
@@ -137,7 +137,7 @@ def add_names(at: Surroundings, names: Names, allow_secret: AllowSecret = False)
     out.answer(at.json, changed, people.names_changed)
 
 
-def remove_names(at: Surroundings, names: Names, allow_secret: AllowSecret = False) -> None:
+def remove_names(at: Environment, names: Names, allow_secret: AllowSecret = False) -> None:
     """Take names out of the pool; whoever has one keeps it."""
     from gitmem.agents import display_names as operation
 
@@ -145,7 +145,7 @@ def remove_names(at: Surroundings, names: Names, allow_secret: AllowSecret = Fal
     out.answer(at.json, changed, people.names_changed)
 
 
-def list_names(at: Surroundings) -> None:
+def list_names(at: Environment) -> None:
     """List the pool, least recently used first."""
     from gitmem.agents import display_names as operation
 

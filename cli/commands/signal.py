@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gitmem.errors import UsageError
 
-from ..environment import Surroundings
+from ..environment import Environment
 from ..render import out
 
 TYPE_CHECKING = False
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def signal(
-    at: Surroundings,
+    at: Environment,
     message: Message,
     to: To = None,
     broadcast: Annotated[bool, typer.Option("--broadcast", help="To everybody, also in a thread.")] = False,
@@ -98,7 +98,7 @@ def signal(
 
 
 def reply(
-    at: Surroundings,
+    at: Environment,
     id: SignalId,
     message: Message,
     agree: Annotated[bool, typer.Option("--agree", help="Agree.")] = False,
@@ -124,7 +124,7 @@ def reply(
     )  # fmt: skip
 
 
-def _publish(at: Surroundings, sent: Sent) -> None:
+def _publish(at: Environment, sent: Sent) -> None:
     """Sync after a signal. The signal is recorded whatever becomes of it, so that is no failure of the command."""
     from gitmem.signals import history
 
@@ -157,7 +157,7 @@ def lines_of(found: Sent) -> list[str]:
     return lines
 
 
-def where_waiting(at: Surroundings) -> list[str]:
+def where_waiting(at: Environment) -> list[str]:
     """Return where lines wait outside the repository for their commit, and why a commit failed, as sentences."""
     outside = (*at.store().log.elsewhere, *at.store().log.others)
     folders = [wal.folder for wal in outside if any(file.size for file in wal.files())]

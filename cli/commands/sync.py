@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .. import syncing
-from ..environment import Surroundings
+from ..environment import Environment
 from ..values import duration
 
 TYPE_CHECKING = False
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def sync(
-    at: Surroundings,
+    at: Environment,
     remotes: Annotated[
         list[str] | None, typer.Argument(metavar="REMOTE", help="Remotes; the branch's upstream if none.")
     ] = None,

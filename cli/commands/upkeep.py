@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 
-from ..environment import Surroundings
+from ..environment import Environment
 
 
-def upkeep(at: Surroundings) -> None:
+def upkeep(at: Environment) -> None:
     """Bring the index up to date, and unite the log's small packs where they are many. Nobody listens: it says nothing."""
     store = at.store()
     store.starts_upkeep = None
@@ -17,7 +17,7 @@ def upkeep(at: Surroundings) -> None:
     store.keep_up()
 
 
-def commit_waiting(at: Surroundings) -> None:
+def commit_waiting(at: Environment) -> None:
     """Commit what is recorded and waits, unless another process does; commands start this by themselves."""
     from gitmem import commit_process
 

@@ -8,7 +8,7 @@ import signal
 from gitmem.errors import UsageError
 
 from .. import autosync
-from ..environment import Surroundings
+from ..environment import Environment
 from ..render import out
 from ..render import watch as render
 from ..render.text import ago
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
     import typer
 
-    from gitmem.signals.inbox import Reading
+    from gitmem.signals.inbox import InboxResult
     from gitmem.signals.watch import Watch, Whose
     from gitmem.store import Store
 
     from ..children import Syncs
-    from ..signal_file import Kept
+    from ..signal_file import SignalFile
 
 TICK_SECONDS = 2.0
 SYNC_TICK_SECONDS = 0.5
@@ -37,7 +37,7 @@ LEAST_SECONDS = 1.0
 
 
 def watch(
-    at: Surroundings,
+    at: Environment,
     session: Annotated[
         str | None,
         typer.Option("--session", metavar="WHO", help="Whose signals: a session id, identity or live name."),
@@ -62,7 +62,7 @@ def watch(
     from gitmem.signals import watch as watching
 
     every, limit = _seconds("--sync", sync), _seconds("--exec-limit", exec_limit or EXEC_LIMIT)
-    stop = Stop()
+    stop = WatchEnded()
     store = at.store()
     of = watching.whose(store, at.who(), session)
     if of.peek and exec_ is not None:
@@ -72,13 +72,13 @@ def watch(
             code="not-yours",
         )
     out.carry(None, (of.session or of.reader) if session is not None else None)
-    showing = Showing(at, of, stop, exec_, limit or 0.0)
+    showing = SignalPrinter(at, of, stop, exec_, limit or 0.0)
     if write is not None:
         from gitmem.signals.message_frame import LIMIT
 
-        from ..signal_file import Kept
+        from ..signal_file import SignalFile
 
-        showing.kept = Kept(os.path.join(at.folder, write), LIMIT)
+        showing.kept = SignalFile(os.path.join(at.folder, write), LIMIT)
     seen = watching.Watch(store, of, stop, events=not _polling(), one_by_one=exec_ is not None, tell=_note)
     syncs: Syncs | None = None
     if every is not None:
@@ -97,7 +97,7 @@ def watch(
                 syncs.close()
 
 
-def _go_on(at: Surroundings, seen: Watch, showing: Showing, syncs: Syncs | None) -> None:
+def _go_on(at: Environment, seen: Watch, showing: SignalPrinter, syncs: Syncs | None) -> None:
     """Show and wait, until it is enough."""
     changed = True
     while not showing.stop.is_set():
@@ -118,7 +118,7 @@ def _go_on(at: Surroundings, seen: Watch, showing: Showing, syncs: Syncs | None)
         changed = seen.wait(TICK_SECONDS if syncs is None else SYNC_TICK_SECONDS)
 
 
-class Showing:
+class SignalPrinter:
     """Where signals are shown: standard output, a file, a command.
 
     Args:
@@ -126,16 +126,18 @@ class Showing:
         limit: Seconds that it may take.
     """
 
-    def __init__(self, at: Surroundings, of: Whose, stop: Stop, command: str | None, limit: float) -> None:
+    def __init__(
+        self, at: Environment, of: Whose, stop: WatchEnded, command: str | None, limit: float
+    ) -> None:
         self.at = at
         self.of = of
         self.stop = stop
         self.command = command
         self.limit = limit
-        self.kept: Kept | None = None
+        self.kept: SignalFile | None = None
         self._unwritten = False
 
-    def show(self, batch: Reading, seen: Watch) -> bool:
+    def show(self, batch: InboxResult, seen: Watch) -> bool:
         """Show a batch, and have the watch leave unread what could not be handed on. False where nobody reads it."""
         self.of = seen.of
         if self.at.json:
@@ -158,7 +160,7 @@ class Showing:
                 seen.leave(batch, signal_id)
         return True
 
-    def _write(self, kept: Kept, batch: Reading) -> bool:
+    def _write(self, kept: SignalFile, batch: InboxResult) -> bool:
         try:
             kept.add(
                 [render.text(fields, self.of, age=_minute(fields["created_at"])) for fields in batch.signals]
@@ -195,7 +197,7 @@ class Showing:
         )  # fmt: skip
 
 
-class Stop:
+class WatchEnded:
     """Set by INT and TERM. The second one ends what is under way, too: a reader that takes nothing, say."""
 
     def __init__(self) -> None:
@@ -205,7 +207,7 @@ class Stop:
     def is_set(self) -> bool:
         return self._set
 
-    def __enter__(self) -> Stop:
+    def __enter__(self) -> WatchEnded:
         for name in ("SIGINT", "SIGTERM", "SIGHUP"):
             number = getattr(signal, name, None)
             if number is not None and signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup

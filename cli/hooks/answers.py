@@ -10,10 +10,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from .hook_input import Given
+    from .hook_input import HookInput
 
 
-def answer(given: Given, text: str, variables: Mapping[str, str]) -> str | None:
+def answer(given: HookInput, text: str, variables: Mapping[str, str]) -> str | None:
     """The output that hands a text to the agent; None where this client takes none at this event.
 
     Args:
@@ -26,7 +26,7 @@ def answer(given: Given, text: str, variables: Mapping[str, str]) -> str | None:
     return encode(found) if found else None
 
 
-def _usual(given: Given, text: str, variables: Mapping[str, str]) -> dict[str, object]:
+def _usual(given: HookInput, text: str, variables: Mapping[str, str]) -> dict[str, object]:
     """As Claude Code has it: at the end of a turn too, which goes on then, and that is no error."""
     if not text:
         return {}
@@ -36,7 +36,7 @@ def _usual(given: Given, text: str, variables: Mapping[str, str]) -> dict[str, o
     return {"hookSpecificOutput": {"hookEventName": given.event, "additionalContext": text}}
 
 
-def _cursor(given: Given, text: str, variables: Mapping[str, str]) -> dict[str, object]:
+def _cursor(given: HookInput, text: str, variables: Mapping[str, str]) -> dict[str, object]:
     if given.kind == STOP:
         return {"followup_message": text} if text else {}
     found: dict[str, object] = {"additional_context": text} if text else {}
@@ -45,11 +45,11 @@ def _cursor(given: Given, text: str, variables: Mapping[str, str]) -> dict[str, 
     return found
 
 
-def _cline(given: Given, text: str, variables: Mapping[str, str]) -> dict[str, object]:
+def _cline(given: HookInput, text: str, variables: Mapping[str, str]) -> dict[str, object]:
     return {"cancel": False, "contextModification": text} if text else {}
 
 
-def _copilot(given: Given, text: str, variables: Mapping[str, str]) -> dict[str, object]:
+def _copilot(given: HookInput, text: str, variables: Mapping[str, str]) -> dict[str, object]:
     """VS Code runs the same hooks, and says and wants it as Claude Code does."""
     if not text:
         return {}

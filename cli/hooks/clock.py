@@ -6,7 +6,7 @@ import os
 import time
 
 
-class Clock:
+class HookTimer:
     """How long a hook may take. It ends this process when its time is over, wherever that is: whatever it does can
     be cut off at any instant.
 

@@ -25,7 +25,7 @@ _SUBAGENT = {"cline": ("parent_agent_id",)}
 _SUBAGENT_USUAL = ("agent_id", "agentId")
 
 
-class Given:
+class HookInput:
     """One call of a hook.
 
     Attributes:
@@ -62,9 +62,9 @@ class Given:
         )
 
 
-def read(client: str, event: str, kind: str) -> Given:
+def read(client: str, event: str, kind: str) -> HookInput:
     """The call that this process was started for."""
-    return Given(client, event, kind, object_of(_bytes()))
+    return HookInput(client, event, kind, object_of(_bytes()))
 
 
 def object_of(data: bytes) -> Mapping[str, object]:

@@ -17,9 +17,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ..environment import Surroundings
-    from .clock import Clock
-    from .hook_input import Given
+    from ..environment import Environment
+    from .clock import HookTimer
+    from .hook_input import HookInput
 
 # Seconds until a hook gives up, well before its client does: what the client throws away must stay unread.
 LIMIT = 6.0
@@ -44,9 +44,9 @@ def _main(args: Sequence[str]) -> int:
             out.complain(USAGE)
         return 0
     from . import hook_input
-    from .clock import Clock
+    from .clock import HookTimer
 
-    clock = Clock(f"{client} {event}", LIMITS.get(kind, LIMIT))
+    clock = HookTimer(f"{client} {event}", LIMITS.get(kind, LIMIT))
     if kind != events.WAKE:
         clock.begin()
     try:
@@ -56,19 +56,19 @@ def _main(args: Sequence[str]) -> int:
         clock.end()
 
 
-def _try(call: Given, clock: Clock) -> int:
+def _try(call: HookInput, clock: HookTimer) -> int:
     """Answer. Return the exit status; 0 also where it failed, with a note of why."""
-    from ..environment import Surroundings, run_in
+    from ..environment import Environment, run_in
 
     try:
-        return run_in(lambda: Surroundings(_top_of(call.folder)), lambda at: _begin(at, call, clock))
+        return run_in(lambda: Environment(_top_of(call.folder)), lambda at: _begin(at, call, clock))
     except Exception as error:
         said = getattr(error, "message", None) or f"{type(error).__name__} {error}"
         clock.note(str(said))
         return 0
 
 
-def _begin(at: Surroundings, call: Given, clock: Clock) -> int:
+def _begin(at: Environment, call: HookInput, clock: HookTimer) -> int:
     at.is_hook = True
     clock.state = at.place.state
     if not os.path.isdir(clock.state):
@@ -90,7 +90,7 @@ def _top_of(folder: str | None) -> str | None:
         return folder  # whoever opens it gets the same error
 
 
-def _answer(at: Surroundings, call: Given, clock: Clock) -> int:
+def _answer(at: Environment, call: HookInput, clock: HookTimer) -> int:
     if call.kind == events.WAKE:
         from . import stop_wait
 

@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from gitmem.agents.presence import Presence
     from gitmem.store import Store
 
-    from ..environment import Surroundings
-    from .clock import Clock
-    from .hook_input import Given
+    from ..environment import Environment
+    from .clock import HookTimer
+    from .hook_input import HookInput
 
 BUSY_MILLISECONDS = 3000
 ENV_FILES = ("CLAUDE_ENV_FILE", "CODEX_ENV_FILE")
@@ -43,7 +43,7 @@ MEMORY_BYTES = 1536  # bytes
 _FORGOT = ("compact", "resume", "clear")  # after these the agent has worked here before, and forgot
 
 
-def start(at: Surroundings, call: Given, clock: Clock) -> None:
+def start(at: Environment, call: HookInput, clock: HookTimer) -> None:
     """Register the session, and tell the agent who it is, what it knew, and what waits for it."""
     store = at.store()
     if not hook_catch_up.ready(store, BUSY_MILLISECONDS):
@@ -69,7 +69,7 @@ def start(at: Surroundings, call: Given, clock: Clock) -> None:
     settle(store, call)
 
 
-def end(at: Surroundings, call: Given, clock: Clock) -> None:
+def end(at: Environment, call: HookInput, clock: HookTimer) -> None:
     """End the session that a start of this client began; one that the user has named goes on."""
     store = at.store()
     found = own_sessions.of_client(store, call.session) if call.session else None
@@ -81,7 +81,7 @@ def end(at: Surroundings, call: Given, clock: Clock) -> None:
     lifecycle.end(store, callers.of_session(found, "harness"))
 
 
-def _prepare(at: Surroundings, store: Store) -> None:
+def _prepare(at: Environment, store: Store) -> None:
     """What the script needs from now on. A folder that can't be written is no reason to be silent."""
     state = store.place.state
     for name, mode in ((BEATS, 0o777), (PROMPTS, 0o700)):
@@ -114,7 +114,7 @@ def _program() -> str | None:
     return path if name in ("gitmem", "git-mem") and os.access(path, os.X_OK) else None
 
 
-def _register(at: Surroundings, call: Given) -> Presence | None:
+def _register(at: Environment, call: HookInput) -> Presence | None:
     """The session of ours: the client's own, else the one that the user has named, else a new one."""
     store = at.store()
     known = own_sessions.of_client(store, call.session) if call.session else None
@@ -154,7 +154,7 @@ def _work_unit(store: Store) -> str | None:
     return found[0] if found else new[0].upper() if new else None
 
 
-def _export(at: Surroundings, variables: dict[str, str]) -> bool:
+def _export(at: Environment, variables: dict[str, str]) -> bool:
     """Have the commands of the agent know their session, where the client has a file for that."""
     from gitmem.text.shell_quote import quote
 

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from gitmem.agents.caller import Caller
     from gitmem.store import Store
 
-    from ..environment import Surroundings
-    from .clock import Clock
-    from .hook_input import Given
+    from ..environment import Environment
+    from .clock import HookTimer
+    from .hook_input import HookInput
 
     Text = Callable[[Mapping[str, object]], str]
 
@@ -33,7 +33,7 @@ BUDGET_MAX = 7000  # Codex cuts what is longer than 10,000 bytes in the middle, 
 TOP_BYTES = 160  # the injection's first and last line
 
 
-def drain(at: Surroundings, call: Given, clock: Clock) -> bool:
+def drain(at: Environment, call: HookInput, clock: HookTimer) -> bool:
     """Show what waits, within the budget; the rest stays for the next time.
 
     Returns: Whether a session has to be started first: its start was before the log's, or before the hooks'.
@@ -60,8 +60,8 @@ def drain(at: Surroundings, call: Given, clock: Clock) -> bool:
 def hand_over(
     store: Store,
     caller: Caller,
-    call: Given,
-    clock: Clock,
+    call: HookInput,
+    clock: HookTimer,
     *,
     via: str,
     directed: bool = False,
@@ -111,7 +111,7 @@ def shown(store: Store, caller: Caller, via: str) -> Text:
     return text
 
 
-def unread(store: Store, caller: Caller, text_of: Text, *, directed: bool) -> inbox.Reading:
+def unread(store: Store, caller: Caller, text_of: Text, *, directed: bool) -> inbox.InboxResult:
     """What fits into one injection. What was shown when no receipt could be recorded is not shown again."""
 
     def measure(fields: Mapping[str, object]) -> int:
@@ -121,7 +121,7 @@ def unread(store: Store, caller: Caller, text_of: Text, *, directed: bool) -> in
     return inbox.read(store, caller, directed=directed, max_text=most, measure=measure, again=False)
 
 
-def injection(reading: inbox.Reading, text_of: Text) -> str:
+def injection(reading: inbox.InboxResult, text_of: Text) -> str:
     if not reading.signals:
         return ""
     return message_frame.injection([text_of(fields) for fields in reading.signals], more=reading.more)
@@ -132,7 +132,7 @@ def budget(store: Store) -> int:
     return max(512, min(cached_settings.budget(store) or BUDGET, BUDGET_MAX))
 
 
-def settle(store: Store, call: Given) -> None:
+def settle(store: Store, call: HookInput) -> None:
     """Ask no more at every tool call for what could not be committed. It must not cost anybody the mail in between."""
     hook_errors.leave(store.place.state, hook_catch_up.is_left(store))
     if call.kind != TOOL:

@@ -21,8 +21,8 @@ from . import show_signals, who
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ..environment import Surroundings
-    from .hook_input import Given
+    from ..environment import Environment
+    from .hook_input import HookInput
 
 SLEEP_SECONDS = 30 * 60.0
 POLL_SECONDS = 0.5
@@ -85,7 +85,9 @@ class Sleep:
             return
 
 
-def wait(at: Surroundings, call: Given, *, seconds: float = SLEEP_SECONDS, poll: float = POLL_SECONDS) -> int:
+def wait(
+    at: Environment, call: HookInput, *, seconds: float = SLEEP_SECONDS, poll: float = POLL_SECONDS
+) -> int:
     """Sleep, and wake the agent: 2 where something was said to it, else 0."""
     caller = who.caller(at, call)
     if caller is None or caller.session_id is None:
@@ -107,7 +109,7 @@ def wait(at: Surroundings, call: Given, *, seconds: float = SLEEP_SECONDS, poll:
         sleep.get_up()
 
 
-def _wake(at: Surroundings, call: Given) -> bool:
+def _wake(at: Environment, call: HookInput) -> bool:
     """Say what waits; False where that is nothing, or not ours to say."""
     from gitmem.mailbox import delivery_lock
 

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from gitmem.agents.caller import Caller
     from gitmem.agents.presence import Presence
 
-    from ..environment import Surroundings
-    from .hook_input import Given
+    from ..environment import Environment
+    from .hook_input import HookInput
 
 # Clients that tell the commands of their agent which session they belong to, see `surroundings.HARNESSES`.
 _TOLD = ("claude-code", "codex", "copilot", "opencode")
@@ -24,13 +24,13 @@ _TOLD = ("claude-code", "codex", "copilot", "opencode")
 _APART = ("cursor",)
 
 
-def caller(at: Surroundings, call: Given) -> Caller | None:
+def caller(at: Environment, call: HookInput) -> Caller | None:
     """Who reads here, or None for a client's session that has none of ours."""
     found = session(at, call)
     return callers.of_session(found, "harness") if found is not None else None
 
 
-def session(at: Surroundings, call: Given) -> Presence | None:
+def session(at: Environment, call: HookInput) -> Presence | None:
     """The session that was started under the client's id; else one that the user has named.
 
     An agent that starts another agent hands GITMEM_SESSION on: what belongs to one client's session is never
@@ -40,7 +40,7 @@ def session(at: Surroundings, call: Given) -> Presence | None:
     return found or named(at, call)
 
 
-def named(at: Surroundings, call: Given) -> Presence | None:
+def named(at: Environment, call: HookInput) -> Presence | None:
     """The session in GITMEM_SESSION, if it has not ended and is no client's."""
     if not at.session or call.client in FORGETFUL:
         return None
@@ -50,7 +50,7 @@ def named(at: Surroundings, call: Given) -> Presence | None:
     return found
 
 
-def you(at: Surroundings, call: Given, caller: Caller, *, exported: bool = False) -> str:
+def you(at: Environment, call: HookInput, caller: Caller, *, exported: bool = False) -> str:
     """The line. It names the session where the agent's own commands would not know it.
 
     Args:
@@ -67,7 +67,7 @@ def you(at: Surroundings, call: Given, caller: Caller, *, exported: bool = False
     return f"{line} Call it as `GITMEM_SESSION={caller.session_id} gitmem …`."
 
 
-def via(at: Surroundings, call: Given, caller: Caller, *, exported: bool = False) -> str:
+def via(at: Environment, call: HookInput, caller: Caller, *, exported: bool = False) -> str:
     """The program as the reply lines have it: with the session where the agent's own commands would not know it."""
     session = caller.session_id
     if session is None or (call.client not in _APART and _knows(at, call, caller, exported)):
@@ -75,7 +75,7 @@ def via(at: Surroundings, call: Given, caller: Caller, *, exported: bool = False
     return f"{PROGRAM} --as {quote(session)}"
 
 
-def _knows(at: Surroundings, call: Given, caller: Caller, exported: bool) -> bool:
+def _knows(at: Environment, call: HookInput, caller: Caller, exported: bool) -> bool:
     try:
         told = call.client in _TOLD and not at.is_nested(call.session)
         return exported or told or caller.session_id in (None, at.session)

@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from mcp_types import CallToolResult, RequestId
 
     from gitmem.agents.caller import Caller
-    from gitmem.signals.inbox import Reading
+    from gitmem.signals.inbox import InboxResult
 
     from .mcp_session import Desk, Here
 
-    Show = Callable[[Here, Caller], tuple[Reading, CallToolResult]]
+    Show = Callable[[Here, Caller], tuple[InboxResult, CallToolResult]]
 
 GATE_SECONDS = 10.0  # so long an answer may take to be written before other calls go on
 
@@ -40,7 +40,7 @@ class _Shown:
 
     def __init__(self, has_gate: bool) -> None:
         self.has_gate = has_gate
-        self.reading: Reading | None = None
+        self.reading: InboxResult | None = None
         self.stack = ExitStack()
 
 

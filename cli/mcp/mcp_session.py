@@ -14,7 +14,7 @@ from gitmem.agents import own_sessions
 from gitmem.errors import GitmemError, UsageError
 from gitmem.sessions import lifecycle
 
-from ..environment import Surroundings, run_in
+from ..environment import Environment, run_in
 from ..render import out
 from .worker import Worker
 
@@ -33,7 +33,7 @@ CLIENT_MAX = 40  # characters
 STOP_SECONDS = 5.0
 
 
-class Here(Surroundings):
+class Here(Environment):
     """The surroundings of one call. Nobody sits at a terminal, whatever the pipes are.
 
     Args:

@@ -15,7 +15,7 @@ from .mcp_session import Here
 Files = Annotated[Words, Field(description="Files that it is about.")]
 
 
-class Memory(Calls):
+class MemoryTools(Calls):
     """What agents write down, and find again."""
 
     async def mem_create(

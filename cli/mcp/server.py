@@ -22,7 +22,7 @@ from ..render import out
 from . import answers
 from .delivery import Handing
 from .mcp_session import Desk
-from .memory import Memory
+from .memory import MemoryTools
 from .resources import Resources
 from .tools import Tools
 from .transport import Wire, claim
@@ -136,7 +136,7 @@ async def _run(directory: str | None, as_: str | None, input: int, output: int) 
     desk, network = Desk(directory, as_), Worker("gitmem mcp network")
     handing = Handing(desk)
     wire = Wire(input, output, handing.written)
-    server = Server(Tools(desk, handing, network), Memory(desk, handing))
+    server = Server(Tools(desk, handing, network), MemoryTools(desk, handing))
     Resources(desk, handing).add_to(server)
     with anyio.CancelScope() as scope:
         for number in (signal.SIGTERM, signal.SIGINT):

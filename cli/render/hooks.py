@@ -9,7 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gitmem.clients.agents_md import Block
+    from gitmem.clients.agents_md import AgentsMdBlock
     from gitmem.clients.hooks.client_result import ClientHooks
     from gitmem.clients.hooks.git_hook import Gated
     from gitmem.clients.hooks.hook_tests import Tried
@@ -148,6 +148,6 @@ def tried(found: Tried) -> Sequence[str]:
     return lines
 
 
-def block(found: Block) -> list[str]:
+def block(found: AgentsMdBlock) -> list[str]:
     said = _BLOCK_STATES[found.state].format(path=found.path)
     return [sanitize(said), *(f"note: {sanitize(each)}" for each in found.remarks)]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from gitmem.sessions.work_units import Unchecked
     from gitmem.signals.gate import Gate
     from gitmem.signals.history import Chapter, One
-    from gitmem.signals.inbox import Count, Inbox, Reading
+    from gitmem.signals.inbox import Count, Inbox, InboxResult
     from gitmem.signals.threads import Converged, Recipient, Thread
 
 
@@ -22,7 +22,7 @@ def count(found: Count) -> list[str]:
     return [str(found.unread)]
 
 
-def inbox(found: Reading) -> list[str]:
+def inbox(found: InboxResult) -> list[str]:
     lines = [*([sanitize(found.peek)] if found.peek else []), *_notes(found.warnings)]
     if not found.signals:
         return [*lines, nothing_line(found.reader) if not found.unread else _filtered(found)]

@@ -11,9 +11,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from gitmem.agents.display_names import Changed, Names
-    from gitmem.sessions.lifecycle import Ended, Session, Started
-    from gitmem.sessions.roster import Roster, Sessions, WhoAmI
+    from gitmem.agents.display_names import NameChanged, NamePool
+    from gitmem.sessions.lifecycle import Ended, SessionResult, Started
+    from gitmem.sessions.roster import Roster, SessionList, WhoAmI
 
 NAMES_SHOWN = 30
 ACTIVITY_MAX = 40  # columns
@@ -29,7 +29,7 @@ def started(found: Started) -> list[str]:
     ]
 
 
-def session(found: Session) -> list[str]:
+def session(found: SessionResult) -> list[str]:
     about = [found.session_id, found.agent_identity or "no agent identity"]
     about += [each for each in (found.wu_id, found.lane, found.initiative_id) if each]
     if found.worktree:
@@ -46,7 +46,7 @@ def ended(found: Ended) -> list[str]:
     return [plain(f"{found.display_name} ({found.session_id}) has ended")]
 
 
-def roster(found: Roster | Sessions) -> list[str]:
+def roster(found: Roster | SessionList) -> list[str]:
     rows = [_row(each) for each in found.sessions]
     failed = trouble(getattr(found, "autosync", None))
     remark = str(getattr(found, "remark", None) or "")
@@ -76,7 +76,7 @@ def _row(each: Mapping[str, object]) -> tuple[str, ...]:
     return tuple(plain(str(cell)) for cell in row)
 
 
-def names(found: Names) -> list[str]:
+def names(found: NamePool) -> list[str]:
     held = [each for each in found.names if each.held_by]
     free = [each.name for each in found.names if not each.held_by]
     lines = [f"{len(found.names)} names, {len(held)} in use; next are:"]
@@ -85,7 +85,7 @@ def names(found: Names) -> list[str]:
     return lines
 
 
-def names_changed(found: Changed) -> list[str]:
+def names_changed(found: NameChanged) -> list[str]:
     lines = []
     if found.names:
         verb = "added" if found.event == "add" else "removed"

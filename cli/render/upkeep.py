@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from gitmem.doctor.doctor import Report
     from gitmem.sync.init import Initialised, Uninstalled
-    from gitmem.sync.sync_result import RemoteState, Synced
+    from gitmem.sync.sync_result import RemoteResult, Synced
 
 RECORDS_SHOWN = 10
 KIND_NAMES = {
@@ -34,7 +34,7 @@ def sync(found: Synced) -> list[str]:
     return [*lines, *trouble(before)]
 
 
-def _with_records(each: RemoteState) -> list[str]:
+def _with_records(each: RemoteResult) -> list[str]:
     """A remote; for records that were not sent there for want of consent, how many of each kind, and some of them."""
     lines = [_remote(each)]
     if not each.unpublished:
@@ -54,7 +54,7 @@ def _count(kind: str, count: int) -> str:
     return plural(count, one) if one else f"{count} {sanitize(kind)}"
 
 
-def _remote(each: RemoteState) -> str:
+def _remote(each: RemoteResult) -> str:
     name = sanitize(each.name, keep="")
     said = f": {sanitize(each.message)}" if each.message else ""
     if each.state == "up-to-date" and each.tip is None:

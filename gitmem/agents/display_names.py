@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..commit_message import SUBJECT_MAX, cut
 from ..errors import UsageError
-from ..log.entry import Story
+from ..log.entry import CommitMessage
 from ..outcome import Outcome
 from ..text.name_matching import fold, is_mixed, is_reserved, is_reserved_identity, is_within
 from ..text.sanitize import is_unsafe
@@ -22,7 +22,7 @@ NEAR_EDITS = 2  # the pool keeps names more than this apart, so that a typo is n
 NAME_MAX = 64
 
 
-class Name(Outcome):
+class PoolName(Outcome):
     """A name of the pool and the session that shows under it now.
 
     `origin` is `shipped`, `added`, or `refused`: a peer added what nobody may be called, and no session gets it.
@@ -36,17 +36,17 @@ class Name(Outcome):
         self.held_by = held_by
 
 
-class Names(Outcome):
+class NamePool(Outcome):
     """The pool as it is now, those first that will be given out first."""
 
     __slots__ = ("names", "next")
 
-    def __init__(self, names: Sequence[Name], next: Sequence[str]) -> None:
+    def __init__(self, names: Sequence[PoolName], next: Sequence[str]) -> None:
         self.names = list(names)
         self.next = list(next)
 
 
-class Changed(Outcome):
+class NameChanged(Outcome):
     """Names that entered or left the pool (`event`: add, remove); `unchanged` were so already."""
 
     __slots__ = ("event", "names", "unchanged", "commit", "recorded", "next")
@@ -62,23 +62,23 @@ class Changed(Outcome):
         self.next = ["gitmem name list", "gitmem session start"]
 
 
-def add(store: Store, caller: Caller, names: Sequence[str], *, allow_secret: bool = False) -> Changed:
+def add(store: Store, caller: Caller, names: Sequence[str], *, allow_secret: bool = False) -> NameChanged:
     """Put names into the pool. Raises: UsageError for a name that nobody may have."""
     for name in names:
         check(name)
     return _change(store, caller, "add", names, allow_secret)
 
 
-def remove(store: Store, caller: Caller, names: Sequence[str], *, allow_secret: bool = False) -> Changed:
+def remove(store: Store, caller: Caller, names: Sequence[str], *, allow_secret: bool = False) -> NameChanged:
     """Take names out of the pool; who holds one keeps it."""
     return _change(store, caller, "remove", names, allow_secret)
 
 
-def listing(store: Store) -> Names:
+def listing(store: Store) -> NamePool:
     """The names of the pool, least recently used first."""
     shipped, held = {fold(name) for name in POOL}, _held(store, store.now())
-    found = [Name(name, _origin(name, shipped), held.get(fold(name))) for name in _by_use(store)]
-    return Names(found, ["gitmem session start"])
+    found = [PoolName(name, _origin(name, shipped), held.get(fold(name))) for name in _by_use(store)]
+    return NamePool(found, ["gitmem session start"])
 
 
 def _origin(name: str, shipped: Container[str]) -> str:
@@ -241,7 +241,9 @@ def _first_place(store: Store) -> int:
     return int.from_bytes(store.log.clone_id().encode(), "big")
 
 
-def _change(store: Store, caller: Caller, event: str, names: Sequence[str], allow_secret: bool) -> Changed:
+def _change(
+    store: Store, caller: Caller, event: str, names: Sequence[str], allow_secret: bool
+) -> NameChanged:
     pool = {fold(name) for name in _by_use(store)}
     wanted: dict[str, str] = {}
     unchanged = []
@@ -251,7 +253,7 @@ def _change(store: Store, caller: Caller, event: str, names: Sequence[str], allo
         else:
             wanted.setdefault(fold(name), name)
     if not wanted:
-        return Changed(event, (), unchanged, None, False)
+        return NameChanged(event, (), unchanged, None, False)
     told = list(wanted.values())
     sender = {
         "sender_identity": caller.reader,
@@ -266,5 +268,7 @@ def _change(store: Store, caller: Caller, event: str, names: Sequence[str], allo
     subject = f"{told[0]} {verb}s the pool of names"
     if len(told) > 1:
         subject = f"{len(told)} names {verb} the pool: {', '.join(told)}"
-    appended = store.record(lines, Story(caller.author, cut(subject, SUBJECT_MAX), "", caller.trailers()))
-    return Changed(event, told, unchanged, appended.commit, True)
+    appended = store.record(
+        lines, CommitMessage(caller.author, cut(subject, SUBJECT_MAX), "", caller.trailers())
+    )
+    return NameChanged(event, told, unchanged, appended.commit, True)

@@ -150,7 +150,7 @@ def is_seen(store: Store, reader: str) -> bool:
     return row is not None
 
 
-class Names:
+class ShownNames:
     """Display names by session id or reader identity, looked up when they are asked for."""
 
     def __init__(self, db: sqlite3.Connection, key: str) -> None:
@@ -169,13 +169,13 @@ class Names:
         return self._known[key]
 
 
-def names_by_session(db: sqlite3.Connection) -> Names:
-    return Names(db, "s.session_id = :key")
+def names_by_session(db: sqlite3.Connection) -> ShownNames:
+    return ShownNames(db, "s.session_id = :key")
 
 
-def names_by_reader(db: sqlite3.Connection) -> Names:
+def names_by_reader(db: sqlite3.Connection) -> ShownNames:
     """Of an identity with several sessions the name of the one that was last at work."""
-    return Names(db, "(s.session_id = :key OR s.agent_identity = :key)")
+    return ShownNames(db, "(s.session_id = :key OR s.agent_identity = :key)")
 
 
 def readers_called(db: sqlite3.Connection, name: str) -> set[str]:

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ..store import Store
-    from .presence import Names, Presence
+    from .presence import Presence, ShownNames
 
 
 def sender_name(store: Store, record: Mapping[str, object]) -> str | None:
@@ -17,7 +17,7 @@ def sender_name(store: Store, record: Mapping[str, object]) -> str | None:
     return named(presence.names_by_session(store.db()), record)
 
 
-def named(names: Names, record: Mapping[str, object]) -> str | None:
+def named(names: ShownNames, record: Mapping[str, object]) -> str | None:
     """The same for who asks for many."""
     name = names.get(str(record.get("sender_session") or ""))
     return name or (str(record["sender_name"]) if record.get("sender_name") else None)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
-    from ..index.rows import Row, Rows
+    from ..index.rows import LineRow, Rows
 
 _NEVER = 1 << 62
 CLEARABLE = ("wu_id", "initiative_id", "lane", "activity")
@@ -123,7 +123,7 @@ def _was_alive(db: sqlite3.Connection, session_id: str, times: Sequence[str]) ->
     return now != known
 
 
-def _add_name(db: sqlite3.Connection, at: int, row: Row) -> None:
+def _add_name(db: sqlite3.Connection, at: int, row: LineRow) -> None:
     name = str(row.record["name"])
     db.execute(
         "INSERT INTO pool_name VALUES (?, ?, ?, ?, ?) ON CONFLICT (fold) DO UPDATE SET name = excluded.name,"

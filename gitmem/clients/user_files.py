@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-class Change:
+class FileChange:
     """What becomes of one file.
 
     Attributes:
@@ -99,7 +99,7 @@ def read(path: str, top: str | None = None) -> bytes | None:
         ) from None
 
 
-def apply(change: Change, made: list[str]) -> bool:
+def apply(change: FileChange, made: list[str]) -> bool:
     """Make a change. False where there was nothing to do.
 
     Args:

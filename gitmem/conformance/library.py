@@ -10,7 +10,7 @@ from typing import Any, Unpack
 
 from .. import api
 from ..errors import UsageError
-from ..log.entry import Story
+from ..log.entry import CommitMessage
 from ..log.lines import digest
 from ..mailbox import mailbox_view
 from ..signals import history
@@ -101,7 +101,8 @@ class Library:
             fields.setdefault("answers_digest", digest(mailbox_view.line_of(store.db(), fields["signal_id"])))
         line = json.dumps({**head, **fields}, ensure_ascii=False, separators=(",", ":")).encode()
         store.record(
-            [(f"{head['kind']}s", line)], Story("elsewhere <elsewhere@gitmem>", "a record from elsewhere")
+            [(f"{head['kind']}s", line)],
+            CommitMessage("elsewhere <elsewhere@gitmem>", "a record from elsewhere"),
         )
 
     def second(self) -> Library:

@@ -61,7 +61,7 @@ def look(  # noqa: C901  (one source of lines after the other)
     log = store.log
     losses = Losses()
     survey = survey or Survey()
-    reader = recovery.Lines(store.git)
+    reader = recovery.RecoveredLines(store.git)
     # In this order: what is acknowledged from now on counts nowhere, and what goes from a write-ahead log into a commit twice.
     acknowledged, _ = ledger.acknowledged(log.place)
     heads = recovery.heads(log, tip)

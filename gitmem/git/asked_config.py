@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .cached_config import Surroundings
+    from .cached_config import ConfigSources
 
 FILES_MAX = 64
 # A file that changed so shortly before it was read may change again without another stamp: some file systems count in
@@ -24,7 +24,7 @@ _UNREADABLE = "unable to read config file '"
 
 
 def ask(
-    common: str, surroundings: Surroundings, path: str, now: Callable[[], int]
+    common: str, surroundings: ConfigSources, path: str, now: Callable[[], int]
 ) -> tuple[GitConfig, dict[str, str]]:
     """Ask git, and write the cache where the answer may be kept.
 

@@ -17,7 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    Ask = Callable[[str, "Surroundings", str, Callable[[], int]], tuple["GitConfig", dict[str, str]]]
+    Ask = Callable[[str, "ConfigSources", str, Callable[[], int]], tuple["GitConfig", dict[str, str]]]
 
 NAME = "config"
 MAGIC = b"gitmem-config-1"
@@ -84,7 +84,7 @@ class CachedConfig:
         return self._read(with_remotes=True).remotes or ()
 
     def _read(self, *, with_remotes: bool) -> GitConfig:
-        surroundings, known = Surroundings(self._common), self._known
+        surroundings, known = ConfigSources(self._common), self._known
         if known is not None and (self._key != surroundings.key or self._stamps != stamps(self._stamps)):
             known = None
         if ASK_AGAIN in self._stamps and time.monotonic() >= self._until:
@@ -100,7 +100,7 @@ class CachedConfig:
         return known
 
 
-class Surroundings:
+class ConfigSources:
     """What decides, beside the content of files, what git says.
 
     Attributes:
@@ -181,7 +181,7 @@ def _flat(pairs: Mapping[str, str]) -> list[str]:
     return [text for pair in pairs.items() for text in pair]
 
 
-def _load(path: str, surroundings: Surroundings) -> tuple[GitConfig, dict[str, str]] | None:
+def _load(path: str, surroundings: ConfigSources) -> tuple[GitConfig, dict[str, str]] | None:
     """Return the answer in the cache and the stamps that it holds for; None where it does not hold now."""
     head, _, body = _content(path).partition(b"\0")
     if head != b"%s %s" % (MAGIC, sha256(body).hexdigest().encode()):

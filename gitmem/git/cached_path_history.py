@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ..repo import Place
+    from ..repo import Repo
 
     Pair = tuple[str, str]
 
@@ -44,7 +44,7 @@ class KnownBehind:
         pairs: Commits and paths, each pair once.
     """
 
-    def __init__(self, place: Place, tip: str, pairs: Sequence[Pair]) -> None:
+    def __init__(self, place: Repo, tip: str, pairs: Sequence[Pair]) -> None:
         asked = sha256("\0".join(word for pair in pairs for word in pair).encode("utf-8", "surrogateescape"))
         self._pairs = pairs
         self._path = os.path.join(place.state, FOLDER, asked.hexdigest()[:2])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .objects import EMPTY_TREES, format_commit, format_tree, is_empty_tree, path_parts, plain_mode
 from .packfile import object_id
-from .port import FILE_MODE, TREE_MODE, Entry
+from .port import FILE_MODE, TREE_MODE, TreeEntry
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from .port import Draft, Reads
 
-    Folder = dict[str, "Entry | Folder"]
+    Folder = dict[str, "TreeEntry | Folder"]
 
 _LINK = "160000"  # a submodule's commit is in another repository
 
@@ -29,7 +29,7 @@ class Chain:
         self.objects: dict[str, tuple[bytes, bytes]] = {}
         self._git = git
         self._id_length = id_length
-        self._trees: dict[str, dict[str, Entry]] = {}
+        self._trees: dict[str, dict[str, TreeEntry]] = {}
 
     def add(self, drafts: Sequence[Draft], onto: str | None) -> list[str]:
         """Add a commit for each draft, the first on `onto` (None: a root). Return their ids.
@@ -49,7 +49,7 @@ class Chain:
 
     def _check(self, drafts: Sequence[Draft]) -> None:
         """Raise KeyError for what a draft takes over and is not here."""
-        entries = [each for draft in drafts for each in draft.changes.values() if isinstance(each, Entry)]
+        entries = [each for draft in drafts for each in draft.changes.values() if isinstance(each, TreeEntry)]
         wanted = [each.oid for each in entries if each.mode != _LINK and not is_empty_tree(each.oid)]
         found = self._git.heads(wanted) if wanted else {}
         for oid in wanted:
@@ -61,7 +61,7 @@ class Chain:
         self.objects[oid] = (kind, content)
         return oid
 
-    def _tree(self, oid: str) -> dict[str, Entry]:
+    def _tree(self, oid: str) -> dict[str, TreeEntry]:
         if is_empty_tree(oid):
             return {}
         known = self._trees.get(oid)
@@ -73,16 +73,16 @@ class Chain:
         for path, change in draft.changes.items():
             names = path_parts(path)
             if isinstance(change, bytes):
-                change = Entry(FILE_MODE, self._add(b"blob", change))
+                change = TreeEntry(FILE_MODE, self._add(b"blob", change))
             elif change is not None:  # git keeps no empty folders
-                change = None if is_empty_tree(change.oid) else Entry(plain_mode(change), change.oid)
+                change = None if is_empty_tree(change.oid) else TreeEntry(plain_mode(change), change.oid)
             self._change(root, names, change)
         return self._add_folder(root)
 
-    def _change(self, folder: Folder, names: list[str], change: Entry | None) -> None:
+    def _change(self, folder: Folder, names: list[str], change: TreeEntry | None) -> None:
         for name in names[:-1]:
             inner = folder.get(name)
-            if isinstance(inner, Entry) and inner.is_tree:
+            if isinstance(inner, TreeEntry) and inner.is_tree:
                 inner = dict(self._tree(inner.oid))
             elif not isinstance(inner, dict):
                 if change is None:
@@ -96,14 +96,14 @@ class Chain:
             folder[names[-1]] = change
 
     def _add_folder(self, folder: Folder) -> str:
-        entries: dict[str, Entry] = {}
+        entries: dict[str, TreeEntry] = {}
         for name, inner in folder.items():
-            if isinstance(inner, Entry):
+            if isinstance(inner, TreeEntry):
                 entries[name] = inner
             else:
                 oid = self._add_folder(inner)
                 if not is_empty_tree(oid):
-                    entries[name] = Entry(TREE_MODE, oid)
+                    entries[name] = TreeEntry(TREE_MODE, oid)
         oid = self._add(b"tree", format_tree(entries))
         self._trees[oid] = entries
         return oid

@@ -19,7 +19,7 @@ from .plumbing import Git
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .port import Commit, Entry
+    from .port import Commit, TreeEntry
 
 TREES_KEPT_MAX = 1_024
 COMMITS_KEPT_MAX = 4_096
@@ -53,13 +53,13 @@ class DulwichGit(Git):
     def __init__(self, common: str) -> None:
         super().__init__(common)
         self._store: _Store | None = None
-        self._trees: dict[str, dict[str, Entry]] = {}
+        self._trees: dict[str, dict[str, TreeEntry]] = {}
         self._commits: dict[str, Commit] = {}
         self._kept_chars = 0
         self._objects: dict[str, tuple[bytes, bytes]] = {}
         self._kept_bytes = 0
 
-    def tree(self, oid: str) -> dict[str, Entry]:
+    def tree(self, oid: str) -> dict[str, TreeEntry]:
         """A commit touches the same few trees as the one before."""
         entries = self._trees.get(oid)
         if entries is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .port import FILE_MODE, TREE_MODE, Commit, Entry, Signature
+from .port import FILE_MODE, TREE_MODE, Commit, Signature, TreeEntry
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,14 +29,14 @@ def zero(oid: str) -> str:
     return "0" * len(oid)
 
 
-def parse_tree(data: bytes, id_length: int = 40) -> dict[str, Entry]:
+def parse_tree(data: bytes, id_length: int = 40) -> dict[str, TreeEntry]:
     """One level of a tree by name. Names that are no UTF-8 keep their bytes as lone surrogates.
 
     Args:
         id_length: Of an object id as text, in the repository that the tree is from.
     """
     id_bytes = id_length // 2
-    entries: dict[str, Entry] = {}
+    entries: dict[str, TreeEntry] = {}
     at = 0
     while at < len(data):
         space = data.index(b" ", at)
@@ -44,11 +44,11 @@ def parse_tree(data: bytes, id_length: int = 40) -> dict[str, Entry]:
         mode = data[at:space].decode("ascii").lstrip("0")
         name = data[space + 1 : end].decode("utf-8", "surrogateescape")
         at = end + 1 + id_bytes
-        entries[name] = Entry(mode, data[end + 1 : at].hex())
+        entries[name] = TreeEntry(mode, data[end + 1 : at].hex())
     return entries
 
 
-def format_tree(entries: Mapping[str, Entry]) -> bytes:
+def format_tree(entries: Mapping[str, TreeEntry]) -> bytes:
     """The inverse of `parse_tree`, in git's order: folders sort as if their names ended in `/`."""
     rows = []
     for name, entry in entries.items():
@@ -125,7 +125,7 @@ def path_parts(path: str) -> list[str]:
     return parts
 
 
-def plain_mode(entry: Entry) -> str:
+def plain_mode(entry: TreeEntry) -> str:
     """An entry's mode as git writes it today: ancient group-writable files become usual ones."""
     mode = entry.mode.lstrip("0")
     if mode.startswith("100") and mode != "100755":

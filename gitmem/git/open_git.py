@@ -12,18 +12,18 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any
 
-    from ..repo import Place
+    from ..repo import Repo
     from .cached_config import CachedConfig as CachedConfig
-    from .cached_config import GitConfig, Surroundings
+    from .cached_config import ConfigSources, GitConfig
     from .plumbing import Git as Git
     from .port import Behind as Behind
-    from .port import Entry as Entry
+    from .port import TreeEntry as TreeEntry
 
 
 class _LazyGit:
     """A port that is opened with the first question that the ref's own file does not answer: most commands ask none."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: Repo) -> None:
         self._place = place
         self._opened: Git | None = None
 
@@ -61,7 +61,7 @@ class _LazyGit:
         return self._opened
 
 
-def open_port(place: Place, *, lives_on: bool) -> Git:
+def open_port(place: Repo, *, lives_on: bool) -> Git:
     """The port to a repository's git.
 
     Args:
@@ -79,7 +79,7 @@ def open_port(place: Place, *, lives_on: bool) -> Git:
     return DulwichGit(place.common)
 
 
-def _take_back(place: Place) -> None:
+def _take_back(place: Repo) -> None:
     """Take back what an earlier version keeps beside the objects."""
     if os.path.isdir(os.path.join(place.common, "gitmem", "held")):
         from . import held_objects_0_1
@@ -87,12 +87,12 @@ def _take_back(place: Place) -> None:
         held_objects_0_1.take_back(place.common)
 
 
-def cached_config(place: Place) -> CachedConfig:
+def cached_config(place: Repo) -> CachedConfig:
     """Return what reads git's configuration of a repository. Most commands ask nothing of it, and don't load it."""
     from .cached_config import CachedConfig
 
     def ask(
-        common: str, surroundings: Surroundings, path: str, now: Callable[[], int]
+        common: str, surroundings: ConfigSources, path: str, now: Callable[[], int]
     ) -> tuple[GitConfig, dict[str, str]]:
         from . import asked_config
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from .child import Child
-    from .port import Behind, Commit, Draft, Entry, Move
+    from .port import Behind, Commit, Draft, Move, TreeEntry
 
 CUT_SECONDS = 1.0
 HEADS_AT_ONCE = 250  # questions and answers find room in the pipes: neither side waits for the other
@@ -64,7 +64,7 @@ class Git(Project):
             return False
         return True
 
-    def tree(self, oid: str) -> dict[str, Entry]:
+    def tree(self, oid: str) -> dict[str, TreeEntry]:
         """One level of a tree. KeyError where the object is missing."""
         return parse_tree(self._typed(oid, b"tree"), self.id_length)
 

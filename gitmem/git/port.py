@@ -13,7 +13,7 @@ TREE_MODE = "40000"
 FILE_MODE = "100644"
 
 
-class Entry:
+class TreeEntry:
     """A name's target in a tree: `mode` as git writes it (octal, no leading zero) and object id."""
 
     __slots__ = ("mode", "oid")
@@ -27,7 +27,7 @@ class Entry:
         return self.mode == TREE_MODE
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Entry) and (self.mode, self.oid) == (other.mode, other.oid)
+        return isinstance(other, TreeEntry) and (self.mode, self.oid) == (other.mode, other.oid)
 
     def __hash__(self) -> int:
         return hash((self.mode, self.oid))
@@ -77,7 +77,7 @@ class Draft:
 
     def __init__(
         self,
-        changes: Mapping[str, bytes | Entry | None],
+        changes: Mapping[str, bytes | TreeEntry | None],
         author: Signature,
         committer: Signature,
         message: str,
@@ -130,6 +130,6 @@ if TYPE_CHECKING:
 
         def commit(self, oid: str) -> Commit: ...
 
-        def tree(self, oid: str) -> Mapping[str, Entry]: ...
+        def tree(self, oid: str) -> Mapping[str, TreeEntry]: ...
 
         def heads(self, oids: Sequence[str]) -> Mapping[str, tuple[str, int]]: ...

@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ..repo import Place
+    from ..repo import Repo
 
 COMPONENT_BYTES_MAX = 200
 _configs: dict[str, CachedConfig] = {}  # of the repositories that this process has looked at
@@ -76,7 +76,7 @@ def _syncs(names: Sequence[str]) -> list[str]:
     return [f"gitmem sync {quote(name)}" for name in names[:3]]
 
 
-def upstream_remote(place: Place) -> str:
+def upstream_remote(place: Repo) -> str:
     """The remote to use when none is named: the branch's upstream, `origin`, or the only one.
 
     Raises:

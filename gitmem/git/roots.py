@@ -10,10 +10,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ..repo import Place
+    from ..repo import Repo
 
 
-def root_commits(place: Place) -> set[str]:
+def root_commits(place: Repo) -> set[str]:
     """The commits without parents that this worktree's HEAD, the clone's branches and their remotes reach.
 
     A worktree of an orphan branch (`gh-pages`) is of the same project as the others. A remote that shares no
@@ -36,7 +36,7 @@ def root_commits(place: Place) -> set[str]:
     return found
 
 
-def _roots(place: Place, refs: Sequence[str]) -> set[str]:
+def _roots(place: Repo, refs: Sequence[str]) -> set[str]:
     """Root commits that these refs reach; none where one of them is damaged."""
     # Of this worktree: the common folder's HEAD is the main worktree's. It may be of no commit yet.
     args = [f"--git-dir={place.git_dir}", "rev-list", "--ignore-missing", "--max-parents=0", *refs, "--"]
@@ -44,7 +44,7 @@ def _roots(place: Place, refs: Sequence[str]) -> set[str]:
     return set(done.out.decode("ascii").split()) if done.code == 0 else set()
 
 
-def _remotes(place: Place) -> list[str]:
+def _remotes(place: Repo) -> list[str]:
     """Whose branches this clone has, in order."""
     args = ["for-each-ref", "--format=%(refname:lstrip=2)", "refs/remotes/"]
     names = run.run(place.common, args, check=False).out.decode("utf-8", "surrogateescape").split("\n")

@@ -13,10 +13,10 @@ from ..repo import find
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ..repo import Place
+    from ..repo import Repo
 
 
-def refuse_foreign(place: Place) -> None:
+def refuse_foreign(place: Repo) -> None:
     """Refuse what git refuses to work in.
 
     git itself is asked, and only where the answer could be no: it reads these settings from the user's and the
@@ -77,7 +77,7 @@ def _is_below(path: str, top: str) -> bool:
     return path == top or path.startswith(os.path.join(top, ""))
 
 
-def _is_ours(place: Place, folder: str) -> bool:
+def _is_ours(place: Repo, folder: str) -> bool:
     """Return whether the git folder, the work tree and a `.git` file in it belong to this user."""
     if not hasattr(os, "geteuid"):  # Windows
         return True

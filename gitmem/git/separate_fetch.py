@@ -46,7 +46,7 @@ _OBJECTS = (
 _CUT_OFF = ("early EOF", "unexpected disconnect", "hung up", "RPC failed", "transfer closed", "premature end")
 
 
-class Refused:
+class RefusedRef:
     """The commits that broke a fetch: id → why. A file of the clone with at most `KEPT_MAX` rows.
 
     The newest `REASONS_MAX` have git's reason, the others only their ids.
@@ -181,7 +181,7 @@ def fetch(
     step.there = {name: oid for oid, _, name in rows if name in SHARED or _OUTBOX.fullmatch(name)}
     copies = queries.refs_below(common, into_prefix)
     step.prune(copies)
-    refused = Refused(common)
+    refused = RefusedRef(common)
     step.bad = {name: refused.why[oid] for name, oid in step.there.items() if oid in refused.why}
     words = step.shared()
     if words is not None:

@@ -18,7 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from ..log.local_log import Log
+    from ..log.local_log import LocalLog
     from .engine import sqlite3
     from .schema import Index
 
@@ -26,7 +26,7 @@ LINES_AT_ONCE = 10_000  # added together: one file at a time would take twice as
 AT = b'{"at":"'
 
 
-def catch_up(index: Index, log: Log, *, progress: Callable[[int], None] | None = None) -> None:
+def catch_up(index: Index, log: LocalLog, *, progress: Callable[[int], None] | None = None) -> None:
     """Bring the index to the ref's tip and the write-ahead logs.
 
     Args:
@@ -61,7 +61,7 @@ def catch_up(index: Index, log: Log, *, progress: Callable[[int], None] | None =
 
 def read_commit(
     index: Index,
-    log: Log,
+    log: LocalLog,
     commit: str,
     *,
     until: bytes | None = None,
@@ -89,7 +89,7 @@ class _Reader:
     """One pass over what differs, inside the transaction of `catch_up`."""
 
     def __init__(
-        self, index: Index, log: Log, progress: Callable[[int], None] | None, until: bytes | None = None
+        self, index: Index, log: LocalLog, progress: Callable[[int], None] | None, until: bytes | None = None
     ) -> None:
         self.index = index
         self.db = index.db

@@ -28,7 +28,7 @@ def is_busy(error: sqlite3.DatabaseError) -> bool:
     return isinstance(error, sqlite3.OperationalError) and ("locked" in str(error) or "busy" in str(error))
 
 
-class Waiting:
+class BusyWait:
     """A context in which statements wait as long as is right after a commit. One that waits in vain ends it quietly."""
 
     def __init__(self, db: sqlite3.Connection) -> None:

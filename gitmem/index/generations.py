@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable
 
-    from ..log.local_log import Log
+    from ..log.local_log import LocalLog
     from ..log.wal import WriteAheadLog
     from ..log.wal_files import WalFile
     from .query import Row
@@ -26,7 +26,7 @@ def sizes(files: Iterable[WalFile]) -> dict[Row, int]:
     return {row_of(file.folder, file.name): file.size for file in files if file.size}
 
 
-def waiting(log: Log) -> dict[Row, tuple[WriteAheadLog, WalFile]]:
+def waiting(log: LocalLog) -> dict[Row, tuple[WriteAheadLog, WalFile]]:
     """Return every file that waits for a commit."""
     return {
         row_of(file.folder, file.name): (wal, file) for wal in log.wals for file in wal.files() if file.size
@@ -45,7 +45,7 @@ def has_all(db: sqlite3.Connection, folders: Iterable[str], sizes: dict[Row, int
     return not any(has_lines(db, file) for file in gone)
 
 
-def is_current(index: Index, log: Log) -> bool:
+def is_current(index: Index, log: LocalLog) -> bool:
     """Return whether the index has just what the ref and the write-ahead logs have."""
     if not index.is_shaped():
         return False
@@ -66,7 +66,7 @@ class Tails:
     Raises: LostLineError where an entry that the index has is void now.
     """
 
-    def __init__(self, db: sqlite3.Connection, log: Log) -> None:
+    def __init__(self, db: sqlite3.Connection, log: LocalLog) -> None:
         self.db = db
         found = waiting(log)
         self._known = read_files(db, [wal.folder for wal in log.wals])

@@ -17,8 +17,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
-    from ..log.local_log import Log
-    from ..repo import Place
+    from ..log.local_log import LocalLog
+    from ..repo import Repo
     from .schema import Index
 
 KEYS_AT_ONCE = 500
@@ -30,7 +30,7 @@ _FILL = (
 )
 
 
-class Kept:
+class KeptLines:
     """A line that an index has: its bytes, and the segment that it stood in; "" where it only waited for its commit."""
 
     __slots__ = ("line", "path")
@@ -40,7 +40,7 @@ class Kept:
         self.path = path
 
 
-def put_aside(index: Index, log: Log) -> bool:
+def put_aside(index: Index, log: LocalLog) -> bool:
     """Before everything is read anew, inside the caller's transaction: whether anything is put aside, for `keep`."""
     for name in schema.KEPT[1:]:
         index.db.execute(f"DROP TABLE IF EXISTS {name}")
@@ -64,7 +64,7 @@ def keep(index: Index, is_aside: bool) -> None:
         index.db.execute(f"DROP TABLE {name}")
 
 
-def lines(place: Place) -> Iterator[Kept]:
+def lines(place: Repo) -> Iterator[KeptLines]:
     """The lines that indexes of this clone have kept. One of them may be back by now."""
     for db in _indexes(place):
         yield from _kept(db, "SELECT key, path, body FROM lost", ())
@@ -83,7 +83,7 @@ def count(db: sqlite3.Connection) -> int:
         return 0  # the table is made with the first line that is lost
 
 
-def find(place: Place, keys: Collection[bytes]) -> Iterator[Kept]:
+def find(place: Repo, keys: Collection[bytes]) -> Iterator[KeptLines]:
     """Of some lines, by their keys, those that an index of this clone has or has kept."""
     wanted = sorted(keys)
     for db in _indexes(place):
@@ -100,7 +100,7 @@ def find(place: Place, keys: Collection[bytes]) -> Iterator[Kept]:
         db.close()
 
 
-def everything(log: Log) -> Iterator[Kept]:
+def everything(log: LocalLog) -> Iterator[KeptLines]:
     """The same, and what an index has as lines of the log: for one that can't be read."""
     yield from lines(log.place)
     for db in _indexes(log.place):
@@ -121,7 +121,7 @@ def _one(db: sqlite3.Connection, query: str) -> Sequence[str | None]:
         return (None,)
 
 
-def _indexes(place: Place) -> Iterator[sqlite3.Connection]:
+def _indexes(place: Repo) -> Iterator[sqlite3.Connection]:
     """The index files of every machine that shares this folder, as they lie."""
     try:
         names = sorted(os.listdir(place.state))
@@ -148,12 +148,12 @@ def _opened(where: str) -> sqlite3.Connection | None:
         return None
 
 
-def _kept(db: sqlite3.Connection, query: str, values: Collection[object]) -> Iterator[Kept]:
+def _kept(db: sqlite3.Connection, query: str, values: Collection[object]) -> Iterator[KeptLines]:
     """Rows whose bytes are those of their key. What is damaged, or of another shape, has none."""
     try:
         for key, path, body in db.execute(query, tuple(values)):
             line = str(body).encode("utf-8", "surrogatepass")
             if sha256(line).digest()[: len(key)] == key:
-                yield Kept(line, str(path))
+                yield KeptLines(line, str(path))
     except (sqlite3.Error, UnicodeError, TypeError):
         return

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from ..log.wal_files import WalFile
-    from ..repo import Place
+    from ..repo import Repo
 
     Row = tuple[str, str]
 
@@ -50,7 +50,7 @@ class Snapshot:
         self.has_names = has_names
 
 
-def take(place: Place, machine: str, shape: int, elsewhere: Sequence[str] = ()) -> Snapshot | None:
+def take(place: Repo, machine: str, shape: int, elsewhere: Sequence[str] = ()) -> Snapshot | None:
     """Return the index as it is, where it has plainly read the ref's commit; None says only: not plainly.
 
     Git is not started, so a packed ref is not plain, nor one in a reftable that moved. The write-ahead logs are listed

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     Group = tuple[str, Sequence[int], Sequence[Record], Columns | None]
 
 
-class Row:
+class LineRow:
     """A line that is new to the index: its row id, its bytes, and the record that it is."""
 
     __slots__ = ("id", "line", "record")
@@ -45,8 +45,8 @@ class Lines:
     def __len__(self) -> int:
         return len(self.ids)
 
-    def __iter__(self) -> Iterator[Row]:
-        return map(Row, self.ids, self.lines, self.records)
+    def __iter__(self) -> Iterator[LineRow]:
+        return map(LineRow, self.ids, self.lines, self.records)
 
     def add(
         self, ids: Sequence[int], lines: Sequence[bytes], records: Sequence[Record], columns: Columns | None
@@ -82,7 +82,7 @@ class Rows:
         self.by_kind = by_kind
 
     @classmethod
-    def of_rows(cls, rows: Iterable[Row]) -> Rows:
+    def of_rows(cls, rows: Iterable[LineRow]) -> Rows:
         """Return some lines, whatever their kinds."""
         found = cls({})
         for row in rows:
@@ -105,7 +105,7 @@ class Rows:
     def __len__(self) -> int:
         return sum(map(len, self.by_kind.values()))
 
-    def __iter__(self) -> Iterator[Row]:
+    def __iter__(self) -> Iterator[LineRow]:
         return chain.from_iterable(self.by_kind.values())
 
     def of(self, kind: str) -> Lines:

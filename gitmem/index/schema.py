@@ -17,7 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from ..repo import Place
+    from ..repo import Repo
     from .rows import Group, Rows
 
     Reader = Callable[[Sequence[bytes]], Sequence[Group]]
@@ -140,14 +140,14 @@ def as_text(path: str) -> str:
     return path if path.isascii() else path.encode("utf-8", "backslashreplace").decode()
 
 
-def path(place: Place, machine: str) -> str:
+def path(place: Repo, machine: str) -> str:
     """Where the index of this machine lies: a host and a container that share the folder have one each."""
     kept = "".join(char if char.isalnum() or char in "-_." else "_" for char in machine)[:60]
     return os.path.join(place.state, f"index-{kept or 'machine'}.sqlite3")
 
 
 def open_index(
-    place: Place,
+    place: Repo,
     machine: str,
     views: Iterable[View],
     read: Reader,
@@ -171,7 +171,7 @@ def open_index(
 
 
 def beside(
-    place: Place,
+    place: Repo,
     machine: str,
     views: Iterable[View],
     read: Reader,

@@ -12,13 +12,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .local_log import Log
+    from .local_log import LocalLog
 
 OBJECTS_AT_ONCE = 2_000  # take some hundredths of a second: less than a process of its own
 PILED_UP = 3  # times as many packs as are united at once
 
 
-def keep_up(log: Log, start: Callable[[], object] | None) -> None:
+def keep_up(log: LocalLog, start: Callable[[], object] | None) -> None:
     """Do it where there is enough to unite. Nothing that goes wrong with it is the caller's failure.
 
     Args:
@@ -34,7 +34,7 @@ def keep_up(log: Log, start: Callable[[], object] | None) -> None:
         return
 
 
-def upkeep(log: Log) -> int:
+def upkeep(log: LocalLog) -> int:
     """Make one pack of the log's small ones: of how many, 0 also where another process is at it.
 
     Raises: StoreError; nothing is lost or half done then.
@@ -46,7 +46,7 @@ def upkeep(log: Log) -> int:
         return packing.unite(log.place.common)
 
 
-def piled_up(log: Log) -> int:
+def piled_up(log: LocalLog) -> int:
     """Return how many packs of ours there are, where they are far too many; else 0."""
     count = len(packing.own(log.place.common))
     return count if count > PILED_UP * packing.PACKS_MAX else 0

@@ -63,7 +63,7 @@ class Taken:
         return gone
 
 
-class Budget:
+class IntakeBudget:
     """The new files, commits and folders of the places that were read so far."""
 
     def __init__(self, git: Git) -> None:

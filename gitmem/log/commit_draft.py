@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from ..git.port import Draft, Signature
 from . import lines
-from .entry import Story
+from .entry import CommitMessage
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ..git.port import Entry as TreeEntry
-    from .entry import Entry
-    from .local_log import Log
+    from ..git.port import TreeEntry
+    from .entry import LogEntry
+    from .local_log import LocalLog
 
 
-def draft(log: Log, entries: Sequence[Entry], changes: dict[str, bytes | TreeEntry | None]) -> Draft:
+def draft(log: LocalLog, entries: Sequence[LogEntry], changes: dict[str, bytes | TreeEntry | None]) -> Draft:
     """The commit of entries: changes of the tree, signatures and message."""
     story = tell(entries)
     name, mail = split_author(story.author)
@@ -30,7 +30,7 @@ def draft(log: Log, entries: Sequence[Entry], changes: dict[str, bytes | TreeEnt
     return Draft(changes, author, committer, message)
 
 
-def tell(entries: Sequence[Entry]) -> Story:
+def tell(entries: Sequence[LogEntry]) -> CommitMessage:
     """One story for entries that share a commit: their own where there is one, else a count of them."""
     spoken = [entry for entry in entries if not entry.deferred] or list(entries)
     first = spoken[0].story
@@ -39,12 +39,12 @@ def tell(entries: Sequence[Entry]) -> Story:
     keys = dict.fromkeys(key for key, _ in found)
     trailers = [trailer for key in keys for trailer in found if trailer[0] == key]
     if len(spoken) == 1:
-        return Story(first.author, first.subject, first.body, trailers)
+        return CommitMessage(first.author, first.subject, first.body, trailers)
     records = sum(len(entry.lines) for entry in entries)
     agents = len({entry.story.author for entry in spoken})
     subject = f"{records} records from {agents} agent{'s' if agents > 1 else ''}"
     body = "\n".join(entry.story.subject for entry in spoken)
-    return Story(first.author, subject, body, trailers)
+    return CommitMessage(first.author, subject, body, trailers)
 
 
 def split_author(author: str) -> tuple[str, str]:

@@ -10,13 +10,13 @@ import time
 
 from ..errors import StoreError
 from . import ledger, ref, wal_files
-from .entry import Entry, row_of, split
+from .entry import LogEntry, row_of, split
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .local_log import Log
+    from .local_log import LocalLog
     from .wal import WriteAheadLog
     from .wal_files import WalFile
 
@@ -44,7 +44,7 @@ class _Taken:
         self.damaged = False
 
 
-def rows_waiting(log: Log, *, deferred: bool = False) -> list[tuple[str, bytes]]:
+def rows_waiting(log: LocalLog, *, deferred: bool = False) -> list[tuple[str, bytes]]:
     """Return stream and line of everything that waits for a commit, unchecked. What can't be read is left out."""
     found = []
     for wal in log.wals:
@@ -58,7 +58,7 @@ def rows_waiting(log: Log, *, deferred: bool = False) -> list[tuple[str, bytes]]
     return found
 
 
-def commit_waiting(log: Log, *, deferred: bool = False, swaps: int | None = None) -> str | None:
+def commit_waiting(log: LocalLog, *, deferred: bool = False, swaps: int | None = None) -> str | None:
     """Commit everything that waits, deferred entries too: the commit, or None where nothing was to be done or it must wait.
 
     Args:
@@ -91,7 +91,7 @@ def commit_waiting(log: Log, *, deferred: bool = False, swaps: int | None = None
 
 
 def commit_within(
-    log: Log, seconds: float, *, deferred: bool = False, swaps: int | None = None
+    log: LocalLog, seconds: float, *, deferred: bool = False, swaps: int | None = None
 ) -> str | None:
     """Commit what waits now, and wait for another process that is committing: a commit that has all of it.
 
@@ -112,9 +112,9 @@ def commit_within(
         pause = min(pause * 1.5, 0.02)
 
 
-def _commit(log: Log, taken: list[_Taken], swaps: int | None) -> str | None:
+def _commit(log: LocalLog, taken: list[_Taken], swaps: int | None) -> str | None:
     """Make the commit for a caller that holds the lock. What was read is in `taken`, whatever becomes of it."""
-    entries: list[Entry] = []
+    entries: list[LogEntry] = []
     try:
         for wal in log.wals:
             if wal.files():
@@ -134,7 +134,7 @@ def _older(wal: WriteAheadLog) -> list[WalFile]:
     return [file for file in wal.files() if file.name not in current]
 
 
-def _read(wal: WriteAheadLog, file: WalFile, taken: list[_Taken]) -> list[Entry]:
+def _read(wal: WriteAheadLog, file: WalFile, taken: list[_Taken]) -> list[LogEntry]:
     """Lock and read a file. What is no entry of ours stays where it is; `doctor` lists it."""
     try:
         handle = wal_files.open_to_read(file.path)
@@ -155,7 +155,7 @@ def _read(wal: WriteAheadLog, file: WalFile, taken: list[_Taken]) -> list[Entry]
     entries = []
     for payload, _ in tail.entries:
         try:
-            entries.append(Entry.decode(payload, deferred=file.is_deferred))
+            entries.append(LogEntry.decode(payload, deferred=file.is_deferred))
         except ValueError:
             each.damaged = True  # it keeps none of the others from their commit
     return entries
@@ -183,7 +183,7 @@ def _remove(each: _Taken) -> None:
         return  # it is committed: who commits it again adds nothing
 
 
-def commit_entries(log: Log, entries: Sequence[Entry], *, swaps: int | None = None) -> str | None:
+def commit_entries(log: LocalLog, entries: Sequence[LogEntry], *, swaps: int | None = None) -> str | None:
     """Put entries into one commit and move the ref: the commit, or None where the swap was lost too often.
 
     The caller holds the lock, which git and people don't heed, and calls `moved` once it has released it.
@@ -231,7 +231,7 @@ def _unwritable(error: OSError) -> StoreError:
     )
 
 
-def moved(log: Log) -> None:
+def moved(log: LocalLog) -> None:
     """Tell of a ref that has moved. Never under the lock: the index catches up, and its last writer may be stopped."""
     try:
         log.committed()
@@ -239,7 +239,7 @@ def moved(log: Log) -> None:
         return  # what is derived from the log is made good by the next look at it
 
 
-def check_tip(log: Log, tip: str, outcome: str = "nothing was recorded") -> None:
+def check_tip(log: LocalLog, tip: str, outcome: str = "nothing was recorded") -> None:
     """Check that lines can be put on a tip.
 
     Args:

@@ -11,12 +11,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-    from .local_log import Log
+    from .local_log import LocalLog
 
 ASIDE = "refs/gitmem-aside/"
 
 
-def damaged_copies(log: Log, whole: Collection[str] = ()) -> list[str]:
+def damaged_copies(log: LocalLog, whole: Collection[str] = ()) -> list[str]:
     """Our copies of what remotes have, and the mark of what was published, that can't be read.
 
     Args:
@@ -36,12 +36,12 @@ def _is_copy(name: str) -> bool:
     return known and name.startswith(ref.REMOTES_PREFIX)
 
 
-def damaged_refs(log: Log) -> list[str]:
+def damaged_refs(log: LocalLog) -> list[str]:
     """Refs of ours whose files are damaged."""
     return list(repair.damaged(log.place.common, "refs/gitmem"))
 
 
-def in_the_way(log: Log) -> dict[str, str]:
+def in_the_way(log: LocalLog) -> dict[str, str]:
     """Refs whose names can't stand beside those of ours, with their tips; a folder without refs ends in `/` and has none."""
     own = (ref.LOG_REF, ref.PUBLISHED_REF)
     inside = tuple(f"{name}/" for name in own)
@@ -58,7 +58,7 @@ def in_the_way(log: Log) -> dict[str, str]:
     return found
 
 
-def move_out_of_the_way(log: Log, name: str, oid: str) -> str | None:
+def move_out_of_the_way(log: LocalLog, name: str, oid: str) -> str | None:
     """Give such a ref another name: that, or None where it can't be done. An empty folder is removed ("")."""
     if not oid:
         for folder, _, _ in os.walk(os.path.join(log.place.common, name), topdown=False):
@@ -68,7 +68,7 @@ def move_out_of_the_way(log: Log, name: str, oid: str) -> str | None:
     return to if repair.rename(log.place.common, name, oid, to) else None
 
 
-def damaged_objects(log: Log) -> list[str]:
+def damaged_objects(log: LocalLog) -> list[str]:
     """What can't be read of all that the log's ref was at, and of what a remote had."""
     git, seen, damaged = log.git, set[str](), list[str]()
 
@@ -95,16 +95,16 @@ def damaged_objects(log: Log) -> list[str]:
     return damaged
 
 
-def put_away(log: Log, oid: str) -> str | None:
+def put_away(log: LocalLog, oid: str) -> str | None:
     """Move the file of a damaged object aside: where it is then, or None where there is none of ours. Raises: as `repair`."""
     return repair.put_away(log.place.common, oid, os.path.join(log.place.state, "aside", "objects"))
 
 
-def forget(log: Log, name: str, oid: str) -> bool:
+def forget(log: LocalLog, name: str, oid: str) -> bool:
     """Delete a ref of ours that the next sync makes anew, or that nobody needs."""
     return repair.delete(log.place.common, name, oid)
 
 
-def forget_broken(log: Log) -> bool:
+def forget_broken(log: LocalLog) -> bool:
     """Take out of the log's reflog what is not whole."""
     return repair.forget_broken(log.place.common, ref.LOG_REF)

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
 
     from ..git.plumbing import Git
-    from ..git.port import Entry
-    from .local_log import Log
+    from ..git.port import TreeEntry
+    from .local_log import LocalLog
 
 
 class Survey:
@@ -32,7 +32,7 @@ class Survey:
 
 def walk(
     git: Git, commit: str, missing: Callable[[str, str, bool], None] | None = None, *, first: str = ""
-) -> Iterator[tuple[str, Entry, bytes]]:
+) -> Iterator[tuple[str, TreeEntry, bytes]]:
     """Yield every folder and file of a commit's tree: path, entry, and a file's content. A folder's path ends in a slash.
 
     Args:
@@ -77,7 +77,7 @@ class History:
         is_whole: Whether all of it could be read; known when the last line was given.
     """
 
-    def __init__(self, log: Log, commits: Sequence[str], left: Collection[str] = ()) -> None:
+    def __init__(self, log: LocalLog, commits: Sequence[str], left: Collection[str] = ()) -> None:
         self.is_whole = not left
         self._git: Git = log.git
         self._common = log.place.common
@@ -127,7 +127,7 @@ class History:
                 if found is not None and self._is_new_file(found):
                     yield parent, path, found.oid
 
-    def _is_new_file(self, entry: Entry) -> bool:
+    def _is_new_file(self, entry: TreeEntry) -> bool:
         if entry.is_tree or entry.mode == "160000" or entry.oid in self._seen:
             return False
         self._seen.add(entry.oid)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-class Story:
+class CommitMessage:
     """What the commit of an entry says: author as `Name <mail>`, subject, body, trailers in order."""
 
     __slots__ = ("author", "body", "subject", "trailers")
@@ -29,7 +29,7 @@ class Story:
         self.trailers = [(str(key), str(value)) for key, value in trailers]
 
 
-class Entry:
+class LogEntry:
     """Lines that are recorded together, each with its stream.
 
     Attributes:
@@ -43,7 +43,12 @@ class Entry:
     __slots__ = ("deferred", "lines", "story", "token")
 
     def __init__(
-        self, lines: Sequence[tuple[str, bytes]], story: Story, *, deferred: bool = False, token: str = ""
+        self,
+        lines: Sequence[tuple[str, bytes]],
+        story: CommitMessage,
+        *,
+        deferred: bool = False,
+        token: str = "",
     ) -> None:
         self.lines = list(lines)
         self.story = story
@@ -60,7 +65,7 @@ class Entry:
         return b"\n".join(parts) + b"\n"
 
     @classmethod
-    def decode(cls, content: bytes, *, deferred: bool = False) -> Entry:
+    def decode(cls, content: bytes, *, deferred: bool = False) -> LogEntry:
         """Read an entry, and check each of its lines.
 
         Raises: ValueError where it is none, or has a line that is none.
@@ -70,14 +75,14 @@ class Entry:
         return cls.of(str(token), rest, rows, deferred=deferred)
 
     @classmethod
-    def of(cls, token: str, head: Sequence[object], rows: Sequence[bytes], *, deferred: bool) -> Entry:
+    def of(cls, token: str, head: Sequence[object], rows: Sequence[bytes], *, deferred: bool) -> LogEntry:
         """Make an entry of what was read: `head` has author, subject, body and trailers.
 
         Raises: ValueError.
         """
         try:
             author, subject, body, trailers = head
-            story = Story(str(author), str(subject), str(body), trailers)  # type: ignore[arg-type]  # checked there
+            story = CommitMessage(str(author), str(subject), str(body), trailers)  # type: ignore[arg-type]  # checked there
         except TypeError as error:
             raise ValueError("its head is not author, subject, body and trailers") from error
         if not is_name(token):

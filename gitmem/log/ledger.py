@@ -21,8 +21,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from ..repo import Place
-    from .entry import Entry
+    from ..repo import Repo
+    from .entry import LogEntry
 
 NAME = "ledger"
 OLDER = "ledger.old"
@@ -32,7 +32,7 @@ LINES_MAX = 5_000  # of one record: of a commit with more of them, the commit al
 _HEX = frozenset("0123456789abcdef")
 
 
-class Record:
+class LedgerRecord:
     """An acknowledgement: the commit (None while it waited for one), and digests of lines."""
 
     __slots__ = ("commit", "digests")
@@ -52,7 +52,7 @@ def digest(line: bytes) -> str:
     return key(line).hex()
 
 
-def note(place: Place, entries: Iterable[Entry], commit: str | None = None) -> None:
+def note(place: Repo, entries: Iterable[LogEntry], commit: str | None = None) -> None:
     """Note entries that are acknowledged from now on. Never an error.
 
     Args:
@@ -79,7 +79,7 @@ def note(place: Place, entries: Iterable[Entry], commit: str | None = None) -> N
         return
 
 
-def read(place: Place) -> Iterator[Record]:
+def read(place: Repo) -> Iterator[LedgerRecord]:
     """The records, oldest first. What is torn or none of ours is left out."""
     for name in (OLDER, NAME):
         content = read_small(os.path.join(place.state, name))
@@ -109,7 +109,7 @@ def last_commit(state: str) -> str | None:
     return None
 
 
-def _parsed(row: str) -> Record | None:
+def _parsed(row: str) -> LedgerRecord | None:
     words = row.split(" ")
     if len(words) < 2 or not (words[0] == "-" or words[0].isdecimal()):
         return None
@@ -117,10 +117,10 @@ def _parsed(row: str) -> Record | None:
     if commit is None and words[1] != "-":
         return None
     # The last one of a torn record is shorter.
-    return Record(commit, [word for word in words[2:] if len(word) == 32 and _HEX.issuperset(word)])
+    return LedgerRecord(commit, [word for word in words[2:] if len(word) == 32 and _HEX.issuperset(word)])
 
 
-def acknowledged(place: Place) -> tuple[set[str], list[str]]:
+def acknowledged(place: Repo) -> tuple[set[str], list[str]]:
     """Digests of the lines that this clone has acknowledged, and the commits that they were in, newest first."""
     digests: set[str] = set()
     commits: dict[str, None] = {}

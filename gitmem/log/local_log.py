@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from ..git.network import GitNetwork
     from ..git.plumbing import Git
     from ..git.port import Signature
-    from ..repo import Place
-    from .entry import Entry
+    from ..repo import Repo
+    from .entry import LogEntry
     from .lock import Lock
     from .wal_files import WalFile
     from .wal_owner import Owner
@@ -52,7 +52,7 @@ class Appended:
         self.where = where
 
 
-class Log:
+class LocalLog:
     """The lines on `refs/gitmem/log` of one clone.
 
     Args:
@@ -69,7 +69,7 @@ class Log:
 
     def __init__(
         self,
-        place: Place,
+        place: Repo,
         git: Git,
         *,
         now: Callable[[], int],
@@ -100,7 +100,7 @@ class Log:
         # Called after the ref has moved and the lock was released: the index catches up here.
         self.committed: Callable[[], object] = lambda: None
         # Called with the entries that were just recorded in a write-ahead log.
-        self.recorded: Callable[[Sequence[Entry]], None] = lambda entries: None
+        self.recorded: Callable[[Sequence[LogEntry]], None] = lambda entries: None
 
     @property
     def network(self) -> GitNetwork:
@@ -142,7 +142,7 @@ class Log:
             self._owner = Owner(self.place)
         return [WriteAheadLog(folder, self.now, check_owner=True, owner=self._owner) for folder in folders]
 
-    def append(self, entry: Entry) -> Appended:
+    def append(self, entry: LogEntry) -> Appended:
         """Record an entry: when this returns it survives a crash and a power loss. Its commit comes later, see `committer`.
 
         Raises: StoreError; then nothing was recorded, but for `wal-unknown`.
@@ -157,7 +157,7 @@ class Log:
         self.recorded([entry])
         return Appended(None, where)
 
-    def _append_elsewhere(self, entry: Entry) -> WriteAheadLog:
+    def _append_elsewhere(self, entry: LogEntry) -> WriteAheadLog:
         """Record an entry outside the repository, in the first folder that takes it."""
         failure = None
         for wal in self.elsewhere:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from ..git.plumbing import Git
-    from .local_log import Log
+    from .local_log import LocalLog
 
 
 class Tip:
@@ -34,7 +34,7 @@ class NotALog(Exception):  # noqa: N818  (a finding, not an error)
     """A ref that has the name of a log's and is none; the text says why."""
 
 
-def read(log: Log, name: str, oid: str, known: Iterable[str] = ()) -> Tip:
+def read(log: LocalLog, name: str, oid: str, known: Iterable[str] = ()) -> Tip:
     """The log that ends in a commit.
 
     Args:
@@ -59,7 +59,7 @@ def read(log: Log, name: str, oid: str, known: Iterable[str] = ()) -> Tip:
         raise NotALog(error.message.partition(";")[0].replace("The file", "the file")) from None
 
 
-def is_rooted(log: Log, oid: str, known: Iterable[str]) -> bool:
+def is_rooted(log: LocalLog, oid: str, known: Iterable[str]) -> bool:
     """Whether a history starts with the first commit; near a known log only what lies between is walked."""
     git = log.git
     starts = [start for start in known if git.has(start)]
@@ -82,7 +82,7 @@ def _meet(git: Git, start: str, oid: str) -> bool:
         return False
 
 
-def known(log: Log) -> dict[str, str]:
+def known(log: LocalLog) -> dict[str, str]:
     """Refs of this clone that may hold a log that came from elsewhere, with their tips."""
     git = log.git
     kept = sorted(git.refs(ref.REMOTES_PREFIX).items())
@@ -94,13 +94,13 @@ def known(log: Log) -> dict[str, str]:
     return found
 
 
-def fetched_by_hand(log: Log) -> dict[str, str]:
+def fetched_by_hand(log: LocalLog) -> dict[str, str]:
     """Branches `gitmem` of remotes, as an ordinary `git fetch` left them."""
     fetched = sorted(log.git.refs("refs/remotes/").items())
     return {name: oid for name, oid in fetched if name.count("/") >= 3 and name.endswith("/gitmem")}
 
 
-def of_remote(log: Log, remote: str) -> dict[str, str]:
+def of_remote(log: LocalLog, remote: str) -> dict[str, str]:
     """Of these refs, those that belong to one remote, or to this clone alone: what a sync with it reads beside it."""
     tracking = f"refs/remotes/{remote}/gitmem"
     found = {name: oid for name, oid in fetched_by_hand(log).items() if name == tracking}
@@ -130,7 +130,9 @@ def _there(name: str) -> str:
     return "refs/" + name.removeprefix(ref.REMOTES_PREFIX).partition("/")[2]
 
 
-def logs(log: Log, refs: Mapping[str, str], trusted: Iterable[str] = ()) -> tuple[list[Tip], dict[str, str]]:
+def logs(
+    log: LocalLog, refs: Mapping[str, str], trusted: Iterable[str] = ()
+) -> tuple[list[Tip], dict[str, str]]:
     """The logs among refs, each tip once, and why the others are none."""
     tips: dict[str, Tip] = {}
     others = {}
@@ -148,7 +150,7 @@ def logs(log: Log, refs: Mapping[str, str], trusted: Iterable[str] = ()) -> tupl
     return list(tips.values()), others
 
 
-def left_behind(log: Log, oid: str) -> set[str]:
+def left_behind(log: LocalLog, oid: str) -> set[str]:
     """Objects of a commit's history that this partial clone has left with a remote: older files, mostly."""
     return partial.promised(log.place.common, oid)
 
@@ -158,7 +160,7 @@ def related(ours: set[str], theirs: set[str]) -> bool:
     return not ours or not theirs or not ours.isdisjoint(theirs)
 
 
-def own_projects(log: Log) -> set[str]:
+def own_projects(log: LocalLog) -> set[str]:
     """The root commits of this repository; none in a clone without commits, or a shallow one."""
     from ..git.roots import root_commits
 

@@ -9,12 +9,12 @@ from . import wal_files
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ..repo import Place
+    from ..repo import Repo
 
 FOLDERS = ("wal", "spool")
 
 
-def of(place: Place) -> str | None:
+def of(place: Repo) -> str | None:
     """Return a text that is the same while the log has the same lines, and the clone has accepted the same; None where the
     ref is not plainly in its file.
 

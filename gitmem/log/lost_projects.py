@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ..git.plumbing import Git
-    from .local_log import Log
+    from .local_log import LocalLog
     from .log_refs import Tip
 
 ANCESTORS_MAX = 256
@@ -23,7 +23,7 @@ LOST_PROJECTS = "its project ids are those of another project, and its history i
 class ProjectIds:
     """The project ids of a clone, of its log and of the histories of other logs; each is read once."""
 
-    def __init__(self, log: Log) -> None:
+    def __init__(self, log: LocalLog) -> None:
         self.log = log
         self._own: set[str] | None = None
         self._of: dict[str, set[str]] = {}

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..git.plumbing import Git
     from ..git.port import Commit
     from .left_out import LeftOut
-    from .local_log import Log
+    from .local_log import LocalLog
     from .log_refs import Tip
 
 NEWER, FOREIGN, INVALID, LARGE = "newer", "foreign", "invalid", "large"
@@ -39,7 +39,11 @@ class PlaceCheck:
     """
 
     def __init__(
-        self, log: Log, accepted: Tip | None, known: Iterable[str], boxes: Mapping[str, str] | None = None
+        self,
+        log: LocalLog,
+        accepted: Tip | None,
+        known: Iterable[str],
+        boxes: Mapping[str, str] | None = None,
     ) -> None:
         self.log = log
         self.accepted = accepted

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..git import repair
 from ..git.formats import cut_commits
-from ..git.port import TREE_MODE, Entry
+from ..git.port import TREE_MODE, TreeEntry
 from . import ledger, log_refs, ref, tree_union
 
 TYPE_CHECKING = False
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
     from ..git.plumbing import Git
-    from .local_log import Log
+    from .local_log import LocalLog
 
 HEADS_MAX = 1_000
 # What the two ports and git write into the reflog where a commit is put on the one before.
@@ -29,7 +29,7 @@ class Sound:
         whole: Commits that are known to be such.
     """
 
-    def __init__(self, log: Log, whole: Collection[str] = ()) -> None:
+    def __init__(self, log: LocalLog, whole: Collection[str] = ()) -> None:
         self.git = log.git
         self._whole = whole
         self._cut = cut_commits(log.place.common)
@@ -38,7 +38,7 @@ class Sound:
 
     def commit(self, oid: str) -> bool:
         return oid in self._whole or (
-            self.end(oid) == OURS and self._is_whole(Entry(TREE_MODE, self.git.commit(oid).tree))
+            self.end(oid) == OURS and self._is_whole(TreeEntry(TREE_MODE, self.git.commit(oid).tree))
         )
 
     def end(self, oid: str) -> str:
@@ -66,7 +66,7 @@ class Sound:
                 self._ends[at] = next(end for end in (BROKEN, OURS, OTHER) if end in ends)
         return self._ends[oid]
 
-    def _is_whole(self, entry: Entry) -> bool:
+    def _is_whole(self, entry: TreeEntry) -> bool:
         if entry.oid not in self._objects:
             try:
                 inner = self.git.tree(entry.oid).values() if entry.is_tree else ()
@@ -79,7 +79,7 @@ class Sound:
         return self._objects[entry.oid]
 
 
-class Lines:
+class RecoveredLines:
     """The lines of commits, each file once: as much of them as can be read."""
 
     def __init__(self, git: Git) -> None:
@@ -101,7 +101,7 @@ class Lines:
                 yield path, line
 
 
-def heads(log: Log, tip: str | None) -> list[str]:
+def heads(log: LocalLog, tip: str | None) -> list[str]:
     """Commits that the log's ref was at, newest first: ends of what it had, not those that others stood on.
 
     Args:
@@ -120,7 +120,7 @@ def heads(log: Log, tip: str | None) -> list[str]:
     return [oid for oid in dict.fromkeys(found) if oid != tip][:HEADS_MAX]
 
 
-def been_at(log: Log) -> Iterator[str]:
+def been_at(log: LocalLog) -> Iterator[str]:
     """Every commit that the log's ref is known to have been at, newest first, and then what a remote had."""
     for move in reversed(repair.reflog(log.place.common, ref.LOG_REF)):
         yield move.new
@@ -131,7 +131,7 @@ def been_at(log: Log) -> Iterator[str]:
     yield from (oid for name, oid in log.git.refs(ref.REMOTES_PREFIX).items() if log_refs.is_place(name))
 
 
-def last_sound(log: Log, sound: Sound, tip: str | None) -> str | None:
+def last_sound(log: LocalLog, sound: Sound, tip: str | None) -> str | None:
     """The newest commit that the log can go on from: what stands below a damaged tip, else where the ref has been."""
     seen: set[str] = set()
     for found in (_below(log, tip), been_at(log)):
@@ -142,7 +142,7 @@ def last_sound(log: Log, sound: Sound, tip: str | None) -> str | None:
     return None
 
 
-def _below(log: Log, tip: str | None) -> Iterator[str]:
+def _below(log: LocalLog, tip: str | None) -> Iterator[str]:
     """A commit and what it stands on, as far as commits can be read."""
     while tip is not None:
         yield tip
@@ -152,7 +152,7 @@ def _below(log: Log, tip: str | None) -> Iterator[str]:
             return
 
 
-def is_log(log: Log, oid: str) -> bool:
+def is_log(log: LocalLog, oid: str) -> bool:
     """Whether a commit that is whole ends the history of a log, of this project as far as that can be told."""
     try:
         tip = log_refs.read(log, ref.LOG_REF, oid)
@@ -161,7 +161,7 @@ def is_log(log: Log, oid: str) -> bool:
     return tip.format.epoch == 0 and log_refs.related(log_refs.own_projects(log), tip.projects)
 
 
-def belongs(log: Log, sound: Sound, oid: str, ours: set[str]) -> bool:
+def belongs(log: LocalLog, sound: Sound, oid: str, ours: set[str]) -> bool:
     """Whether a commit is of a log that may be united with ours, whether it is whole or not.
 
     Args:
@@ -177,7 +177,7 @@ def belongs(log: Log, sound: Sound, oid: str, ours: set[str]) -> bool:
     return log_refs.related(ours, theirs)
 
 
-def is_of_project(log: Log, oid: str | None) -> bool:
+def is_of_project(log: LocalLog, oid: str | None) -> bool:
     """Whether a commit is no log of another project, as far as that can be told."""
     try:
         root = log.git.tree(log.git.commit(oid).tree) if oid is not None else {}
@@ -187,7 +187,7 @@ def is_of_project(log: Log, oid: str | None) -> bool:
     return not theirs or log_refs.related(log_refs.own_projects(log), theirs)
 
 
-def projects(log: Log, tip: str | None) -> set[str]:
+def projects(log: LocalLog, tip: str | None) -> set[str]:
     """The projects of the log at a commit, else those of this repository."""
     try:
         found = ref.project_ids(log.git, log.git.tree(log.git.commit(tip).tree)) if tip is not None else set()

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from ..git.plumbing import Git
-    from ..git.port import Draft, Entry
+    from ..git.port import Draft, TreeEntry
 
 REMOTES_PREFIX = "refs/gitmem/remotes/"
 BRANCH = "refs/heads/gitmem"
@@ -122,15 +122,15 @@ def locked(kept: str) -> StoreError:
     )
 
 
-def read_format(git: Git, root: dict[str, Entry]) -> Format | None:
+def read_format(git: Git, root: dict[str, TreeEntry]) -> Format | None:
     """The `format` file of a root tree, or None where there is none: such a tree is no log."""
     entry = root.get("format")
     return Format(git.blob(entry.oid)) if entry and not entry.is_tree else None
 
 
-def fixed_files(format_content: bytes, projects: Iterable[str]) -> dict[str, bytes | Entry | None]:
+def fixed_files(format_content: bytes, projects: Iterable[str]) -> dict[str, bytes | TreeEntry | None]:
     """What stands in the tree of every log beside its segments."""
-    files: dict[str, bytes | Entry | None] = {
+    files: dict[str, bytes | TreeEntry | None] = {
         "README.md": README,
         ".gitattributes": ATTRIBUTES,
         "format": format_content,
@@ -139,7 +139,7 @@ def fixed_files(format_content: bytes, projects: Iterable[str]) -> dict[str, byt
     return files
 
 
-def project_ids(git: Git, root: dict[str, Entry]) -> set[str]:
+def project_ids(git: Git, root: dict[str, TreeEntry]) -> set[str]:
     """The root commits of the repositories that this log belongs to."""
     entry = root.get("projects")
     return set(git.tree(entry.oid)) if entry and entry.is_tree else set()
@@ -150,7 +150,7 @@ def segment_path(stream: str, line: bytes, token: str) -> str:
     return f"{stream}/{lines.day(line)}/gm-{token}.jsonl"
 
 
-def lookup(git: Git, root: str, path: str) -> Entry | None:
+def lookup(git: Git, root: str, path: str) -> TreeEntry | None:
     """The entry at a path below the tree `root`, or None."""
     *folders, name = path.split("/")
     for folder in folders:

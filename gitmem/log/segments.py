@@ -11,14 +11,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from ..git.plumbing import Git
-    from ..git.port import Entry as TreeEntry
-    from .entry import Entry
+    from ..git.port import TreeEntry
+    from .entry import LogEntry
 
 _DIGITS = "0123456789abcdefghjkmnpqrstvwxyz"
 
 
 def changes_of(
-    git: Git, tree: str, entries: Iterable[Entry]
+    git: Git, tree: str, entries: Iterable[LogEntry]
 ) -> tuple[dict[str, bytes | TreeEntry | None], bool]:
     """Return what entries change in a tree, and whether the open segment is full then."""
     by_token: dict[tuple[str, str], list[bytes]] = {}

@@ -7,7 +7,7 @@ its content is that of an entry whose head has no token.
 from __future__ import annotations
 
 from . import entry as entries
-from .entry import Entry
+from .entry import LogEntry
 from .wal_record import Tail, checksum
 
 
@@ -20,10 +20,10 @@ def tail(name: str, content: bytes) -> Tail:
     return Tail([(payload, checksum(payload))], set(), len(content), 0)
 
 
-def decode(name: str, content: bytes) -> Entry:
+def decode(name: str, content: bytes) -> LogEntry:
     """Return the entry of a spool file. Raises: ValueError where it is none."""
     parts = name.split("-")
     if len(parts) != 4 or parts[3] not in ("wait.spool", "ride.spool"):
         raise ValueError(f"invalid name of a spool file: {name[:200]!r}")
     head, rows = entries.split(content)
-    return Entry.of(parts[2], entries.read_head(head), rows, deferred=parts[3] == "ride.spool")
+    return LogEntry.of(parts[2], entries.read_head(head), rows, deferred=parts[3] == "ride.spool")

@@ -6,7 +6,7 @@ What they added is in the last tree and not in the trees that they stand on, so 
 from __future__ import annotations
 
 from ..git.fork_point import bases
-from ..git.port import Commit, Draft, Entry, Signature
+from ..git.port import Commit, Draft, Signature, TreeEntry
 from . import overflow, ref, tree_union
 from .squash_message import message
 from .union import canon, lines, union
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from ..git.plumbing import Git
     from .tree_union import Changes
 
-    File = tuple[str, Entry, Sequence[Entry]]
+    File = tuple[str, TreeEntry, Sequence[TreeEntry]]
 
     class Known(Protocol):
         """What need not be added, such as the lines of outboxes."""
 
         def lines(self, path: str) -> set[bytes]: ...
 
-        def has(self, path: str, entry: Entry) -> bool: ...
+        def has(self, path: str, entry: TreeEntry) -> bool: ...
 
 
 EACH_MAX = 200  # commits; whether one of more than these added anything is not looked at
@@ -68,7 +68,7 @@ class Squash:
         self.changes: Changes = {}
         self.told: list[Commit] = []
         self._count = 0  # how many lines were added, beside those in what was added whole
-        self._whole: list[Entry] = []
+        self._whole: list[TreeEntry] = []
         self._touched: set[str] = set()  # folders in which something was added
         self._puts = 0
         self._skipped = False  # whether anything was there already
@@ -144,17 +144,17 @@ class Squash:
         if fixed:
             self._add_fixed(tree)
 
-    def _is_free(self, path: str, entry: Entry) -> bool:
+    def _is_free(self, path: str, entry: TreeEntry) -> bool:
         """Whether nothing is at a path, nor counts as if it were there, so that it takes a file or a folder as it is."""
         if self.known is not None or path in self._touched or self._get(path) is not None:
             return False
         return entry.is_tree or (tree_union.is_segment(path) and entry.mode.startswith("100"))
 
-    def _add(self, path: str, entry: Entry, before: Sequence[Entry]) -> None:
+    def _add(self, path: str, entry: TreeEntry, before: Sequence[TreeEntry]) -> None:
         """Add what a file has and none of the files `before`, which were at its path."""
         here = self._get(path)
         segment = tree_union.is_plain_segment(path, entry)
-        odd = isinstance(here, Entry) and (here.is_tree or (segment and not here.mode.startswith("100")))
+        odd = isinstance(here, TreeEntry) and (here.is_tree or (segment and not here.mode.startswith("100")))
         if here == entry or odd:
             self._skipped = True  # what can't be put beside what is here is left to the union
         elif segment:
@@ -162,11 +162,13 @@ class Squash:
         elif self.known is not None and self.known.has(path, entry):
             self._skipped = True
         else:
-            best = tree_union.greatest(self.git, [here, entry]) if isinstance(here, Entry) else here or entry
+            best = (
+                tree_union.greatest(self.git, [here, entry]) if isinstance(here, TreeEntry) else here or entry
+            )
             if best != here:
                 self._put(path, best)
 
-    def _add_lines(self, path: str, entry: Entry, before: Sequence[Entry], here: bytes) -> None:
+    def _add_lines(self, path: str, entry: TreeEntry, before: Sequence[TreeEntry], here: bytes) -> None:
         """Add the lines of a segment, at whose path `here` is now."""
         content = self.git.blob(entry.oid)
         old = [lines(self.git.blob(each.oid)) for each in before if each.mode.startswith("100")]
@@ -196,30 +198,30 @@ class Squash:
         of_files = (len(lines(self.git.blob(each.oid))) for each in self._whole if not each.is_tree)
         return self._count + sum(of_folders) + sum(of_files)
 
-    def _put(self, path: str, change: bytes | Entry | None, count: int = 0) -> None:
+    def _put(self, path: str, change: bytes | TreeEntry | None, count: int = 0) -> None:
         self.changes[path] = change
         self._count += count
         self._puts += 1
         self._touched.update(_folders_of(path))
 
-    def _get(self, path: str) -> bytes | Entry | None:
+    def _get(self, path: str) -> bytes | TreeEntry | None:
         if path in self.changes:
             return self.changes[path]
         for folder in _folders_of(path):
             whole = self.changes.get(folder)
-            if isinstance(whole, Entry):
+            if isinstance(whole, TreeEntry):
                 return ref.lookup(self.git, whole.oid, path[len(folder) + 1 :]) if whole.is_tree else None
         return ref.lookup(self.git, self.tree, path)
 
-    def _content(self, here: bytes | Entry | None) -> bytes:
-        return self.git.blob(here.oid) if isinstance(here, Entry) else here or b""
+    def _content(self, here: bytes | TreeEntry | None) -> bytes:
+        return self.git.blob(here.oid) if isinstance(here, TreeEntry) else here or b""
 
     def _add_beside(self, path: str, content: bytes, count: int) -> None:
         """Put a segment that has no room at its path where the union of the trees puts it."""
         while True:
             path = overflow.path_beside(path, content)
             here = self._get(path)
-            if isinstance(here, Entry) and not here.mode.startswith("100"):
+            if isinstance(here, TreeEntry) and not here.mode.startswith("100"):
                 return  # left to the union
             old = self._content(here)
             united = union(old, content)
@@ -232,7 +234,7 @@ class Squash:
                 return
 
     def _add_fixed(self, tree: str) -> None:
-        here = {name: entry for name in tree_union.FIXED if isinstance(entry := self._get(name), Entry)}
+        here = {name: entry for name in tree_union.FIXED if isinstance(entry := self._get(name), TreeEntry)}
         winners = tree_union.fixed(self.git, [here, self.git.tree(tree)])
         for name, entry in winners.items():
             if here.get(name) != entry:

@@ -10,10 +10,10 @@ from .tree_union import union_changes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .local_log import Log
+    from .local_log import LocalLog
 
 
-def start(log: Log) -> str:
+def start(log: LocalLog) -> str:
     """Give this clone a log, without the network: its tip.
 
     A log of this project that an ordinary fetch brought from the usual remote (`refs/remotes/<remote>/gitmem`),
@@ -38,7 +38,7 @@ def start(log: Log) -> str:
     return found
 
 
-def new_log(log: Log) -> str:
+def new_log(log: LocalLog) -> str:
     """Write the first two commits of a log, to which no ref moves: the second one."""
     nobody = log.signature()
     files = ref.fixed_files(ref.Format.make().content, log_refs.own_projects(log))
@@ -51,7 +51,7 @@ def new_log(log: Log) -> str:
     return tip
 
 
-def adopt(log: Log) -> None:
+def adopt(log: LocalLog) -> None:
     """Take up the log that this clone has under another name, if it has one: for who only reads.
 
     Nothing is started, and nothing is done where this process may not write or somebody else is at it.
@@ -65,7 +65,7 @@ def adopt(log: Log) -> None:
                 start(log)
 
 
-def _make(log: Log, tip: str, why: str) -> bool:
+def _make(log: LocalLog, tip: str, why: str) -> bool:
     """Make the ref, for a caller who holds our lock: what the dead left locked is broken. False where it is there."""
     git = log.git
     make_own(log.place.common, tip)
@@ -75,7 +75,7 @@ def _make(log: Log, tip: str, why: str) -> bool:
     return stale and git.swap(ref.LOG_REF, None, tip, why)
 
 
-def _adoptable(log: Log) -> list[log_refs.Tip]:
+def _adoptable(log: LocalLog) -> list[log_refs.Tip]:
     """The logs to adopt, the one that the others are put on first. Each has to pass the checks of a remote's places."""
     from .place_checks import PlaceCheck
 
@@ -100,7 +100,7 @@ def _adoptable(log: Log) -> list[log_refs.Tip]:
     return found
 
 
-def _united(log: Log, tips: list[log_refs.Tip]) -> tuple[log_refs.Tip, str]:
+def _united(log: LocalLog, tips: list[log_refs.Tip]) -> tuple[log_refs.Tip, str]:
     """The log that has everything, else a commit with the union on the first: what it stands on, and it."""
     for tip in tips:
         if not union_changes(log.git, tip.tree, [other.tree for other in tips]):

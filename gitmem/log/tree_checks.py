@@ -10,9 +10,9 @@ import re
 from collections import ChainMap
 
 from ..git.objects import is_empty_tree
-from ..git.port import FILE_MODE, TREE_MODE, Entry
+from ..git.port import FILE_MODE, TREE_MODE, TreeEntry
 from . import check_budget
-from .check_budget import HISTORY, Budget
+from .check_budget import HISTORY, IntakeBudget
 from .rejected import Rejected, TooMuch
 
 TYPE_CHECKING = False
@@ -50,12 +50,12 @@ class TreeCheck:
         self.git = git
         self.passed = passed
         self.allow_large = allow_large
-        self.budget = Budget(git)
+        self.budget = IntakeBudget(git)
         self._passed_by: dict[str, set[str]] = {}  # trees that passed, by place
         self._measured: dict[tuple[str, ...], New | Exception] = {}
         self._may_read = READ_BYTES_MAX
         self._known_heads: dict[str, tuple[str, int]] = {}  # of what was looked up ahead
-        self._known_entries: dict[tuple[bool, str], list[tuple[str, Entry]]] = {}
+        self._known_entries: dict[tuple[bool, str], list[tuple[str, TreeEntry]]] = {}
 
     def look_ahead(self, commits: Iterable[str], known: Sequence[str]) -> None:
         """Look up together what some commits have, as far as that is little: a look at each by itself takes longer.
@@ -182,7 +182,7 @@ class TreeCheck:
         level = [("", oid, [each for each in known if each != oid]) for oid in wanted]
         rows = 0
 
-        def counted(entries: Iterable[tuple[str, Entry]]) -> Iterable[tuple[str, Entry]]:
+        def counted(entries: Iterable[tuple[str, TreeEntry]]) -> Iterable[tuple[str, TreeEntry]]:
             nonlocal rows
             for each in entries:
                 rows += 1
@@ -246,11 +246,11 @@ class TreeCheck:
         found = self._known_heads.get(oid)
         return found is not None and found[0] == kind and found[1] <= AHEAD_BYTES_MAX
 
-    def _entries(self, path: str, oid: str) -> Iterable[tuple[str, Entry]]:
+    def _entries(self, path: str, oid: str) -> Iterable[tuple[str, TreeEntry]]:
         """Read one level of a tree, each entry checked."""
         return self._known_entries.get((not path, oid)) or self._checked_entries(path, oid)
 
-    def _checked_entries(self, path: str, oid: str) -> Iterable[tuple[str, Entry]]:
+    def _checked_entries(self, path: str, oid: str) -> Iterable[tuple[str, TreeEntry]]:
         seen: set[bytes] = set()
         rows = raw_entries(self.git.raw_tree(oid), len(oid))
         if not path and not any(name == b"format" for _, name, _ in rows):
@@ -266,12 +266,12 @@ class TreeCheck:
                 raise Rejected(
                     f"{where!r} has the mode {mode.decode('ascii', 'backslashreplace')}; only files and folders are allowed"
                 )
-            yield name.decode("ascii"), Entry(_MODES[mode], target)
+            yield name.decode("ascii"), TreeEntry(_MODES[mode], target)
 
 
 def _differing(
-    git: Git, entries: Iterable[tuple[str, Entry]], olds: Sequence[str]
-) -> Iterable[tuple[str, Entry, list[str]]]:
+    git: Git, entries: Iterable[tuple[str, TreeEntry]], olds: Sequence[str]
+) -> Iterable[tuple[str, TreeEntry, list[str]]]:
     """Yield those of a tree's entries that no tree of `olds` has: name, entry, and the folders that those have there."""
     folders = [git.tree(old) for old in olds]
     for name, entry in entries:

@@ -7,7 +7,7 @@ any other file that differs the greater bytes are kept. So it is commutative, as
 from __future__ import annotations
 
 from ..errors import StoreError
-from ..git.port import FILE_MODE, TREE_MODE, Entry
+from ..git.port import FILE_MODE, TREE_MODE, TreeEntry
 from . import overflow, ref
 from .union import canon, lines
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from ..git.plumbing import Git
 
-    Changes = dict[str, bytes | Entry | None]
-    Folder = dict[str, Entry]
+    Changes = dict[str, bytes | TreeEntry | None]
+    Folder = dict[str, TreeEntry]
 
 FIXED = ("format", "README.md", ".gitattributes")
 # Where one tree has a file and another a folder of the same name, the file goes into the folder.
@@ -45,12 +45,12 @@ def union_changes(git: Git, base: str, others: Iterable[str]) -> Changes:
     return changes
 
 
-def fixed(git: Git, roots: Sequence[Folder]) -> dict[str, Entry | None]:
+def fixed(git: Git, roots: Sequence[Folder]) -> dict[str, TreeEntry | None]:
     """The fixed files of a union: `format` of the greatest rank, and the others from the tree that it is in."""
     ranks = [_rank(git, root) for root in roots]
     best = max((rank for rank in ranks if rank is not None), default=None)
     winners = [root for root, rank in zip(roots, ranks, strict=True) if rank == best]
-    found: dict[str, Entry | None] = {}
+    found: dict[str, TreeEntry | None] = {}
     for name in FIXED:
         # Where the winner lacks one, another tree's: a union takes nothing away.
         entries = [root[name] for root in winners if name in root] or [
@@ -68,24 +68,24 @@ def _rank(git: Git, root: Folder) -> tuple[int, int, bytes] | None:
     return form.rank if form is not None and form.epoch == 0 else None
 
 
-def greatest(git: Git, entries: Sequence[Entry]) -> Entry:
+def greatest(git: Git, entries: Sequence[TreeEntry]) -> TreeEntry:
     """The entry with the greatest bytes. A folder is greater than any file."""
     if all(entry == entries[0] for entry in entries):
         return entries[0]
     return max(entries, key=lambda entry: (entry.is_tree, _content(git, entry), entry.mode, entry.oid))
 
 
-def _content(git: Git, entry: Entry) -> bytes:
+def _content(git: Git, entry: TreeEntry) -> bytes:
     """A file's bytes; the name of what is no file of this repository (a folder, a submodule)."""
     return (
         git.blob(entry.oid) if entry.mode.startswith("1") and entry.mode != "160000" else entry.oid.encode()
     )
 
 
-def _unite(git: Git, path: str, folders: Sequence[Mapping[str, Entry | bytes]], changes: Changes) -> None:
+def _unite(git: Git, path: str, folders: Sequence[Mapping[str, TreeEntry | bytes]], changes: Changes) -> None:
     """Collect the changes that turn the first of the folders at `path` into the union of all."""
     base = folders[0]
-    beside: dict[str, list[Entry | bytes]] = {}  # contents that had no room at their paths
+    beside: dict[str, list[TreeEntry | bytes]] = {}  # contents that had no room at their paths
     names = list(dict.fromkeys(name for folder in folders for name in folder))
     while names:
         more: dict[str, None] = {}
@@ -107,7 +107,7 @@ def _unite(git: Git, path: str, folders: Sequence[Mapping[str, Entry | bytes]], 
 
 
 def _unite_entries(
-    git: Git, path: str, own: Entry | bytes | None, found: Sequence[Entry | bytes], changes: Changes
+    git: Git, path: str, own: TreeEntry | bytes | None, found: Sequence[TreeEntry | bytes], changes: Changes
 ) -> list[tuple[str, bytes]]:
     """Unite what stands at one path. Return what it has no room for, with the path."""
     files = [entry for entry in found if isinstance(entry, bytes) or not entry.is_tree]
@@ -116,18 +116,22 @@ def _unite_entries(
         if united != own:
             changes[path] = united
         return [(path, content) for content in over]
-    trees = [entry for entry in found if isinstance(entry, Entry) and entry.is_tree]
-    base: Mapping[str, Entry | bytes] = git.tree(own.oid) if isinstance(own, Entry) and own.is_tree else {}
-    others: list[Mapping[str, Entry | bytes]] = [git.tree(entry.oid) for entry in trees if entry != own]
+    trees = [entry for entry in found if isinstance(entry, TreeEntry) and entry.is_tree]
+    base: Mapping[str, TreeEntry | bytes] = (
+        git.tree(own.oid) if isinstance(own, TreeEntry) and own.is_tree else {}
+    )
+    others: list[Mapping[str, TreeEntry | bytes]] = [git.tree(entry.oid) for entry in trees if entry != own]
     displaced = _DISPLACED + (".jsonl" if is_segment(path) else "")
     others += [{displaced: entry} for entry in files]
     _unite(git, path + "/", [base, *others], changes)
     return []
 
 
-def _unite_files(git: Git, path: str, files: Sequence[Entry | bytes]) -> tuple[bytes | Entry, list[bytes]]:
+def _unite_files(
+    git: Git, path: str, files: Sequence[TreeEntry | bytes]
+) -> tuple[bytes | TreeEntry, list[bytes]]:
     """The union of different files at one path, as an entry where one of them is it, and what that has no room for."""
-    entries = [entry for entry in files if isinstance(entry, Entry)]
+    entries = [entry for entry in files if isinstance(entry, TreeEntry)]
     plain = [entry for entry in entries if entry.mode.startswith("100")]
     added = [content for content in files if isinstance(content, bytes)]
     if not is_segment(path) or not (plain or added):
@@ -136,7 +140,7 @@ def _unite_files(git: Git, path: str, files: Sequence[Entry | bytes]) -> tuple[b
     united, over = overflow.unite([*contents.values(), *added])
     for oid, content in contents.items():
         if content == united:
-            return Entry(FILE_MODE, oid), over
+            return TreeEntry(FILE_MODE, oid), over
     return united, over
 
 
@@ -145,7 +149,7 @@ def is_segment(path: str) -> bool:
     return path.endswith(".jsonl")
 
 
-def is_plain_segment(path: str, entry: Entry) -> bool:
+def is_plain_segment(path: str, entry: TreeEntry) -> bool:
     """Whether what stands at a path is a plain file of lines."""
     return is_segment(path) and entry.mode.startswith("100")
 
@@ -157,7 +161,7 @@ def walk(
     *,
     first: str = "",
     seen: set[str] | None = None,
-) -> Iterator[tuple[str, Entry]]:
+) -> Iterator[tuple[str, TreeEntry]]:
     """Yield every folder and file below a tree, a folder before what is in it. Its path ends in a slash.
 
     Args:
@@ -167,7 +171,7 @@ def walk(
 
     Raises: KeyError without `missing`.
     """
-    todo = [("", Entry(TREE_MODE, tree))]
+    todo = [("", TreeEntry(TREE_MODE, tree))]
     while todo:
         path, entry = todo.pop()
         if seen is not None:
@@ -192,7 +196,7 @@ def walk(
 
 def differing(
     git: Git, tree: str, olds: Sequence[str], path: str = ""
-) -> Iterator[tuple[str, Entry, list[Entry]]]:
+) -> Iterator[tuple[str, TreeEntry, list[TreeEntry]]]:
     """Files of `tree` that none of the trees `olds` has just so: path, entry, and what those have there."""
     for name, entry, there in differing_entries(git, tree, olds):
         if entry.is_tree:
@@ -202,7 +206,9 @@ def differing(
             yield path + name, entry, [old for old in there if not old.is_tree]
 
 
-def differing_entries(git: Git, tree: str, olds: Sequence[str]) -> Iterator[tuple[str, Entry, list[Entry]]]:
+def differing_entries(
+    git: Git, tree: str, olds: Sequence[str]
+) -> Iterator[tuple[str, TreeEntry, list[TreeEntry]]]:
     """The same of one level: name, entry, and what those have there."""
     if tree in olds:
         return

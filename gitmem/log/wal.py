@@ -20,7 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .entry import Entry
+    from .entry import LogEntry
     from .lock import Lock
     from .wal_files import WalFile
     from .wal_owner import Owner
@@ -51,7 +51,7 @@ class WriteAheadLog:
         self.check_owner = check_owner
         self.owner = owner
 
-    def append(self, entry: Entry) -> None:
+    def append(self, entry: LogEntry) -> None:
         """Record an entry: when this returns it survives a crash and a power loss.
 
         Raises: StoreError `wal` where nothing was recorded, `wal-unknown` where that is not certain, `newer-format`.

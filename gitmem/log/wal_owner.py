@@ -13,7 +13,7 @@ from .wal_files import sync_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ..repo import Place
+    from ..repo import Repo
 
 NAME = "repository"
 
@@ -25,7 +25,7 @@ class Owner:
         place: Where it is.
     """
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: Repo) -> None:
         self.place = place
         self._roots: frozenset[str] | None = None
         self._known: dict[str, tuple[bytes, bool]] = {}

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from typing import Any
 
-    from ..index.rows import Lines, Row, Rows
+    from ..index.rows import LineRow, Lines, Rows
 
 BACKLOG_MICROS = 24 * 3600 * 1_000_000
 NEWEST = 50  # broadcasts that whoever the log does not know gets, however old they are
@@ -128,7 +128,7 @@ def _is_first(db: sqlite3.Connection, name: str, at: str, line: bytes) -> bool:
     return line < str(body).encode()
 
 
-def add(db: sqlite3.Connection, broadcasts: Sequence[tuple[Row, bytes]]) -> None:
+def add(db: sqlite3.Connection, broadcasts: Sequence[tuple[LineRow, bytes]]) -> None:
     """Add broadcasts, each with the key of its content."""
     edges: set[tuple[str, str]] = set()
     values = []

@@ -14,7 +14,7 @@ from .. import atomic_write, shared_mode
 from ..agents.heartbeats import flag_names
 from ..digests import sha256
 from ..errors import GitmemError, StoreError
-from ..log.entry import Story
+from ..log.entry import CommitMessage
 from ..log.lines import digest
 from ..log.lock import Lock
 from . import mailbox_view, session_queue
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from ..agents.caller import Caller
     from ..store import Store
-    from .waiting_sessions import Waiting
+    from .waiting_sessions import WaitingSession
 
 TURNS = "deliver"
 WAIT_SECONDS = 3.0  # for who was asked: twice is then better than never
@@ -131,7 +131,7 @@ def _settle(store: Store, reader: str) -> None:
             )
 
 
-def _record_shown(store: Store, session: Waiting, ids: Collection[str]) -> None:
+def _record_shown(store: Store, session: WaitingSession, ids: Collection[str]) -> None:
     db = store.db()
     unread = mailbox_view.unread_ids(db, session.reader, session.session_id, session.workspace, store.now())
     to_mark = [
@@ -142,7 +142,7 @@ def _record_shown(store: Store, session: Waiting, ids: Collection[str]) -> None:
     record(store, session.reader, None, to_mark, session_id=session.session_id)
 
 
-def _line_shown(store: Store, session: Waiting, id: str) -> bytes:
+def _line_shown(store: Store, session: WaitingSession, id: str) -> bytes:
     """The line that was queued, for which alone a receipt is due where another has come since; "" without it."""
     path = os.path.join(session_queue.folder(store.place.state, session.session_id), session_queue.SHOWN, id)
     try:
@@ -187,7 +187,7 @@ def record(
     name = (caller.name if caller else None) or reader
     count = len(to_mark)
     subject = f"{name} read {count} signal{'s' if count > 1 else ''}" if count else f"{name} is still here"
-    store.record(lines, Story(author, subject, "", [("Agent", reader)]), deferred=True)
+    store.record(lines, CommitMessage(author, subject, "", [("Agent", reader)]), deferred=True)
 
 
 def set_aside(store: Store, reader: str, session_id: str | None, ids: Iterable[str]) -> None:
@@ -221,7 +221,7 @@ def tidy(store: Store, reader: str, session_id: str | None) -> None:
         return
 
 
-def _tidy(store: Store, session: Waiting) -> None:
+def _tidy(store: Store, session: WaitingSession) -> None:
     state = store.place.state
     flags = [session_queue.flag(state, name) for name in session.names]
     if not session_queue.events(state, session.session_id) and not any(map(os.path.lexists, flags)):

@@ -11,7 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
 
-    from ..index.rows import Row, Rows
+    from ..index.rows import LineRow, Rows
 
     # Signal, reader, digest, state, time.
     Receipt = tuple[str, str, bytes, str, str]
@@ -43,7 +43,7 @@ def is_for(content: str) -> str:
     )
 
 
-def writers(row: Row) -> set[str]:
+def writers(row: LineRow) -> set[str]:
     """Return the names under which a signal was written: the identity, and the session."""
     return {str(row.record[key]) for key in ("sender_identity", "sender_session") if row.record.get(key)}
 
@@ -63,7 +63,7 @@ def of(rows: Rows) -> list[Receipt]:
     return found
 
 
-def _of_reply(row: Row) -> list[Receipt]:
+def _of_reply(row: LineRow) -> list[Receipt]:
     record = row.record
     given = record.get("answers_digest")
     if record.get("via"):

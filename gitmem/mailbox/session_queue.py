@@ -26,7 +26,7 @@ from ..agents.heartbeats import flag as flag
 from ..agents.heartbeats import flag_names as flag_names
 from ..agents.heartbeats import raise_flags as raise_flags
 from ..agents.presence import HOLD_MICROS
-from .waiting_sessions import FORGED, NEW, Waiting, sessions
+from .waiting_sessions import FORGED, NEW, WaitingSession, sessions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def _feed(store: Store) -> None:
     store.fed = marks
 
 
-def put(store: Store, session: Waiting, after: int = 0) -> None:
+def put(store: Store, session: WaitingSession, after: int = 0) -> None:
     """Event files for what a session has not read, and then the flag.
 
     Args:
@@ -123,7 +123,7 @@ def put(store: Store, session: Waiting, after: int = 0) -> None:
         raise_flags(state, session.names, urgent=urgent)
 
 
-def _was_seen(store: Store, session: Waiting, since: int) -> bool:
+def _was_seen(store: Store, session: WaitingSession, since: int) -> bool:
     if session.alive_until - HOLD_MICROS >= since:
         return True
     return heartbeats.heartbeat(store, session.session_id) >= since
@@ -178,7 +178,7 @@ def sweep(store: Store) -> None:
         return
 
 
-def of_reader(store: Store, reader: str, session_id: str | None = None) -> list[Waiting]:
+def of_reader(store: Store, reader: str, session_id: str | None = None) -> list[WaitingSession]:
     """The sessions of this clone that have not ended and have this reader's mail.
 
     The index must have caught up.

@@ -30,7 +30,7 @@ _SESSIONS = (
 )
 
 
-class Waiting:
+class WaitingSession:
     """A session of this clone that has not ended: whose queue it is, and the names of its flags."""
 
     __slots__ = ("alive_until", "names", "reader", "session_id", "workspace")
@@ -57,7 +57,7 @@ class Waiting:
         return {signal_id for _, signal_id in found}
 
 
-def sessions(store: Store, where: str = "", **values: object) -> list[Waiting]:
+def sessions(store: Store, where: str = "", **values: object) -> list[WaitingSession]:
     """The sessions of this clone that fit and have not ended. The index must have caught up."""
     db = store.index.db
     ids = ",".join(f'"{session_id}"' for session_id in sorted(heartbeats.heartbeats(store)))
@@ -72,5 +72,5 @@ def sessions(store: Store, where: str = "", **values: object) -> list[Waiting]:
             if ended is not None:
                 continue
             row = (session_id, fields.get("agent_identity"), fields.get("workspace_id"), row[3])
-        found.append(Waiting(store, row))
+        found.append(WaitingSession(store, row))
     return found

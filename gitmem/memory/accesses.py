@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..agents import own_sessions
-from ..log.entry import Story
+from ..log.entry import CommitMessage
 from ..outcome import Outcome
 from ..records import ids
 from ..text.shell_quote import command
@@ -70,7 +70,9 @@ def record(
         lines += own_sessions.keepalive(store, caller)
         count = f"{len(found)} node{'s' if len(found) > 1 else ''} of the memory"
         subject = f"{caller.name or caller.reader} read {count}"
-        store.record(lines, Story(caller.author, subject, "", [("Agent", caller.reader)]), deferred=True)
+        store.record(
+            lines, CommitMessage(caller.author, subject, "", [("Agent", caller.reader)]), deferred=True
+        )
     return _answer(store, found, half_life, recorded=bool(lines))
 
 

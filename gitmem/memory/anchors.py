@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from ..git.open_git import Behind
-    from ..repo import Place
+    from ..repo import Repo
     from ..store import Store
     from .node import Node
 
@@ -25,7 +25,7 @@ FILES_MAX = 20
 OID_SHOWN = 8
 
 
-class Since(Outcome):
+class ChangesSince(Outcome):
     """What happened in the repository since the commit `head`.
 
     `commits` is how many HEAD has on top, `subjects` the newest of them; `files` are those that are not the
@@ -76,7 +76,7 @@ def checked(paths: Iterable[str]) -> list[str]:
     return list(found)
 
 
-def from_root(place: Place, folder: str, typed: str) -> str:
+def from_root(place: Repo, folder: str, typed: str) -> str:
     """A path that was typed in a folder, from the root of the work tree. UsageError for one outside of it.
 
     Links on the way to the work tree do not matter; a link inside it is the file that is meant.
@@ -162,7 +162,7 @@ def _shown(path: str) -> str:
     return cut(sanitize(path), PATH_SHOWN_MAX)
 
 
-def since(store: Store, node: Node) -> Since | None:
+def since(store: Store, node: Node) -> ChangesSince | None:
     """What happened in the repository since a node was written: for an agent that comes back.
 
     None where the node has no commit, or HEAD is at none.
@@ -171,10 +171,10 @@ def since(store: Store, node: Node) -> Since | None:
     if node.head is None or tip is None:
         return None
     if node.head == tip:
-        return Since(tip, [])
+        return ChangesSince(tip, [])
     try:
-        return Since(
+        return ChangesSince(
             node.head, store.git.commits_since(node.head, tip), store.git.files_between(node.head, tip)
         )
     except KeyError:
-        return Since(node.head, None)
+        return ChangesSince(node.head, None)

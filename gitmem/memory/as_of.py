@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
     from ..index.schema import Index
-    from ..log.entry import Entry, Story
+    from ..log.entry import CommitMessage, LogEntry
     from ..log.local_log import Appended
 
 SECOND = 1_000_000
@@ -33,7 +33,7 @@ UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 ABBREVIATED_MIN = 5  # characters: `2d` is a time, `2d0f1` the beginning of a commit id where there is one
 
 
-class Then(Store):
+class StoreAsOf(Store):
     """A store at an earlier time. Nothing can be written through it; its index is of this process alone.
 
     It reads through the git of the store that it was made from, which stays that one's to close.
@@ -79,15 +79,17 @@ class Then(Store):
         """UsageError: the past is as it was."""
         _refuse()
 
-    def record(self, lines: Sequence[tuple[str, bytes]], story: Story, *, deferred: bool = False) -> Appended:
+    def record(
+        self, lines: Sequence[tuple[str, bytes]], story: CommitMessage, *, deferred: bool = False
+    ) -> Appended:
         """UsageError: the past is as it was."""
         _refuse()
 
-    def record_all(self, entries: Sequence[Entry]) -> Appended:
+    def record_all(self, entries: Sequence[LogEntry]) -> Appended:
         """UsageError: the past is as it was."""
         _refuse()
 
-    def collect(self, to: Callable[[Entry], None] | None) -> None:
+    def collect(self, to: Callable[[LogEntry], None] | None) -> None:
         """UsageError: the past is as it was."""
         _refuse()
 
@@ -104,7 +106,7 @@ def _refuse() -> NoReturn:
     )
 
 
-def at(store: Store, text: str | int) -> Then:
+def at(store: Store, text: str | int) -> StoreAsOf:
     """The store as it was at a commit or at a time. The caller closes it, and then the one that it is made from.
 
     Args:
@@ -145,7 +147,7 @@ def at(store: Store, text: str | int) -> Then:
     if moment < 0:
         raise _before(store, tip, moment)
     # Not an older commit: one of today may have lines of a clone that was offline then.
-    past = Then(store, tip, moment, head, all_of_it=False)
+    past = StoreAsOf(store, tip, moment, head, all_of_it=False)
     if past.db().execute("SELECT 1 FROM line LIMIT 1").fetchone() is None and moment < _began(store, tip):
         past.close()
         raise _before(store, tip, moment)
@@ -163,10 +165,10 @@ def _is_of_the_log(store: Store, commit: str, tip: str) -> bool:
     return True
 
 
-def _of_the_log(store: Store, commit: str) -> Then:
+def _of_the_log(store: Store, commit: str) -> StoreAsOf:
     if commit in ref.GENESES.values():
         raise _before(store, str(store.git.tip(ref.LOG_REF)), 0)
-    return Then(store, commit, _ends(store, commit), None, all_of_it=True)
+    return StoreAsOf(store, commit, _ends(store, commit), None, all_of_it=True)
 
 
 def _ends(store: Store, commit: str) -> int:

@@ -68,7 +68,7 @@ class Piece:
         return f"  ({count} more line{'s' if count > 1 else ''}: {self.more})"
 
 
-class Block:
+class BudgetedText:
     """What was printed. `text` has no newline at its end; with one it is within the budget.
 
     `included` and `left_out` have ids and numbers by section, without empty sections; `shortened` are the
@@ -110,7 +110,7 @@ def pack(
     unread: Mapping[str, int] | None = None,
     limits: Mapping[str, int] | None = None,
     always: bool = False,
-) -> Block:
+) -> BudgetedText:
     """Print what fits.
 
     1. Where everything fits whole, that is it.
@@ -132,7 +132,7 @@ def pack(
     every = sorted(pieces, key=lambda piece: piece.rank)
     packing = _Packing(every, frame, sections, max_size, tell, dict(unread or {}))
     if not always and not any(packing.left.values()):
-        return Block()
+        return BudgetedText()
     if not any(packing.unread.values()) and packing.enough <= max_size:
         for piece in every:
             packing.take(piece, piece.lines)
@@ -219,8 +219,8 @@ class _Packing:
         self.left[piece.section] -= 1
         self.shown[piece.id] = lines
 
-    def block(self) -> Block:
-        block = Block()
+    def block(self) -> BudgetedText:
+        block = BudgetedText()
         lines = list(self.frame)
         for section in self.sections:
             chosen = [piece for piece in self.every if piece.section == section and piece.id in self.shown]

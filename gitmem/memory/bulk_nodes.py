@@ -6,7 +6,7 @@ from .. import records
 from ..errors import UsageError
 from ..records import bulk_lines, ids
 from . import anchors, node_fields, write
-from .made_nodes import Made
+from .made_nodes import NewNodes
 from .node import Node
 
 TYPE_CHECKING = False
@@ -27,7 +27,7 @@ EMPTY = ("metadata", "discovered_from")  # what must not be given here
 
 def made(
     store: Store, caller: Caller, given: Given, head: Mapping[str, object], *, allow_secret: bool
-) -> Made | None:
+) -> NewNodes | None:
     """Return the lines of new nodes, the nodes, and what the index reads of the lines; None where one of them is not plainly
     right, or has metadata or a source.
 
@@ -56,7 +56,7 @@ def made(
         Node(record, line, at).settle()
         for at, (record, line) in enumerate(zip(group[2], lines, strict=True), first)
     ]
-    return Made([(records.STREAMS["node"], line) for line in lines], nodes, group=group)
+    return NewNodes([(records.STREAMS["node"], line) for line in lines], nodes, group=group)
 
 
 def _columns(given: Given, caller: Caller) -> dict[str, list[Any]] | None:

@@ -41,7 +41,7 @@ _SECTION = (
 )
 
 
-class Row:
+class CandidateRow:
     """A node that may be shown. The greatest `value` is the best; it is a time in microseconds."""
 
     __slots__ = ("id", "section", "value")
@@ -101,14 +101,14 @@ def _rows(
     by_decay: bool,
     half_life: int,
     most: int,
-) -> tuple[list[Row], dict[str, int]]:
+) -> tuple[list[CandidateRow], dict[str, int]]:
     """The best rows, unordered, and how many there are by section. All of them are looked at for decay alone."""
     db = store.db()
     wu, lane, without = asked
     values: dict[str, object] = {"wu": wu, "lane": lane, "without": without, "most": most + 1,
                                  "until": store.now() + AHEAD_MAX}  # fmt: skip
     counts = dict.fromkeys(SECTIONS, 0)
-    found: list[Row] = []
+    found: list[CandidateRow] = []
     for where, section in ((_PROJECT, f"'{PROFILE}'"), (_WORK_UNIT, _SECTION)):
         if by_decay:
             every = db.execute(
@@ -117,7 +117,7 @@ def _rows(
                 values,
             )
             now = store.now()
-            rows = [Row(id, name, _value(touched, priority, count or 0, now, half_life))
+            rows = [CandidateRow(id, name, _value(touched, priority, count or 0, now, half_life))
                     for id, name, touched, priority, count in every]  # fmt: skip
         else:
             # The index has them in this order: looking stops after the last one that is wanted.
@@ -127,9 +127,9 @@ def _rows(
             best = db.execute(
                 asked_of % ("n.touched", "<=") + " ORDER BY n.touched DESC, n.id LIMIT :most", values
             )
-            rows = [Row(*row) for row in best]
+            rows = [CandidateRow(*row) for row in best]
             # What a wrong clock, or a liar, wrote of a time to come does not stand before everything.
-            rows += [Row(*row) for row in db.execute(asked_of % ("0", ">") + " LIMIT :most", values)]
+            rows += [CandidateRow(*row) for row in db.execute(asked_of % ("0", ">") + " LIMIT :most", values)]
         if not by_decay and len(rows) > most:
             # By the columns of the index, in their order: nothing is sorted, and no row is looked up.
             by = "n.lifecycle, n.type, n.lane" if where is _WORK_UNIT else "1"
@@ -156,8 +156,8 @@ def _value(touched: int, priority: str | None, count: int, now: int, half_life: 
 
 
 def _best(
-    store: Store, rows: Sequence[Row], most: int, half_life: int
-) -> Iterator[tuple[Row, Node, str | None]]:
+    store: Store, rows: Sequence[CandidateRow], most: int, half_life: int
+) -> Iterator[tuple[CandidateRow, Node, str | None]]:
     """The best rows with their nodes, unordered, and what is said of those that are stale.
 
     A stale node falls behind younger ones, so for each that may be stale another one is looked at. Git is

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from ..agents.caller import Caller
     from ..store import Store
-    from .budgeted_text import Block
+    from .budgeted_text import BudgetedText
 
 MAX_SIZE = 4_096
 ENOUGH_MAX = 64 * 1024  # a budget above that is not worth the advice
@@ -49,7 +49,7 @@ class Context(Outcome):
     __slots__ = ("wu_id", "block", "bytes", "max_size", "included", "left_out", "shortened", "total",
                  "hidden_by_others", "access_tracked", "next")  # fmt: skip
 
-    def __init__(self, wu: str | None, block: Block, max_size: int) -> None:
+    def __init__(self, wu: str | None, block: BudgetedText, max_size: int) -> None:
         self.wu_id = wu
         self.block = block.text
         self.bytes = len(block.text.encode())

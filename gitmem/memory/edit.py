@@ -37,7 +37,7 @@ class Created(Outcome):
         self.next: list[str] = []
 
 
-class Appended(Outcome):
+class NodesCreated(Outcome):
     """Nodes that were written in one commit."""
 
     __slots__ = ("nodes", "commit", "recorded", "warnings", "next")
@@ -50,7 +50,7 @@ class Appended(Outcome):
         self.next: list[str] = []
 
 
-class Changed(Outcome):
+class NodesChanged(Outcome):
     """Nodes that were changed, or that a dry run would change."""
 
     __slots__ = ("ids", "commit", "recorded", "dry_run", "warnings", "next")
@@ -85,7 +85,7 @@ def create(
 
 def append(
     store: Store, caller: Caller, many: Iterable[Mapping[str, object]], *, allow_secret: bool = False
-) -> Appended:
+) -> NodesCreated:
     """Write nodes down in one commit: all of them or none.
 
     Args:
@@ -109,7 +109,7 @@ def append(
         done = _record(store, caller, made.lines, made.nodes)
     finally:
         store.forget_foreseen()
-    appended = Appended(made.nodes, done.commit)
+    appended = NodesCreated(made.nodes, done.commit)
     appended.warnings = [*filter(None, [caller.remark]), *made.remarks, *anchors.missing(store, made.nodes)]
     appended.next = [command("gitmem", "mem", "context", *_wu_option(made.nodes))]
     return appended
@@ -145,7 +145,7 @@ def change(
     clear: Sequence[str] = (),
     allow_secret: bool = False,
     **options: object,
-) -> Changed:
+) -> NodesChanged:
     """Change fields of nodes; of each field the last change counts, also where two clones change a node apart.
 
     Args:
@@ -177,7 +177,7 @@ def change(
         empty.append("reason")  # of what is no more
     lines = write.patches(store, caller, found, fields, clear=empty, allow_secret=allow_secret)
     done = write.record(store, caller, lines, f"{_said(fields, empty)} {several(found)}", nodes=found)
-    changed = Changed(found, done.commit)
+    changed = NodesChanged(found, done.commit)
     changed.warnings = [*filter(None, [caller.remark])]
     if verified or "paths" in fields:
         changed.warnings += anchors.missing(store, load.load(store.db(), found[:SHOWN]))

@@ -8,7 +8,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from .tokenize import Name
+    from .tokenize import NameToken
 
 WORDS_MAX = 40  # of a question: each costs a pass over the index
 BEGINNING_LEAST = 3  # characters: what is shorter begins nearly everything
@@ -83,9 +83,9 @@ def _alike(one: str, other: str) -> bool:
     return one[same:] in ENDINGS and other[same:] in ENDINGS
 
 
-def _groups(text: str) -> list[list[Name]]:
+def _groups(text: str) -> list[list[NameToken]]:
     """The names of a text; those of a script without spaces that stand together are one group."""
-    groups: list[list[Name]] = []
+    groups: list[list[NameToken]] = []
     for piece in text.split():
         joins = False
         for name in named(piece):
@@ -98,27 +98,27 @@ def _groups(text: str) -> list[list[Name]]:
     return groups
 
 
-def _without_stop(groups: Sequence[list[Name]], asks_more: bool) -> list[list[Name]]:
+def _without_stop(groups: Sequence[list[NameToken]], asks_more: bool) -> list[list[NameToken]]:
     kept = [group for group in groups if len(group) > 1 or not STOP.issuperset(group[0].parts)]
     return kept if kept or asks_more else list(groups)
 
 
-def _exact(group: Sequence[Name]) -> str:
+def _exact(group: Sequence[NameToken]) -> str:
     phrase = _phrase([part for name in group for part in name.parts])
     return f'({phrase} OR "{group[0].whole}")' if len(group) == 1 and group[0].whole else phrase
 
 
-def _begun(group: Sequence[Name]) -> str:
+def _begun(group: Sequence[NameToken]) -> str:
     if not _can_begin(group):
         return _exact(group)
     return f"({_exact(group)} OR {_phrase(group[0].parts)} *)"
 
 
-def _can_begin(group: Sequence[Name]) -> bool:
+def _can_begin(group: Sequence[NameToken]) -> bool:
     return len(group) == 1 and len(group[0].parts[-1]) >= BEGINNING_LEAST
 
 
-def _single(group: Sequence[Name]) -> list[str]:
+def _single(group: Sequence[NameToken]) -> list[str]:
     """The words of a group one by one; in a script without spaces, two characters at a time."""
     parts = [part for name in group for part in name.parts]
     if len(group) > 1:

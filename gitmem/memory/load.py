@@ -5,7 +5,7 @@ from __future__ import annotations
 from .. import records
 from ..signals.bit_order import BitOrder
 from . import authors, node_fold, unverified_nodes
-from .node import Change, Node
+from .node import Node, PatchChange
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from .node import Record, Winners
 
-    Parsed = dict[int, Change | None]
+    Parsed = dict[int, PatchChange | None]
     Sets = dict[tuple[bytes, ...], Winners]
 
 AT_ONCE = 500  # ids in one question: SQLite takes no more than 999 values in its oldest form
@@ -51,7 +51,7 @@ def load(
 
 def patches_of(
     db: sqlite3.Connection, ids: Sequence[str], parsed: Parsed | None = None
-) -> dict[str, list[Change]]:
+) -> dict[str, list[PatchChange]]:
     """The patches of nodes, by node id; each line is fetched and read once."""
     known: Parsed = {} if parsed is None else parsed
     return {id: of for some in _portions(ids) for id, of in changes(db, some, known).items()}
@@ -62,7 +62,7 @@ def _portions(ids: Sequence[str]) -> Iterator[Sequence[str]]:
         yield ids[start : start + AT_ONCE]
 
 
-def order_of(patches: Mapping[str, Sequence[Change]]) -> BitOrder | None:
+def order_of(patches: Mapping[str, Sequence[PatchChange]]) -> BitOrder | None:
     """The order of all patches where nodes share many; without it each node's patches are ordered by themselves."""
     pairs = sum(len(of) for of in patches.values() if len(of) > 1)
     if pairs < SHARED_LEAST:
@@ -111,7 +111,7 @@ def _lines(db: sqlite3.Connection, numbers: Sequence[int]) -> Iterator[tuple[int
             yield line, body.encode()
 
 
-def changes(db: sqlite3.Connection, ids: Sequence[str], parsed: Parsed) -> dict[str, list[Change]]:
+def changes(db: sqlite3.Connection, ids: Sequence[str], parsed: Parsed) -> dict[str, list[PatchChange]]:
     """The patches of at most `AT_ONCE` nodes, by node id; each line is fetched and read once.
 
     Args:
@@ -121,8 +121,8 @@ def changes(db: sqlite3.Connection, ids: Sequence[str], parsed: Parsed) -> dict[
     pairs = db.execute(f"SELECT id, line FROM patch_of WHERE id IN ({marks})", list(ids)).fetchall()
     for line, body in _lines(db, sorted({line for _, line in pairs} - parsed.keys())):
         record = records.read(body)
-        parsed[line] = Change(record, body) if record is not None else None
-    found: dict[str, list[Change]] = {}
+        parsed[line] = PatchChange(record, body) if record is not None else None
+    found: dict[str, list[PatchChange]] = {}
     for id, line in pairs:
         change = parsed.get(line)
         if change is not None:

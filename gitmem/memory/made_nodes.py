@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from .node import Node
 
 
-class Made:
+class NewNodes:
     """New nodes with their lines.
 
     Attributes:

@@ -6,7 +6,7 @@ from ..commit_message import sanitize
 from ..errors import UsageError
 from ..records import ids
 from . import anchors, node_fields, relations, resolve_node, write
-from .made_nodes import Made
+from .made_nodes import NewNodes
 from .node import Node
 
 TYPE_CHECKING = False
@@ -22,7 +22,9 @@ OPTIONS = ("type", "lifecycle", "wu", "session", "lane", "priority", "tags", "pa
 _NAMES = {"wu_id": "wu", "session_id": "session"}  # as a node that was exported has them
 
 
-def made(store: Store, caller: Caller, given: Sequence[Mapping[str, object]], *, allow_secret: bool) -> Made:
+def made(
+    store: Store, caller: Caller, given: Sequence[Mapping[str, object]], *, allow_secret: bool
+) -> NewNodes:
     """Return new nodes.
 
     Raises: UsageError (RecordError, SecretError) that says which one is wrong; StoreError.
@@ -57,7 +59,7 @@ def made(store: Store, caller: Caller, given: Sequence[Mapping[str, object]], *,
                 error.message = f"Node {number} of {len(given)}: {error.message}"
                 error.args = (error.message,)  # of which str() is made
             raise
-    return Made(lines, nodes, list(remarks))
+    return NewNodes(lines, nodes, list(remarks))
 
 
 def _fields(given: Mapping[str, object], caller: Caller) -> dict[str, object]:

@@ -111,7 +111,7 @@ class Node(Outcome):
         return {name: value for name, value in found.items() if value not in (None, [], {}, False)}
 
 
-class Change:
+class PatchChange:
     """A patch, with what `causality` asks of a fact. Its record is without what readers leave aside."""
 
     __slots__ = ("clears", "id", "line", "named", "record", "said_at", "touched")
@@ -151,11 +151,11 @@ class Winners:
 
     __slots__ = ("_by_key", "_find_keys", "by_field", "clears_metadata", "updated")
 
-    def __init__(self, changes: Mapping[str, Change], order: BitOrder | None = None) -> None:
-        self._find_keys: Callable[[], dict[str, Change]]
+    def __init__(self, changes: Mapping[str, PatchChange], order: BitOrder | None = None) -> None:
+        self._find_keys: Callable[[], dict[str, PatchChange]]
         every = list(changes.values())
-        fields: dict[str, list[Change]] = {}
-        keys: dict[str, list[Change]] = {}
+        fields: dict[str, list[PatchChange]] = {}
+        keys: dict[str, list[PatchChange]] = {}
         for each in every:
             for field in each.touched:
                 fields.setdefault(field, []).append(each)
@@ -172,17 +172,17 @@ class Winners:
             of = {order.number[each.line]: each for each in every}
             also = subset.bits(clears)
 
-            def last(own: list[Change]) -> Change:
+            def last(own: list[PatchChange]) -> PatchChange:
                 return own[0] if len(own) == 1 and not also else of[subset.latest(subset.bits(own) | also)]
 
             self.by_field = {name: of[subset.latest(subset.bits(own))] for name, own in fields.items()}
             self._find_keys = lambda: {key: last(own) for key, own in keys.items()}
         said = max(each.said_at for each in every)  # times have one form: the order of texts is theirs
         self.updated = parse_at(said) if said else None
-        self._by_key: dict[str, Change] | None = None
+        self._by_key: dict[str, PatchChange] | None = None
 
     @property
-    def by_key(self) -> dict[str, Change]:
+    def by_key(self) -> dict[str, PatchChange]:
         """Return the patch that counts for each entry of the metadata; found when it is first asked for."""
         if self._by_key is None:
             self._by_key = self._find_keys()

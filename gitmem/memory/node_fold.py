@@ -7,7 +7,7 @@ both, field by field; where both changed one field, the greater `(at, bytes)` co
 from __future__ import annotations
 
 from . import authors
-from .node import FLAGS, LISTS, Change, Node, Winners, list_of, object_of
+from .node import FLAGS, LISTS, Node, PatchChange, Winners, list_of, object_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,12 +21,12 @@ KNOWN_MAX = 256  # sets of patches that a fold of many nodes remembers
 
 def fold(nodes: Iterable[tuple[Record, bytes]], patches: Iterable[tuple[Record, bytes]]) -> Node:
     """The node that lines of one id, and the patches that name it, make. Their order does not matter."""
-    return of_changes(nodes, [Change(record, body) for record, body in patches], {})
+    return of_changes(nodes, [PatchChange(record, body) for record, body in patches], {})
 
 
 def of_changes(
     nodes: Iterable[tuple[Record, bytes]],
-    patches: Iterable[Change],
+    patches: Iterable[PatchChange],
     known: dict[tuple[bytes, ...], Winners],
     order: BitOrder | None = None,
     *,
@@ -44,7 +44,7 @@ def of_changes(
     node = Node(base, line)
     if len(made) > 1 and len({meaning(record) for record, _ in made}) > 1:
         node.conflicting = sorted({str(record["sender_identity"]) for record, _ in made})
-    changes: dict[str, Change] = {}
+    changes: dict[str, PatchChange] = {}
     for each in sorted(patches, key=lambda each: each.line):
         changes.setdefault(each.id, each)
     if changes:

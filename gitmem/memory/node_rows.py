@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ..log.lines import parse_all, parse_at
 from . import authors, load, relations
-from .node import Change
+from .node import PatchChange
 from .node_tables import HIDDEN
 
 TYPE_CHECKING = False
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable, Sequence
 
-    from ..index.rows import Lines, Row, Rows
+    from ..index.rows import LineRow, Lines, Rows
     from .node import Node
 
 _PUT = "INSERT OR REPLACE INTO node VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
@@ -95,11 +95,11 @@ def _add_words(db: sqlite3.Connection, nodes: Iterable[tuple[str, Sequence[str],
     db.executemany("INSERT OR IGNORE INTO anchor VALUES (?, ?)", sorted(paths))
 
 
-def _add_patches(db: sqlite3.Connection, rows: Iterable[Row]) -> set[str]:
+def _add_patches(db: sqlite3.Connection, rows: Iterable[LineRow]) -> set[str]:
     """Add patches; the ids of nodes that must be folded anew."""
     anew: set[str] = set()
     for row in rows:
-        change = Change(row.record, row.line)
+        change = PatchChange(row.record, row.line)
         ids = sorted({str(id) for id in row.record["node_ids"]})  # type: ignore[attr-defined]  # the model says so
         db.executemany("INSERT OR IGNORE INTO patch_of VALUES (?, ?)", [(id, row.id) for id in ids])
         among = _among(ids)
@@ -147,7 +147,7 @@ def _lowest_first(db: sqlite3.Connection, id: str) -> int:
     return int(lowest)
 
 
-def _add_relations(db: sqlite3.Connection, rows: Iterable[Row]) -> None:
+def _add_relations(db: sqlite3.Connection, rows: Iterable[LineRow]) -> None:
     triples = set()
     for row in rows:
         triple = (str(row.record["from_id"]), str(row.record["to_id"]), str(row.record["type"]))
@@ -160,7 +160,7 @@ def _add_relations(db: sqlite3.Connection, rows: Iterable[Row]) -> None:
             db.execute("DELETE FROM relation WHERE from_id = ? AND to_id = ? AND type = ?", triple)
 
 
-def _add_accesses(db: sqlite3.Connection, rows: Iterable[Row]) -> None:
+def _add_accesses(db: sqlite3.Connection, rows: Iterable[LineRow]) -> None:
     seen = [(str(id), row.at) for row in rows for id in sorted(set(row.record["node_ids"]))]  # type: ignore[call-overload]
     db.executemany(
         "INSERT INTO access VALUES (?, 1, ?) ON CONFLICT (id) DO UPDATE"

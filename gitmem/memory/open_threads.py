@@ -24,7 +24,7 @@ SECTION = "Open threads"
 MESSAGE_MAX = 200  # bytes of a first line that is shown; of a longer one the command that shows it
 
 
-class Waiting:
+class OpenThreads:
     """A signal that wants a decision, the last such one of its thread."""
 
     __slots__ = ("at", "message", "sender", "signal_id", "thread_id", "what")
@@ -52,7 +52,7 @@ _DECISIONS = (
 )
 
 
-def find(store: Store, reader: Caller) -> list[Waiting]:
+def find(store: Store, reader: Caller) -> list[OpenThreads]:
     """What waits for a reader, the newest first."""
     db = store.db()
     mine, values = mailbox_view.directed_to(
@@ -95,7 +95,7 @@ def _decisions(
     return {thread_id for thread_id, *_ in rows}, found
 
 
-def _order(one: Waiting) -> tuple[str, str]:
+def _order(one: OpenThreads) -> tuple[str, str]:
     return one.at, one.signal_id
 
 
@@ -117,7 +117,7 @@ class _Known:
         self._store = store
         self._records: dict[str, Mapping[str, object] | None] = {}
 
-    def waiting(self, thread_id: str, signal_id: str) -> Waiting | None:
+    def waiting(self, thread_id: str, signal_id: str) -> OpenThreads | None:
         if signal_id not in self._records:
             self._records[signal_id] = records.read(mailbox_view.line_of(self._store.db(), signal_id))
         record = self._records[signal_id]
@@ -127,7 +127,7 @@ class _Known:
         what = intent if intent in ASKS else "asks for AGREE or REJECT"
         sender = cut(sanitize(sender_name(self._store, record) or str(record["sender_identity"])), NAME_MAX)
         lines = str(record["message"]).strip().replace("\r", "\n").split("\n")
-        return Waiting(str(record["at"]), signal_id, thread_id, sender, what, lines[0].rstrip())
+        return OpenThreads(str(record["at"]), signal_id, thread_id, sender, what, lines[0].rstrip())
 
 
 def unread(store: Store, reader: Caller) -> int:

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     from ..agents.caller import Caller
     from ..store import Store
-    from .anchors import Since
-    from .budgeted_text import Block
+    from .anchors import ChangesSince
+    from .budgeted_text import BudgetedText
     from .node import Node
 
 CHECKPOINT = "Last checkpoint"
@@ -53,12 +53,12 @@ class Recovered(Outcome):
     __slots__ = ("session_id", "display_name", "wu_id", "checkpoint", "since", "block", "bytes", "max_size", "included",
                  "left_out", "shortened", "total", "hidden_by_others", "next")  # fmt: skip
 
-    def __init__(self, wu: str | None, block: Block, max_size: int) -> None:
+    def __init__(self, wu: str | None, block: BudgetedText, max_size: int) -> None:
         self.session_id: str | None = None
         self.display_name: str | None = None
         self.wu_id = wu
         self.checkpoint: Node | None = None
-        self.since: Since | None = None
+        self.since: ChangesSince | None = None
         self.block = block.text
         self.bytes = len(block.text.encode())
         self.max_size = max_size
@@ -225,7 +225,7 @@ def _checkpoint(node: Node, forged: Sequence[str]) -> Piece:
     return Piece(CHECKPOINT, (0, 0, node.id), node.id, lines, more=candidates.show(node), part=PART)
 
 
-def _since(since: Since | None) -> list[Piece]:
+def _since(since: ChangesSince | None) -> list[Piece]:
     """What happened in the repository since the checkpoint."""
     if since is None:
         return []

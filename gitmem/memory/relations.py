@@ -9,7 +9,7 @@ from ..records import ids
 from ..signals import causality
 from ..text.shell_quote import command
 from . import node_fields, resolve_node, write
-from .node import Change
+from .node import PatchChange
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -108,14 +108,14 @@ def stands(db: sqlite3.Connection, triple: tuple[str, str, str]) -> bool:
     return event is not None and event.record.get("removed") is not True
 
 
-def last(db: sqlite3.Connection, triple: tuple[str, str, str]) -> Change | None:
+def last(db: sqlite3.Connection, triple: tuple[str, str, str]) -> PatchChange | None:
     """Return the causally last word on a relation, or None where there is none."""
     events = _events(db, triple)
     return causality.latest(events.values(), causality.earlier(events))
 
 
-def _events(db: sqlite3.Connection, triple: tuple[str, str, str]) -> dict[str, Change]:
-    events: dict[str, Change] = {}
+def _events(db: sqlite3.Connection, triple: tuple[str, str, str]) -> dict[str, PatchChange]:
+    events: dict[str, PatchChange] = {}
     bodies = db.execute(
         "SELECT l.body FROM relation_event e JOIN line l ON l.id = e.line"
         " WHERE e.from_id = ? AND e.to_id = ? AND e.type = ? ORDER BY l.body",
@@ -124,7 +124,7 @@ def _events(db: sqlite3.Connection, triple: tuple[str, str, str]) -> dict[str, C
     for (body,) in bodies:
         record = records.read(body.encode())
         if record is not None:
-            events.setdefault(str(record["id"]), Change(record, body.encode()))
+            events.setdefault(str(record["id"]), PatchChange(record, body.encode()))
     return events
 
 

@@ -69,7 +69,7 @@ class Hit(Outcome):
         return values
 
 
-class Found(Outcome):
+class SearchResult(Outcome):
     """What a search found; `more` tells whether further nodes match as well."""
 
     __slots__ = ("query", "hits", "more", "next")
@@ -106,7 +106,7 @@ TIERS = ("all", "begin", "some")
 
 def search(
     store: Store, query: str, *, reader: Caller | None = None, limit: int = LIMIT, **options: object
-) -> Found:
+) -> SearchResult:
     """What was written down about something.
 
     Args:
@@ -121,7 +121,7 @@ def search(
         from . import accesses
 
         accesses.record(store, reader, [hit.node.id for hit in found])
-    answer = Found(query, found, more)
+    answer = SearchResult(query, found, more)
     answer.next = _next(answer, limit, options)
     return answer
 
@@ -256,7 +256,7 @@ def _load(store: Store, candidates: Iterable[_Candidate], question: Question, we
             yield hit
 
 
-def _next(found: Found, limit: int, options: dict[str, object]) -> list[str]:
+def _next(found: SearchResult, limit: int, options: dict[str, object]) -> list[str]:
     """The best hit whole, or a wider question."""
     ahead = found.query.startswith("-")  # then it is no option only behind all of them
     again, behind = ["gitmem", "mem", "search"], ["--", found.query] if ahead else []

@@ -23,7 +23,7 @@ _BESIDE = ("at", "kind", "mac", "schema_version", "id", "node_ids", "after", "se
            "sender_name")  # fmt: skip
 
 
-class Change(Outcome):
+class NodeChange(Outcome):
     """One patch of a node: its fields with their new values, `clear` with those that became empty."""
 
     __slots__ = ("id", "at", "sender", "sender_identity", "sender_session", "fields")
@@ -57,7 +57,7 @@ class Shown(Outcome):
         self.score = score
         self.stale: str | None = None
         self.relations: list[dict[str, object]] = []
-        self.history: list[Change] = []
+        self.history: list[NodeChange] = []
         self.ambiguous = False
         self.commit = commit
         self.recorded = True
@@ -83,7 +83,7 @@ def show(store: Store, id: str, *, half_life: int = decay.HALF_LIFE_MICROS) -> S
     found.stale = anchors.stale(store, [node]).get(node.id)
     found.relations = _relations(db, node)
     found.history = [
-        Change(record, sender_name(store, record) or str(record["sender_identity"]))
+        NodeChange(record, sender_name(store, record) or str(record["sender_identity"]))
         for record in _patches(db, node.id)
     ]
     found.ambiguous = len({node_fold.meaning(records.read(line) or {}) for line in _lines(db, node.id)}) > 1

@@ -62,7 +62,7 @@ class Source(Outcome):
         self.tags = list(tags)
 
 
-class Found:
+class FoundSources:
     """What became of reading a source.
 
     Attributes:
@@ -122,9 +122,9 @@ def is_committed(store: Store, head: str | None, path: str) -> bool:
         return False
 
 
-def read(top: str, source: Source) -> Found:
+def read(top: str, source: Source) -> FoundSources:
     """Read a source of a work tree. Nothing in the file raises: what is wrong with it is told."""
-    found = Found(source)
+    found = FoundSources(source)
     root = os.path.realpath(top)
     full = os.path.join(root, *source.path.split("/"))
     found.gone = not os.path.lexists(full)
@@ -165,7 +165,7 @@ def _text(path: str) -> str:
         raise ValueError(f"it is not UTF-8 (byte {error.start})") from None
 
 
-def _take(found: Found, text: str) -> None:
+def _take(found: FoundSources, text: str) -> None:
     path = found.source.path
     try:
         facts = manifests.facts(path.rpartition("/")[2], text)

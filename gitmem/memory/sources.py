@@ -15,7 +15,7 @@ from ..records import SecretError
 from ..records.ids import keyed_id
 from ..text.shell_quote import command
 from . import anchors, load, source_files, write
-from .source_files import Found, Source
+from .source_files import FoundSources, Source
 from .source_files import default_sources as default_sources
 
 TYPE_CHECKING = False
@@ -33,7 +33,7 @@ GONE = "source_gone"  # in the metadata of a node that was archived because its 
 CREATED, UPDATED, UNCHANGED, ARCHIVED, AWAY = "created", "updated", "unchanged", "archived", "put away"
 
 
-class Entry(Outcome):
+class IndexedFile(Outcome):
     """What happened with the node of one source: created, updated, unchanged, archived, or put away by hand."""
 
     __slots__ = ("path", "node_id", "what")
@@ -58,7 +58,7 @@ class Indexed(Outcome):
                  "warnings", "next")  # fmt: skip
 
     def __init__(self, *, dry_run: bool) -> None:
-        self.entries: list[Entry] = []
+        self.entries: list[IndexedFile] = []
         self.sources_scanned: list[str] = []
         self.sources_missing: list[str] = []
         self.problems: list[str] = []
@@ -172,7 +172,7 @@ class _Indexing:
         self.head = dict(zip(("head", "branch"), anchors.head(store), strict=True))
         self.now = format_at(store.now())
 
-    def lines(self, read: Sequence[Found], wanted: Iterable[str], asked: Iterable[str]) -> Lines:
+    def lines(self, read: Sequence[FoundSources], wanted: Iterable[str], asked: Iterable[str]) -> Lines:
         """What is to be written.
 
         Args:
@@ -201,7 +201,7 @@ class _Indexing:
                 self._problem(path, error.message.removesuffix("; nothing was written."))
         return lines
 
-    def _of(self, each: Found, is_stale: bool) -> Lines:
+    def _of(self, each: FoundSources, is_stale: bool) -> Lines:
         path, node = each.source.path, self.nodes.get(each.source.path)
         if each.problem:
             self._problem(path, each.problem)
@@ -215,7 +215,7 @@ class _Indexing:
             return self._done(path, AWAY, [])
         return self._change(each, node, is_stale)
 
-    def _create(self, each: Found, content: str) -> Lines:
+    def _create(self, each: FoundSources, content: str) -> Lines:
         fields = {
             "schema_version": "A2A.V1",
             "id": node_id(each.source.path),
@@ -234,7 +234,7 @@ class _Indexing:
         }
         return self._done(each.source.path, CREATED, [self.store.line("node", fields)])
 
-    def _change(self, each: Found, node: Node, is_stale: bool) -> Lines:
+    def _change(self, each: FoundSources, node: Node, is_stale: bool) -> Lines:
         tags = [*(tag for tag in node.tags if tag not in source_files.TAGS), *each.source.tags]
         same = node.metadata.get("source_hash") == each.hash and sorted(tags) == sorted(node.tags)
         if same and not node.is_hidden and not is_stale:
@@ -262,7 +262,7 @@ class _Indexing:
         return write.patches(self.store, self.caller, [node.id], fields, clear=clear)
 
     def _done(self, path: str, what: str, lines: Lines) -> Lines:
-        self.found.entries.append(Entry(path, node_id(path), what))
+        self.found.entries.append(IndexedFile(path, node_id(path), what))
         return lines
 
     def _problem(self, path: str, why: str) -> None:

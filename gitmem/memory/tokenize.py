@@ -33,7 +33,7 @@ _PART = re.compile("UU+s(?![Ulsd])|U+(?![ls])|U?[ls]+|d+")
 _RUN = re.compile("[Ulsd]+")
 
 
-class Name:
+class NameToken:
     """A run of letters and digits with what joins them: its parts, and the whole as one word if it has several."""
 
     __slots__ = ("parts", "whole")
@@ -76,7 +76,7 @@ class _Plain(dict[int, str]):
 
 _CLASSES = _Classes()
 _PLAIN = _Plain()
-_known: dict[str, Name] = {}
+_known: dict[str, NameToken] = {}
 
 
 def words(text: str) -> list[str]:
@@ -89,7 +89,7 @@ def whole(text: str) -> list[str]:
     return [name.whole for name in named(text) if name.whole]
 
 
-def named(text: str) -> list[Name]:
+def named(text: str) -> list[NameToken]:
     """The names of a text in their order; most words are names of one part."""
     if text.isascii():
         found = _ASCII_NAME.findall(text)
@@ -149,13 +149,13 @@ def _spelled(raw: str) -> list[tuple[tuple[int, int], str]]:
     return [(span, _plain(raw[slice(*span)])) for span in _parts(classes, 0, len(raw))]
 
 
-def is_unspaced(name: Name) -> bool:
+def is_unspaced(name: NameToken) -> bool:
     """Whether it is one character of a script that puts no spaces between words."""
     return len(name.parts) == 1 and _CLASSES[ord(name.parts[0][0])] == "c"
 
 
-def _learn(text: str) -> Name:
-    name = Name([word for _, word in _spelled(text) if word])
+def _learn(text: str) -> NameToken:
+    name = NameToken([word for _, word in _spelled(text) if word])
     if len(text) <= KNOWN_LONGEST:
         _known[text] = name
     return name

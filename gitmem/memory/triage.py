@@ -236,7 +236,7 @@ def promote(
     return found
 
 
-def archive(store: Store, caller: Caller, node_ids: Sequence[str], *, reason: str) -> edit.Changed:
+def archive(store: Store, caller: Caller, node_ids: Sequence[str], *, reason: str) -> edit.NodesChanged:
     """Put nodes away, with a reason. Those that were hidden before stay as they are.
 
     Raises: UsageError and then nothing was written; StoreError.
@@ -252,7 +252,7 @@ def archive(store: Store, caller: Caller, node_ids: Sequence[str], *, reason: st
     hidden = [node for node in load.load(db, found) if node.is_hidden]
     gone = {node.id for node in hidden}
     some = [id for id in found if id not in gone]
-    changed = edit.Changed([], None)
+    changed = edit.NodesChanged([], None)
     if some or not found:  # none at all is an error, which `change` tells
         changed = edit.change(store, caller, some, archived=True, reason=reason.strip())
     else:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from ..agents import own_sessions
 from ..commit_message import SUBJECT_MAX, body, cut, sanitize
-from ..log.entry import Story
+from ..log.entry import CommitMessage
 from ..records import ids
 from ..signals import causality
 from ..signals.bit_order import Subset
 from . import bulk_values, load
-from .node import Change
+from .node import PatchChange
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..log.local_log import Appended as Written
     from ..signals.bit_order import BitOrder
     from ..store import Store
-    from .node import Change
+    from .node import PatchChange
 
     Lines = list[tuple[str, bytes]]
 
@@ -54,7 +54,7 @@ def record(
     """
     trailers = [("Memory", id) for id in nodes[:TRAILERS_MAX]]
     who = [(key, value) for key, value in caller.trailers() if key != "WU"]
-    story = Story(
+    story = CommitMessage(
         caller.author,
         cut(sanitize(f"{caller.name or caller.reader}: {what}"), SUBJECT_MAX),
         body(text),
@@ -131,7 +131,7 @@ def _heads(db: sqlite3.Connection, node_ids: Sequence[str]) -> dict[str, list[st
     found: dict[str, list[str]] = {}
     known: dict[tuple[bytes, ...], list[str]] = {}
     for id, of in patches.items():
-        changes: dict[str, Change] = {}
+        changes: dict[str, PatchChange] = {}
         for change in sorted(of, key=lambda each: each.line):
             changes.setdefault(change.id, change)
         lines = tuple(change.line for change in changes.values())
@@ -141,7 +141,7 @@ def _heads(db: sqlite3.Connection, node_ids: Sequence[str]) -> dict[str, list[st
     return found
 
 
-def _heads_of(changes: Mapping[str, Change], order: BitOrder | None) -> list[str]:
+def _heads_of(changes: Mapping[str, PatchChange], order: BitOrder | None) -> list[str]:
     """The patches of one node that no other patch of it follows."""
     if order is not None:
         heads = Subset(order, list(changes.values())).heads()

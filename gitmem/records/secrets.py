@@ -61,7 +61,7 @@ _DIGITS_IN_BASE64 = ("MNO", "DTjz", "AEIMQUYcgk", "wxyz012345")
 _EXAMPLES = ("example", "xxxx", "your", "placeholder", "redacted", "dummy")
 
 
-class Found:
+class FoundSecret:
     """A secret in a text.
 
     Attributes:
@@ -76,7 +76,7 @@ class Found:
         self.at = at
 
 
-def locate(text: str) -> Found | None:
+def locate(text: str) -> FoundSecret | None:
     """Return the first kind of secret that a text seems to hold, and where; None where there is none.
 
     Invisible characters and combining marks are left out and compatibility forms replaced first: `ｇｈｐ＿` is `ghp_`.
@@ -100,7 +100,7 @@ def locate(text: str) -> Found | None:
             found = secrets_spoken.find(plain, small)
     if found is None:
         return None
-    return Found(found[0], _original(text, found[1]) + 1)
+    return FoundSecret(found[0], _original(text, found[1]) + 1)
 
 
 def find_secret(text: str) -> str | None:
@@ -146,7 +146,7 @@ def has_mark(text: str) -> bool:
     return any(word in small for word in (*WORDS, *SPOKEN))
 
 
-def find_in(value: object) -> Found | None:
+def find_in(value: object) -> FoundSecret | None:
     """Return the same for every text inside a value of JSON, keys included."""
     for text in _texts(value):
         found = locate(text)

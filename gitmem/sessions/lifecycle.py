@@ -7,7 +7,7 @@ from ..agents import caller as callers
 from ..agents import display_names, heartbeats, name_pins, own_sessions, presence
 from ..commit_message import SUBJECT_MAX, cut, sanitize
 from ..errors import UsageError
-from ..log.entry import Story
+from ..log.entry import CommitMessage
 from ..mailbox import session_queue
 from ..outcome import Outcome
 from ..records.ids import new_id
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 START_SECONDS = 5.0
 
 
-class Session(Outcome):
+class SessionResult(Outcome):
     """What a session is now. `worktree` is the name of its folder; `commit` is None where nothing was committed."""
 
     __slots__ = (  # the order of the JSON shape
@@ -53,15 +53,15 @@ class Session(Outcome):
         self.next = list(next)
 
 
-class Started(Session):
+class Started(SessionResult):
     """A session that started, or the one that this harness session has already."""
 
 
-class Changed(Session):
+class SessionChanged(SessionResult):
     """A session after a change."""
 
 
-class Ended(Session):
+class Ended(SessionResult):
     """A session that ended, and gave its name back."""
 
 
@@ -165,7 +165,7 @@ def change(
     workspace: str | None = None,
     activity: str | None = None,
     allow_secret: bool = False,
-) -> Changed:
+) -> SessionChanged:
     """Change what others see of the caller's session; where nothing differs, nothing is recorded.
 
     An empty work unit, initiative, lane or activity takes away the one that there is.
@@ -175,7 +175,7 @@ def change(
     fields["activity"] = activity
     changed = _change(store, found, name, fields, about.again("set", fields), allow_secret)
     _arrive(store, found.session_id)  # with an identity it has that one's mail
-    return Changed(*changed, ["gitmem whoami", "gitmem roster"])
+    return SessionChanged(*changed, ["gitmem whoami", "gitmem roster"])
 
 
 def end(store: Store, caller: Caller) -> Ended:
@@ -249,13 +249,13 @@ def _own(store: Store, caller: Caller) -> Presence:
     return found
 
 
-def _story(found: Presence, subject: str, wu: str | None = None) -> Story:
+def _story(found: Presence, subject: str, wu: str | None = None) -> CommitMessage:
     caller = callers.of_session(found, "session")
     caller.wu_id = wu or caller.wu_id
-    return Story(caller.author, cut(sanitize(subject), SUBJECT_MAX), "", caller.trailers())
+    return CommitMessage(caller.author, cut(sanitize(subject), SUBJECT_MAX), "", caller.trailers())
 
 
-def _first_story(record: Mapping[str, object]) -> Story:
+def _first_story(record: Mapping[str, object]) -> CommitMessage:
     subject = f"{record['display_name']} starts"
     if record["agent_identity"]:
         subject += f" ({record['agent_identity']})"
@@ -266,7 +266,7 @@ def _first_story(record: Mapping[str, object]) -> Story:
     trailers = [("WU", record["wu_id"]), ("Agent", reader), ("Session", record["session_id"])]
     author = f"{record['display_name']} <{reader}@gitmem>"
     told = cut(sanitize(subject), SUBJECT_MAX)
-    return Story(author, told, "", [(key, str(value)) for key, value in trailers if value])
+    return CommitMessage(author, told, "", [(key, str(value)) for key, value in trailers if value])
 
 
 def _first_steps(session_id: str) -> list[str]:

@@ -38,7 +38,7 @@ class Roster(Outcome):
         self.next = list(next)
 
 
-class Sessions(Outcome):
+class SessionList(Outcome):
     """The sessions that the log has, last seen first."""
 
     __slots__ = ("sessions", "next")  # the order of the JSON shape
@@ -117,10 +117,10 @@ def roster(
     return outcome
 
 
-def listing(store: Store, all: bool = False) -> Sessions:
+def listing(store: Store, all: bool = False) -> SessionList:
     """Sessions, last seen first; those that are gone or ended with `all`."""
     found = sorted(presence.shown(store, all=all).values(), key=lambda one: (-one.last_seen, one.session_id))
-    return Sessions(
+    return SessionList(
         [one for one in found if all or one.is_current],
         ["gitmem session start" if not found else "gitmem roster", "gitmem session list --all"],
     )

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from ..store import Store
 
-    class Stop(Protocol):
+    class StopWatching(Protocol):
         """Says when it is enough, such as `threading.Event`."""
 
         def is_set(self) -> bool: ...
@@ -50,7 +50,7 @@ class Waker:
         events: Whether to ask the system for events; without them files are looked at more often.
     """
 
-    def __init__(self, store: Store, stop: Stop, *, events: bool = True) -> None:
+    def __init__(self, store: Store, stop: StopWatching, *, events: bool = True) -> None:
         self.store = store
         self.stop = stop
         self.events = events

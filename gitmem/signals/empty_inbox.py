@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Sequence
 
-    from ..repo import Place
+    from ..repo import Repo
 
     # Session, reader, and until when the session needs no new record of its name.
     Known = tuple[str, str, int]
@@ -29,7 +29,7 @@ FILES_MAX = 32  # files of sessions: with more the usual way answers
 
 
 def reader(
-    place: Place, machine: str, *, session: str | None, client_id: str | None, elsewhere: Sequence[str]
+    place: Repo, machine: str, *, session: str | None, client_id: str | None, elsewhere: Sequence[str]
 ) -> str | None:
     """Return whose inbox is empty; None where that is not plain, and the usual way must look.
 
@@ -60,7 +60,7 @@ def reader(
     return known[1]
 
 
-def _is_overdue(place: Place) -> bool:
+def _is_overdue(place: Repo) -> bool:
     """Return whether something may have waited too long for its commit."""
     from ..log import wal_files
 
@@ -72,7 +72,7 @@ def _is_overdue(place: Place) -> bool:
 
 
 def _look(
-    place: Place, machine: str, elsewhere: Sequence[str], name: str, is_session: bool, now: int
+    place: Repo, machine: str, elsewhere: Sequence[str], name: str, is_session: bool, now: int
 ) -> Known | None:
     """Ask the index as it is. None where it is not plain that nothing is unread."""
     from .. import store_index
@@ -109,7 +109,7 @@ class _Stamp:
         is_session: Whether that is its own id, and not its client's.
     """
 
-    def __init__(self, place: Place, name: str, *, is_session: bool) -> None:
+    def __init__(self, place: Repo, name: str, *, is_session: bool) -> None:
         self._place = place
         self._path = os.path.join(place.state, STAMPS, f"{'s' if is_session else 'h'}-{name}")
         self._is_name = len(name) <= NAME_MAX and NAME_SIGNS.issuperset(name)

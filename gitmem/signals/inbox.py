@@ -11,8 +11,8 @@ from ..outcome import Outcome
 from ..text.shell_quote import command
 from ..trust import sender_tables
 from . import has_conflict, message_frame, next_steps
-from .inbox_owner import Target, target
-from .inbox_page import Budget, Showing
+from .inbox_owner import InboxOwner, target
+from .inbox_page import PageBudget, PageContext
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from ..agents.caller import Caller
     from ..store import Store
-    from .inbox_page import Line
+    from .inbox_page import PageLine
 
 LIMIT = 50
 MAX_BYTES = 16 * 1024
@@ -46,10 +46,10 @@ class Inbox(Outcome):
         self.next: list[str] = []
 
 
-class Reading(Inbox):
+class InboxResult(Inbox):
     """An inbox with what is needed to mark it as read."""
 
-    def __init__(self, target: Target, unread: int) -> None:
+    def __init__(self, target: InboxOwner, unread: int) -> None:
         super().__init__(target.reader, unread)
         self.target = target
         self.peek = target.peek
@@ -74,7 +74,7 @@ def count(store: Store, caller: Caller | None, *, for_: str | None = None, nobod
 
 
 def _unread(
-    store: Store, db: sqlite3.Connection, whose: Target, *, directed: bool = False
+    store: Store, db: sqlite3.Connection, whose: InboxOwner, *, directed: bool = False
 ) -> dict[str, list[str]]:
     """Signal id → the addresses of this reader that it was sent to."""
     found: dict[str, list[str]] = {}
@@ -91,7 +91,7 @@ def read(
     *,
     for_: str | None = None,
     nobody: bool = False,
-    whose: Target | None = None,
+    whose: InboxOwner | None = None,
     wu: str | None = None,
     lane: str | None = None,
     thread: str | None = None,
@@ -108,7 +108,7 @@ def read(
     measure: Callable[[dict[str, object]], int] | None = None,
     via: str = message_frame.PROGRAM,
     fold_most: int = FOLD_MOST,
-) -> Reading:
+) -> InboxResult:
     """What a reader has not read, oldest first; where that is too much, priority before advisory. See `mark`.
 
     Args:
@@ -131,7 +131,7 @@ def read(
     if caller is not None and caller.session_id is not None and (whose.peek is None or caller.who is None):
         heartbeats.seen(store, caller.session_id)
     unread = _unread(store, db, whose, directed=directed)
-    outcome = Reading(whose, len(unread))
+    outcome = InboxResult(whose, len(unread))
     ids = set(unread)
     if all:
         ids |= {id for _, id in mailbox_view.all_ids(db, whose.reader, whose.session, whose.workspace)}
@@ -141,8 +141,8 @@ def read(
     chosen = _fitting(
         [(at, id) for _, at, id in sorted(wanted)[:limit]],
         unread,
-        Showing(db, whose, via, fold_most),
-        Budget(max_bytes, max_text, measure),
+        PageContext(db, whose, via, fold_most),
+        PageBudget(max_bytes, max_text, measure),
     )
     outcome.more = len(wanted) - len(chosen)
     _warn(store, db, outcome, [(each.line, each.fields) for _, _, lines in chosen for each in lines])
@@ -158,10 +158,13 @@ def read(
 
 
 def _fitting(
-    wanted: Iterable[tuple[str, str]], unread: Mapping[str, Sequence[str]], show: Showing, budget: Budget
-) -> list[tuple[str, str, list[Line]]]:
+    wanted: Iterable[tuple[str, str]],
+    unread: Mapping[str, Sequence[str]],
+    show: PageContext,
+    budget: PageBudget,
+) -> list[tuple[str, str, list[PageLine]]]:
     """The first of these (at, signal id) for which there is room, with their lines."""
-    chosen: list[tuple[str, str, list[Line]]] = []
+    chosen: list[tuple[str, str, list[PageLine]]] = []
     for at, signal_id in wanted:
         every = show.signal(signal_id, unread.get(signal_id, ()))
         taken = budget.fitting(every, first=not chosen)
@@ -173,7 +176,10 @@ def _fitting(
 
 
 def _warn(
-    store: Store, db: sqlite3.Connection, outcome: Reading, shown: Sequence[tuple[bytes, dict[str, object]]]
+    store: Store,
+    db: sqlite3.Connection,
+    outcome: InboxResult,
+    shown: Sequence[tuple[bytes, dict[str, object]]],
 ) -> None:
     """Say what was not written by who it says: beside a signal, and of all that speaks for this reader."""
     caller = outcome.target.caller
@@ -239,7 +245,7 @@ def _thread(db: sqlite3.Connection, text: str) -> str:
     return resolve_id.thread_of(db, resolve_id.find_id(db, text))
 
 
-def _next(outcome: Reading) -> list[str]:
+def _next(outcome: InboxResult) -> list[str]:
     if not outcome.signals:
         return ["gitmem roster"]
     last = str(outcome.signals[-1]["signal_id"])
@@ -258,7 +264,7 @@ def _next(outcome: Reading) -> list[str]:
     return found[:3] or [command("gitmem", "reply", last, "your reply", *who)]
 
 
-def mark(store: Store, reading: Reading) -> int:
+def mark(store: Store, reading: InboxResult) -> int:
     """Record `delivered` receipts for what was shown; how many. They ride with the next commit.
 
     Call it after the output has been flushed: what was not shown must stay unread. Call it also where there

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from ..store import Store
 
 
-class Target:
+class InboxOwner:
     """Whose inbox is opened, and whether opening it marks."""
 
     __slots__ = ("caller", "peek", "reader", "remark", "session", "workspace")
@@ -25,7 +25,7 @@ class Target:
         self.remark: str | None = None
 
 
-def target(store: Store, caller: Caller | None, for_: str | None, *, nobody: bool) -> Target:
+def target(store: Store, caller: Caller | None, for_: str | None, *, nobody: bool) -> InboxOwner:
     """Whose inbox is meant.
 
     Args:
@@ -38,7 +38,7 @@ def target(store: Store, caller: Caller | None, for_: str | None, *, nobody: boo
             raise UsageError(
                 "Nothing says whose inbox this is.", hint="Name a reader with --for.", code="who"
             )
-        found = Target(caller.reader, caller.session_id, caller.workspace)
+        found = InboxOwner(caller.reader, caller.session_id, caller.workspace)
         found.remark = caller.remark
         if caller.who is not None:
             from . import decisions_for_others
@@ -50,7 +50,7 @@ def target(store: Store, caller: Caller | None, for_: str | None, *, nobody: boo
 
     resolved = addressing.reader_of(store, for_)
     latest = presence.latest_of(store.db(), resolved.address) or {}
-    found = Target(resolved.address, latest.get("session_id"), latest.get("workspace_id"))
+    found = InboxOwner(resolved.address, latest.get("session_id"), latest.get("workspace_id"))
     somebody = None if nobody else caller
     if resolved.resolved_by == "fuzzy":
         found.peek = (

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Callable, Sequence
 
-    from .inbox_owner import Target
+    from .inbox_owner import InboxOwner
     from .thread_lines import Conversations
 
 
-class Line:
+class PageLine:
     """A line as a reader sees it, and the reader's addresses that a receipt for it is due from."""
 
     __slots__ = ("addresses", "fields", "line")
@@ -30,13 +30,13 @@ class Line:
         self.addresses = addresses
 
 
-class Showing:
+class PageContext:
     """Signals as one reader sees them."""
 
     def __init__(
         self,
         db: sqlite3.Connection,
-        whose: Target,
+        whose: InboxOwner,
         via: str = message_frame.PROGRAM,
         fold_most: int | None = None,
     ) -> None:
@@ -54,7 +54,7 @@ class Showing:
         self._fold_most = fold_most
         self._threads: Conversations | None = None
 
-    def signal(self, signal_id: str, addresses: Sequence[str]) -> list[Line]:
+    def signal(self, signal_id: str, addresses: Sequence[str]) -> list[PageLine]:
         """What is shown of an id: its one line, or several that conflict. Lines that can't be read are left out.
 
         Args:
@@ -63,14 +63,14 @@ class Showing:
         every = conflicts.versions(self._db, signal_id)
         if len(every) == 1:
             fields = self._fields(signal_id, every[0].line)
-            return [] if fields is None else [Line(every[0].line, fields, addresses)]
+            return [] if fields is None else [PageLine(every[0].line, fields, addresses)]
         unread = conflicts.unread(self._db, addresses, signal_id)
         found = []
         for each in conflicts.chosen(every, {content for _, content in unread}):
             fields = self._fields(signal_id, each.line, each.content)
             if fields is not None:
                 own = [address for address in addresses if (address, each.content) in unread]
-                found.append(Line(each.line, fields, own))
+                found.append(PageLine(each.line, fields, own))
         conflicts.mark(self._db, [each.fields for each in found], len(every))
         for shown_one in found:
             shown_one.fields.pop("reply_line", None)
@@ -115,7 +115,7 @@ class Showing:
         return threads.delivery_state(self._reader, found.said[signal_id], found, recorded)
 
 
-class Budget:
+class PageBudget:
     """How much is shown at once: whole signals; the first is taken in any case, and cut where it is too long."""
 
     def __init__(
@@ -126,13 +126,13 @@ class Budget:
         self._measure = measure
         self._bytes = self._text = 0
 
-    def fitting(self, lines: Sequence[Line], *, first: bool) -> list[Line]:
+    def fitting(self, lines: Sequence[PageLine], *, first: bool) -> list[PageLine]:
         """The first of these lines for which there is room; it takes their room.
 
         Args:
             first: Whether nothing was taken before them.
         """
-        taken: list[Line] = []
+        taken: list[PageLine] = []
         for each in lines:
             if not self.takes(each.line, each.fields, first=first and not taken):
                 break

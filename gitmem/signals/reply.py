@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from .causality import Said
 
 
-class Context:
+class ReplyContext:
     """The thread that a signal is said in.
 
     Attributes:
@@ -83,7 +83,7 @@ class Context:
         return turn_limit.brake(store, caller, self.said, fields)
 
 
-def find(db: sqlite3.Connection, reply_to: str | None, thread: str | None) -> Context:
+def find(db: sqlite3.Connection, reply_to: str | None, thread: str | None) -> ReplyContext:
     """Return what a signal answers.
 
     Args:
@@ -93,7 +93,7 @@ def find(db: sqlite3.Connection, reply_to: str | None, thread: str | None) -> Co
     Raises: UsageError where `reply_to` names no signal.
     """
     answered = _answered(db, reply_to) if reply_to else None
-    return Context(db, _thread_id(db, thread, answered), thread, answered)
+    return ReplyContext(db, _thread_id(db, thread, answered), thread, answered)
 
 
 def _answered(db: sqlite3.Connection, text: str) -> Said:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..log.local_log import Appended
     from ..store import Store
     from .causality import Said
-    from .reply import Context
+    from .reply import ReplyContext
 
 
 class Sent(Outcome):
@@ -115,7 +115,7 @@ def send(
     return sent
 
 
-def _context(db: sqlite3.Connection, reply_to: str | None, thread: str | None) -> Context | None:
+def _context(db: sqlite3.Connection, reply_to: str | None, thread: str | None) -> ReplyContext | None:
     """Return what is answered, or None for a new thread. Raises: UsageError."""
     if not reply_to and not thread:
         return None
@@ -127,7 +127,7 @@ def _context(db: sqlite3.Connection, reply_to: str | None, thread: str | None) -
 def _remarks(
     db: sqlite3.Connection,
     caller: Caller,
-    context: Context | None,
+    context: ReplyContext | None,
     fields: dict[str, object],
     line: bytes,
 ) -> list[str]:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ..agents.caller import Caller
-    from ..agents.presence import Names
+    from ..agents.presence import ShownNames
     from ..store import Store
 
 LOOKED_UP_MAX = 100  # recipients that are looked up for the next command
@@ -203,7 +203,9 @@ def thread(store: Store, id: str, caller: Caller | None = None) -> Thread:
     return outcome
 
 
-def _versions(db: sqlite3.Connection, names: Names, fields: dict[str, object]) -> list[dict[str, object]]:
+def _versions(
+    db: sqlite3.Connection, names: ShownNames, fields: dict[str, object]
+) -> list[dict[str, object]]:
     """The lines of an id that conflict, each as it is shown."""
     id = str(fields["signal_id"])
     every = conflicts.versions(db, id)

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
     from ..agents.caller import Caller
     from ..store import Store
-    from .change_watcher import Stop
-    from .inbox import Reading
-    from .inbox_owner import Target
+    from .change_watcher import StopWatching
+    from .inbox import InboxResult
+    from .inbox_owner import InboxOwner
 
 BATCH_BYTES = 1024 * 1024  # of lines that are held at once: a message is never cut
 WAIT_SECONDS = 60.0
@@ -91,7 +91,9 @@ def whose(store: Store, who: Who, session: str | None = None) -> Whose:
     return Whose(own, named, f"These are signals to {name}: a look, nothing is marked as read.")
 
 
-def forever(store: Store, who: Who, *, stop: Stop | None = None, events: bool = True) -> Iterator[Reading]:
+def forever(
+    store: Store, who: Who, *, stop: StopWatching | None = None, events: bool = True
+) -> Iterator[InboxResult]:
     """Batches of the caller's signals, until the stop or the end of its session."""
     seen = Watch(store, whose(store, who), stop or Never(), events=events)
     try:
@@ -121,7 +123,7 @@ class Watch:
         self,
         store: Store,
         of: Whose,
-        stop: Stop,
+        stop: StopWatching,
         *,
         events: bool = True,
         one_by_one: bool = False,
@@ -141,7 +143,7 @@ class Watch:
         self._unmarked = False
         self._fresh = True
 
-    def unread(self) -> Iterator[Reading]:
+    def unread(self) -> Iterator[InboxResult]:
         """What the reader has not read, in batches, oldest first in each.
 
         A batch is marked when the next one is asked for, so show it, flushed, before that; whoever stops in
@@ -171,7 +173,7 @@ class Watch:
         else:
             self._in_trouble(None)
 
-    def leave(self, reading: Reading, signal_id: str) -> None:
+    def leave(self, reading: InboxResult, signal_id: str) -> None:
         """Leave a signal of this batch unread. This watch does not show it again."""
         self._see([signal_id])
         reading.to_mark = [each for each in reading.to_mark if each[1] != signal_id]
@@ -192,7 +194,7 @@ class Watch:
         """Watch nothing any more."""
         self._waker.close()
 
-    def _find(self) -> Target:
+    def _find(self) -> InboxOwner:
         found = target(self.store, self.of.caller, self.of.reader if self.of.peek else None, nobody=False)
         if self.of.peek is not None:
             found.peek, found.caller = self.of.peek, None
@@ -231,7 +233,7 @@ class Watch:
             if len(conflicts.versions(self.store.index.db, id)) != self._seen[id]:
                 del self._seen[id]
 
-    def _read(self) -> Reading:
+    def _read(self) -> InboxResult:
         return inbox.read(
             self.store,
             self.of.caller,
@@ -242,7 +244,7 @@ class Watch:
             without=self._seen,
         )
 
-    def _mark(self, reading: Reading) -> None:
+    def _mark(self, reading: InboxResult) -> None:
         self._see(str(fields["signal_id"]) for fields in reading.signals)
         try:
             inbox.mark(self.store, reading)

@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
     from ..git.plumbing import Git
     from ..git.port import Move
-    from ..log.local_log import Log
+    from ..log.local_log import LocalLog
     from ..log.log_refs import Tip
     from .remote import Remote
 
 NAME = ACCEPTED  # `refs/gitmem/remotes/<remote>/accepted`
 
 
-def last(log: Log, prefix: str, known: Iterable[str]) -> Tip | None:
+def last(log: LocalLog, prefix: str, known: Iterable[str]) -> Tip | None:
     """Return the shared tip that passed last; for a clone that never noted one, what it has published.
 
     Args:

@@ -26,7 +26,7 @@ from ..repo import read_config
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..log.lock import Lock
-    from ..repo import Place
+    from ..repo import Repo
 
 KEY = "gitmem.autosync"
 FOLDER, NEXT, ASKED, HURRY, FAILED, LOCK = "autosync", "next", "asked", "hurry", "failed", "lock"
@@ -66,7 +66,7 @@ class Trouble(Outcome):
         return "The last sync failed" if self.times == 1 else f"The last {self.times} syncs failed"
 
 
-def setting(place: Place) -> str | None:
+def setting(place: Repo) -> str | None:
     """What the repository's own config says, or None."""
     try:
         with open(os.path.join(place.common, "config"), "rb") as file:
@@ -78,7 +78,7 @@ def setting(place: Place) -> str | None:
     return next((value for key, value in reversed([*read_config(data)]) if key == KEY), None)
 
 
-def interval(place: Place) -> float | None:
+def interval(place: Repo) -> float | None:
     """Seconds between two syncs, or None where gitmem does not sync by itself."""
     text = setting(place)
     return seconds(text) if text is not None else None
@@ -108,7 +108,7 @@ def spelled(text: str) -> str | None:
     return f"{found:.12g}s" if found is not None else None
 
 
-def wants(place: Place, how: int, now: float) -> bool:
+def wants(place: Repo, how: int, now: float) -> bool:
     """Whether a process is to be started that syncs; what is to be sent is noted for the one that runs.
 
     Never an error: where the git folder can't be written nothing is noted and nothing is to be started.
@@ -139,34 +139,34 @@ def wants(place: Place, how: int, now: float) -> bool:
     return how == NOW or ahead <= patience(place)
 
 
-def due(place: Place, every: float, now: float) -> float:
+def due(place: Repo, every: float, now: float) -> float:
     """When the next sync is due, in seconds since the epoch. A time that no sync can have set counts as past."""
     at = _changed(os.path.join(_folder(place), NEXT))
     return at if at <= now + max(every * STRETCH_MAX, BACKOFF_SECONDS_MAX) + START_SECONDS else 0.0
 
 
-def patience(place: Place) -> float:
+def patience(place: Repo) -> float:
     """For how long a process may wait for its sync to be due, in seconds."""
     is_failing = os.path.exists(os.path.join(_folder(place), FAILED))
     return PATIENCE_FAILED_SECONDS if is_failing else PATIENCE_SECONDS
 
 
-def is_asked(place: Place) -> bool:
+def is_asked(place: Repo) -> bool:
     return os.path.exists(os.path.join(_folder(place), ASKED)) or is_hurried(place)
 
 
-def is_hurried(place: Place) -> bool:
+def is_hurried(place: Repo) -> bool:
     return os.path.exists(os.path.join(_folder(place), HURRY))
 
 
-def lock(place: Place) -> Lock:
+def lock(place: Repo) -> Lock:
     """The lock of the one process that waits or syncs by itself."""
     from ..log.lock import Lock
 
     return Lock(os.path.join(_folder(place), LOCK))
 
 
-def begin(place: Place, now: float) -> None:
+def begin(place: Repo, now: float) -> None:
     """A sync begins, by itself or not: what is asked for from here on is for the next one."""
     folder = _folder(place)
     every = interval(place)
@@ -176,7 +176,7 @@ def begin(place: Place, now: float) -> None:
         atomic_write.drop(os.path.join(folder, mark))
 
 
-def end(place: Place, now: float, rejections: int, dice: float) -> None:
+def end(place: Repo, now: float, rejections: int, dice: float) -> None:
     """A sync was good. Each one that lost races stretches the interval to the next, each that did not shrinks it again.
 
     Args:
@@ -194,7 +194,7 @@ def end(place: Place, now: float, rejections: int, dice: float) -> None:
     _set_due(folder, now + every * (1 + (stretch - 1) * dice), stretch)
 
 
-def fail(place: Place, now: float, at: str, code: str, message: str, dice: float) -> None:
+def fail(place: Repo, now: float, at: str, code: str, message: str, dice: float) -> None:
     """A sync failed: keep why, and leave more and more time to the next automatic one, up to some minutes.
 
     Args:
@@ -218,12 +218,12 @@ def fail(place: Place, now: float, at: str, code: str, message: str, dice: float
         _set_due(folder, now + max(pause, every), _stretch(folder))
 
 
-def rest(place: Place, now: float) -> None:
+def rest(place: Repo, now: float) -> None:
     """There is nobody to sync with: look again after some minutes."""
     _set_due(_folder(place), now + BACKOFF_SECONDS_MAX, 1.0)
 
 
-def trouble(place: Place) -> Trouble | None:
+def trouble(place: Repo) -> Trouble | None:
     """What went wrong in the last sync with the usual remote; None where it was good."""
     try:
         with open(os.path.join(_folder(place), FAILED), "rb") as file:
@@ -239,7 +239,7 @@ def trouble(place: Place) -> Trouble | None:
         return None
 
 
-def switch(place: Place, on: bool) -> None:
+def switch(place: Repo, on: bool) -> None:
     """Begin anew, or leave nothing that a hook would find."""
     folder = _folder(place)
     for name in (NEXT, ASKED, HURRY, FAILED, LOOKED):
@@ -253,7 +253,7 @@ def switch(place: Place, on: bool) -> None:
             return
 
 
-def _folder(place: Place) -> str:
+def _folder(place: Repo) -> str:
     return os.path.join(place.state, FOLDER)
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ..log.lock import Lock
-    from ..repo import Place
+    from ..repo import Repo
     from .sync_result import Synced
 
 POLL_SECONDS = 0.1
@@ -24,7 +24,7 @@ QUIET = ("no-remote",)  # nothing to tell anybody of: there may be one later
 
 
 def run(
-    place: Place,
+    place: Repo,
     sync: Callable[[], Synced],
     *,
     now: Callable[[], float] = time.time,
@@ -58,7 +58,7 @@ def run(
     return _is_wanted(place, now())
 
 
-def refuse_untrusted(place: Place) -> None:
+def refuse_untrusted(place: Repo) -> None:
     """Refuse a repository that opening its log would refuse, before anything is kept about its syncs.
 
     Raises:
@@ -69,7 +69,7 @@ def refuse_untrusted(place: Place) -> None:
     refuse_foreign(place)
 
 
-def _take(place: Place, pause: Callable[[float], None]) -> Lock | None:
+def _take(place: Repo, pause: Callable[[float], None]) -> Lock | None:
     try:
         for _ in range(LOCK_TRIES):
             lock = autosync.lock(place)
@@ -81,7 +81,7 @@ def _take(place: Place, pause: Callable[[float], None]) -> Lock | None:
     return None
 
 
-def _wait(place: Place, now: Callable[[], float], pause: Callable[[float], None]) -> bool:
+def _wait(place: Repo, now: Callable[[], float], pause: Callable[[float], None]) -> bool:
     """Wait until a sync is due, or must not wait. False where it is not wanted any more."""
     while True:
         at, every = now(), autosync.interval(place)
@@ -94,7 +94,7 @@ def _wait(place: Place, now: Callable[[], float], pause: Callable[[float], None]
         pause(POLL_SECONDS)
 
 
-def _is_wanted(place: Place, now: float) -> bool:
+def _is_wanted(place: Repo, now: float) -> bool:
     """Whether somebody wants a sync, and it is not so far off that who comes by then may see to it."""
     every = autosync.interval(place)
     if every is None or not autosync.is_asked(place):

@@ -19,8 +19,8 @@ from ..repo import read_small
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ..log.local_log import Log
-    from ..repo import Place
+    from ..log.local_log import LocalLog
+    from ..repo import Repo
 
 FOLDER = "consent"
 CHECKED = "checked"
@@ -28,7 +28,7 @@ REFUSED = "refused"
 BY_INIT, BY_SYNC, BY_EARLIER = "gitmem init", "gitmem sync --publish", "published by version 0.1"
 
 
-def destination(place: Place, remote: str) -> str:
+def destination(place: Repo, remote: str) -> str:
     """Return the URL that consent for a remote is about: where pushes to it end, without credentials.
 
     Raises:
@@ -39,7 +39,7 @@ def destination(place: Place, remote: str) -> str:
     return push_urls(place.common, remote, place.worktree)[1]
 
 
-def is_given(place: Place, url: str) -> bool:
+def is_given(place: Repo, url: str) -> bool:
     """Return whether the log may be pushed to a URL (without credentials)."""
     content = read_small(_path(place, url))
     if not content:
@@ -53,7 +53,7 @@ def is_given(place: Place, url: str) -> bool:
     return isinstance(found, dict) and found.get("url") == _text(url)
 
 
-def give(place: Place, url: str, by: str, at: str) -> None:
+def give(place: Repo, url: str, by: str, at: str) -> None:
     """Record that the log may be pushed to a URL, unless that is recorded already.
 
     Args:
@@ -83,14 +83,14 @@ def give(place: Place, url: str, by: str, at: str) -> None:
         ) from None
 
 
-def withdraw(place: Place, url: str) -> bool:
+def withdraw(place: Repo, url: str) -> bool:
     """Forget the consent for a URL; return whether there was one. What was published stays published."""
     was_given = is_given(place, url)
     atomic_write.drop(_path(place, url))
     return was_given
 
 
-def refuse(place: Place) -> None:
+def refuse(place: Repo) -> None:
     """Record that the user wants nothing published, until `gitmem sync --publish`.
 
     Raises:
@@ -108,12 +108,12 @@ def refuse(place: Place) -> None:
         ) from None
 
 
-def is_refused(place: Place) -> bool:
+def is_refused(place: Repo) -> bool:
     """Return whether the user has said that nothing is to be published."""
     return os.path.lexists(os.path.join(place.state, FOLDER, REFUSED))
 
 
-def withdraw_all(place: Place) -> None:
+def withdraw_all(place: Repo) -> None:
     """Forget every consent of this clone. That of version 0.1 is not carried over again."""
     folder = os.path.join(place.state, FOLDER)
     try:
@@ -127,7 +127,7 @@ def withdraw_all(place: Place) -> None:
         _mark_checked(place)
 
 
-def carry_over(log: Log, at: str) -> None:
+def carry_over(log: LocalLog, at: str) -> None:
     """Give consent for remotes that version 0.1 published to. Call it before anything is fetched.
 
     The evidence has to be older than the first fetch of this version, which brings what others wrote: our copy of the
@@ -151,7 +151,7 @@ def carry_over(log: Log, at: str) -> None:
     _mark_checked(place)
 
 
-def _has_any(log: Log, prefix: str, ours: set[str]) -> bool:
+def _has_any(log: LocalLog, prefix: str, ours: set[str]) -> bool:
     """Return whether the log below a prefix, our copy of a remote's, has a line whose digest is in `ours`."""
     from ..log import ledger, log_refs, tree_union
 
@@ -168,7 +168,7 @@ def _has_any(log: Log, prefix: str, ours: set[str]) -> bool:
     return False
 
 
-def _mark_checked(place: Place) -> None:
+def _mark_checked(place: Repo) -> None:
     try:
         shared_mode.make_dirs(os.path.join(place.state, FOLDER))
         atomic_write.replace(os.path.join(place.state, FOLDER, CHECKED), b"")
@@ -176,7 +176,7 @@ def _mark_checked(place: Place) -> None:
         return  # checked again the next time, which can't have fetched anything either
 
 
-def _path(place: Place, url: str) -> str:
+def _path(place: Repo, url: str) -> str:
     return os.path.join(place.state, FOLDER, sha256(os.fsencode(url)).hexdigest())
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from ..store import Store
     from .remote import Remote
-    from .sync_result import RemoteState, Synced
+    from .sync_result import RemoteResult, Synced
 
 UNSENT = (
     "offline",
@@ -88,7 +88,7 @@ def ask_user(synced: Synced) -> None:
     synced.next = [each for each in synced.next if "--publish" not in each.split()] or ["gitmem log"]
 
 
-def tell_agreed(store: Store, remotes: Sequence[RemoteState]) -> None:
+def tell_agreed(store: Store, remotes: Sequence[RemoteResult]) -> None:
     """Say of remotes that took nothing that consent to publish there was recorded all the same."""
     from . import consent
 

@@ -20,7 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from ..log.local_log import Log
+    from ..log.local_log import LocalLog
     from ..log.log_refs import Tip
 
 ATTEMPTS_MAX = 4
@@ -29,7 +29,7 @@ PAUSE_SECONDS = 0.2  # the first pause is at most this long, the next at most tw
 
 
 def exchange(  # noqa: C901  (the steps of an exchange, in order)
-    log: Log,
+    log: LocalLog,
     names: Sequence[str],
     *,
     timeout: float,
@@ -109,7 +109,7 @@ def _refuse_foreign(found: Sequence[Remote]) -> None:
 
 
 def _attempt(
-    log: Log, remote: Remote, found: Sequence[Remote], *, push: bool, follow: bool, timeout: float
+    log: LocalLog, remote: Remote, found: Sequence[Remote], *, push: bool, follow: bool, timeout: float
 ) -> bool:
     """One round on what the last fetch brought. False where another one may do better."""
     tips = _known_tips(log, remote, found)
@@ -136,7 +136,7 @@ def _attempt(
     return done or bool(remote.state)
 
 
-def _end(log: Log, remote: Remote, before: str | None, *, push: bool) -> None:
+def _end(log: LocalLog, remote: Remote, before: str | None, *, push: bool) -> None:
     """What became of it all."""
     remote.received = _received(log, remote, before)
     accepted.tell(remote)
@@ -168,7 +168,7 @@ def _tell(remote: Remote, follow: bool, drained: bool) -> None:
         remote.say("Records that wait for a commit were not sent: another process holds the log's lock.")
 
 
-def _withhold(log: Log, remote: Remote, push: bool, kind_of: Callable[[bytes], str]) -> None:
+def _withhold(log: LocalLog, remote: Remote, push: bool, kind_of: Callable[[bytes], str]) -> None:
     """Say what a remote lacks, and is not sent because nobody has agreed to publish there."""
     if not push or remote.may_send or remote.state not in ("synced", "up-to-date"):
         return
@@ -185,7 +185,7 @@ def _withhold(log: Log, remote: Remote, push: bool, kind_of: Callable[[bytes], s
         remote.state = "consent-needed"
 
 
-def _for_other(log: Log, tip: str, shared: Tip | None) -> str:
+def _for_other(log: LocalLog, tip: str, shared: Tip | None) -> str:
     """What a remote gets that our history does not follow: the union, on its own tip."""
     git = log.git
     if shared is None or git.contains(tip, shared.oid):
@@ -199,7 +199,7 @@ def _for_other(log: Log, tip: str, shared: Tip | None) -> str:
     return new
 
 
-def _received(log: Log, remote: Remote, before: str | None) -> int:
+def _received(log: LocalLog, remote: Remote, before: str | None) -> int:
     """How many lines the remote had that were not here."""
     git = log.git
     count = 0
@@ -212,7 +212,7 @@ def _received(log: Log, remote: Remote, before: str | None) -> int:
     return count
 
 
-def _known_tips(log: Log, remote: Remote, found: Sequence[Remote]) -> list[Tip]:
+def _known_tips(log: LocalLog, remote: Remote, found: Sequence[Remote]) -> list[Tip]:
     """Every log that may be united: of these remotes, and what git itself fetched from them or has as its branch."""
     tips = {tip.oid: tip for other in found for tip in other.tips}
     rest = {name: oid for other in found for name, oid in log_refs.of_remote(log, other.name).items()}

@@ -12,7 +12,7 @@ from ..text.shell_quote import command, quote
 from . import autosync, consent, exchange, rebase
 from . import publish as publication
 from .chosen_remotes import chosen
-from .sync_result import RemoteState
+from .sync_result import RemoteResult
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class Initialised(Outcome):
         "next",
     )
 
-    def __init__(self, state: str, publish: str, tip: str, remote: RemoteState | None) -> None:
+    def __init__(self, state: str, publish: str, tip: str, remote: RemoteResult | None) -> None:
         self.log = ref.LOG_REF
         self.state = state
         self.publish = publish
@@ -150,7 +150,7 @@ def switched(store: Store, outcome: Initialised, every: str | None) -> None:
 
 def _bring(
     store: Store, consents: bool | None, allow_foreign: bool, timeout: float
-) -> tuple[RemoteState | None, str, bool]:
+) -> tuple[RemoteResult | None, str, bool]:
     """Fetch and unite what the usual remote has. That there is none, or that it is away, is only a remark.
 
     Returns: What came of it, the remark, and whether consent was given now.
@@ -182,7 +182,7 @@ def _bring(
     elif consents and not consent.is_refused(store.place):
         agreed = not consent.is_given(store.place, found.destination)
         consent.give(store.place, found.destination, consent.BY_INIT, at)
-    state = RemoteState(found)
+    state = RemoteResult(found)
     if state.state == "offline":
         return (
             state,

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from ..git.network import GitNetwork
     from ..log.left_out import LeftOut
-    from ..repo import Place
+    from ..repo import Repo
     from .remote import Remote
 
 NAME = "settled"
@@ -120,13 +120,13 @@ def _is_at_rest(remote: Remote, before: Mapping[str, str], now: Mapping[str, str
     )
 
 
-def _is_plain_config(place: Place) -> bool:
+def _is_plain_config(place: Repo) -> bool:
     """Whether a remote's branch and url are plain: no name with a slash, and no other file that may change them."""
     keys = [key for key, _ in read_config(read_small(os.path.join(place.common, "config")))]
     return not any(key.startswith("include") or (key.startswith("remote.") and "/" in key) for key in keys)
 
 
-def look(place: Place, wals: Callable[[], Iterable[str]], timeout: float) -> Settled | None:
+def look(place: Repo, wals: Callable[[], Iterable[str]], timeout: float) -> Settled | None:
     """Ask the remote of the last good sync, where everything here is as that left it. None: sync the usual way.
 
     Raises StoreError where git would not work in the repository, or gitmem does not know its kind.
@@ -171,7 +171,7 @@ def look(place: Place, wals: Callable[[], Iterable[str]], timeout: float) -> Set
     return known
 
 
-def _known(place: Place) -> Settled | None:
+def _known(place: Repo) -> Settled | None:
     path = os.path.join(place.state, NAME)
     try:
         age = time.time() - os.stat(path).st_mtime
@@ -186,7 +186,7 @@ def _known(place: Place) -> Settled | None:
     return Settled(name, url, destination, prefix, tip, {ref: oid for oid, _, ref in refs})
 
 
-def _stamp(place: Place) -> str:
+def _stamp(place: Repo) -> str:
     """What says that the config, and which remote it means here, is the same."""
     try:
         found = os.stat(os.path.join(place.common, "config"))

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from ..git.plumbing import Git
-    from ..git.port import Entry
-    from ..log.local_log import Log
+    from ..git.port import TreeEntry
+    from ..log.local_log import LocalLog
     from ..log.log_refs import Tip
 
 # Where a remote may take one. Not every host has room beside branches and tags.
@@ -50,7 +50,7 @@ class Outbox:
         self.commits = list(commits)
         self.tree = tree
         self.lines = lines
-        self.files: list[tuple[str, Entry, list[Entry]]] = []
+        self.files: list[tuple[str, TreeEntry, list[TreeEntry]]] = []
         self.base = base
 
     def is_in(self, git: Git, tree: str) -> bool:
@@ -82,7 +82,7 @@ class Outbox:
 
 
 def read(
-    log: Log,
+    log: LocalLog,
     oid: str,
     shared: Tip,
     trunk: Trunk | None = None,
@@ -158,7 +158,7 @@ def united(boxes: Iterable[Outbox]) -> dict[str, set[bytes]]:
     return found
 
 
-class Sent:
+class OutboxSent:
     """What outboxes have: it is on the remote, and need not be sent again."""
 
     def __init__(self, git: Git, boxes: Iterable[Outbox]) -> None:
@@ -171,7 +171,7 @@ class Sent:
         """The lines of a segment that they have."""
         return self._lines.get(path, set()).union(*(lines_at(self._git, tree, path) for tree in self._trees))
 
-    def has(self, path: str, entry: Entry) -> bool:
+    def has(self, path: str, entry: TreeEntry) -> bool:
         """Whether one of them has a file just so."""
         return any(ref.lookup(self._git, tree, path) == entry for tree in self._trees)
 

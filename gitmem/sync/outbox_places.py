@@ -11,14 +11,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from ..log.local_log import Log
+    from ..log.local_log import LocalLog
     from ..log.log_refs import Tip
     from ..log.place_checks import PlaceCheck
     from .outbox import Outbox
 
 
 def read(
-    log: Log,
+    log: LocalLog,
     check: PlaceCheck,
     boxes: Mapping[str, str],
     top: Tip | None,

@@ -11,10 +11,10 @@ from . import rebase
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ..log.local_log import Log
+    from ..log.local_log import LocalLog
 
 
-def publish(log: Log, place: str) -> bool:
+def publish(log: LocalLog, place: str) -> bool:
     """Record in `format` where the log is published, for all clones. False where that is so already."""
     git = log.git
     for _ in range(committer.SWAPS_MAX):

@@ -23,7 +23,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ..log.local_log import Log
+    from ..log.local_log import LocalLog
     from ..log.log_refs import Tip
     from .outbox import Outbox
     from .remote import Remote
@@ -31,7 +31,9 @@ if TYPE_CHECKING:
 DELETES_MAX = 200  # in one push: a command line has an end
 
 
-def send_early(log: Log, remote: Remote, tip: str, timeout: float, *, allow_foreign: bool = False) -> None:
+def send_early(
+    log: LocalLog, remote: Remote, tip: str, timeout: float, *, allow_foreign: bool = False
+) -> None:
     """Put what is new here into an outbox, by what the last fetch brought: others pushed then, and will now."""
     # Not a branch: the remote may have none by now, and would make it the default one.
     prefixes = [prefix for prefix in remote.host.prefixes if not prefix.startswith("refs/heads/")]
@@ -48,7 +50,9 @@ def send_early(log: Log, remote: Remote, tip: str, timeout: float, *, allow_fore
         remote.fail(error)
 
 
-def attempt(log: Log, remote: Remote, tips: Sequence[Tip], boxes: Sequence[Outbox], timeout: float) -> bool:
+def attempt(
+    log: LocalLog, remote: Remote, tips: Sequence[Tip], boxes: Sequence[Outbox], timeout: float
+) -> bool:
     """One round on what the last fetch brought. False where another one may do better."""
     shared = remote.shared()
     if remote.blocked is not None:
@@ -67,7 +71,7 @@ def attempt(log: Log, remote: Remote, tips: Sequence[Tip], boxes: Sequence[Outbo
 
 
 def _send(
-    log: Log, remote: Remote, shared: Tip | None, tip: str, timeout: float, *, turn: bool, fold: bool
+    log: LocalLog, remote: Remote, shared: Tip | None, tip: str, timeout: float, *, turn: bool, fold: bool
 ) -> bool:
     """Send what was settled. False where another round may do better."""
     publish = rebase.own_tip(log, tip).format.publish
@@ -92,7 +96,7 @@ def _send(
 
 
 def _go_round(
-    log: Log,
+    log: LocalLog,
     remote: Remote,
     shared: Tip | None,
     tips: Sequence[Tip],
@@ -112,7 +116,7 @@ def _go_round(
     return remote.safe or shared is None or not remote.host.prefixes
 
 
-def _must_fold(log: Log, remote: Remote, shared: Tip | None) -> bool:
+def _must_fold(log: LocalLog, remote: Remote, shared: Tip | None) -> bool:
     """Whether what is ours has no other way there."""
     local = log.git.tip(ref.LOG_REF)
     if shared is None or local is None or remote.host.prefixes:
@@ -120,14 +124,14 @@ def _must_fold(log: Log, remote: Remote, shared: Tip | None) -> bool:
     return _unsent(log, remote, shared, local) != shared.oid
 
 
-def _unsent(log: Log, remote: Remote, shared: Tip, tip: str) -> str:
+def _unsent(log: LocalLog, remote: Remote, shared: Tip, tip: str) -> str:
     """Put what neither the shared log nor an outbox has on the shared tip, in one commit: that, or the shared tip."""
     git = log.git
-    return squash(git, git.history(tip, [shared.oid]), shared.oid, outbox.Sent(git, remote.waiting))
+    return squash(git, git.history(tip, [shared.oid]), shared.oid, outbox.OutboxSent(git, remote.waiting))
 
 
 def _put(
-    log: Log, remote: Remote, shared: Tip | None, tip: str, prefixes: Sequence[str], timeout: float
+    log: LocalLog, remote: Remote, shared: Tip | None, tip: str, prefixes: Sequence[str], timeout: float
 ) -> bool:
     """Put what is ours and nowhere there into an outbox of its own. Whether everything of ours is there now."""
     if shared is None:
@@ -159,7 +163,7 @@ def _put(
 
 
 def push_shared(
-    log: Log,
+    log: LocalLog,
     remote: Remote,
     publish: str,
     shared: Tip | None,
@@ -211,7 +215,9 @@ def push_shared(
     return True
 
 
-def _may_push(log: Log, remote: Remote, publish: str, shared: Tip | None, new: str, timeout: float) -> bool:
+def _may_push(
+    log: LocalLog, remote: Remote, publish: str, shared: Tip | None, new: str, timeout: float
+) -> bool:
     """Whether the place that we publish to may be moved; says why where it may not."""
     there = remote.at(publish)
     if there is None:
@@ -229,7 +235,7 @@ def _may_push(log: Log, remote: Remote, publish: str, shared: Tip | None, new: s
     return True
 
 
-def _sweep(log: Log, remote: Remote, tip: str, timeout: float) -> None:
+def _sweep(log: LocalLog, remote: Remote, tip: str, timeout: float) -> None:
     """Delete the outboxes whose lines the shared ref has: `tip` is there. A ref of another name is somebody's own."""
     if remote.host.keeps_refs:
         return

@@ -11,7 +11,7 @@ import time
 
 from ..errors import RemoteError, StoreError
 from ..git.localize_objects import make_own
-from ..git.port import Draft, Entry
+from ..git.port import Draft, TreeEntry
 from ..log import committer, ledger, log_refs, ref, tree_union
 from ..log.squash import squash
 from ..log.start import start
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from ..git.plumbing import Git
     from ..git.port import Move
-    from ..log.local_log import Log
+    from ..log.local_log import LocalLog
     from ..log.lock import Lock
     from ..log.log_refs import Tip
     from ..log.tree_union import Changes
@@ -34,7 +34,7 @@ LOCK_SECONDS = 3.0
 
 
 def settle(  # noqa: C901  (one loop until the union holds)
-    log: Log, shared: Tip | None, tips: Sequence[Tip], boxes: Sequence[Outbox] = (), *, tell: bool = True
+    log: LocalLog, shared: Tip | None, tips: Sequence[Tip], boxes: Sequence[Outbox] = (), *, tell: bool = True
 ) -> str:
     """Bring the log's ref to the union of itself, `tips` and `boxes`: the new tip.
 
@@ -84,7 +84,7 @@ def settle(  # noqa: C901  (one loop until the union holds)
     return done
 
 
-def _loses(log: Log, now: str, new: str) -> bool:
+def _loses(log: LocalLog, now: str, new: str) -> bool:
     """Whether a new tip lacks anything of the current one: whatever a remote holds, a sync takes nothing away."""
     git = log.git
     return new != now and bool(tree_union.union_changes(git, git.commit(new).tree, [git.commit(now).tree]))
@@ -99,13 +99,13 @@ def _loss(now: str, new: str) -> StoreError:
     )
 
 
-def start_alone(log: Log) -> str:
+def start_alone(log: LocalLog) -> str:
     """Start the log as the holder of our lock, who may break a lock that the dead left on the ref."""
     with take_lock(log):
         return start(log)
 
 
-def _since(log: Log, local: str) -> list[str] | None:
+def _since(log: LocalLog, local: str) -> list[str] | None:
     """Commits that came on top of `local`; None where the ref has gone elsewhere."""
     now = log.git.tip(ref.LOG_REF)
     if now == local:
@@ -116,14 +116,14 @@ def _since(log: Log, local: str) -> list[str] | None:
 
 
 def assemble(
-    log: Log, local: str, shared: Tip | None, tips: Sequence[Tip], boxes: Sequence[Outbox] = ()
+    log: LocalLog, local: str, shared: Tip | None, tips: Sequence[Tip], boxes: Sequence[Outbox] = ()
 ) -> str:
     """The commit that the log should be at: on the shared tip own lines, those of outboxes, then at most one repair."""
     git = log.git
     own = own_tip(log, local)
     current = [*tips, own]
     base = _base(log, local, shared)
-    top = squash(git, git.history(local, [base]), base, outbox.Sent(git, boxes) if boxes else None)
+    top = squash(git, git.history(local, [base]), base, outbox.OutboxSent(git, boxes) if boxes else None)
     top = outbox.fold(git, boxes, top)
     tree = git.commit(top).tree
     changes = tree_union.union_changes(git, tree, [tip.tree for tip in current])
@@ -135,7 +135,7 @@ def assemble(
     return write_repair(log, top, changes, count)
 
 
-def own_tip(log: Log, oid: str) -> Tip:
+def own_tip(log: LocalLog, oid: str) -> Tip:
     """This clone's own log. Raises: StoreError where it is none, or needs a newer gitmem."""
     try:
         own = log_refs.read(log, ref.LOG_REF, oid, [oid])
@@ -157,7 +157,7 @@ def own_tip(log: Log, oid: str) -> Tip:
     return own
 
 
-def _base(log: Log, local: str, shared: Tip | None) -> str:
+def _base(log: LocalLog, local: str, shared: Tip | None) -> str:
     """What own commits are put on. What was published stays as it is, also where a remote was rewound."""
     git = log.git
     published = git.tip(ref.PUBLISHED_REF)
@@ -171,7 +171,7 @@ def _base(log: Log, local: str, shared: Tip | None) -> str:
     return shared.oid if shared is not None else ref.genesis(local)
 
 
-def write_repair(log: Log, top: str, changes: Changes, count: int) -> str:
+def write_repair(log: LocalLog, top: str, changes: Changes, count: int) -> str:
     """Write a commit that adds `count` lines or repairs the form of files. Return the new tip."""
     who = log.signature()
     lines = f"{count} lines that were" if count != 1 else "1 line that was"
@@ -179,26 +179,26 @@ def write_repair(log: Log, top: str, changes: Changes, count: int) -> str:
     return log.git.write([Draft(changes, who, who, message)], top)[0]
 
 
-def _lines_in(git: Git, tree: str, path: str, change: bytes | Entry | None) -> int:
+def _lines_in(git: Git, tree: str, path: str, change: bytes | TreeEntry | None) -> int:
     """How many lines a change of a tree adds to it."""
     old = ref.lookup(git, tree, path)
-    if isinstance(change, Entry) and change.is_tree:
+    if isinstance(change, TreeEntry) and change.is_tree:
         return tree_union.new_lines(git, change.oid, [])  # a whole folder comes only where there was none
     if change is None or not tree_union.is_segment(path):
         return 0
-    lines = set(tree_union.lines_of(git.blob(change.oid) if isinstance(change, Entry) else change))
+    lines = set(tree_union.lines_of(git.blob(change.oid) if isinstance(change, TreeEntry) else change))
     if old is not None and old.mode.startswith("100"):
         lines.difference_update(tree_union.lines_of(git.blob(old.oid)))
     return len(lines)
 
 
-def publish_shared(log: Log, tip: str, shared: Tip | None, also: Sequence[Move] = ()) -> None:
+def publish_shared(log: LocalLog, tip: str, shared: Tip | None, also: Sequence[Move] = ()) -> None:
     """Remember that a remote has the shared tip, where the log's new tip contains that."""
     if shared is not None and log.git.contains(tip, shared.oid):
         publish(log, tip, shared.oid, also)
 
 
-def publish(log: Log, tip: str, oid: str, also: Sequence[Move] = ()) -> None:
+def publish(log: LocalLog, tip: str, oid: str, also: Sequence[Move] = ()) -> None:
     """Remember that a remote has the log's history up to `oid`, which `tip` contains.
 
     Args:
@@ -220,7 +220,7 @@ def _is_older(git: Git, oid: str, than: str) -> bool:
     return oid == than or (not git.contains(oid, than) and git.contains(than, oid))
 
 
-def drain(log: Log) -> bool:
+def drain(log: LocalLog) -> bool:
     """Commit what waits in the write-ahead logs, deferred entries too; another process that commits is waited for.
 
     False where something still waits then.
@@ -231,7 +231,7 @@ def drain(log: Log) -> bool:
     )
 
 
-def take_lock(log: Log) -> Lock:
+def take_lock(log: LocalLog) -> Lock:
     """The log's lock, which is not held where it is not to be had in time: the swap is correct without it."""
     if not log.make_state():
         raise StoreError(
@@ -246,7 +246,7 @@ def take_lock(log: Log) -> Lock:
     return lock
 
 
-def fetch(log: Log, url: str, prefix: str, timeout: float) -> dict[str, tuple[str, str]]:
+def fetch(log: LocalLog, url: str, prefix: str, timeout: float) -> dict[str, tuple[str, str]]:
     """Fetch the places of a remote: those that could not be, with commit and reason. Raises: RemoteError."""
     try:
         return dict(log.network.fetch(url, prefix, timeout) or {})
@@ -256,7 +256,7 @@ def fetch(log: Log, url: str, prefix: str, timeout: float) -> dict[str, tuple[st
         return dict(log.network.fetch(url, prefix, timeout) or {})
 
 
-def break_stale_locks(log: Log) -> bool:
+def break_stale_locks(log: LocalLog) -> bool:
     """Remove the locks that the dead left on refs of gitmem's; whether there were any."""
     with take_lock(log) as lock:
         if not lock.is_held:

@@ -5,25 +5,25 @@ from __future__ import annotations
 from ..git import remotes
 from ..log import log_refs, ref
 from . import rebase
-from .remote_state import Host
+from .remote_state import RemoteState
 from .withheld_lines import Withheld
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..errors import RemoteError
     from ..log.left_out import LeftOut
-    from ..log.local_log import Log
+    from ..log.local_log import LocalLog
     from ..log.log_refs import Tip
-    from ..repo import Place
+    from ..repo import Repo
     from .outbox import Outbox
 
 
-def configured(place: Place) -> list[str]:
+def configured(place: Repo) -> list[str]:
     """The remotes of the repository, as its config has them."""
     return remotes.remotes(place.common)
 
 
-def usual(place: Place) -> str:
+def usual(place: Repo) -> str:
     """The remote to sync with when none is named: the branch's upstream, else `origin`, else the only one.
 
     Raises: UsageError `which-remote` or `no-remote`.
@@ -72,13 +72,13 @@ class Remote:
     Raises: UsageError: `unknown-remote`.
     """
 
-    def __init__(self, log: Log, name: str) -> None:
+    def __init__(self, log: LocalLog, name: str) -> None:
         self.log = log
         log.taken_in = 0
         self.name = name
         self.url, self.destination = remotes.push_urls(log.place.common, name, log.place.worktree)
         self.prefix = f"{ref.REMOTES_PREFIX}{remotes.encode(name)}/"
-        self.host = Host(log.place.state, remotes.encode(name), remotes.without_credentials(self.url))
+        self.host = RemoteState(log.place.state, remotes.encode(name), remotes.without_credentials(self.url))
         self.state = ""
         self.received = 0
         self.sent = 0
@@ -186,18 +186,18 @@ class Remote:
         return next((tip for tip in self.tips if tip.oid == wanted), best)
 
 
-def trusted(log: Log) -> list[str]:
+def trusted(log: LocalLog) -> list[str]:
     """Tips that are known to be of logs."""
     return [oid for name in (ref.PUBLISHED_REF, ref.LOG_REF) if (oid := log.git.tip(name)) is not None]
 
 
-def projects(log: Log) -> set[str]:
+def projects(log: LocalLog) -> set[str]:
     """The project ids that this clone's log has."""
     tip = log.git.tip(ref.LOG_REF)
     return ref.project_ids(log.git, log.git.tree(log.git.commit(tip).tree)) if tip is not None else set()
 
 
-def is_related(log: Log, ours: set[str], tip: Tip) -> bool:
+def is_related(log: LocalLog, ours: set[str], tip: Tip) -> bool:
     """Whether a log may be united with ours. The repository's roots are asked only where the logs' ids don't tell."""
     if not tip.projects or (ours and log_refs.related(ours, tip.projects)):
         return True

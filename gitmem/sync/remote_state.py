@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
-class Host:
+class RemoteState:
     """One remote as it was seen; forgotten where its url changes.
 
     Attributes:

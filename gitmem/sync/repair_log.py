@@ -13,13 +13,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from ..git.port import Entry
-    from ..log.local_log import Log
+    from ..git.port import TreeEntry
+    from ..log.local_log import LocalLog
 
-    Changes = dict[str, bytes | Entry | None]
+    Changes = dict[str, bytes | TreeEntry | None]
 
 
-def base(log: Log, tip: str | None) -> str:
+def base(log: LocalLog, tip: str | None) -> str:
     """What the log is to stand on: its tip, else the newest commit that can be, else a new beginning.
 
     Raises: StoreError where the log is of a newer format.
@@ -38,7 +38,7 @@ def base(log: Log, tip: str | None) -> str:
     return new_log(log)
 
 
-def put_back(log: Log, oid: str, top: str) -> str:
+def put_back(log: LocalLog, oid: str, top: str) -> str:
     """What the commits of a former tip added, on top of another: the new tip. Where one of them is damaged, nothing."""
     try:
         return squash(log.git, log.git.history(oid, [top]), top)
@@ -46,14 +46,14 @@ def put_back(log: Log, oid: str, top: str) -> str:
         return top
 
 
-def segments(log: Log, commit: str) -> Iterator[tuple[str, bytes]]:
+def segments(log: LocalLog, commit: str) -> Iterator[tuple[str, bytes]]:
     """Yield path and content of every file of lines in a commit that is whole."""
     for path, entry, content in dropped_lines.walk(log.git, commit):
         if tree_union.is_plain_segment(path, entry):
             yield path, content
 
 
-def repair(log: Log, top: str, lines: Mapping[str, Sequence[bytes]]) -> str:
+def repair(log: LocalLog, top: str, lines: Mapping[str, Sequence[bytes]]) -> str:
     """One commit with lines that are missing at `top`, and the form that its files should have: the new tip.
 
     Args:
@@ -93,7 +93,7 @@ def _put_beside(changes: Changes, path: str, added: Sequence[bytes]) -> None:
     changes[overflow.path_beside(path, content)] = content
 
 
-def _fixed(log: Log, top: str) -> Changes:
+def _fixed(log: LocalLog, top: str) -> Changes:
     """The fixed files that are missing."""
     root = log.git.tree(log.git.commit(top).tree)
     wanted = ref.fixed_files(b"", ())
@@ -103,7 +103,7 @@ def _fixed(log: Log, top: str) -> Changes:
     return found
 
 
-def move(log: Log, tip: str | None, new: str) -> bool:
+def move(log: LocalLog, tip: str | None, new: str) -> bool:
     """Swap the log's ref. False where it has moved meanwhile, or is locked."""
     with rebase.take_lock(log) as lock:
         if log.git.swap(ref.LOG_REF, tip, new, "doctor"):
@@ -114,7 +114,7 @@ def move(log: Log, tip: str | None, new: str) -> bool:
         return False
 
 
-def forget_damaged(log: Log, tip: str | None) -> list[str]:
+def forget_damaged(log: LocalLog, tip: str | None) -> list[str]:
     """Delete our copies of what is damaged, which the next sync brings anew, and what git's gc would stumble over.
 
     Args:

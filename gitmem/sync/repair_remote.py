@@ -12,11 +12,11 @@ from ..log.tree_checks import TreeCheck
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..log.left_out import LeftOut
-    from ..log.local_log import Log
+    from ..log.local_log import LocalLog
     from .remote import Remote
 
 
-def repair(log: Log, remote: Remote, timeout: float, *, force: bool) -> bool:
+def repair(log: LocalLog, remote: Remote, timeout: float, *, force: bool) -> bool:
     """Move the shared ref to a valid tree again; whether it was moved.
 
     A bad tree over a history that can be fetched gets a commit on top, with the tree of the local log. What can't be
@@ -54,7 +54,7 @@ def repair(log: Log, remote: Remote, timeout: float, *, force: bool) -> bool:
     return done == "pushed"
 
 
-def _on_top(log: Log, remote: Remote, bad: str, local: str) -> str | None:
+def _on_top(log: LocalLog, remote: Remote, bad: str, local: str) -> str | None:
     """Return a commit on the bad one with the tree of the local log; None where other clones would leave that out too."""
     if bad in dict(remote.refused.values()) or not _is_rooted(log, bad):
         return None
@@ -67,7 +67,7 @@ def _on_top(log: Log, remote: Remote, bad: str, local: str) -> str | None:
     return new if check.check(ref.BRANCH, new) is not None else None
 
 
-def _ask(log: Log, remote: Remote, found: LeftOut, good: str) -> None:
+def _ask(log: LocalLog, remote: Remote, found: LeftOut, good: str) -> None:
     """Raise UsageError: the user has to agree to a forced push."""
     options = ["--repair", "--yes", *(["--allow-large"] if log.allow_large else [])]
     raise UsageError(
@@ -79,7 +79,7 @@ def _ask(log: Log, remote: Remote, found: LeftOut, good: str) -> None:
     )
 
 
-def _is_rooted(log: Log, oid: str) -> bool:
+def _is_rooted(log: LocalLog, oid: str) -> bool:
     try:
         return log_refs.is_rooted(log, oid, [])
     except KeyError:

@@ -8,13 +8,13 @@ from ..errors import UsageError
 from ..text.shell_quote import command
 from . import autosync, consent_messages
 from .chosen_remotes import chosen
-from .sync_result import CONSENT_NEEDED, EMPTY, FAILED, RemoteState, Synced
+from .sync_result import CONSENT_NEEDED, EMPTY, FAILED, RemoteResult, Synced
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from ..repo import Place
+    from ..repo import Repo
     from ..store import Store
     from .noop_check import Settled
 
@@ -77,7 +77,7 @@ def sync(
     store.wrote = 0
     if not store.refresh_or_leave(start=True):
         store.keep_up()
-    states = [RemoteState(remote) for remote in found]
+    states = [RemoteResult(remote) for remote in found]
     synced = Synced(states, _next(states, leads=leads))
     if leads:
         noop_check.note(found[0], before)
@@ -97,7 +97,7 @@ def _chosen_now(store: Store, remotes: Sequence[str], *, all: bool) -> tuple[lis
         raise
 
 
-def _keep(store: Store, states: Sequence[RemoteState]) -> None:
+def _keep(store: Store, states: Sequence[RemoteResult]) -> None:
     """Keep why nothing was sent to the usual remote, the first, until a sync is good; whoever has asked for it."""
     from ..log.lines import format_at
 
@@ -110,7 +110,7 @@ def _keep(store: Store, states: Sequence[RemoteState]) -> None:
 
 
 def look(
-    place: Place, wals_elsewhere: Callable[[], Iterable[str]], now: float, timeout: float = 30.0
+    place: Repo, wals_elsewhere: Callable[[], Iterable[str]], now: float, timeout: float = 30.0
 ) -> Settled | None:
     """Ask the usual remote whether there is anything new, where there is nothing new here; None where that isn't plain.
 
@@ -130,14 +130,14 @@ def look(
     return noop_check.look(place, wals, timeout)
 
 
-def unchanged(place: Place, looked: Settled, now: float, dice: float) -> Synced:
+def unchanged(place: Repo, looked: Settled, now: float, dice: float) -> Synced:
     """The answer of a sync that had nothing to do. `now`: seconds since the epoch; `dice`: between 0 and 1."""
     autosync.end(place, now, 0, dice)
-    states = [RemoteState(looked)]
+    states = [RemoteResult(looked)]
     return Synced(states, _next(states, leads=True))
 
 
-def _next(states: Sequence[RemoteState], *, leads: bool) -> list[str]:
+def _next(states: Sequence[RemoteResult], *, leads: bool) -> list[str]:
     found = []
     for remote in states:
         if remote.state == CONSENT_NEEDED:
@@ -156,7 +156,7 @@ def _next(states: Sequence[RemoteState], *, leads: bool) -> list[str]:
     return list(dict.fromkeys(found or ["gitmem log"]))[:3]
 
 
-def _after_refusal(remote: RemoteState) -> str:
+def _after_refusal(remote: RemoteResult) -> str:
     """The command after a sync that left out the shared ref, or that the remote refused."""
     large = [each.ref for each in remote.left_out if each.kind == "large"]
     if GOES_ON not in remote.message and any("outbox" not in name for name in large):

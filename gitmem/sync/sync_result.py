@@ -36,7 +36,7 @@ class Left(Outcome):
         self.why = found.why
 
 
-class RemoteState(Outcome):
+class RemoteResult(Outcome):
     """What became of the exchange with one remote.
 
     Attributes:
@@ -106,7 +106,7 @@ class Synced(Outcome):
 
     __slots__ = ("remotes", "autosync", "next")
 
-    def __init__(self, remotes: Sequence[RemoteState], next: Sequence[str]) -> None:
+    def __init__(self, remotes: Sequence[RemoteResult], next: Sequence[str]) -> None:
         self.remotes = list(remotes)
         self.autosync: Trouble | None = None
         self.next = list(next)

@@ -9,7 +9,7 @@ this clone asks who its sessions are and what they have read.
 from __future__ import annotations
 
 from ..digests import is_signed
-from ..index.rows import Row, Rows
+from ..index.rows import LineRow, Rows
 from . import own_identities
 from .sender_tables import KEY, READER_KINDS, reader_of
 from .sender_tables import KINDS as KINDS
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from ..index.rows import Lines
     from ..index.schema import Index
-    from ..log.local_log import Log
+    from ..log.local_log import LocalLog
     from .clone_key import CloneKey
 
 FEW = 16
@@ -63,7 +63,7 @@ def add(db: sqlite3.Connection, rows: Rows, key: CloneKey | None) -> None:
     proven: set[str] = set()
     unchecked: set[int] = set()
     valid: set[int] = set()
-    readers: list[Row] = []  # those of the valid lines that may be a reader's first
+    readers: list[LineRow] = []  # those of the valid lines that may be a reader's first
     claims: dict[str, list[int]] = {}
     for kind, lines in rows.by_kind.items():
         checked: set[int] = set()
@@ -137,7 +137,7 @@ def _proven(kind: str, lines: Lines, places: Sequence[int]) -> set[str]:
     }
 
 
-def _note_first(db: sqlite3.Connection, valid: Iterable[Row]) -> None:
+def _note_first(db: sqlite3.Connection, valid: Iterable[LineRow]) -> None:
     """Note the first line of each reader among those with a valid code."""
     first: dict[str, tuple[str, str, int]] = {}
     for row in valid:
@@ -220,7 +220,7 @@ def _record(db: sqlite3.Connection, line: int) -> dict[str, object] | None:
 
 
 def catch_up_checked(
-    index: Index, log: Log, key: CloneKey, progress: Callable[[int], None] | None = None
+    index: Index, log: LocalLog, key: CloneKey, progress: Callable[[int], None] | None = None
 ) -> None:
     """Bring the index to the log as `index.catch_up` does, with every line checked.
 
@@ -260,7 +260,7 @@ def settle(index: Index, key: CloneKey) -> bool:
         index.db.execute("DELETE FROM unchecked")
         found = [(line, body.encode()) for line, body in rows]
         every = [(line, body, records.read(body)) for line, body in found]
-        read = [Row(line, body, record) for line, body, record in every if record is not None]
+        read = [LineRow(line, body, record) for line, body, record in every if record is not None]
         add(index.db, Rows.of_rows(read), key)
         index.db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (KEY, key.fingerprint))
         index.db.execute("COMMIT")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from ..index.rows import Lines, Row
+    from ..index.rows import LineRow, Lines
 
 _SINCE = (
     "SELECT min(b.since) FROM bearer b JOIN own o ON o.name = b.session_id WHERE b.identity = ?1 AND NOT EXISTS"
@@ -52,7 +52,7 @@ def is_forged(db: sqlite3.Connection, name: str, line: bytes) -> bool:
     return db.execute(query, (name, key_of(line))).fetchone() is not None
 
 
-def note_bearers(db: sqlite3.Connection, sessions: Iterable[Row], valid: Collection[int]) -> set[str]:
+def note_bearers(db: sqlite3.Connection, sessions: Iterable[LineRow], valid: Collection[int]) -> set[str]:
     """Note which sessions have which identities, and since when by lines with a valid code.
 
     Returns: The identities.

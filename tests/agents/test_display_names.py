@@ -9,7 +9,7 @@ import pytest
 from gitmem.agents import caller, display_names
 from gitmem.agents.caller import Who
 from gitmem.errors import UsageError
-from gitmem.log.entry import Story
+from gitmem.log.entry import CommitMessage
 from gitmem.sessions import lifecycle
 from gitmem.store import Store
 from gitmem.text import name_matching
@@ -163,7 +163,9 @@ def test_a_bad_name_that_a_peer_put_into_the_pool_is_given_to_nobody(
     """It is listed, and can be taken out."""
     small_pool(monkeypatch, "Curie")
     store = open_store(repo, Clock())
-    store.record([store.line("name", {"name": name, "event": "add"})], Story("M <m@m>", "A name", "", []))
+    store.record(
+        [store.line("name", {"name": name, "event": "add"})], CommitMessage("M <m@m>", "A name", "", [])
+    )
 
     assert [(each.name, each.origin) for each in display_names.listing(store).names] == [
         ("Curie", "shipped"),

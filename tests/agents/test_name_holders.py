@@ -10,7 +10,7 @@ import pytest
 from gitmem.agents import session_view
 from gitmem.agents.held_names import HeldNames
 from gitmem.index.engine import sqlite3
-from gitmem.index.rows import Row, Rows
+from gitmem.index.rows import LineRow, Rows
 from gitmem.log.lines import format_at
 from gitmem.text.name_matching import fold, root
 
@@ -81,7 +81,7 @@ class _Table:
                 record |= {"session_id": session, "event": event, "display_name": name, "clone_id": "c"}
             body = repr((at, session, event, name))
             self.db.execute("INSERT INTO line VALUES (?, ?)", (self.lines, body))
-            rows.append(Row(self.lines, body.encode(), record))
+            rows.append(LineRow(self.lines, body.encode(), record))
         session_view.add(self.db, Rows.of_rows(rows))
 
     def shown(self) -> Shown:

@@ -11,7 +11,7 @@ from gitmem.agents.caller import Caller, Who
 from gitmem.doctor import doctor
 from gitmem.errors import UsageError
 from gitmem.sessions import lifecycle, roster
-from gitmem.sessions.lifecycle import Session
+from gitmem.sessions.lifecycle import SessionResult
 from gitmem.signals import inbox
 from gitmem.signals import send as signals
 from gitmem.store import Store
@@ -32,19 +32,19 @@ class Desk:
         self.away = open_store(new_repo(tmp_path / "away"), self.past)
         self.me = acting(self.here, lifecycle.start(self.here, Who(), name="Curie"))
 
-    def planck(self, identity: str | None = None) -> Session:
+    def planck(self, identity: str | None = None) -> SessionResult:
         """Planck starts in the other clone, and this one knows it."""
         started = lifecycle.start(self.there, Who(), name="Planck", agent_identity=identity)
         carry(self.here, self.there)
         return started
 
-    def claim(self) -> Session:
+    def claim(self) -> SessionResult:
         """A session that says that it has been Planck for 46 hours arrives here."""
         started = lifecycle.start(self.away, Who(), name="Planck")
         carry(self.here, self.away)
         return started
 
-    def goes_on(self, other: Session, number: int = 1) -> None:
+    def goes_on(self, other: SessionResult, number: int = 1) -> None:
         """The claimant says something now, and that arrives."""
         self.past.value = self.clock.value
         say(self.away, acting(self.away, other), number)

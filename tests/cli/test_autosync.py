@@ -368,7 +368,7 @@ def test_for_real_a_signal_goes_to_the_remote_and_another_clone_gets_it(
         held.release()
 
 
-def front_place(folder: Path) -> autosync.Place:
+def front_place(folder: Path) -> autosync.Repo:
     from gitmem.repo import find
 
     return find(str(folder))

@@ -38,7 +38,7 @@ def test_nothing_new_is_answered_from_the_index_alone(
     run("roster")  # what was marked is in the index now
 
     with monkeypatch.context() as patch:
-        patch.setattr(environment.Surroundings, "store", None)
+        patch.setattr(environment.Environment, "store", None)
         quickly = run(*args, session=planck)
     monkeypatch.setattr(inbox, "_is_empty", lambda at, count: False)
     wholly = run(*args, session=planck)
@@ -139,7 +139,7 @@ class Stamped:
         look = empty_inbox._look
         with self._patch.context() as patch:
             patch.setattr(empty_inbox, "_look", lambda *args: looked.append("index") or look(*args))
-            patch.setattr(environment.Surroundings, "caller", self._noting(looked))
+            patch.setattr(environment.Environment, "caller", self._noting(looked))
             found = self.run("inbox", "--count", session=self.planck)
         with self._patch.context() as patch:
             patch.setattr(inbox, "_is_empty", lambda at, count: False)
@@ -148,10 +148,10 @@ class Stamped:
         return not looked
 
     @staticmethod
-    def _noting(looked: list[str]) -> Callable[[environment.Surroundings], object]:
-        real = environment.Surroundings.caller
+    def _noting(looked: list[str]) -> Callable[[environment.Environment], object]:
+        real = environment.Environment.caller
 
-        def caller(at: environment.Surroundings) -> object:
+        def caller(at: environment.Environment) -> object:
             looked.append("log")
             return real(at)
 

@@ -16,7 +16,7 @@ from cli import background
 from gitmem import store_index
 from gitmem.errors import UsageError
 from gitmem.index import query
-from gitmem.log.entry import Entry, Story
+from gitmem.log.entry import CommitMessage, LogEntry
 from gitmem.log.lock import Lock
 from gitmem.log.wal import WriteAheadLog
 from gitmem.repo import find
@@ -261,7 +261,7 @@ def test_flags_that_somebody_deleted_are_raised_anew_for_all(scene: Scene, folde
 def test_an_index_of_another_key_is_not_asked(repo: Path) -> None:
     """Which sessions are our own hangs on the key."""
     store = open_store(repo, Clock())
-    store.record([store.line("name", {"name": "Planck", "event": "add"})], Story("a <a@b>", "s"))
+    store.record([store.line("name", {"name": "Planck", "event": "add"})], CommitMessage("a <a@b>", "s"))
     store.db()
     assert store._take() is not None
 
@@ -283,13 +283,13 @@ def test_lines_that_somebody_took_out_of_the_write_ahead_log_mean_nobody(scene: 
 def test_only_lines_that_plainly_name_nobody_leave_the_names_as_they_are(repo: Path) -> None:
     """A kind that is written in another way is a kind all the same."""
     store = open_store(repo, Clock())
-    store.record([store.line("name", {"name": "Planck", "event": "add"})], Story("a <a@b>", "s"))
+    store.record([store.line("name", {"name": "Planck", "event": "add"})], CommitMessage("a <a@b>", "s"))
     store.db()
     wal = WriteAheadLog(os.path.join(store.place.state, "wal"), wall_clock)
     at = b'{"at":"2026-11-21T20:00:00.123456Z","kind":"'
 
     def names_after(rest: bytes) -> tuple[bool, bool]:
-        wal.append(Entry([("signals", at + rest)], Story("a <a@b>", "s"), token="abc"))
+        wal.append(LogEntry([("signals", at + rest)], CommitMessage("a <a@b>", "s"), token="abc"))
         found = query.take(find(str(repo)), "test", store_index.SHAPE)
         assert found is not None
         found.db.close()

@@ -539,7 +539,7 @@ def test_a_file_of_somebody_else_is_left_alone(tmp_path: Path) -> None:
 
     for wrong in (file, tmp_path, tmp_path / "none" / "file"):
         with pytest.raises(UsageError):
-            signal_file.Kept(str(wrong), "")
+            signal_file.SignalFile(str(wrong), "")
 
     assert file.read_text() == "# My notes\n"
 
@@ -548,14 +548,14 @@ def test_a_file_stays_small_and_whole(tmp_path: Path) -> None:
     """16 KiB of the newest; one that is larger by itself is there whole; each once."""
     file = tmp_path / "signals"
     signals = [f"[sig-{number:04} · INFO]\n| {'x' * 1000}\n\n— from session" for number in range(40)]
-    found = signal_file.Kept(str(file), "head")
+    found = signal_file.SignalFile(str(file), "head")
     for text in signals:
         found.add([text])
     content = file.read_text()
     assert len(content) < signal_file.MAX_BYTES + 200
     assert content.endswith(f"{signals[-1]}\n")
 
-    again = signal_file.Kept(str(file), "head")
+    again = signal_file.SignalFile(str(file), "head")
     again.add([signals[-1]])
     assert file.read_text() == content
     again.add(["[sig-9999 · INFO]\n| " + "y" * 2 * signal_file.MAX_BYTES])
@@ -703,7 +703,7 @@ def test_outside_a_repository_it_says_so(tmp_path: Path, run: Any) -> None:
 def test_the_stop_gives_the_handlers_back() -> None:
     """A process may watch and then do something else."""
     before = signal.getsignal(signal.SIGTERM)
-    with watching.Stop() as stop:
+    with watching.WatchEnded() as stop:
         os.kill(os.getpid(), signal.SIGTERM)
         until(stop.is_set, "the signal")
 

@@ -10,7 +10,7 @@ import pytest
 
 import gitmem
 from gitmem import UsageError
-from gitmem.log.entry import Story
+from gitmem.log.entry import CommitMessage
 
 A, B, C = "claude:planner:one", "codex:builder:two", "gemini:tester:three"
 
@@ -206,7 +206,7 @@ def test_one_key_from_two_sessions_counts_the_same_in_every_order(world: World) 
              "recipients": [B], "idempotency_key": "k", "thread_id": "thread-x",
              "workspace_id": log.caller.workspace, "sender_session": log.caller.session_id},
         )  # fmt: skip
-        log.store.record([line], Story("x <x>", "x"))
+        log.store.record([line], CommitMessage("x <x>", "x"))
     lines = [body.encode() for (body,) in reader.store.db().execute("SELECT body FROM line ORDER BY id")]
     counts = []
     for order in (lines, lines[::-1]):

@@ -14,7 +14,7 @@ import pytest
 from gitmem.errors import StoreError
 from gitmem.git.inprocess import DulwichGit
 from gitmem.git.plumbing import Git
-from gitmem.git.port import FILE_MODE, TREE_MODE, Draft, Entry, Signature
+from gitmem.git.port import FILE_MODE, TREE_MODE, Draft, Signature, TreeEntry
 from gitmem.repo import find
 
 from .. import newer_git
@@ -53,7 +53,9 @@ def kind(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mon
     return str(request.param)
 
 
-def draft(changes: dict[str, bytes | Entry | None], message: str = "m\n", tree: str | None = None) -> Draft:
+def draft(
+    changes: dict[str, bytes | TreeEntry | None], message: str = "m\n", tree: str | None = None
+) -> Draft:
     return Draft(changes, AGENT, PERSON, message, tree)
 
 
@@ -175,7 +177,7 @@ def test_entries_reuse_objects(port: Git, started: str) -> None:
     file = port.tree(folder.oid)["b"]
     empty = like(started, *EMPTY_TREES)
     (second,) = port.write(
-        [draft({"copy": folder, "copy/c": None, "x": file, "none": Entry(TREE_MODE, empty)})], first
+        [draft({"copy": folder, "copy/c": None, "x": file, "none": TreeEntry(TREE_MODE, empty)})], first
     )
     root = port.tree(port.commit(second).tree)
 
@@ -214,7 +216,7 @@ def test_what_is_missing_is_never_committed(port: Git, started: str, mode: str, 
     """A draft on a missing parent, tree or entry is an error: no hole gets into the history."""
     missing = like(started)
     for bad, onto in (
-        (draft({"x": Entry(mode, missing)}), started),
+        (draft({"x": TreeEntry(mode, missing)}), started),
         (draft({}, tree=missing), started),
         (draft({}), missing),
     ):

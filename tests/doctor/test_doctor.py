@@ -15,10 +15,10 @@ from gitmem.agents.caller import Who
 from gitmem.doctor import doctor
 from gitmem.doctor.checks import log_lines
 from gitmem.doctor.doctor import Report
-from gitmem.git.port import Draft, Entry, Signature
-from gitmem.index.rows import Row
+from gitmem.git.port import Draft, Signature, TreeEntry
+from gitmem.index.rows import LineRow
 from gitmem.log import ref
-from gitmem.log.entry import Story
+from gitmem.log.entry import CommitMessage
 from gitmem.log.lines import digest, format_at
 from gitmem.mailbox import mailbox_view
 from gitmem.sessions import lifecycle
@@ -53,13 +53,13 @@ def signal(clone: Clone, id: str, message: str, kind: str = "signal", **fields: 
     if kind == "receipt":
         given = {"signal_id": id, "reader_identity": "d:e:f", "answers_digest": message, **fields}
     stream, line = clone.store.line(kind, given)
-    clone.store.record([(stream, line)], Story("A <a@b>", message))
+    clone.store.record([(stream, line)], CommitMessage("A <a@b>", message))
     return line
 
 
 def by_hand(clone: Clone, **files: bytes | None) -> str:
     """A commit that puts segments as somebody's editor left them."""
-    changes: dict[str, bytes | Entry | None] = {
+    changes: dict[str, bytes | TreeEntry | None] = {
         f"{FOLDER}gm-{name}.jsonl": data for name, data in files.items()
     }
     commit = clone.git.advance(ref.LOG_REF, clone.tip, Draft(changes, WHO, WHO, "By hand\n"), "test")
@@ -363,7 +363,7 @@ def test_without_room_for_an_index_the_lines_are_looked_at_all_the_same(
 @pytest.mark.parametrize("folder", ["a", "z"])
 def test_lines_that_stand_in_two_files_count_once(clone: Clone, folder: str) -> None:
     """One of them lies where no index reads; the other is found, whichever is read first."""
-    changes: dict[str, bytes | Entry | None] = {
+    changes: dict[str, bytes | TreeEntry | None] = {
         "projects/gm-x.jsonl": line_of() + b"\n",
         f"{folder}/gm-x.jsonl": line_of() + b"\n",
         "top.jsonl": line_of("sig-cccccccccccc") + b"\n",
@@ -388,7 +388,7 @@ def test_lines_that_a_view_cannot_take_are_counted(clone: Clone, monkeypatch: py
     """They cost nobody else an answer, and somebody should know."""
     real = mailbox_view.VIEW.add
 
-    def add(db: sqlite3.Connection, rows: Sequence[Row]) -> None:
+    def add(db: sqlite3.Connection, rows: Sequence[LineRow]) -> None:
         if any(row.record.get("message") == "odd one" for row in rows):
             raise KeyError("odd")
         real(db, rows)

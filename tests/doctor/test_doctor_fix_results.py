@@ -16,7 +16,7 @@ from gitmem.doctor.doctor import Report
 from gitmem.doctor.findings import Finding
 from gitmem.errors import StoreError
 from gitmem.index import schema
-from gitmem.log.local_log import Log
+from gitmem.log.local_log import LocalLog
 from gitmem.mailbox import session_queue
 from gitmem.sessions import lifecycle
 from tests.clones import Clone, Hub, git
@@ -304,7 +304,7 @@ def test_what_is_acknowledged_meanwhile_is_not_missing(clone: Clone, monkeypatch
     """A writer commits, and another spools, between two of the looks."""
     real = missing_lines.ledger.acknowledged
 
-    def meanwhile(log: Log) -> object:
+    def meanwhile(log: LocalLog) -> object:
         monkeypatch.setattr(missing_lines.ledger, "acknowledged", real)
         clone.add("spooled", deferred=True)
         found = real(log)

@@ -380,14 +380,14 @@ def test_a_bad_configuration_is_told_and_never_kept(clone: Clone, repo: Path) ->
 
 def forged(clone: Clone, stamps: dict[str, str]) -> bytes:
     """A cache that says what no file says."""
-    key = cached_config.Surroundings(str(clone.common)).key
+    key = cached_config.ConfigSources(str(clone.common)).key
     return cached_config.encode(key, stamps, GitConfig({"user.name": "Mallory"}, True))
 
 
 def test_a_cache_without_the_stamps_of_all_files_does_not_count(clone: Clone, tmp_path: Path) -> None:
     """It came with the repository: whoever packed it can't know the stamps that files get here."""
     clone.values()
-    usual = cached_config.Surroundings(str(clone.common)).files
+    usual = cached_config.ConfigSources(str(clone.common)).files
     right = cached_config.stamps(usual)
     for stamps in ({}, {"/nowhere": "missing"}, dict.fromkeys(usual, "missing"), {**right, usual[1]: "1 2 3 4 5"},
                    {**right, str(tmp_path): ""}):  # fmt: skip
@@ -403,7 +403,7 @@ def test_a_cache_that_others_may_have_written_does_not_count(
 ) -> None:
     """One of another user, of any length, or no plain file at all; git is asked, and no command waits or fails."""
     clone.values()
-    content = forged(clone, cached_config.stamps(cached_config.Surroundings(str(clone.common)).files))
+    content = forged(clone, cached_config.stamps(cached_config.ConfigSources(str(clone.common)).files))
     path = clone.cache
     path.unlink()
     if how == "owner":
@@ -432,7 +432,7 @@ def test_a_damaged_cache_costs_one_question(clone: Clone) -> None:
     for at in range(len(whole)):
         for damaged in (whole[:at], whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :]):
             clone.cache.write_bytes(damaged)
-            path, surroundings = str(clone.cache), cached_config.Surroundings(str(clone.common))
+            path, surroundings = str(clone.cache), cached_config.ConfigSources(str(clone.common))
             assert cached_config._load(path, surroundings) is None, at
     clone.cache.write_bytes(whole[:-1])
     assert (clone.values(), len(clone.asked)) == (values, 1)

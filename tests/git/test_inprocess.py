@@ -11,7 +11,7 @@ from gitmem.errors import StoreError
 from gitmem.git import inprocess
 from gitmem.git.fork_point import STEPS_MAX, STEPS_MIN
 from gitmem.git.inprocess import DulwichGit
-from gitmem.git.port import FILE_MODE, Draft, Entry, Signature
+from gitmem.git.port import FILE_MODE, Draft, Signature, TreeEntry
 from tests import loosen, newer_git
 from tests.conftest import Git
 
@@ -26,7 +26,7 @@ def port(common: str) -> Iterator[DulwichGit]:
     opened.close()
 
 
-def draft(changes: dict[str, bytes | Entry | None], tree: str | None = None) -> Draft:
+def draft(changes: dict[str, bytes | TreeEntry | None], tree: str | None = None) -> Draft:
     return Draft(changes, WHO, WHO, "m\n", tree)
 
 
@@ -94,7 +94,7 @@ def test_the_object_that_is_missing_is_named(port: DulwichGit) -> None:
     (first,) = port.write([draft({"f": b"x"})], None)
     for missing in (MISSING, "short"):
         for bad, onto in (
-            (draft({"x": Entry(FILE_MODE, missing)}), first),
+            (draft({"x": TreeEntry(FILE_MODE, missing)}), first),
             (draft({}, tree=missing), first),
             (draft({}), missing),
         ):

@@ -9,7 +9,7 @@ import pytest
 from gitmem.git import objects
 from gitmem.git.inprocess import DulwichGit
 from gitmem.git.plumbing import Git as PlumbingGit
-from gitmem.git.port import Draft, Entry, Signature
+from gitmem.git.port import Draft, Signature, TreeEntry
 
 from ..conftest import Git
 
@@ -91,11 +91,11 @@ def test_an_object_that_is_reused_keeps_its_mode(
     head = git("rev-parse", "HEAD", cwd=repo).strip()
     tree = git("rev-parse", "HEAD^{tree}", cwd=repo).strip()
     modes = {"100644": "100644", "100664": "100644", "100755": "100755", "120000": "120000"}
-    changes = {mode: Entry(mode, blob) for mode in modes}
+    changes = {mode: TreeEntry(mode, blob) for mode in modes}
     changes |= {
-        "0100755": Entry("0100755", blob),
-        "40000": Entry("40000", tree),
-        "160000": Entry("160000", head),
+        "0100755": TreeEntry("0100755", blob),
+        "40000": TreeEntry("40000", tree),
+        "160000": TreeEntry("160000", head),
     }
     port = implementation(common)
 

@@ -12,7 +12,7 @@ import pytest
 from gitmem.errors import StoreError
 from gitmem.git import path_history, project, run
 from gitmem.git.plumbing import Git as PlumbingGit
-from gitmem.repo import Place, find
+from gitmem.repo import Repo, find
 
 from ..conftest import Git
 
@@ -30,7 +30,7 @@ def save(git: Git, repo: Path, name: str, content: str) -> str:
     return git("rev-parse", "HEAD", cwd=repo).strip()
 
 
-def everything(place: Place) -> dict[str, tuple[bytes, int]]:
+def everything(place: Repo) -> dict[str, tuple[bytes, int]]:
     """Every file of the git folder and the worktree: its bytes, and when it was last written."""
     found = {}
     for top in {place.common, place.worktree or place.common}:
@@ -41,7 +41,7 @@ def everything(place: Place) -> dict[str, tuple[bytes, int]]:
     return found
 
 
-def ask_all(port: PlumbingGit, place: Place, old: str, new: str) -> None:
+def ask_all(port: PlumbingGit, place: Repo, old: str, new: str) -> None:
     port.head(place.git_dir)
     port.find_commit(place.git_dir, "HEAD")
     port.behind(new, [(old, "README"), (old, "a")])

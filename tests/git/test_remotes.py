@@ -9,7 +9,7 @@ import pytest
 
 from gitmem.errors import StoreError, UsageError
 from gitmem.git import remotes
-from gitmem.repo import Place, find
+from gitmem.repo import Repo, find
 
 Run = Callable[..., str]
 
@@ -101,7 +101,7 @@ def test_the_default_remote(repo: Path, tmp_path: Path, git: Run) -> None:
     assert remotes.upstream_remote(find(str(tmp_path / "linked"))) == "fork"
     git("checkout", "--quiet", "--detach", cwd=tmp_path / "linked")
     assert remotes.upstream_remote(find(str(tmp_path / "linked"))) == "origin"
-    assert remotes.upstream_remote(Place(str(repo / ".git"), str(tmp_path), None)) == "origin"
+    assert remotes.upstream_remote(Repo(str(repo / ".git"), str(tmp_path), None)) == "origin"
 
 
 @pytest.mark.parametrize(

@@ -10,25 +10,25 @@ import pytest
 from gitmem.errors import StoreError
 from gitmem.git import run
 from gitmem.git.safe_directory import refuse_foreign
-from gitmem.repo import Place, find
+from gitmem.repo import Repo, find
 from tests.conftest import Git
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="owners")
 
 
 @pytest.fixture
-def place(repo: Path) -> Place:
+def place(repo: Path) -> Repo:
     """One with a name that a shell would take apart."""
     return find(str(repo.rename(repo.parent / "it's mine")))
 
 
 @pytest.fixture
-def distrust(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def distrust(place: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
     """From here on git takes everything for somebody else's."""
     monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
 
 
-def refused(place: Place, folder: str, quoted: str) -> None:
+def refused(place: Repo, folder: str, quoted: str) -> None:
     with pytest.raises(StoreError) as caught:
         refuse_foreign(place)
     allow = f"git config --global --add safe.directory {quoted}"
@@ -38,18 +38,18 @@ def refused(place: Place, folder: str, quoted: str) -> None:
 
 
 @pytest.mark.usefixtures("distrust")
-def test_our_own_is_used_without_a_question(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_our_own_is_used_without_a_question(place: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every hook comes by here: no git is started for it."""
     monkeypatch.setattr(run, "run", lambda *args, **more: pytest.fail("git was asked"))
     refuse_foreign(place)
-    refuse_foreign(Place(place.common, place.common, None))
-    refuse_foreign(Place(place.common, place.common, "/nowhere"))
+    refuse_foreign(Repo(place.common, place.common, None))
+    refuse_foreign(Repo(place.common, place.common, "/nowhere"))
 
 
 @pytest.mark.usefixtures("distrust")
 @pytest.mark.parametrize("whose", ["common", "worktree"])
 def test_another_s_is_refused_with_the_way_to_allow_it(
-    place: Place, monkeypatch: pytest.MonkeyPatch, whose: str
+    place: Repo, monkeypatch: pytest.MonkeyPatch, whose: str
 ) -> None:
     """Whether its git folder is the other's or the work tree alone."""
     lstat, theirs = os.lstat, getattr(place, whose)
@@ -71,15 +71,15 @@ def test_a_bare_one_of_another_is_named_by_itself(
     me = os.geteuid()
     monkeypatch.setattr(os, "geteuid", lambda: me + 1)
     bare = str(tmp_path / "bare.git")
-    refused(Place(bare, bare, None), bare, bare)
+    refused(Repo(bare, bare, None), bare, bare)
 
 
-def test_what_git_trusts_is_used(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_git_trusts_is_used(place: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whosever it is; also where git has something else to say against it."""
     me = os.geteuid()
     monkeypatch.setattr(os, "geteuid", lambda: me + 1)
     refuse_foreign(place)
-    refuse_foreign(Place(str(tmp_path), str(tmp_path), None))
+    refuse_foreign(Repo(str(tmp_path), str(tmp_path), None))
 
     monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
     (tmp_path / "trusting").write_text(f'[safe]\n\tdirectory = "{place.worktree}"\n')
@@ -88,7 +88,7 @@ def test_what_git_trusts_is_used(place: Place, tmp_path: Path, monkeypatch: pyte
 
 
 def test_a_git_file_of_another_is_refused(
-    place: Place, tmp_path: Path, git: Git, monkeypatch: pytest.MonkeyPatch
+    place: Repo, tmp_path: Path, git: Git, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In a linked worktree the file `.git` says where everything is."""
     git("worktree", "add", "--quiet", str(tmp_path / "linked"), cwd=Path(place.worktree or ""))

@@ -26,7 +26,7 @@ from gitmem.git.inprocess import DulwichGit
 from gitmem.git.plumbing import Git as PlumbingGit
 from gitmem.index import catch_up, schema
 from gitmem.log import committer, ref
-from gitmem.log.entry import Story
+from gitmem.log.entry import CommitMessage
 from gitmem.log.local_log import Appended
 from gitmem.open_store import DOMAIN
 from gitmem.repo import find
@@ -205,7 +205,7 @@ def speak(store: Store, text: str, *, deferred: bool = False, to: str = CURIE) -
         "recipients": [to], "thread_id": f"thread-{number:016}", "intent": "INFO", "message": text,
     }  # fmt: skip
     return store.record(
-        [store.line("signal", fields)], Story(f"Planck <{PLANCK}@gitmem>", text), deferred=deferred
+        [store.line("signal", fields)], CommitMessage(f"Planck <{PLANCK}@gitmem>", text), deferred=deferred
     )
 
 

@@ -17,7 +17,7 @@ from gitmem.agents.caller import Who, find
 from gitmem.git.inprocess import DulwichGit
 from gitmem.git.plumbing import Git as PlumbingGit
 from gitmem.log import ref
-from gitmem.log.local_log import Log
+from gitmem.log.local_log import LocalLog
 from gitmem.signals import inbox
 from tests.clones import git
 
@@ -230,7 +230,7 @@ def test_a_command_behind_a_committer_that_hangs_is_recorded(desk: Desk) -> None
     store.close()
 
 
-def _holder(log: Log) -> int:
+def _holder(log: LocalLog) -> int:
     """A process that holds the lock and does nothing: its id."""
     read, write = os.pipe()
     pid = os.fork()

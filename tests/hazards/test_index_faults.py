@@ -15,7 +15,7 @@ import pytest
 
 from gitmem.index import schema
 from gitmem.log import lines
-from gitmem.log.entry import Entry, Story
+from gitmem.log.entry import CommitMessage, LogEntry
 from gitmem.store import Store
 
 from .conftest import ROOT, Desk, powerless, process
@@ -262,7 +262,7 @@ def fill(store: Store, count: int) -> None:
         found.append(("signals", b'{"at":"%s","kind":"note","n":%d}' % (at.encode(), number)))
     store.log.committed = lambda: None
     store.log.recorded = lambda entries: None
-    store.log.append(Entry(found, Story("Planck <a@b>", "many")))
+    store.log.append(LogEntry(found, CommitMessage("Planck <a@b>", "many")))
 
 
 @pytest.mark.parametrize("rebuilds", [False, True], ids=["catching up", "building"])

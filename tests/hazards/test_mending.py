@@ -17,10 +17,9 @@ from gitmem.doctor import doctor
 from gitmem.doctor.doctor import Report
 from gitmem.errors import StoreError
 from gitmem.git.inprocess import DulwichGit
-from gitmem.git.port import Draft, Signature
-from gitmem.git.port import Entry as TreeEntry
+from gitmem.git.port import Draft, Signature, TreeEntry
 from gitmem.log import committer, lines, ref, wal_files
-from gitmem.log.entry import Entry, Story
+from gitmem.log.entry import CommitMessage, LogEntry
 from tests import newer_git
 from tests.clones import Clone, Hub, Ticks, git
 from tests.hazards.faults import ALL_STEPS, SystemCall, age_locks, child
@@ -89,7 +88,7 @@ def record(clone: Clone, text: str, *, deferred: bool = False) -> None:
     """A line that waits for its commit."""
     fields = {"at": lines.format_at(clone.log.clock.tick()), "kind": "note", "text": text}
     line = json.dumps(fields, separators=(",", ":")).encode()
-    entry = Entry([("notes", line)], Story("a <a@agents>", text), deferred=deferred)
+    entry = LogEntry([("notes", line)], CommitMessage("a <a@agents>", text), deferred=deferred)
     clone.log.append(entry)
 
 

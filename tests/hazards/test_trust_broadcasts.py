@@ -112,7 +112,7 @@ def test_no_list_of_names_makes_the_index_slow(shape: str) -> None:
     ]  # fmt: skip
     index = schema.in_memory([mailbox_view.VIEW, *views.VIEWS[1:]], records.read_groups)
     index.reshape()
-    rows = [rows_of.Row(number, each, records.read(each) or {}) for number, each in enumerate(lines, 1)]
+    rows = [rows_of.LineRow(number, each, records.read(each) or {}) for number, each in enumerate(lines, 1)]
     index.db.executemany(
         "INSERT INTO line VALUES (?, 1, ?, ?, ?, ?)",
         [(row.id, str(row.id), row.at, row.record["kind"], row.line.decode()) for row in rows],

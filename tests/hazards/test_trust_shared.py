@@ -296,7 +296,7 @@ def open_files(pid: int) -> set[str]:
 def test_a_mark_is_on_the_disk_before_the_line(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """After a power loss a line without its mark would be of no repository."""
     from gitmem import repo as place
-    from gitmem.log.entry import Entry, Story
+    from gitmem.log.entry import CommitMessage, LogEntry
     from gitmem.log.wal import WriteAheadLog
     from gitmem.log.wal_owner import Owner
 
@@ -320,7 +320,7 @@ def test_a_mark_is_on_the_disk_before_the_line(repo: Path, monkeypatch: pytest.M
     monkeypatch.setattr(os, "replace", replaced)
     folder = repo.parent / "outside" / "project"
     wal = WriteAheadLog(str(folder), lambda: 1, check_owner=True, owner=Owner(place.find(str(repo))))
-    wal.append(Entry([("t", b'{"a":1}')], Story("a <a@b>", "b"), token="t"))
+    wal.append(LogEntry([("t", b'{"a":1}')], CommitMessage("a <a@b>", "b"), token="t"))
 
     marked = steps.index("rename repository")
     assert steps[marked - 1] == "sync .tmp"

@@ -12,7 +12,7 @@ import pytest
 
 from gitmem.doctor import doctor
 from gitmem.log import committer, lines, ref
-from gitmem.log.entry import Entry, Story
+from gitmem.log.entry import CommitMessage, LogEntry
 from tests.clones import Clone, Hub, git
 
 from .conftest import Desk, waiting
@@ -24,7 +24,7 @@ def wait(clone: Clone, text: str, *, deferred: bool = False) -> None:
     """Record a line that waits for its commit."""
     fields = {"at": lines.format_at(clone.log.clock.tick()), "kind": "note", "text": text}
     line = json.dumps(fields, separators=(",", ":")).encode()
-    clone.log.append(Entry([("notes", line)], Story("a <a@agents>", text), deferred=deferred))
+    clone.log.append(LogEntry([("notes", line)], CommitMessage("a <a@agents>", text), deferred=deferred))
 
 
 def counted(path: Path, tip: str) -> Counter[str]:

@@ -10,7 +10,7 @@ import pytest
 
 from gitmem.doctor import doctor
 from gitmem.log import committer, wal_files, wal_record
-from gitmem.log.local_log import Log
+from gitmem.log.local_log import LocalLog
 from gitmem.repo import find
 from tests.log.logs import all_lines, entry, open_log, record
 
@@ -18,22 +18,22 @@ from .conftest import Desk
 from .faults import open_store
 
 
-def encoded(log: Log, text: str) -> bytes:
+def encoded(log: LocalLog, text: str) -> bytes:
     """The record of an entry that nobody has written yet."""
     made = entry(log, text)
     made.token = log.token()
     return wal_record.encode(made.encode())
 
 
-def texts(log: Log) -> list[str]:
+def texts(log: LocalLog) -> list[str]:
     return sorted(line.decode().split('"text":"')[1][:-2] for line in all_lines(log))
 
 
-def damaged(log: Log) -> list[str]:
+def damaged(log: LocalLog) -> list[str]:
     return wal_files.damaged(log.wal.folder)
 
 
-def put(log: Log, content: bytes) -> str:
+def put(log: LocalLog, content: bytes) -> str:
     """Make a generation with this content: its name."""
     log.now.forward(1)  # type: ignore[attr-defined]  # the tests' clock
     name = wal_files.name_of(log.now(), deferred=False)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from gitmem.log import committer, wal_files
-from gitmem.log.local_log import Log
+from gitmem.log.local_log import LocalLog
 from tests.log.logs import all_lines, entry, open_log, record
 
 from .faults import check, check_index, open_store, speak
@@ -52,7 +52,7 @@ class Disk:
 
 
 @pytest.fixture
-def log(repo: Path) -> Log:
+def log(repo: Path) -> LocalLog:
     """A log that has its first line, and a state folder."""
     made = open_log(repo)
     record(made, entry(made, "first"))
@@ -60,19 +60,19 @@ def log(repo: Path) -> Log:
 
 
 @pytest.fixture
-def disk(log: Log, monkeypatch: pytest.MonkeyPatch) -> Disk:
+def disk(log: LocalLog, monkeypatch: pytest.MonkeyPatch) -> Disk:
     disk = Disk(Path(log.place.state))
     monkeypatch.setattr(os, "fsync", disk.synced(os.fsync))
     monkeypatch.setattr(os, "fdatasync", disk.synced(os.fdatasync))
     return disk
 
 
-def texts(log: Log) -> list[str]:
+def texts(log: LocalLog) -> list[str]:
     committer.commit_waiting(log, deferred=True)
     return sorted(line.decode().split('"text":"')[1][:-2] for line in all_lines(log))
 
 
-def interrupted(log: Log, monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) -> None:
+def interrupted(log: LocalLog, monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) -> None:
     """Do something in a process that is killed at its first sync of a folder."""
 
     def killed(*_: Any) -> None:
@@ -86,7 +86,7 @@ def interrupted(log: Log, monkeypatch: pytest.MonkeyPatch, act: Callable[[], obj
 
 @pytest.mark.parametrize("deferred", [False, True])
 def test_a_line_survives_in_a_generation_that_somebody_else_was_making(
-    log: Log, disk: Disk, monkeypatch: pytest.MonkeyPatch, deferred: bool
+    log: LocalLog, disk: Disk, monkeypatch: pytest.MonkeyPatch, deferred: bool
 ) -> None:
     """Its maker was killed before the folder was synced: whoever writes to it first syncs the folder."""
     shutil.rmtree(log.wal.folder)
@@ -101,7 +101,7 @@ def test_a_line_survives_in_a_generation_that_somebody_else_was_making(
 
 
 def test_a_line_survives_in_a_generation_that_a_committer_was_making(
-    log: Log, disk: Disk, monkeypatch: pytest.MonkeyPatch
+    log: LocalLog, disk: Disk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The same where the committer was killed: the older generation has its lines, and the new one, too."""
     log.append(entry(log, "older"))
@@ -130,7 +130,9 @@ def test_a_line_survives_in_the_first_generation_of_a_new_clone(
     assert texts(open_log(repo)) == ["the very first"]
 
 
-def test_an_empty_generation_is_synced_once(log: Log, disk: Disk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_empty_generation_is_synced_once(
+    log: LocalLog, disk: Disk, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """By whoever made it: later answers cost one sync of the file."""
     log.append(entry(log, "one"))
     committer.commit_waiting(log)
@@ -145,7 +147,7 @@ def test_an_empty_generation_is_synced_once(log: Log, disk: Disk, monkeypatch: p
 
 @pytest.mark.parametrize("keeps", ["nothing", "zeros", "half", "all"])
 def test_a_record_that_was_not_synced_takes_none_with_it(
-    log: Log, disk: Disk, monkeypatch: pytest.MonkeyPatch, keeps: str
+    log: LocalLog, disk: Disk, monkeypatch: pytest.MonkeyPatch, keeps: str
 ) -> None:
     """Its writer was killed before the sync: whatever the disk makes of its blocks, those before and after are there."""
     log.append(entry(log, "before"))
@@ -175,7 +177,7 @@ def test_a_record_that_was_not_synced_takes_none_with_it(
     assert texts(log) == sorted(["after", "before", "first", *(["unsynced"] if keeps == "all" else [])])
 
 
-def test_a_removed_generation_that_comes_back_changes_nothing(log: Log, disk: Disk) -> None:
+def test_a_removed_generation_that_comes_back_changes_nothing(log: LocalLog, disk: Disk) -> None:
     """Nobody syncs a removal: after the power loss the file is committed once more, to no effect."""
     log.append(entry(log, "one"))
     (file,) = log.waiting()

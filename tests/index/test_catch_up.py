@@ -16,7 +16,7 @@ from gitmem.index import catch_up, insert, schema
 from gitmem.index.rows import Rows
 from gitmem.index.schema import Index, View
 from gitmem.log import committer, ref, wal_record
-from gitmem.log.local_log import Log
+from gitmem.log.local_log import LocalLog
 from gitmem.log.wal import WriteAheadLog
 from tests.profiles import up_to
 
@@ -43,7 +43,7 @@ def _read_all(lines: Sequence[bytes]) -> list[tuple[str, list[int], list[dict[st
     return [(str(record["kind"]), [number], [record], None) for number, record in found]
 
 
-def _open(log: Log) -> Index:
+def _open(log: LocalLog) -> Index:
     return schema.open_index(log.place, "test", [NOTES], _read_all)
 
 
@@ -51,7 +51,7 @@ def _notes(index: Index) -> list[str]:
     return sorted(text for (text,) in index.db.execute("SELECT text FROM note"))
 
 
-def _caught_up(log: Log) -> list[str]:
+def _caught_up(log: LocalLog) -> list[str]:
     index = _open(log)
     catch_up.catch_up(index, log)
     found = _notes(index)
@@ -59,7 +59,7 @@ def _caught_up(log: Log) -> list[str]:
     return found
 
 
-def _rebuilt(log: Log) -> list[str]:
+def _rebuilt(log: LocalLog) -> list[str]:
     index = schema.in_memory([NOTES], _read_all)
     catch_up.catch_up(index, log)
     return _notes(index)
@@ -306,7 +306,7 @@ def test_caught_up_is_rebuilt(tmp_path_factory: pytest.TempPathFactory, steps: l
     assert _caught_up(log) == _rebuilt(log)
 
 
-def _damage(log: Log, how: str) -> None:
+def _damage(log: LocalLog, how: str) -> None:
     """Append half a record to the newest file that waits, or a void of its last entry."""
     for file in log.waiting(deferred=True)[-1:]:
         tail = log.wal.read(file)

@@ -12,7 +12,7 @@ from gitmem.git.port import Draft, Signature
 from gitmem.index import catch_up, compare, fill, generations, insert, schema
 from gitmem.index.fill import Fill
 from gitmem.log import dropped_lines, ref, tree_union
-from gitmem.log.local_log import Log
+from gitmem.log.local_log import LocalLog
 from tests.log.logs import open_log
 
 WHO = Signature("n", "n@n", 1)
@@ -27,7 +27,7 @@ def line(number: int) -> bytes:
 
 
 @pytest.fixture
-def log(repo: Path) -> Log:
+def log(repo: Path) -> LocalLog:
     """A log with lines where they belong, twice, and where nobody reads them."""
     found = open_log(repo)
     odd = b"caf\xe9.jsonl".decode("utf-8", "surrogateescape")
@@ -42,7 +42,7 @@ def log(repo: Path) -> Log:
     return found
 
 
-def filled(log: Log, tip: str | None) -> Fill:
+def filled(log: LocalLog, tip: str | None) -> Fill:
     """An index of all lines, each passed once."""
     found = Fill(fill.temporary(views.VIEWS, records.read_groups))
     seen: set[bytes] = set()
@@ -58,7 +58,7 @@ def filled(log: Log, tip: str | None) -> Fill:
     return found
 
 
-def test_it_is_the_one_that_catching_up_makes(log: Log) -> None:
+def test_it_is_the_one_that_catching_up_makes(log: LocalLog) -> None:
     """Its tables, and its notes of the files that it has read: there is nothing left to catch up with."""
     tip = log.git.tip(ref.LOG_REF)
     made = filled(log, tip).index
@@ -72,7 +72,7 @@ def test_it_is_the_one_that_catching_up_makes(log: Log) -> None:
     assert made.db.execute("SELECT count(*) FROM line").fetchone() == (4,)
 
 
-def test_one_that_lacks_something_is_looked_at_again(log: Log) -> None:
+def test_one_that_lacks_something_is_looked_at_again(log: LocalLog) -> None:
     """A file that could not be read then may be there now."""
     made = filled(log, None).index
     made.db.execute("DELETE FROM file WHERE name = 'gm-a.jsonl'")
@@ -84,7 +84,7 @@ def test_one_that_lacks_something_is_looked_at_again(log: Log) -> None:
     assert made.db.execute("SELECT count(*) FROM line").fetchone() == (4,)
 
 
-def test_it_says_where_a_line_stands(log: Log) -> None:
+def test_it_says_where_a_line_stands(log: LocalLog) -> None:
     """The first segment that had it; nothing of what the index does not read."""
     made = filled(log, None)
     path, oid = made.segment_of(line(1)) or ("", "")
@@ -93,7 +93,7 @@ def test_it_says_where_a_line_stands(log: Log) -> None:
     assert made.segment_of(line(4)) is None
 
 
-def test_where_no_file_can_be_made_it_is_in_memory(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_no_file_can_be_made_it_is_in_memory(log: LocalLog, monkeypatch: pytest.MonkeyPatch) -> None:
     """A container without a folder for temporary files."""
     real = sqlite3.connect
 

@@ -11,8 +11,8 @@ from gitmem import repo as place
 from gitmem.git.inprocess import DulwichGit
 from gitmem.git.plumbing import Git
 from gitmem.log import committer, lines, ref
-from gitmem.log.entry import Entry, Story
-from gitmem.log.local_log import Appended, Log
+from gitmem.log.entry import CommitMessage, LogEntry
+from gitmem.log.local_log import Appended, LocalLog
 
 START = 1_793_000_000_000_000  # microseconds: 2026-10-26
 
@@ -32,11 +32,11 @@ class FakeClock:
 
 def open_log(
     repo: Path, *, clock: FakeClock | None = None, git: Git | None = None, seed: int | None = None
-) -> Log:
+) -> LocalLog:
     """A log on a real repository; `seed` makes its tokens repeatable."""
     found = place.find(str(repo))
     source = random.Random(seed).randbytes if seed is not None else os.urandom
-    return Log(
+    return LocalLog(
         found,
         git or DulwichGit(found.common),
         now=clock or FakeClock(),
@@ -45,14 +45,16 @@ def open_log(
     )
 
 
-def entry(log: Log, text: str, *, stream: str = "signals", deferred: bool = False) -> Entry:
+def entry(log: LocalLog, text: str, *, stream: str = "signals", deferred: bool = False) -> LogEntry:
     """One line that says `text`."""
     at = lines.format_at(log.clock.tick())
     line = f'{{"at":"{at}","kind":"note","text":"{text}"}}'.encode()
-    return Entry([(stream, line)], Story("Planck <a:b:c@gitmem>", f"Planck → all: {text}"), deferred=deferred)
+    return LogEntry(
+        [(stream, line)], CommitMessage("Planck <a:b:c@gitmem>", f"Planck → all: {text}"), deferred=deferred
+    )
 
 
-def record(log: Log, one: Entry) -> Appended:
+def record(log: LocalLog, one: LogEntry) -> Appended:
     """Append an entry and commit it, with all that waits; a deferred one goes on waiting."""
     appended = log.append(one)
     if not one.deferred and appended.where is None:
@@ -60,12 +62,12 @@ def record(log: Log, one: Entry) -> Appended:
     return appended
 
 
-def waiting(log: Log) -> list[str]:
+def waiting(log: LocalLog) -> list[str]:
     """The texts of all lines that wait for a commit, oldest first."""
     return [str(json.loads(line)["text"]) for _, line in committer.rows_waiting(log, deferred=True)]
 
 
-def all_lines(log: Log) -> list[bytes]:
+def all_lines(log: LocalLog) -> list[bytes]:
     """Every line in every segment of the tip, repeats and all."""
     tip = log.git.tip(ref.LOG_REF)
     return sorted(_below(log.git, log.git.commit(tip).tree)) if tip else []

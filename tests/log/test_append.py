@@ -11,8 +11,8 @@ from gitmem.errors import StoreError
 from gitmem.git.port import Draft
 from gitmem.log import committer, ref
 from gitmem.log.commit_draft import tell
-from gitmem.log.entry import Entry
-from gitmem.log.local_log import Log
+from gitmem.log.entry import LogEntry
+from gitmem.log.local_log import LocalLog
 from gitmem.log.tree_union import differing
 
 from .logs import FakeClock, all_lines, entry, open_log, record
@@ -47,7 +47,7 @@ def test_the_same_entry_twice_is_there_once(repo: Path) -> None:
     assert len(all_lines(log)) == 1
 
 
-def sizes(log: Log) -> list[int]:
+def sizes(log: LocalLog) -> list[int]:
     """The sizes of all segments, the largest first."""
     tree = log.git.commit(log.git.tip(ref.LOG_REF) or "").tree
     found = [len(log.git.blob(each.oid)) for path, each, _ in differing(log.git, tree, []) if "gm-" in path]
@@ -97,7 +97,7 @@ def test_a_segment_closes_at_its_limit(repo: Path) -> None:
     committer.moved(log)  # as a sync does
     assert log.token() == first
     long, short = entry(log, "x" * ref.SEGMENT_MAX_BYTES), entry(log, "y", stream="receipts")
-    record(log, Entry([*long.lines, *short.lines], long.story))
+    record(log, LogEntry([*long.lines, *short.lines], long.story))
 
     assert log.token() != first
     tree = log.git.commit(log.git.tip(ref.LOG_REF) or "").tree

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gitmem.log.commit_draft import split_author, tell
-from gitmem.log.entry import Entry, Story
+from gitmem.log.entry import CommitMessage, LogEntry
 
 from ..conftest import Git
 from .logs import FakeClock, entry, open_log, record
@@ -15,10 +15,12 @@ from .logs import FakeClock, entry, open_log, record
 
 def told(
     number: int, *trailers: tuple[str, str], author: str = "Planck <a:b:c@gitmem>", deferred: bool = False
-) -> Entry:
+) -> LogEntry:
     line = b'{"at":"2026-10-26T07:33:2%d.000000Z","kind":"note"}' % number
-    return Entry(
-        [("signals", line)], Story(author, f"subject {number}", f"body {number}", trailers), deferred=deferred
+    return LogEntry(
+        [("signals", line)],
+        CommitMessage(author, f"subject {number}", f"body {number}", trailers),
+        deferred=deferred,
     )
 
 
@@ -28,7 +30,7 @@ def test_a_commit_is_told_as_git_shows_it(repo: Path, git: Git) -> None:
     log = open_log(repo, clock=clock)
     one = entry(log, "hello")
     clock.forward(100)
-    one.story = Story(
+    one.story = CommitMessage(
         "Planck <a:b:c@gitmem>",
         "Planck → all",
         "\nX marks\n\n  the spot  \n",

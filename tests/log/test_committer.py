@@ -13,7 +13,7 @@ import pytest
 
 from gitmem.errors import StoreError
 from gitmem.log import committer, lines, ref, wal_files
-from gitmem.log.local_log import Log
+from gitmem.log.local_log import LocalLog
 from gitmem.log.wal import WriteAheadLog
 
 from .logs import START, all_lines, entry, open_log, record, waiting
@@ -21,11 +21,11 @@ from .logs import START, all_lines, entry, open_log, record, waiting
 HEAD = b'["Planck <a@gitmem>", "hello", "", []]\n'
 
 
-def commits(log: Log) -> int:
+def commits(log: LocalLog) -> int:
     return len(log.git.history(log.git.tip(ref.LOG_REF) or ""))
 
 
-def names(log: Log) -> list[str]:
+def names(log: LocalLog) -> list[str]:
     """The files of the write-ahead log that have anything in them, and what was put beside them."""
     return sorted(
         name for name in os.listdir(log.wal.folder) if os.path.getsize(os.path.join(log.wal.folder, name))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from gitmem.git.port import Draft, Entry, Signature
+from gitmem.git.port import Draft, Signature, TreeEntry
 from gitmem.log import dropped_lines, ledger, recovery, tree_union
-from gitmem.log.local_log import Log
+from gitmem.log.local_log import LocalLog
 from tests.log.logs import open_log
 from tests.loosen import remove
 
@@ -22,12 +22,12 @@ def lines(*numbers: int) -> bytes:
     return b"".join(line(number) + b"\n" for number in numbers)
 
 
-def commits(log: Log, *changes: Mapping[str, bytes | Entry | None]) -> list[str]:
+def commits(log: LocalLog, *changes: Mapping[str, bytes | TreeEntry | None]) -> list[str]:
     """A history of commits that each change some files."""
     return log.git.write([Draft(dict(each), WHO, WHO, "By hand\n") for each in changes], None)
 
 
-def keys_of(log: Log, commit: str) -> set[bytes]:
+def keys_of(log: LocalLog, commit: str) -> set[bytes]:
     found = dropped_lines.walk(log.git, commit)
     return {
         ledger.key(each)
@@ -38,7 +38,7 @@ def keys_of(log: Log, commit: str) -> set[bytes]:
 
 
 def dropped(
-    log: Log, history: list[str], left: frozenset[str] = frozenset()
+    log: LocalLog, history: list[str], left: frozenset[str] = frozenset()
 ) -> list[tuple[str, str, int, list[bytes]]]:
     found = dropped_lines.History(log, history, left).dropped(keys_of(log, history[-1]))
     return [(each.commit, each.path, each.number, each.lines) for each in found]
@@ -75,7 +75,7 @@ def test_lines_of_what_is_no_plain_file_are_in_no_file(repo: Path) -> None:
     (made,) = commits(log, {"a/x.jsonl": lines(1)})
     blob = log.git.tree(log.git.tree(log.git.commit(made).tree)["a"].oid)["x.jsonl"]
     history = commits(
-        log, {"a/x.jsonl": Entry("120000", blob.oid), "b/module.jsonl": Entry("160000", "1" * 40)}
+        log, {"a/x.jsonl": TreeEntry("120000", blob.oid), "b/module.jsonl": TreeEntry("160000", "1" * 40)}
     )
 
     assert dropped(log, history) == [(history[0], "a/x.jsonl", 1, [line(1)])]

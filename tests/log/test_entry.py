@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gitmem.log import lines, spool_files_0_1
-from gitmem.log.entry import Entry, Story
+from gitmem.log.entry import CommitMessage, LogEntry
 
 from .logs import START
 
@@ -21,30 +21,30 @@ OLD_NAME = "01793000000000000-0f1e2d3c4b-7d2kq0ze-wait.spool"
 def test_what_is_read_is_what_was_written(deferred: bool) -> None:
     """The lines byte for byte, and what the commit will say, whoever commits it."""
     tabbed = b'{"at":"' + AT + b'",\t"kind":"note"}'
-    story = Story(
+    story = CommitMessage(
         "Planck <a@gitmem>", 'to "all"', "a body\n\\ of two lines", [("Signal", "sig-1"), ("To", "Ada")]
     )
     rows = [("signals", LINE), ("receipts", tabbed)]
 
-    found = Entry.decode(Entry(rows, story, token="7d2kq0ze").encode(), deferred=deferred)
+    found = LogEntry.decode(LogEntry(rows, story, token="7d2kq0ze").encode(), deferred=deferred)
 
     assert found.lines == rows
     assert (found.deferred, found.token) == (deferred, "7d2kq0ze")
-    for name in Story.__slots__:
+    for name in CommitMessage.__slots__:
         assert list(getattr(found.story, name)) == list(getattr(story, name))
 
 
 def test_half_a_character_in_a_story_does_not_refuse_the_lines() -> None:
     """A name from a terminal may have a lone surrogate."""
-    one = Entry([("signals", LINE)], Story("Planck <a@gitmem>", "to \udce9ric"), token="7d2kq0ze")
+    one = LogEntry([("signals", LINE)], CommitMessage("Planck <a@gitmem>", "to \udce9ric"), token="7d2kq0ze")
 
-    assert Entry.decode(one.encode()).story.subject == "to ?ric"
+    assert LogEntry.decode(one.encode()).story.subject == "to ?ric"
 
 
 @pytest.mark.parametrize("good", ["signals", "7d2kq0ze", "a" * 64])
 def test_names_of_streams_and_tokens(good: str) -> None:
     """What another version may write, too."""
-    found = Entry.decode(HEAD.replace(b"7d2kq0ze", good.encode()) + good.encode() + b"\t" + LINE + b"\n")
+    found = LogEntry.decode(HEAD.replace(b"7d2kq0ze", good.encode()) + good.encode() + b"\t" + LINE + b"\n")
 
     assert (found.token, found.lines) == (good, [(good, LINE)])
 
@@ -55,9 +55,9 @@ def test_names_of_streams_and_tokens(good: str) -> None:
 def test_an_entry_cannot_name_a_path_of_its_own(bad: str) -> None:
     """A stream and a token become names in the log's tree: neither may climb, nor hide one of the fixed names."""
     with pytest.raises(ValueError):
-        Entry.decode(HEAD + bad.encode() + b"\t" + LINE + b"\n")
+        LogEntry.decode(HEAD + bad.encode() + b"\t" + LINE + b"\n")
     with pytest.raises(ValueError):
-        Entry.decode(HEAD.replace(b"7d2kq0ze", bad.encode()) + ROW)
+        LogEntry.decode(HEAD.replace(b"7d2kq0ze", bad.encode()) + ROW)
     with pytest.raises(ValueError):
         spool_files_0_1.decode(f"1-2-{bad}-wait.spool", OLD_HEAD + ROW)
 
@@ -94,7 +94,7 @@ def test_an_entry_cannot_name_a_path_of_its_own(bad: str) -> None:
 def test_what_is_no_entry_says_why(content: bytes, why: str) -> None:
     """Foreign or damaged: whoever reads goes on, and `gitmem doctor` tells of it."""
     with pytest.raises(ValueError, match=why):
-        Entry.decode(content)
+        LogEntry.decode(content)
 
 
 @pytest.mark.parametrize("end", ["wait", "ride"])

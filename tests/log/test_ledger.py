@@ -11,23 +11,23 @@ import pytest
 
 from gitmem.errors import StoreError
 from gitmem.log import ledger
-from gitmem.log.entry import Entry
-from gitmem.log.local_log import Log
+from gitmem.log.entry import LogEntry
+from gitmem.log.local_log import LocalLog
 from gitmem.log.wal import WriteAheadLog
 from gitmem.sync import repair_log
 from tests.clones import Hub
 from tests.log.logs import entry, open_log, record
 
 
-def digests(log: Log) -> set[str]:
+def digests(log: LocalLog) -> set[str]:
     return {each for noted in ledger.read(log.place) for each in noted.digests}
 
 
-def digest_of(one: Entry) -> str:
+def digest_of(one: LogEntry) -> str:
     return ledger.digest(one.lines[0][1])
 
 
-def path_of(log: Log) -> Path:
+def path_of(log: LocalLog) -> Path:
     return Path(log.place.state, ledger.NAME)
 
 
@@ -163,7 +163,7 @@ def test_a_commit_of_very_many_lines_is_noted_alone(repo: Path, monkeypatch: pyt
     monkeypatch.setattr(ledger, "LINES_MAX", 2)
     log = open_log(repo)
     every = [entry(log, f"number {number}") for number in range(3)]
-    one = Entry([line for each in every for line in each.lines], every[0].story)
+    one = LogEntry([line for each in every for line in each.lines], every[0].story)
     commit = record(log, one).commit
     ledger.note(log.place, [one], commit)
 

@@ -12,7 +12,7 @@ import pytest
 from gitmem import repo as place
 from gitmem.errors import StoreError
 from gitmem.git.inprocess import DulwichGit
-from gitmem.log.local_log import CROCKFORD, Log
+from gitmem.log.local_log import CROCKFORD, LocalLog
 
 from .logs import START, FakeClock, entry, open_log, record, waiting
 
@@ -84,7 +84,7 @@ def test_write_ahead_logs_elsewhere_are_read_in_their_order_and_trusted_when_the
     """Those that are written to, those of others, and one that appears while a process lives."""
     folders = [str(tmp_path / name / "gitmem-1" / "p") for name in ("own", "others", "later")]
     found = place.find(str(repo))
-    log = Log(
+    log = LocalLog(
         found, DulwichGit(found.common), now=FakeClock(), wal_elsewhere=folders[:1], wals_read=folders[1:2]
     )
     others = log.others

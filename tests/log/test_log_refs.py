@@ -9,7 +9,7 @@ import pytest
 from gitmem.git import fork_point
 from gitmem.git.port import Draft, Signature
 from gitmem.log import log_refs, ref
-from gitmem.log.local_log import Log
+from gitmem.log.local_log import LocalLog
 from gitmem.log.start import start
 from tests.clones import git
 from tests.log.logs import open_log
@@ -19,15 +19,15 @@ OID = "a0" * 20
 
 
 @pytest.fixture
-def log(repo: Path) -> Log:
+def log(repo: Path) -> LocalLog:
     return open_log(repo, seed=1)
 
 
-def put(log: Log, onto: str | None, path: str, content: bytes | None) -> str:
+def put(log: LocalLog, onto: str | None, path: str, content: bytes | None) -> str:
     return log.git.write([Draft({path: content}, WHO, WHO, f"{path}\n")], onto)[0]
 
 
-def why(log: Log, oid: str, *known: str) -> str:
+def why(log: LocalLog, oid: str, *known: str) -> str:
     """Why a commit ends no log."""
     with pytest.raises(log_refs.NotALog) as found:
         log_refs.read(log, "refs/x", oid, known)
@@ -67,7 +67,7 @@ def test_logs_are_strangers_only_where_both_know_their_projects() -> None:
     assert not log_refs.related({"a"}, {"b"})
 
 
-def test_the_log_that_a_commit_ends(log: Log) -> None:
+def test_the_log_that_a_commit_ends(log: LocalLog) -> None:
     """Its tree, its format and its projects, under the name that it was found by."""
     tip = put(log, start(log), "format", b'{"format":1,"epoch":2,"turn":3}\n')
     found = log_refs.read(log, "refs/x", tip)
@@ -77,7 +77,7 @@ def test_the_log_that_a_commit_ends(log: Log) -> None:
     assert found.projects == log_refs.own_projects(log)
 
 
-def test_why_a_commit_ends_none(log: Log) -> None:
+def test_why_a_commit_ends_none(log: LocalLog) -> None:
     """A sentence each: no format, one that can't be read, another first commit, an object that is gone."""
     tip = start(log)
     assert "no file `format`" in why(log, put(log, tip, "format", None))
@@ -90,7 +90,9 @@ def test_why_a_commit_ends_none(log: Log) -> None:
     assert f"{OID} is missing" in why(log, OID)
 
 
-def test_a_log_that_is_known_vouches_for_those_beside_it(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_log_that_is_known_vouches_for_those_beside_it(
+    log: LocalLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Their first commits are not looked for: of those on it, before it, and, near by, of what leaves it."""
     root = git("rev-parse", "main", cwd=Path(log.place.common)).strip()
     tree = log.git.commit(start(log)).tree
@@ -107,7 +109,7 @@ def test_a_log_that_is_known_vouches_for_those_beside_it(log: Log, monkeypatch: 
     assert "first commit" in why(log, beside, known)
 
 
-def test_what_is_missing_in_between_is_said_and_not_trusted(log: Log) -> None:
+def test_what_is_missing_in_between_is_said_and_not_trusted(log: LocalLog) -> None:
     """The line to the known log is broken: which log it is can't be told."""
     tip = start(log)
     by = "A <a@a> 1 +0000"
@@ -118,7 +120,7 @@ def test_what_is_missing_in_between_is_said_and_not_trusted(log: Log) -> None:
     assert why(log, end, tip)
 
 
-def test_each_tip_is_a_log_once_and_of_the_others_is_said_why(log: Log) -> None:
+def test_each_tip_is_a_log_once_and_of_the_others_is_said_why(log: LocalLog) -> None:
     """By the first name that it has; a tip that is none hinders nobody."""
     tip = start(log)
     other = put(log, tip, "s/gm-a.jsonl", b"1\n")
@@ -129,7 +131,7 @@ def test_each_tip_is_a_log_once_and_of_the_others_is_said_why(log: Log) -> None:
     assert list(others) == ["refs/b"] and "format" in others["refs/b"]
 
 
-def test_a_log_is_known_under_the_names_that_people_and_git_give_it(log: Log) -> None:
+def test_a_log_is_known_under_the_names_that_people_and_git_give_it(log: LocalLog) -> None:
     """Our copies of remotes, what a fetch brought as a branch of a remote, and a branch of this clone."""
     tip = start(log)
     assert log_refs.known(log) == {}
@@ -151,7 +153,7 @@ def test_a_log_is_known_under_the_names_that_people_and_git_give_it(log: Log) ->
     assert found == dict.fromkeys(names, tip) and sorted(found) == sorted(names)
 
 
-def test_the_first_commits_of_logs_are_no_projects(log: Log) -> None:
+def test_the_first_commits_of_logs_are_no_projects(log: LocalLog) -> None:
     """Somebody merged the log into a branch by hand: clones of other projects would be kin by it."""
     before = log_refs.own_projects(log)
     at = Path(log.place.common).parent

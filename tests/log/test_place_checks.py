@@ -9,7 +9,7 @@ import pytest
 from gitmem.git import partial
 from gitmem.git.port import Draft, Signature
 from gitmem.log import check_budget, left_out, log_refs, place_checks, ref, tree_checks
-from gitmem.log.local_log import Log
+from gitmem.log.local_log import LocalLog
 from gitmem.log.place_checks import FOREIGN, INVALID, LARGE, NEWER, NO_PROJECTS, PlaceCheck
 from gitmem.log.start import start
 from gitmem.sync import outbox_places
@@ -22,37 +22,37 @@ NAME = "refs/heads/gitmem"
 
 
 @pytest.fixture
-def log(repo: Path) -> Log:
+def log(repo: Path) -> LocalLog:
     found = open_log(repo, seed=1)
     start(found)
     return found
 
 
-def local(log: Log) -> str:
+def local(log: LocalLog) -> str:
     tip = log.git.tip(ref.LOG_REF)
     assert tip is not None
     return tip
 
 
-def put(log: Log, onto: str | None, files: dict[str, bytes | None], text: str = "x\n") -> str:
+def put(log: LocalLog, onto: str | None, files: dict[str, bytes | None], text: str = "x\n") -> str:
     return log.git.write([Draft(files, WHO, WHO, text)], onto)[0]
 
 
-def raw(log: Log, kind: str, data: bytes) -> str:
+def raw(log: LocalLog, kind: str, data: bytes) -> str:
     at = Path(log.place.common)
     return git("hash-object", "-t", kind, "--literally", "-w", "--stdin", cwd=at, input=data)
 
 
-def without_projects(log: Log) -> str:
+def without_projects(log: LocalLog) -> str:
     names = ref.project_ids(log.git, log.git.tree(log.git.commit(local(log)).tree))
     return put(log, local(log), {f"projects/{name}": None for name in names})
 
 
-def accepted(log: Log, oid: str | None = None) -> log_refs.Tip:
+def accepted(log: LocalLog, oid: str | None = None) -> log_refs.Tip:
     return log_refs.read(log, NAME, oid or local(log))
 
 
-def look(log: Log, oid: str, check: PlaceCheck | None = None) -> tuple[str, str]:
+def look(log: LocalLog, oid: str, check: PlaceCheck | None = None) -> tuple[str, str]:
     """The kind and the reason why a place is left out; "" where it is taken."""
     log.passed_trees.clear()
     check = check or PlaceCheck(log, accepted(log), [local(log)])
@@ -62,7 +62,7 @@ def look(log: Log, oid: str, check: PlaceCheck | None = None) -> tuple[str, str]
     return (found.kind, found.why) if found is not None else ("", "")
 
 
-def test_a_place_that_goes_on_passes(log: Log) -> None:
+def test_a_place_that_goes_on_passes(log: LocalLog) -> None:
     assert look(log, put(log, local(log), {"signals/x/gm-a.jsonl": b"1\n"})) == ("", "")
 
 
@@ -71,11 +71,11 @@ def test_a_place_that_goes_on_passes(log: Log) -> None:
     [(b'{"format":0}\n', INVALID), (b'{"format":2}\n', NEWER), (b'{"format":101}\n', NEWER), (b'{"format":102}\n', INVALID),
      (b'{"format":1,"epoch":1}\n', INVALID), (b'{"format":1,"epoch":-1}\n', INVALID), (b"[", INVALID), (None, INVALID)],
 )  # fmt: skip
-def test_the_format_and_the_epoch_are_ours(log: Log, content: bytes | None, kind: str) -> None:
+def test_the_format_and_the_epoch_are_ours(log: LocalLog, content: bytes | None, kind: str) -> None:
     assert look(log, put(log, local(log), {"format": content}))[0] == kind
 
 
-def test_a_newer_log_is_one_only_where_it_continues_ours(log: Log) -> None:
+def test_a_newer_log_is_one_only_where_it_continues_ours(log: LocalLog) -> None:
     """Without ids, with those of others, or beside what was accepted it is invalid."""
     newer: dict[str, bytes | None] = {"format": b'{"format":2}\n'}
     base = accepted(log)
@@ -92,7 +92,9 @@ def test_a_newer_log_is_one_only_where_it_continues_ours(log: Log) -> None:
     assert look(log, nobodys, PlaceCheck(log, None, known))[0] == INVALID
 
 
-def test_projects_are_missing_only_where_they_always_were(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_projects_are_missing_only_where_they_always_were(
+    log: LocalLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """By what was accepted; else by the history, as far as it is looked at; else by outboxes that stand elsewhere."""
     bare = without_projects(log)
     known = [local(log)]
@@ -115,7 +117,7 @@ def test_projects_are_missing_only_where_they_always_were(log: Log, monkeypatch:
                 PlaceCheck(log, None, [root], {"refs/gitmem/outbox/r": on_it})) == ("", "")  # fmt: skip
 
 
-def test_what_git_refused_or_lacks_is_told(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_git_refused_or_lacks_is_told(log: LocalLog, monkeypatch: pytest.MonkeyPatch) -> None:
     """A refused commit is not even read; a partial clone's missing files are told by who reads them."""
     oid = put(log, local(log), {"signals/A": b"1\n"})
     assert "not allowed" in look(log, oid)[1]
@@ -127,7 +129,9 @@ def test_what_git_refused_or_lacks_is_told(log: Log, monkeypatch: pytest.MonkeyP
     assert "not allowed" not in look(log, oid)[1]
 
 
-def test_what_is_too_much_is_large_and_says_how_to_take_it(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_too_much_is_large_and_says_how_to_take_it(
+    log: LocalLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
     oid = put(log, local(log), {"signals/x/gm-a.jsonl": b"1\n", "signals/x/gm-b.jsonl": b"2\n"})
     monkeypatch.setattr(check_budget, "FILES_MAX", 1)
     kind, why = look(log, oid)
@@ -135,7 +139,7 @@ def test_what_is_too_much_is_large_and_says_how_to_take_it(log: Log, monkeypatch
 
 
 def test_files_of_the_log_and_of_the_accepted_tip_are_not_new(
-    log: Log, monkeypatch: pytest.MonkeyPatch
+    log: LocalLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each for itself."""
     oid = put(log, local(log), {"signals/x/gm-a.jsonl": b"1\n"})
@@ -149,7 +153,7 @@ def test_files_of_the_log_and_of_the_accepted_tip_are_not_new(
 
 
 def test_a_commit_below_the_tip_is_checked_before_it_is_read(
-    log: Log, monkeypatch: pytest.MonkeyPatch
+    log: LocalLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its message may be too large; what is known is not looked at again."""
     below = put(log, local(log), {"signals/x/gm-a.jsonl": b"1\n"}, "x" * 5000 + "\n")
@@ -172,7 +176,7 @@ def test_a_commit_below_the_tip_is_checked_before_it_is_read(
 
 
 @pytest.mark.parametrize("what", ["tree", "blob", "parent"])
-def test_what_is_missing_is_said(log: Log, what: str) -> None:
+def test_what_is_missing_is_said(log: LocalLog, what: str) -> None:
     """A tip's tree, a file of it, or a commit below it; `is_whole` says the same."""
     tree = log.git.commit(local(log)).tree
     by = "Mallory <m@m> 1 +0000"
@@ -187,7 +191,7 @@ def test_what_is_missing_is_said(log: Log, what: str) -> None:
     assert check.is_whole(NAME, oid) == (NAME not in check.left_out) and (what == "parent" or check.left_out)
 
 
-def test_an_outbox_has_the_files_of_each_log(log: Log) -> None:
+def test_an_outbox_has_the_files_of_each_log(log: LocalLog) -> None:
     """`format` and `projects/`; the second only where the accepted tip has it."""
     base, known = accepted(log), [local(log)]
     bare = without_projects(log)
@@ -205,7 +209,7 @@ def test_an_outbox_has_the_files_of_each_log(log: Log) -> None:
 
 
 def test_an_outbox_without_a_format_is_left_out_of_a_partial_clone_too(
-    log: Log, monkeypatch: pytest.MonkeyPatch
+    log: LocalLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its tree is not checked there, as files of it are missing."""
     oid = put(log, local(log), {"format": None})
@@ -215,7 +219,7 @@ def test_an_outbox_without_a_format_is_left_out_of_a_partial_clone_too(
     assert "format" in check.left_out[NAME].why
 
 
-def test_what_an_outbox_stands_on_has_to_pass_too(log: Log) -> None:
+def test_what_an_outbox_stands_on_has_to_pass_too(log: LocalLog) -> None:
     """Its files are compared with those of the outbox. The first commit of every log has an empty tree and passes."""
     bad = put(log, local(log), {"signals/A": b"1\n"})
     good = put(log, bad, {"signals/A": None})
@@ -231,7 +235,7 @@ def test_what_an_outbox_stands_on_has_to_pass_too(log: Log) -> None:
         assert [1 for _ in boxes] == found and (NAME in check.left_out) is not found
 
 
-def test_a_tip_is_looked_at_once_and_names_its_author(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tip_is_looked_at_once_and_names_its_author(log: LocalLog, monkeypatch: pytest.MonkeyPatch) -> None:
     """Under its first name; a place at no commit is called what it is."""
     oid = put(log, local(log), {"signals/x/gm-a.jsonl": b"1\n"})
     bad = put(log, local(log), {"format": None})
@@ -250,7 +254,9 @@ def test_the_kinds_are_those_of_the_answer() -> None:
     assert (NEWER, FOREIGN, INVALID, LARGE) == ("newer", "foreign", "invalid", "large")
 
 
-def test_what_is_invalid_is_called_so_however_large_it_is(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_invalid_is_called_so_however_large_it_is(
+    log: LocalLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Else nobody would be told to repair it; the same for a newer format."""
     files: dict[str, bytes | None] = {"signals/x/gm-a.jsonl": b"1\n", "signals/x/gm-b.jsonl": b"2\n"}
     monkeypatch.setattr(check_budget, "FILES_MAX", 1)
@@ -261,7 +267,7 @@ def test_what_is_invalid_is_called_so_however_large_it_is(log: Log, monkeypatch:
 
 
 def test_places_with_less_are_read_first_and_those_that_fail_cost_nothing(
-    log: Log, monkeypatch: pytest.MonkeyPatch
+    log: LocalLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By their names the others come first; answers keep what each place is left out for."""
     monkeypatch.setattr(check_budget, "LINES_MAX", 4)
@@ -282,7 +288,7 @@ def test_places_with_less_are_read_first_and_those_that_fail_cost_nothing(
 
 
 def test_the_commits_of_all_places_count_together_and_are_not_read_beyond_that(
-    log: Log, monkeypatch: pytest.MonkeyPatch
+    log: LocalLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A long message in a tip or below it: those with less come first, whatever their names, and the rest stays unread."""
     monkeypatch.setattr(check_budget, "HISTORY_BYTES_MAX", 20_000)
@@ -308,7 +314,9 @@ def test_the_commits_of_all_places_count_together_and_are_not_read_beyond_that(
     assert sum(oid in asked for oid in large) * 12_000 <= tree_checks.READ_BYTES_MAX
 
 
-def test_commits_of_a_place_that_is_left_out_take_no_room(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_commits_of_a_place_that_is_left_out_take_no_room(
+    log: LocalLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Nor folders; and what it had counts again for the next place that has it."""
     monkeypatch.setattr(check_budget, "HISTORY_BYTES_MAX", 4_000)
     bad = put(log, local(log), {"signals/x/gm-a.jsonl": b"1\n", "format": b"["}, "x" * 2_000 + "\n")
@@ -320,7 +328,7 @@ def test_commits_of_a_place_that_is_left_out_take_no_room(log: Log, monkeypatch:
     assert check.left_out["refs/c"].kind == LARGE
 
 
-def test_the_folders_of_all_places_count_together(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_folders_of_all_places_count_together(log: LocalLog, monkeypatch: pytest.MonkeyPatch) -> None:
     """A folder that is there already counts for nothing, one that several places have counts once."""
     monkeypatch.setattr(check_budget, "HISTORY_BYTES_MAX", 12_000)
 
@@ -339,7 +347,9 @@ def test_the_folders_of_all_places_count_together(log: Log, monkeypatch: pytest.
     assert {tip.oid for tip in alone.admit({"refs/b": same, "refs/c": other})} == {same, other}
 
 
-def test_one_look_reads_only_so_much_of_what_it_leaves_out(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_look_reads_only_so_much_of_what_it_leaves_out(
+    log: LocalLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Places that are invalid count for nothing, but what is read of them does: the smaller ones are read first."""
     monkeypatch.setattr(tree_checks, "READ_BYTES_MAX", 30_000)
     bad = [
@@ -364,7 +374,9 @@ def test_one_look_reads_only_so_much_of_what_it_leaves_out(log: Log, monkeypatch
     assert {each.kind for each in check.left_out.values()} == {INVALID, LARGE}
 
 
-def test_the_author_of_a_large_commit_is_not_looked_up(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_author_of_a_large_commit_is_not_looked_up(
+    log: LocalLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What is left out because of its size is not read to name it."""
     oid = put(log, local(log), {"signals/x/gm-a.jsonl": b"1\n"}, "x" * 5_000 + "\n")
     assert left_out.author_of(log.git, oid) == "Mallory <m@m>"

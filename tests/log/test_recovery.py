@@ -5,16 +5,16 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from gitmem.git.port import Draft, Entry, Signature
+from gitmem.git.port import Draft, Signature, TreeEntry
 from gitmem.log import damage, recovery, ref
-from gitmem.log.local_log import Log
+from gitmem.log.local_log import LocalLog
 from tests.log.logs import all_lines, entry, open_log, record
 from tests.loosen import remove
 
 WHO = Signature("n", "n@n", 1)
 
 
-def said(log: Log, *texts: str) -> list[str]:
+def said(log: LocalLog, *texts: str) -> list[str]:
     """The commits of a few lines."""
     found = [record(log, entry(log, text)).commit for text in texts]
     assert all(found)
@@ -52,13 +52,13 @@ def test_only_files_of_lines_have_lines(repo: Path) -> None:
     (tip,) = said(log, "one")
     blob = log.git.write([Draft({"x": b"no line\n"}, WHO, WHO, "x")], tip)[0]
     found = log.git.tree(log.git.commit(blob).tree)["x"]
-    changes: dict[str, bytes | Entry | None] = {
+    changes: dict[str, bytes | TreeEntry | None] = {
         "signals/note.txt": found,
-        "signals/gm-link.jsonl": Entry("120000", found.oid),
+        "signals/gm-link.jsonl": TreeEntry("120000", found.oid),
     }
     (odd,) = log.git.write([Draft(changes, WHO, WHO, "odd")], tip)
 
-    lines = [line for _, line in recovery.Lines(log.git).of_commit(odd)]
+    lines = [line for _, line in recovery.RecoveredLines(log.git).of_commit(odd)]
     assert sorted(lines) == sorted(all_lines(log))
 
 
@@ -66,7 +66,7 @@ def test_a_submodule_s_commit_is_no_damaged_object(repo: Path) -> None:
     """It is in another repository."""
     log = open_log(repo)
     (tip,) = said(log, "one")
-    (odd,) = log.git.write([Draft({"module": Entry("160000", "1" * 40)}, WHO, WHO, "odd")], tip)
+    (odd,) = log.git.write([Draft({"module": TreeEntry("160000", "1" * 40)}, WHO, WHO, "odd")], tip)
     assert log.git.swap(ref.LOG_REF, tip, odd, "test")
 
     assert damage.damaged_objects(log) == []

@@ -9,7 +9,7 @@ import pytest
 
 from gitmem.git import packfile, packing
 from gitmem.git.inprocess import DulwichGit
-from gitmem.git.port import Commit, Draft, Entry, Signature
+from gitmem.git.port import Commit, Draft, Signature, TreeEntry
 from gitmem.log import overflow, ref, squash, squash_message, tree_union
 from gitmem.log.squash import Squash
 from gitmem.log.squash_message import message, trailers
@@ -29,7 +29,13 @@ class Chain:
         (self.genesis,) = git.write([ref.genesis_draft()], None)
 
     def put(
-        self, onto: str, message: str, *, author: str = "A", later: int = 0, **changes: bytes | Entry | None
+        self,
+        onto: str,
+        message: str,
+        *,
+        author: str = "A",
+        later: int = 0,
+        **changes: bytes | TreeEntry | None,
     ) -> str:
         """One commit; keys of `changes` are names of segments, or `format`."""
         named = {name if name == "format" else path(name): content for name, content in changes.items()}
@@ -54,7 +60,7 @@ class Chain:
         where = Path(self.git.common)
         return git("commit-tree", "-p", ours, "-p", theirs, "-m", "Merge", tree, cwd=where).strip()
 
-    def entry(self, commit: str, name: str = "a") -> Entry | None:
+    def entry(self, commit: str, name: str = "a") -> TreeEntry | None:
         return ref.lookup(self.git, self.git.commit(commit).tree, path(name))
 
     def file(self, commit: str, name: str = "a") -> bytes:
@@ -361,8 +367,8 @@ def test_a_segment_whose_place_is_taken_is_left_to_the_union(chain: Chain) -> No
     """By a folder of that name, or a link: neither is read as lines, nor put away."""
     target = chain.entry(chain.put(chain.genesis, "", a=b"gm-b.jsonl"))
     assert target is not None
-    link = Entry("120000", target.oid)
-    folder = Entry("40000", chain.git.commit(chain.put(chain.genesis, "", b=b"1\n")).tree)
+    link = TreeEntry("120000", target.oid)
+    folder = TreeEntry("40000", chain.git.commit(chain.put(chain.genesis, "", b=b"1\n")).tree)
     mine = chain.put(chain.genesis, "mine", a=b"1\n")
     for taken in (link, folder):
         theirs = chain.put(chain.genesis, "theirs", a=taken)
@@ -442,14 +448,14 @@ def test_what_stands_where_nothing_is_yet_is_taken_as_it_is(
 class Known:
     """What an outbox has."""
 
-    def __init__(self, lines: dict[str, set[bytes]], entry: Entry | None = None) -> None:
+    def __init__(self, lines: dict[str, set[bytes]], entry: TreeEntry | None = None) -> None:
         self.found = lines
         self.entry = entry
 
     def lines(self, path: str) -> set[bytes]:
         return self.found.get(path, set())
 
-    def has(self, path: str, entry: Entry) -> bool:
+    def has(self, path: str, entry: TreeEntry) -> bool:
         return entry == self.entry
 
 

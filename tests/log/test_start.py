@@ -14,7 +14,7 @@ from gitmem.errors import StoreError
 from gitmem.git import run
 from gitmem.git.port import Draft, Signature
 from gitmem.log import ref
-from gitmem.log.local_log import Log
+from gitmem.log.local_log import LocalLog
 from gitmem.log.start import adopt, start
 from tests.clones import git
 from tests.log.logs import all_lines, open_log
@@ -238,7 +238,7 @@ def test_who_only_reads_takes_up_what_there_is_and_starts_nothing(desk: Desk) ->
     lock.release()
 
 
-def before_swap(log: Log, act: Callable[[], object]) -> None:
+def before_swap(log: LocalLog, act: Callable[[], object]) -> None:
     """Have somebody be faster once, just before the log's ref is made."""
     real = log.git.swap
     acts = [act]

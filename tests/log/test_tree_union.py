@@ -11,7 +11,7 @@ import pytest
 
 from gitmem.git.inprocess import DulwichGit
 from gitmem.git.plumbing import Git as PlumbingGit
-from gitmem.git.port import Draft, Entry, Signature
+from gitmem.git.port import Draft, Signature, TreeEntry
 from gitmem.log import overflow, ref, tree_union
 
 NOBODY = Signature("n", "n@n", 1)
@@ -33,7 +33,7 @@ def dulwich(repo: Path) -> DulwichGit:
 
 
 def tree_of(port: Port, files: Files) -> str:
-    changes: dict[str, bytes | Entry | None] = dict(files)
+    changes: dict[str, bytes | TreeEntry | None] = dict(files)
     (commit,) = port.write([Draft(changes, NOBODY, NOBODY, "x")], None)
     return port.commit(commit).tree
 
@@ -125,7 +125,7 @@ def test_an_executable_segment_is_the_same_segment(port: Port, repo: Path) -> No
     """A mode that a work tree changed makes no difference that lasts."""
     a = tree_of(port, {"s/gm-a.jsonl": b"1\n"})
     blob = port.tree(port.tree(a)["s"].oid)["gm-a.jsonl"].oid
-    (commit,) = port.write([Draft({"s/gm-a.jsonl": Entry("100755", blob)}, NOBODY, NOBODY, "x")], None)
+    (commit,) = port.write([Draft({"s/gm-a.jsonl": TreeEntry("100755", blob)}, NOBODY, NOBODY, "x")], None)
     b = port.commit(commit).tree
     assert a != b
     assert united(port, a, b) == united(port, b, a) == a
@@ -139,7 +139,7 @@ def test_folders_that_are_equal_are_never_read(dulwich: DulwichGit, monkeypatch:
     asked: list[str] = []
     real = dulwich.tree
 
-    def tree(oid: str) -> dict[str, Entry]:
+    def tree(oid: str) -> dict[str, TreeEntry]:
         asked.append(oid)
         return real(oid)
 
@@ -270,7 +270,7 @@ def test_of_any_other_file_the_greater_bytes_are_kept(port: Port) -> None:
 
 def test_a_file_of_another_repository_is_compared_by_its_name(port: Port) -> None:
     """A submodule's commit is nothing that could be read here; beside lines of ours it is left alone."""
-    module = Entry("160000", "f" * 40)
+    module = TreeEntry("160000", "f" * 40)
     (commit,) = port.write([Draft({"s/gm-a.jsonl": module, "other": module}, NOBODY, NOBODY, "x")], None)
     a, b = port.commit(commit).tree, tree_of(port, {"s/gm-a.jsonl": b"1\n", "other": b"1"})
 

@@ -12,7 +12,7 @@ import pytest
 
 from gitmem.errors import StoreError
 from gitmem.log import wal_files, wal_record
-from gitmem.log.entry import Entry, Story
+from gitmem.log.entry import CommitMessage, LogEntry
 from gitmem.log.wal import WriteAheadLog
 
 from .logs import START, FakeClock
@@ -20,9 +20,11 @@ from .logs import START, FakeClock
 LINE = b'{"at":"2026-10-26T00:00:00.%06dZ","kind":"note","text":"%s"}'
 
 
-def one(text: str = "hello", *, deferred: bool = False) -> Entry:
+def one(text: str = "hello", *, deferred: bool = False) -> LogEntry:
     line = LINE % (len(text), text.encode())
-    return Entry([("signals", line)], Story("Planck <a@gitmem>", text), deferred=deferred, token="7d2kq0ze")
+    return LogEntry(
+        [("signals", line)], CommitMessage("Planck <a@gitmem>", text), deferred=deferred, token="7d2kq0ze"
+    )
 
 
 @pytest.fixture
@@ -42,7 +44,7 @@ def texts(wal: WriteAheadLog, *, deferred: bool = False) -> list[str]:
     found = []
     for file in wal.files():
         if file.is_deferred == deferred and (tail := wal.read(file)) is not None:
-            found += [Entry.decode(payload).story.subject for payload, _ in tail.entries]
+            found += [LogEntry.decode(payload).story.subject for payload, _ in tail.entries]
     return found
 
 
@@ -138,9 +140,9 @@ def test_a_record_inside_of_a_line_is_none(wal: WriteAheadLog) -> None:
         .replace(b'"', b"'")
     )
     wal.append(
-        Entry(
+        LogEntry(
             [("signals", LINE % (1, imitation.replace(b"\t", b" ")))],
-            Story("a <b>", "real"),
+            CommitMessage("a <b>", "real"),
             token="7d2kq0ze",
         )
     )
@@ -282,7 +284,9 @@ def test_a_writer_that_was_stopped_while_its_generation_was_committed_writes_aga
                     if locks and not wal_files.lock(opened.fileno(), exclusive=True):
                         continue  # a committer leaves a file that it can't lock
                     tail = wal.read(file)
-                    taken.extend(Entry.decode(payload).story.subject for payload, _ in tail.entries if tail)
+                    taken.extend(
+                        LogEntry.decode(payload).story.subject for payload, _ in tail.entries if tail
+                    )
                     os.unlink(file.path)
             if number == 0:
                 wal.append(one("between"))

@@ -16,7 +16,7 @@ from gitmem.open_store import DOMAIN
 from gitmem.sessions import lifecycle
 from gitmem.signals import inbox, message_frame
 from gitmem.signals import send as signals
-from gitmem.signals.inbox import Reading
+from gitmem.signals.inbox import InboxResult
 from gitmem.store import Store
 
 from ..sandbox import DAY, Clock, acting, carry, new_repo, open_store
@@ -50,7 +50,7 @@ class Desk:
         )
         return str(sent.signal["signal_id"])
 
-    def read(self, of: Caller | None = None, **options: object) -> Reading:
+    def read(self, of: Caller | None = None, **options: object) -> InboxResult:
         return inbox.read(self.store, of or self.curie, **options)  # type: ignore[arg-type]
 
     def drain(self, of: Caller | None = None, **options: object) -> list[str]:
@@ -78,7 +78,7 @@ class Desk:
         return Store(self.store.place, self.store.git, DOMAIN, machine="test", now=self.clock)
 
 
-def ids(reading: Reading) -> list[str]:
+def ids(reading: InboxResult) -> list[str]:
     return [str(fields["signal_id"]) for fields in reading.signals]
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from gitmem import records
 from gitmem.agents.caller import Caller, Who
 from gitmem.index import insert, schema
-from gitmem.log.entry import Story
+from gitmem.log.entry import CommitMessage
 from gitmem.log.local_log import Appended
 from gitmem.memory import edit, load
 from gitmem.memory.node import Node
@@ -52,7 +52,7 @@ def raw(store: Store, kind: str, *, at: int | None = None, **fields: Any) -> byt
     given = {"id": "mem-raw0", "type": "note", "lifecycle": "wu", "content": "raw"} if kind == "node" else {}
     at = store.log.clock.tick() if at is None else at
     line = records.line(kind, at, {**given, "sender_identity": "test:worker:raw", **fields})
-    store.record([(records.STREAMS[kind], line)], Story("Raw <raw@gitmem>", "raw"))
+    store.record([(records.STREAMS[kind], line)], CommitMessage("Raw <raw@gitmem>", "raw"))
     return line
 
 

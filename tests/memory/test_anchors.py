@@ -249,6 +249,6 @@ def test_as_of_a_commit_of_the_project_its_files_count(desk: Desk, repo: Path, g
     node = desk.node(id)
 
     for commit, expected in ((one, {id: "stale (1 commit behind in a.py)"}), (None, {})):
-        past = as_of.Then(desk.store, str(desk.tip()), desk.clock(), commit, all_of_it=True)
+        past = as_of.StoreAsOf(desk.store, str(desk.tip()), desk.clock(), commit, all_of_it=True)
         assert anchors.stale(past, [node]) == expected
         past.close()

@@ -10,7 +10,7 @@ import pytest
 
 from gitmem import records
 from gitmem.errors import UsageError
-from gitmem.log.entry import Story
+from gitmem.log.entry import CommitMessage
 from gitmem.log.lines import format_at
 from gitmem.memory import as_of, context, edit, load
 from gitmem.store import Store
@@ -135,7 +135,7 @@ def test_lines_that_a_sync_put_under_earlier_ones_are_not_known_too_early(desk: 
         "node", desk.clock(),
         {"id": "mem-else", "type": "note", "lifecycle": "wu", "content": "theirs", "sender_identity": "a:b:c"},
     )  # fmt: skip
-    desk.store.record([("memory", line)], Story("They <they@gitmem>", "theirs"))
+    desk.store.record([("memory", line)], CommitMessage("They <they@gitmem>", "theirs"))
 
     at = desk.clock()
     desk.clock.forward(DAY)
@@ -158,7 +158,7 @@ def test_lines_of_a_clone_that_was_offline_are_known_from_when_they_were_recorde
         for days in range(3)
     ]
     desk.clock.forward(3 * DAY)
-    desk.store.record(rows, Story("They <they@gitmem>", "theirs"))
+    desk.store.record(rows, CommitMessage("They <they@gitmem>", "theirs"))
 
     assert known(desk, began + HOUR) == ["day 0"]
     assert known(desk, began + DAY + HOUR) == ["day 0", "day 1"]
@@ -174,7 +174,7 @@ def test_a_commit_that_is_named_counts_whole(desk: Desk, git: Git, repo: Path) -
         "sender_identity": "a:b:c",
     }
     desk.store.record(
-        [("memory", records.line("node", desk.clock() + DAY, fields))], Story("F <f@gitmem>", "fast")
+        [("memory", records.line("node", desk.clock() + DAY, fields))], CommitMessage("F <f@gitmem>", "fast")
     )
     at = desk.clock()
     desk.clock.forward(2 * DAY)
@@ -208,7 +208,7 @@ def test_what_only_waits_in_a_spool_is_not_known(desk: Desk, repo: Path) -> None
         "node",
         {"id": "mem-wait", "type": "note", "lifecycle": "wu", "content": "waits", "sender_identity": "a:b:c"},
     )
-    other.record([line], Story("W <w@gitmem>", "w"), deferred=True)
+    other.record([line], CommitMessage("W <w@gitmem>", "w"), deferred=True)
     lock.release()
     desk.clock.forward(HOUR)
 
@@ -239,7 +239,7 @@ def test_nothing_is_written_through_the_past(desk: Desk, repo: Path) -> None:
     for write in (
         lambda: edit.create(past, desk.caller, "too late"),
         lambda: edit.change(past, desk.caller, [str(past.db().execute("SELECT id FROM node").fetchone()[0])], closed=True),
-        lambda: past.record([], Story("a", "b")),
+        lambda: past.record([], CommitMessage("a", "b")),
         lambda: past.record_all([]),
         lambda: past.collect(None),
         lambda: past.line("node", {}),
@@ -346,8 +346,8 @@ def test_a_long_log_shows_how_far_it_is(desk: Desk) -> None:
             "sender_identity": "a:b:c"}))
         for number in range(11_000)
     ]  # fmt: skip
-    desk.store.record(lines[:6_000], Story("Many <many@gitmem>", "many"))
-    desk.store.record(lines[6_000:], Story("Many <many@gitmem>", "many"))
+    desk.store.record(lines[:6_000], CommitMessage("Many <many@gitmem>", "many"))
+    desk.store.record(lines[6_000:], CommitMessage("Many <many@gitmem>", "many"))
     shown: list[int] = []
     desk.store.progress = shown.append
     desk.clock.forward(HOUR)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gitmem.errors import UsageError
-from gitmem.memory.budgeted_text import Block, Piece, pack, said
+from gitmem.memory.budgeted_text import BudgetedText, Piece, pack, said
 
 SECTIONS = ("One", "Two", "Three")
 FRAME = "<!-- frame -->"
@@ -20,7 +20,7 @@ def tell(left: Mapping[str, int], enough: int | None) -> str:
     return f"left out: {sum(left.values())} ({left}) {enough}"
 
 
-def packed(pieces: Sequence[Piece], max_size: int, **options: object) -> Block:
+def packed(pieces: Sequence[Piece], max_size: int, **options: object) -> BudgetedText:
     return pack(pieces, frame=[FRAME], sections=SECTIONS, max_size=max_size, tell=tell, **options)  # type: ignore[arg-type]
 
 
@@ -29,7 +29,7 @@ def piece(number: int, text: str, section: str = "One", *, more: str | None = "s
     return Piece(section, (0, number, id), id, said(f"- [{id}]:", text), more=more)
 
 
-def printed(block: Block) -> int:
+def printed(block: BudgetedText) -> int:
     """Bytes as they are printed."""
     return len((block.text + "\n").encode())
 

@@ -10,7 +10,7 @@ import pytest
 
 from gitmem.log.lines import format_at
 from gitmem.memory import node_fold
-from gitmem.memory.node import FIELDS, Change
+from gitmem.memory.node import FIELDS, PatchChange
 from gitmem.signals.bit_order import BitOrder, Subset
 from tests.signals import references
 
@@ -26,7 +26,7 @@ def _naive(node: Record, patches: list[Record]) -> dict[str, object]:
     """The values of section 11, for each field and each entry of the metadata by itself."""
     changes: dict[str, Any] = {}
     for record in sorted(patches, key=_line):
-        changes.setdefault(str(record["id"]), Change(record, _line(record)))
+        changes.setdefault(str(record["id"]), PatchChange(record, _line(record)))
     edges = references.earlier(changes)
     found: dict[str, object] = {field: node.get(field) or None for field in FIELDS}
     for field in FIELDS:
@@ -78,8 +78,8 @@ def _check(seed: int) -> None:
     for field in FIELDS:
         assert (getattr(found, field) or None) == wanted[field], (seed, field)
     assert found.metadata == wanted["metadata"], seed
-    others = [Change(each, _line(each)) for each in _random(seed + 1)[1]]
-    own = [Change(each, _line(each)) for each in patches]
+    others = [PatchChange(each, _line(each)) for each in _random(seed + 1)[1]]
+    own = [PatchChange(each, _line(each)) for each in patches]
     changes: dict[str, Any] = {}
     for each in sorted(own, key=lambda each: each.line):
         changes.setdefault(each.id, each)

@@ -6,7 +6,7 @@ import random
 from typing import Any
 
 from gitmem import records
-from gitmem.memory.node import Change
+from gitmem.memory.node import PatchChange
 from tests.signals import references
 
 from ..sandbox import START
@@ -38,7 +38,7 @@ def _naive(lines: list[bytes]) -> set[tuple[str, str, str]]:
         record = records.read(line)
         assert record is not None
         triple = (record["from_id"], record["to_id"], record["type"])
-        events.setdefault(triple, {}).setdefault(record["id"], Change(record, line))
+        events.setdefault(triple, {}).setdefault(record["id"], PatchChange(record, line))
     found = set()
     for triple, said in events.items():
         last = references.latest(said.values(), references.earlier(said))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.repo import Place
+from gitmem.repo import Repo
 
 ROOT = Path(__file__).parents[2]
 
@@ -36,8 +36,8 @@ def git(tmp_path: Path) -> Callable[..., str]:
 
 
 @pytest.fixture
-def place(repo: Path) -> Place:
-    return Place(str(repo / ".git"), str(repo / ".git"), str(repo))
+def place(repo: Path) -> Repo:
+    return Repo(str(repo / ".git"), str(repo / ".git"), str(repo))
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from gitmem.log.union import canon, union
-from gitmem.repo import Place
+from gitmem.repo import Repo
 from merge_driver.install import install, uninstall
 
 Git = Callable[..., str]
@@ -54,7 +54,7 @@ def clean(git: Git, top: Path) -> bool:
 
 
 @pytest.fixture
-def installed(place: Place, program: str) -> Place:
+def installed(place: Repo, program: str) -> Repo:
     install(place, program)
     return place
 
@@ -173,7 +173,7 @@ def test_a_worktree_of_a_bare_repository(sides: Path, git: Git, tmp_path: Path, 
     bare, linked = tmp_path / "bare.git", tmp_path / "linked"
     git("clone", "-q", "--bare", str(sides), str(bare))
     git("worktree", "add", "-q", str(linked), "main", cwd=bare)
-    install(Place(str(bare), str(bare), None), program)
+    install(Repo(str(bare), str(bare), None), program)
     git("merge", "-q", "side", cwd=linked)
 
     assert (linked / SEGMENT).read_bytes() == BOTH
@@ -189,7 +189,7 @@ BROKEN = {
 
 @pytest.mark.parametrize("how", [*BROKEN, "not executable", "unreadable package"])
 def test_a_broken_program_loses_nothing(
-    sides: Path, git: Git, installed: Place, program: str, how: str
+    sides: Path, git: Git, installed: Repo, program: str, how: str
 ) -> None:
     """The second half of the driver line is git's own union: all records, clean; canon makes it ours."""
     script = Path(program)
@@ -207,7 +207,7 @@ def test_a_broken_program_loses_nothing(
     assert clean(git, sides)
 
 
-def test_not_installed_leaves_markers_but_every_record(sides: Path, git: Git, installed: Place) -> None:
+def test_not_installed_leaves_markers_but_every_record(sides: Path, git: Git, installed: Repo) -> None:
     """An attribute without a driver: git writes a conflict, somebody commits it, readers take the records."""
     git("config", "--remove-section", "merge.gitmem")
     git("merge", "-q", "side", check=False)
@@ -220,7 +220,7 @@ def test_not_installed_leaves_markers_but_every_record(sides: Path, git: Git, in
 
 
 def test_the_trees_own_attribute_serves_where_nothing_is_installed(
-    sides: Path, git: Git, installed: Place
+    sides: Path, git: Git, installed: Repo
 ) -> None:
     """`merge=union` of the log's tree is git's own: other order, repeats, no line lost."""
     uninstall(installed)
@@ -232,7 +232,7 @@ def test_the_trees_own_attribute_serves_where_nothing_is_installed(
     assert canon((sides / SEGMENT).read_bytes()) == BOTH
 
 
-def test_installed_outranks_the_trees_own_attribute(sides: Path, git: Git, installed: Place) -> None:
+def test_installed_outranks_the_trees_own_attribute(sides: Path, git: Git, installed: Repo) -> None:
     """`info/attributes` is the highest, so the result is canonical."""
     for branch in ("side", "main"):
         git("checkout", "-q", branch)
@@ -242,7 +242,7 @@ def test_installed_outranks_the_trees_own_attribute(sides: Path, git: Git, insta
     assert (sides / SEGMENT).read_bytes() == BOTH
 
 
-def test_uninstalled_git_is_as_it_was(repo: Path, git: Git, installed: Place) -> None:
+def test_uninstalled_git_is_as_it_was(repo: Path, git: Git, installed: Repo) -> None:
     """No setting and no attribute of ours is left."""
     uninstall(installed)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from gitmem.errors import StoreError, UsageError
-from gitmem.repo import Place
+from gitmem.repo import Repo
 from merge_driver.install import ARGUMENTS, install, status, uninstall
 
 Git = Callable[..., str]
@@ -62,11 +62,11 @@ def files(folder: Path) -> dict[str, tuple[int, bytes | None]]:
 
 
 @pytest.fixture
-def folder(place: Place) -> Path:
+def folder(place: Repo) -> Path:
     return Path(place.common)
 
 
-def there_and_back(place: Place, program: str) -> None:
+def there_and_back(place: Repo, program: str) -> None:
     before = files(Path(place.common))
     install(place, program)
     assert status(place).attributes
@@ -80,20 +80,20 @@ def there_and_back(place: Place, program: str) -> None:
 
 
 @pytest.mark.parametrize("config", CONFIGS)
-def test_any_config_comes_back(place: Place, folder: Path, program: str, config: str) -> None:
+def test_any_config_comes_back(place: Repo, folder: Path, program: str, config: str) -> None:
     """Whatever stands in it, also at its end; the second install changes no byte."""
     put(folder / "config", CONFIGS[config])
     there_and_back(place, program)
 
 
 @pytest.mark.parametrize("attributes", ATTRIBUTES)
-def test_any_attributes_come_back(place: Place, folder: Path, program: str, attributes: str) -> None:
+def test_any_attributes_come_back(place: Repo, folder: Path, program: str, attributes: str) -> None:
     """A file that install made goes; one that was there has its bytes again."""
     put(folder / "info" / "attributes", ATTRIBUTES[attributes])
     there_and_back(place, program)
 
 
-def test_the_folder_goes_with_the_file(place: Place, folder: Path, program: str) -> None:
+def test_the_folder_goes_with_the_file(place: Repo, folder: Path, program: str) -> None:
     """A repository made without a template has no `info`."""
     (folder / "info" / "exclude").unlink(missing_ok=True)
     (folder / "info").rmdir()
@@ -106,7 +106,7 @@ def test_the_folder_goes_with_the_file(place: Place, folder: Path, program: str)
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o640, 0o444, 0o664])
-def test_permissions_stay(place: Place, folder: Path, program: str, mode: int) -> None:
+def test_permissions_stay(place: Repo, folder: Path, program: str, mode: int) -> None:
     """Of both files; a new one is as readable as the config."""
     put(folder / "info" / "attributes", b"*.png binary\n")
     for name in ("config", "info/attributes"):
@@ -117,7 +117,7 @@ def test_permissions_stay(place: Place, folder: Path, program: str, mode: int) -
     assert (folder / "config").stat().st_mode & 0o777 == mode
 
 
-def test_links_stay_links(place: Place, folder: Path, program: str, tmp_path: Path) -> None:
+def test_links_stay_links(place: Repo, folder: Path, program: str, tmp_path: Path) -> None:
     """What they point to is changed and given back."""
     for name in ("config", "info/attributes"):
         (folder / name).touch()
@@ -130,7 +130,7 @@ def test_links_stay_links(place: Place, folder: Path, program: str, tmp_path: Pa
     assert (folder / "info" / "attributes").is_symlink()
 
 
-def test_what_others_write_in_between_stays(place: Place, folder: Path, program: str, git: Git) -> None:
+def test_what_others_write_in_between_stays(place: Repo, folder: Path, program: str, git: Git) -> None:
     """Afterwards the files are what they would be had we never been there."""
 
     def others() -> None:
@@ -157,7 +157,7 @@ def test_what_others_write_in_between_stays(place: Place, folder: Path, program:
     assert files(folder) == expected
 
 
-def test_a_file_that_we_made_stays_when_others_use_it(place: Place, folder: Path, program: str) -> None:
+def test_a_file_that_we_made_stays_when_others_use_it(place: Repo, folder: Path, program: str) -> None:
     """Only our lines go."""
     install(place, program)
     with open(folder / "info" / "attributes", "ab") as file:
@@ -169,7 +169,7 @@ def test_a_file_that_we_made_stays_when_others_use_it(place: Place, folder: Path
 
 @pytest.mark.parametrize("theirs", [b"*.txt text\n", b"*.png binary\n"])
 def test_an_added_newline_stays_when_others_need_it(
-    place: Place, folder: Path, program: str, theirs: bytes
+    place: Repo, folder: Path, program: str, theirs: bytes
 ) -> None:
     """A rule appended after ours must not be glued to the user's last one."""
     put(folder / "info" / "attributes", b"*.png binary")
@@ -183,7 +183,7 @@ def test_an_added_newline_stays_when_others_need_it(
 
 @pytest.mark.parametrize("newline", [b"", b"\n"])
 def test_another_program_replaces_the_lines(
-    place: Place, folder: Path, program: str, git: Git, newline: bytes
+    place: Repo, folder: Path, program: str, git: Git, newline: bytes
 ) -> None:
     """After an upgrade or a move there is one driver line, and the way back is as before."""
     put(folder / "config", CORE + b"[user]\n\tname = A" + newline)
@@ -197,7 +197,7 @@ def test_another_program_replaces_the_lines(
     assert files(folder) == before
 
 
-def test_a_users_own_driver_is_left(place: Place, folder: Path, program: str, git: Git) -> None:
+def test_a_users_own_driver_is_left(place: Repo, folder: Path, program: str, git: Git) -> None:
     """Somebody who set it meant it: not overridden, not removed, and reported."""
     git("config", "merge.gitmem.driver", "mine %O %A %B")
     before = (folder / "config").read_bytes()
@@ -215,7 +215,7 @@ def test_a_users_own_driver_is_left(place: Place, folder: Path, program: str, gi
     assert (folder / "config").read_bytes() == before
 
 
-def test_settings_that_git_put_into_our_section_stay(place: Place, program: str, git: Git) -> None:
+def test_settings_that_git_put_into_our_section_stay(place: Repo, program: str, git: Git) -> None:
     """Also a driver line that was changed there: it is the user's now."""
     install(place, program)
     git("config", "merge.gitmem.recursive", "binary")
@@ -231,7 +231,7 @@ def test_settings_that_git_put_into_our_section_stay(place: Place, program: str,
     assert "# gitmem" not in Path(place.common, "config").read_text()
 
 
-def test_lines_that_a_person_took_out_come_back(place: Place, folder: Path, program: str, git: Git) -> None:
+def test_lines_that_a_person_took_out_come_back(place: Repo, folder: Path, program: str, git: Git) -> None:
     """Install repairs what is missing of it, and the way back is as before."""
     before = files(folder)
     install(place, program)
@@ -246,7 +246,7 @@ def test_lines_that_a_person_took_out_come_back(place: Place, folder: Path, prog
 
 
 @pytest.mark.parametrize("name", ["config", "info/attributes"])
-def test_a_file_that_git_has_locked_is_left(place: Place, folder: Path, program: str, name: str) -> None:
+def test_a_file_that_git_has_locked_is_left(place: Repo, folder: Path, program: str, name: str) -> None:
     """Git's own lock convention: an error that names the lock, and the lock is not ours to remove."""
     lock = folder / f"{name}.lock"
     lock.touch()
@@ -260,7 +260,7 @@ def test_a_file_that_git_has_locked_is_left(place: Place, folder: Path, program:
 
 @pytest.mark.parametrize("step", ["fsync", "replace", "chmod"])
 def test_a_disk_fault_leaves_the_file_as_it_was(
-    place: Place, folder: Path, program: str, step: str, monkeypatch: pytest.MonkeyPatch
+    place: Repo, folder: Path, program: str, step: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A sentence, no half-written file, no lock left behind."""
 
@@ -275,7 +275,7 @@ def test_a_disk_fault_leaves_the_file_as_it_was(
     assert files(folder) == before
 
 
-def test_a_config_that_git_cannot_read_is_left(place: Place, folder: Path, program: str) -> None:
+def test_a_config_that_git_cannot_read_is_left(place: Repo, folder: Path, program: str) -> None:
     """Nothing is added to a file that is already broken."""
     put(folder / "config", CORE + b"[user\n")
     before = files(folder)
@@ -285,7 +285,7 @@ def test_a_config_that_git_cannot_read_is_left(place: Place, folder: Path, progr
     assert files(folder) == before
 
 
-def test_a_config_whose_end_would_swallow_ours_is_left(place: Place, folder: Path, program: str) -> None:
+def test_a_config_whose_end_would_swallow_ours_is_left(place: Repo, folder: Path, program: str) -> None:
     """A last line that goes on takes the next one in; what git would read is compared first."""
     put(folder / "config", CORE + b"[alias]\n\tx = a \\\n")
     before = files(folder)
@@ -296,7 +296,7 @@ def test_a_config_whose_end_would_swallow_ours_is_left(place: Place, folder: Pat
 
 
 @pytest.mark.parametrize("program", ["gitmem-merge", "./gitmem-merge", "", "/bin/a\nb", "/bin/a\0b"])
-def test_a_program_that_git_could_not_run_is_refused(place: Place, folder: Path, program: str) -> None:
+def test_a_program_that_git_could_not_run_is_refused(place: Repo, folder: Path, program: str) -> None:
     """Relative paths would be looked up in the work tree."""
     before = files(folder)
     with pytest.raises(UsageError, match="no absolute path"):
@@ -305,7 +305,7 @@ def test_a_program_that_git_could_not_run_is_refused(place: Place, folder: Path,
     assert files(folder) == before
 
 
-def test_the_driver_line_is_as_documented(place: Place, git: Git) -> None:
+def test_the_driver_line_is_as_documented(place: Repo, git: Git) -> None:
     """A plain path stands there plainly."""
     install(place, "/usr/local/bin/gitmem-merge")
 
@@ -315,13 +315,13 @@ def test_the_driver_line_is_as_documented(place: Place, git: Git) -> None:
 class TestStatus:
     """What doctor tells."""
 
-    def test_not_installed(self, place: Place) -> None:
+    def test_not_installed(self, place: Repo) -> None:
         """Nothing is there, and that is no error."""
         found = status(place)
 
         assert (found.driver, found.ours, found.attributes, found.program) == (None, False, False, None)
 
-    def test_installed(self, place: Place, program: str) -> None:
+    def test_installed(self, place: Repo, program: str) -> None:
         """The program is the path that was given, however it had to be quoted."""
         install(place, program)
         found = status(place)
@@ -329,7 +329,7 @@ class TestStatus:
         assert (found.program, found.runnable, found.installed) == (program, True, True)
 
     @pytest.mark.parametrize("how", ["missing", "not executable", "a folder"])
-    def test_a_program_that_cannot_be_run(self, place: Place, program: str, how: str) -> None:
+    def test_a_program_that_cannot_be_run(self, place: Repo, program: str, how: str) -> None:
         """The lines are there, but git would fall back."""
         install(place, program)
         if how == "not executable":
@@ -342,7 +342,7 @@ class TestStatus:
 
         assert (found.ours, found.attributes, found.runnable, found.installed) == (True, True, False, False)
 
-    def test_an_attribute_that_somebody_overrode(self, place: Place, folder: Path, program: str) -> None:
+    def test_an_attribute_that_somebody_overrode(self, place: Repo, folder: Path, program: str) -> None:
         """What counts is what git would do, not what stands in the file."""
         install(place, program)
         with open(folder / "info" / "attributes", "ab") as file:
@@ -354,7 +354,7 @@ class TestStatus:
         """There is no work tree to ask from."""
         bare = tmp_path / "bare.git"
         subprocess.run(["git", "init", "-q", "--bare", str(bare)], check=True)
-        place = Place(str(bare), str(bare), None)
+        place = Repo(str(bare), str(bare), None)
         there_and_back(place, program)
         install(place, program)
 

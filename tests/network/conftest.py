@@ -15,7 +15,7 @@ import pytest
 
 import gitmem
 from gitmem.api import Log
-from gitmem.sync.sync_result import RemoteState
+from gitmem.sync.sync_result import RemoteResult
 from tests.clones import Hub
 
 from .sites import Http, Ssh, clone
@@ -46,7 +46,7 @@ class Agent:
         self.log: Log = gitmem.open(str(path), identity=f"test:worker:{name.lower()}", machine=name)
         self.log.sessions.start(name=name)
 
-    def sync(self, timeout: float = 20.0) -> RemoteState:
+    def sync(self, timeout: float = 20.0) -> RemoteResult:
         (remote,) = self.log.sync(publish=True, timeout=timeout).remotes
         return remote
 

@@ -10,7 +10,7 @@ import pytest
 from gitmem.agents import presence, session_view
 from gitmem.agents.caller import Who
 from gitmem.errors import UsageError
-from gitmem.log.entry import Story
+from gitmem.log.entry import CommitMessage
 from gitmem.records.session import CLEARABLE
 from gitmem.sessions import lifecycle, roster, session_fields
 from gitmem.signals import send
@@ -93,7 +93,7 @@ def test_the_order_in_which_the_words_arrive_does_not_matter(repo: Path, tmp_pat
         if number % 17 == 0:
             there = open_store(new_repo(tmp_path / str(number)), clock)
             for line in order:
-                there.record([("sessions", line)], Story("gitmem <gitmem@localhost>", "sync"))
+                there.record([("sessions", line)], CommitMessage("gitmem <gitmem@localhost>", "sync"))
             one = presence.one(there, started.session_id)
             assert one is not None
             found.add(tuple(sorted(one.record.items())))
@@ -114,7 +114,7 @@ def test_a_line_can_take_away_no_more_than_that(repo: Path) -> None:
         b'"activity":"reading"', b'"clear":["agent_identity","clone_id","display_name","newer"]'
     )
     assert evil != line
-    store.record([("sessions", evil)], Story("gitmem <gitmem@localhost>", "sync"))
+    store.record([("sessions", evil)], CommitMessage("gitmem <gitmem@localhost>", "sync"))
     found = presence.one(store, started.session_id)
 
     assert found is not None

@@ -12,7 +12,7 @@ from gitmem import commit_message, records
 from gitmem.agents import caller as callers
 from gitmem.agents.caller import Caller, Who
 from gitmem.errors import UsageError
-from gitmem.log.entry import Story
+from gitmem.log.entry import CommitMessage
 from gitmem.log.lines import digest
 from gitmem.sessions import lifecycle, work_units
 from gitmem.signals import gate, history, inbox, send
@@ -224,7 +224,9 @@ def test_a_receipt_alone_does_not_answer(desk: Desk) -> None:
             "schema_version": "A2A.V1", "signal_id": signal_id, "reader_identity": reader,
             "delivery_state": "delivered", "answers_digest": digest(body.encode()),
         }  # fmt: skip
-        desk.store.record([desk.store.line("receipt", fields)], Story("A <a@b>", "read"), deferred=True)
+        desk.store.record(
+            [desk.store.line("receipt", fields)], CommitMessage("A <a@b>", "read"), deferred=True
+        )
 
     assert listed(desk.look(wu="WU-7")) == [(signal_id, "unanswered")]
 
@@ -304,7 +306,7 @@ def test_a_reply_of_another_program_need_not_repeat_what_it_is_about(desk: Desk)
         "schema_version": "A2A.V1", "signal_id": "sig-bare", "sender_identity": PROPOSER, "recipients": [READER],
         "message": "look here", "thread_id": thread, "reply_to": first, "requires_ack": True,
     }  # fmt: skip
-    desk.store.record([desk.store.line("signal", fields)], Story("A <a@b>", "look here"))
+    desk.store.record([desk.store.line("signal", fields)], CommitMessage("A <a@b>", "look here"))
 
     for about in ({"wu": "WU-7"}, {"initiative": "checkout"}):
         assert listed(desk.look(**about)) == [("sig-bare", "unread")]

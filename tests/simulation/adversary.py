@@ -12,7 +12,7 @@ from random import Random
 from typing import Any
 
 from gitmem.git.objects import format_commit
-from gitmem.git.port import FILE_MODE, TREE_MODE, Draft, Entry, Signature
+from gitmem.git.port import FILE_MODE, TREE_MODE, Draft, Signature, TreeEntry
 from gitmem.log import ref
 from gitmem.log.lines import digest
 
@@ -151,7 +151,7 @@ class Adversary:
     def hostile_format(self) -> str:
         tree = dict(self._base_tree())
         content = self.random.choice(HOSTILE_FORMATS)
-        tree["format"] = Entry(FILE_MODE, self.world.places.put_on_hub("blob", content))
+        tree["format"] = TreeEntry(FILE_MODE, self.world.places.put_on_hub("blob", content))
         before = set(self.world.hostile)
         done = self._push_raw(sorted(tree.items()), bad=self._is_refused(content))
         if content.startswith(b'{"format":2'):
@@ -163,8 +163,8 @@ class Adversary:
         tree = {name: entry for name, entry in self._base_tree().items() if name != "projects"}
         if self.random.random() < 0.5:
             blob = self.world.places.put_on_hub("blob", b"")
-            folder = self._put_tree([("f" * 40, Entry(FILE_MODE, blob))])
-            tree["projects"] = Entry(TREE_MODE, folder)
+            folder = self._put_tree([("f" * 40, TreeEntry(FILE_MODE, blob))])
+            tree["projects"] = TreeEntry(TREE_MODE, folder)
         return self._push_raw(sorted(tree.items()))
 
     def orphan(self) -> str:
@@ -175,10 +175,14 @@ class Adversary:
     def deep_tree(self) -> str:
         """A path with 2,000 folders, and a file where a folder is elsewhere."""
         blob = self.world.places.put_on_hub("blob", b"")
-        oid = self._put_tree([("end.jsonl", Entry(FILE_MODE, blob))])
+        oid = self._put_tree([("end.jsonl", TreeEntry(FILE_MODE, blob))])
         for _ in range(2_000):
-            oid = self._put_tree([("d", Entry(TREE_MODE, oid))])
-        tree = {**self._base_tree(), "deep": Entry(TREE_MODE, oid), "signals.jsonl": Entry(FILE_MODE, blob)}
+            oid = self._put_tree([("d", TreeEntry(TREE_MODE, oid))])
+        tree = {
+            **self._base_tree(),
+            "deep": TreeEntry(TREE_MODE, oid),
+            "signals.jsonl": TreeEntry(FILE_MODE, blob),
+        }
         return self._push_raw(sorted(tree.items()))
 
     def hostile_shared_branch(self) -> str:
@@ -190,7 +194,7 @@ class Adversary:
         if self.random.random() < 0.5:
             content = self.random.choice(HOSTILE_FORMATS)
             blob = self.world.places.put_on_hub("blob", content)
-            tree = sorted({**self._base_tree(), "format": Entry(FILE_MODE, blob)}.items())
+            tree = sorted({**self._base_tree(), "format": TreeEntry(FILE_MODE, blob)}.items())
         self.world.tamper()
         new = self._put_commit(self._put_tree(tree), [tip], bad=not content or self._is_refused(content))
         if content.startswith(b'{"format":2'):
@@ -262,24 +266,24 @@ class Adversary:
 
     # How it pushes.
 
-    def _base_tree(self) -> dict[str, Entry]:
+    def _base_tree(self) -> dict[str, TreeEntry]:
         """The tree of a tip that was good when it was seen; the empty one before there was any."""
         hub = self.world.hub
         return hub.tree(hub.commit(self.seen_tips[-1]).tree) if self.seen_tips else {}
 
-    def _with_hostile_entry(self, tree: dict[str, Entry]) -> list[tuple[str, Entry]]:
+    def _with_hostile_entry(self, tree: dict[str, TreeEntry]) -> list[tuple[str, TreeEntry]]:
         blob = self.world.places.put_on_hub("blob", b"/bin/sh\n")
-        inner = self._put_tree([("config", Entry(FILE_MODE, blob))])
+        inner = self._put_tree([("config", TreeEntry(FILE_MODE, blob))])
         entries = sorted(tree.items())
         kind = self.random.randrange(5)
         if kind == 0:
-            entries.append((self.random.choice(HOSTILE_NAMES), Entry(FILE_MODE, blob)))
+            entries.append((self.random.choice(HOSTILE_NAMES), TreeEntry(FILE_MODE, blob)))
         elif kind == 1:
-            entries.append((self.random.choice(HOSTILE_NAMES), Entry(TREE_MODE, inner)))
+            entries.append((self.random.choice(HOSTILE_NAMES), TreeEntry(TREE_MODE, inner)))
         elif kind == 2:
-            entries.append(("signals.jsonl", Entry(SYMLINK_MODE, blob)))
+            entries.append(("signals.jsonl", TreeEntry(SYMLINK_MODE, blob)))
         elif kind == 3:
-            entries.append(("sub", Entry(SUBMODULE_MODE, "1" * 40)))
+            entries.append(("sub", TreeEntry(SUBMODULE_MODE, "1" * 40)))
         else:
             entries += entries[:2]  # the same names twice
         return entries
@@ -303,7 +307,7 @@ class Adversary:
         """Return whether nobody may take in a tip with this `format` file: one of them is an ordinary one of a later turn."""
         return not self.seen_tips or not content.startswith(b'{"format":1,"epoch":0,')
 
-    def _push_raw(self, entries: Iterable[tuple[str, Entry]], *, bad: bool = True) -> str:
+    def _push_raw(self, entries: Iterable[tuple[str, TreeEntry]], *, bad: bool = True) -> str:
         parents = [self.seen_tips[-1]] if self.seen_tips else []
         return self._place(self._put_commit(self._put_tree(entries), parents, bad=bad))
 
@@ -329,7 +333,7 @@ class Adversary:
         self.world.hostile.add(oid)
         return f"{name} {oid[:12]}"
 
-    def _put_tree(self, entries: Iterable[tuple[str, Entry]]) -> str:
+    def _put_tree(self, entries: Iterable[tuple[str, TreeEntry]]) -> str:
         return self.world.places.put_on_hub("tree", _raw_tree(entries))
 
     def _put_commit(self, tree: str, parents: list[str], *, bad: bool = True) -> str:
@@ -340,7 +344,7 @@ class Adversary:
         return oid
 
 
-def _raw_tree(entries: Iterable[tuple[str, Entry]]) -> bytes:
+def _raw_tree(entries: Iterable[tuple[str, TreeEntry]]) -> bytes:
     """The bytes of a tree object, whatever its names are: git's own writers refuse some of them."""
     rows = sorted(entries, key=lambda item: item[0] + ("/" if item[1].is_tree else ""))
     return b"".join(

@@ -13,13 +13,13 @@ from gitmem.git import durable
 from gitmem.git import objects as forms
 from gitmem.git.cached_config import CachedConfig, GitConfig
 from gitmem.git.objects import EMPTY_TREE
-from gitmem.git.port import FILE_MODE, TREE_MODE, Behind, Commit, Draft, Entry, WorkTree
+from gitmem.git.port import FILE_MODE, TREE_MODE, Behind, Commit, Draft, TreeEntry, WorkTree
 from gitmem.repo import read_config
 
 if TYPE_CHECKING:
     from gitmem.git.port import Move
 
-Folder = dict[str, "Entry | Folder"]
+Folder = dict[str, "TreeEntry | Folder"]
 
 
 class Repository:
@@ -29,7 +29,7 @@ class Repository:
     """
 
     depths: dict[str, int] = {}
-    parsed_trees: dict[str, dict[str, Entry]] = {}
+    parsed_trees: dict[str, dict[str, TreeEntry]] = {}
     parsed_commits: dict[str, Commit] = {}
 
     def __init__(self, common: str) -> None:
@@ -57,7 +57,7 @@ class Repository:
             raise KeyError(oid)
         return content
 
-    def tree(self, oid: str) -> dict[str, Entry]:
+    def tree(self, oid: str) -> dict[str, TreeEntry]:
         if oid == EMPTY_TREE:
             return {}
         content = self.get(oid, b"tree")
@@ -139,7 +139,7 @@ class MemoryGit:
     def has(self, oid: str) -> bool:
         return oid in self.repository.objects
 
-    def tree(self, oid: str) -> dict[str, Entry]:
+    def tree(self, oid: str) -> dict[str, TreeEntry]:
         return dict(self.repository.tree(oid))
 
     def raw_tree(self, oid: str) -> bytes:
@@ -250,17 +250,17 @@ class MemoryGit:
         for path, change in draft.changes.items():
             names = forms.path_parts(path)
             if isinstance(change, bytes):
-                change = Entry(FILE_MODE, self.repository.put(b"blob", change))
+                change = TreeEntry(FILE_MODE, self.repository.put(b"blob", change))
             elif change is not None and change.oid == EMPTY_TREE:
                 change = None
             elif change is not None:
                 if not self.has(change.oid):
                     raise KeyError(change.oid)
-                change = Entry(forms.plain_mode(change), change.oid)
+                change = TreeEntry(forms.plain_mode(change), change.oid)
             self._change(root, names, change)
         return self._write_folder(root)
 
-    def _change(self, folder: Folder, names: list[str], change: Entry | None) -> None:
+    def _change(self, folder: Folder, names: list[str], change: TreeEntry | None) -> None:
         for name in names[:-1]:
             inner = folder.get(name)
             if not isinstance(inner, dict):
@@ -273,12 +273,12 @@ class MemoryGit:
             folder[names[-1]] = change
 
     def _write_folder(self, folder: Folder) -> str:
-        entries: dict[str, Entry] = {}
+        entries: dict[str, TreeEntry] = {}
         for name, inner in folder.items():
-            if isinstance(inner, Entry):
+            if isinstance(inner, TreeEntry):
                 entries[name] = inner
             elif (oid := self._write_folder(inner)) != EMPTY_TREE:
-                entries[name] = Entry(TREE_MODE, oid)
+                entries[name] = TreeEntry(TREE_MODE, oid)
         return self.repository.put(b"tree", forms.format_tree(entries))
 
 

@@ -12,7 +12,7 @@ from gitmem.errors import RemoteError
 from gitmem.git import durable
 from gitmem.git.network import GitNetwork
 from gitmem.git.plumbing import Git
-from gitmem.git.port import Draft, Entry
+from gitmem.git.port import Draft, TreeEntry
 from gitmem.log import ref as names
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class SteppingGit:
 
         return call
 
-    def tree(self, oid: str) -> dict[str, Entry]:
+    def tree(self, oid: str) -> dict[str, TreeEntry]:
         """In the order of names: the contract leaves that open, and rows of the index are numbered by it."""
         with inside(self._turns):
             return dict(sorted(self._git.tree(oid).items()))

@@ -14,7 +14,7 @@ from gitmem.errors import GitmemError
 from gitmem.git.plumbing import Git
 from gitmem.index import schema
 from gitmem.log import ref
-from gitmem.log.entry import Story
+from gitmem.log.entry import CommitMessage
 from gitmem.log.local_log import Appended
 from gitmem.store import Store
 
@@ -84,7 +84,9 @@ class WatchedStore(Store):
         self.log._network = network
         self.log.committer = (clone.name, f"{clone.name}@example.org")
 
-    def record(self, lines: Sequence[tuple[str, bytes]], story: Story, *, deferred: bool = False) -> Appended:
+    def record(
+        self, lines: Sequence[tuple[str, bytes]], story: CommitMessage, *, deferred: bool = False
+    ) -> Appended:
         world, said = self.clone.world, [line for _, line in lines]
         world.begun.update(dict.fromkeys(said))
         try:

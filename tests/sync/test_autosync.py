@@ -10,7 +10,7 @@ import pytest
 
 from gitmem import commit_process
 from gitmem.errors import RemoteError, UsageError
-from gitmem.repo import Place
+from gitmem.repo import Repo
 from gitmem.sync import autosync, autosync_process
 from gitmem.sync.autosync import LATER, LOOK, NOW
 from gitmem.sync.sync_result import Synced
@@ -22,7 +22,7 @@ class Clone:
     """The folder of a clone that syncs by itself, a clock that only waiting moves, and a remote that answers at will."""
 
     def __init__(self, folder: Path) -> None:
-        self.place = Place(str(folder), str(folder), None)
+        self.place = Repo(str(folder), str(folder), None)
         self.state = folder / "gitmem"
         self.state.mkdir(parents=True)
         self.now = START

@@ -11,18 +11,18 @@ from gitmem.git.fork_point import STEPS_MAX, Trunk
 from gitmem.git.inprocess import DulwichGit
 from gitmem.git.port import Draft, Signature
 from gitmem.log import log_refs, ref, tree_union
-from gitmem.log.local_log import Log
+from gitmem.log.local_log import LocalLog
 from gitmem.log.log_refs import Tip
 from gitmem.log.squash import squash
 from gitmem.log.squash_message import trailers
 from gitmem.log.start import start
 from gitmem.sync import outbox
-from gitmem.sync.remote_state import Host
+from gitmem.sync.remote_state import RemoteState
 from tests.log.logs import open_log
 
 
 def put(
-    log: Log, onto: str, name: str, *lines: bytes, seconds: int = 1, path: str = "notes/2026-11/21"
+    log: LocalLog, onto: str, name: str, *lines: bytes, seconds: int = 1, path: str = "notes/2026-11/21"
 ) -> str:
     """One commit that adds lines to a segment."""
     full = f"{path}/gm-{name}.jsonl"
@@ -37,20 +37,20 @@ def put(
 
 
 @pytest.fixture
-def log(repo: Path) -> Log:
+def log(repo: Path) -> LocalLog:
     return open_log(repo, seed=1)
 
 
 @pytest.fixture
-def shared(log: Log) -> Tip:
+def shared(log: LocalLog) -> Tip:
     return log_refs.read(log, ref.LOG_REF, put(log, start(log), "old", b"0"))
 
 
-def read(log: Log, shared: Tip, *oids: str) -> list[outbox.Outbox]:
+def read(log: LocalLog, shared: Tip, *oids: str) -> list[outbox.Outbox]:
     return [box for oid in oids if (box := outbox.read(log, oid, shared)) is not None]
 
 
-def test_an_outbox_is_what_its_commits_added(log: Log, shared: Tip) -> None:
+def test_an_outbox_is_what_its_commits_added(log: LocalLog, shared: Tip) -> None:
     """Whatever the shared log has come to since it was made."""
     one = put(log, shared.oid, "a", b"1", seconds=5)
     two = put(log, one, "a", b"2", seconds=6)
@@ -62,14 +62,14 @@ def test_an_outbox_is_what_its_commits_added(log: Log, shared: Tip) -> None:
     assert box.is_in(log.git, log.git.commit(outbox.fold(log.git, [box], moved.oid)).tree)
 
 
-def test_one_that_the_shared_history_has_is_empty(log: Log, shared: Tip) -> None:
+def test_one_that_the_shared_history_has_is_empty(log: LocalLog, shared: Tip) -> None:
     """It was folded as it was: nothing of it waits."""
     one = put(log, shared.oid, "a", b"1")
     (box,) = read(log, log_refs.read(log, ref.LOG_REF, put(log, one, "b", b"2")), one)
     assert box.commits == [] and box.is_in(log.git, log.git.commit(one).tree)
 
 
-def test_what_does_more_than_add_lines_is_read_as_any_other_log(log: Log, shared: Tip) -> None:
+def test_what_does_more_than_add_lines_is_read_as_any_other_log(log: LocalLog, shared: Tip) -> None:
     """A file that holds no lines, an id of another project: whether they belong here is asked as of a whole log."""
     who = Signature("a", "a@b", 1)
     for path in ("notes.txt", "projects/" + "a" * 40):
@@ -78,7 +78,7 @@ def test_what_does_more_than_add_lines_is_read_as_any_other_log(log: Log, shared
     assert outbox.read(log, "0" * 40, shared) is None
 
 
-def test_one_that_stands_on_what_may_not_be_read_is_not_read(log: Log, shared: Tip) -> None:
+def test_one_that_stands_on_what_may_not_be_read_is_not_read(log: LocalLog, shared: Tip) -> None:
     """It is asked before any file of it is."""
     asked: list[str] = []
     one = put(log, shared.oid, "a", b"1")
@@ -89,7 +89,7 @@ def test_one_that_stands_on_what_may_not_be_read_is_not_read(log: Log, shared: T
     assert asked == [shared.oid]
 
 
-def test_its_lines_are_found_again_by_what_is_kept_of_it(log: Log, shared: Tip) -> None:
+def test_its_lines_are_found_again_by_what_is_kept_of_it(log: LocalLog, shared: Tip) -> None:
     """And read anew where the shared log was rewound below it."""
     base = log_refs.read(log, ref.LOG_REF, put(log, shared.oid, "b", b"1"))
     box_tip = put(log, base.oid, "a", b"2")
@@ -100,7 +100,7 @@ def test_its_lines_are_found_again_by_what_is_kept_of_it(log: Log, shared: Tip) 
     assert rewound.lines is not None and len(rewound.lines) == 2
 
 
-def test_they_are_folded_in_the_order_of_their_dates(log: Log, shared: Tip) -> None:
+def test_they_are_folded_in_the_order_of_their_dates(log: LocalLog, shared: Tip) -> None:
     """The commit is the same in every clone."""
     a1 = put(log, shared.oid, "a", b"a1", seconds=10)
     a2 = put(log, a1, "a", b"a2", seconds=30)
@@ -115,7 +115,7 @@ def test_they_are_folded_in_the_order_of_their_dates(log: Log, shared: Tip) -> N
     )
 
 
-def test_unsent_is_what_neither_the_log_nor_an_outbox_has(log: Log, shared: Tip) -> None:
+def test_unsent_is_what_neither_the_log_nor_an_outbox_has(log: LocalLog, shared: Tip) -> None:
     """Line by line, and told of the commits that have any; whatever an outbox is that is a log of its own counts, too."""
     one = put(log, shared.oid, "a", b"1")
     two = put(log, put(log, one, "a", b"2"), "old", b"0")
@@ -123,15 +123,15 @@ def test_unsent_is_what_neither_the_log_nor_an_outbox_has(log: Log, shared: Tip)
     plain = read(log, shared, put(log, shared.oid, "a", b"1"))
     apart = outbox.whole(log.git, log_refs.read(log, ref.LOG_REF, plain[0].oid), None)
     for boxes in (plain, [apart]):
-        new = log.git.commit(squash(log.git, own, shared.oid, outbox.Sent(log.git, boxes)))
+        new = log.git.commit(squash(log.git, own, shared.oid, outbox.OutboxSent(log.git, boxes)))
         assert outbox.lines_at(log.git, new.tree, "notes/2026-11/21/gm-a.jsonl") == {b"2"}
         assert new.message == "2 records from 2 agents\n\na: 1\nb: 1\n\nNote: a\nNote: b\n"
-    assert outbox.Sent(log.git, [apart]).has("format", log.git.tree(shared.tree)["format"])
-    assert not outbox.Sent(log.git, plain).has("format", log.git.tree(shared.tree)["format"])
+    assert outbox.OutboxSent(log.git, [apart]).has("format", log.git.tree(shared.tree)["format"])
+    assert not outbox.OutboxSent(log.git, plain).has("format", log.git.tree(shared.tree)["format"])
     assert squash(log.git, own, shared.oid, None) == own[-1]
 
 
-def test_what_is_brought_is_one_commit_until_it_is_folded(log: Log, shared: Tip) -> None:
+def test_what_is_brought_is_one_commit_until_it_is_folded(log: LocalLog, shared: Tip) -> None:
     """With the trailers of all; who brings it again has nothing to bring."""
     boxes = read(log, shared, put(log, shared.oid, "a", b"1"), put(log, shared.oid, "b", b"2"))
     tip = outbox.fold(log.git, boxes, shared.oid)
@@ -142,7 +142,7 @@ def test_what_is_brought_is_one_commit_until_it_is_folded(log: Log, shared: Tip)
     assert outbox.fold(log.git, boxes, tip) == tip
 
 
-def test_what_is_brought_stands_beside_what_came_to_the_same_segment(log: Log, shared: Tip) -> None:
+def test_what_is_brought_stands_beside_what_came_to_the_same_segment(log: LocalLog, shared: Tip) -> None:
     """Its writer's earlier lines were folded meanwhile, and its later ones wait in another outbox."""
     one = put(log, shared.oid, "a", b"1")
     two = put(log, put(log, shared.oid, "a", b"1"), "a", b"2")
@@ -153,7 +153,7 @@ def test_what_is_brought_stands_beside_what_came_to_the_same_segment(log: Log, s
 
 
 def test_outboxes_that_are_too_large_together_make_no_large_file(
-    log: Log, shared: Tip, monkeypatch: pytest.MonkeyPatch
+    log: LocalLog, shared: Tip, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Brought or folded every line is there, and both count as taken in: neither waits for ever."""
     monkeypatch.setattr(ref, "UNION_BYTES_MAX", 40)
@@ -169,11 +169,11 @@ def test_outboxes_that_are_too_large_together_make_no_large_file(
     ]
     assert sorted(sizes) == [31, 32]
     for oid in oids:
-        assert squash(log.git, [oid], tip, outbox.Sent(log.git, boxes)) == tip
+        assert squash(log.git, [oid], tip, outbox.OutboxSent(log.git, boxes)) == tip
 
 
 @pytest.mark.parametrize("length", [1, 40, STEPS_MAX + 50])
-def test_where_two_histories_meet(log: Log, length: int) -> None:
+def test_where_two_histories_meet(log: LocalLog, length: int) -> None:
     """Near it is seen from here; farther off git says it, with the same answer."""
     root = start(log)
     who = Signature("a", "a@b", 1)
@@ -190,21 +190,21 @@ def test_where_two_histories_meet(log: Log, length: int) -> None:
 def test_what_a_host_refuses_is_kept_for_its_url(tmp_path: Path) -> None:
     """Nothing is written while there is nothing to remember."""
     state = str(tmp_path)
-    host = Host(state, "origin", "https://example.org/x")
+    host = RemoteState(state, "origin", "https://example.org/x")
     host.save()
     assert not (tmp_path / "remotes").exists()
     host.refused.append(outbox.PREFIXES[0])
     host.crowd, host.seen = 3, {"b", "a"}
     host.save()
-    again = Host(state, "origin", "https://example.org/x")
+    again = RemoteState(state, "origin", "https://example.org/x")
     assert (again.prefixes, again.crowd, again.seen) == ([outbox.PREFIXES[1]], 3, {"a", "b"})
     again.keeps_refs = True
     again.save()
-    again = Host(state, "origin", "https://example.org/x")
+    again = RemoteState(state, "origin", "https://example.org/x")
     assert again.prefixes == []
     again.retry()
     assert again.prefixes == list(outbox.PREFIXES)
-    other = Host(state, "origin", "https://example.org/y")
+    other = RemoteState(state, "origin", "https://example.org/y")
     assert (other.prefixes, other.crowd, other.seen) == (list(outbox.PREFIXES), 0, set())
 
 

@@ -11,17 +11,17 @@ import pytest
 from gitmem.errors import StoreError
 from gitmem.git.port import Draft
 from gitmem.log import committer, ref
-from gitmem.log.local_log import Log
+from gitmem.log.local_log import LocalLog
 from gitmem.sync.publish import publish
 from tests.log.logs import all_lines, entry, open_log, record
 
 
 @pytest.fixture
-def log(repo: Path) -> Log:
+def log(repo: Path) -> LocalLog:
     return open_log(repo, seed=1)
 
 
-def leave_lock(log: Log, seconds: float) -> Path:
+def leave_lock(log: LocalLog, seconds: float) -> Path:
     """The lock of a process that was killed so long ago."""
     path = Path(log.place.common, f"{ref.LOG_REF}.lock")
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -30,7 +30,7 @@ def leave_lock(log: Log, seconds: float) -> Path:
     return path
 
 
-def form(log: Log) -> ref.Format:
+def form(log: LocalLog) -> ref.Format:
     tip = log.git.tip(ref.LOG_REF)
     assert tip is not None
     found = ref.read_format(log.git, log.git.tree(log.git.commit(tip).tree))
@@ -38,7 +38,7 @@ def form(log: Log) -> ref.Format:
     return found
 
 
-def test_a_choice_is_one_commit_of_the_person_with_the_next_turn(log: Log) -> None:
+def test_a_choice_is_one_commit_of_the_person_with_the_next_turn(log: LocalLog) -> None:
     """So that it wins over the choice before in every clone; the same again is none, and no turn."""
     assert publish(log, ref.LOG_REF)
     assert (form(log).publish, form(log).turn) == (ref.LOG_REF, 1)
@@ -51,7 +51,7 @@ def test_a_choice_is_one_commit_of_the_person_with_the_next_turn(log: Log) -> No
 
 
 @pytest.mark.parametrize("started", [True, False], ids=["a log", "no log yet"])
-def test_a_lock_that_the_dead_left_is_no_hindrance(log: Log, started: bool) -> None:
+def test_a_lock_that_the_dead_left_is_no_hindrance(log: LocalLog, started: bool) -> None:
     """It is broken under our own lock, which is free again afterwards."""
     if started:
         record(log, entry(log, "one"))
@@ -63,7 +63,7 @@ def test_a_lock_that_the_dead_left_is_no_hindrance(log: Log, started: bool) -> N
     lock.release()
 
 
-def test_a_lock_that_is_alive_is_said_and_left(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lock_that_is_alive_is_said_and_left(log: LocalLog, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing has changed then, and our own lock is free."""
     record(log, entry(log, "one"))
     left = leave_lock(log, 0)
@@ -78,7 +78,9 @@ def test_a_lock_that_is_alive_is_said_and_left(log: Log, monkeypatch: pytest.Mon
     lock.release()
 
 
-def test_who_loses_the_race_chooses_on_top_of_what_came(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_loses_the_race_chooses_on_top_of_what_came(
+    log: LocalLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """An append without the lock in between: its line stays."""
     record(log, entry(log, "one"))
     tip = log.git.tip(ref.LOG_REF)

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from gitmem.errors import StoreError
-from gitmem.git.port import Draft, Entry, Signature
+from gitmem.git.port import Draft, Signature, TreeEntry
 from gitmem.log import ledger, log_refs, ref
-from gitmem.log.local_log import Log
+from gitmem.log.local_log import LocalLog
 from gitmem.log.log_refs import Tip
 from gitmem.log.start import start
 from gitmem.sync import rebase
@@ -23,28 +23,28 @@ SEGMENT = "s/2026-11/21/gm-a.jsonl"
 
 
 @pytest.fixture
-def log(repo: Path) -> Log:
+def log(repo: Path) -> LocalLog:
     return open_log(repo, seed=1)
 
 
 @pytest.fixture
-def root(log: Log) -> str:
+def root(log: LocalLog) -> str:
     """The log's tip, with two lines."""
     tip = put(log, rebase.start_alone(log), **{SEGMENT: b"1\n2\n"})
     git("update-ref", ref.LOG_REF, tip, cwd=Path(log.place.common))
     return tip
 
 
-def put(log: Log, onto: str, **files: bytes | None) -> str:
+def put(log: LocalLog, onto: str, **files: bytes | None) -> str:
     named = {"format" if path == "form" else path: content for path, content in files.items()}
     return log.git.write([Draft(named, WHO, WHO, "By hand\n")], onto)[0]
 
 
-def read(log: Log, oid: str) -> Tip:
+def read(log: LocalLog, oid: str) -> Tip:
     return log_refs.read(log, "refs/x", oid)
 
 
-def leave_lock(log: Log, name: str, seconds: float) -> Path:
+def leave_lock(log: LocalLog, name: str, seconds: float) -> Path:
     """The lock of a process that was killed so long ago."""
     path = Path(log.place.common, f"{name}.lock")
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -53,7 +53,7 @@ def leave_lock(log: Log, name: str, seconds: float) -> Path:
     return path
 
 
-def test_a_repair_says_how_many_lines_it_brings(log: Log, root: str) -> None:
+def test_a_repair_says_how_many_lines_it_brings(log: LocalLog, root: str) -> None:
     """Each once, and only lines: not those of other files, nor of a link that stood there."""
     first = log.git.commit(root).parents[0]
     form = {"form": ref.Format.make(turn=1).content}
@@ -76,19 +76,19 @@ def test_a_repair_says_how_many_lines_it_brings(log: Log, root: str) -> None:
     assert rebase.settle(log, None, [one, many, two, last]) == tip == log.git.tip(ref.LOG_REF)
 
 
-def test_a_lines_file_that_stands_where_a_link_was_is_counted_whole(log: Log, root: str) -> None:
+def test_a_lines_file_that_stands_where_a_link_was_is_counted_whole(log: LocalLog, root: str) -> None:
     """What the link holds is the name of another file."""
     first = log.git.commit(root).parents[0]
     file = ref.lookup(log.git, log.git.commit(root).tree, SEGMENT)
     assert file is not None
-    link = Entry("120000", file.oid)
+    link = TreeEntry("120000", file.oid)
     (tip,) = log.git.write([Draft({SEGMENT: link}, WHO, WHO, "A link\n")], first)
     git("update-ref", ref.LOG_REF, tip, cwd=Path(log.place.common))
     new = rebase.settle(log, None, [read(log, root)])
     assert log.git.commit(new).message == "Repair: 2 lines that were missing\n"
 
 
-def test_what_a_remote_has_is_remembered_and_never_less(log: Log, root: str) -> None:
+def test_what_a_remote_has_is_remembered_and_never_less(log: LocalLog, root: str) -> None:
     """A rewound remote does not make published commits our own again; a redacted one does."""
     second = put(log, root, **{"s/gm-b.jsonl": b"3\n"})
     third = put(log, second, **{"s/gm-c.jsonl": b"4\n"})
@@ -108,7 +108,7 @@ def test_what_a_remote_has_is_remembered_and_never_less(log: Log, root: str) -> 
     assert log.git.tip(ref.PUBLISHED_REF) == second and left.exists(), "it is told again by the next sync"
 
 
-def test_only_old_locks_on_refs_of_ours_are_broken(log: Log, root: str) -> None:
+def test_only_old_locks_on_refs_of_ours_are_broken(log: LocalLog, root: str) -> None:
     """One on any of them is told; a user's own, and one that is alive, stay."""
     assert not rebase.break_stale_locks(log)
     theirs = leave_lock(log, "refs/heads/main", 60)
@@ -133,7 +133,7 @@ def test_only_old_locks_on_refs_of_ours_are_broken(log: Log, root: str) -> None:
 
 
 def test_locks_are_broken_by_the_holder_of_ours_alone(
-    log: Log, root: str, monkeypatch: pytest.MonkeyPatch
+    log: LocalLog, root: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two who did it at once could break one that is alive; ours is waited for only so long."""
     monkeypatch.setattr(rebase, "LOCK_SECONDS", 0.05)
@@ -149,11 +149,11 @@ def test_locks_are_broken_by_the_holder_of_ours_alone(
     taken.release()
 
 
-def test_a_log_is_started_by_the_holder_of_our_lock(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_log_is_started_by_the_holder_of_our_lock(log: LocalLog, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who starts may break a lock that the dead left; and ours is free afterwards."""
     held: list[bool] = []
 
-    def held_start(log: Log) -> str:
+    def held_start(log: LocalLog) -> str:
         held.append(not log.lock().take())
         return start(log)
 
@@ -165,7 +165,7 @@ def test_a_log_is_started_by_the_holder_of_our_lock(log: Log, monkeypatch: pytes
 
 
 def test_what_waits_is_committed_or_said_to_wait(
-    log: Log, root: str, monkeypatch: pytest.MonkeyPatch
+    log: LocalLog, root: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Riding entries too; another process is waited for, and not for ever."""
     record(log, entry(log, "rides", deferred=True))
@@ -179,7 +179,7 @@ def test_what_waits_is_committed_or_said_to_wait(
     assert rebase.drain(log)
 
 
-def test_a_ref_that_is_no_log_or_a_newer_one_is_left_alone(log: Log, root: str) -> None:
+def test_a_ref_that_is_no_log_or_a_newer_one_is_left_alone(log: LocalLog, root: str) -> None:
     """Whatever else is known: nothing is united with it."""
     at = Path(log.place.common)
     for tip, code in (
@@ -197,7 +197,7 @@ def test_a_ref_that_is_no_log_or_a_newer_one_is_left_alone(log: Log, root: str) 
             assert refused.value.next == [f"git reflog {ref.LOG_REF}", "gitmem doctor"]
 
 
-def test_an_object_that_is_gone_is_named_and_nothing_moves(log: Log, root: str) -> None:
+def test_an_object_that_is_gone_is_named_and_nothing_moves(log: LocalLog, root: str) -> None:
     """Here one of the other log's."""
     other = read(log, put(log, root, **{SEGMENT: b"1\n2\n3\n"}))
     other.tree = "a0" * 20
@@ -209,7 +209,7 @@ def test_an_object_that_is_gone_is_named_and_nothing_moves(log: Log, root: str) 
 
 
 def test_a_lock_of_the_dead_is_broken_and_one_that_is_alive_is_said(
-    log: Log, root: str, monkeypatch: pytest.MonkeyPatch
+    log: LocalLog, root: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The ref is as it was then, and our lock is free."""
     monkeypatch.setattr(rebase, "ROUNDS_MAX", 3)
@@ -232,7 +232,7 @@ def test_a_lock_of_the_dead_is_broken_and_one_that_is_alive_is_said(
 
 
 def test_a_log_that_is_made_anew_meanwhile_is_settled_anew(
-    log: Log, root: str, monkeypatch: pytest.MonkeyPatch
+    log: LocalLog, root: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Somebody moved the ref elsewhere, or deleted it, while the union was made: what is there now counts."""
     at = Path(log.place.common)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...environment import Surroundings
+from ...environment import Environment
 from ...render import out
 from ...render.mem import nodes as render
 from ...values import half_life, number
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def context(
-    at: Surroundings,
+    at: Environment,
     wu: Wu = None,
     lane: ReaderLane = None,
     max_size: MaxSize = None,
@@ -52,7 +52,7 @@ def context(
 
 
 def recover(
-    at: Surroundings,
+    at: Environment,
     session: Annotated[
         str | None,
         typer.Option(
@@ -80,7 +80,7 @@ def recover(
     _say(at, found)
 
 
-def _say(at: Surroundings, found: Context | Recovered) -> None:
+def _say(at: Environment, found: Context | Recovered) -> None:
     """The block alone, so that it can stand in a prompt: its budget leaves no room for anything beside it."""
     if at.json:
         out.answer(True, found, render.block)
@@ -89,7 +89,7 @@ def _say(at: Surroundings, found: Context | Recovered) -> None:
 
 
 def profile(
-    at: Surroundings,
+    at: Environment,
     limit: Annotated[str | None, typer.Option("--limit", metavar="N", help="Nodes at most; 20.")] = None,
     tag: Tag = None,
 ) -> None:

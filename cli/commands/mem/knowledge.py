@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gitmem.errors import UsageError
 
-from ...environment import Surroundings
+from ...environment import Environment
 from ...render import out
 from ...render.mem import knowledge as render
 from ...values import number, parts, typed
@@ -22,7 +22,7 @@ LIMIT = 50
 
 
 def promote(
-    at: Surroundings,
+    at: Environment,
     id: Annotated[
         str | None, typer.Argument(metavar="[ID]", help="A node id (mem-…), or a unique prefix of it.")
     ] = None,
@@ -59,7 +59,7 @@ def promote(
 
 
 def summarize(
-    at: Surroundings,
+    at: Environment,
     wu: Wu = None,
     text: Annotated[
         str | None,
@@ -96,7 +96,7 @@ def summarize(
 
 
 def triage(
-    at: Surroundings,
+    at: Environment,
     action: Annotated[
         str, typer.Argument(metavar="[list|promote|archive]", help="What to do; list without it.")
     ] = "list",
@@ -184,7 +184,7 @@ def _check(action: str, given: set[str], count: int) -> None:
 
 
 def index(
-    at: Surroundings,
+    at: Environment,
     source: Annotated[
         list[str] | None,
         typer.Option(

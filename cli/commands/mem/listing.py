@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...environment import Surroundings
+from ...environment import Environment
 from ...render import out
 from ...render.mem import listing as render
 from ...values import half_life, moment, number, parts
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     )
 
 
-def show(at: Surroundings, id: NodeId, half_life_: HalfLife = None) -> int:
+def show(at: Environment, id: NodeId, half_life_: HalfLife = None) -> int:
     """One node whole. What it says, what it hangs together with, what became of it and by whom."""
     from gitmem.memory import show_node
 
@@ -40,7 +40,7 @@ def show(at: Surroundings, id: NodeId, half_life_: HalfLife = None) -> int:
 
 
 def listing(
-    at: Surroundings,
+    at: Environment,
     wu: OnlyWu = None,
     type: Type = None,
     lifecycle: Lifecycle = None,
@@ -76,7 +76,7 @@ def listing(
 
 
 def ready(
-    at: Surroundings,
+    at: Environment,
     wu: Wu = None,
     include_archived: Archived = False,
 ) -> None:
@@ -89,7 +89,7 @@ def ready(
 
 
 def export(
-    at: Surroundings,
+    at: Environment,
     format: Annotated[
         str | None, typer.Option("--format", metavar="F", help="markdown, json or jsonl; markdown.")
     ] = None,
@@ -121,7 +121,7 @@ def export(
 
 
 def search(
-    at: Surroundings,
+    at: Environment,
     query: Annotated[
         list[str],
         typer.Argument(metavar="QUERY...", help="Words; those in double quotes must stand together."),

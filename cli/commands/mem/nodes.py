@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gitmem.errors import UsageError
 
-from ...environment import Surroundings
+from ...environment import Environment
 from ...render import out
 from ...render.mem import nodes as render
 from ...values import metadata, parts, typed
@@ -45,7 +45,7 @@ FIELD_OF = {"wu": "wu_id", "session": "session_id", "tag": "tags", "path": "path
 
 
 def create(
-    at: Surroundings,
+    at: Environment,
     content: Annotated[
         str | None, typer.Argument(metavar="[TEXT]", help="What to remember; - reads standard input.")
     ] = None,
@@ -110,7 +110,7 @@ def create(
 
 
 def update(
-    at: Surroundings,
+    at: Environment,
     ids: NodeIds,
     content: Annotated[str | None, typer.Option("--content", metavar="TEXT", help="What it says.")] = None,
     status: Annotated[
@@ -161,7 +161,7 @@ def update(
 
 
 def relate(
-    at: Surroundings,
+    at: Environment,
     from_id: Annotated[str, typer.Argument(metavar="FROM", help="The blocker, the parent, what came of it.")],
     type: Annotated[
         str, typer.Argument(metavar="TYPE", help="blocks, parent_child, related or discovered_from.")
@@ -177,7 +177,7 @@ def relate(
 
 
 def checkpoint(
-    at: Surroundings,
+    at: Environment,
     note: Annotated[
         str, typer.Argument(metavar="[NOTE]", help="How far the work is; - reads standard input.")
     ] = "",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gitmem.errors import UsageError
 
-from ...environment import Surroundings
+from ...environment import Environment
 from ...render import out
 from ...render.mem import upkeep as render
 from ...values import duration, half_life, parts
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def archive(
-    at: Surroundings,
+    at: Environment,
     threshold: Annotated[
         str | None, typer.Option("--threshold", metavar="N", help="Archive what scores less; 0.1.")
     ] = None,
@@ -36,7 +36,7 @@ def archive(
 
 
 def cleanup(
-    at: Surroundings,
+    at: Environment,
     ttl: Annotated[
         str | None, typer.Option("--ttl", metavar="30d", help="Delete what was created longer ago.")
     ] = None,
@@ -65,7 +65,7 @@ def cleanup(
 
 
 def delete(
-    at: Surroundings,
+    at: Environment,
     ids: Annotated[
         list[str] | None, typer.Argument(metavar="[ID]...", help="Node ids, or unique prefixes.")
     ] = None,
@@ -88,7 +88,7 @@ def delete(
 
 
 def access(
-    at: Surroundings,
+    at: Environment,
     ids: NodeIds,
     record: Annotated[bool, typer.Option("--record", help="Count one more reading of each.")] = False,
     half_life_: HalfLife = None,

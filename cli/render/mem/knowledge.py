@@ -10,7 +10,7 @@ from .nodes import about, end, notes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitmem.memory.edit import Changed
+    from gitmem.memory.edit import NodesChanged
     from gitmem.memory.promote import Promoted
     from gitmem.memory.sources import Indexed
     from gitmem.memory.summarize import Summarized
@@ -81,7 +81,7 @@ def spec(found: Spec) -> list[str]:
     return [*lines, *(f"  {sanitize(each)}".rstrip() for each in found.description.splitlines())]
 
 
-def put_away(found: Changed) -> list[str]:
+def put_away(found: NodesChanged) -> list[str]:
     if not found.ids:
         return ["nothing to archive", *notes(found.warnings)]
     return [f"archived {', '.join(found.ids)}{end(found.commit, found.recorded)}", *notes(found.warnings)]

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from gitmem.memory.listing import Listing
     from gitmem.memory.node import Node
     from gitmem.memory.ready import Ready
-    from gitmem.memory.search import Found, Hit
-    from gitmem.memory.show_node import Change, Shown
+    from gitmem.memory.search import Hit, SearchResult
+    from gitmem.memory.show_node import NodeChange, Shown
 
 COLUMNS = 80  # of what a node says, in a list; `show` has all of it
 OPEN, CLOSE = "«", "»"  # around a hit
@@ -95,7 +95,7 @@ def _relation(id: str, each: dict[str, object]) -> str:
     return f"{each['from_id']} {each['type']} this | {other}"
 
 
-def _change(node: Node, each: Change) -> str:
+def _change(node: Node, each: NodeChange) -> str:
     said = []
     for name, value in each.fields.items():
         if name in ("head", "branch"):
@@ -135,7 +135,7 @@ def ready(found: Ready) -> list[str]:
     ]
 
 
-def matching(answer: Found) -> list[str]:
+def matching(answer: SearchResult) -> list[str]:
     lines: list[str] = []
     matched = "all"
     for hit in answer.hits:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gitmem.memory.context import Context
-    from gitmem.memory.edit import Appended, Changed, Created
+    from gitmem.memory.edit import Created, NodesChanged, NodesCreated
     from gitmem.memory.node import Node
     from gitmem.memory.profile import Profile
     from gitmem.memory.recover import Recovered
@@ -25,14 +25,14 @@ def created(found: Created) -> list[str]:
     return [SEPARATOR.join(fact for fact in facts if fact), *notes(found.warnings)]
 
 
-def appended(found: Appended) -> list[str]:
+def appended(found: NodesCreated) -> list[str]:
     count = len(found.nodes)
     head = f"{count:,} node{'' if count == 1 else 's'}{SEPARATOR}{where(found.commit)}"
     more = [f"and {count - SHOWN:,} more"] if count > SHOWN else []
     return [head, *(node.id for node in found.nodes[:SHOWN]), *more, *notes(found.warnings)]
 
 
-def changed(found: Changed) -> list[str]:
+def changed(found: NodesChanged) -> list[str]:
     which = ", ".join(found.ids) if len(found.ids) <= 3 else plural(len(found.ids), "node")
     verb = "would change" if found.dry_run else "changed"
     end = "" if found.dry_run else SEPARATOR + where(found.commit)

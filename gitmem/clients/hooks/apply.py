@@ -7,17 +7,17 @@ import os
 from ... import atomic_write
 from ...errors import GitmemError
 from .. import user_files
-from ..user_files import Change
+from ..user_files import FileChange
 from . import install_record
 from .clients import PROJECT
-from .install_record import Record
+from .install_record import InstallRecord
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from .client_result import ClientHooks
-    from .client_scope import Target
+    from .client_scope import ClientScope
 
 
 class Plan:
@@ -33,11 +33,11 @@ class Plan:
 
     __slots__ = ("changes", "error", "kept", "said", "target")
 
-    def __init__(self, said: ClientHooks, target: Target | None) -> None:
+    def __init__(self, said: ClientHooks, target: ClientScope | None) -> None:
         self.said = said
         self.target = target
-        self.changes: list[Change] = []
-        self.kept: Record | None = None
+        self.changes: list[FileChange] = []
+        self.kept: InstallRecord | None = None
         self.error: GitmemError | None = None
 
 
@@ -45,11 +45,11 @@ class _Done:
     """What was written until now, so that it can be taken back."""
 
     def __init__(self, record_path: str) -> None:
-        self.changes: list[Change] = []
+        self.changes: list[FileChange] = []
         self.folders: list[str] = []
-        self.note = Change(record_path, _read(record_path), None)
+        self.note = FileChange(record_path, _read(record_path), None)
 
-    def apply(self, change: Change) -> bool:
+    def apply(self, change: FileChange) -> bool:
         if not user_files.apply(change, self.folders):
             return False
         self.changes.append(change)
@@ -58,8 +58,10 @@ class _Done:
     def take_back(self) -> list[str]:
         """Undo it, the last first; the paths where that failed."""
         left = []
-        back = [Change(each.path, each.after, each.before, top=each.top) for each in reversed(self.changes)]
-        for each in [*back, Change(self.note.path, _read(self.note.path), self.note.before)]:
+        back = [
+            FileChange(each.path, each.after, each.before, top=each.top) for each in reversed(self.changes)
+        ]
+        for each in [*back, FileChange(self.note.path, _read(self.note.path), self.note.before)]:
             try:
                 user_files.apply(each, [])
             except GitmemError:
@@ -90,14 +92,14 @@ def put_in(plan: Plan) -> None:
         said.state = "updated" if is_update else "installed"
 
 
-def _write(plan: Plan, target: Target, done: _Done) -> None:
+def _write(plan: Plan, target: ClientScope, done: _Done) -> None:
     """Our own files, the note, and last the settings: they name the others."""
     old = install_record.read(target.record_path)
     own = [change for change in plan.changes if change.path != target.settings]
     for change in own:
         done.apply(change)
     made = list(done.folders)
-    kept = plan.kept or (old if old is not None else Record())
+    kept = plan.kept or (old if old is not None else InstallRecord())
     if done.changes or plan.kept is not None:
         if target.scope == PROJECT:
             _make_quietly(os.path.dirname(target.record_path), done.folders)
@@ -125,7 +127,7 @@ def take_out(plan: Plan) -> None:
         user_files.remove_folders(old.folders if old is not None else _usual_folders(target, said.files))
 
 
-def _is_ours(change: Change, target: Target) -> bool:
+def _is_ours(change: FileChange, target: ClientScope) -> bool:
     return change.path != target.settings or bool(target.ours(target.text()))
 
 
@@ -143,14 +145,14 @@ def _read(path: str) -> bytes | None:
         return None
 
 
-def _remember(path: str, kept: Record) -> None:
+def _remember(path: str, kept: InstallRecord) -> None:
     try:
         atomic_write.replace(path, kept.encode())
     except OSError:
         return
 
 
-def _usual_folders(target: Target, removed: Sequence[str]) -> list[str]:
+def _usual_folders(target: ClientScope, removed: Sequence[str]) -> list[str]:
     """The folders that git or an install has made for the files that are gone."""
     found = {target.base}
     for path in removed:

@@ -6,7 +6,7 @@ import os
 
 from ...errors import GitmemError
 from ...text.shell_quote import command
-from .client_scope import ABSENT, Target
+from .client_scope import ABSENT, ClientScope
 from .clients import CLIENTS, PROJECT, USER, Client, Places
 
 TYPE_CHECKING = False
@@ -119,7 +119,7 @@ def is_there(places: Places, client: Client, scope: str) -> bool:
     """Whether anything of ours is installed for a client in a scope."""
     base = places.base(client, scope)
     try:
-        return base is not None and Target(client, scope, places, base).state() != ABSENT
+        return base is not None and ClientScope(client, scope, places, base).state() != ABSENT
     except GitmemError:
         return False
 

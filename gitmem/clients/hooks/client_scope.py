@@ -7,16 +7,16 @@ import os
 from ...errors import GitmemError, UsageError
 from ...text.shell_quote import command
 from .. import user_files
-from ..user_files import Change
+from ..user_files import FileChange
 from . import install_record, marked_files, remove_entries, script, settings
 from .clients import FLAT, GROUPS, PROJECT, WAKE
-from .install_record import Record
+from .install_record import InstallRecord
 from .json_text import BrokenError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .clients import Client, Places
-    from .settings import Entry, Ours
+    from .settings import HookEntry, Ours
 
 INSTALLED, OUTDATED, INCOMPLETE, ABSENT, BROKEN = (
     "installed",
@@ -27,7 +27,7 @@ INSTALLED, OUTDATED, INCOMPLETE, ABSENT, BROKEN = (
 )
 
 
-class Target:
+class ClientScope:
     """A client in a scope. Nothing is read before it is asked for.
 
     Attributes:
@@ -58,7 +58,7 @@ class Target:
                 return path
         raise self._foreign(paths[-1])
 
-    def wanted(self, *, wake: bool, of_disk: bool = False) -> list[Entry]:
+    def wanted(self, *, wake: bool, of_disk: bool = False) -> list[HookEntry]:
         """Return the entries that are to stand in the settings.
 
         Args:
@@ -102,7 +102,7 @@ class Target:
             _, hooks = settings.read(text, comments=self.client.comments)
         return settings.found(hooks, groups=self.groups)
 
-    def put_in(self, *, wake: bool) -> tuple[list[Change], Record | None]:
+    def put_in(self, *, wake: bool) -> tuple[list[FileChange], InstallRecord | None]:
         """The changes of an install, and what to remember; None where the settings stay as they are."""
         changes = self.own_changes()
         if self.settings is None:
@@ -116,12 +116,12 @@ class Target:
             before = self.before(text)
             put = settings.put(before or "", wanted, comments=self.client.comments, extra=self.client.extra)
         new = put.text.encode()
-        kept = Record(
+        kept = InstallRecord(
             is_new=before is None, after=install_record.digest(new), ranges=put.ranges, made=put.made
         )
-        return [*changes, Change(self.settings, _bytes(text), new, top=self.top)], kept
+        return [*changes, FileChange(self.settings, _bytes(text), new, top=self.top)], kept
 
-    def own_changes(self) -> list[Change]:
+    def own_changes(self) -> list[FileChange]:
         """Our whole files, as they are to be. UsageError where somebody else's is in the way."""
         wanted = marked_files.others(self.client, self.base)
         if self.client.has_script:
@@ -131,18 +131,21 @@ class Target:
             content = self._read(each.path)
             if content is not None and not marked_files.is_marked(content):
                 raise self._foreign(each.path)
-            changes.append(Change(each.path, content, each.content, each.runs, top=self.top))
+            changes.append(FileChange(each.path, content, each.content, each.runs, top=self.top))
         return changes
 
-    def take_out(self) -> list[Change]:
+    def take_out(self) -> list[FileChange]:
         """The changes of an uninstall."""
         changes = []
         if self.settings is not None:
             text = self.text()
             if self.ours(text):
                 before = self.before(text)
-                changes.append(Change(self.settings, _bytes(text), _bytes(before), top=self.top))
-        return [*changes, *(Change(path, self._read(path), None, top=self.top) for path in self.own_paths())]
+                changes.append(FileChange(self.settings, _bytes(text), _bytes(before), top=self.top))
+        return [
+            *changes,
+            *(FileChange(path, self._read(path), None, top=self.top) for path in self.own_paths()),
+        ]
 
     def own_paths(self) -> list[str]:
         """Our whole files that are there."""
@@ -226,7 +229,7 @@ def bare(error: GitmemError) -> str:
 class _SentenceForBrokenSettings:
     """Turn the errors of settings that are no JSON, or not the client's JSON, into one that says where."""
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, target: ClientScope) -> None:
         self.target = target
 
     def __enter__(self) -> None:

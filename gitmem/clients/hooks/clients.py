@@ -10,7 +10,7 @@ import os
 from ...digests import sha256
 from ...text.shell_quote import quote
 from .. import hook_paths, trusted_programs
-from .settings import END, Entry
+from .settings import END, HookEntry
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ class Client:
     def has_script(self) -> bool:
         return self.form in (GROUPS, FLAT, PLUGIN)
 
-    def entries(self, scope: str, script: str, content: bytes, *, wake: bool) -> list[Entry]:
+    def entries(self, scope: str, script: str, content: bytes, *, wake: bool) -> list[HookEntry]:
         """What is to stand in its settings.
 
         Args:
@@ -119,10 +119,10 @@ class Client:
                 "async": True,
                 "asyncRewake": True,
             }
-            found.append(Entry("Stop", {"hooks": [handler]}, line))
+            found.append(HookEntry("Stop", {"hooks": [handler]}, line))
         return found
 
-    def _entry(self, line: str, event: str, seconds: int) -> Entry:
+    def _entry(self, line: str, event: str, seconds: int) -> HookEntry:
         handler: dict[str, object] = {"type": "command", "command": line, "timeout": seconds}
         if self.name == "gemini":
             handler = {"type": "command", "name": "gitmem", "command": line, "timeout": seconds * 1000}
@@ -131,9 +131,9 @@ class Client:
         elif self.name == "copilot":
             handler = {"type": "command", "bash": line, "timeoutSec": seconds}
         if self.form == FLAT:
-            return Entry(event, handler, line)
+            return HookEntry(event, handler, line)
         matcher = {"matcher": "*"} if self.name == "claude-code" and event == "PostToolUse" else {}
-        return Entry(event, {**matcher, "hooks": [handler]}, line)
+        return HookEntry(event, {**matcher, "hooks": [handler]}, line)
 
     def in_command(self, scope: str, path: str, root: str, home: str) -> str:
         """A script as its command line names it: without a path of this machine, where that can be.

@@ -15,14 +15,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .settings import Entry, Ours
+    from .settings import HookEntry, Ours
 
 TRUSTED, UNTRUSTED, CHANGED, UNKNOWN = "trusted", "untrusted", "changed", "unknown"
 ELSEWHERE = "elsewhere"
 CONFIG = "config.toml"
 
 
-def look(config_folder: str, settings: str, ours: Sequence[Ours], wanted: Sequence[Entry]) -> str:
+def look(config_folder: str, settings: str, ours: Sequence[Ours], wanted: Sequence[HookEntry]) -> str:
     """`trusted`, `untrusted` (some of ours were never reviewed), `changed` (reviewed in another form) or `unknown`.
 
     Args:
@@ -52,7 +52,7 @@ def trusts_project(config_folder: str, worktree: str) -> bool | None:
     return _table(_table(config, "projects"), os.path.realpath(worktree)).get("trust_level") == "trusted"
 
 
-def digest(entry: Entry) -> str:
+def digest(entry: HookEntry) -> str:
     """What Codex keeps of a hook that was reviewed."""
     handlers = entry.value["hooks"]
     assert isinstance(handlers, list)

@@ -8,13 +8,13 @@ from ...errors import UsageError
 from ...outcome import Outcome
 from ...text.shell_quote import command
 from .. import user_files
-from ..user_files import Change
+from ..user_files import FileChange
 from . import marked_files, script
 from .client_scope import ABSENT, INSTALLED, OUTDATED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ...repo import Place
+    from ...repo import Repo
 
 PRE_PUSH = "pre-push"
 KEPT = ".before-gitmem"
@@ -88,7 +88,7 @@ class Gated(Outcome):
         self.next: list[str] = []
 
 
-def find(place: Place, configured: str | None) -> Hook | None:
+def find(place: Repo, configured: str | None) -> Hook | None:
     """The hook of a repository; None where its folder of hooks is outside of it, and so not ours to write to.
 
     Args:
@@ -115,7 +115,7 @@ def outside(configured: str | None) -> UsageError:
     )
 
 
-def refuse_bare(place: Place) -> None:
+def refuse_bare(place: Repo) -> None:
     """UsageError in a bare repository: nobody pushes from there, so its hook would never run."""
     if place.worktree is None:
         raise UsageError(
@@ -153,7 +153,7 @@ def install(hook: Hook) -> Gated:
         said.files.append(hook.kept)
     try:
         user_files.apply(
-            Change(hook.path, user_files.read(hook.path), TEXT.encode(), True, top=hook.top), made
+            FileChange(hook.path, user_files.read(hook.path), TEXT.encode(), True, top=hook.top), made
         )
     except BaseException:
         if was == FOREIGN:
@@ -179,7 +179,7 @@ def uninstall(hook: Hook) -> Gated:
             os.replace(hook.kept, hook.path)
             said.kept = None
         else:
-            user_files.apply(Change(hook.path, user_files.read(hook.path), None, top=hook.top), [])
+            user_files.apply(FileChange(hook.path, user_files.read(hook.path), None, top=hook.top), [])
         said.files = [hook.path]
         said.state = "removed"
     elif said.kept is not None:

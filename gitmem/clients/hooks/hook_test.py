@@ -24,7 +24,7 @@ from .clients import FILES, PLUGIN, PROJECT, Places
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .client_scope import Target
+    from .client_scope import ClientScope
     from .settings import Ours
 
 LIMIT_SECONDS = 30
@@ -46,7 +46,7 @@ class Trial(Outcome):
 
     __slots__ = ("client", "title", "scope", "works", "empty_ms", "signal_ms", "said")
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, target: ClientScope) -> None:
         self.client = target.client.name
         self.title = target.client.title
         self.scope = target.scope
@@ -57,7 +57,7 @@ class Trial(Outcome):
 
 
 def run(
-    target: Target, places: Places, folder: str, environment: dict[str, str], program: str | None
+    target: ClientScope, places: Places, folder: str, environment: dict[str, str], program: str | None
 ) -> Trial:
     """Try one client.
 
@@ -106,7 +106,7 @@ def run(
     return said
 
 
-def _lines(target: Target) -> dict[str, str]:
+def _lines(target: ClientScope) -> dict[str, str]:
     """The command line of each event, as the client would run it."""
     if target.client.form == FILES:
         return {os.path.basename(path): _quoted(path) for path in target.own_paths()}
@@ -124,7 +124,7 @@ def _quoted(path: str) -> str:
 
 
 def _build(
-    target: Target, places: Places, repo: str, environment: dict[str, str], program: str | None
+    target: ClientScope, places: Places, repo: str, environment: dict[str, str], program: str | None
 ) -> None:
     """A repository with one commit, our state and, in project scope, the script of the project."""
     for args in (
@@ -162,7 +162,7 @@ def _user_state(repo: str) -> str:
 class _Client:
     """A client as far as hooks see it."""
 
-    def __init__(self, target: Target, repo: str, environment: dict[str, str]) -> None:
+    def __init__(self, target: ClientScope, repo: str, environment: dict[str, str]) -> None:
         name = target.client.name
         self.target = target
         self.repo = repo
@@ -219,7 +219,7 @@ def _send(repo: str) -> None:
         store.close()
 
 
-def _text(out: str, target: Target) -> str:
+def _text(out: str, target: ClientScope) -> str:
     """What a model would read of an output; "" where its client would read nothing."""
     if target.client.form == PLUGIN:
         return out

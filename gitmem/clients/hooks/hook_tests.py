@@ -10,7 +10,7 @@ from ...errors import GitmemError, UsageError
 from ...outcome import Outcome
 from ...text.shell_quote import command
 from . import hook_errors, hook_test
-from .client_scope import ABSENT, Target, bare
+from .client_scope import ABSENT, ClientScope, bare
 from .clients import ALL_FOUND, CLIENTS, RULE, SCOPES, USER, Places
 from .install import chosen, target_of
 
@@ -59,7 +59,7 @@ def run(places: Places, names: Sequence[str], environment: dict[str, str], progr
         if ALL_FOUND in names
         else [client for client, _ in chosen(places, names, "project")]
     )
-    targets: list[Target] = []
+    targets: list[ClientScope] = []
     for client in meant:
         for scope in SCOPES:
             if scope == "project" and places.worktree is None:
@@ -83,7 +83,7 @@ def run(places: Places, names: Sequence[str], environment: dict[str, str], progr
     return Tried(trials)
 
 
-def _is_there(target: Target) -> bool:
+def _is_there(target: ClientScope) -> bool:
     """Whether there is anything of ours to try, even if it can't be understood."""
     try:
         return target.state() != ABSENT
@@ -91,7 +91,9 @@ def _is_there(target: Target) -> bool:
         return bool(target.seen())
 
 
-def _try(target: Target, places: Places, environment: dict[str, str], program: str | None) -> hook_test.Trial:
+def _try(
+    target: ClientScope, places: Places, environment: dict[str, str], program: str | None
+) -> hook_test.Trial:
     folder = tempfile.mkdtemp(prefix="gitmem-hooks-test-")
     try:
         target.state()  # broken settings: its client reads no hook of them, whatever ours would do

@@ -16,7 +16,7 @@ from .. import hook_paths
 from . import apply, checked_scripts, client_notes, clients
 from .apply import Plan
 from .client_result import ClientHooks
-from .client_scope import Target, bare
+from .client_scope import ClientScope, bare
 from .clients import ALL_FOUND, CLIENTS, NOTHING, SCOPES, USER, Client, Places
 from .status import trust
 
@@ -172,7 +172,7 @@ def chosen(places: Places, names: Sequence[str], scope: str) -> list[tuple[Clien
     return list(found.values())
 
 
-def target_of(places: Places, client: Client, scope: str) -> Target | None:
+def target_of(places: Places, client: Client, scope: str) -> ClientScope | None:
     """A client in a scope; None where it has nothing there that we could write."""
     base = places.base(client, scope)
     if base is None:
@@ -183,7 +183,7 @@ def target_of(places: Places, client: Client, scope: str) -> Target | None:
             next=["gitmem hooks install --scope user"],
         )
     nowhere = client.form == NOTHING or (client.form == clients.RULE and scope == USER)
-    return None if nowhere else Target(client, scope, places, base)
+    return None if nowhere else ClientScope(client, scope, places, base)
 
 
 def _plan(places: Places, client: Client, scope: str, why: str) -> Plan:

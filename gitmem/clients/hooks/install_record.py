@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 IN_BASE = ".gitmem-hooks"
 
 
-class Record:
+class InstallRecord:
     """What is known of an installation.
 
     Attributes:
@@ -60,12 +60,12 @@ def path(client: Client, scope: str, places: Places, base: str) -> str:
     return os.path.join(base, IN_BASE)
 
 
-def read(where: str) -> Record | None:
+def read(where: str) -> InstallRecord | None:
     """The record in a file, None where there is none that can be used."""
     try:
         with open(where, "rb") as file:
             values = json.loads(file.read())
-        record = Record(
+        record = InstallRecord(
             is_new=bool(values["is_new"]),
             after=str(values["after"]),
             ranges=[[int(start), int(end)] for start, end in values["ranges"]],

@@ -32,7 +32,7 @@ class BrokenError(ValueError):
         super().__init__(f"line {self.line}, column {self.column}: {what}")
 
 
-class Node:
+class JsonNode:
     """A value in a text.
 
     Attributes:
@@ -49,14 +49,14 @@ class Node:
         self.kind = kind
         self.start = start
         self.end = end
-        self.items: list[Node] = []
+        self.items: list[JsonNode] = []
         self.keys: list[tuple[int, int]] = []
 
     def names(self) -> list[str]:
         """The keys of an object."""
         return [json.loads(self.text[start:end]) for start, end in self.keys]
 
-    def get(self, name: str) -> Node | None:
+    def get(self, name: str) -> JsonNode | None:
         """The value of a key: of the last one, where it stands there twice, as every reader takes it."""
         found = [item for key, item in zip(self.names(), self.items, strict=True) if key == name]
         return found[-1] if found else None
@@ -70,7 +70,7 @@ class Node:
         return (self.keys[index] if self.keys else (self.items[index].start, 0))[0], self.items[index].end
 
 
-def parse(text: str, *, comments: bool = False) -> Node:
+def parse(text: str, *, comments: bool = False) -> JsonNode:
     """The value that a text is.
 
     Args:
@@ -89,9 +89,9 @@ class _Reader:
         self.text = text
         self.comments = comments
         self.at = len(BOM) if text.startswith(BOM) else 0
-        self.open: list[Node] = []
+        self.open: list[JsonNode] = []
 
-    def value(self) -> Node:
+    def value(self) -> JsonNode:
         root = self._begin()
         while self.open:
             inside = self.open[-1]
@@ -117,13 +117,13 @@ class _Reader:
             raise self._broken("something stands behind the end")
         return root
 
-    def _begin(self) -> Node:
+    def _begin(self) -> JsonNode:
         """The value that starts here; one that has items is left open."""
         char = self._next("a value")
         kind = {"{": "object", "[": "array", '"': "string", "t": "word", "f": "word", "n": "word"}.get(
             char, "number"
         )
-        node = Node(self.text, kind, self.at)
+        node = JsonNode(self.text, kind, self.at)
         if char in "{[":
             self.at += 1
             self.open.append(node)

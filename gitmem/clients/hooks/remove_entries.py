@@ -6,14 +6,14 @@ import re
 from itertools import combinations
 
 from . import settings
-from .json_text import BOM, BrokenError, Node
+from .json_text import BOM, BrokenError, JsonNode
 from .settings import HOOKS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from .settings import Entry
+    from .settings import HookEntry
 
 _COMMENT = re.compile(r"//[^\r\n]*|/\*.*?\*/", re.DOTALL)
 _SPACE = " \t\r\n"
@@ -56,7 +56,7 @@ def without(
     return _cut(text, cuts)
 
 
-def _gone(event: Node, groups: bool, cuts: list[tuple[int, int]]) -> list[int]:
+def _gone(event: JsonNode, groups: bool, cuts: list[tuple[int, int]]) -> list[int]:
     """The items of an event that are ours alone; what is ours in others' groups is added to `cuts`."""
     every: dict[int, list[int]] = {}
     ours: dict[int, list[int]] = {}
@@ -71,7 +71,7 @@ def _gone(event: Node, groups: bool, cuts: list[tuple[int, int]]) -> list[int]:
     return [group for group, mine in ours.items() if len(mine) == len(every[group])]
 
 
-def _cuts(node: Node, gone: Sequence[int]) -> list[tuple[int, int]]:
+def _cuts(node: JsonNode, gone: Sequence[int]) -> list[tuple[int, int]]:
     """The spans to cut, so that these items go with their commas and nobody's comment goes with them."""
     cuts: list[tuple[int, int]] = []
     text, taken = node.text, set(gone)
@@ -99,7 +99,7 @@ def _cuts(node: Node, gone: Sequence[int]) -> list[tuple[int, int]]:
     return cuts
 
 
-def _cut_all(node: Node, start: int, end: int) -> list[tuple[int, int]]:
+def _cut_all(node: JsonNode, start: int, end: int) -> list[tuple[int, int]]:
     text = node.text
     if not text[node.start + 1 : start].strip(_SPACE) and not text[end : node.end - 1].strip(_SPACE + ","):
         return [(node.start + 1, node.end - 1)]
@@ -126,7 +126,7 @@ def _cut(text: str, cuts: Sequence[tuple[int, int]]) -> str:
 
 def original(
     text: str,
-    entries: Sequence[Entry],
+    entries: Sequence[HookEntry],
     *,
     groups: bool,
     comments: bool = False,

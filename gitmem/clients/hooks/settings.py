@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 
-from .json_text import BOM, BrokenError, Node, parse
+from .json_text import BOM, BrokenError, JsonNode, parse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ COMMANDS = ("command", "bash")  # the keys under which clients keep a command li
 HOOKS = "hooks"
 
 
-class Entry:
+class HookEntry:
     """What we want to stand in a file.
 
     Attributes:
@@ -57,7 +57,7 @@ class Ours:
 class OddError(ValueError):
     """A part of the file is of another type than the client's format wants; see BrokenError."""
 
-    def __init__(self, node: Node, where: str, wanted: str) -> None:
+    def __init__(self, node: JsonNode, where: str, wanted: str) -> None:
         place = BrokenError("", node.text, node.start)
         self.line, self.column = place.line, place.column
         self.what = f"{where} is no {wanted}"
@@ -69,7 +69,7 @@ def is_ours(command: str | None) -> bool:
     return command is not None and command.endswith(END) and SCRIPT in command
 
 
-def read(text: str, *, comments: bool) -> tuple[Node, Node | None]:
+def read(text: str, *, comments: bool) -> tuple[JsonNode, JsonNode | None]:
     """The root of a file and its hooks. BrokenError or OddError where it can't be one of a client's."""
     root = parse(text, comments=comments)
     if root.kind != "object":
@@ -80,7 +80,7 @@ def read(text: str, *, comments: bool) -> tuple[Node, Node | None]:
     return root, hooks
 
 
-def found(hooks: Node | None, *, groups: bool) -> list[Ours]:
+def found(hooks: JsonNode | None, *, groups: bool) -> list[Ours]:
     """Our entries, in the order of the file."""
     return [
         Ours(name, command, at, inner)
@@ -90,7 +90,7 @@ def found(hooks: Node | None, *, groups: bool) -> list[Ours]:
     ]
 
 
-def events(hooks: Node | None) -> Iterator[tuple[str, Node]]:
+def events(hooks: JsonNode | None) -> Iterator[tuple[str, JsonNode]]:
     """The events that have an array, in the order of the file."""
     if hooks is not None:
         yield from (
@@ -100,7 +100,7 @@ def events(hooks: Node | None) -> Iterator[tuple[str, Node]]:
         )
 
 
-def handlers(event: Node, *, groups: bool) -> Iterator[tuple[int, int, str | None]]:
+def handlers(event: JsonNode, *, groups: bool) -> Iterator[tuple[int, int, str | None]]:
     """The handlers of an event: index of the group, index in the group, command line."""
     for at, item in enumerate(event.items):
         if item.kind != "object":
@@ -113,7 +113,7 @@ def handlers(event: Node, *, groups: bool) -> Iterator[tuple[int, int, str | Non
             yield at, 0, _command(item)
 
 
-def _command(handler: Node) -> str | None:
+def _command(handler: JsonNode) -> str | None:
     if handler.kind != "object":
         return None
     lines = [handler.get(key) for key in COMMANDS]
@@ -138,7 +138,11 @@ class Put:
 
 
 def put(
-    text: str, entries: Sequence[Entry], *, comments: bool = False, extra: Sequence[tuple[str, object]] = ()
+    text: str,
+    entries: Sequence[HookEntry],
+    *,
+    comments: bool = False,
+    extra: Sequence[tuple[str, object]] = (),
 ) -> Put:
     """Put entries into a text, which holds none of ours for the same events.
 
@@ -176,7 +180,7 @@ def put(
     return Put(*_apply(text, edits), made)
 
 
-def _by_event(entries: Sequence[Entry]) -> dict[str, list[object]]:
+def _by_event(entries: Sequence[HookEntry]) -> dict[str, list[object]]:
     found: dict[str, list[object]] = {}
     for entry in entries:
         found.setdefault(entry.event, []).append(entry.value)
@@ -197,7 +201,7 @@ def _apply(text: str, edits: list[tuple[int, str]]) -> tuple[str, list[list[int]
 class _Style:
     """How a text is laid out: its line ends, its indentation, and whether it is on one line."""
 
-    def __init__(self, root: Node) -> None:
+    def __init__(self, root: JsonNode) -> None:
         self.text = text = root.text
         self.newline = "\r\n" if "\r\n" in text else "\n" if "\n" in text or "\r" not in text else "\r"
         self.unit, self.one_line = "  ", False
@@ -208,7 +212,7 @@ class _Style:
             if indent is not None and indent.startswith(outer) and indent != outer:
                 self.unit = indent[len(outer) :]
 
-    def append(self, node: Node, items: Sequence[tuple[str | None, object]]) -> tuple[int, str]:
+    def append(self, node: JsonNode, items: Sequence[tuple[str | None, object]]) -> tuple[int, str]:
         """Where, and what, puts items behind the last one of an array or object."""
         outer = self._indent(node.start)
         indent: str | None = outer + self.unit

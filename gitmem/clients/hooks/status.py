@@ -9,7 +9,7 @@ from ...log.lines import format_at
 from ...outcome import Outcome
 from ...text.shell_quote import command
 from . import clients, codex_trust, git_hook, hook_errors
-from .client_scope import ABSENT, BROKEN, Target, bare
+from .client_scope import ABSENT, BROKEN, ClientScope, bare
 from .clients import CLIENTS, PROJECT, SCOPES, USER, Client, Places
 
 BEATS = "beats"
@@ -144,7 +144,7 @@ def _scope(places: Places, client: Client, scope: str) -> ScopeStatus | None:
     base = places.base(client, scope)
     if base is None or client.form == clients.NOTHING or (client.form == clients.RULE and scope == USER):
         return None
-    target = Target(client, scope, places, base)
+    target = ClientScope(client, scope, places, base)
     try:
         found = ScopeStatus(scope, target.state())
         if found.state == ABSENT:
@@ -163,7 +163,7 @@ def _scope(places: Places, client: Client, scope: str) -> ScopeStatus | None:
         return found
 
 
-def trust(places: Places, target: Target) -> str:
+def trust(places: Places, target: ClientScope) -> str:
     """Whether Codex runs them. In a linked worktree it reads the project's file of the main one alone."""
     folder = places.base(target.client, USER)
     assert folder is not None
@@ -173,7 +173,7 @@ def trust(places: Places, target: Target) -> str:
         if codex_trust.trusts_project(folder, main) is False:
             return codex_trust.UNTRUSTED
         if places.main is not None:
-            target = Target(target.client, PROJECT, places, os.path.join(main, target.client.base))
+            target = ClientScope(target.client, PROJECT, places, os.path.join(main, target.client.base))
     assert target.settings is not None
     ours = target.ours(target.text())
     if not ours:

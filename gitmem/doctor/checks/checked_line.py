@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...log import ref
 
 
-class Line:
+class LogLine:
     """A line of the log for the first time, and where it stands: a file of the log and a number, counted from 1."""
 
     __slots__ = ("file", "line", "number", "path")

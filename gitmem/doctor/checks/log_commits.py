@@ -11,7 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ...git.open_git import Entry
+    from ...git.open_git import TreeEntry
     from ...log.dropped_lines import Survey
     from ...store import Store
     from ..findings import Findings
@@ -77,7 +77,7 @@ def _has_tree(store: Store, tip: str) -> bool:
     return True
 
 
-def read(store: Store, tip: str, found: Findings) -> Iterator[tuple[str, Entry, bytes]]:
+def read(store: Store, tip: str, found: Findings) -> Iterator[tuple[str, TreeEntry, bytes]]:
     """Yield every folder and segment of the current tree, as `survey.walk` does; signals first, since other lines name them.
 
     What can't be read is a finding.

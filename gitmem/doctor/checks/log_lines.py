@@ -18,7 +18,7 @@ from ...records.codec import problem as record_problem
 from ...records.groups import read_groups, read_or_none
 from ..torn_lines import torn
 from . import log_commits, memory_nodes, record_ids
-from .checked_line import Line
+from .checked_line import LogLine
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ BYTES_AT_ONCE = 1024 * 1024
 KEPT = "Nothing is lost by it: readers take the records and leave the rest."
 
 
-class Reading:
+class LineChecks:
     """One pass over the lines of a tip, for all checks, and for the index that is filled with them.
 
     Attributes:
@@ -54,12 +54,12 @@ class Reading:
         self._fill = Fill(anew)
         self._keys = seen.keys
         self._outside: set[bytes] = set()  # keys of lines that stand only where the index does not read
-        self._waiting: list[Line] = []
+        self._waiting: list[LogLine] = []
         self._size = 0
-        self._torn: list[Line] = []  # what is no line, and perhaps the beginning of one
+        self._torn: list[LogLine] = []  # what is no line, and perhaps the beginning of one
         self._limit = form.format_at(store.now() + AHEAD_MICROS)
         self._ahead = 0
-        self._last_ahead: Line | None = None
+        self._last_ahead: LogLine | None = None
 
     def folder(self, path: str, oid: str) -> None:
         """Take in a folder."""
@@ -77,7 +77,7 @@ class Reading:
             key = hashed(line).digest()[: ledger.KEY_BYTES]
             if key not in keys:
                 keys.add(key)
-                waiting.append(Line(line, path, number, file))
+                waiting.append(LogLine(line, path, number, file))
                 if file is None:
                     self._outside.add(key)
             elif file is not None and key in self._outside:
@@ -157,7 +157,7 @@ class Reading:
         known = groups if len(read) == len(waiting) else None
         self._filling(lambda: self._fill.add(read, known))
 
-    def _check_unread(self, each: Line) -> None:
+    def _check_unread(self, each: LogLine) -> None:
         """A line that is no record of this version: why not."""
         line = each.line
         if line.startswith(MARKERS):
@@ -191,7 +191,7 @@ class Reading:
                 "Whoever wrote it should write it again, as a new record. It stays and is not read.",
             )
 
-    def _unreadable(self, each: Line) -> None:
+    def _unreadable(self, each: LogLine) -> None:
         self._found.problem(
             "unreadable-line",
             f"It is no line of the log: it {form.problem(each.line)}.",
@@ -227,7 +227,7 @@ def check(store: Store, tip: str, anew: Index, seen: Survey, found: Findings) ->
 
     Returns: Why the index could not be filled, or None.
     """
-    reading = Reading(store, found, anew, seen)
+    reading = LineChecks(store, found, anew, seen)
     for path, entry, content in log_commits.read(store, tip, found):
         if entry.is_tree:
             reading.folder(path, entry.oid)

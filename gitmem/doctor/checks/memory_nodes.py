@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from ..findings import Findings
-    from .checked_line import Line
+    from .checked_line import LogLine
 
     Where = Callable[[bytes], str]
 
@@ -39,7 +39,7 @@ _SUMMARIZED = (
 )
 
 
-def check_patch(each: Line, record: Mapping[str, object], found: Findings) -> None:
+def check_patch(each: LogLine, record: Mapping[str, object], found: Findings) -> None:
     """Look at a patch by itself."""
     aside = bulk_values.left_aside(record)
     if aside:

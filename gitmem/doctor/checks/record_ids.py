@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from ..findings import Findings
-    from .checked_line import Line
+    from .checked_line import LogLine
 
 KINDS = ("signal", "receipt")
 ASKED = ("kind", "signal_id", "reply_to", "after", "answers_digest", "origin")
@@ -29,9 +29,9 @@ class Answers:
     def __init__(self) -> None:
         self._digests: dict[str, bytes | set[bytes]] = {}
         self._named: dict[str, tuple[str, ...]] = {}
-        self._waiting: list[tuple[Line, dict[str, object]]] = []  # what names a line that did not come yet
+        self._waiting: list[tuple[LogLine, dict[str, object]]] = []  # what names a line that did not come yet
 
-    def add(self, each: Line, record: Mapping[str, object]) -> None:
+    def add(self, each: LogLine, record: Mapping[str, object]) -> None:
         """Take in a signal or a receipt."""
         if record["kind"] == "receipt":
             known = self._digests.get(str(record["signal_id"]))
@@ -145,7 +145,7 @@ def _where(db: sqlite3.Connection, id: str, where: Callable[[bytes], str]) -> st
     return where(_lines(db, id)[0])
 
 
-def _tell(each: Line, record: Mapping[str, object], fault: _Fault, found: Findings) -> None:
+def _tell(each: LogLine, record: Mapping[str, object], fault: _Fault, found: Findings) -> None:
     kind = record["kind"]
     answered = record.get("reply_to") if kind == "signal" else record.get("signal_id")
     if fault.missing:

@@ -39,7 +39,7 @@ _OWN = (
 _REASONS = ("archive_reason", "delete_reason", "close_reason", "reason")
 
 
-class Made:
+class ConvertedLines:
     """What became of a line.
 
     Attributes:
@@ -60,7 +60,7 @@ class Made:
         self.remarks: list[str] = []
 
 
-def node(given: Given, *, allow_secret: bool = False) -> Made:
+def node(given: Given, *, allow_secret: bool = False) -> ConvertedLines:
     """A node. What has no field of ours stays in its metadata.
 
     Raises: UsageError (RecordError, SecretError) where the log can't take it.
@@ -84,7 +84,7 @@ def node(given: Given, *, allow_secret: bool = False) -> Made:
         else:
             fields["updated_at"] = format_at(updated)
     count, last = _accesses(metadata, remarks)
-    made = Made(str(given.get("id")), b"", at)
+    made = ConvertedLines(str(given.get("id")), b"", at)
     fields["metadata"] = metadata
     made.line = records.line("node", at, fields, allow_secret=allow_secret)
     made.more = [_access(made.id, number, at) for number in range(1, count)]
@@ -218,7 +218,7 @@ def _access(id: str, number: int, at: int) -> bytes:
     )
 
 
-def relation(given: Given, times: Mapping[str, int], *, allow_secret: bool = False) -> Made:
+def relation(given: Given, times: Mapping[str, int], *, allow_secret: bool = False) -> ConvertedLines:
     """A relation between nodes; one that does not say when it began is as old as the younger of them.
 
     Raises: UsageError (RecordError, SecretError) where the log can't take it.
@@ -241,6 +241,6 @@ def relation(given: Given, times: Mapping[str, int], *, allow_secret: bool = Fal
         "metadata": {**rest, **(metadata if isinstance(metadata, dict) else {})},
         "sender_identity": SENDER,
     }
-    made = Made("\n".join(triple), b"", at)
+    made = ConvertedLines("\n".join(triple), b"", at)
     made.line = records.line("relation", at, fields, allow_secret=allow_secret)
     return made

@@ -9,7 +9,7 @@ from __future__ import annotations
 from ... import records
 from ...log.lines import digest
 from ...mailbox.mailbox_view import PAST as ORIGIN
-from .convert_nodes import Made, time_of
+from .convert_nodes import ConvertedLines, time_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ _GONE = ("id", "signal_id", "created_at", "at", "kind", "schema_version", "mac",
          "sender", "sender_identity", "recipients", "target_agent", *SAME)  # fmt: skip
 
 
-class Signal(Made):
+class ImportedSignal(ConvertedLines):
     """A signal, with its recipients, and whether its own line says that it was read."""
 
     __slots__ = ("read", "recipients")
@@ -40,7 +40,7 @@ class Signal(Made):
         self.read = read
 
 
-def signal(given: Given, *, allow_secret: bool = False) -> Signal:
+def signal(given: Given, *, allow_secret: bool = False) -> ImportedSignal:
     """A signal: an INFO to its `target_agent`, or to everybody.
 
     Raises: UsageError (RecordError, SecretError) where the log can't take it.
@@ -78,7 +78,7 @@ def signal(given: Given, *, allow_secret: bool = False) -> Signal:
     if kept:
         fields["lumenflow"] = kept
     line = records.line("signal", at, fields, allow_secret=allow_secret)
-    made = Signal(str(id), line, at, recipients, given.get("read") is True)
+    made = ImportedSignal(str(id), line, at, recipients, given.get("read") is True)
     made.remarks = remarks
     return made
 
@@ -95,7 +95,7 @@ def _address(given: object, what: str, kept: dict[str, object], remarks: list[st
     return found
 
 
-def receipts(given: Given, of: Signal) -> Made:
+def receipts(given: Given, of: ImportedSignal) -> ConvertedLines:
     """The receipts that one of LumenFlow's stands for: its reader's, or else those of whom the signal was for.
 
     LumenFlow's own receipt names no reader: one marks a signal as read for all.
@@ -106,13 +106,13 @@ def receipts(given: Given, of: Signal) -> Made:
     reader = given.get("reader_identity") or given.get("reader")
     remarks: list[str] = []
     readers = [_address(reader, "reader", {}, remarks)] if reader else of.recipients or [SOMEBODY]
-    made = Made(of.id, b"", at)
+    made = ConvertedLines(of.id, b"", at)
     made.remarks = remarks
     made.more = [_receipt(of, each, at) for each in dict.fromkeys(readers)]
     return made
 
 
-def _receipt(of: Signal, reader: str, at: int) -> bytes:
+def _receipt(of: ImportedSignal, reader: str, at: int) -> bytes:
     fields = {
         "schema_version": "A2A.V1",
         "signal_id": of.id,

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from ...agents.caller import Caller
     from ...store import Store
-    from .convert_nodes import Made
+    from .convert_nodes import ConvertedLines
 
 PORTION = 10_000  # lines of one commit
 AT_ONCE = 500  # values in one question, as in `memory.stored`
@@ -87,7 +87,9 @@ class _Work:
         self.found.counts[kind]["bad"] += 1
         self.found.problem(read_files.NAMES[kind], number, why.replace(_NOTHING, ""))
 
-    def mapped(self, kind: str, make: Callable[[dict[str, object]], Made]) -> Iterator[tuple[int, Made]]:
+    def mapped(
+        self, kind: str, make: Callable[[dict[str, object]], ConvertedLines]
+    ) -> Iterator[tuple[int, ConvertedLines]]:
         for number, given in self.read(kind):
             try:
                 yield number, make(given)
@@ -98,7 +100,7 @@ class _Work:
 
     def bring_nodes(self) -> dict[str, int]:
         """Nodes: of an id that stands twice the last line, in the place of the first. Their times, by id."""
-        every: dict[str, tuple[int, Made]] = {}
+        every: dict[str, tuple[int, ConvertedLines]] = {}
         for number, made in self.mapped(
             "nodes", lambda given: convert_nodes.node(given, allow_secret=self.allow_secret)
         ):
@@ -117,8 +119,8 @@ class _Work:
 
     def bring_relations(self, times: Mapping[str, int]) -> None:
         """Relations, each once. One to a node that is nowhere is kept: the node may come with a sync."""
-        every: dict[str, tuple[int, Made]] = {}
-        make: Callable[[dict[str, object]], Made] = lambda given: convert_nodes.relation(  # noqa: E731
+        every: dict[str, tuple[int, ConvertedLines]] = {}
+        make: Callable[[dict[str, object]], ConvertedLines] = lambda given: convert_nodes.relation(  # noqa: E731
             given, times, allow_secret=self.allow_secret
         )
         for number, made in self.mapped("relations", make):
@@ -135,9 +137,9 @@ class _Work:
         ).fetchone()}  # fmt: skip
         self._settle("relations", every, known)
 
-    def bring_signals(self) -> dict[str, convert_signals.Signal]:
+    def bring_signals(self) -> dict[str, convert_signals.ImportedSignal]:
         """Signals; those of them that the log now has with just this content, by id."""
-        every: dict[str, tuple[int, Made]] = {}
+        every: dict[str, tuple[int, ConvertedLines]] = {}
         for number, made in self.mapped(
             "signals", lambda given: convert_signals.signal(given, allow_secret=self.allow_secret)
         ):
@@ -145,9 +147,9 @@ class _Work:
         question = "SELECT DISTINCT signal_id FROM signal WHERE signal_id IN ({marks})"
         same = self._settle("signals", every, self._ids(question, every))
         self.others = every.keys() - set(same)
-        return {id: made for id in same if isinstance(made := every[id][1], convert_signals.Signal)}
+        return {id: made for id in same if isinstance(made := every[id][1], convert_signals.ImportedSignal)}
 
-    def bring_receipts(self, of: Mapping[str, convert_signals.Signal]) -> None:
+    def bring_receipts(self, of: Mapping[str, convert_signals.ImportedSignal]) -> None:
         """Receipts, one for each reader and signal, and those of signals whose own line says that they were read."""
         before: set[tuple[str, str]] = set()
         for number, given in self.read("receipts"):
@@ -167,7 +169,9 @@ class _Work:
             if one.read:  # a line of an old LumenFlow: it is no line of the file with receipts
                 self._receipt(0, convert_signals.receipts({}, one), before, {})
 
-    def _receipt(self, number: int, made: Made, before: set[tuple[str, str]], counts: dict[str, int]) -> None:
+    def _receipt(
+        self, number: int, made: ConvertedLines, before: set[tuple[str, str]], counts: dict[str, int]
+    ) -> None:
         fresh, again = [], []
         for line in made.more:
             record = records.read(line) or {}
@@ -185,7 +189,9 @@ class _Work:
         for remark in made.remarks:
             self.found.remark(read_files.NAMES["receipts"], number, remark)
 
-    def _once(self, kind: str, every: dict[str, tuple[int, Made]], number: int, made: Made) -> None:
+    def _once(
+        self, kind: str, every: dict[str, tuple[int, ConvertedLines]], number: int, made: ConvertedLines
+    ) -> None:
         """Keep the first line of an id."""
         if made.id not in every:
             every[made.id] = (number, made)
@@ -199,7 +205,9 @@ class _Work:
                 f"{id} stands in line {every[made.id][0]} with other content, which counts",
             )
 
-    def _settle(self, kind: str, every: Mapping[str, tuple[int, Made]], known: set[str]) -> list[str]:
+    def _settle(
+        self, kind: str, every: Mapping[str, tuple[int, ConvertedLines]], known: set[str]
+    ) -> list[str]:
         """Take over what the log does not know; the ids of those that it then has with just this content."""
         here = self._here(made.line for _, made in every.values())
         same = []

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cli import background
-from cli.environment import Surroundings
+from cli.environment import Environment
 from cli.hooks import hook_input, stop_wait
 
 from ...clones import git
@@ -31,8 +31,8 @@ def test_a_hook_that_hands_mail_over_does(hook: Hook, started: list[list[str]]) 
 
 
 def test_so_does_one_that_sleeps_until_there_is_mail(hook: Hook, started: list[list[str]]) -> None:
-    call = hook_input.Given("claude-code", "Wake", "wake", {"session_id": "h-1"})
-    with Surroundings(str(hook.repo)) as at:
+    call = hook_input.HookInput("claude-code", "Wake", "wake", {"session_id": "h-1"})
+    with Environment(str(hook.repo)) as at:
         stop_wait.wait(at, call, seconds=0.0)
 
     assert started == [["-C", str(hook.repo), "sync", "--auto"]]

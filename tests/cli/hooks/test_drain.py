@@ -101,7 +101,7 @@ def test_a_signal_that_waited_for_long_says_its_age(
     measured: list[int] = []
     budgeted, opened = inbox.read, store.open_store
 
-    def read(*args: Any, **options: Any) -> inbox.Reading:
+    def read(*args: Any, **options: Any) -> inbox.InboxResult:
         found = budgeted(*args, **options)
         measured.extend(map(options["measure"], found.signals))
         return found

@@ -12,7 +12,7 @@ import pytest
 from cli.hooks import hook_input
 
 
-def read(monkeypatch: pytest.MonkeyPatch, data: bytes, client: str = "codex") -> hook_input.Given:
+def read(monkeypatch: pytest.MonkeyPatch, data: bytes, client: str = "codex") -> hook_input.HookInput:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
     return hook_input.read(client, "PostToolUse", "tool")
 
@@ -62,7 +62,7 @@ def test_a_terminal_or_nothing_at_all_is_no_input(monkeypatch: pytest.MonkeyPatc
      ("cursor", {"loop_count": 2}, True), ("cursor", {"loop_count": 0}, False), ("codex", {}, False)],
 )  # fmt: skip
 def test_whether_a_hook_had_it_go_on(client: str, said: dict[str, Any], again: bool) -> None:
-    assert hook_input.Given(client, "Stop", "stop", said).again is again
+    assert hook_input.HookInput(client, "Stop", "stop", said).again is again
 
 
 @pytest.mark.parametrize(
@@ -72,4 +72,4 @@ def test_whether_a_hook_had_it_go_on(client: str, said: dict[str, Any], again: b
      ("copilot", {"agentId": "a"}, True)],
 )  # fmt: skip
 def test_who_is_a_helper(client: str, said: dict[str, Any], inside: bool) -> None:
-    assert hook_input.Given(client, "PostToolUse", "tool", said).in_subagent is inside
+    assert hook_input.HookInput(client, "PostToolUse", "tool", said).in_subagent is inside

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from cli.environment import Surroundings
+from cli.environment import Environment
 from cli.hooks import hook_input, stop_wait
 
 from ..conftest import Run
@@ -23,12 +23,12 @@ class Sleeper:
 
     def __init__(self, seconds: float = 60.0, session: str = "h-1") -> None:
         self.status: int | None = None
-        self.call = hook_input.Given("claude-code", "Wake", "wake", {"session_id": session})
+        self.call = hook_input.HookInput("claude-code", "Wake", "wake", {"session_id": session})
         self.thread = threading.Thread(target=self._sleep, args=(seconds,), daemon=True)
         self.thread.start()
 
     def _sleep(self, seconds: float) -> None:
-        with Surroundings() as at:
+        with Environment() as at:
             self.status = stop_wait.wait(at, self.call, seconds=seconds, poll=POLL)
 
     def ended(self) -> int:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from cli.mcp import answers, server
-from cli.mcp.memory import Memory
+from cli.mcp.memory import MemoryTools
 from cli.mcp.tools import Tools
 from gitmem.repo import find
 from tests.clones import agree
@@ -254,7 +254,7 @@ def test_a_folder_that_is_no_repository_yet(serve: Serve, tmp_path: Path) -> Non
 def test_what_a_model_reads_before_the_first_call_is_small() -> None:
     """The limits by themselves, for whoever adds a tool."""
     nobody: Any = None  # nothing is called
-    made = server.Server(Tools(nobody, nobody, nobody), Memory(nobody, nobody))
+    made = server.Server(Tools(nobody, nobody, nobody), MemoryTools(nobody, nobody))
     listed = asyncio.run(made.list_tools())
     sizes = {each.name: len(each.model_dump_json(by_alias=True, exclude_none=True)) for each in listed}
 

@@ -13,7 +13,7 @@ from hypothesis import settings as hypothesis_settings
 
 from gitmem.clients import hook_paths, user_files
 from gitmem.clients.hooks import events, install, marked_files, script
-from gitmem.clients.hooks.client_scope import INSTALLED, OUTDATED, Target
+from gitmem.clients.hooks.client_scope import INSTALLED, OUTDATED, ClientScope
 from gitmem.clients.hooks.clients import CLIENTS, PROJECT, SCOPES, USER, Client, Places
 from gitmem.clients.hooks.settings import is_ours
 from gitmem.errors import GitmemError, StoreError, UsageError
@@ -34,7 +34,7 @@ def take_out(places: Places, client: Client | str, scope: str = PROJECT) -> inst
     return install.uninstall(places, [name], scope)
 
 
-def target(places: Places, client: Client, scope: str = PROJECT) -> Target:
+def target(places: Places, client: Client, scope: str = PROJECT) -> ClientScope:
     found = install.target_of(places, client, scope)
     assert found is not None
     return found
@@ -532,7 +532,7 @@ def test_a_file_that_somebody_changes_meanwhile_is_left(repo: Path, tmp_path: Pa
     """Between our look at it and our write."""
     path = tmp_path / "settings.json"
     path.write_text("{}")
-    change = user_files.Change(str(path), b"{}", b"ours")
+    change = user_files.FileChange(str(path), b"{}", b"ours")
     path.write_text('{"theirs": 1}')
 
     with pytest.raises(StoreError) as caught:

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from gitmem.clients.hooks import remove_entries, settings
 from gitmem.clients.hooks.clients import CLIENTS, PROJECT
 from gitmem.clients.hooks.json_text import BrokenError, parse
-from gitmem.clients.hooks.settings import Entry, OddError, Put
+from gitmem.clients.hooks.settings import HookEntry, OddError, Put
 
 EVENTS = ("PostToolUse", "Stop")
 FLAT_EVENTS = ("postToolUse", "stop")
 
 
-def entries(*, groups: bool = True) -> list[Entry]:
+def entries(*, groups: bool = True) -> list[HookEntry]:
     client = CLIENTS["claude-code" if groups else "cursor"]
     found = client.entries(PROJECT, "hooks/signal-received.sh", b"", wake=False)
     return [each for each in found if each.event in (EVENTS if groups else FLAT_EVENTS)]
@@ -35,7 +35,7 @@ def value(text: str) -> object:
     return json.loads(text.lstrip("\ufeff"))
 
 
-def merged(before: dict[str, object], wanted: list[Entry]) -> dict[str, object]:
+def merged(before: dict[str, object], wanted: list[HookEntry]) -> dict[str, object]:
     """What the settings are to say afterwards."""
     after = json.loads(json.dumps(before))
     hooks = after.setdefault("hooks", {})

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gitmem.clients.hooks import codex_trust, hook_errors, install, status
-from gitmem.clients.hooks.client_scope import Target
+from gitmem.clients.hooks.client_scope import ClientScope
 from gitmem.clients.hooks.clients import CLIENTS, PROJECT, USER, Places
 from gitmem.doctor.checks import installed_hooks
 from gitmem.doctor.findings import Findings
@@ -108,7 +108,7 @@ def review(places: Places, scope: str, *, trust: str | None = None) -> None:
     base = places.base(client, scope)
     folder = places.base(client, USER)
     assert base is not None and folder is not None
-    target = Target(client, scope, places, base)
+    target = ClientScope(client, scope, places, base)
     assert target.settings is not None
     digests = {each.command: codex_trust.digest(each) for each in target.wanted(wake=False)}
     names = {"PostToolUse": "post_tool_use", "UserPromptSubmit": "user_prompt_submit", "SessionStart": "session_start",
