@@ -46,7 +46,7 @@ def everyday(stage: Stage) -> list[Figure]:
     asked, thread = _conversations(stage, where, session)
     unanswered = cycle(asked)
     memory = nodes.memory(stage, f"memory-{stage.size.few_nodes}", stage.size.few_nodes)
-    reader = stages.start(memory, "Reader")
+    reader = stages.start(memory, "Everyday")
     commands: dict[str, Callable[[], list[str]]] = {
         "reply": lambda: ["reply", next(unanswered), "The boundary is right as it is."],
         "gate": lambda: ["gate", "--wu", "WU-1"],

@@ -17,9 +17,11 @@ def of(store: Store, caller: Caller, wu: str | None) -> set[str]:
     db = store.db()
     mac = store.keys.now().mac if any(sender_tables.is_own(db, name) for name in caller.ids) else None
     for (body,) in db.execute("SELECT body FROM line WHERE kind = 'audit'"):
-        record = records.read(body.encode()) or {}
+        record = records.read_kind("audit", body.encode())
+        if record is None:
+            continue
         if mac is not None and not mac.is_valid(body.encode()):
             continue
-        if record.get("reader_identity") in caller.ids and record.get("wu_id") == wu:
+        if record["reader_identity"] in caller.ids and record.get("wu_id") == wu:
             found.update(record.get("signal_ids") or ())
     return found

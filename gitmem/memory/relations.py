@@ -122,9 +122,9 @@ def _events(db: sqlite3.Connection, triple: tuple[str, str, str]) -> dict[str, P
         triple,
     )
     for (body,) in bodies:
-        record = records.read(body.encode())
+        record = records.read_kind("relation", body.encode())
         if record is not None:
-            events.setdefault(str(record["id"]), PatchChange(record, body.encode()))
+            events.setdefault(record["id"], PatchChange(record, body.encode()))
     return events
 
 

@@ -105,8 +105,8 @@ def _patches(db: sqlite3.Connection, id: str) -> list[Mapping[str, object]]:
     rows = db.execute(
         "SELECT l.body FROM patch_of p JOIN line l ON l.id = p.line WHERE p.id = ? ORDER BY l.body", (id,)
     )
-    found = (records.read(body.encode()) for (body,) in rows)
-    return list({str(each["id"]): bulk_values.counting(each) for each in found if each is not None}.values())
+    found = (records.read_kind("patch", body.encode()) for (body,) in rows)
+    return list({each["id"]: bulk_values.counting(each) for each in found if each is not None}.values())
 
 
 def _lines(db: sqlite3.Connection, id: str) -> Sequence[bytes]:

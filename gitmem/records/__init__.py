@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .node import Node
     from .patch import Patch
     from .receipt import Receipt
+    from .record_types import ReadKind
     from .relation import Relation
     from .session import Session
     from .signal import Signal
@@ -47,6 +48,7 @@ __all__ = [
     "problem",
     "read",
     "read_groups",
+    "read_kind",
     "schema",
 ]
 
@@ -56,6 +58,15 @@ def read_groups(lines: Sequence[bytes]) -> list[Group]:
     from . import groups
 
     return groups.read_groups(lines)
+
+
+def _read_kind(kind: str, line: bytes) -> Any:
+    """Return the record of a line where it is one of this kind, else None."""
+    record = read(line)
+    return record if record is not None and record["kind"] == kind else None
+
+
+read_kind: ReadKind = _read_kind
 
 
 def schema(kind: str) -> dict[str, Any]:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..digests import Mac
+    from .record_types import AnyRecord
 
 LINE_MAX_BYTES = 256 * 1024
 VERSION = "A2A.V1"
@@ -94,7 +95,7 @@ def line(
     return content
 
 
-def read(line: bytes) -> dict[str, Any] | None:
+def read(line: bytes) -> AnyRecord | None:
     """The record that a line of the log holds, or None where it holds none that this version can read.
 
     Defaults are filled in, and an old name stands in for the new one that is missing. Reading is more
@@ -107,9 +108,9 @@ def read(line: bytes) -> dict[str, Any] | None:
     if record.get("schema_version", VERSION) != VERSION or kind not in MODELS:
         return None
     _fill(kind, record)
-    if plain(kind, record, writing=False):
-        return record
-    return None if _fault(record) else record
+    if plain(kind, record, writing=False) or not _fault(record):
+        return record  # type: ignore[return-value]  # what was just checked
+    return None
 
 
 def problem(line: bytes) -> str | None:

@@ -70,8 +70,8 @@ class ThreadLines:
         )
         for signal_id, body in rows:
             lines.setdefault(signal_id, []).append(body.encode())
-        first = {id: records.read(min(bodies)) for id, bodies in lines.items()}
-        answered = {str(record["reply_to"]) for record in first.values() if record and record.get("reply_to")}
+        first = {id: records.read_kind("signal", min(bodies)) for id, bodies in lines.items()}
+        answered = {to for record in first.values() if record and (to := record.get("reply_to"))}
         digests = digests_of(self._db, answered) if answered else {}
         for id, record in first.items():
             said = Said(record, lines[id], counts=counts(record, digests)) if record is not None else None

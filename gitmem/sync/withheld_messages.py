@@ -50,8 +50,8 @@ def of(line: bytes) -> dict[str, str]:
             "id": "",
             "text": commit_message.cut(_plain(line), commit_message.COLUMNS),
         }
-    kind = str(record.get("kind"))
-    id = next((str(record[field]) for field in IDS if record.get(field)), "")
+    kind = record["kind"]
+    id = next((str(found) for field in IDS if (found := record.get(field))), "")
     return {"kind": sanitize(kind), "id": sanitize(id), "text": _text(kind, record)}
 
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ..index.rows import Lines
     from ..index.schema import Index
     from ..log.local_log import LocalLog
+    from ..records.record_types import AnyRecord
     from .clone_key import CloneKey
 
 FEW = 16
@@ -206,13 +207,13 @@ def _note_doubts(db: sqlite3.Connection, lines: Sequence[int]) -> None:
     for line, body in db.execute("SELECT id, body FROM line WHERE kind IN ('receipt', 'signal')").fetchall():
         if line in forged or (len(wanted) <= FEW and not any(signal_id in body for signal_id in wanted)):
             continue
-        record = records.read(body.encode())
-        if record is not None:
-            doubts.difference_update(_marks(record))
+        read = records.read(body.encode())
+        if read is not None:
+            doubts.difference_update(_marks(read))
     db.executemany("INSERT OR IGNORE INTO doubt VALUES (?, ?)", sorted(doubts))
 
 
-def _record(db: sqlite3.Connection, line: int) -> dict[str, object] | None:
+def _record(db: sqlite3.Connection, line: int) -> AnyRecord | None:
     from .. import records
 
     (body,) = db.execute("SELECT body FROM line WHERE id = ?", (line,)).fetchone()

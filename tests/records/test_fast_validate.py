@@ -17,7 +17,7 @@ from gitmem.records.base import Record
 from gitmem.records.fast_validate import plain
 from gitmem.records.table import FIELDS, REQUIRED
 from tests.profiles import up_to
-from tools import compile_table
+from tools import compile_table, compile_types
 
 AT = "2026-11-21T20:00:00.123456Z"
 GOOD = {
@@ -156,6 +156,11 @@ def test_the_everyday_records_need_no_models() -> None:
 def test_the_checked_in_table_is_fresh() -> None:
     """After a change of a model: python tools/compile_table.py."""
     assert compile_table.TABLE.read_text(encoding="utf-8") == compile_table.compile_table()
+
+
+def test_the_checked_in_types_are_fresh() -> None:
+    """After a change of a model: python tools/compile_types.py, behind compile_table.py."""
+    assert compile_types.TYPES.read_text(encoding="utf-8") == compile_types.compile_types()
 
 
 @pytest.mark.parametrize(

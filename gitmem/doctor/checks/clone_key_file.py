@@ -57,9 +57,11 @@ def check_sessions(store: Store, found: Findings) -> None:
         line = str(body).encode("utf-8", "surrogatepass")
         if not is_signed(line) or ledger.digest(line) not in acknowledged:
             continue
-        record = records.read(line) or {}
-        if record.get("event") == "start" and (key.mac is None or not key.mac.is_valid(line)):
-            ids.add(str(record["session_id"]))
+        record = records.read_kind("session", line)
+        if record is None or record["event"] != "start":
+            continue
+        if key.mac is None or not key.mac.is_valid(line):
+            ids.add(record["session_id"])
     if not ids:
         return
     open_here = sorted(ids.intersection(heartbeats.known(store)))

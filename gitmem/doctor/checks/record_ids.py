@@ -84,7 +84,7 @@ class Answers:
     ) -> None:
         """What an id with several lines says, and what the one that counts names."""
         lines = _lines(db, id)
-        read = [records.read(line) or {} for line in lines]
+        read: list[Mapping[str, object]] = [records.read_kind("signal", line) or {} for line in lines]
         self._named.pop(id, None)
         if read and (named := _named(read[0])):
             self._named[id] = named

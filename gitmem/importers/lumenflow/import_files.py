@@ -174,8 +174,8 @@ class _Work:
     ) -> None:
         fresh, again = [], []
         for line in made.more:
-            record = records.read(line) or {}
-            key = (str(record.get("reader_identity")), made.id)
+            record = records.read_kind("receipt", line)
+            key = (record["reader_identity"] if record is not None else "", made.id)
             has = "SELECT 1 FROM receipt WHERE reader = ? AND signal_id = ? LIMIT 1"
             if key in before:
                 again.append(line)
