@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from typing import Literal
 
     from gitmem.api import Log
-    from gitmem.git.network import Network
+    from gitmem.git.network import GitNetwork as Network
 
 GIVE_UP_SECONDS = 120.0
 SAFE = ("synced", "up-to-date")

@@ -5,14 +5,7 @@ from __future__ import annotations
 from ..commit_message import sanitize
 from ..errors import UsageError
 from ..outcome import Outcome
-from ..text.name_matching import (
-    fold,
-    is_client_id,
-    is_identity,
-    is_reserved,
-    is_reserved_identity,
-    is_word,
-)
+from ..text.name_matching import fold, is_client_id, is_identity, is_reserved, is_reserved_identity, is_word
 from ..text.sanitize import is_unsafe
 from ..trust import clone_key
 from . import name_pins, own_recipients, own_sessions, presence

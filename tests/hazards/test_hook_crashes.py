@@ -16,7 +16,7 @@ from gitmem.clients.hooks import events, hook_catch_up
 from gitmem.mailbox import delivery_lock
 from gitmem.signals import inbox, message_frame
 
-from ..agents import ROOT, Agent, note_program, program, said
+from ..hook_agents import ROOT, Agent, note_program, program, said
 from .conftest import Desk, Said
 
 

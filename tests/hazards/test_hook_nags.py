@@ -10,7 +10,7 @@ import pytest
 
 from gitmem.clients.hooks import events, script
 
-from ..agents import SHELL, Agent, note_program, program
+from ..hook_agents import SHELL, Agent, note_program, program
 from .conftest import Desk
 
 CALLS = 1000

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ..agents import Agent, note_program, program
+from ..hook_agents import Agent, note_program, program
 from .conftest import Desk, powerless, process, waiting
 
 pytestmark = pytest.mark.skipif(

@@ -15,7 +15,7 @@ import pytest
 
 from gitmem.clients.hooks import events, script
 
-from ..agents import SHELL, Agent, note_program, program
+from ..hook_agents import SHELL, Agent, note_program, program
 from .conftest import Desk
 
 ID = "0b1c2d3e"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ..agents import said as given
+from ..hook_agents import said as given
 from .conftest import Desk, powerless, process
 
 PROGRAM = str(Path(sys.executable).with_name("gitmem"))

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from gitmem import records, store, views
+from gitmem import open_store, records, views
 from gitmem import repo as place
 from gitmem.agents import forgeries, presence
 from gitmem.digests import Mac
@@ -182,10 +182,10 @@ def _exponent(few: float, many: float, ratio: float, least: float) -> float:
 @pytest.fixture
 def opened(repo: Path) -> Iterator[Callable[[Index], Store]]:
     """Give stores of one repository that have an index in memory."""
-    base = store.open_store(place.find(str(repo)), machine="here", lives_on=False)
+    base = open_store.open_store(place.find(str(repo)), machine="here", lives_on=False)
 
     def over(index: Index) -> Store:
-        found = AtOnce(base.place, base.git, machine="here", now=lambda: NOW)
+        found = AtOnce(base.place, base.git, base.domain, machine="here", now=lambda: NOW)
         found.hold(index)
         return found
 

@@ -23,7 +23,7 @@ from gitmem.clients.hooks.clients import CLIENTS
 from gitmem.errors import StoreError
 from tests.conftest import Git
 
-from ..agents import said, user_state
+from ..hook_agents import said, user_state
 
 GITMEM = Path(sys.executable).parent / "gitmem"
 DEPTHS = (".", "docs", "a/b/c")

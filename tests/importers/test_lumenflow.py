@@ -546,7 +546,7 @@ def test_many_lines_are_several_commits(
     monkeypatch.setattr(room, "PORTION", 4)
     project.has("nodes", *({**NODE, "id": f"mem-{n:04}"} for n in range(10)))
     tip = store.git.tip("refs/gitmem/log")
-    record = room.writing.record
+    record = room.write.record
     calls: list[str] = []
 
     def twice(*args: Any, **options: Any) -> Any:
@@ -555,10 +555,10 @@ def test_many_lines_are_several_commits(
             raise KeyboardInterrupt
         return record(*args, **options)
 
-    monkeypatch.setattr(room.writing, "record", twice)
+    monkeypatch.setattr(room.write, "record", twice)
     with pytest.raises(KeyboardInterrupt):
         bring(store, project)
-    monkeypatch.setattr(room.writing, "record", record)
+    monkeypatch.setattr(room.write, "record", record)
 
     again = bring(store, project)
 

@@ -21,7 +21,7 @@ from gitmem.signals import inbox
 from gitmem.signals import send as signals
 from gitmem.store import Store
 
-from ..agents import user_state
+from ..hook_agents import user_state
 from ..sandbox import DAY, HOUR, MINUTE, Clock, acting, carry, new_repo, open_store, worktree
 
 HARNESS = "7d0c2f5e-5f0a-4f4e-9d3c-0a1b2c3d4e5f"

@@ -14,7 +14,8 @@ from gitmem import records
 from gitmem.index import compare, insert, schema
 from gitmem.index.schema import Index
 from gitmem.memory import load, relations
-from gitmem.memory.node_tables import HIDDEN, VIEW
+from gitmem.memory.node_tables import HIDDEN
+from gitmem.memory.node_view import VIEW
 from gitmem.trust import sender_view
 from tests.profiles import up_to
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from gitmem.errors import StoreError
-from gitmem.git import durable
+from gitmem.git import asked_config, durable
 from gitmem.git import objects as forms
 from gitmem.git.cached_config import CachedConfig, GitConfig
 from gitmem.git.objects import EMPTY_TREE
@@ -284,6 +284,9 @@ class MemoryGit:
 
 class MemoryConfig(CachedConfig):
     """The configuration as the repository's own file has it, without git."""
+
+    def __init__(self, common: str, state: str) -> None:
+        super().__init__(common, state, asked_config.ask)
 
     def read(self) -> GitConfig:
         with open(os.path.join(self._common, "config"), "rb") as file:

@@ -16,6 +16,7 @@ from gitmem.index import schema
 from gitmem.log import ref
 from gitmem.log.entry import CommitMessage
 from gitmem.log.local_log import Appended
+from gitmem.open_store import DOMAIN
 from gitmem.store import Store
 
 from .disk import Disk
@@ -75,7 +76,7 @@ class WatchedStore(Store):
         elsewhere = [str(clone.root / "tmp" / "gitmem-0" / "project")]
         random = process.random.randbytes
         super().__init__(
-            clone.place, git, machine="sim", now=clone.now, random=random, wal_elsewhere=elsewhere,
+            clone.place, git, DOMAIN, machine="sim", now=clone.now, random=random, wal_elsewhere=elsewhere,
             commit_after=clone.world.weather.commit_after, config=MemoryConfig(clone.place.common, clone.place.state),
         )  # fmt: skip
         if process.is_confined:

@@ -12,7 +12,7 @@ import pytest
 
 from cli import main as front
 
-from ...agents import handed, said
+from ...hook_agents import handed, said
 from ..conftest import Run, Said
 
 Start = Callable[..., str]

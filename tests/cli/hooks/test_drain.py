@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gitmem import store
+from gitmem import open_store
 from gitmem.agents import presence
 from gitmem.clients.hooks import events
 from gitmem.signals import inbox
@@ -99,7 +99,7 @@ def test_a_signal_that_waited_for_long_says_its_age(
     other = start("Planck")
     began = run("signal", "Old", "--to", ours, "--json", session=other).json["signal"]["created_at"]
     measured: list[int] = []
-    budgeted, opened = inbox.read, store.open_store
+    budgeted, opened = inbox.read, open_store.open_store
 
     def read(*args: Any, **options: Any) -> inbox.InboxResult:
         found = budgeted(*args, **options)
@@ -110,7 +110,7 @@ def test_a_signal_that_waited_for_long_says_its_age(
     heads = []
     for minutes in (9, 11, 3 * 60 + 1):
         now = presence.micros(began) + minutes * 60_000_000
-        monkeypatch.setattr(store, "open_store", partial(opened, now=lambda now=now: now))
+        monkeypatch.setattr(open_store, "open_store", partial(opened, now=lambda now=now: now))
         monkeypatch.setattr(inbox, "mark", lambda store, reading: 0)
         text = hook.reads("codex", "PostToolUse")
         heads.append(text.splitlines()[1])
@@ -198,11 +198,10 @@ def test_another_reader_of_the_same_mail_keeps_hooks_silent(hook: Hook, run: Run
     """Whoever has the turn shows it: the hook says nothing, and the flag stays for the next call."""
     from gitmem.mailbox import delivery_lock
     from gitmem.repo import find
-    from gitmem.store import open_store
 
     ours = hook.start("codex")
     run("signal", "The parser drops tabs", "--to", ours, session=start("Planck"))
-    store = open_store(find(str(hook.repo)), machine="test", lives_on=False)
+    store = open_store.open_store(find(str(hook.repo)), machine="test", lives_on=False)
 
     with delivery_lock.turn(store, ours) as mine:
         assert mine

@@ -11,8 +11,8 @@ import pytest
 
 from gitmem.clients.hooks import events
 
-from ...agents import said
 from ...conftest import Git
+from ...hook_agents import said
 from ..conftest import Run
 from .conftest import Hook, Start
 

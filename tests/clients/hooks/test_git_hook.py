@@ -14,7 +14,7 @@ from gitmem.clients.hooks import git_hook
 from gitmem.clients.hooks.git_hook import Hook
 from gitmem.errors import UsageError
 
-from ...agents import user_state
+from ...hook_agents import user_state
 
 THEIRS = '#!/bin/sh\necho "theirs: $*"\ncat\nexit 7\n'
 

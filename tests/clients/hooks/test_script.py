@@ -15,7 +15,7 @@ import pytest
 from gitmem.clients import trusted_programs
 from gitmem.clients.hooks import events, script
 
-from ...agents import SHELL, note_program, user_state
+from ...hook_agents import SHELL, note_program, user_state
 
 SHELLS = [
     shell
