@@ -22,8 +22,10 @@ Import it under `TYPE_CHECKING`. A record has every required field of its kind, 
 # fmt: off
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal, NotRequired, Protocol, TypedDict, overload
+from typing import TYPE_CHECKING, Literal, NotRequired, Protocol, TypedDict, overload
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 '''
 
 

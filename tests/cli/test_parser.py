@@ -66,7 +66,7 @@ def called(how: Callable[[], object]) -> list[Call]:
     return calls
 
 
-ROOT = app.build()
+ROOT = app.build(execute=lambda body, before, values: main.run_command(body, before, values))
 
 
 def by_typer(args: list[str]) -> list[Call]:

@@ -54,9 +54,9 @@ def test_a_host_and_a_container_on_one_folder(
 
 MACHINE = """
 import sys
-from cli import main, surroundings
+from cli import environment, main
 machine, who = sys.argv[1:]
-surroundings.machine = lambda: machine
+environment.machine = lambda: machine
 for number in range(5):
     assert main.main(["--as", who, "signal", f"{machine} says {number}", "-q"]) == 0
 assert main.main(["--as", who, "inbox"]) == 0

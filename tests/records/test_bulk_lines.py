@@ -81,7 +81,7 @@ def check(kind: str, each: list[dict[str, Any]], mac: Mac | None = MAC) -> bool:
 @settings(max_examples=up_to(200), deadline=None)
 @given(each=st.lists(FIT, min_size=1, max_size=12), signed=st.booleans())
 def test_right_records_are_made_together(each: list[dict[str, Any]], signed: bool) -> None:
-    """Byte for byte as `form.line` makes them, and read as `form.read` reads them."""
+    """Byte for byte as `codec.line` makes them, and read as `codec.read` reads them."""
     many = [{**PLAIN, **fields} for fields in each]
     mac = MAC if signed else None
     assert check("node", many, mac) == (alone("node", many, mac) is not None)
@@ -124,7 +124,7 @@ def test_an_object_is_left_to_a_line_by_itself() -> None:
 
 
 def test_receipts_are_made_together_and_signals_are_not() -> None:
-    """A kind with an old name for a list is left to `form.line`."""
+    """A kind with an old name for a list is left to `codec.line`."""
     assert check("receipt", [RECEIPT] * 20)
     assert not check(
         "signal", [{"signal_id": "sig-3f9k2m7q1x0z", "sender_identity": "a:b:c", "message": "m"}] * 20

@@ -310,7 +310,7 @@ def test_closed_streams_are_a_sentence(shop: Path) -> None:
 def test_the_pipes_are_for_the_protocol_alone(tmp_path: Path) -> None:
     """What a library prints does not break a message, and who reads standard input takes none away."""
     code = (
-        "import os, sys; from cli.mcp import wire; input, output = wire.claim()\n"
+        "import os, sys; from cli.mcp import transport; input, output = transport.claim()\n"
         "print('stray', flush=True); assert sys.stdin.read() == ''\n"
         "os.system('echo from a child'); os.write(output, os.read(input, 9))\n"
     )
