@@ -103,7 +103,11 @@ class Git(Project):
         """
         hidden = list(without)
         line = self._line(tip, hidden)
-        return queries.rev_list(self.common, tip, hidden) if line is None else line
+        return self.unread_history(tip, hidden) if line is None else line
+
+    def unread_history(self, tip: str, without: Iterable[str] = ()) -> list[str]:
+        """Return what `history` does, in another process: no commit is read into this one, whatever its size."""
+        return queries.rev_list(self.common, tip, without)
 
     def contains(self, tip: str, oid: str) -> bool:
         """Whether `oid` is `tip` or an ancestor of it. KeyError where `tip` is missing."""

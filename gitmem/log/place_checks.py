@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from ..git import partial, queries
+from ..git import partial
 from ..git.fork_point import STEPS_MIN, Trunk
 from . import left_out, log_refs, reading_order, ref
 from .lost_projects import ANCESTORS_MAX, LOST_PROJECTS, ProjectIds
@@ -174,7 +174,7 @@ class PlaceCheck:
 
         if self._known_trunk().above(oid, most=STEPS_MIN, read=read) is None:
             tips = filter(git.has, self._known_tips())
-            self.trees.commits(queries.rev_list(self.log.place.common, oid, tips), name)
+            self.trees.commits(git.unread_history(oid, tips), name)
 
     def _known_trunk(self) -> Trunk:
         """The history that passed: of the last accepted tip and of the tips that are known."""

@@ -66,7 +66,12 @@ def called(how: Callable[[], object]) -> list[Call]:
     return calls
 
 
-ROOT = app.build(execute=lambda body, before, values: main.run_command(body, before, values))
+def execute(body: Callable[..., int], before: Mapping[str, object], values: dict[str, Any]) -> int:
+    """Run what stands for `run_command` at the time of the call."""
+    return main.run_command(body, before, values)
+
+
+ROOT = app.build(execute=execute)
 
 
 def by_typer(args: list[str]) -> list[Call]:

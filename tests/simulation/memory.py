@@ -173,6 +173,8 @@ class MemoryGit:
                 todo += waiting[::-1]
         return order
 
+    unread_history = history
+
     def contains(self, tip: str, oid: str) -> bool:
         self.commit(tip)
         return self.repository.reaches(tip, oid)
