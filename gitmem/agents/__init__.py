@@ -1,1 +1,1 @@
-"""Agents: who calls, who is meant, and who is here. May import sync and what is below it."""
+"""Identify the caller, the recipients and the sessions at work. May import sync and the packages below it."""

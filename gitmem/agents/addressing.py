@@ -1,4 +1,4 @@
-"""Addressing: whom a name means. A directed write goes to exactly those, or is not written."""
+"""Resolve names to recipients. A directed write goes to exactly these recipients, or nothing is written."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ PREFIX_MIN = len("sess-") + 6
 
 
 class Resolved(Outcome):
-    """One recipient.
+    """A resolved recipient.
 
     Attributes:
-        query: What was typed.
-        address: What the signal carries: the agent identity where there is one, else the session id, or a person.
-        resolved_by: `exact`, `folded`, `prefix` or `fuzzy`; `thread` where the thread said it.
-        remark: What the sender should know, as a sentence.
-        asleep: Whether nobody who reads this address has been seen lately.
-        elsewhere: Whether it was last seen in another clone: it gets the signal after a sync.
-        session_id: The session that was meant, if a session was.
+        query: The text as typed.
+        address: The address in the signal: the agent identity if there is one, else the session id, or a person.
+        resolved_by: `exact`, `folded`, `prefix` or `fuzzy`; `thread` if the thread names the recipient.
+        remark: A sentence that the sender should know.
+        asleep: Whether no session that reads this address has been seen lately.
+        elsewhere: Whether it was last seen in another clone. It then gets the signal after a sync.
+        session_id: The session, if the text names one.
     """
 
     __slots__ = (  # the order of the JSON shape
@@ -51,7 +51,7 @@ class Resolved(Outcome):
 
     @property
     def exact(self) -> bool:
-        """Whether it is what was typed, and no guess."""
+        """Whether this is the text as typed, not a guess."""
         return self.resolved_by != "fuzzy"
 
 
@@ -63,14 +63,16 @@ def resolve(
     allow_unseen: bool = False,
     fuzzy: bool = False,
 ) -> list[Resolved]:
-    """The recipients that `--to` names: all of them, or an error.
+    """Return the recipients that `--to` names: all of them, or raise an error.
 
     Args:
-        to: What was typed; each may be a comma list.
+        to: The texts as typed; each may be a comma-separated list.
+        caller: The sender. A recipient with its address gets a remark.
         allow_unseen: Accept an identity that the log has never seen.
-        fuzzy: Accept a misspelt name where one is clearly nearest and no digit is involved.
+        fuzzy: Accept a misspelt name if exactly one name is clearly nearest and no digit is involved.
 
-    Raises: UsageError `empty-recipient`, `unknown-recipient` or `ambiguous-recipient`.
+    Raises:
+        UsageError: `empty-recipient`, `unknown-recipient` or `ambiguous-recipient`.
     """
     found: dict[str, Resolved] = {}
     for part in [part.strip() for text in to for part in text.split(",")]:
@@ -103,9 +105,12 @@ def _may_be_unseen(text: str) -> bool:
 
 
 def reader_of(store: Store, text: str) -> Resolved:
-    """The reader that `--for` names. A misspelt name is found too: then it is not `exact`, and only for a look.
+    """Return the reader that `--for` names.
 
-    Raises: UsageError `unknown-recipient` or `ambiguous-recipient`.
+    A misspelt name is resolved too. The result is then not `exact`, and only read commands may use it.
+
+    Raises:
+        UsageError: `unknown-recipient` or `ambiguous-recipient`.
     """
     found = _exact(store, text, None) if text else None
     if found is not None:
@@ -119,7 +124,7 @@ def reader_of(store: Store, text: str) -> Resolved:
 
 
 def known(store: Store, addresses: Iterable[str]) -> list[Resolved]:
-    """Recipients that a thread names: addresses already, only looked up for what to say of them."""
+    """Return recipients that a thread names. They are addresses already; only their remarks are looked up."""
     found = []
     for address in addresses:
         session = presence.one(store, address)
@@ -131,12 +136,18 @@ def known(store: Store, addresses: Iterable[str]) -> list[Resolved]:
 
 
 def _exact(store: Store, text: str, caller: Caller | None) -> Resolved | None:  # noqa: C901  (the order of these steps is the rule)
-    """Return the recipient that a text names: the first of these steps that matches decides.
+    """Return the recipient that a text names. The first of these steps that matches decides.
 
-    A session's id; a name that this clone has used before; a client's published id; a client's own id, where the
-    text has the form of one and nobody has it as name; an identity; a name in any spelling; the beginning of a
-    session's id. What a peer or a local process calls its client or identity never stands before a name that
-    somebody has, and a word for a group is nobody's.
+    1. A session id.
+    2. A name that this clone has pinned.
+    3. The published id of a client.
+    4. A client's own id, if the text has that form and no session shows under it as a name.
+    5. An identity.
+    6. A name in any spelling.
+    7. The beginning of a session id.
+
+    A name that a session holds takes precedence over ids and identities that peers or local processes chose.
+    Words for groups never match.
     """
     session = presence.one(store, text)
     holders: list[Presence] = []
@@ -178,12 +189,12 @@ def _exact(store: Store, text: str, caller: Caller | None) -> Resolved | None:  
 def _by_id(store: Store, session: Presence, text: str, resolved_by: str = "exact") -> Resolved:
     session, warning = own_recipients.by_id(store, session)
     found = _of_session(store, session, text, resolved_by)
-    found.remark = warning or found.remark  # a remark on an end that is forged would contradict the warning
+    found.remark = warning or found.remark  # a remark about a forged end would contradict the warning
     return found
 
 
 def _by_client_id(store: Store, text: str) -> Resolved | None:
-    """Return whom a client's own session id means. It is not published, also not as what was typed."""
+    """Return the recipient that a client's own session id names. The id is not published, not even as `query`."""
     if not is_client_id(text):
         return None
     session = own_sessions.of_client(store, text)
@@ -205,7 +216,7 @@ def _pinned(store: Store, text: str) -> Resolved | None:
 
 
 def keep_names(store: Store, resolved: Sequence[Resolved]) -> None:
-    """Pin the names that recipients were just found by; ids, identities and guesses need no pin."""
+    """Pin the names by which recipients were just resolved. Ids, identities and guesses need no pin."""
     for each in resolved:
         name = each.display_name or ""
         if each.session_id and each.resolved_by in ("exact", "folded") and fold(each.query) == fold(name):
@@ -281,7 +292,7 @@ def _of_identity(store: Store, identity: str, resolved_by: str) -> Resolved:
 
 
 def _describe(found: Resolved, session: Presence, now: int) -> None:
-    """`session` is the one, of those that read the address, that was seen last."""
+    """Set the status of a recipient from `session`, the last seen of the sessions that read its address."""
     found.asleep = session.status != "live"
     found.elsewhere = not session.here
     if found.asleep:

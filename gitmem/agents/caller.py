@@ -1,4 +1,4 @@
-"""Find out who calls, from the command line and the environment, never from a process id or host name."""
+"""Identify the caller by the command line and the environment, never by a process id or host name."""
 
 from __future__ import annotations
 
@@ -22,13 +22,14 @@ if TYPE_CHECKING:
 
 
 def find(store: Store, who: Who, *, must: bool = True) -> Caller | None:
-    """Who calls.
+    """Return the caller.
 
     Args:
-        must: Whether the command acts as somebody. Otherwise None where that is not clear; a `--as` that
-            names nobody is an error all the same.
+        must: Whether the command needs a caller. If not, return None if the caller is unclear. A `--as` without
+            a match is an error in either case.
 
-    Raises: UsageError `unknown-session`, `ended-session`, `which-session` or `no-person`.
+    Raises:
+        UsageError: `unknown-session`, `ended-session`, `which-session` or `no-person`.
     """
     try:
         if who.as_ is not None:
@@ -51,7 +52,7 @@ def find(store: Store, who: Who, *, must: bool = True) -> Caller | None:
 
 
 def says_nobody(store: Store, who: Who) -> bool:
-    """Return whether nothing says who calls, in a clone without a session that it could be."""
+    """Return whether nothing identifies the caller, in a clone without a session that could be the caller's."""
     from . import local_sessions
 
     return who.is_silent and not local_sessions.candidates(store)
@@ -100,7 +101,7 @@ def _named(store: Store, text: str) -> Caller:
 
 
 def _identity(store: Store, identity: str) -> Caller:
-    """An identity that the log has seen: in its one session of this clone that has not ended, if that is clear."""
+    """Return an identity that the log has seen, in its open session of this clone if there is exactly one."""
     known = own_recipients.of_identity(store, identity)
     open_here = [one for one in known if one.ended is None and one.here]
     if len(open_here) == 1:

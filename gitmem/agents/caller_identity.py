@@ -1,4 +1,4 @@
-"""Callers: what the environment says of one, and who it is."""
+"""Callers, and what the environment says about them."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ SET_MAIL = "git config user.email you@example.org"
 
 
 class Who:
-    """What the surroundings say of the caller.
+    """What the command line and the environment say about the caller.
 
     Args:
-        as_: The value of `--as`: exact session id, identity or live name.
+        as_: The value of `--as`: an exact session id, an identity or a live name.
         session: GITMEM_SESSION.
-        harness: The variable of the harness that runs us, and the session id in it.
+        harness: The client's variable with its session id, and that id.
         terminal: Whether standard input is a terminal.
-        identity: GITMEM_AGENT_IDENTITY: stands for `--agent-identity` when a session starts.
-        client: The client whose marker variable is set, "" for one of unknown name: then no person is typing,
-            whatever the terminal.
+        identity: GITMEM_AGENT_IDENTITY, the default of `--agent-identity` when a session starts.
+        client: The client whose marker variable is set, "" for an unnamed one. The caller is then not a person,
+            even at a terminal.
     """
 
     __slots__ = ("as_", "client", "harness", "identity", "session", "terminal")
@@ -46,27 +46,27 @@ class Who:
 
     @property
     def is_silent(self) -> bool:
-        """Whether nothing says who calls."""
+        """Whether nothing identifies the caller."""
         return not (self.as_ or self.session or self.harness or self.client is not None or self.terminal)
 
 
 class Caller:
-    """Somebody who acts.
+    """The session, agent or person that runs a command.
 
     Attributes:
         reader: The identity that signals come from and receipts are for.
-        session_id: The session; None for people, and for an identity with no session or several here.
+        session_id: The session; None for people, and for an identity with no session or several in this clone.
         identity: The agent identity.
         is_person: Whether it is a person, `human:<mail>`.
-        raw: Whether `reader` stands for a client's own session id, with which no session was started.
+        raw: Whether `reader` represents a client's own session id under which no session was started.
         client_id: That id, which is never published.
         source: `as`, `session`, `harness`, `raw`, `terminal`, `worktree` (the only session of this worktree in
-            24 hours), or `nobody`: nothing said who calls, and the clone has no session.
-        remark: What the caller should know about how it was found.
-        next: Commands that would make it plainer.
+            24 hours), or `nobody`: nothing identified the caller, and the clone has no session.
+        remark: What the caller should know about how it was identified.
+        next: Commands that would identify it more clearly.
         record: The folded session, by the contract's field names.
-        record_at: Its last record, in microseconds since the epoch.
-        who: What the surroundings say, where `--as` named somebody else perhaps.
+        record_at: The time of its last record, in microseconds since the epoch.
+        who: What the command line and the environment say; `--as` may have named another session.
     """
 
     __slots__ = (
@@ -95,7 +95,7 @@ class Caller:
 
     @property
     def ids(self) -> list[str]:
-        """What it may have been addressed as: its reader identity, and its session."""
+        """The names that signals may address it by: its reader identity and its session."""
         return [each for each in dict.fromkeys((self.reader, self.session_id)) if each]
 
     @property
@@ -104,13 +104,13 @@ class Caller:
         return presence.role_of(self.identity)
 
     def trailers(self) -> list[tuple[str, str]]:
-        """Who it is, for the end of a commit message."""
+        """Return the trailers that identify the caller in a commit message."""
         found = [("WU", self.wu_id), ("Agent", self.reader), ("Session", self.session_id)]
         return [(key, value) for key, value in found if value]
 
 
 def of_session(found: Presence, source: str) -> Caller:
-    """A session as caller."""
+    """Return a session as caller."""
     name = f"{found.name} <{found.reader}@gitmem>"
     caller = Caller(found.reader, name, source)
     caller.session_id = found.session_id
@@ -125,7 +125,7 @@ def of_session(found: Presence, source: str) -> Caller:
 
 
 def own_mail(store: Store) -> str | None:
-    """The reader identity of this clone's user, or None without `user.email`."""
+    """Return the reader identity of this clone's user, or None without `user.email`."""
     mail = store.person()[1]
     return f"human:{mail}" if mail else None
 
@@ -136,7 +136,11 @@ def is_own_mail(store: Store, text: str) -> bool:
 
 
 def person(store: Store, source: str) -> Caller:
-    """Return the user of this clone as caller. Raises: UsageError `no-person` without a `user.email`."""
+    """Return the user of this clone as caller.
+
+    Raises:
+        UsageError: `no-person` without a `user.email`.
+    """
     name, mail = store.person()
     if not mail:
         raise UsageError(

@@ -1,4 +1,4 @@
-"""Display names: the pool that sessions get theirs from, and which names may be asked for."""
+"""Display names: the pool for new sessions, and the checks on requested names."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from ..store import Store
     from .caller import Caller
 
-NEAR_EDITS = 2  # the pool keeps names more than this apart, so that a typo is no other name
+NEAR_EDITS = 2  # names in the pool differ by more edits than this, so a typo does not give another name
 NAME_MAX = 64
 
 
 class PoolName(Outcome):
-    """A name of the pool and the session that shows under it now.
+    """A name in the pool, and the session that shows under it now.
 
-    `origin` is `shipped`, `added`, or `refused`: a peer added what nobody may be called, and no session gets it.
+    `origin` is `shipped`, `added`, or `refused`: a peer added a forbidden name, and no session gets it.
     """
 
     __slots__ = ("name", "origin", "held_by")  # the order of the JSON shape
@@ -37,7 +37,7 @@ class PoolName(Outcome):
 
 
 class NamePool(Outcome):
-    """The pool as it is now, those first that will be given out first."""
+    """The pool as it is now, in the order in which names will be given out."""
 
     __slots__ = ("names", "next")
 
@@ -47,7 +47,7 @@ class NamePool(Outcome):
 
 
 class NameChanged(Outcome):
-    """Names that entered or left the pool (`event`: add, remove); `unchanged` were so already."""
+    """Names that entered or left the pool (`event`: add, remove); `unchanged` lists those without effect."""
 
     __slots__ = ("event", "names", "unchanged", "commit", "recorded", "next")
 
@@ -63,19 +63,23 @@ class NameChanged(Outcome):
 
 
 def add(store: Store, caller: Caller, names: Sequence[str], *, allow_secret: bool = False) -> NameChanged:
-    """Put names into the pool. Raises: UsageError for a name that nobody may have."""
+    """Add names to the pool.
+
+    Raises:
+        UsageError: A name is not allowed.
+    """
     for name in names:
         check(name)
     return _change(store, caller, "add", names, allow_secret)
 
 
 def remove(store: Store, caller: Caller, names: Sequence[str], *, allow_secret: bool = False) -> NameChanged:
-    """Take names out of the pool; who holds one keeps it."""
+    """Remove names from the pool. Sessions that hold one keep it."""
     return _change(store, caller, "remove", names, allow_secret)
 
 
 def listing(store: Store) -> NamePool:
-    """The names of the pool, least recently used first."""
+    """Return the names of the pool, least recently used first."""
     shipped, held = {fold(name) for name in POOL}, _held(store, store.now())
     found = [PoolName(name, _origin(name, shipped), held.get(fold(name))) for name in _by_use(store)]
     return NamePool(found, ["gitmem session start"])
@@ -88,9 +92,10 @@ def _origin(name: str, shipped: Container[str]) -> str:
 
 
 def check(name: str) -> None:
-    """Refuse a text that can't be a display name: it would not be addressable, or could deceive.
+    """Reject a text that can't be a display name because it is not addressable or could deceive.
 
-    Raises: UsageError `bad-name`.
+    Raises:
+        UsageError: `bad-name`.
     """
     wrong = _wrong(name)
     if wrong:
@@ -103,9 +108,10 @@ def check(name: str) -> None:
 
 
 def check_identity(identity: str | None) -> None:
-    """Refuse an agent identity that reads like another one, or like a person. The form is checked when it is written.
+    """Reject an agent identity that looks like another one or like a person. Its form is validated at the write.
 
-    Raises: UsageError `bad-identity`.
+    Raises:
+        UsageError: `bad-identity`.
     """
     wrong = ""
     if identity and any(map(is_unsafe, identity)):
@@ -124,7 +130,7 @@ def check_identity(identity: str | None) -> None:
 
 
 def _wrong(name: str) -> str:
-    """Return what is wrong with a name, as the rest of a sentence; "" where nothing is."""
+    """Return what is wrong with a name, as the rest of a sentence; "" for a valid name."""
     if not name or name != name.strip():
         return "is empty or has white space at an end"
     if len(name) > NAME_MAX:
@@ -147,13 +153,14 @@ def claim(
     session_id: str | None = None,
     again: Sequence[str] = ("gitmem", "session", "start"),
 ) -> None:
-    """Make sure that a name may be asked for now.
+    """Check that a name may be requested now.
 
     Args:
-        session_id: The session that asks, if it exists: its own name is not in its way.
-        again: The command that asks, without the name.
+        session_id: The requesting session, if it exists. It may keep its own name.
+        again: The command of the request, without the name.
 
-    Raises: UsageError `bad-name`, or `name-in-use` with three names that are free.
+    Raises:
+        UsageError: `bad-name`, or `name-in-use` with three names that are free.
     """
     check(name)
     holder = _held(store, store.log.clock.tick()).get(fold(name))
@@ -171,7 +178,7 @@ def claim(
 
 
 def suggestions(store: Store, name: str) -> list[str]:
-    """Three names that nobody holds: two after the one that was asked for, and one from the pool."""
+    """Return three free names: two numbered ones after the requested name, and one from the pool."""
     held = _held(store, store.log.clock.tick())
     found: list[str] = []
     number = 2
@@ -183,14 +190,14 @@ def suggestions(store: Store, name: str) -> list[str]:
 
 
 def pick(store: Store) -> str:
-    """The name for a new session: of those that nobody holds the one that was longest not in use.
+    """Return the name for a new session: of the free names the one that has been unused for longest.
 
-    None that is within two edits of a held one; `<Name>-2` and so on where the pool is exhausted.
+    Names within two edits of a held name are skipped. If the pool is exhausted, return `<Name>-2` and so on.
     """
     held = _held(store, store.log.clock.tick())
     shipped = {fold(name) for name in POOL}
     order = [name for name in _by_use(store) if _origin(name, shipped) != "refused"] or list(POOL)
-    strangers = held.keys() - shipped  # the names that ship are known to be far enough from each other
+    strangers = held.keys() - shipped  # shipped names are known to be far enough apart
     for name in order:
         folded = fold(name)
         rivals = strangers if folded in shipped else held.keys()
@@ -206,7 +213,7 @@ def pick(store: Store) -> str:
 
 
 def _held(store: Store, now: int) -> dict[str, str]:
-    """The names that are held at that time, folded, and by which session."""
+    """Return the names that are held at a time, folded, each with its session id."""
     rows = store.db().execute(
         "SELECT shown_fold, session_id FROM tenure WHERE until > ? ORDER BY claimed DESC", (now,)
     )
@@ -214,9 +221,9 @@ def _held(store: Store, now: int) -> dict[str, str]:
 
 
 def _by_use(store: Store) -> Iterator[str]:
-    """The pool, the names that were never used first, then the least recently used.
+    """Return the pool: names that were never used first, then the least recently used.
 
-    Each clone goes through the names from a place of its own: two that never met seldom give out the same.
+    Each clone starts at a position of its own, so two clones that never synced seldom give out the same name.
     """
     db = store.db()
     pool = {fold(name): name for name in POOL}

@@ -1,4 +1,4 @@
-"""What is said of lines that speak for this clone's own sessions, clients or user and were not written here."""
+"""Warnings about lines in the name of this clone's sessions, clients or user that were not written here."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class Forgery:
     """A forged line.
 
     Attributes:
-        name: The session or client that it speaks for.
-        where: The file of the log that has it.
+        name: The session or client that the line claims to come from.
+        where: The file of the log that contains it.
     """
 
     __slots__ = ("at", "kind", "line", "name", "record", "where")
@@ -48,7 +48,7 @@ def every(db: sqlite3.Connection) -> list[Forgery]:
 
 
 def of_reader(db: sqlite3.Connection, names: Iterable[str]) -> str | None:
-    """Return a warning for a session, client or agent for whom forged lines speak, or None."""
+    """Return a warning for a session, client or agent in whose name there are forged lines, or None."""
     known = [name for name in dict.fromkeys(names) if name]
     marks = ", ".join("?" * len(known))
     (count,) = db.execute(
@@ -64,7 +64,7 @@ def of_reader(db: sqlite3.Connection, names: Iterable[str]) -> str | None:
 
 
 def in_thread(db: sqlite3.Connection, ids: Collection[str]) -> list[str]:
-    """Return warnings about the signals and receipts of a thread that speak for a session of this clone."""
+    """Return warnings about a thread's signals and receipts that are forged in the name of a session of this clone."""
     found: list[str] = []
     for each in every(db):
         signal_id = str(each.record.get("signal_id"))
@@ -84,7 +84,7 @@ def in_thread(db: sqlite3.Connection, ids: Collection[str]) -> list[str]:
 
 
 class Marks:
-    """What is shown beside the sender of a signal; made once for an answer.
+    """The warnings displayed beside the sender of a signal; one object serves a whole answer.
 
     Args:
         own_mail: The reader identity of this clone's user, or None.
@@ -96,7 +96,7 @@ class Marks:
         self._acknowledged: set[str] | None = None
 
     def put(self, fields: dict[str, object], line: bytes) -> None:
-        """Put what the reader must know of who wrote a signal into its fields, where there is something."""
+        """Add to a signal's fields what the reader must know about its author, if there is anything."""
         said = self._of(line, {**fields, "kind": "signal"})
         if said:
             fields["unverified"] = said
@@ -118,7 +118,7 @@ class Marks:
         return None if self._was_acknowledged(line) else ELSEWHERE
 
     def _was_acknowledged(self, line: bytes) -> bool:
-        """Lines of gitmem 0.1 have no code: the ledger may know them."""
+        """Return whether the ledger has a line. Lines of gitmem 0.1 have no MAC, but may be in the ledger."""
         if self._acknowledged is None:
             self._acknowledged = {each for row in ledger.read(self._store.log.place) for each in row.digests}
         return ledger.digest(line) in self._acknowledged

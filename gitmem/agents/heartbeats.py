@@ -1,9 +1,9 @@
-"""What this clone alone knows of the sessions that were started in it: their worktree and their heartbeat.
+"""Local files about the sessions that were started in this clone: their worktree and their heartbeat.
 
-A file for each session, `<state>/sessions/<id>`; its modification time is when the session was last seen
-here. A heartbeat is a touched file, never a commit. Hooks touch `<state>/beats/<id>` instead, where they need
-to know nothing: the id may be the one that the harness has for the session. A folder that cannot be written is
-no error: others then see the time of the last record.
+Each session has a file `<state>/sessions/<id>`; its modification time is when the session was last seen here. A
+heartbeat touches that file and never makes a commit. Hooks touch `<state>/beats/<id>` instead, which needs no other
+knowledge: the id may be the client's own id for the session. A folder that can't be written is not an error: others
+then see the time of the last record.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 BEATS, PROMPTS, WAKES, EMPTY = "beats", "prompts", "wake", "empty"
 QUEUE, FLAGS = "queue", "flags"
-FED = "fed"  # in the index's `meta`: how far the queues were brought
+FED = "fed"  # in the index's `meta`: up to which signal the queues are filled
 _READERS = "SELECT session_id FROM session WHERE ended IS NULL AND (session_id = ?1 OR agent_identity = ?1)"
 _FED = f"SELECT (SELECT value FROM meta WHERE key = '{FED}'), (SELECT max(line) FROM signal)"
 PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
@@ -31,13 +31,13 @@ FORGOTTEN_MICROS = 30 * 24 * 3600 * 1_000_000
 
 
 def fed(db: sqlite3.Connection) -> tuple[str | None, int | None]:
-    """Return the signal of the index up to which the queues were brought, and the last one that it has."""
+    """Return the signal of the index up to which the queues are filled, and the last signal in the index."""
     marks: tuple[str | None, int | None] = db.execute(_FED).fetchone()
     return marks
 
 
 def is_fed(db: sqlite3.Connection, state: str) -> bool:
-    """Return whether the queues plainly have all that the index has; somebody may have taken their folders away."""
+    """Return whether the queues certainly have all signals of the index. Their folders may have been removed."""
     try:
         before, newest = fed(db)
     except Exception:
@@ -46,19 +46,20 @@ def is_fed(db: sqlite3.Connection, state: str) -> bool:
 
 
 def has_queues(state: str) -> bool:
-    """Return whether the folders of the queues are there: who took one away took what was in it."""
+    """Return whether the folders of the queues exist. A removed folder has lost its content."""
     return all(os.path.isdir(os.path.join(state, name)) for name in (QUEUE, FLAGS))
 
 
 def flag(state: str, name: str) -> str:
-    """The path of a flag."""
+    """Return the path of a flag."""
     return os.path.join(state, FLAGS, name)
 
 
 def raise_flags(state: str, names: Iterable[str], *, urgent: bool) -> None:
-    """Say that something is there. What is there already stays, and never says less than it did.
+    """Create flags for waiting signals. An existing flag stays, and an urgent one stays urgent.
 
-    Raises: OSError.
+    Raises:
+        OSError: A flag can't be written.
     """
     for name in names:
         path = flag(state, name)
@@ -74,23 +75,24 @@ def raise_flags(state: str, names: Iterable[str], *, urgent: bool) -> None:
 
 
 def is_safe(name: str) -> bool:
-    """Whether a name can be one of a file, whatever wrote it."""
+    """Return whether a name from any source is safe as a file name."""
     return 0 < len(name) <= 128 and name[0] != "." and PLAIN.issuperset(name)
 
 
 def flag_names(session_id: str, harness: str | None) -> list[str]:
-    """The names under which a session has flags and beats."""
+    """Return the names under which a session has flags and heartbeats."""
     return [name for name in dict.fromkeys((session_id, harness or "")) if is_safe(name)]
 
 
 def announce(store: Store, db: sqlite3.Connection, signal: Mapping[str, object]) -> bool:
-    """Raise the flags of the sessions of this clone that a signal goes to; who reads it into the index queues it.
+    """Raise the flags of this clone's sessions that a signal goes to. The signal is queued when the index reads it.
 
     Args:
-        db: The index as it was before the signal.
-        signal: Its fields.
+        db: The index before the signal.
+        signal: The fields of the signal.
 
-    Returns: False where this is not enough: the index has to be caught up, and the queues fed.
+    Returns:
+        False if this is not enough: the index has to catch up and the queues have to be filled.
     """
     state, recipients = store.place.state, signal["recipients"]
     if not isinstance(recipients, list) or not recipients or not has_queues(state):
@@ -108,12 +110,12 @@ def announce(store: Store, db: sqlite3.Connection, signal: Mapping[str, object])
 
 
 def worktree(store: Store) -> str:
-    """The real path of this worktree, or of the git folder where there is none."""
+    """Return the real path of this worktree, or of the git folder if there is none."""
     return store.place.worktree or store.place.git_dir
 
 
 def label(store: Store) -> str:
-    """What others read of it: the name of its folder, without the path and what could upset a terminal."""
+    """Return the worktree's published name: its folder name, without the path and unprintable characters."""
     parts = worktree(store).rstrip(os.sep).split(os.sep)
     if parts[-1] == ".git":
         parts.pop()
@@ -122,7 +124,7 @@ def label(store: Store) -> str:
 
 
 def start(store: Store, session_id: str, harness: tuple[str, str] | None) -> None:
-    """Note that a session starts in this worktree, and forget those that nobody has seen for a month."""
+    """Record that a session starts in this worktree, and forget those that were not seen for a month."""
     folder = _folder(store)
     content = (
         os.fsencode(worktree(store)) + b"\0" + (harness[1] if harness else "").encode("utf-8", "replace")
@@ -140,9 +142,9 @@ def start(store: Store, session_id: str, harness: tuple[str, str] | None) -> Non
 
 
 def seen(store: Store, session_id: str) -> None:
-    """Touch the file of a session that acts here; one that started elsewhere has none."""
+    """Touch the file of a session that acts here. A session that started elsewhere has none."""
     if not is_id("sess", session_id):
-        return  # a harness's own id: it has no file, and could be any path
+        return  # a client's own id: it has no file, and could be any path
     at = store.now() * 1000
     try:
         os.utime(os.path.join(_folder(store), session_id), ns=(at, at))
@@ -151,7 +153,7 @@ def seen(store: Store, session_id: str) -> None:
 
 
 def end(store: Store, session_id: str) -> str:
-    """Forget a session; the client's own id of it, or ""."""
+    """Forget a session and return the client's own id for it, or ""."""
     client_id = client_of(store, session_id)
     try:
         os.unlink(os.path.join(_folder(store), session_id))
@@ -161,7 +163,7 @@ def end(store: Store, session_id: str) -> str:
 
 
 def heartbeat(store: Store, session_id: str) -> int:
-    """When a session was last seen here, in microseconds since the epoch; 0 where it did not start in this clone."""
+    """Return when a session was last seen here, in microseconds since the epoch; 0 if it started in another clone."""
     if not is_id("sess", session_id):
         return 0
     at = _touched(os.path.join(_folder(store), session_id))
@@ -169,7 +171,7 @@ def heartbeat(store: Store, session_id: str) -> int:
 
 
 def heartbeats(store: Store) -> dict[str, int]:
-    """When each session that started in this clone was last seen here, in microseconds since the epoch."""
+    """Return when each session of this clone was last seen here, in microseconds since the epoch."""
     found = {}
     try:
         with os.scandir(_folder(store)) as entries:
@@ -183,7 +185,7 @@ def heartbeats(store: Store) -> dict[str, int]:
 
 
 def _beats(store: Store) -> set[str]:
-    """The names that hooks have touched."""
+    """Return the names that hooks have touched."""
     try:
         return set(os.listdir(os.path.join(store.place.state, BEATS)))
     except OSError:
@@ -191,7 +193,7 @@ def _beats(store: Store) -> set[str]:
 
 
 def _beat(store: Store, session_id: str, beats: set[str]) -> int:
-    """When a hook last touched the name of a session, in microseconds since the epoch; 0 for never."""
+    """Return when a hook last touched a name of a session, in microseconds since the epoch; 0 for never."""
     if not beats:
         return 0
     names = {session_id, _read(store, session_id)[1]} & beats
@@ -199,7 +201,10 @@ def _beat(store: Store, session_id: str, beats: set[str]) -> int:
 
 
 def forget_old(store: Store, oldest: int) -> None:
-    """Remove what hooks wrote last before a time, in microseconds since the epoch: a session that died left it."""
+    """Remove the files of hooks last written before a time, in microseconds since the epoch.
+
+    Sessions that died leave such files.
+    """
     for kind in (BEATS, PROMPTS, WAKES, EMPTY):
         folder = os.path.join(store.place.state, kind)
         try:
@@ -218,7 +223,7 @@ def _touched(path: str) -> int:
 
 
 def _read(store: Store, session_id: str) -> tuple[str, str]:
-    """The worktree that a session started in, and the harness's id for it, as its file has them."""
+    """Return the worktree that a session started in and the client's own id for it, from its file."""
     try:
         with open(os.path.join(_folder(store), session_id), "rb") as file:
             where, _, harness = file.read().partition(b"\0")
@@ -228,7 +233,7 @@ def _read(store: Store, session_id: str) -> tuple[str, str]:
 
 
 def client_of(store: Store, session_id: str) -> str:
-    """Return a client's own id of a session that it started in this clone; "" where there is none."""
+    """Return the client's own id for a session that was started in this clone, or ""."""
     return _read(store, session_id)[1] if is_id("sess", session_id) else ""
 
 
@@ -242,12 +247,12 @@ def of_client(store: Store, client_id: str) -> list[str]:
 
 
 def is_here(store: Store, session_id: str) -> bool:
-    """Return whether a session was started in this clone, and has not been forgotten."""
+    """Return whether a session was started in this clone and has not been forgotten."""
     return is_id("sess", session_id) and os.path.exists(os.path.join(_folder(store), session_id))
 
 
 def known(store: Store) -> dict[str, tuple[str, int]]:
-    """Every session that started in this clone: the real path of its worktree, and when it was seen."""
+    """Return every session that started in this clone: the real path of its worktree, and when it was last seen."""
     found = {}
     for session_id, at in heartbeats(store).items():
         where, _ = _read(store, session_id)

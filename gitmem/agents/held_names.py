@@ -1,4 +1,4 @@
-"""Display names that show at one time, and the lowest free number for one that is taken."""
+"""Display names in use at one time, and the lowest free number for a name that is taken."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 
 class HeldNames:
-    """The names that show at one time, in their folded forms.
+    """The names in use at one time, in their folded forms.
 
-    For each name that somebody else had, the numbers below `_next` were tried: those that nobody has now are
-    in `_free`. So the lowest free one is found without a look at all that are taken.
+    For each taken name, all numbers below `_next` were tried, and those free now are in `_free`. The lowest free number
+    is thus found without a scan of all taken names.
     """
 
     def __init__(self, rows: Iterable[tuple[int, str]]) -> None:
@@ -28,7 +28,7 @@ class HeldNames:
         self._free: dict[str, list[int]] = {}
 
     def end(self, at: int) -> None:
-        """Give back what is held until this time or less."""
+        """Release the names that are held until this time or less."""
         while self._ends and self._ends[0][0] <= at:
             _, folded = heappop(self._ends)
             self._count[folded] -= 1
@@ -39,7 +39,7 @@ class HeldNames:
                     heappush(self._free[base], int(number))
 
     def take(self, name: str, until: int) -> str:
-        """Hold a name, or the lowest free number after it, until a time; what it shows as."""
+        """Hold a name until a time and return it, with the lowest free number after it if it is taken."""
         shown, folded = name, fold(name)
         if folded in self._count:
             number = self._number(folded)

@@ -1,4 +1,4 @@
-"""Sessions that were started in this clone and have not ended, known from local files."""
+"""Open sessions that were started in this clone, by local files."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ if TYPE_CHECKING:
 
 
 def of_worktree(store: Store) -> list[Presence]:
-    """Return the sessions that were started in this worktree, have not ended and were seen within 24 hours."""
+    """Return the open sessions of this worktree that were seen within 24 hours."""
     return [one for one in _open(store, heartbeats.worktree(store)) if one.is_current]
 
 
 def candidates(store: Store) -> list[Presence]:
-    """Return every session that a caller who says nothing could be.
+    """Return every session that an unidentified caller could be.
 
-    Those are the sessions of this worktree that have not ended, however long they have been silent, and the
-    sessions of other worktrees of this clone that were seen within 24 hours.
+    These are the open sessions of this worktree, however long they have been silent, and the open sessions of other
+    worktrees of this clone that were seen within 24 hours.
     """
     here = _open(store, heartbeats.worktree(store))
     ids = {one.session_id for one in here}
@@ -27,7 +27,7 @@ def candidates(store: Store) -> list[Presence]:
 
 
 def _open(store: Store, folder: str | None) -> list[Presence]:
-    """Return the sessions that have not ended, of one worktree or of all."""
+    """Return the open sessions of one worktree, or of all."""
     found = []
     for session_id, (where, _) in sorted(heartbeats.known(store).items()):
         if folder in (None, where):

@@ -1,8 +1,9 @@
-"""Names as this clone has used them: a name keeps the holder that it had on first use.
+"""Names as this clone has used them: a name keeps the holder of its first use.
 
-A peer can push a session that claims any name since any time, so that the log shows the name for it. What this clone
-wrote to, acted as, or started under a name is therefore noted in a file for each name. A pin is local: it decides
-whom a typed name means here, or makes a command refuse, and never what the log says. Deleting the files is safe.
+A peer can push a session that claims any name since any time, and the log then shows the name for that session. This
+clone therefore notes each name that it wrote to, acted as or started a session under, in a file of its own. Pins are
+local: a pin decides whom a typed name means here, or makes a command refuse; it never changes what the log shows.
+Deleting the files is safe.
 """
 
 from __future__ import annotations
@@ -29,10 +30,10 @@ FILE_MAX_BYTES = 4096
 
 
 class Pin:
-    """A name and whom it meant when it was first used here.
+    """A name, and whom it meant at its first use here.
 
     Attributes:
-        name: The name as it was shown then.
+        name: The name as displayed then.
         session_id: The session that had it.
         identity: The agent identity of that session, or "".
     """
@@ -46,21 +47,23 @@ class Pin:
 
 
 def read(store: Store, name: str) -> Pin | None:
-    """Return the pin of a name in any spelling, or None where there is none that can be read."""
+    """Return the pin of a name in any spelling, or None if there is no readable one."""
     return _parse(_content(_path(store, name)), fold(name))
 
 
 def find(store: Store, name: str, *, code: str = "ambiguous-recipient") -> tuple[Presence, str | None] | None:
-    """Return whom a pinned name means here, and a warning where others claim it.
+    """Return whom a pinned name means here, and a warning if others claim it.
 
     Args:
-        name: The name as it was typed.
+        name: The name as typed.
         code: The code of the error.
 
-    Returns: None where the name is not pinned, or the pin says nothing more: the log decides.
+    Returns:
+        None if the name is not pinned or the pin no longer applies. The log then decides.
 
-    Raises: UsageError where the holder is gone, or goes by another name, and somebody else claims this one, or where
-        it has another identity.
+    Raises:
+        UsageError: The holder is gone or has another name, and another session claims this one; or the holder has
+            another identity.
     """
     pin = None if is_reserved(name) else read(store, name)  # identities and ids are exact
     kept = _holder(store, pin) if pin is not None else None
@@ -94,7 +97,7 @@ def find(store: Store, name: str, *, code: str = "ambiguous-recipient") -> tuple
 
 
 def note(store: Store, name: str, session_id: str, identity: str | None) -> None:
-    """Pin a shown name to whom it means now. A state folder that can't be written is no error.
+    """Pin a displayed name to its present holder. A state folder that can't be written is not an error.
 
     Args:
         session_id: The session that has the name.
@@ -124,7 +127,7 @@ def took(store: Store, one: Presence, *former: str) -> None:
 
 
 def unreadable(store: Store) -> Iterator[str]:
-    """Yield the paths of pins that can't be read, for doctor: their names are not pinned."""
+    """Yield the paths of pins that can't be read, for doctor. Their names are not pinned."""
     folder = os.path.join(store.place.state, FOLDER)
     for entry in atomic_write.names_in(folder):
         path = os.path.join(folder, entry)
@@ -134,7 +137,7 @@ def unreadable(store: Store) -> Iterator[str]:
 
 
 def _claimants(store: Store, name: str, kept: Presence) -> list[str]:
-    """Return descriptions of whoever else the log has for a name: by name, as a client's id, or as an address."""
+    """Return descriptions of others that the log has for a name: by name, as a client's id, or as an address."""
     found: dict[str, Presence | None] = {one.reader: one for one in presence.of_name(store, fold(name))}
     by_client = presence.of_published_client(store, name)
     if by_client is not None:
@@ -154,7 +157,7 @@ def _claimants(store: Store, name: str, kept: Presence) -> list[str]:
 
 
 def _holder(store: Store, pin: Pin) -> Presence | None:
-    """Return the session of a pin; of an identity with several one that is at work and asks for the name."""
+    """Return the session of a pin; if its identity has several, one that is at work and asks for the name."""
     sessions = own_recipients.of_identity(store, pin.identity) if pin.identity else []
     if not sessions:
         return own_sessions.trusted(store, pin.session_id)
@@ -162,7 +165,7 @@ def _holder(store: Store, pin: Pin) -> Presence | None:
 
 
 def _asks_for(one: Presence, name: str) -> bool:
-    """Return whether a session shows under a name, or would if nobody else claimed it."""
+    """Return whether a session shows under a name, or would if no other session claimed it."""
     return fold(one.name) == fold(name) or root(fold(one.asked)) == root(fold(name))
 
 
@@ -181,7 +184,7 @@ def _content(path: str) -> bytes | None:
 
 
 def _parse(content: bytes | None, folded: str | None) -> Pin | None:
-    """Return the pin that a file holds, or None for another name's, a torn one, or one that is not ours."""
+    """Return the pin in a file; None for another name's pin, a torn file or a foreign one."""
     try:
         name, session_id, identity, rest = (content or b"").decode().split("\n")
     except ValueError:
@@ -192,7 +195,7 @@ def _parse(content: bytes | None, folded: str | None) -> Pin | None:
 
 
 def _make_room(folder: str) -> None:
-    """Make the folder, and keep it below its limit: the pins that were made first go."""
+    """Create the folder, and keep it below its limit by removing the oldest pins."""
     shared_mode.make_dirs(folder)
     names = atomic_write.names_in(folder)
     if len(names) >= PINS_MAX:

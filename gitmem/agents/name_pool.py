@@ -1,6 +1,6 @@
-"""The display names that sessions get: people who found things out.
+"""The display names for sessions: scientists, engineers, explorers and other discoverers.
 
-Pairwise more than two edits apart, whatever the case, so that a typo never makes one name of another.
+All pairs differ by more than two edits, ignoring case, so a typo never turns one name into another.
 """
 
 from __future__ import annotations
