@@ -1,4 +1,4 @@
-"""What a caller has gone past at the gate, by audits that it wrote."""
+"""The signals that a caller passed at the gate, by its audit records."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ if TYPE_CHECKING:
 
 
 def of(store: Store, caller: Caller, wu: str | None) -> set[str]:
-    """Return the signals on a work unit that the caller went past with a reason; for a session of this clone, here."""
+    """Return the signals on a work unit that the caller passed with a reason.
+
+    For a session of this clone, only audits that were written here count.
+    """
     found: set[str] = set()
     db = store.db()
     mac = store.keys.now().mac if any(sender_tables.is_own(db, name) for name in caller.ids) else None

@@ -1,9 +1,9 @@
-"""Whom `--to` and `--as` mean where lines of the log disagree about a session.
+"""Whom `--to` and `--as` mean if lines of the log disagree about a session.
 
-What others see of a session is shared, and every line counts for it. A new signal is written here. Where forged lines
-say something else of a session of this clone than its own lines do, it goes to whom the own lines name, or it is not
-written. Of sessions of other clones this clone can't tell which line is genuine, and anybody who may push can write one that
-gives such a session another identity: mail for the session goes to its id then, which the session itself reads.
+What others see of a session is shared: every line counts. A new signal is written here. If forged lines contradict
+the own lines of a session of this clone, the signal goes to the recipient by the own lines, or is not written. For
+sessions of other clones this clone can't tell which line is genuine: anybody who may push can write a line that gives
+such a session another identity. Signals to it then go to its id, which the session itself reads.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _FORGED = "SELECT DISTINCT name FROM forged WHERE name > 'sess-' AND name < 'ses
 
 
 def by_id(store: Store, found: Presence) -> tuple[Presence, str | None]:
-    """Return a session that was named by its id as its own lines say it is, and a warning where others differ."""
+    """Return a session named by its id as its own lines show it, and a warning if forged lines differ."""
     if not sender_tables.is_forged(store.db(), (found.session_id,)):
         return found, None
     own = own_sessions.trusted(store, found.session_id) or found
@@ -42,7 +42,7 @@ def by_id(store: Store, found: Presence) -> tuple[Presence, str | None]:
 
 
 def named(store: Store, name: str) -> list[Presence]:
-    """Return the open sessions of this clone that have a name by their own lines, where the log has forged lines too."""
+    """Return this clone's open sessions with forged lines that have a name by their own lines."""
     return [own for _, own in _forged_sessions(store) if own.ended is None and _is_called(own, name)]
 
 
@@ -54,7 +54,11 @@ def of_identity(store: Store, identity: str) -> list[Presence]:
 
 
 def warning(store: Store, session_id: str | None = None) -> str | None:
-    """Return what forged lines change of open sessions of this clone, for one session or the first; None for nothing."""
+    """Return what forged lines change about open sessions of this clone, or None.
+
+    Args:
+        session_id: The only session to check. Without it, the first one found is described and the others counted.
+    """
     found = []
     for shown, own in _forged_sessions(store):
         said = _difference(shown, own) if session_id in (None, own.session_id) else None
@@ -68,7 +72,7 @@ def warning(store: Store, session_id: str | None = None) -> str | None:
 
 
 def _difference(shown: Presence, own: Presence) -> str | None:
-    """Return what the log shows of an open session that its own lines do not say, or None."""
+    """Return what the log shows of an open session against its own lines, or None."""
     if own.ended is not None:
         return None
     said = []
@@ -87,13 +91,14 @@ def _difference(shown: Presence, own: Presence) -> str | None:
 
 
 def refuse_redirected(store: Store, text: str, found: Sequence[Presence]) -> None:
-    """Refuse a name that forged lines gave to a session of this clone, or took from one.
+    """Reject a name that forged lines gave to a session of this clone, or took from one.
 
     Args:
-        text: The name as it was typed.
+        text: The name as typed.
         found: The sessions that the log shows for it.
 
-    Raises: UsageError where the own lines of the session say something else.
+    Raises:
+        UsageError: The own lines of the session differ.
     """
     shown = {one.session_id: one for one in found}
     for _, own in _forged_sessions(store):
@@ -123,7 +128,7 @@ def of_published_client(store: Store, value: str) -> Presence | None:
 
 
 def _forged_sessions(store: Store) -> Iterator[tuple[Presence, Presence]]:
-    """Yield each session of this clone that forged lines speak for: as the log shows it, and by its own lines."""
+    """Yield each session of this clone with forged lines: as the log shows it, and by its own lines."""
     for (name,) in store.db().execute(_FORGED).fetchall():
         shown = presence.one(store, str(name)) if sender_tables.is_own(store.db(), str(name)) else None
         own = own_sessions.trusted(store, shown.session_id) if shown is not None else None
@@ -148,7 +153,7 @@ def _refusal(text: str, shared: str, own: Presence) -> UsageError:
 
 
 def trusted_only(store: Store, found: Sequence[Presence]) -> list[Presence]:
-    """Return sessions as `own_sessions.trusted` has them, without those whose identity or name is forged."""
+    """Return sessions as `own_sessions.trusted` does, without those whose identity or name is forged."""
     kept = []
     for one in found:
         if not sender_tables.is_forged(store.db(), (one.session_id,)):
@@ -165,7 +170,7 @@ def trusted_only(store: Store, found: Sequence[Presence]) -> list[Presence]:
 
 
 def changed_identity(store: Store, session: Presence) -> str | None:
-    """Return why mail for a session goes to its id and not to its identity, or None where it goes to the identity."""
+    """Return why signals to a session go to its id and not to its identity, or None if they go to the identity."""
     if session.agent_identity is None or sender_tables.is_own(store.db(), session.session_id):
         return None
     if len(store.db().execute(_IDENTITIES, (session.session_id,)).fetchall()) < 2:
@@ -177,13 +182,16 @@ def changed_identity(store: Store, session: Presence) -> str | None:
 
 
 def refuse_changed_identity(store: Store, name: str, identity: str, holder: Presence, code: str) -> None:
-    """Raise UsageError where the session of another clone that a name means here has another identity by now.
+    """Reject a name of another clone's session that has changed its identity since the name was pinned here.
 
     Args:
-        name: The name as it was typed.
-        identity: The identity that the name was noted with, "" for none: then it means the session.
-        holder: Whom the note names.
+        name: The name as typed.
+        identity: The pinned identity; "" for none: the pin then means the session.
+        holder: The session that the pin names.
         code: The code of the error.
+
+    Raises:
+        UsageError: The identity differs from the pinned one.
     """
     if (
         not identity
@@ -204,6 +212,11 @@ def refuse_changed_identity(store: Store, name: str, identity: str, holder: Pres
 
 
 def refuse_mixed(text: str) -> None:
+    """Reject a text that mixes scripts.
+
+    Raises:
+        UsageError: A part of the text mixes letters of several scripts.
+    """
     if not any(is_mixed(part) for part in text.split(":")):
         return
     raise UsageError(

@@ -1,7 +1,7 @@
-"""The sessions of this clone as it knows them itself: from local files, and from lines that were written here.
+"""The sessions of this clone, by local files and by lines that were written here.
 
-The other folds take every line, so that all clones agree. These functions answer who this process is and what its
-own sessions have read, and leave forged lines out (`authenticity`).
+The other folds include every line, and so all clones agree. These functions answer which session this process is and
+what its own sessions have read. They ignore forged lines (`trust.line_checks`).
 """
 
 from __future__ import annotations
@@ -47,7 +47,10 @@ def trusted(store: Store, session_id: str) -> Presence | None:
 def fold(
     db: sqlite3.Connection, session_id: str
 ) -> tuple[int, int | None, dict[str, object], list[tuple[int, int, str]]]:
-    """Return what the records of a session of our own say, as `tenure.fold_events`, without forged ones."""
+    """Return the fold of one of this clone's sessions, as `session_view.fold_events`, from its genuine records.
+
+    If all its records are forged, they count.
+    """
     from . import session_view
 
     events = db.execute(session_view.EVENTS.format(but=_NOT_FORGED), (session_id,)).fetchall()
@@ -60,7 +63,7 @@ def of_client(store: Store, client_id: str, *, ended: bool = False) -> Presence 
     """Return the latest session that was started here under a client's own session id.
 
     Args:
-        ended: One that has ended, rather than one that has not.
+        ended: Return a session that has ended, rather than an open one.
     """
     key = store.keys.now()
     published = (clone_key.hashed(key, client_id), client_id)  # gitmem 0.1 published the id itself
@@ -69,7 +72,7 @@ def of_client(store: Store, client_id: str, *, ended: bool = False) -> Presence 
     ids = {str(session_id) for (session_id,) in rows}
     if not ids or sender_tables.is_forged(
         db, published[:1]
-    ):  # the log may say that it is another client's now
+    ):  # in the log it may now belong to another client
         ids.update(heartbeats.of_client(store, client_id))
     found = []
     for session_id in ids:
@@ -83,10 +86,10 @@ def of_client(store: Store, client_id: str, *, ended: bool = False) -> Presence 
 
 
 def addresses(db: sqlite3.Connection, reader: str, session: str | None) -> list[str]:
-    """Return what a reader may have been addressed as, itself first, by lines that are not forged.
+    """Return the names that signals may address a reader by, itself first, from lines that are not forged.
 
-    Its session; the client that this was started by; and every session that was started by the same client: a
-    conversation that is taken up again is the same agent.
+    These are the reader, its session, the client that started it, and every session that this client started: a resumed
+    conversation is the same agent.
     """
     name = session or reader
     found = dict.fromkeys([reader, name])
@@ -106,13 +109,13 @@ def _values(db: sqlite3.Connection, column: str, key: str, value: str) -> list[s
 
 
 def touch(store: Store, caller: Caller) -> None:
-    """Note that the caller is here: a touched file, never a commit."""
+    """Record that the caller is here: touch a file, without a commit."""
     if caller.session_id is not None:
         heartbeats.seen(store, caller.session_id)
 
 
 def keepalive(store: Store, caller: Caller) -> list[tuple[str, bytes]]:
-    """Return the line that keeps a name held, for a session that acts and whose last record is a day old; else none."""
+    """Return the line that keeps a name held, for an acting session whose last record is a day old; else none."""
     if caller.record is None or caller.session_id is None:
         return []
     if store.now() - caller.record_at < KEEPALIVE_MICROS:
@@ -120,11 +123,11 @@ def keepalive(store: Store, caller: Caller) -> list[tuple[str, bytes]]:
     found = trusted(store, caller.session_id)
     if found is None or found.ended is not None:
         return []
-    return [store.line("session", record(found, "change"), allow_secret=True)]  # it says nothing new
+    return [store.line("session", record(found, "change"), allow_secret=True)]  # it has no new text
 
 
 def record(found: Presence, event: str) -> dict[str, object]:
-    """Return what every record of a session has. The clone is the one that it started in, wherever this runs."""
+    """Return the fields that every record of a session has. The clone is that of its start, wherever this runs."""
     return {
         "session_id": found.session_id,
         "event": event,

@@ -1,4 +1,4 @@
-"""Who is here: each session as the records and this clone's heartbeats show it."""
+"""Sessions and their presence, from records and this clone's heartbeats."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ _SELECT = (
 
 
 class Presence:
-    """A session, folded. Times are microseconds since the epoch.
+    """A folded session. Times are microseconds since the epoch.
 
     Attributes:
-        name: The display name as it shows now; `asked` is the one that its records ask for.
-        reader: The identity that its mail and receipts go by.
+        name: The display name as shown now; `asked` is the one that its records ask for.
+        reader: The identity for its messages and receipts.
         status: `live`, `idle`, `gone` or `ended`.
         last_seen: The later of its heartbeat, if it started in this clone, and its last record; never in the future.
-        age: How long ago that is.
-        record_at: Its last record.
+        age: The time since then.
+        record_at: The time of its last record.
         held: Whether it holds its name now.
         here: Whether it was started in this clone.
         record: Its fields by their names in the contract, without empty ones.
@@ -66,7 +66,7 @@ class Presence:
         self.harness_session = values.get("harness_session")
         self.reader = self.agent_identity or self.session_id
         self.here = self.clone_id == clone_id
-        # A line or a file from the future is a clock that was wrong: it says no more than "now".
+        # A line or file from the future comes from a wrong clock: count it as "now".
         self.last_seen = min(now, max(self.record_at, heartbeat if self.here else 0))
         self.age = now - self.last_seen
         self.held = self.ended is None and now < _micros(until)
@@ -85,11 +85,11 @@ class Presence:
 
 
 def shown(store: Store, *, all: bool = False) -> dict[str, Presence]:
-    """Sessions by their ids, as they show now.
+    """Return sessions by their ids, as they show now.
 
     Args:
-        all: Every one that the log has, rather than those that have not ended and either hold their
-            name or were started in this clone lately.
+        all: Return every session in the log, rather than the open ones that hold their name or were lately seen in
+            this clone.
     """
     now = store.now()
     if all:
@@ -103,31 +103,31 @@ def shown(store: Store, *, all: bool = False) -> dict[str, Presence]:
 
 
 def one(store: Store, session_id: str) -> Presence | None:
-    """The session with just this id."""
+    """Return the session with exactly this id, or None."""
     return _found(store, "WHERE s.session_id = ?", (session_id,)).get(session_id)
 
 
 def with_prefix(store: Store, prefix: str) -> list[Presence]:
-    """Sessions whose ids start so."""
+    """Return the sessions whose ids start with a prefix."""
     where = "WHERE s.session_id >= ? AND s.session_id < ? ORDER BY s.session_id"
     return list(_found(store, where, (prefix, prefix + "\x7f")).values())
 
 
 def of_identity(store: Store, identity: str) -> list[Presence]:
-    """The sessions of an agent, those that have not ended first and of them the last seen first."""
+    """Return the sessions of an agent: open ones first, then by when they were last seen."""
     return _latest_first(_found(store, "WHERE s.agent_identity = ?", (identity,)).values())
 
 
 def of_published_client(store: Store, value: str) -> Presence | None:
-    """The latest session that has not ended, of those whose records have this `harness_session`."""
+    """Return the latest open session whose records have this `harness_session`; this clone's are preferred."""
     found = _found(store, "WHERE s.harness_session = ? AND s.ended IS NULL", (value,)).values()
     return max(found, key=lambda one: (one.here, one.started), default=None)
 
 
 def of_name(store: Store, folded: str) -> list[Presence]:
-    """The sessions that show under a name now, given in its folded form.
+    """Return the sessions that show under a folded name now.
 
-    They hold it; or, where nobody does, they are at work here and have written nothing for two days.
+    These are its holders. If there are none, these are sessions of this clone at work without a record for two days.
     """
     where = "WHERE t.shown_fold = ? AND t.until > ? AND s.ended IS NULL"
     holders = _found(store, where, (folded, store.now())).values()
@@ -137,7 +137,7 @@ def of_name(store: Store, folded: str) -> list[Presence]:
 
 
 def former(store: Store, folded: str) -> Presence | None:
-    """The last session that showed under a name and does so no more."""
+    """Return the last session that showed under a name, or None."""
     row = store.db().execute(
         "SELECT session_id FROM tenure WHERE shown_fold = ? ORDER BY until DESC LIMIT 1", (folded,)
     ).fetchone()  # fmt: skip
@@ -145,13 +145,13 @@ def former(store: Store, folded: str) -> Presence | None:
 
 
 def is_seen(store: Store, reader: str) -> bool:
-    """Whether the log has a line by or about this reader identity."""
+    """Return whether the log has a line by or about this reader identity."""
     row = store.db().execute("SELECT 1 FROM reader WHERE reader = ?", (reader,)).fetchone()
     return row is not None
 
 
 class ShownNames:
-    """Display names by session id or reader identity, looked up when they are asked for."""
+    """Display names by session id or reader identity, looked up on demand."""
 
     def __init__(self, db: sqlite3.Connection, key: str) -> None:
         self._db = db
@@ -162,7 +162,7 @@ class ShownNames:
         self._known: dict[str, str | None] = {}
 
     def get(self, key: str) -> str | None:
-        """The name that it shows under, or None for people and strangers."""
+        """Return the display name, or None for people and unknown readers."""
         if key not in self._known:
             row = self._db.execute(self._query, {"key": key}).fetchone()
             self._known[key] = row[0] if row else None
@@ -170,16 +170,17 @@ class ShownNames:
 
 
 def names_by_session(db: sqlite3.Connection) -> ShownNames:
+    """Return the display names of sessions by id."""
     return ShownNames(db, "s.session_id = :key")
 
 
 def names_by_reader(db: sqlite3.Connection) -> ShownNames:
-    """Of an identity with several sessions the name of the one that was last at work."""
+    """Return the display names of readers. For an identity with several sessions, the last one at work counts."""
     return ShownNames(db, "(s.session_id = :key OR s.agent_identity = :key)")
 
 
 def readers_called(db: sqlite3.Connection, name: str) -> set[str]:
-    """Session id and identity of the session that shows under a name, or was the last to do so."""
+    """Return session id and identity of the session that shows under a name, or was the last to do so."""
     row = db.execute(
         "SELECT s.session_id, s.agent_identity FROM tenure t JOIN session s ON s.session_id = t.session_id"
         " WHERE t.shown_fold = ? ORDER BY t.until DESC LIMIT 1",
@@ -189,7 +190,7 @@ def readers_called(db: sqlite3.Connection, name: str) -> set[str]:
 
 
 def latest_of(db: sqlite3.Connection, reader: str) -> dict[str, str | None] | None:
-    """Id and workspace of the session of a reader that was last at work, those that ended last of all."""
+    """Return id and workspace of the session of a reader that was last at work, or None. Ended sessions come last."""
     row = db.execute(
         "SELECT s.session_id, s.workspace_id FROM session s JOIN tenure t ON t.session_id = s.session_id AND t.last"
         " WHERE s.session_id = :key OR s.agent_identity = :key"
@@ -200,7 +201,11 @@ def latest_of(db: sqlite3.Connection, reader: str) -> dict[str, str | None] | No
 
 
 def find_session(db: sqlite3.Connection, text: str) -> str | None:
-    """The session that an id, or the beginning of just one, names. Raises: UsageError where it names several."""
+    """Return the session that an id or a unique prefix names, or None.
+
+    Raises:
+        UsageError: `ambiguous-id` if several sessions match.
+    """
     if not text.startswith("sess-") or len(text) == len("sess-"):
         return None
     rows = db.execute(
@@ -243,7 +248,7 @@ def _micros(value: object) -> int:
 
 
 def headline(one: Presence) -> str:
-    """A session in a line, as others see it."""
+    """Return a session as one line for others."""
     parts = [one.name]
     if one.agent_identity:
         parts.append(f"({one.agent_identity})")
@@ -258,7 +263,7 @@ def headline(one: Presence) -> str:
 
 
 def role_of(identity: str | None) -> str | None:
-    """The role in `owner:role:purpose`; None for people and for those without identity."""
+    """Return the role in `owner:role:purpose`; None for people and without an identity."""
     if identity is None or identity.startswith("human:"):
         return None
     parts = identity.split(":")
@@ -266,7 +271,7 @@ def role_of(identity: str | None) -> str | None:
 
 
 def ago(micros: int) -> str:
-    """How long ago, in words."""
+    """Return a time span in words, such as "2 hours ago"."""
     seconds = max(0, micros) // 1_000_000
     for size, word in ((86_400, "day"), (3_600, "hour"), (60, "minute")):
         if seconds >= 2 * size:
@@ -275,10 +280,14 @@ def ago(micros: int) -> str:
 
 
 def iso(micros: int) -> str:
-    """A time as JSON has it."""
+    """Return a time in the form of JSON answers."""
     return format_at(micros)
 
 
 def micros(at: str) -> int:
-    """The inverse of `iso`: microseconds since the epoch. ValueError for any other form."""
+    """Return the inverse of `iso`: microseconds since the epoch.
+
+    Raises:
+        ValueError: The text has another form.
+    """
     return parse_at(at)

@@ -1,4 +1,4 @@
-"""Who may be pushing, for the hook that git runs before a push."""
+"""The callers that may be pushing, for git's pre-push hook."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 
 def pushing(store: Store, who: Who) -> list[Caller]:
-    """Return who may be pushing: whoever `who` names, else every session of this worktree in 24 hours.
+    """Return who may be pushing: the caller that `who` names, else every session of this worktree in 24 hours.
 
-    Git gives its hook no terminal. Where this worktree has no session it is the person who pushes; nobody, where
-    nobody here can be written to.
+    Git gives its hook no terminal. If this worktree has no session, the person pushes. Return nobody if no caller of
+    this clone can be addressed.
     """
     try:
         try:

@@ -1,4 +1,4 @@
-"""How records appear in answers."""
+"""Records and sessions in the form of answers."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ if TYPE_CHECKING:
 
 
 def sender_name(store: Store, record: Mapping[str, object]) -> str | None:
-    """What the sender of a record is called now, else what it was called when it wrote."""
+    """Return the present name of a record's sender, else its name when it wrote."""
     return named(presence.names_by_session(store.db()), record)
 
 
 def named(names: ShownNames, record: Mapping[str, object]) -> str | None:
-    """The same for who asks for many."""
+    """Return the same as `sender_name`, for callers that look up many."""
     name = names.get(str(record.get("sender_session") or ""))
     return name or (str(record["sender_name"]) if record.get("sender_name") else None)
 
 
 def row(found: Presence) -> dict[str, object]:
-    """A session as `session list` and `roster` show it; every field is always there."""
+    """Return a session as `session list` and `roster` show it. Every field is always present."""
     record = found.record
     return {
         "session_id": found.session_id,

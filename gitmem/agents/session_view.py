@@ -1,11 +1,10 @@
 """The view of sessions, of the names that they hold, and of the pool.
 
-A session is folded from its records: of each field the latest value counts. A `tenure` is a time in
-which it holds one display name: from the record that asked for it to the end of the session, or to 48
-hours after a record that no other followed in that time. Of tenures of one name that overlap, the first
-keeps it and the others get the lowest free `-2`, `-3`, … What a name shows as thus depends on lines
-alone, never on the clock or on the order in which lines arrive; and a session that comes back after it
-was gone takes its name from nobody.
+A session is folded from its records: of each field the latest value counts. A `tenure` is a period in which a session
+holds one display name: from the record that asked for it to the end of the session, or to 48 hours after a record
+that had no successor in that time. If tenures of one name overlap, the first keeps the name and the others get the
+lowest free `-2`, `-3`, … The displayed name thus depends on lines alone, never on the clock or the order of arrival,
+and a session that returns after it was gone takes its name from nobody.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ DDL = (
     f"CREATE TABLE session_event (line INTEGER PRIMARY KEY, session_id TEXT, at INTEGER, event TEXT, clear TEXT,"
     f" {_COLUMNS})",
     "CREATE INDEX session_event_of ON session_event (session_id)",
-    # When an id (also a harness's raw one) was at work, each record counted with the 48 hours after it.
+    # When an id (also a client's raw one) was at work: each record counts with the 48 hours after it.
     "CREATE TABLE alive (session_id TEXT, begin INTEGER, until INTEGER, PRIMARY KEY (session_id, begin))"
     " WITHOUT ROWID",
     f"CREATE TABLE session (session_id TEXT PRIMARY KEY, started INTEGER, ended INTEGER, {_COLUMNS})"
@@ -56,7 +55,7 @@ DDL = (
 
 
 def add(db: sqlite3.Connection, rows: Rows) -> None:
-    """Take in sessions, names and the signs of life in signals, in whatever order they arrive."""
+    """Add sessions, names and the signs of life in signals, in any order of arrival."""
     times: dict[str, list[str]] = {}
     changed: set[str] = set()
     events: list[Sequence[object]] = []
@@ -78,7 +77,7 @@ def add(db: sqlite3.Connection, rows: Rows) -> None:
         if writer:
             times.setdefault(str(writer), []).append(row.at)
     db.executemany(f"INSERT INTO session_event VALUES ({', '.join('?' * (5 + len(FIELDS)))})", events)
-    since: dict[str, int] = {}  # roots whose names are to be settled anew, and from when on
+    since: dict[str, int] = {}  # roots whose names must be assigned again, and from which time
     for session_id in sorted(times):
         if _was_alive(db, session_id, times[session_id]) or session_id in changed:
             _fold_session(db, session_id, since)
@@ -87,7 +86,7 @@ def add(db: sqlite3.Connection, rows: Rows) -> None:
 
 
 def _micros(at: str) -> int | None:
-    """The time of a line, or None for the 30th of February: a line that somebody wrote by hand."""
+    """Return the time of a line; None for a date such as the 30th of February in a line written by hand."""
     try:
         return parse_at(at)
     except ValueError:
@@ -95,11 +94,11 @@ def _micros(at: str) -> int | None:
 
 
 def _was_alive(db: sqlite3.Connection, session_id: str, times: Sequence[str]) -> bool:
-    """Add the times of records to when an id was at work. False where that was known."""
+    """Add the times of records to the periods when an id was at work; return False if nothing changed."""
     ends = [_micros(min(times)), _micros(max(times))]
     first, last = ends
     if first is None or last is None or last - first > HOLD_MICROS:
-        ends = [_micros(at) for at in sorted(times)]  # else nothing between the first and the last can matter
+        ends = [_micros(at) for at in sorted(times)]  # else only the first and the last matter
     new = [(at, at + HOLD_MICROS) for at in ends if at is not None]
     if not new:
         return False
@@ -139,7 +138,7 @@ def _event_values(line: int, at: int, record: Mapping[str, object]) -> Sequence[
     return line, record["session_id"], at, record["event"], gone, *map(record.get, FIELDS)
 
 
-# The records of a session in their order; `{but}` leaves some of them out.
+# The records of a session in their order; `{but}` excludes some.
 EVENTS = (
     f"SELECT e.line, e.at, e.event, e.clear, {_EVENT_FIELDS} FROM session_event e JOIN line l ON l.id = e.line"
     " WHERE e.session_id = ?{but} ORDER BY e.at, l.body"
@@ -149,7 +148,7 @@ EVENTS = (
 def fold_events(
     events: Sequence[Sequence[Any]],
 ) -> tuple[int, int | None, dict[str, object], list[tuple[int, int, str]]]:
-    """Return what the records of a session, one at least, say: its start, its end, its fields, and its claims.
+    """Return the start, end, fields and claims of a session by its records, of which there is at least one.
 
     A claim is (line, when, name).
     """
@@ -175,7 +174,7 @@ def fold_events(
 def _fold_session(db: sqlite3.Connection, session_id: str, since: dict[str, int]) -> None:
     events = db.execute(EVENTS.format(but=""), (session_id,)).fetchall()
     if not events:
-        return  # signals came before their session, or a harness's raw id wrote them
+        return  # signals came before their session, or were written under a client's raw id
     started, ended, fields, claims = fold_events(events)
     values = (session_id, started, ended, *map(fields.get, FIELDS))
     if values != db.execute("SELECT * FROM session WHERE session_id = ?", (session_id,)).fetchone():
@@ -189,15 +188,15 @@ def _fold_session(db: sqlite3.Connection, session_id: str, since: dict[str, int]
 def _tenures(
     claims: Sequence[tuple[int, int, str]], alive: Sequence[tuple[int, int]], ended: int | None
 ) -> dict[tuple[int, int], tuple[int, str]]:
-    """(line, claimed) → (until, name), in the order of time; at least one.
+    """Return (line, claimed) → (until, name) in the order of time; at least one.
 
     Args:
         claims: In the order of time.
-        alive: In the order of time; they do not overlap.
+        alive: In the order of time, without overlaps.
     """
     ends = [at for _, at, _ in claims[1:]] + [ended if ended is not None else _NEVER]
     found = {}
-    past = 0  # stretches that ended before this claim, and so before all that follow
+    past = 0  # periods that ended before this claim, and so before all later ones
     for (line, at, name), end in zip(claims, ends, strict=True):
         while past < len(alive) and alive[past][1] <= at:
             past += 1
@@ -217,7 +216,7 @@ def _replace_tenures(
     now: dict[tuple[int, int], tuple[int, str]],
     since: dict[str, int],
 ) -> None:
-    """Write down what differs from the tenures that are known, and from when on that can matter to others."""
+    """Write the differences from the known tenures, and note from which time they can affect others."""
     rows = db.execute(
         "SELECT line, claimed, until, name, last FROM tenure WHERE session_id = ?", (session_id,)
     )
@@ -248,16 +247,16 @@ def _note(since: dict[str, int], name: str, at: int) -> None:
 
 
 def _settle(db: sqlite3.Connection, name_root: str, since: int) -> None:
-    """Say what every tenure of a root that was claimed at `since` or later shows as.
+    """Assign the displayed names of a root's tenures that were claimed at `since` or later.
 
-    In the order of claims each takes its own name, or the lowest free number after it. A name that
-    somebody got so is not taken away by one who asks for just that name later.
+    In the order of claims each gets its own name, or the lowest free number after it. A later claim to exactly such a
+    numbered name does not take it away.
     """
     from .held_names import HeldNames
 
     held = HeldNames(
         db.execute(
-            # The unary plus keeps SQLite to the index that finds few rows.
+            # The unary plus makes SQLite use the index that finds few rows.
             "SELECT until, shown_fold FROM tenure WHERE root = ? AND until > ? AND +claimed < ?",
             (name_root, since, since),
         )

@@ -1,4 +1,4 @@
-"""Sessions that say that they were started in this clone, and were not."""
+"""Sessions that falsely claim to have been started in this clone."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _UNPROVEN = (
 
 
 def every(store: Store) -> list[Presence]:
-    """Return the open sessions of the last 30 days with this clone's id that neither a code nor a local file proves.
+    """Return the open sessions of the last 30 days with this clone's id but without a valid MAC or a local file.
 
-    A session of gitmem 0.1 has no code, but a file while it is open. Without a clone key nothing can be said.
+    A session of gitmem 0.1 has no MAC, but a file while it is open. Without a clone key nothing can be checked.
     """
     if store.keys.now().mac is None:
         return []
@@ -29,7 +29,7 @@ def every(store: Store) -> list[Presence]:
 
 
 def warning(store: Store) -> str | None:
-    """Return what the roster says of them, or None."""
+    """Return the roster's warning about such sessions, or None."""
     found = every(store)
     if not found:
         return None

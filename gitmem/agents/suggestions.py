@@ -1,6 +1,6 @@
-"""Near names: for suggestions, for a look, and, with great care, for a write.
+"""Similar names: for suggestions, for read commands and, under strict conditions, for writes.
 
-Imported where needed, and rapidfuzz only when something is compared: it costs twice an empty Python.
+Imported where needed, and rapidfuzz only for a comparison: its import costs twice the start of Python.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ if TYPE_CHECKING:
     from ..store import Store
 
 SUGGESTIONS_MAX = 3
-# Share of characters that agree. For a look, and for names that are only shown: half of them leaves
-# `plnk` → Planck in and strangers out. No share is safe for identifiers: `…:host8` has 0.95 of `…:host7`.
+# Share of equal characters, for read commands and suggestions: half accepts `plnk` → Planck and rejects unrelated
+# names. No share is safe for identifiers: `…:host8` has 0.95 of `…:host7`.
 ALIKE = 0.5
-# For a write: one or two edits, and at most one in three characters. Names of the pool are more than two
-# edits apart, so a name with one typo is at least two edits from every other one: hence the gap.
+# For a write: one or two edits, and at most one in three characters. Names of the pool are more than two edits
+# apart, so a name with one typo is at least two edits from every other name. Hence the gap.
 WRITE_EDITS_MAX = 2
 WRITE_GAP = 2
 
 
 def is_known(store: Store, text: str) -> bool:
-    """Whether somebody is or was called so, or has this id or identity."""
+    """Return whether a session has or had this name, or this id or identity is known."""
     return bool(
         presence.readers_called(store.db(), text)
         or presence.is_seen(store, text)
@@ -33,7 +33,7 @@ def is_known(store: Store, text: str) -> bool:
 
 
 def suggestions(store: Store, text: str) -> list[str]:
-    """At most three who could have been meant, each with what tells it from others."""
+    """Return at most three sessions or identities that could be meant, each with distinguishing details."""
     folded = fold(text)
     found: dict[str, tuple[float, str]] = {}
     before = presence.former(store, folded)
@@ -51,14 +51,14 @@ def suggestions(store: Store, text: str) -> list[str]:
 
 
 def describe(one: Presence, typed: str) -> str:
-    """What to type, and who that is: role, worktree, when it was last seen."""
+    """Return the text to type, followed by name, identity, worktree, work unit and when it was last seen."""
     seen = f"{one.status}, seen {ago(one.age)}"
     about = [part for part in (one.name, one.agent_identity or one.session_id) if part != typed]
     return f"{typed} ({', '.join([*about, *_place(one), seen])})"
 
 
 def nearest(store: Store, text: str) -> Presence | None:
-    """The one session that is most like it, for a look; None where none or several are."""
+    """Return the one most similar session, for read commands; None if none or several are."""
     ranked = [each for each in _ranked(store, text) if each[0] >= ALIKE]
     if not ranked or (len(ranked) > 1 and ranked[1][0] == ranked[0][0]):
         return None
@@ -66,7 +66,7 @@ def nearest(store: Store, text: str) -> Presence | None:
 
 
 def clearly_nearest(store: Store, text: str) -> Presence | None:
-    """The session that a write may go to for a misspelt name; None wherever there is a doubt."""
+    """Return the session that a write may go to for a misspelt name; None in any doubt."""
     from rapidfuzz.distance import Levenshtein
 
     query = fold(text)
@@ -86,7 +86,7 @@ def clearly_nearest(store: Store, text: str) -> Presence | None:
 
 
 def matching(store: Store, text: str, *, all: bool) -> list[Presence]:
-    """Sessions that a look-up in the roster means: those that contain the text somewhere, then the alike."""
+    """Return the sessions that a roster query means: first those that contain the text, then similar ones."""
     ranked = _ranked(store, text, all=all)
     return [one for score, one in ranked if score >= ALIKE]
 
@@ -97,7 +97,7 @@ def _ranked(store: Store, text: str, *, all: bool = False) -> list[tuple[float, 
 
 
 def _score(text: str, one: Presence) -> float:
-    """From 0 to 1: how well the text fits the session's name, identity or whereabouts."""
+    """Return from 0 to 1 how well the text fits the session's name, identity or other fields."""
     from rapidfuzz.distance import Levenshtein
 
     query = fold(text)
@@ -115,7 +115,7 @@ def _score(text: str, one: Presence) -> float:
 
 
 def _identities(store: Store, text: str) -> list[tuple[float, str]]:
-    """Agents and people that the log has seen, without regard to their sessions."""
+    """Return agents and people that the log has seen, regardless of their sessions."""
     from rapidfuzz.distance import Levenshtein
 
     if ":" not in text and "@" not in text:

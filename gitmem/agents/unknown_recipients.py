@@ -1,4 +1,4 @@
-"""Errors for recipients that can't get mail, and remarks about those whose sessions have ended."""
+"""Errors for unknown recipients, and remarks about recipients whose sessions have ended."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 
 def error(store: Store, text: str, option: str) -> UsageError:
-    """Return the error for a recipient that nobody answers to.
+    """Return the error for an unknown recipient.
 
     Args:
         store: The open store.
-        text: What was typed.
-        option: The option that it was typed for, such as `--to`.
+        text: The text as typed.
+        option: The option of the text, such as `--to`.
     """
     former = presence.former(store, fold(text)) if text and not is_reserved(text) else None
     forged = own_recipients.warning(store, former.session_id) if former is not None else None
@@ -84,7 +84,7 @@ def _former_name(store: Store, text: str, option: str, former: Presence) -> Usag
 
 
 def ended_session(session: Presence, now: int) -> str:
-    """Return the remark for mail to the id of an ended session.
+    """Return the remark for signals to the id of an ended session.
 
     Args:
         session: The session; `ended` is set.
@@ -97,7 +97,7 @@ def ended_session(session: Presence, now: int) -> str:
 
 
 def ended_identity(identity: str, latest: Presence, now: int) -> str:
-    """Return the remark for mail to an identity whose sessions have all ended.
+    """Return the remark for signals to an identity whose sessions have all ended.
 
     Args:
         identity: The agent identity.

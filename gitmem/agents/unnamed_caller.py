@@ -1,4 +1,4 @@
-"""Who calls where no option or variable says so and nobody types at a terminal."""
+"""The choice of a caller that no option or variable identifies and that is not at a terminal."""
 
 from __future__ import annotations
 
@@ -18,11 +18,14 @@ CANDIDATES_MAX = 10
 
 
 def choose(store: Store, who: Who) -> Caller:
-    """Choose for a caller without a variable of its own, who does not type at a terminal.
+    """Choose the caller by the sessions of this clone.
 
-    The only session of this worktree in 24 hours is chosen. Where sessions are known and none can be chosen it
-    is an error: an agent that was silent must not act as the person. Without any session it is the person, unless
-    a client's marker says that an agent calls.
+    The only session of this worktree in 24 hours is chosen. If sessions are known and none can be chosen, this is an
+    error: a silent agent must not act as the person. Without any session it is the person, unless a client's marker
+    shows that an agent calls.
+
+    Raises:
+        UsageError: `which-session`, or `no-person` without a session and `user.email`.
     """
     here = [one for one in local_sessions.of_worktree(store) if _may_be(one, who.client)]
     if len(here) == 1:
@@ -45,12 +48,12 @@ def choose(store: Store, who: Who) -> Caller:
 
 
 def _may_be(one: Presence, client: str | None) -> bool:
-    """Return whether a session may belong to a client: it is of that client, or says nothing of one."""
+    """Return whether a session may belong to a client: its client is this one or unknown."""
     return not client or one.record.get("client") in (None, client)
 
 
 def which(found: Sequence[Presence], what: str, next: list[str], person: str | None = None) -> UsageError:
-    """Return the error with the candidates. The commands in `next`, run as they stand, act as none of them."""
+    """Return the error with the candidates. The commands in `next`, run unchanged, act as none of them."""
     from . import suggestions
 
     latest = sorted(found, key=lambda one: (one.age, one.session_id))
