@@ -1,4 +1,4 @@
-"""Mailboxes: who has not read what, the queue of each session, and the delivery lock.
+"""Mailboxes: unread signals by reader, the queue of each session, and the delivery lock.
 
-May import agents and what is below it.
+May import agents and the packages below it.
 """

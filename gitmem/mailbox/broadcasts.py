@@ -1,8 +1,8 @@
-"""Broadcasts, and which of them come before a reader: the field `seen`.
+"""Broadcasts, and which of them precede a reader: the field `seen`.
 
-A broadcast, and the first line that a clone writes for a reader, name in `seen` the broadcasts that their writer
-had and that no other broadcast names. An old broadcast that a reader's first line does not reach through these
-names was not there when the reader came: it is news, whatever its clock said.
+A broadcast, and the first line that a clone writes for a reader, list in `seen` the broadcasts that their writer had
+and that no other broadcast lists. An old broadcast that a reader's first line does not reach through these references
+was not there when the reader came. It is new to that reader, whatever its timestamp.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from ..index.rows import LineRow, Lines, Rows
 
 BACKLOG_MICROS = 24 * 3600 * 1_000_000
-NEWEST = 50  # broadcasts that whoever the log does not know gets, however old they are
-SEEN_MAX = 16  # ids in `seen`; more are written by nobody and not read
+NEWEST = 50  # broadcasts for a reader unknown to the log, however old they are
+SEEN_MAX = 16  # ids in `seen`; more are neither written nor read
 
 DDL = (
-    # `line` counts up in the order of arrival. What was said before (`PAST`) has no time here: it is before every
-    # reader's first day. `tracked`: it has the field `seen`. `head`: no other broadcast names it.
+    # `line` increases in the order of arrival. Imported broadcasts (`PAST`) have no time here: they precede every
+    # reader's first day. `tracked`: it has the field `seen`. `head`: no other broadcast lists it.
     "CREATE TABLE broadcast (line INTEGER PRIMARY KEY, signal_id TEXT, at TEXT, sender TEXT,"
     " sender_session TEXT, workspace TEXT, content BLOB, tracked INTEGER, head INTEGER)",
     "CREATE INDEX broadcast_id ON broadcast (signal_id)",
@@ -33,16 +33,16 @@ DDL = (
     "CREATE INDEX broadcast_head ON broadcast (at) WHERE head",
     "CREATE TABLE seen (signal_id TEXT, named TEXT, PRIMARY KEY (signal_id, named)) WITHOUT ROWID",
     "CREATE INDEX seen_named ON seen (named, signal_id)",
-    # `line` is the reader's first one, `at` its time.
+    # `line` is the reader's first line, `at` its time.
     "CREATE TABLE reader (reader TEXT PRIMARY KEY, at TEXT, line INTEGER, cursor INTEGER) WITHOUT ROWID",
 )
 
-# What a first line reaches. SQLite evaluates it once, and only where an old broadcast asks for it.
+# The broadcasts that a first line reaches. SQLite evaluates this once, and only if an old broadcast needs it.
 _REACHED = (
     f"WITH RECURSIVE reached (id) AS (SELECT value FROM json_each(:seen) WHERE key < {SEEN_MAX}"
     " UNION SELECT s.named FROM reached r JOIN seen s ON s.signal_id = r.id) SELECT id FROM reached"
 )
-# A broadcast `b` that is not before a reader: `Since` has the values.
+# The condition that a broadcast `b` does not precede a reader; `Since` has the values.
 NEWS = f"(b.at >= :oldest OR (b.tracked AND :seen IS NOT NULL AND b.signal_id NOT IN ({_REACHED})))"
 NEWS_TO_STRANGERS = (
     "(b.at >= :oldest OR b.line IN"
@@ -51,15 +51,16 @@ NEWS_TO_STRANGERS = (
 
 
 class Since:
-    """From when on broadcasts are news to a reader.
+    """The time and line from which broadcasts are new to a reader.
 
     Args:
-        first: Time and number of the line that is its first instead of the lowest one of the log.
+        now: Microseconds since the epoch, for readers unknown to the log.
+        first: Time and number of the reader's first line, instead of the lowest one of the log.
 
     Attributes:
-        condition: On a broadcast `b`, with the values `oldest` and `seen`.
-        line: The reader's first line, by its number in the index; None where the log does not know the reader.
-        cursor: All broadcasts up to this line of the index are before the reader, or it has read or written them.
+        condition: The SQL condition on a broadcast `b`, with the values `oldest` and `seen`.
+        line: The reader's first line, by its number in the index; None if the log does not know the reader.
+        cursor: The reader has read or written all broadcasts up to this line of the index, or they precede it.
     """
 
     __slots__ = ("condition", "cursor", "line", "oldest", "seen")
@@ -84,6 +85,7 @@ class Since:
 
     @property
     def values(self) -> dict[str, object]:
+        """The values of `condition`."""
         return {"oldest": self.oldest, "seen": self.seen}
 
 
@@ -93,7 +95,7 @@ def day_before(at: str) -> str:
 
 
 def named(rows: Rows) -> Iterator[tuple[Lines, list[Any]]]:
-    """The readers that lines name as present, as `reader_of` has it: some lines, and of each one name or None."""
+    """Yield the readers that lines name as present, as `reader_of` does: some lines, and for each a name or None."""
     for kind in READER_KINDS:
         lines = rows.of(kind)
         columns = [lines.column("sender_identity"), lines.column("reader_identity")]
@@ -108,7 +110,7 @@ def named(rows: Rows) -> Iterator[tuple[Lines, list[Any]]]:
 
 
 def add_readers(db: sqlite3.Connection, rows: Rows) -> set[str]:
-    """Note the first line of each reader: those that are new, or have an earlier one than was known."""
+    """Record the first line of each reader, and return the readers that are new or have an earlier first line."""
     first: dict[str, tuple[bytes, int]] = {}
     for lines, names in named(rows):
         for name, line, id in zip(names, lines.lines, lines.ids, strict=True):
@@ -153,7 +155,7 @@ def add(db: sqlite3.Connection, broadcasts: Sequence[tuple[LineRow, bytes]]) -> 
 
 
 def heads(db: sqlite3.Connection) -> list[str]:
-    """Return what a new line names in `seen`: the greatest `(at, bytes)` first."""
+    """Return the ids for the field `seen` of a new line: the greatest `(at, bytes)` first."""
     rows = db.execute(
         "SELECT b.signal_id FROM broadcast b JOIN line l ON l.id = b.line WHERE b.head"
         " ORDER BY b.at DESC, l.body DESC LIMIT ?",
@@ -163,7 +165,7 @@ def heads(db: sqlite3.Connection) -> list[str]:
 
 
 def with_seen(db: sqlite3.Connection, kind: str, fields: Mapping[str, object]) -> Mapping[str, object]:
-    """Return the fields of a new line with `seen`, where it is a broadcast or its reader's first line here."""
+    """Return the fields of a new line, with `seen` if it is a broadcast or its reader's first line here."""
     if kind not in READER_KINDS or "seen" in fields:
         return fields
     is_broadcast = kind == "signal" and not fields.get("recipients") and not fields.get("target_agent")

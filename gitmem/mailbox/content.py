@@ -1,7 +1,7 @@
-"""What the lines of one signal id say, and which of these lines a receipt or a reply answers.
+"""The content of the lines of one signal id, and which of these lines a receipt or a reply answers.
 
-A receipt or a reply names the digest of the line that its writer had seen. It counts once the log has a line
-with this digest under the id, whichever of the two arrives first.
+A receipt or a reply names the digest of the line that its writer had seen. It counts once the log has a line with this
+digest under the id, in either order of arrival.
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Collection, Iterable, Mapping
 
-# Two clones may create one signal from one idempotency key: what it says, to whom, for whom and what it asks must be equal
-# then. Not so what depends on where and when it was recorded: session and name of the sender, what it had seen, how the
-# recipients were found, and the interrupt class, which the loop brake of one clone may lower.
+# Two clones may create one signal from one idempotency key; these fields must then be equal. Fields that depend on
+# where and when it was recorded may differ: session and name of the sender, `seen`, how the recipients were resolved,
+# and the interrupt class, which the turn limit of one clone may lower.
 KEYED_FIELDS = ("sender_identity", "thread_id", "message", "recipients", "intent", "reply_to", "wu_id", "initiative_id", "lane", "target_role",
                 "delegation_id", "artifact_path", "requires_ack", "workspace_id", "via", "origin")  # fmt: skip
 
 
 def keyed_content(record: Mapping[str, object]) -> tuple[str, ...]:
-    """Return what two signals with one idempotency key must have in common to be the same."""
+    """Return the values that must be equal in two signals with one idempotency key."""
     missing = {
         "thread_id": record.get("signal_id"),
         "origin": "local",
-    }  # the signal's id names the thread then
+    }  # without a thread id, the signal's id names the thread
     return tuple(str(record.get(field) or missing.get(field) or "") for field in KEYED_FIELDS)
 
 
 def is_keyed(record: Mapping[str, object]) -> bool:
-    """Return whether an idempotency key gave a signal its id: only then may lines that differ be one signal."""
+    """Return whether a signal's id comes from an idempotency key. Only then may different lines be one signal."""
     key = record.get("idempotency_key")
     if not key:
         return False
@@ -41,7 +41,7 @@ def is_keyed(record: Mapping[str, object]) -> bool:
 
 
 def content_of(record: Mapping[str, object], line_digest: bytes) -> bytes:
-    """Return a key of what a line says: lines of one id with different keys conflict.
+    """Return a key of a line's content. Lines of one id with different keys conflict.
 
     Args:
         record: The signal.
@@ -60,16 +60,16 @@ def digest_bytes(line: bytes) -> bytes:
 
 
 def is_imported(record: Mapping[str, object]) -> bool:
-    """Whether an adapter wrote the record: such a reply may lack a digest."""
+    """Return whether an importer wrote the record. Such a reply may lack a digest."""
     return (record.get("origin") or "local") != "local"
 
 
 def counts(record: Mapping[str, object], digests: Mapping[str, Collection[bytes]]) -> bool:
-    """Whether a signal answers nothing, or a line that exists.
+    """Return whether a signal answers nothing, or a line that exists.
 
     Args:
         record: The signal.
-        digests: The digests of the lines of each id that is answered.
+        digests: The digests of the lines of each answered id.
     """
     answered = record.get("reply_to")
     if not answered:
@@ -81,7 +81,7 @@ def counts(record: Mapping[str, object], digests: Mapping[str, Collection[bytes]
 
 
 def digests_of(db: sqlite3.Connection, ids: Iterable[str]) -> dict[str, set[bytes]]:
-    """Return the digests of every line of these signals; ids that the log lacks have none."""
+    """Return the digests of every line of these signals. Ids that the log lacks have none."""
     wanted = ",".join(f'"{id}"' for id in sorted(set(ids)))  # ids are letters, digits and dashes
     found: dict[str, set[bytes]] = {}
     rows = db.execute(

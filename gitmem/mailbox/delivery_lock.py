@@ -1,8 +1,9 @@
-"""Delivery: whoever shows signals to a reader, one at a time, and what is left in its queues afterwards.
+"""The delivery lock: one process at a time displays a reader's signals, and then cleans up the reader's queues.
 
-A hook, an inbox and a watch may all want to show the same signal. Who holds the reader's turn reads what is
-unread, shows it, and records the receipts before it lets go: the next one finds them. An OS lock, so that
-who is killed leaves no turn behind, and what it had shown without a receipt is shown again.
+A hook, an inbox and a watch may all want to display the same signal. The holder of the reader's lock reads the unread
+signals, displays them, and records the receipts before it releases the lock; the next holder finds these receipts. It
+is an OS lock: a killed process leaves no lock behind, and signals that it displayed without a receipt are displayed
+again.
 """
 
 from __future__ import annotations
@@ -29,19 +30,19 @@ if TYPE_CHECKING:
     from .waiting_sessions import WaitingSession
 
 TURNS = "deliver"
-WAIT_SECONDS = 3.0  # for who was asked: twice is then better than never
+WAIT_SECONDS = 3.0  # for explicit requests: then displaying a signal twice is better than never
 PAUSE_SECONDS = 0.01
 
 
 class turn:  # noqa: N801 - it is used as a function
-    """`with turn(store, reader) as mine`: whether this process may show the reader's signals now.
+    """Take a reader's delivery lock: `with turn(store, reader) as mine`.
 
-    Where nothing can be locked (a folder that can't be written) everybody may. What was shown when receipts
-    could not be recorded gets them first.
+    `mine` is whether this process may display the reader's signals now. If nothing can be locked (a folder that can't
+    be written), every process may. Receipts that could not be recorded earlier are recorded first.
 
     Args:
         reader: The reader identity.
-        wait_seconds: How long to wait for another's turn to end; None takes no turn, for who marks nothing.
+        wait_seconds: How long to wait for another holder; None takes no lock, for callers that mark nothing as read.
     """
 
     __slots__ = ("_lock", "_reader", "_store", "_wait_seconds")
@@ -64,7 +65,7 @@ class turn:  # noqa: N801 - it is used as a function
             self._store.db()
             _settle(self._store, self._reader)
         except BaseException:
-            self._let_go()  # nobody else would: a watch that goes on must not shut itself out
+            self._let_go()  # `__exit__` won't run, and a watch that continues must not lock itself out
             raise
         return True
 
@@ -89,12 +90,12 @@ class turn:  # noqa: N801 - it is used as a function
                 break
             except (StoreError, OSError):
                 if attempt or not _make(os.path.join(state, TURNS)):
-                    break  # a full disk or a folder that is not ours: there are no turns then
+                    break  # a full disk or a foreign folder: continue without a lock
         return True
 
 
 def _make(folder: str) -> bool:
-    """Make a folder in the state folder, where that is. Another process may have made it at the same time."""
+    """Create a folder in the state folder, if that exists. Another process may create it at the same time."""
     try:
         os.mkdir(folder)
         shared_mode.adjust(folder)
@@ -104,7 +105,7 @@ def _make(folder: str) -> bool:
 
 
 def was_shown(store: Store, reader: str, session_id: str | None) -> set[str]:
-    """The signals that a reader was shown, and whose receipts could not be recorded yet."""
+    """Return the signals that a reader was shown and whose receipts could not be recorded yet."""
     state = store.place.state
     return {
         id
@@ -114,7 +115,7 @@ def was_shown(store: Store, reader: str, session_id: str | None) -> set[str]:
 
 
 def _settle(store: Store, reader: str) -> None:
-    """Record the receipts that could not be recorded. Where they still can't be, all stays as it is."""
+    """Record the receipts that could not be recorded. If they still can't be, change nothing."""
     for session in session_queue.of_reader(store, reader):
         ids = sorted(session_queue.shown(store.place.state, session.session_id))
         if not ids:
@@ -143,7 +144,10 @@ def _record_shown(store: Store, session: WaitingSession, ids: Collection[str]) -
 
 
 def _line_shown(store: Store, session: WaitingSession, id: str) -> bytes:
-    """The line that was queued, for which alone a receipt is due where another has come since; "" without it."""
+    """Return the queued line of a signal, or "" without it.
+
+    The receipt is for this line alone, even if the signal has got other lines since.
+    """
     path = os.path.join(session_queue.folder(store.place.state, session.session_id), session_queue.SHOWN, id)
     try:
         with open(path, "rb") as file:
@@ -161,13 +165,14 @@ def record(
     *,
     session_id: str | None = None,
 ) -> None:
-    """Record `delivered` receipts, given as (address, signal id, digest). They ride with the next commit.
+    """Record `delivered` receipts, given as (address, signal id, digest). They are deferred to the next commit.
 
     Args:
-        more: Lines that are to be recorded with them.
-        session_id: The session that has read, where no caller says so.
+        more: Lines to record with them.
+        session_id: The session that has read, if there is no caller.
 
-    Raises: StoreError.
+    Raises:
+        StoreError: They could not be recorded.
     """
     lines = []
     for address, signal_id, of in to_mark:
@@ -191,9 +196,9 @@ def record(
 
 
 def set_aside(store: Store, reader: str, session_id: str | None, ids: Iterable[str]) -> None:
-    """Keep hooks from showing these again: their receipts can't be recorded now.
+    """Keep hooks from displaying these signals again although their receipts can't be recorded now.
 
-    A rename works on a full disk; what has no event file is shown again.
+    A rename works on a full disk. Signals without an event file are displayed again.
     """
     wanted = set(ids)
     for session in session_queue.of_reader(store, reader, session_id):
@@ -206,16 +211,16 @@ def set_aside(store: Store, reader: str, session_id: str | None, ids: Iterable[s
 
 
 def tidy(store: Store, reader: str, session_id: str | None) -> None:
-    """Take away the events that are no news any more, and a flag that has no reason left. Never an error.
+    """Remove event files of signals that are no longer unread, and flags without a reason. Never raises an error.
 
-    The same signal may wait in several sessions of one reader. What was read elsewhere, or is not for this
-    workspace, goes without a word.
+    One signal may wait in several sessions of one reader. Signals that were read elsewhere, or are not for this
+    workspace, are removed silently.
     """
     try:
         found = session_queue.of_reader(store, reader, session_id)
         for session in found:
             _tidy(store, session)
-        if not found and session_id is not None:  # it ended, or was never started: nobody reads its queue
+        if not found and session_id is not None:  # it ended, or never started: nobody reads its queue
             session_queue.remove(store.place.state, session_id, flag_names(session_id, None))
     except Exception:
         return
@@ -228,8 +233,8 @@ def _tidy(store: Store, session: WaitingSession) -> None:
         return
     for path in flags:
         atomic_write.drop(path)
-    # Only now: what comes after this sets its flag itself. And what is unread is asked for after that, for an
-    # event that is here is in the index, or will be at the next look.
+    # Only now: later signals set their flag themselves. Unread signals are queried after that, because an existing
+    # event is in the index, or will be at its next catch-up.
     names = session_queue.events(state, session.session_id)
     store.db()
     unread = session.unread(store) if names else set()
@@ -237,7 +242,7 @@ def _tidy(store: Store, session: WaitingSession) -> None:
         atomic_write.drop(os.path.join(session_queue.folder(state, session.session_id), name))
     left = names & unread
     if len(names) >= session_queue.MOST:
-        session_queue.put(store, session)  # what there was no room for
+        session_queue.put(store, session)  # the signals beyond the limit
     elif left:
         urgent = bool(left & session.unread(store, directed=True))
         session_queue.raise_flags(state, session.names, urgent=urgent)

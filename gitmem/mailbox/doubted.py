@@ -1,4 +1,4 @@
-"""What a reader of this clone has not read, though a forged line says so: see `agents.authenticity`."""
+"""Signals that a reader of this clone has not read although a forged line says so: see `trust.line_checks`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def directed(
         own: The placeholders of the reader's addresses.
         ours: The condition of its workspace, on a line `l`.
         more: Further conditions.
-        chosen: A query around `{found}`, which is what was found.
+        chosen: A query around `{found}`, the query for the signals.
     """
     found = receipts.DIRECTED.format(found="doubt", own=own)
     found = f"SELECT reader, signal_id FROM ({found} AND {ours}) WHERE true{more}"
@@ -35,5 +35,5 @@ def directed(
 def to_all(
     db: sqlite3.Connection, own: str, broadcasts: str, values: Mapping[str, object]
 ) -> set[tuple[str, str]]:
-    """Return (reader, signal id) of broadcasts, given the query for all that are not the reader's own."""
+    """Return (reader, signal id) of broadcasts, given the query for all that the reader did not write."""
     return set(db.execute(broadcasts + _TO_ALL.format(own=own), values).fetchall())

@@ -1,4 +1,4 @@
-"""How signals and receipts become rows of the mail, whatever their order."""
+"""Conversion of signals and receipts to mailbox rows, in any order of arrival."""
 
 from __future__ import annotations
 
@@ -22,19 +22,20 @@ _UNREAD = (
     "INSERT OR IGNORE INTO mail SELECT ?1, ?2, ?3, ?4 WHERE NOT EXISTS (SELECT 1 FROM receipt r"
     f" WHERE r.signal_id = ?2 AND r.reader = ?1 AND {receipts.is_for('?4')})"
 )
-# A line that says what another says, and that was read before it came.
+# A line with the content of another line, read before it arrived.
 _SAME = (
-    # A content has one workspace, which comes before it in the key.
+    # A content has one workspace, which precedes it in the key.
     "DELETE FROM mail WHERE reader = ?1 AND signal_id = ?2 AND workspace = ?3 AND content = ?4 AND EXISTS (SELECT 1 FROM receipt r"
     f" WHERE r.signal_id = ?2 AND r.reader = ?1 AND {receipts.is_for('?4')})"
 )
-_WANTS = ("PROPOSE", "COUNTER")  # a decision
+_WANTS = ("PROPOSE", "COUNTER")  # these intents ask for a decision
 
 
 def add(db: sqlite3.Connection, rows: Rows) -> set[str]:
-    """Take in signals, receipts and the first sight of readers, in whatever order they arrive.
+    """Add signals, receipts and the first lines of readers, in any order of arrival.
 
-    Returns: The readers that may have read more broadcasts now.
+    Returns:
+        The readers that may have read more broadcasts now.
     """
     signals = rows.of("signal")
     hashed = hash_of(len(signals))
@@ -84,7 +85,7 @@ def _add_mail(
     contents: Sequence[bytes],
     read: Collection[tuple[str, str, bytes]],
 ) -> None:
-    """Add what signals are for whom: their recipients, or everybody.
+    """Add unread rows for the recipients of signals, or broadcasts for everybody.
 
     Args:
         read: Signal, reader and digest of what is known to be read.

@@ -1,10 +1,8 @@
-"""The view of signals and receipts: who has not read what yet.
+"""The view of signals and receipts: which signals are unread by whom.
 
-`mail` has a row for each directed signal that a recipient has no receipt for, `asked` one for each that wants an
-answer of it, read or not.
-Broadcasts are not copied to every reader: a reader has a cursor, the sequence
-number up to which it has read all of them. The number is this index's own
-order of arrival, so a broadcast that arrives late is still new.
+`mail` has a row for each directed signal that a recipient has no receipt for, `asked` one for each that wants an answer
+from it, read or not. Broadcasts are not copied to every reader: a reader has a cursor, the sequence number up to which
+it has read all of them. The number is this index's own order of arrival, so a broadcast that arrives late is still new.
 """
 
 from __future__ import annotations
@@ -21,17 +19,17 @@ if TYPE_CHECKING:
 
     from ..index.rows import Rows
 
-ADVANCED, ADVANCED_ROWS = 8, 200_000  # readers whose cursor moves at once, and broadcasts looked at for it
-ADVANCE_ROWS = 100  # what moving one cursor costs without any broadcast, in broadcasts looked at
-PLACEHOLDERS_MAX = 500  # addresses of one reader that a query names one by one
+ADVANCED, ADVANCED_ROWS = 8, 200_000  # cursors moved at once, and broadcasts read for that
+ADVANCE_ROWS = 100  # the cost of moving one cursor without any broadcast, in broadcasts read
+PLACEHOLDERS_MAX = 500  # addresses of one reader with a placeholder each
 
 DDL = (
-    # `digest` is the line's, `content` a key of what it says, see `signals.content`: 32 bytes each.
+    # `digest` is the line's, `content` a key of its content, see `mailbox.content`: 32 bytes each.
     "CREATE TABLE signal (line INTEGER PRIMARY KEY, signal_id TEXT, thread TEXT, sender TEXT, sender_session TEXT,"
     " intent TEXT, interrupt TEXT, wu_id TEXT, lane TEXT, broadcast INTEGER, digest BLOB, content BLOB)",
     "CREATE INDEX signal_id ON signal (signal_id, digest)",
     "CREATE INDEX signal_thread ON signal (thread)",
-    # Of an id with several lines every line counts: the rows are then the same in whatever order they came.
+    # Every line of an id counts, so the rows do not depend on the order of arrival.
     "CREATE TABLE mail (reader TEXT, signal_id TEXT, workspace TEXT, content BLOB,"
     " PRIMARY KEY (reader, signal_id, workspace, content)) WITHOUT ROWID",
     "CREATE TABLE asked (reader TEXT, signal_id TEXT, workspace TEXT, PRIMARY KEY (reader, signal_id, workspace))"
@@ -42,7 +40,7 @@ DDL = (
 
 
 def add(db: sqlite3.Connection, rows: Rows) -> None:
-    """Take in signals, receipts and the first sight of readers, in whatever order they arrive."""
+    """Add signals, receipts and the first lines of readers, in any order of arrival."""
     from . import mailbox_rows
 
     for reader in _lately(db, mailbox_rows.add(db, rows), rows):
@@ -50,10 +48,10 @@ def add(db: sqlite3.Connection, rows: Rows) -> None:
 
 
 def _lately(db: sqlite3.Connection, behind: set[str], rows: Rows) -> list[str]:
-    """The readers whose cursor moves now: where there are many, those that these lines name last.
+    """Return the readers whose cursor moves now: of many, those that these lines name last.
 
-    A cursor only saves work, so it may stay behind: thousands of new readers must not take the product of their
-    number and that of all broadcasts.
+    A cursor only saves work, so it may lag: thousands of new readers must not cost the product of their number and the
+    number of broadcasts.
     """
     if len(behind) <= ADVANCED:
         return sorted(behind)
@@ -67,9 +65,9 @@ def _lately(db: sqlite3.Connection, behind: set[str], rows: Rows) -> list[str]:
     return latest[: max(ADVANCED, ADVANCED_ROWS // (count + ADVANCE_ROWS))]
 
 
-# `{own}` are the placeholders of what a reader may have been addressed as, see `_own`.
+# `{own}` are the placeholders of a reader's addresses, see `_own`.
 OURS = "(:workspace IS NULL OR workspace IN ('', :workspace))"
-# Asked once for each id, not for each of its lines: a peer can write thousands of lines under one id.
+# Evaluated once for each id, not for each of its lines: a peer can write thousands of lines under one id.
 URGENT = (
     "SELECT reader, signal_id FROM ({found}) m WHERE NOT EXISTS"
     " (SELECT 1 FROM signal s WHERE s.signal_id = m.signal_id AND s.interrupt = 'advisory')"
@@ -85,7 +83,7 @@ NEW = (
     " AND NOT EXISTS (SELECT 1 FROM receipt r WHERE r.signal_id = b.signal_id AND r.reader IN {own}"
     f" AND {receipts.is_for('b.content')})"
 )
-# A session that gitmem 0.1 started has two of a client: its id, and since it was resumed the hash of that.
+# A session that gitmem 0.1 started has two client ids: the raw one and, since it was resumed, its hash.
 _SESSIONS = (
     "SELECT f.session_id, e.harness_session FROM session_event e LEFT JOIN session f ON f.harness_session ="
     " e.harness_session WHERE e.session_id = ? AND e.harness_session IS NOT NULL"
@@ -95,10 +93,10 @@ _SESSIONS = (
 def _own(
     db: sqlite3.Connection, reader: str, session: str | None, workspace: str | None, *, shared: bool = False
 ) -> tuple[str, dict[str, object]]:
-    """What a reader may have been addressed as, itself first: placeholders for SQL, and the values of its queries.
+    """Return a reader's addresses, itself first: placeholders for SQL, and the values of its queries.
 
-    Its session; the client that this was started by; and every session that was started by the same one: a
-    conversation that is taken up again is the same agent.
+    These are the reader, its session, the client that started it, and every session that this client started: a resumed
+    conversation is the same agent.
     """
     same = db.execute(_SESSIONS, (session or reader,)).fetchall()
     found = [reader, session or reader, *(each for row in same for each in row if each)]
@@ -115,7 +113,7 @@ def _own(
 
 
 def _escaped(text: str) -> str:
-    """A text inside quotes of JSON; addresses have no control characters."""
+    """Return a text escaped for a JSON string. Addresses have no control characters."""
     return text.replace("\\", "\\\\").replace('"', '\\"')
 
 
@@ -124,7 +122,7 @@ def _directed(own: str, table: str) -> str:
 
 
 def _advance(db: sqlite3.Connection, reader: str) -> None:
-    """Move a reader's cursor over the broadcasts that it has read, so that they are not looked at again."""
+    """Move a reader's cursor over the broadcasts that it has read, to skip them in later queries."""
     since = Since(db, reader, None)
     if since.line is None:
         return
@@ -146,17 +144,17 @@ def unread_ids(
     after: int = 0,
     shared: bool = False,
 ) -> list[tuple[str, str]]:
-    """(address, signal id) of everything that a reader has not read, unordered.
+    """Return (address, signal id) of everything that a reader has not read, unordered.
 
     Args:
         reader: The reader identity.
-        session: Its session id: mail to it, to the harness's id that it was started under, or to another
-            session of that harness's id is its own too, also where it got an agent identity later.
-        workspace: Signals of other workspaces are left out; None sees all.
-        now: Microseconds; a reader that the log does not know gets the last day's broadcasts, and the newest.
-        directed: Only what may interrupt the reader: no broadcasts, and nothing that is `advisory`.
-        after: Only signals of which a line came to the index after this one.
-        shared: As every clone sees it: forged lines count, as in the roster.
+        session: Its session id. Signals to it, to the client's id that it was started under, or to another session
+            of that id are its own too, even if it got an agent identity later.
+        workspace: Exclude signals of other workspaces; None includes all.
+        now: Microseconds. A reader unknown to the log gets the last day's broadcasts, and the newest.
+        directed: Only signals that may interrupt the reader: no broadcasts and no `advisory` ones.
+        after: Only signals with a line that was indexed after this one.
+        shared: The view of every clone: forged lines count, as in the roster.
     """
     own, values = _own(db, reader, session, workspace, shared=shared)
     later, chosen = LATER if after else "", URGENT if directed else "{found}"
@@ -183,17 +181,17 @@ def unread_ids(
 def directed_to(
     db: sqlite3.Connection, reader: str, session: str | None, workspace: str | None, *, unread: bool
 ) -> tuple[str, dict[str, object]]:
-    """The query for (address, signal id) of what was sent to a reader in particular, and its values.
+    """Return the query for (address, signal id) of the signals sent to a reader in particular, and its values.
 
     Args:
-        unread: What it has not read; else what wants an answer, read or not.
+        unread: Select the signals that it has not read; else those that want an answer, read or not.
     """
     own, values = _own(db, reader, session, workspace)
     return _directed(own, "mail" if unread else "asked"), values
 
 
 def line_of(db: sqlite3.Connection, signal_id: str) -> bytes:
-    """The line of a signal that is shown: of an id with several the lowest."""
+    """Return the line of a signal that is displayed: the lowest if its id has several."""
     (body,) = db.execute(
         "SELECT min(l.body) FROM signal s JOIN line l ON l.id = s.line WHERE s.signal_id = ?", (signal_id,)
     ).fetchone()
@@ -201,7 +199,7 @@ def line_of(db: sqlite3.Connection, signal_id: str) -> bytes:
 
 
 def is_alone(db: sqlite3.Connection, thread_id: str, signal_id: str) -> bool:
-    """Whether a thread has no other signal."""
+    """Return whether a thread has no other signal."""
     others = db.execute(
         "SELECT 1 FROM signal WHERE thread = ? AND signal_id <> ? LIMIT 1", (thread_id, signal_id)
     )
@@ -211,7 +209,7 @@ def is_alone(db: sqlite3.Connection, thread_id: str, signal_id: str) -> bool:
 def all_ids(
     db: sqlite3.Connection, reader: str, session: str | None, workspace: str | None
 ) -> list[tuple[str, str]]:
-    """The same of everything that was ever for a reader, read or not."""
+    """Return (address, signal id) of every signal that was ever for a reader, read or not."""
     own, values = _own(db, reader, session, workspace)
     read = receipts.DIRECTED.format(found="receipt", own=own) + f" AND {OURS_IN_LINE}"
     every = f"{_directed(own, 'mail')} UNION {read} UNION {BROADCASTS.format(own=own)}"

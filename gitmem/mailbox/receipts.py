@@ -1,6 +1,6 @@
-"""The table of receipts: who has read which line of a signal.
+"""The table of receipts: which line of a signal each reader has read.
 
-A receipt, or a reply, counts once the log has a line with its `answers_digest`; before, its row says nothing.
+A receipt or a reply counts once the log has a line with its `answers_digest`. Until then its row has no effect.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     Receipt = tuple[str, str, bytes, str, str]
 
 DDL = (
-    # A reply has read what it answers: such a row has the state `replied`. `digest` is empty where it is that of any
-    # line: in a reply without a digest that an adapter imported.
+    # The author of a reply has read the signal that it answers: such a row has the state `replied`. An empty `digest`
+    # matches any line: in an imported reply without a digest.
     "CREATE TABLE receipt (signal_id TEXT, reader TEXT, digest BLOB, state TEXT, at TEXT,"
     " PRIMARY KEY (signal_id, reader, digest, state)) WITHOUT ROWID",
 )
-# The condition that the log has the line which a receipt `r` is for.
+# The condition that the log has the line of a receipt `r`.
 HAS_LINE = "(r.digest = x'' OR EXISTS (SELECT 1 FROM signal k WHERE k.signal_id = r.signal_id AND k.digest = r.digest))"
 
-# (address, signal id) of what was sent to addresses in particular, of rows that name a reader and a signal.
+# (address, signal id) of the signals sent to addresses in particular, among rows that name a reader and a signal.
 DIRECTED = (
     "SELECT DISTINCT f.reader, f.signal_id FROM {found} f JOIN signal s ON s.signal_id = f.signal_id"
     " JOIN line l ON l.id = s.line WHERE f.reader IN {own} AND NOT s.broadcast"
@@ -36,7 +36,7 @@ DIRECTED = (
 
 
 def is_for(content: str) -> str:
-    """Return the SQL condition that a receipt `r` is for a line that says a content; see `content_of`."""
+    """Return the SQL condition that a receipt `r` is for a line with a content; see `content_of`."""
     return (
         f"(r.digest IN ({content}, x'') OR EXISTS (SELECT 1 FROM signal k WHERE k.signal_id = r.signal_id"
         f" AND k.digest = r.digest AND k.content = {content}))"
@@ -44,12 +44,12 @@ def is_for(content: str) -> str:
 
 
 def writers(row: LineRow) -> set[str]:
-    """Return the names under which a signal was written: the identity, and the session."""
+    """Return the names under which a signal was written: the identity and the session."""
     return {str(row.record[key]) for key in ("sender_identity", "sender_session") if row.record.get(key)}
 
 
 def of(rows: Rows) -> list[Receipt]:
-    """Return the receipts that lines stand for."""
+    """Return the receipts in lines of receipts and replies."""
     found: list[Receipt] = []
     given = rows.of("receipt")
     if given:
@@ -67,7 +67,7 @@ def _of_reply(row: LineRow) -> list[Receipt]:
     record = row.record
     given = record.get("answers_digest")
     if record.get("via"):
-        return []  # another session wrote it in the sender's name, who may not have read what it answers
+        return []  # another session wrote it in the sender's name; the sender may not have read the answered signal
     if not (given or is_imported(record)):
         return []
     digest = bytes.fromhex(str(given)) if given else b""
@@ -75,7 +75,7 @@ def _of_reply(row: LineRow) -> list[Receipt]:
 
 
 def add(db: sqlite3.Connection, receipts: list[Receipt]) -> None:
-    """Add receipts, and take what they are for from the mail that is unread."""
+    """Add receipts, and remove their signals from the unread rows."""
     values = [(id, reader, bytearray(digest), state, at) for id, reader, digest, state, at in receipts]
     db.executemany(
         "INSERT INTO receipt VALUES (?, ?, ?, ?, ?)"
@@ -92,10 +92,10 @@ def add(db: sqlite3.Connection, receipts: list[Receipt]) -> None:
 
 
 def states(db: sqlite3.Connection, signal_id: str, content: bytes | None = None) -> dict[str, str]:
-    """The recorded delivery state of a signal by reader: that of the latest receipt.
+    """Return the recorded delivery state of a signal by reader: that of the latest receipt.
 
     Args:
-        content: Only receipts for lines that say this.
+        content: Count only receipts for lines with this content.
     """
     found: dict[str, str] = {}
     rows = db.execute(
@@ -109,5 +109,5 @@ def states(db: sqlite3.Connection, signal_id: str, content: bytes | None = None)
 
 
 def has_read(db: sqlite3.Connection, reader: str) -> bool:
-    """Whether a reader has a receipt for anything."""
+    """Return whether a reader has a receipt for anything."""
     return db.execute("SELECT 1 FROM receipt WHERE reader = ? LIMIT 1", (reader,)).fetchone() is not None

@@ -1,16 +1,16 @@
-"""The queue: for each session of this clone, a file for each signal that it has not read, and a flag that says so.
+"""The queue: for each session of this clone, a file for each unread signal, and a flag that some wait.
 
-Derived from the log, like the index, and for those who can't wait for Python: a hook tests a flag and is done.
-Below the state folder there are
+It is derived from the log, like the index, for hooks that can't wait for Python: a hook only tests a flag. The state
+folder contains
 
-- `queue/<session id>/<signal id>`: the signal's line, byte for byte; in `queue/<session id>/shown/` are those
-  that were shown and whose receipts could not be recorded then;
-- `flags/<name>`: something is there. It is not empty where something may interrupt (directed, not advisory).
-  The name is the session's id, and the harness's id that it was started under;
-- `beats/<name>`: touched by hooks, see `local`.
+- `queue/<session id>/<signal id>`: the signal's line, byte for byte. `queue/<session id>/shown/` has signals that were
+  displayed and whose receipts could not be recorded then;
+- `flags/<name>`: signals wait. It is not empty if one may interrupt (directed, not advisory). The name is the
+  session's id or the client's id that it was started under;
+- `beats/<name>`: touched by hooks, see `heartbeats`.
 
-An event file comes before its flag, and both before the mark that says how far the index has been looked
-through: who dies in between has it done again.
+An event file is written before its flag, and both before the mark of how far the index was read. After a crash in
+between, the work is repeated.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from ..store import Store
 
 SHOWN = "shown"
-SEEN_MICROS = 24 * 3600 * 1_000_000  # a session that nobody has seen for longer gets no broadcasts
-MOST = 100  # event files of a session: who has more to read than that is told so, and the log has it all
-BEHIND_MAX = 16  # lines of the index: to note each signal that is nobody's here would cost a write each
+SEEN_MICROS = 24 * 3600 * 1_000_000  # a session that was not seen for longer gets no broadcasts
+MOST = 100  # event files of a session; readers learn that there are more, and the log has all
+BEHIND_MAX = 16  # lines of the index; a mark for each signal without a reader here would cost a write
 AGAIN_SECONDS = 1.0
 
 _SIGNAL = (
@@ -47,24 +47,24 @@ _SIGNAL = (
 
 
 def folder(state: str, session_id: str) -> str:
-    """Where a session's event files are."""
+    """Return the folder of a session's event files."""
     return os.path.join(state, QUEUE, session_id)
 
 
 def events(state: str, session_id: str) -> set[str]:
-    """The ids of the signals that wait for a session and were not shown."""
+    """Return the ids of the signals that wait for a session and were not displayed."""
     return _names(folder(state, session_id)) - {SHOWN}
 
 
 def shown(state: str, session_id: str) -> set[str]:
-    """The ids of those that were shown, and whose receipts could not be recorded."""
+    """Return the ids of the signals that were displayed and whose receipts could not be recorded."""
     return _names(os.path.join(folder(state, session_id), SHOWN))
 
 
 def feed(store: Store) -> None:
     """Queue the signals that are new in the index, for every session of this clone that they are for.
 
-    The queue is derived: nothing that goes wrong here undoes a write or a read, and the next look does it again.
+    The queue is derived: an error here does not undo a write or a read, and the next call repeats the work.
     """
     try:
         _feed(store)
@@ -92,12 +92,13 @@ def _feed(store: Store) -> None:
 
 
 def put(store: Store, session: WaitingSession, after: int = 0) -> None:
-    """Event files for what a session has not read, and then the flag.
+    """Write event files for the signals that a session has not read, and then the flag.
 
     Args:
-        after: Only for what came after this line of the index.
+        after: Only for signals that were indexed after this line.
 
-    Raises: OSError.
+    Raises:
+        OSError: A file can't be written.
     """
     unread = session.unread(store, after)
     state, oldest = store.place.state, store.now() - SEEN_MICROS
@@ -105,7 +106,7 @@ def put(store: Store, session: WaitingSession, after: int = 0) -> None:
     is_here = bool(unread) and _was_seen(store, session, oldest)
     shown = os.path.join(where, SHOWN)
     if unread and not os.path.isdir(shown):
-        shared_mode.make_dirs(shown)  # now: there may be no room for it when it is needed
+        shared_mode.make_dirs(shown)  # now: the disk may be full when it is needed
     waits, urgent = False, False
     room = MOST - len(events(state, session.session_id)) if unread else 0
     for signal_id in sorted(unread):
@@ -130,7 +131,7 @@ def _was_seen(store: Store, session: WaitingSession, since: int) -> bool:
 
 
 def silent(store: Store) -> dict[str, int]:
-    """Sessions of this clone that have unread signals of their own and no flag that says so, with how many.
+    """Return this clone's sessions with unread directed signals and a missing flag, each with their number.
 
     The index must have caught up.
     """
@@ -150,7 +151,7 @@ def silent(store: Store) -> dict[str, int]:
 
 
 def fill(store: Store, session_id: str) -> None:
-    """Queue all that a session of this clone has not read, as at its start. Never an error, see `feed`."""
+    """Queue everything that a session of this clone has not read, as at its start. Never raises, see `feed`."""
     try:
         store.caught_up()
         for session in sessions(store, " AND n.session_id = :id", id=session_id):
@@ -160,11 +161,11 @@ def fill(store: Store, session_id: str) -> None:
 
 
 def sweep(store: Store) -> None:
-    """Take away what sessions left that ended elsewhere, or that nobody has seen for a month. Never an error."""
+    """Remove the files of sessions that ended elsewhere or were not seen for a month. Never raises."""
     try:
         state = store.place.state
         queues, flags = _names(os.path.join(state, QUEUE)), _names(os.path.join(state, FLAGS))
-        # Only then: whoever has a queue by now is in the index at this look.
+        # Only after listing the queues: their sessions are then all in the index.
         store.caught_up()
         found = sessions(store)
         oldest = store.now() - heartbeats.FORGOTTEN_MICROS
@@ -179,7 +180,7 @@ def sweep(store: Store) -> None:
 
 
 def of_reader(store: Store, reader: str, session_id: str | None = None) -> list[WaitingSession]:
-    """The sessions of this clone that have not ended and have this reader's mail.
+    """Return this clone's open sessions that read a reader's messages.
 
     The index must have caught up.
 
@@ -193,15 +194,15 @@ def of_reader(store: Store, reader: str, session_id: str | None = None) -> list[
 
 
 def remove(state: str, session_id: str, names: Iterable[str]) -> None:
-    """Take away the queue of a session that ended, its flags and its beats."""
+    """Remove the queue of a session that ended, its flags and its heartbeats."""
     for name in names:
         atomic_write.drop(flag(state, name))
         atomic_write.drop(os.path.join(state, heartbeats.BEATS, name))
     if not is_safe(session_id):
-        return  # a harness's own id could be any path
+        return  # a client's own id could be any path
     where = folder(state, session_id)
     for inside in (os.path.join(where, SHOWN), where):
-        for name in sorted(_names(inside, hidden=True)):  # with what a killed process left
+        for name in sorted(_names(inside, hidden=True)):  # includes files of a killed process
             atomic_write.drop(os.path.join(inside, name))
         try:
             os.rmdir(inside)

@@ -1,4 +1,4 @@
-"""The sessions of this clone that signals wait for: whose mail they read, and what their flags are called."""
+"""The sessions of this clone that signals wait for: whose messages they read, and the names of their flags."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from ..store import Store
 
-FORGED = "n.session_id IN (SELECT name FROM forged)"  # what the log says of these is looked at twice
+FORGED = "n.session_id IN (SELECT name FROM forged)"  # these are checked again by their own lines
 NEW = (
     f" AND ({FORGED} OR EXISTS ("
     "SELECT 1 FROM signal s WHERE s.line > :after AND (s.broadcast OR EXISTS"
@@ -24,14 +24,14 @@ NEW = (
 _SESSIONS = (
     "SELECT n.session_id, n.agent_identity, n.workspace_id,"
     " coalesce((SELECT max(a.until) FROM alive a WHERE a.session_id = n.session_id), 0)"
-    # Anybody can write a session with the id of this clone: those that were started here have a file here.
+    # Anybody can write a session with the id of this clone. Sessions that were started here have a file here.
     " FROM session n WHERE n.session_id IN (SELECT value FROM json_each(:here))"
     f" AND ((n.ended IS NULL AND n.clone_id = :clone) OR {FORGED})"
 )
 
 
 class WaitingSession:
-    """A session of this clone that has not ended: whose queue it is, and the names of its flags."""
+    """An open session of this clone: its queue, its reader and the names of its flags."""
 
     __slots__ = ("alive_until", "names", "reader", "session_id", "workspace")
 
@@ -44,7 +44,7 @@ class WaitingSession:
         self.alive_until = until if isinstance(until, int) else 0
 
     def unread(self, store: Store, after: int = 0, *, directed: bool = False) -> set[str]:
-        """The ids of the signals that it has not read; the index must have caught up."""
+        """Return the ids of the signals that it has not read. The index must have caught up."""
         found = mailbox_view.unread_ids(
             store.index.db,
             self.reader,
@@ -58,7 +58,7 @@ class WaitingSession:
 
 
 def sessions(store: Store, where: str = "", **values: object) -> list[WaitingSession]:
-    """The sessions of this clone that fit and have not ended. The index must have caught up."""
+    """Return this clone's open sessions that match a condition. The index must have caught up."""
     db = store.index.db
     ids = ",".join(f'"{session_id}"' for session_id in sorted(heartbeats.heartbeats(store)))
     given = {"clone": store.log.clone_id(), "here": f"[{ids}]", **values}
