@@ -1,1 +1,1 @@
-"""Sessions: start, change and end them, and list who is at work. May import mailbox and what is below it."""
+"""Sessions: start, change and end them, and list those at work. May import mailbox and the packages below it."""

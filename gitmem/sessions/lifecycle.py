@@ -1,4 +1,4 @@
-"""Sessions: an agent at work in one worktree, from its start to its end."""
+"""The life of a session, one run of an agent in one worktree: start, change and end."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ START_SECONDS = 5.0
 
 
 class SessionResult(Outcome):
-    """What a session is now. `worktree` is the name of its folder; `commit` is None where nothing was committed."""
+    """The present state of a session.
+
+    `worktree` is its folder's name; `commit` is None if nothing was committed.
+    """
 
     __slots__ = (  # the order of the JSON shape
         "session_id", "agent_identity", "display_name", "reader_identity", "worktree", "wu_id", "lane",
@@ -54,7 +57,7 @@ class SessionResult(Outcome):
 
 
 class Started(SessionResult):
-    """A session that started, or the one that this harness session has already."""
+    """A session that started, or the existing one of the same client session."""
 
 
 class SessionChanged(SessionResult):
@@ -62,7 +65,7 @@ class SessionChanged(SessionResult):
 
 
 class Ended(SessionResult):
-    """A session that ended, and gave its name back."""
+    """A session that ended and released its name."""
 
 
 def start(
@@ -80,21 +83,22 @@ def start(
 ) -> Started:
     """Start a session of an agent in this worktree.
 
-    Under the harness session id of one that has not ended it gives that one, with the given fields changed. A new one
-    under the id of one that has ended takes over its name and fields, but for what is given.
+    If the client's session id has an open session, return that one, with the given fields changed. If it has an ended
+    one, the new session takes over its name and fields, except those given.
 
     Args:
-        agent_identity: `owner:role:purpose`; `who.identity` where it is not given.
-        name: A display name of one's choice; one from the pool where it is not given.
+        agent_identity: `owner:role:purpose`; the default is `who.identity`.
+        name: A chosen display name; the default is one from the pool.
 
-    Raises: UsageError `name-in-use`, `bad-name`, or for a field that breaks the contract.
+    Raises:
+        UsageError: `name-in-use`, `bad-name`, or a field that breaks the contract.
     """
     fields = about.fields(agent_identity or who.identity, wu, initiative, lane, client, workspace)
     if who.harness is None:
         return _begin(store, who, name, fields, allow_secret)
     from ..mailbox import delivery_lock
 
-    # A client may run the hooks of several scopes at once: the second of them finds the session of the first.
+    # A client may run the hooks of several scopes at once: the second one must find the session of the first.
     with delivery_lock.turn(store, f"start {who.harness[1]}", wait_seconds=START_SECONDS):
         known = own_sessions.of_client(store, who.harness[1])
         if known is None:
@@ -144,7 +148,7 @@ def _begin(
 
 
 def _former_name(store: Store, former: Presence) -> tuple[str, bool] | None:
-    """The name of a session that ended and is resumed, where it is free, and whether it had asked for it."""
+    """Return the name of a resumed session, if it is free, and whether the session had chosen it."""
     try:
         display_names.claim(store, former.asked)
     except UsageError:
@@ -166,25 +170,32 @@ def change(
     activity: str | None = None,
     allow_secret: bool = False,
 ) -> SessionChanged:
-    """Change what others see of the caller's session; where nothing differs, nothing is recorded.
+    """Change the public fields of the caller's session. If nothing differs, nothing is recorded.
 
-    An empty work unit, initiative, lane or activity takes away the one that there is.
+    An empty work unit, initiative, lane or activity clears the present one.
+
+    Raises:
+        UsageError: As in `start`, and `no-session` for a caller without a session.
     """
     found = _own(store, caller)
     fields = about.fields(agent_identity, wu, initiative, lane, client, workspace)
     fields["activity"] = activity
     changed = _change(store, found, name, fields, about.again("set", fields), allow_secret)
-    _arrive(store, found.session_id)  # with an identity it has that one's mail
+    _arrive(store, found.session_id)  # with a new identity it has that identity's messages
     return SessionChanged(*changed, ["gitmem whoami", "gitmem roster"])
 
 
 def end(store: Store, caller: Caller) -> Ended:
-    """End the caller's session: its name is free again, its id and identity stay addressable."""
+    """End the caller's session. Its name is free again; its id and identity stay addressable.
+
+    Raises:
+        UsageError: `no-session` for a caller without a session.
+    """
     found = _own(store, caller)
     record = own_sessions.record(found, "end")
-    line = store.line("session", record, allow_secret=True)  # it says nothing new
+    line = store.line("session", record, allow_secret=True)  # it has no new text
     appended = store.record([line], _story(found, f"{found.name} ends"))
-    if store.collecting is None:  # a batch may come to nothing; the file of an ended session harms nobody
+    if store.collecting is None:  # a batch may fail; the file of an ended session does no harm
         names_of_flags = session_queue.flag_names(found.session_id, heartbeats.end(store, found.session_id))
         session_queue.remove(store.place.state, found.session_id, names_of_flags)
         appended.commit = appended.commit or commit_process.commit_first(store, deferred=True)
@@ -193,7 +204,7 @@ def end(store: Store, caller: Caller) -> Ended:
 
 
 def _arrive(store: Store, session_id: str, began: Who | None = None) -> None:
-    """Note that a session is here (or begins), and queue what it has not read: a hook which comes later finds it."""
+    """Record that a session is here (or begins), and queue what it has not read, for later hooks."""
     if began is None:
         heartbeats.seen(store, session_id)
     else:
@@ -211,7 +222,7 @@ def _change(
     again: Sequence[str],
     allow_secret: bool,
 ) -> tuple[Presence, str | None, bool]:
-    """Record what differs; the session as it is then, the commit, and whether it is recorded."""
+    """Record what differs; return the session after that, the commit, and whether it was recorded."""
     differs = {key: value for key, value in fields.items() if value and value != found.record.get(key)}
     cleared = about.cleared(fields, found.record)
     record = {**own_sessions.record(found, "change"), **differs, "clear": cleared}

@@ -1,4 +1,4 @@
-"""The roster: who is at work, as others see them."""
+"""The roster: sessions at work, as others see them."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from ..agents.presence import Presence
     from ..store import Store
 
-UNREAD_STEPS = 20_000_000  # of SQLite, for all sessions of one answer
+UNREAD_STEPS = 20_000_000  # steps of SQLite for all sessions of one answer
 
 
 class Roster(Outcome):
-    """Sessions, each with its name, whereabouts, `status`, `last_seen` and how much is `unread`.
+    """Sessions, each with its name, location, `status`, `last_seen` and number of `unread` signals.
 
-    `remark` says why there are none, and which say without proof that they are of this clone; `autosync` what went
-    wrong in the last sync (None: nothing).
+    `remark` says why the list is empty, and which sessions claim without proof to be of this clone. `autosync` has the
+    failure of the last sync, or None.
     """
 
     __slots__ = ("sessions", "remark", "autosync", "next")  # the order of the JSON shape
@@ -39,7 +39,7 @@ class Roster(Outcome):
 
 
 class SessionList(Outcome):
-    """The sessions that the log has, last seen first."""
+    """The sessions in the log, last seen first."""
 
     __slots__ = ("sessions", "next")  # the order of the JSON shape
 
@@ -49,7 +49,7 @@ class SessionList(Outcome):
 
 
 class WhoAmI(Outcome):
-    """The caller. `headline` is what others see of it."""
+    """The caller. `headline` is its description for others."""
 
     __slots__ = (  # the order of the JSON shape
         "reader_identity", "session_id", "agent_identity", "display_name", "wu_id", "initiative_id", "lane",
@@ -82,13 +82,13 @@ def roster(
     caller: Caller | None = None,
     steps_most: int = UNREAD_STEPS,
 ) -> Roster:
-    """Who is here, last seen first.
+    """Return the sessions at work, last seen first.
 
     Args:
-        query: Something like a name, identity, WU, lane or worktree: a fuzzy look-up, best first.
-        all: Sessions that are gone or ended, too.
-        caller: Who looks, where that is known: it is not told to signal itself.
-        steps_most: What counting what is unread may cost, see `index.steps`. `unread` of who comes after that is None.
+        query: A text similar to a name, identity, work unit, lane or worktree: a fuzzy search, best match first.
+        all: Include sessions that are gone or ended.
+        caller: The caller, if known. It is not advised to signal itself.
+        steps_most: The limit for counting unread signals, see `index.step_limit`. Beyond it, `unread` is None.
     """
     if query:
         from ..agents import suggestions
@@ -118,7 +118,7 @@ def roster(
 
 
 def listing(store: Store, all: bool = False) -> SessionList:
-    """Sessions, last seen first; those that are gone or ended with `all`."""
+    """Return sessions, last seen first; with `all` also those that are gone or ended."""
     found = sorted(presence.shown(store, all=all).values(), key=lambda one: (-one.last_seen, one.session_id))
     return SessionList(
         [one for one in found if all or one.is_current],
@@ -127,7 +127,7 @@ def listing(store: Store, all: bool = False) -> SessionList:
 
 
 def whoami(store: Store, caller: Caller) -> WhoAmI:
-    """The caller as others see it, and how much it has not read."""
+    """Return the caller as others see it, and how much it has not read."""
     found = own_sessions.trusted(store, caller.session_id) if caller.session_id else None
     unread = mailbox_view.unread_ids(
         store.db(), caller.reader, caller.session_id, caller.workspace, store.now()

@@ -1,4 +1,4 @@
-"""What one may say of a session, and take back."""
+"""The fields of a session that a caller can set and clear."""
 
 from __future__ import annotations
 
@@ -24,7 +24,11 @@ def fields(
     client: str | None,
     workspace: str | None,
 ) -> dict[str, str | None]:
-    """The values by the contract's names. Raises: UsageError for an identity that reads like another one."""
+    """Return the values by the contract's names.
+
+    Raises:
+        UsageError: `bad-identity` for an identity that looks like another one.
+    """
     display_names.check_identity(identity)
     return {
         "agent_identity": identity,
@@ -37,20 +41,20 @@ def fields(
 
 
 def taken_over(given: Mapping[str, str | None], former: Mapping[str, str]) -> dict[str, str | None]:
-    """Return the values of a session that goes on as one that has ended: what is not given (None) is as it was.
+    """Return the fields of a session that resumes an ended one: values that are not given (None) are kept.
 
-    What the session did last is not taken over: that was then.
+    The activity of the ended session is not kept, because it is out of date.
     """
     return {name: former.get(name) if value is None else value for name, value in given.items()}
 
 
 def cleared(given: Mapping[str, str | None], known: Mapping[str, str]) -> list[str]:
-    """The fields that are given as empty and are not empty yet."""
+    """Return the fields that are given as empty and have a value."""
     return [name for name in CLEARABLE if given.get(name) == "" and known.get(name)]
 
 
 def news(differs: Mapping[str, str | None], gone: Sequence[str]) -> list[str]:
-    """What a change of fields says to a reader of commits, after "is now"."""
+    """Return the description of a change for a commit subject, after "is now"."""
     told = {name: value for name, value in differs.items() if name != "harness_session"}
     return [f"{_NEWS.get(name, '')}{value}" for name, value in told.items()] + [
         CLEARABLE[name] for name in gone
@@ -58,6 +62,6 @@ def news(differs: Mapping[str, str | None], gone: Sequence[str]) -> list[str]:
 
 
 def again(event: str, given: Mapping[str, str | None]) -> list[str]:
-    """The command that gave these fields."""
+    """Return the command that gave these fields."""
     pairs = [(_OPTIONS[name], value) for name, value in given.items() if value and name in _OPTIONS]
     return ["gitmem", "session", event, *(word for pair in pairs for word in pair)]

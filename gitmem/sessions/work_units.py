@@ -1,4 +1,4 @@
-"""The work units that what is checked out here is about."""
+"""The work units of the checked-out branch."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ SETTING = "gitmem.wu"
 
 
 class Unchecked(Outcome):
-    """The answer about a push of which nothing could be checked, because no work unit or nobody is known.
+    """The answer about a push that could not be checked because the work unit or the caller is unknown.
 
     Attributes:
-        open: True: the push goes on.
-        wu_id: The work unit; None where none is known.
-        reason: What is not known, as a sentence.
+        open: True: the push continues.
+        wu_id: The work unit; None if unknown.
+        reason: A sentence about what is unknown.
     """
 
     __slots__ = ("open", "wu_id", "reason", "warnings", "next")
@@ -33,7 +33,7 @@ class Unchecked(Outcome):
 
 
 def unchecked(store: Store) -> Unchecked:
-    """Return the answer where neither the branch nor `gitmem.wu` says which work unit is pushed."""
+    """Return the answer if neither the branch nor `gitmem.wu` names the work unit of the push."""
     branch = store.branch()
     where = f"the branch {branch} names no work unit" if branch else "no branch is checked out"
     reason = (
@@ -46,7 +46,7 @@ def unchecked(store: Store) -> Unchecked:
 
 
 def of_nobody(wu: str) -> Unchecked:
-    """Return the answer where nobody pushes to whom signals could have been sent."""
+    """Return the answer about a push by an unknown caller, to whom no signal can have been sent."""
     reason = (
         "no session and no user.email say who pushes, so signals were not looked for and the push goes on."
     )
@@ -54,17 +54,13 @@ def of_nobody(wu: str) -> Unchecked:
 
 
 def of_checkout(store: Store, setting: str | None) -> list[str]:
-    """Of the branch's name those that the log knows, whatever their case; else the one that is set; else none.
-
-    Args:
-        setting: The value of `gitmem.wu`.
-    """
+    """Return the work units in the branch's name that the log knows, ignoring case; else the configured one; else none."""
     known = [wu for wu in named_by(store.branch() or "") if is_known(store, wu)]
     return known or ([setting.strip().upper()] if setting and setting.strip() else [])
 
 
 def named_by(branch: str) -> list[str]:
-    """Return what in a branch's name may be a work unit.
+    """Return the possible work units in a branch's name.
 
     `lane/wu-12-retry-3` may be about WU-12 and about RETRY-3: only the log can tell.
     """
@@ -75,7 +71,7 @@ def named_by(branch: str) -> list[str]:
 
 
 def is_known(store: Store, wu: str) -> bool:
-    """Whether a session or a signal of the log names this work unit."""
+    """Return whether a session or a signal of the log names this work unit."""
     queries = (
         "SELECT 1 FROM session WHERE wu_id = ? LIMIT 1",
         "SELECT 1 FROM signal WHERE wu_id = ? LIMIT 1",
