@@ -1,1 +1,1 @@
-"""Importers: records of other tools. May import memory and what is below it."""
+"""Importers for the records of other tools. May import memory and the packages below it."""

@@ -1,7 +1,7 @@
-"""LumenFlow's nodes and relations as lines of ours.
+"""Conversion of LumenFlow's nodes and relations to lines of the log.
 
-A line has the time that its file gives, and a sender that does not depend on who imports it: the same files
-give the same bytes on every clone, so importing them again adds nothing.
+A line has the time in its file, and a sender that does not depend on who imports it: the same files give the same
+bytes on every clone, so importing them again adds nothing.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 SENDER = "lumenflow:import:memory"
 ACCESSES_MAX = (
-    100  # of a node: at that count the score is 1.46 times that of an unread one, at 1,000 it is 1.69
+    100  # of a node: at this count its score is 1.46 times that of an unread one, at 1,000 it is 1.69 times
 )
 _OWN = (
     "id",
@@ -40,14 +40,14 @@ _REASONS = ("archive_reason", "delete_reason", "close_reason", "reason")
 
 
 class ConvertedLines:
-    """What became of a line.
+    """The result of converting a line.
 
     Attributes:
-        id: What it is about.
-        line: Ours.
+        id: The id of its subject.
+        line: The line for the log.
         at: Its time, in microseconds since the epoch.
         more: Further lines that belong to it.
-        remarks: What does not stand where one would look for it.
+        remarks: Values that are not in their usual field.
     """
 
     __slots__ = ("at", "id", "line", "more", "remarks")
@@ -61,9 +61,10 @@ class ConvertedLines:
 
 
 def node(given: Given, *, allow_secret: bool = False) -> ConvertedLines:
-    """A node. What has no field of ours stays in its metadata.
+    """Return a node. Values without a field in the log stay in its metadata.
 
-    Raises: UsageError (RecordError, SecretError) where the log can't take it.
+    Raises:
+        UsageError: The log can't accept it (RecordError, SecretError).
     """
     at = time_of(given, "created_at")
     remarks: list[str] = []
@@ -95,7 +96,14 @@ def node(given: Given, *, allow_secret: bool = False) -> ConvertedLines:
 
 
 def time_of(given: Given, name: str, otherwise: int | None = None) -> int:
-    """A time of the object, in microseconds. UsageError where it has none."""
+    """Return a time of the object, in microseconds since the epoch.
+
+    Args:
+        otherwise: The time if the object lacks it.
+
+    Raises:
+        UsageError: The time is invalid, or missing without a default.
+    """
     found = read_files.micros(given.get(name))
     if found is None and (otherwise is None or given.get(name) is not None):
         what = "is no time since 1970" if given.get(name) is not None else "is missing"
@@ -104,7 +112,7 @@ def time_of(given: Given, name: str, otherwise: int | None = None) -> int:
 
 
 def _metadata(given: Given) -> dict[str, object]:
-    """Its metadata, with the fields beside it that LumenFlow would drop on its next write."""
+    """Return the metadata, with the fields beside it that LumenFlow would drop on its next write."""
     own = given.get("metadata")
     if own is not None and not isinstance(own, dict):
         raise UsageError("Its metadata is no object; nothing was written.", code="invalid-record")
@@ -116,7 +124,7 @@ def _metadata(given: Given) -> dict[str, object]:
 
 
 def _keep(metadata: dict[str, object], name: str, value: object) -> None:
-    """Put a value that stood beside the metadata into them, without taking another one's place."""
+    """Add a value from beside the metadata to it, without replacing another value."""
     metadata[f"{name} (beside the metadata)" if name in metadata else name] = value
 
 
@@ -128,7 +136,7 @@ def _move(
     remarks: list[str],
     metadata: dict[str, object] | None = None,
 ) -> None:
-    """Take a value over into a field where it fits; else it is in the metadata, with a remark."""
+    """Move a value to a field if it fits; else leave it in the metadata, with a remark."""
     value = given.get(name)
     if value is None or value == "":
         return
@@ -158,7 +166,7 @@ def _tags(given: Given, fields: dict[str, object], metadata: dict[str, object], 
 
 
 def _status(fields: dict[str, object], metadata: dict[str, object], remarks: list[str]) -> None:
-    """What became of it, whether it is sensitive, and why, from the metadata into our fields."""
+    """Move status, sensitivity and reason from the metadata to their fields."""
     sensitive = metadata.get("sensitive")
     if isinstance(sensitive, bool):
         fields["sensitive"] = sensitive
@@ -186,7 +194,7 @@ def _status(fields: dict[str, object], metadata: dict[str, object], remarks: lis
 
 
 def _accesses(metadata: dict[str, object], remarks: list[str]) -> tuple[int, int | None]:
-    """How often it was read, and when last: in LumenFlow a count, with us one event for each reading."""
+    """Return how often and when a node was last read: LumenFlow keeps a count, gitmem one event for each read."""
     access = metadata.get("access")
     if access is None:
         return 0, None
@@ -205,7 +213,7 @@ def _accesses(metadata: dict[str, object], remarks: list[str]) -> tuple[int, int
 
 
 def _access(id: str, number: int, at: int) -> bytes:
-    """One reading: the last (0), or one before it, of whose time nothing is known but that the node was there."""
+    """Return the line of one read: the last (0), or an earlier one with the time of the node, as its own is unknown."""
     return records.line(
         "access",
         at,
@@ -219,9 +227,10 @@ def _access(id: str, number: int, at: int) -> bytes:
 
 
 def relation(given: Given, times: Mapping[str, int], *, allow_secret: bool = False) -> ConvertedLines:
-    """A relation between nodes; one that does not say when it began is as old as the younger of them.
+    """Return a relation between nodes. Without a start time it is as old as the younger of them.
 
-    Raises: UsageError (RecordError, SecretError) where the log can't take it.
+    Raises:
+        UsageError: The log can't accept it (RecordError, SecretError), or it relates a node to itself.
     """
     triple = [str(given.get(name) or "") for name in ("from_id", "type", "to_id")]
     if triple[0] == triple[2]:

@@ -1,7 +1,7 @@
-"""LumenFlow's signals and receipts as lines of ours.
+"""Conversion of LumenFlow's signals and receipts to lines of the log.
 
-They are history: nobody's inbox takes a broadcast of them for news (`mail.PAST`), and what was sent to one
-agent is unread only where LumenFlow has no receipt for it.
+They are history: no inbox shows these broadcasts as new (`mailbox_view.PAST`), and a directed signal is unread only if
+LumenFlow has no receipt for it.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
     Given = Mapping[str, object]
 
-# Who read it is not told where a receipt is for everybody, and the signal too.
+# The reader in a receipt that names none and is for a signal to everybody.
 SOMEBODY = "lumenflow:import:reader"
-NOBODY = "system"  # LumenFlow's own word for a sender that it does not know
-# Fields of the contract that mean the same there. Others that are not ours are kept together in `lumenflow`.
+NOBODY = "system"  # LumenFlow's own word for an unknown sender
+# Fields with the same meaning in the contract. Unknown ones are kept together in `lumenflow`.
 SAME = (
     "thread_id", "reply_to", "intent", "interrupt_class", "requires_ack", "wu_id", "initiative_id", "lane",
     "sender_role", "target_role", "delegation_id", "artifact_path", "workspace_id", "sender_name",
@@ -30,7 +30,7 @@ _GONE = ("id", "signal_id", "created_at", "at", "kind", "schema_version", "mac",
 
 
 class ImportedSignal(ConvertedLines):
-    """A signal, with its recipients, and whether its own line says that it was read."""
+    """A signal with its recipients; `read` says whether its own line marks it as read."""
 
     __slots__ = ("read", "recipients")
 
@@ -41,9 +41,10 @@ class ImportedSignal(ConvertedLines):
 
 
 def signal(given: Given, *, allow_secret: bool = False) -> ImportedSignal:
-    """A signal: an INFO to its `target_agent`, or to everybody.
+    """Return a signal: an INFO to its `target_agent`, or to everybody.
 
-    Raises: UsageError (RecordError, SecretError) where the log can't take it.
+    Raises:
+        UsageError: The log can't accept it (RecordError, SecretError).
     """
     at = time_of(given, "created_at")
     id = given.get("signal_id") or given.get("id")
@@ -84,7 +85,7 @@ def signal(given: Given, *, allow_secret: bool = False) -> ImportedSignal:
 
 
 def _address(given: object, what: str, kept: dict[str, object], remarks: list[str]) -> str:
-    """Who it was, as an address: no spaces, no commas. What it was before is kept."""
+    """Return a name as an address, without spaces or commas. The original is kept."""
     text = str(given)
     if records.fits("signal", "sender_identity", text):
         return text
@@ -96,11 +97,12 @@ def _address(given: object, what: str, kept: dict[str, object], remarks: list[st
 
 
 def receipts(given: Given, of: ImportedSignal) -> ConvertedLines:
-    """The receipts that one of LumenFlow's stands for: its reader's, or else those of whom the signal was for.
+    """Return the receipts for one of LumenFlow's: for its reader, or else for the recipients of the signal.
 
-    LumenFlow's own receipt names no reader: one marks a signal as read for all.
+    LumenFlow's own receipt names no reader: one receipt marks a signal as read for all.
 
-    Raises: UsageError (RecordError) where it is none.
+    Raises:
+        UsageError: It is not a receipt (RecordError).
     """
     at = time_of(given, "read_at", of.at)
     reader = given.get("reader_identity") or given.get("reader")

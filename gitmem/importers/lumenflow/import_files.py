@@ -1,4 +1,4 @@
-"""Bring LumenFlow's files into the log: once, however often and on however many clones it is done."""
+"""Import LumenFlow's files into the log, idempotently, on any number of clones."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .convert_nodes import ConvertedLines
 
 PORTION = 10_000  # lines of one commit
-AT_ONCE = 500  # values in one question, as in `memory.stored`
+AT_ONCE = 500  # values in one query, as in `memory.load`
 _NOTHING = "; nothing was written"
 
 
@@ -35,18 +35,20 @@ def bring(
     allow_secret: bool = False,
     typed: str = "",
 ) -> Imported:
-    """Bring a project's memory and signals into the log, with their ids and times.
+    """Import a project's memory and signals into the log, with their ids and times.
 
-    What the log has already is not written again, and what it has otherwise is left as it is: importing twice,
-    or on two clones, adds nothing. A line that can't be read is skipped and told of.
+    Lines in the log are not written again, and ids with other content in the log stay as they are: importing twice, or
+    on two clones, adds nothing. An unreadable line is skipped and reported.
 
     Args:
         folder: The project's folder, or the one with the files.
-        dry_run: Only say what would be done.
-        allow_secret: Take over lines with text that looks like a secret, too.
-        typed: The folder as somebody typed it, for the next command.
+        dry_run: Only report what would be done.
+        allow_secret: Also import lines with text that resembles a secret.
+        typed: The folder as typed, for the next command.
 
-    Raises: UsageError where there are no such files; StoreError, and then what was committed before stays.
+    Raises:
+        UsageError: There are no such files.
+        StoreError: A commit failed. Earlier commits of the import stay.
     """
     where = read_files.find(folder)
     work = _Work(store.db(), where, Imported(where, dry_run), allow_secret)
@@ -75,7 +77,7 @@ class _Work:
         self.others: set[str] = set()  # signals that the log has with other content
 
     def read(self, kind: str) -> Iterator[tuple[int, dict[str, object]]]:
-        """(line number, object) of a file; what is none is counted and told."""
+        """Yield (line number, object) of a file. Lines without an object are counted and reported."""
         for number, given, why in read_files.objects(os.path.join(self.where, read_files.NAMES[kind])):
             self.found.counts[kind]["read"] += 1
             if given is None:
@@ -84,12 +86,14 @@ class _Work:
                 yield number, given
 
     def bad(self, kind: str, number: int, why: str) -> None:
+        """Count and report a bad line."""
         self.found.counts[kind]["bad"] += 1
         self.found.problem(read_files.NAMES[kind], number, why.replace(_NOTHING, ""))
 
     def mapped(
         self, kind: str, make: Callable[[dict[str, object]], ConvertedLines]
     ) -> Iterator[tuple[int, ConvertedLines]]:
+        """Yield (line number, converted line) of a file. Lines that can't be converted are counted and reported."""
         for number, given in self.read(kind):
             try:
                 yield number, make(given)
@@ -99,7 +103,10 @@ class _Work:
                 self.bad(kind, number, "its values are of another kind than LumenFlow writes")
 
     def bring_nodes(self) -> dict[str, int]:
-        """Nodes: of an id that stands twice the last line, in the place of the first. Their times, by id."""
+        """Convert nodes and return their times by id.
+
+        Of a repeated id the last line counts, in the position of the first.
+        """
         every: dict[str, tuple[int, ConvertedLines]] = {}
         for number, made in self.mapped(
             "nodes", lambda given: convert_nodes.node(given, allow_secret=self.allow_secret)
@@ -118,7 +125,7 @@ class _Work:
         return {id: made.at for id, (_, made) in every.items()}
 
     def bring_relations(self, times: Mapping[str, int]) -> None:
-        """Relations, each once. One to a node that is nowhere is kept: the node may come with a sync."""
+        """Convert relations, each once. A relation to an unknown node is kept: the node may come with a sync."""
         every: dict[str, tuple[int, ConvertedLines]] = {}
         make: Callable[[dict[str, object]], ConvertedLines] = lambda given: convert_nodes.relation(  # noqa: E731
             given, times, allow_secret=self.allow_secret
@@ -138,7 +145,7 @@ class _Work:
         self._settle("relations", every, known)
 
     def bring_signals(self) -> dict[str, convert_signals.ImportedSignal]:
-        """Signals; those of them that the log now has with just this content, by id."""
+        """Convert signals, and return by id those that the log now has with exactly this content."""
         every: dict[str, tuple[int, ConvertedLines]] = {}
         for number, made in self.mapped(
             "signals", lambda given: convert_signals.signal(given, allow_secret=self.allow_secret)
@@ -150,7 +157,10 @@ class _Work:
         return {id: made for id in same if isinstance(made := every[id][1], convert_signals.ImportedSignal)}
 
     def bring_receipts(self, of: Mapping[str, convert_signals.ImportedSignal]) -> None:
-        """Receipts, one for each reader and signal, and those of signals whose own line says that they were read."""
+        """Convert receipts, one for each reader and signal.
+
+        Signals that their own line marks as read get receipts, too.
+        """
         before: set[tuple[str, str]] = set()
         for number, given in self.read("receipts"):
             id = str(given.get("signal_id") or given.get("id"))
@@ -166,7 +176,7 @@ class _Work:
                     continue
                 self._receipt(number, made, before, self.found.counts["receipts"])
         for one in of.values():
-            if one.read:  # a line of an old LumenFlow: it is no line of the file with receipts
+            if one.read:  # written by an old LumenFlow, without a line in the file of receipts
                 self._receipt(0, convert_signals.receipts({}, one), before, {})
 
     def _receipt(
@@ -208,7 +218,7 @@ class _Work:
     def _settle(
         self, kind: str, every: Mapping[str, tuple[int, ConvertedLines]], known: set[str]
     ) -> list[str]:
-        """Take over what the log does not know; the ids of those that it then has with just this content."""
+        """Add the lines that the log lacks, and return the ids that it then has with exactly this content."""
         here = self._here(made.line for _, made in every.values())
         same = []
         counts = self.found.counts[kind]
@@ -240,7 +250,7 @@ class _Work:
         self.lines.append((records.STREAMS[record["kind"]], line))
 
     def _here(self, lines: Iterator[bytes] | Sequence[bytes]) -> set[bytes]:
-        """Those of the lines that the log has, byte for byte."""
+        """Return those of the lines that the log has, byte for byte."""
         keys = {key_of(line): line for line in lines}
         found: set[bytes] = set()
         every = list(keys)
@@ -263,14 +273,14 @@ class _Work:
 
 
 def _write(store: Store, caller: Caller, found: Imported, lines: Sequence[tuple[str, bytes]]) -> None:
-    """Commit the lines, in portions where they are many."""
+    """Commit the lines, in several commits if there are many."""
     counts = {kind: each["imported"] for kind, each in found.counts.items()}
     first = [import_result.several(counts[kind], kind) for kind in ("nodes", "signals") if counts[kind]]
     others = [import_result.several(counts[kind], kind) for kind in ("relations", "receipts") if counts[kind]]
     said = ", ".join(first or others) or "readings"
     for start in range(0, len(lines), PORTION):
         of = -(-len(lines) // PORTION)
-        part = f", {start // PORTION + 1} of {of}:" if of > 1 else ""  # in front: long subjects are cut
+        part = f", {start // PORTION + 1} of {of}:" if of > 1 else ""  # first, because long subjects are cut
         done = write.record(
             store, caller, lines[start : start + PORTION], f"imports{part} {said} from LumenFlow",
             text="\n".join([*first, *others]),

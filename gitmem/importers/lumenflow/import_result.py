@@ -1,4 +1,4 @@
-"""What an import answers: how many lines of each kind became what, and what was wrong with which."""
+"""The result of an import: counts of lines by kind and outcome, and the problems of lines."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ COUNTED = ("read", "imported", "present", "differs", "repeated", "bad")
 
 
 class Told(Outcome):
-    """Something that is wrong with a line, or that one should know of it. `line` is 0 for a file."""
+    """A problem or remark about a line. `line` is 0 for a whole file."""
 
     __slots__ = ("file", "line", "reason")
 
@@ -22,12 +22,12 @@ class Told(Outcome):
 
 
 class Imported(Outcome):
-    """What became of LumenFlow's lines.
+    """The outcome of an import.
 
-    `counts` has for `nodes`, `relations`, `signals` and `receipts`: `read` lines, and of those `imported`
-    now, `present` in the log already, `differs` (the log has that id with other content, and keeps it),
-    `repeated` in the files, and `bad` ones that were skipped. `problems` tells of those that were skipped,
-    `remarks` of what one should know of others: twenty of each, and how many there are besides.
+    `counts` has for `nodes`, `relations`, `signals` and `receipts` the number of lines `read`, and of those `imported`
+    now, `present` in the log already, `differs` (the log has the id with other content, and keeps it), `repeated` in the
+    files, and `bad` (skipped). `problems` describes skipped lines and `remarks` other lines: up to twenty of each, and
+    the number of further ones.
     """
 
     __slots__ = (
@@ -51,12 +51,14 @@ class Imported(Outcome):
         self.next: list[str] = []
 
     def problem(self, file: str, line: int, reason: str) -> None:
+        """Add a problem with a line, or count it beyond the limit."""
         if len(self.problems) < SHOWN:
             self.problems.append(Told(file, line, reason))
         else:
             self.problems_more += 1
 
     def remark(self, file: str, line: int, reason: str) -> None:
+        """Add a remark about a line, or count it beyond the limit."""
         if len(self.remarks) < SHOWN:
             self.remarks.append(Told(file, line, reason))
         else:
@@ -64,12 +66,12 @@ class Imported(Outcome):
 
 
 def several(count: int, kind: str) -> str:
-    """`1 node`, `2 nodes`."""
+    """Return a count with its noun: `1 node`, `2 nodes`."""
     return f"{count} {kind.removesuffix('s') if count == 1 else kind}"
 
 
 def onward(found: Imported, folder: str) -> list[str]:
-    """The commands to run next."""
+    """Return the commands to run next."""
     again = command("gitmem", "import", "lumenflow", folder)
     if found.dry_run:
         return [again]

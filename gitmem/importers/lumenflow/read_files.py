@@ -1,4 +1,4 @@
-"""LumenFlow's files, line by line: what can't be read is told, and costs its line alone."""
+"""LumenFlow's files, line by line. An unreadable line is reported and only that line is skipped."""
 
 from __future__ import annotations
 
@@ -12,24 +12,25 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# In the order in which they are read: receipts name signals, relations name nodes.
+# In reading order: receipts name signals, relations name nodes.
 NAMES = {
     "nodes": "memory.jsonl",
     "relations": "relationships.jsonl",
     "signals": "signals.jsonl",
     "receipts": "signal-receipts.jsonl",
 }
-LINE_MAX_BYTES = 1024 * 1024  # four times what the log takes, because JSON may be written at length
+LINE_MAX_BYTES = 1024 * 1024  # four times the limit of the log, because JSON may be verbose
 MARKERS = (b"<<<<<<<", b"|||||||", b"=======", b">>>>>>>")
 
 
 def find(folder: str) -> str:
-    """The folder that the files lie in.
+    """Return the folder with the files.
 
     Args:
-        folder: That folder, or one that it lies in: a project, its `.lumenflow`.
+        folder: That folder, or one that contains it: a project or its `.lumenflow`.
 
-    Raises: UsageError where there is none of the files.
+    Raises:
+        UsageError: `no-such-folder`, or `nothing-to-import` if it has none of the files.
     """
     shown = sanitize(folder)[:200]
     if not os.path.isdir(folder):
@@ -54,14 +55,17 @@ def find(folder: str) -> str:
 
 
 def others(folder: str) -> list[str]:
-    """What else lies there, and is not read."""
+    """Return the other files of the folder, which are not read."""
     return sorted(name for name in os.listdir(folder) if name not in NAMES.values() and name[:1] != ".")
 
 
 def objects(path: str) -> Iterator[tuple[int, dict[str, object] | None, str]]:
-    """(line number, the object in it, or None and why not). Blank lines are passed over; no file has no lines.
+    """Yield (line number, the object in it or None, the reason for None).
 
-    Raises: OSError where the file can't be read.
+    Blank lines are skipped. A missing file has no lines.
+
+    Raises:
+        OSError: The file can't be read.
     """
     if not os.path.isfile(path):
         return
@@ -98,7 +102,7 @@ def _object(line: bytes, whole: bool) -> tuple[dict[str, object] | None, str]:
 
 
 def micros(value: object) -> int | None:
-    """Microseconds since the epoch of an ISO time, UTC where it says nothing else; None for anything else."""
+    """Return an ISO time in microseconds since the epoch, or None for another value. The default time zone is UTC."""
     from datetime import UTC, datetime, timedelta
 
     if not isinstance(value, str):
