@@ -67,7 +67,6 @@ def resolve(
 
     Args:
         to: The texts as typed; each may be a comma-separated list.
-        caller: The sender. A recipient with its address gets a remark.
         allow_unseen: Accept an identity that the log has never seen.
         fuzzy: Accept a misspelt name if exactly one name is clearly nearest and no digit is involved.
 
@@ -105,9 +104,7 @@ def _may_be_unseen(text: str) -> bool:
 
 
 def reader_of(store: Store, text: str) -> Resolved:
-    """Return the reader that `--for` names.
-
-    A misspelt name is resolved too. The result is then not `exact`, and only read commands may use it.
+    """Return the reader that `--for` names. A misspelt name gives one that is not `exact`, for read commands only.
 
     Raises:
         UsageError: `unknown-recipient` or `ambiguous-recipient`.
@@ -136,18 +133,11 @@ def known(store: Store, addresses: Iterable[str]) -> list[Resolved]:
 
 
 def _exact(store: Store, text: str, caller: Caller | None) -> Resolved | None:  # noqa: C901  (the order of these steps is the rule)
-    """Return the recipient that a text names. The first of these steps that matches decides.
+    """Return the recipient that a text names. The first match decides.
 
-    1. A session id.
-    2. A name that this clone has pinned.
-    3. The published id of a client.
-    4. A client's own id, if the text has that form and no session shows under it as a name.
-    5. An identity.
-    6. A name in any spelling.
-    7. The beginning of a session id.
-
-    A name that a session holds takes precedence over ids and identities that peers or local processes chose.
-    Words for groups never match.
+    The order is: a session id; a pinned name; a client's published id; a client's own id that is not also a name; an
+    identity; a name in any spelling; the beginning of a session id. A name that a session has takes precedence over
+    client ids and identities, which peers or local processes choose. Words for groups never match.
     """
     session = presence.one(store, text)
     holders: list[Presence] = []

@@ -14,7 +14,7 @@ SET_MAIL = "git config user.email you@example.org"
 
 
 class Who:
-    """What the command line and the environment say about the caller.
+    """The caller by the command line and the environment.
 
     Args:
         as_: The value of `--as`: an exact session id, an identity or a live name.
@@ -62,11 +62,11 @@ class Caller:
         client_id: That id, which is never published.
         source: `as`, `session`, `harness`, `raw`, `terminal`, `worktree` (the only session of this worktree in
             24 hours), or `nobody`: nothing identified the caller, and the clone has no session.
-        remark: What the caller should know about how it was identified.
+        remark: What the caller should know about its identification.
         next: Commands that would identify it more clearly.
         record: The folded session, by the contract's field names.
         record_at: The time of its last record, in microseconds since the epoch.
-        who: What the command line and the environment say; `--as` may have named another session.
+        who: The caller by its environment; `--as` may have named another.
     """
 
     __slots__ = (
@@ -95,7 +95,7 @@ class Caller:
 
     @property
     def ids(self) -> list[str]:
-        """The names that signals may address it by: its reader identity and its session."""
+        """The addresses of its signals: its reader identity and its session."""
         return [each for each in dict.fromkeys((self.reader, self.session_id)) if each]
 
     @property

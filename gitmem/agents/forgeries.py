@@ -1,4 +1,4 @@
-"""Warnings about lines in the name of this clone's sessions, clients or user that were not written here."""
+"""Warnings about forged lines, which claim to come from this clone but were not written in it."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def every(db: sqlite3.Connection) -> list[Forgery]:
 
 
 def of_reader(db: sqlite3.Connection, names: Iterable[str]) -> str | None:
-    """Return a warning for a session, client or agent in whose name there are forged lines, or None."""
+    """Return a warning if forged lines claim to come from a session, client or agent; else None."""
     known = [name for name in dict.fromkeys(names) if name]
     marks = ", ".join("?" * len(known))
     (count,) = db.execute(
@@ -64,7 +64,7 @@ def of_reader(db: sqlite3.Connection, names: Iterable[str]) -> str | None:
 
 
 def in_thread(db: sqlite3.Connection, ids: Collection[str]) -> list[str]:
-    """Return warnings about a thread's signals and receipts that are forged in the name of a session of this clone."""
+    """Return warnings about forged signals and receipts of a thread that name a session of this clone."""
     found: list[str] = []
     for each in every(db):
         signal_id = str(each.record.get("signal_id"))
@@ -84,7 +84,7 @@ def in_thread(db: sqlite3.Connection, ids: Collection[str]) -> list[str]:
 
 
 class Marks:
-    """The warnings displayed beside the sender of a signal; one object serves a whole answer.
+    """The warnings displayed beside the sender of a signal, for one answer.
 
     Args:
         own_mail: The reader identity of this clone's user, or None.
@@ -96,7 +96,7 @@ class Marks:
         self._acknowledged: set[str] | None = None
 
     def put(self, fields: dict[str, object], line: bytes) -> None:
-        """Add to a signal's fields what the reader must know about its author, if there is anything."""
+        """Add a warning about the sender to a signal's fields, if there is one."""
         said = self._of(line, {**fields, "kind": "signal"})
         if said:
             fields["unverified"] = said

@@ -1,9 +1,9 @@
 """Local files about the sessions that were started in this clone: their worktree and their heartbeat.
 
 Each session has a file `<state>/sessions/<id>`; its modification time is when the session was last seen here. A
-heartbeat touches that file and never makes a commit. Hooks touch `<state>/beats/<id>` instead, which needs no other
-knowledge: the id may be the client's own id for the session. A folder that can't be written is not an error: others
-then see the time of the last record.
+heartbeat touches that file and never makes a commit. Hooks touch `<state>/beats/<id>` instead, which needs no
+look-up: the id may be the client's own id for the session. A folder that can't be written is not an error: others then
+see the time of the last record.
 """
 
 from __future__ import annotations
@@ -201,10 +201,7 @@ def _beat(store: Store, session_id: str, beats: set[str]) -> int:
 
 
 def forget_old(store: Store, oldest: int) -> None:
-    """Remove the files of hooks last written before a time, in microseconds since the epoch.
-
-    Sessions that died leave such files.
-    """
+    """Remove files of hooks written before a time, in microseconds since the epoch: dead sessions left them."""
     for kind in (BEATS, PROMPTS, WAKES, EMPTY):
         folder = os.path.join(store.place.state, kind)
         try:

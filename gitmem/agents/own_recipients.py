@@ -42,7 +42,7 @@ def by_id(store: Store, found: Presence) -> tuple[Presence, str | None]:
 
 
 def named(store: Store, name: str) -> list[Presence]:
-    """Return this clone's open sessions with forged lines that have a name by their own lines."""
+    """Return this clone's open sessions with forged lines that have this name by their own lines."""
     return [own for _, own in _forged_sessions(store) if own.ended is None and _is_called(own, name)]
 
 
@@ -215,7 +215,7 @@ def refuse_mixed(text: str) -> None:
     """Reject a text that mixes scripts.
 
     Raises:
-        UsageError: A part of the text mixes letters of several scripts.
+        UsageError: `unknown-recipient`.
     """
     if not any(is_mixed(part) for part in text.split(":")):
         return

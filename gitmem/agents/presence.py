@@ -39,7 +39,7 @@ class Presence:
         status: `live`, `idle`, `gone` or `ended`.
         last_seen: The later of its heartbeat, if it started in this clone, and its last record; never in the future.
         age: The time since then.
-        record_at: The time of its last record.
+        record_at: Its last record.
         held: Whether it holds its name now.
         here: Whether it was started in this clone.
         record: Its fields by their names in the contract, without empty ones.
@@ -88,8 +88,7 @@ def shown(store: Store, *, all: bool = False) -> dict[str, Presence]:
     """Return sessions by their ids, as they show now.
 
     Args:
-        all: Return every session in the log, rather than the open ones that hold their name or were lately seen in
-            this clone.
+        all: Include all of the log, not only open ones that hold their name or were lately seen in this clone.
     """
     now = store.now()
     if all:
@@ -127,7 +126,7 @@ def of_published_client(store: Store, value: str) -> Presence | None:
 def of_name(store: Store, folded: str) -> list[Presence]:
     """Return the sessions that show under a folded name now.
 
-    These are its holders. If there are none, these are sessions of this clone at work without a record for two days.
+    These are its holders. If there are none, they are sessions at work here without a record for two days.
     """
     where = "WHERE t.shown_fold = ? AND t.until > ? AND s.ended IS NULL"
     holders = _found(store, where, (folded, store.now())).values()

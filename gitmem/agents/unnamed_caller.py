@@ -1,4 +1,4 @@
-"""The choice of a caller that no option or variable identifies and that is not at a terminal."""
+"""The choice of a caller without an option, a variable or a terminal that identifies it."""
 
 from __future__ import annotations
 

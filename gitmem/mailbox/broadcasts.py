@@ -2,7 +2,7 @@
 
 A broadcast, and the first line that a clone writes for a reader, list in `seen` the broadcasts that their writer had
 and that no other broadcast lists. An old broadcast that a reader's first line does not reach through these references
-was not there when the reader came. It is new to that reader, whatever its timestamp.
+was not there when the reader came. It is new, whatever its timestamp.
 """
 
 from __future__ import annotations
@@ -58,9 +58,9 @@ class Since:
         first: Time and number of the reader's first line, instead of the lowest one of the log.
 
     Attributes:
-        condition: The SQL condition on a broadcast `b`, with the values `oldest` and `seen`.
+        condition: On a broadcast `b`, with the values `oldest` and `seen`.
         line: The reader's first line, by its number in the index; None if the log does not know the reader.
-        cursor: The reader has read or written all broadcasts up to this line of the index, or they precede it.
+        cursor: All broadcasts up to this line of the index precede the reader, or it has read or written them.
     """
 
     __slots__ = ("condition", "cursor", "line", "oldest", "seen")
@@ -110,7 +110,7 @@ def named(rows: Rows) -> Iterator[tuple[Lines, list[Any]]]:
 
 
 def add_readers(db: sqlite3.Connection, rows: Rows) -> set[str]:
-    """Record the first line of each reader, and return the readers that are new or have an earlier first line."""
+    """Record the first line of each reader; return the readers for whom it is new or earlier."""
     first: dict[str, tuple[bytes, int]] = {}
     for lines, names in named(rows):
         for name, line, id in zip(names, lines.lines, lines.ids, strict=True):

@@ -1,9 +1,8 @@
 """The delivery lock: one process at a time displays a reader's signals, and then cleans up the reader's queues.
 
-A hook, an inbox and a watch may all want to display the same signal. The holder of the reader's lock reads the unread
-signals, displays them, and records the receipts before it releases the lock; the next holder finds these receipts. It
-is an OS lock: a killed process leaves no lock behind, and signals that it displayed without a receipt are displayed
-again.
+A hook, an inbox and a watch may all want to display the same signal. The lock holder reads the unread signals,
+displays them, and records the receipts before it releases the lock; the next holder finds these receipts. It is an OS
+lock: a killed process leaves no lock behind, and signals displayed without a receipt are displayed again.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ def of_nobody(wu: str) -> Unchecked:
 
 
 def of_checkout(store: Store, setting: str | None) -> list[str]:
-    """Return the work units in the branch's name that the log knows, ignoring case; else the configured one; else none."""
+    """Return the work units of the branch's name that the log knows, ignoring case; else the configured one or none."""
     known = [wu for wu in named_by(store.branch() or "") if is_known(store, wu)]
     return known or ([setting.strip().upper()] if setting and setting.strip() else [])
 

@@ -47,7 +47,7 @@ class ConvertedLines:
         line: The line for the log.
         at: Its time, in microseconds since the epoch.
         more: Further lines that belong to it.
-        remarks: Values that are not in their usual field.
+        remarks: Values outside their usual field.
     """
 
     __slots__ = ("at", "id", "line", "more", "remarks")
@@ -98,11 +98,8 @@ def node(given: Given, *, allow_secret: bool = False) -> ConvertedLines:
 def time_of(given: Given, name: str, otherwise: int | None = None) -> int:
     """Return a time of the object, in microseconds since the epoch.
 
-    Args:
-        otherwise: The time if the object lacks it.
-
     Raises:
-        UsageError: The time is invalid, or missing without a default.
+        UsageError: It is invalid, or missing without `otherwise`.
     """
     found = read_files.micros(given.get(name))
     if found is None and (otherwise is None or given.get(name) is not None):
@@ -213,7 +210,7 @@ def _accesses(metadata: dict[str, object], remarks: list[str]) -> tuple[int, int
 
 
 def _access(id: str, number: int, at: int) -> bytes:
-    """Return the line of one read: the last (0), or an earlier one with the time of the node, as its own is unknown."""
+    """Return the line of one read: the last (0), or an earlier one, with the node's time as its own is unknown."""
     return records.line(
         "access",
         at,

@@ -77,7 +77,7 @@ class _Work:
         self.others: set[str] = set()  # signals that the log has with other content
 
     def read(self, kind: str) -> Iterator[tuple[int, dict[str, object]]]:
-        """Yield (line number, object) of a file. Lines without an object are counted and reported."""
+        """Yield (line number, object) of a file. Other lines are counted and reported."""
         for number, given, why in read_files.objects(os.path.join(self.where, read_files.NAMES[kind])):
             self.found.counts[kind]["read"] += 1
             if given is None:
@@ -93,7 +93,7 @@ class _Work:
     def mapped(
         self, kind: str, make: Callable[[dict[str, object]], ConvertedLines]
     ) -> Iterator[tuple[int, ConvertedLines]]:
-        """Yield (line number, converted line) of a file. Lines that can't be converted are counted and reported."""
+        """Yield (line number, converted line) of a file. Other lines are counted and reported."""
         for number, given in self.read(kind):
             try:
                 yield number, make(given)

@@ -24,10 +24,10 @@ class Told(Outcome):
 class Imported(Outcome):
     """The outcome of an import.
 
-    `counts` has for `nodes`, `relations`, `signals` and `receipts` the number of lines `read`, and of those `imported`
-    now, `present` in the log already, `differs` (the log has the id with other content, and keeps it), `repeated` in the
-    files, and `bad` (skipped). `problems` describes skipped lines and `remarks` other lines: up to twenty of each, and
-    the number of further ones.
+    `counts` has for `nodes`, `relations`, `signals` and `receipts`: lines `read`, and of those `imported` now,
+    `present` in the log already, `differs` (the log has the id with other content, and keeps it), `repeated` in the
+    files, and `bad` (skipped). `problems` describes skipped lines and `remarks` others: twenty of each, and the number
+    of further ones.
     """
 
     __slots__ = (
@@ -51,14 +51,14 @@ class Imported(Outcome):
         self.next: list[str] = []
 
     def problem(self, file: str, line: int, reason: str) -> None:
-        """Add a problem with a line, or count it beyond the limit."""
+        """Add a problem of a line."""
         if len(self.problems) < SHOWN:
             self.problems.append(Told(file, line, reason))
         else:
             self.problems_more += 1
 
     def remark(self, file: str, line: int, reason: str) -> None:
-        """Add a remark about a line, or count it beyond the limit."""
+        """Add a remark about a line."""
         if len(self.remarks) < SHOWN:
             self.remarks.append(Told(file, line, reason))
         else:
