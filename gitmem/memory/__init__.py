@@ -1,1 +1,1 @@
-"""Memory: nodes that agents write for whoever comes later. May import signals and what is below it."""
+"""Memory: nodes that agents write for later readers. May import signals and the packages below it."""

@@ -1,4 +1,4 @@
-"""Accesses: which nodes were shown to a reader, and how often each was. What is read often decays more slowly."""
+"""Record which nodes readers were shown, and count it. A node that is read often decays more slowly."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Stats(Outcome):
-    """How often a node was shown, when last, and its decay score now."""
+    """The access count of a node, its last access and its decay score now."""
 
     __slots__ = ("node_id", "count", "last_accessed_at", "score")
 
@@ -31,7 +31,7 @@ class Stats(Outcome):
 
 
 class Accessed(Outcome):
-    """The accesses of some nodes; `recorded` tells whether one was added just now."""
+    """The accesses of some nodes; `recorded` is true if an access was added just now."""
 
     __slots__ = ("accesses", "recorded", "next")
 
@@ -44,13 +44,17 @@ class Accessed(Outcome):
 def record(
     store: Store, caller: Caller, node_ids: Sequence[str], *, half_life: int = decay.HALF_LIFE_MICROS
 ) -> Accessed:
-    """Record that nodes were shown to the caller, once each. It rides with the next commit: reading makes none.
+    """Record that nodes were shown to the caller, once each.
+
+    The record is deferred to the next commit: reading makes no commit.
 
     Args:
         node_ids: Ids, or prefixes of six characters or more after the dash; none records nothing.
-        half_life: Microseconds, for the scores that are answered.
+        half_life: Microseconds, for the returned scores.
 
-    Raises: UsageError for an id that is not here, and then nothing was recorded; StoreError.
+    Raises:
+        UsageError: An id is unknown here. Nothing was recorded.
+        StoreError: The log could not be written.
     """
     decay.checked(half_life)
     db = store.db()
@@ -77,9 +81,10 @@ def record(
 
 
 def of(store: Store, node_ids: Sequence[str], *, half_life: int = decay.HALF_LIFE_MICROS) -> Accessed:
-    """The accesses of nodes; records none.
+    """Return the accesses of nodes, without recording any.
 
-    Raises: UsageError for an id that is not here.
+    Raises:
+        UsageError: An id is unknown here.
     """
     decay.checked(half_life)
     db = store.db()
@@ -88,9 +93,10 @@ def of(store: Store, node_ids: Sequence[str], *, half_life: int = decay.HALF_LIF
 
 
 def stats(store: Store, id: str, *, half_life: int = decay.HALF_LIFE_MICROS) -> Stats:
-    """How often one node was shown.
+    """Return the accesses of one node.
 
-    Raises: UsageError for an id that is not here.
+    Raises:
+        UsageError: The id is unknown here.
     """
     return of(store, [id], half_life=half_life).accesses[0]
 

@@ -1,4 +1,4 @@
-"""Anchors: the commit, branch and files that a node is about, and whether they moved on since."""
+"""Anchors: the commit, branch and files that a node refers to, and whether they changed since."""
 
 from __future__ import annotations
 
@@ -26,11 +26,14 @@ OID_SHOWN = 8
 
 
 class ChangesSince(Outcome):
-    """What happened in the repository since the commit `head`.
+    """The changes of the repository since the commit `head`.
 
-    `commits` is how many HEAD has on top, `subjects` the newest of them; `files` are those that are not the
-    same, `more_files` how many else. `known` is false where this clone lacks the commit: nothing else is known
-    then.
+    Attributes:
+        known: False if this clone lacks the commit; the other attributes are empty then.
+        commits: The number of commits in HEAD that `head` lacks.
+        subjects: The newest of these commits, one line each.
+        files: Files whose content differs.
+        more_files: The number of further such files.
     """
 
     __slots__ = ("head", "known", "commits", "subjects", "files", "more_files")
@@ -48,15 +51,22 @@ class ChangesSince(Outcome):
 
 
 def head(store: Store) -> tuple[str | None, str | None]:
-    """The commit and the branch that this worktree's HEAD is at; None for what there is not, or can't be kept."""
+    """Return the commit and the branch of this worktree's HEAD.
+
+    Each is None if it does not exist. The branch is also None if a record cannot contain its name.
+    """
     commit, branch = store.head()
     if branch is not None and (not records.fits("node", "branch", branch) or find_secret(branch)):
-        branch = None  # its name must not keep anybody from writing
+        branch = None  # an unusual branch name must not prevent writing nodes
     return commit, branch
 
 
 def checked(paths: Iterable[str]) -> list[str]:
-    """Paths from the root of the work tree, in git's form. UsageError for one that leaves it."""
+    """Return paths relative to the root of the work tree, in git's form, without duplicates.
+
+    Raises:
+        UsageError: A path is outside the work tree or unprintable, or there are more than PATHS_MAX.
+    """
     found: dict[str, None] = {}
     for path in paths:
         parts = [part for part in path.replace("\\", "/").split("/") if part not in ("", ".")]
@@ -77,9 +87,12 @@ def checked(paths: Iterable[str]) -> list[str]:
 
 
 def from_root(place: Repo, folder: str, typed: str) -> str:
-    """A path that was typed in a folder, from the root of the work tree. UsageError for one outside of it.
+    """Convert a path typed in a folder to a path relative to the root of the work tree.
 
-    Links on the way to the work tree do not matter; a link inside it is the file that is meant.
+    Symbolic links on the way to the work tree are resolved; a link inside it names the link itself.
+
+    Raises:
+        UsageError: The path is outside the work tree.
     """
     import os
 
@@ -98,7 +111,10 @@ def from_root(place: Repo, folder: str, typed: str) -> str:
 
 
 def missing(store: Store, nodes: Sequence[Node]) -> list[str]:
-    """A remark for each path that is not in the work tree: perhaps a slip, and it can never be stale."""
+    """Return a warning for each path that is not in the work tree, three at most.
+
+    Such a path is perhaps a typo, and its node can never become stale.
+    """
     import os
 
     top = store.place.worktree
@@ -110,18 +126,16 @@ def missing(store: Store, nodes: Sequence[Node]) -> list[str]:
 
 
 def stale(store: Store, nodes: Iterable[Node]) -> dict[str, str]:
-    """The nodes whose files moved on since, by id: `stale (3 commits behind in a.py, 1 in b.py)`.
+    """Return the nodes whose files changed since, by id: `stale (3 commits behind in a.py, 1 in b.py)`.
 
-    A file moved on where its content at HEAD is not the one at the node's commit, and HEAD has commits that
-    changed it and that the node's commit lacks: neither a change that was taken back nor another branch's file
-    makes a node stale. What was not committed yet when the node was written (a new file) is known as of the
-    commit that brought it. A folder stands for all that is in it. What is changed in the work tree and not
-    committed does not count.
+    A file is stale if its content at HEAD differs from that at the node's commit, and HEAD has commits that changed
+    it and that the node's commit lacks. So neither a reverted change nor a file of another branch makes a node
+    stale. A file that was uncommitted when the node was written (a new file) counts from the commit that added it.
+    A folder means all files in it. Uncommitted changes in the work tree do not count.
 
-    Where this clone lacks the node's commit (another clone has not pushed it, or it was pruned after a rebase)
-    nothing is known, so nothing is said. Where there is no worktree, or HEAD has no commit, nothing is stale.
-    As of an earlier time HEAD is the commit of the project that was named; where a date was, no HEAD is known,
-    and nothing is stale.
+    A node is not in the result if this clone lacks its commit (another clone has not pushed it, or it was pruned
+    after a rebase). The result is empty without a worktree or a commit at HEAD. At an earlier time (`as_of.py`),
+    HEAD is the named commit of the project; if a date was given instead, HEAD is unknown and the result is empty.
     """
     anchored = [node for node in nodes if node.head and node.paths and store.place.worktree is not None]
     tip = head(store)[0] if anchored else None
@@ -138,7 +152,7 @@ def stale(store: Store, nodes: Iterable[Node]) -> dict[str, str]:
 
 
 def _told(behind: dict[str, Behind]) -> str:
-    """The paths that moved on, those that moved most first, then those that are gone."""
+    """Format the changed paths: most commits first, removed files last."""
     order = sorted(behind, key=lambda path: (behind[path].gone, -behind[path].count, path))
     parts = []
     counted = False
@@ -163,9 +177,10 @@ def _shown(path: str) -> str:
 
 
 def since(store: Store, node: Node) -> ChangesSince | None:
-    """What happened in the repository since a node was written: for an agent that comes back.
+    """Return the changes of the repository since a node was written, for an agent that resumes work.
 
-    None where the node has no commit, or HEAD is at none.
+    Returns:
+        None if the node or HEAD has no commit.
     """
     tip = head(store)[0]
     if node.head is None or tip is None:

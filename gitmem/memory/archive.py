@@ -1,4 +1,4 @@
-"""The archive: what has decayed is only shown when archived nodes are asked for. Nothing is lost by it."""
+"""Archive decayed nodes: they are shown only if archived nodes are requested. No line is removed."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
     from ..agents.caller import Caller
     from ..store import Store
 
-TOLD = 40  # nodes that the body of a commit names
+TOLD = 40  # nodes listed in the body of a commit
 
 
 class Archived(Outcome):
-    """What a pass over all nodes archived, or in a dry run would archive; ids by age, the oldest first.
+    """The result of archiving all decayed nodes, or of a dry run; ids are in order of age, oldest first.
 
     Attributes:
-        retained_ids: What is at the threshold or above it.
-        skipped_ids: What was archived before, and what is protected: project nodes.
-        scores: Of each archived id its score at the time of the pass.
+        retained_ids: Nodes with a score at or above the threshold.
+        skipped_ids: Nodes archived before, and protected nodes (project nodes).
+        scores: The score of each archived node at the time of the run, by id.
         half_life: In microseconds; the JSON form has it in days.
     """
 
@@ -46,12 +46,12 @@ class Archived(Outcome):
 
     @property
     def total_processed(self) -> int:
-        """All nodes but deleted ones."""
+        """The number of all nodes that are not deleted."""
         return len(self.archived_ids) + len(self.retained_ids) + len(self.skipped_ids)
 
     @property
     def reason(self) -> str:
-        """What the log says of it: whoever has the lines can compute each score again from that."""
+        """The reason in the log. With it and the lines of the log, each score can be computed again."""
         return f"decay: below {self.threshold:g} with a half-life of {typed(self.half_life)}"
 
     def as_json(self) -> dict[str, object]:
@@ -82,15 +82,17 @@ def archive(
 ) -> Archived:
     """Archive every node whose decay score is below a threshold, in one commit.
 
-    Project nodes are protected. Doing it again, or on another clone at the same time, changes nothing more.
+    Project nodes are protected. The operation is idempotent, also if another clone runs it at the same time.
 
     Args:
-        threshold: A score; new nodes of no priority have 1.
+        threshold: A score; new nodes without a priority have 1.
         half_life: Microseconds.
-        dry_run: Only say what would be archived.
-        now: Microseconds since the epoch; the store's clock where it is not given.
+        dry_run: Only report which nodes would be archived.
+        now: Microseconds since the epoch; the store's clock by default.
 
-    Raises: UsageError for a half-life or threshold that is not above 0; StoreError, and then nothing was recorded.
+    Raises:
+        UsageError: The half-life or the threshold is not above 0.
+        StoreError: The log could not be written. Nothing was recorded.
     """
     decay.checked(half_life, threshold)
     db = store.db()
@@ -117,11 +119,11 @@ def judge(
     spared: Collection[str] = (),
     left_out: Collection[str] = (),
 ) -> Archived:
-    """Which nodes a pass would archive. It reads no lines: the view has all that a score is made of.
+    """Return which nodes would be archived. It reads only the view's tables, not the lines of nodes.
 
     Args:
-        spared: Nodes that are skipped, as project nodes are.
-        left_out: Nodes that are not counted, as deleted ones are.
+        spared: Nodes to skip, as project nodes are.
+        left_out: Nodes not to count, as deleted nodes are.
     """
     found = Archived(threshold, half_life, dry_run=True)
     spared, left_out = frozenset(spared), frozenset(left_out)
@@ -146,19 +148,19 @@ def judge(
 
 
 def marks(found: Archived) -> dict[str, object]:
-    """The fields of the patch."""
+    """Return the fields of the patch."""
     return {"archived": True, "reason": found.reason}
 
 
 def told(scores: Mapping[str, float], reason: str) -> str:
-    """The body of a commit that archives by decay."""
+    """Return the body of a commit that archives by decay."""
     lines = [f"{id} {score:.3g}" for id, score in list(scores.items())[:TOLD]]
     more = [f"and {len(scores) - TOLD} more"] if len(scores) > TOLD else []
     return "\n".join([f"{reason[:1].upper()}{reason[1:]}", "", *lines, *more])
 
 
 def typed(micros: int) -> str:
-    """A duration as it is typed: `30d`, `12h`, `90s`."""
+    """Format a duration as an option value: `30d`, `12h`, `90s`."""
     seconds = micros / 1_000_000
     for size, unit in ((86_400, "d"), (3_600, "h"), (60, "m")):
         if seconds >= size and seconds % size == 0:
@@ -167,7 +169,7 @@ def typed(micros: int) -> str:
 
 
 def count(nodes: int) -> str:
-    """A number of nodes in words."""
+    """Format a number of nodes: `1 node`, `2 nodes`."""
     return f"{nodes} node{'' if nodes == 1 else 's'}"
 
 

@@ -1,7 +1,7 @@
-"""The log as it was: a store that answers what an agent could have known at an earlier time.
+"""A read-only store with the state of the log at an earlier time.
 
-What counts is when things were recorded. Lines that a clone recorded by then and others got later, by sync,
-are among them: somebody could have known them. Lines that only wait for a commit are not.
+The time at which lines were recorded counts. A line that one clone recorded by then and others got later, by sync,
+is included: somebody could have known it. Lines still in the write-ahead log are not included.
 """
 
 from __future__ import annotations
@@ -30,22 +30,23 @@ if TYPE_CHECKING:
 SECOND = 1_000_000
 DAY = 86_400 * SECOND
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
-ABBREVIATED_MIN = 5  # characters: `2d` is a time, `2d0f1` the beginning of a commit id where there is one
+ABBREVIATED_MIN = 5  # characters: `2d` is a time, `2d0f1` is a commit prefix if such a commit exists
 
 
 class StoreAsOf(Store):
-    """A store at an earlier time. Nothing can be written through it; its index is of this process alone.
+    """A read-only store at an earlier time. Its index exists only in the memory of this process.
 
-    It reads through the git of the store that it was made from, which stays that one's to close.
+    It reads through the git of the original store, which closes that git.
     """
 
     def __init__(self, store: Store, commit: str, at: int, head: str | None, *, all_of_it: bool) -> None:
-        """
+        """Open the log at a commit.
+
         Args:
             commit: The commit of the log that was its tip.
-            at: What `now()` is, in microseconds since the epoch.
-            head: The commit of the project that HEAD was at, if that is known.
-            all_of_it: The commit itself was named: whatever it has counts, also what is dated later.
+            at: The value of `now()`, in microseconds since the epoch.
+            head: The commit of the project at HEAD then, if known.
+            all_of_it: The log's commit itself was named: all its lines count, also lines dated later.
         """
         super().__init__(
             store.place, store.git, store.domain, machine=store.machine, now=lambda: at, random=store.random,
@@ -62,39 +63,39 @@ class StoreAsOf(Store):
         self._index = opened
 
     def db(self) -> sqlite3.Connection:
-        """The index of that time."""
+        """Return the index of that time."""
         return self.index.db
 
     def caught_up(self) -> Index:
-        """The index of that time."""
+        """Return the index of that time."""
         return self.index
 
     def head(self) -> tuple[str | None, str | None]:
-        """The commit of the project that `--as-of` named, where it was one."""
+        """Return the project's commit that `--as-of` named, or None; and no branch."""
         return self._head, None
 
     def line(
         self, kind: str, fields: Mapping[str, object], *, allow_secret: bool = False
     ) -> tuple[str, bytes]:
-        """UsageError: the past is as it was."""
+        """Reject the write: this store is read-only."""
         _refuse()
 
     def record(
         self, lines: Sequence[tuple[str, bytes]], story: CommitMessage, *, deferred: bool = False
     ) -> Appended:
-        """UsageError: the past is as it was."""
+        """Reject the write: this store is read-only."""
         _refuse()
 
     def record_all(self, entries: Sequence[LogEntry]) -> Appended:
-        """UsageError: the past is as it was."""
+        """Reject the write: this store is read-only."""
         _refuse()
 
     def collect(self, to: Callable[[LogEntry], None] | None) -> None:
-        """UsageError: the past is as it was."""
+        """Reject the write: this store is read-only."""
         _refuse()
 
     def close(self, *, tidies: bool = True) -> None:
-        """Forget the index. The git stays open."""
+        """Close the index. The git stays open."""
         self.index.close()
 
 
@@ -107,15 +108,19 @@ def _refuse() -> NoReturn:
 
 
 def at(store: Store, text: str | int) -> StoreAsOf:
-    """The store as it was at a commit or at a time. The caller closes it, and then the one that it is made from.
+    """Return the store as it was at a commit or at a time. Close it before the original store.
 
     Args:
-        text: A commit of the log (what stood in it), a commit of the project (when it was committed), a time such
-            as `2026-11-21` (the end of that day, in UTC), `2026-11-21T20:00:00+01:00` or `2d` (so long ago), or
-            microseconds since the epoch. What git takes for a commit is one, but for a time in full and for a
-            short `2d`.
+        text: A commit or a time. A text that git resolves to a commit is a commit, except full dates and short
+            forms such as `2d`.
+            - A commit of the log: the state is its content.
+            - A commit of the project: the state is that at its commit time.
+            - A time such as `2026-11-21` (the end of that day, in UTC), `2026-11-21T20:00:00+01:00` or `2d` (two
+              days ago).
+            - An integer: microseconds since the epoch.
 
-    Raises: UsageError where there is no such commit or time, or no log was there then.
+    Raises:
+        UsageError: There is no such commit or time, or the log did not exist then.
     """
     store.adopt()
     git = store.git
@@ -146,7 +151,8 @@ def at(store: Store, text: str | int) -> StoreAsOf:
         )
     if moment < 0:
         raise _before(store, tip, moment)
-    # Not an older commit: one of today may have lines of a clone that was offline then.
+    # Read the current tip, not an older commit: only newer commits have the lines of clones that were offline
+    # then.
     past = StoreAsOf(store, tip, moment, head, all_of_it=False)
     if past.db().execute("SELECT 1 FROM line LIMIT 1").fetchone() is None and moment < _began(store, tip):
         past.close()
@@ -155,7 +161,7 @@ def at(store: Store, text: str | int) -> StoreAsOf:
 
 
 def _is_of_the_log(store: Store, commit: str, tip: str) -> bool:
-    """Also one that a sync has since put elsewhere in the history: its lines are the same."""
+    """Return whether a commit is in the log, or was before a sync rebased it: its lines are the same."""
     if store.git.contains(tip, commit):
         return True
     try:
@@ -172,15 +178,18 @@ def _of_the_log(store: Store, commit: str) -> StoreAsOf:
 
 
 def _ends(store: Store, commit: str) -> int:
-    """The last microsecond of the second in which a commit was made: git knows no finer times."""
+    """Return the last microsecond of the second in which a commit was made: git stores whole seconds."""
     return (store.git.commit(commit).committer.seconds + 1) * SECOND - 1
 
 
 def _time(text: str, now: int, *, sure: bool) -> int | None:
-    """Microseconds since the epoch of a time as people write it, or None.
+    """Parse a time as people type it.
 
     Args:
-        sure: Only what is hardly a commit's name: a date, or a short `2d`.
+        sure: Only accept what is unlikely to be a commit's name: a date, or a short form such as `2d`.
+
+    Returns:
+        Microseconds since the epoch, or None if the text is not a time.
     """
     word = text.strip()
     unit = UNITS.get(word[-1:].lower())
@@ -201,7 +210,7 @@ def _time(text: str, now: int, *, sure: bool) -> int | None:
         return None
     micros = (since.days * 86_400 + since.seconds) * SECOND + since.microseconds
     if len(word) == len("2026-11-21"):
-        micros = min(micros + DAY - 1, now) if micros <= now else micros  # a day is over at its end
+        micros = min(micros + DAY - 1, now) if micros <= now else micros  # a date means the end of that day
     return micros if micros >= 0 else None
 
 
@@ -215,7 +224,7 @@ def _unknown(text: str | int) -> UsageError:
 
 
 def _began(store: Store, tip: str) -> float:
-    """Microseconds since the epoch when the log was started; infinite where it has nothing yet."""
+    """Return the start of the log in microseconds since the epoch; infinite if the log is empty."""
     first = store.git.history(tip)[1:2]
     return store.git.commit(first[0]).committer.seconds * SECOND if first else math.inf
 

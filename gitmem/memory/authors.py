@@ -1,4 +1,4 @@
-"""Whose words a node shows: who wrote its content, and who else changed it."""
+"""Who wrote the content of a node, and who else changed it."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ if TYPE_CHECKING:
 
     from .node import Node, Winners
 
-NAMED_MAX = 2  # names of others in one line
-# What `node.hidden_by_other` counts: who archived or deleted a node, and who put it under a summary.
+NAMED_MAX = 2  # names of other writers in one line
+# Bits of `node.hidden_by_other`: another writer archived or deleted the node; another writer summarized it.
 STATUS, SUMMARY = 1, 2
-UNVERIFIED = "UNVERIFIED"  # a line that names a session of this clone was not written here
-CONFLICT = "CONFLICT"  # several lines of its id say different things
-_NO_BRACKETS = str.maketrans("()[]", "    ")  # no name ends what we say of it, or adds an identity
+UNVERIFIED = "UNVERIFIED"  # a line with a session of this clone was not written by this clone
+CONFLICT = "CONFLICT"  # several lines with this node's id have different content
+_NO_BRACKETS = str.maketrans("()[]", "    ")  # a name must not close gitmem's brackets or fake an identity
 _SHOWN = (
     "SELECT s.session_id, coalesce(s.agent_identity, s.session_id), t.shown FROM json_each(?) i"
     " JOIN session s ON s.session_id = i.value JOIN tenure t INDEXED BY tenure_last"
@@ -23,12 +23,12 @@ _SHOWN = (
 
 
 def note(node: Node, winners: Winners, *, whole: bool) -> None:
-    """Fill in which of the changes that count are by others than the node's author.
+    """Set the fields of a node that name changes by writers other than its author.
 
-    Somebody who only verified a node (`head`) has changed nothing of what it says.
+    A writer that only verified a node (field `head`) has not changed its content and is not named.
 
     Args:
-        whole: Whether to count who changed the metadata.
+        whole: Whether to include writers of metadata.
     """
     changes: dict[str, tuple[str | None, set[str]]] = {}
     entries = {each.id: each for each in winners.by_key.values()} if whole else {}
@@ -59,13 +59,13 @@ def note(node: Node, winners: Winners, *, whole: bool) -> None:
 
 
 def _sign(node: Node, sender: str, name: object, session: object) -> None:
-    """Note a name that somebody gave for an identity, and the session that it was given in."""
+    """Record a name that a writer gave for an identity, and the session of that line."""
     if name and session:
         node.signed.add((sender, str(name), str(session)))
 
 
 def note_own_names(db: sqlite3.Connection, nodes: Collection[Node]) -> None:
-    """Fill in which names in these nodes are those under which sessions of their identities show, or did at their end."""
+    """Set which names in nodes are the display names of sessions of the same identity, now or at their end."""
     from ..records.ids import is_id
 
     for node in nodes:
@@ -73,7 +73,7 @@ def note_own_names(db: sqlite3.Connection, nodes: Collection[Node]) -> None:
     sessions = {session for node in nodes for *_, session in node.signed if is_id("sess", session)}
     if not sessions:
         return
-    listed = "[" + ",".join(f'"{session}"' for session in sorted(sessions)) + "]"  # ids need no escapes
+    listed = "[" + ",".join(f'"{session}"' for session in sorted(sessions)) + "]"  # ids need no escaping
     shown = {session: (sender, name) for session, sender, name in db.execute(_SHOWN, (listed,))}
     for node in nodes:
         node.own_names = {
@@ -82,7 +82,7 @@ def note_own_names(db: sqlite3.Connection, nodes: Collection[Node]) -> None:
 
 
 def who(node: Node, name: object, identity: object) -> str:
-    """Return a name where it is its session's own; else the name with the identity, or the identity alone."""
+    """Return the name if it is its session's own, else the name with the identity, or the identity alone."""
     plain, exact = (str(each or "").translate(_NO_BRACKETS) for each in (name, identity))
     if not plain or plain == exact:
         return exact
@@ -90,12 +90,12 @@ def who(node: Node, name: object, identity: object) -> str:
 
 
 def byline(node: Node) -> str:
-    """Return the names of who wrote a node and changed it, and whether that can't be: `Curie, UNVERIFIED`."""
+    """Return the writers of a node and the marks of doubt: `Curie, UNVERIFIED`."""
     return ", ".join([names(node), *marks(node)])
 
 
 def marks(node: Node) -> list[str]:
-    """Return what makes the words of a node doubtful: who wrote which of several different lines is in `mem show`."""
+    """Return the reasons to doubt the content of a node. `mem show` lists who wrote which conflicting line."""
     found = [UNVERIFIED] if node.unverified else []
     if node.conflicting:
         others = f" and {len(node.conflicting) - NAMED_MAX} more" if len(node.conflicting) > NAMED_MAX else ""
@@ -104,7 +104,7 @@ def marks(node: Node) -> list[str]:
 
 
 def names(node: Node) -> str:
-    """Return who wrote the content, and who else changed the node: `Curie in a node of Planck, changed by Meitner`."""
+    """Return the writer of the content and other writers: `Curie in a node of Planck, changed by Meitner`."""
     author = who(node, node.sender_name, node.sender_identity)
     if node.content_by:
         author = f"{who(node, node.content_by_name, node.content_by)} in a node of {author}"
@@ -120,5 +120,5 @@ def names(node: Node) -> str:
 
 
 def is_changed(node: Node) -> bool:
-    """Whether others than its author changed it, or lines that only say that they are the author's."""
+    """Return whether writers other than the author changed it, or lines that cannot be verified as the author's."""
     return bool(node.content_by or node.changed_by or node.unverified or node.conflicting)

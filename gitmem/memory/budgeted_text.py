@@ -1,7 +1,7 @@
-"""A block of text under a budget: pieces are taken by rank and printed section by section.
+"""A text within a size limit: pieces are selected by rank and printed by section.
 
-Every line of ours starts at the margin; what others wrote stands behind our own head of a line, or behind a
-bar. So none of it can pass for a heading, for the frame or for another piece.
+Only lines of gitmem itself start at the margin. Text of others follows a prefix of gitmem's or a bar, so it cannot
+imitate a heading, the frame or another piece.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 
 HEAD = "- "
 BAR = "  | "
-PART = 4  # a piece takes at most this part of the budget, while there are others
+PART = 4  # a piece gets at most 1/PART of the budget while others compete for it
 
 
 class Piece:
-    """Something to print: its section, and its lines, the first of which starts with our own words.
+    """Lines to print in a section. The first line starts with words of gitmem.
 
     Args:
-        rank: The lowest is taken first; it must differ from every other one's.
-        id: What it is called in the answer.
-        more: The command that shows it whole; without it the piece is printed whole or not at all.
-        part: It takes at most this part of the budget, while there are others.
+        rank: The lowest is selected first; ranks must be unique.
+        id: The name of the piece in the result.
+        more: The command that shows the whole piece; without it the piece is printed whole or not at all.
+        part: The piece gets at most 1/part of the budget while others compete for it.
     """
 
     __slots__ = ("id", "lines", "more", "part", "rank", "section", "sizes", "whole")
@@ -52,7 +52,11 @@ class Piece:
         self.whole = sum(self.sizes)
 
     def within(self, room: int) -> list[str] | None:
-        """All lines, or the first ones and a note of how many follow, in so many bytes; None where not one fits."""
+        """Return the lines that fit in `room` bytes.
+
+        Returns:
+            All lines, or the first ones and a note with the number of the others; None if not even one fits.
+        """
         if self.whole <= room:
             return self.lines
         if self.more is None:
@@ -69,10 +73,13 @@ class Piece:
 
 
 class BudgetedText:
-    """What was printed. `text` has no newline at its end; with one it is within the budget.
+    """The printed text.
 
-    `included` and `left_out` have ids and numbers by section, without empty sections; `shortened` are the
-    ids of those whose first lines alone are shown.
+    Attributes:
+        text: Without a newline at its end; with one it is within the budget.
+        included: Ids by section, without empty sections.
+        left_out: Numbers of omitted pieces by section, without empty sections.
+        shortened: Ids of pieces of which only the first lines are shown.
     """
 
     __slots__ = ("included", "left_out", "shortened", "text")
@@ -85,12 +92,12 @@ class BudgetedText:
 
 
 def size(line: str) -> int:
-    """Bytes of a line with its newline."""
+    """Return the bytes of a line with its newline."""
     return len(line.encode("utf-8", "backslashreplace")) + 1
 
 
 def said(head: str, text: str, *, bar: str = BAR) -> list[str]:
-    """What somebody said, behind our own words: `head` on the first line, a bar on those that follow."""
+    """Return somebody's text as lines: gitmem's `head` before the first line, a bar before the others."""
     safe = sanitize_for_model(text.replace("\r\n", "\n"), keep="\n\t")
     lines = [line.rstrip() for line in safe.split("\n")]
     while lines and not lines[-1]:
@@ -111,23 +118,24 @@ def pack(
     limits: Mapping[str, int] | None = None,
     always: bool = False,
 ) -> BudgetedText:
-    """Print what fits.
+    """Select and print the pieces that fit.
 
-    1. Where everything fits whole, that is it.
-    2. Else by rank, each piece with at most its part of the budget, and each section with at most its own.
-    3. What was too long for that gets what is left, by rank.
+    1. If everything fits whole, print everything.
+    2. Else select by rank; each piece gets at most its part of the budget, and each section at most its own.
+    3. Pieces that were too long for that get the remaining space, by rank.
 
     Args:
-        frame: The lines that stand before everything, whatever the budget.
-        sections: The headings, in the order in which they are printed.
+        frame: The lines before everything else, whatever the budget.
+        sections: The headings, in print order.
         max_size: Bytes of UTF-8, with the newline at the end.
-        tell: The line that says what was left out, from the numbers by section, and the budget that would
-            be enough where that is known.
-        unread: Further pieces by section, that there is no use in looking at.
-        limits: Bytes that a section takes at most, while there are others.
-        always: Print the frame even where there is nothing else; otherwise that is the empty text.
+        tell: Formats the line about omitted pieces, given their numbers by section and the budget that would be
+            enough (None if unknown).
+        unread: Numbers of further pieces by section; the caller did not load these.
+        limits: The most bytes of a section while others compete for the budget.
+        always: Print the frame even without pieces; otherwise the text is empty then.
 
-    Raises: UsageError where the frame and the line about what was left out do not fit.
+    Raises:
+        UsageError: The frame and the line about omitted pieces do not fit.
     """
     every = sorted(pieces, key=lambda piece: piece.rank)
     packing = _Packing(every, frame, sections, max_size, tell, dict(unread or {}))
@@ -155,7 +163,7 @@ def pack(
 
 
 class _Packing:
-    """A block while it is filled."""
+    """The state of a text while pieces are added."""
 
     def __init__(
         self,
@@ -174,7 +182,7 @@ class _Packing:
         self.unread = unread
         self.shown: dict[str, list[str]] = {}
         self.left = {section: unread.get(section, 0) for section in sections}
-        self.used: dict[str, int] = {}  # bytes of a section, without its heading
+        self.used: dict[str, int] = {}  # bytes by section, without its heading
         for piece in every:
             self.left[piece.section] += 1
         self.framed = sum(map(size, frame))
@@ -183,20 +191,24 @@ class _Packing:
         self.enough = self.framed + sum(piece.whole for piece in every) + sum(map(self._heading, present))
 
     def _heading(self, section: str) -> int:
-        return size(f"## {section}") + 1  # the empty line before it
+        return size(f"## {section}") + 1  # 1: the empty line before it
 
     def _last(self, left: Mapping[str, int]) -> list[str]:
-        """The end of the block: an empty line, and what was left out."""
+        """Return the end of the text: an empty line, and the line about omitted pieces."""
         if not any(left.values()):
             return []
         enough = None if any(self.unread.values()) else self.enough
         return ["", self.tell({name: count for name, count in left.items() if count}, enough)]
 
     def check(self) -> None:
-        """UsageError where nothing at all fits."""
+        """Check that something fits.
+
+        Raises:
+            UsageError: Nothing fits.
+        """
         least = self.framed + sum(map(size, self._last(self.left)))
         if not any(self.unread.values()):
-            least = min(least, self.enough)  # a few words may be shorter than what there is to say of them
+            least = min(least, self.enough)  # a short text may be shorter than the line about its omission
         if least > self.max_size:
             raise UsageError(
                 f"A budget of {self.max_size} bytes has no room for a single line.",
@@ -205,7 +217,7 @@ class _Packing:
             )
 
     def room(self, piece: Piece) -> int:
-        """Bytes that the lines of a piece may have, with what must be said of those that are left out then."""
+        """Return the bytes left for the lines of a piece, after the line about the pieces that remain omitted."""
         left = {**self.left, piece.section: self.left[piece.section] - 1}
         heading = 0 if piece.section in self.used else self._heading(piece.section)
         return self.max_size - self.printed - heading - sum(map(size, self._last(left)))

@@ -1,4 +1,4 @@
-"""Many new nodes at once: their lines made column by column. What is not plainly right is left to `new_nodes`."""
+"""Make many new nodes at once, column by column. `new_nodes` handles all input that is not plainly valid."""
 
 from __future__ import annotations
 
@@ -22,23 +22,26 @@ if TYPE_CHECKING:
 PLAIN = frozenset(
     ("content", "type", "lifecycle", "wu", "session", "lane", "priority", "tags", "paths", "sensitive")
 )
-EMPTY = ("metadata", "discovered_from")  # what must not be given here
+EMPTY = ("metadata", "discovered_from")  # must not be given here
 
 
 def made(
     store: Store, caller: Caller, given: Given, head: Mapping[str, object], *, allow_secret: bool
 ) -> NewNodes | None:
-    """Return the lines of new nodes, the nodes, and what the index reads of the lines; None where one of them is not plainly
-    right, or has metadata or a source.
+    """Return new nodes, their lines, and the columns that the index reads of them.
 
     Args:
         head: The fields `head` and `branch`.
 
-    Raises: StoreError where the clone key is damaged.
+    Returns:
+        None if a node is not plainly valid, or has metadata or a source: use `new_nodes` then.
+
+    Raises:
+        StoreError: The clone key is damaged.
     """
     try:
         columns = _columns(given, caller)
-    except (UsageError, TypeError):  # what cannot be in a set is none of the values
+    except (UsageError, TypeError):  # TypeError: an unhashable value is invalid
         return None
     if columns is None:
         return None
@@ -60,9 +63,13 @@ def made(
 
 
 def _columns(given: Given, caller: Caller) -> dict[str, list[Any]] | None:
-    """Return the fields of nodes as `new_nodes` gives them, each for all nodes.
+    """Return the fields of nodes as `new_nodes` makes them, one list of values for each field.
 
-    Raises: UsageError, TypeError where it must say what is wrong.
+    Returns:
+        None if a node is not plainly valid.
+
+    Raises:
+        UsageError, TypeError: A value is invalid; `new_nodes` reports which.
     """
     names = {name for each in given for name in each}
     if not names <= {*PLAIN, *EMPTY} or any(
@@ -108,7 +115,7 @@ def _columns(given: Given, caller: Caller) -> dict[str, list[Any]] | None:
 
 
 def _each(texts: Sequence[object], check: Callable[[str], Any]) -> list[Any]:
-    """Return what a check makes of texts, which are few different ones; None of None."""
+    """Apply a check to each text, once for each distinct text; None stays None."""
     known: dict[object, Any] = {None: None}
     for text in set(texts):
         if text is not None:
@@ -121,7 +128,7 @@ def _each(texts: Sequence[object], check: Callable[[str], Any]) -> list[Any]:
 def _lists(
     given: Sequence[tuple[tuple[str, ...], object]], check: Callable[[tuple[str, ...], object], list[str]]
 ) -> list[list[str]]:
-    """Return what a check makes of texts and a list or a text of them, as lists that nobody else has."""
+    """Apply a check to each pair of texts and a list or a text of them; each result is a list of its own."""
     known: dict[object, list[str]] = {}
     found: list[list[str]] = []
     for first, more in given:

@@ -1,6 +1,7 @@
-"""What one patch may say of several nodes: nothing long, which each of thousands of nodes would then have.
+"""Limit the values of a patch that names several nodes: each of thousands of nodes would get a long value.
 
-docs/format.md, section 11, states the rule. Every clone folds by it, so it reads parsed values and never their bytes.
+docs/format.md, section 11, specifies the rule. Every clone folds by it, so it uses parsed values, never their
+bytes.
 """
 
 from __future__ import annotations
@@ -10,17 +11,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 FIELDS = ("content", "tags", "paths", "metadata")
-SIZE_MAX = 128  # of each of the fields, in a patch of several nodes
+SIZE_MAX = 128  # of each of these fields, in a patch of several nodes
 ENTRY = 16  # added for each entry of a list or an object
 
 
 def too_large(fields: Mapping[str, object]) -> list[str]:
-    """Return the names of fields that a patch of several nodes must not have."""
+    """Return the names of fields that are too large for a patch of several nodes."""
     return [name for name in FIELDS if fields.get(name) and _exceeds(fields[name])]
 
 
 def left_aside(record: Mapping[str, object]) -> list[str]:
-    """Return the fields of a patch that readers leave aside; a record of another kind has none."""
+    """Return the fields of a patch that readers ignore; records of other kinds have none."""
     if not any(record.get(name) for name in FIELDS):
         return []
     nodes = record.get("node_ids")
@@ -30,7 +31,7 @@ def left_aside(record: Mapping[str, object]) -> list[str]:
 
 
 def counting(record: Mapping[str, object]) -> Mapping[str, object]:
-    """Return a patch without the fields that are left aside."""
+    """Return a patch without the fields that readers ignore."""
     aside = left_aside(record)
     return {name: value for name, value in record.items() if name not in aside} if aside else record
 
@@ -46,7 +47,7 @@ def _several(ids: Iterable[object]) -> bool:
 
 
 def _exceeds(value: object) -> bool:
-    """Say whether the size of a value is above the limit, without looking at more than it takes."""
+    """Return whether the size of a value is above the limit. Stop reading as soon as it is."""
     size = 0
     todo = [value]
     while todo:

@@ -1,6 +1,6 @@
-"""Which nodes a block of text may show, best first, and how many others there are.
+"""Select the nodes that a context may show, best first, and count the others.
 
-What is archived, deleted or dealt with (closed) is not among them, nor what a summary that can be seen says.
+Archived, deleted and closed nodes are left out, and nodes whose summary is visible.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ if TYPE_CHECKING:
 PROFILE, SUMMARIES, WORK, DISCOVERIES = "Project Profile", "Summaries", "WU Context", "Discoveries"
 SECTIONS = (PROFILE, SUMMARIES, WORK, DISCOVERIES)
 LINE_MIN = 32  # bytes of the shortest line that a node can have
-FEWEST = 128  # nodes that are looked at: what a small budget is told of them must not depend on it
-AHEAD_MAX = decay.DAY_MICROS  # of a node's time before the clock
-TAGS_MAX = 3  # in the line of a node
+FEWEST = 128  # nodes to load at least: the counts shown must not depend on a small budget
+AHEAD_MAX = decay.DAY_MICROS  # how far a node's time may be ahead of the clock
+TAGS_MAX = 3  # tags in the line of a node
 NAME_MAX = 60  # characters of a writer's name
-NAMES_MAX = 200  # of all writers of a node, with the identities of those whose names are not their own
-ROUNDS = 3  # of looking for nodes that come before stale ones
-SPARE = 4  # how many times as many rows as the budget can hold are looked at for that
+NAMES_MAX = 200  # characters of all writers of a node, with the identities of unconfirmed names
+ROUNDS = 3  # of loading more nodes to replace stale ones
+SPARE = 4  # rows read for that, as a multiple of the rows that fit the budget
 
 SEEN = f"n.state < {HIDDEN} AND n.state = 0 AND (n.summarized_into IS NULL OR NOT {covered('n')})"
 _WANTED = f"n.id IS NOT :without AND {SEEN}"
 _PROJECT = "n.lifecycle = 'project' AND (:lane IS NULL OR n.lane IS NULL OR n.lane = :lane)"
-# A node is in the first section that takes it.
+# A node is in the first section that matches.
 _WORK_UNIT = f"n.wu_id IS :wu AND NOT ({_PROJECT})"
 _SECTION = (
     f"CASE n.type WHEN 'summary' THEN '{SUMMARIES}' WHEN 'discovery' THEN '{DISCOVERIES}' ELSE '{WORK}' END"
@@ -42,7 +42,7 @@ _SECTION = (
 
 
 class CandidateRow:
-    """A node that may be shown. The greatest `value` is the best; it is a time in microseconds."""
+    """A node that may be shown. The greatest `value`, a time in microseconds, is the best."""
 
     __slots__ = ("id", "section", "value")
 
@@ -53,7 +53,7 @@ class CandidateRow:
 
 
 class Candidates:
-    """Nodes as pieces of a block, and how many others each section has."""
+    """Nodes as pieces of a text, and the numbers of further nodes by section."""
 
     __slots__ = ("pieces", "unread")
 
@@ -72,13 +72,13 @@ def find(
     half_life: int = decay.HALF_LIFE_MICROS,
     without: str | None = None,
 ) -> Candidates:
-    """The nodes of the project and of a work unit that a block of `max_size` bytes has room for.
+    """Return the nodes of the project and of a work unit that fit in `max_size` bytes.
 
     Args:
-        wu: The work unit; None for what belongs to none.
-        lane: Project nodes of other lanes are left out; None takes those of every lane.
-        by_decay: The best are those with the greatest decay score, rather than the youngest.
-        half_life: In microseconds; a stale node counts as old as one of half its score.
+        wu: The work unit; None for nodes without one.
+        lane: Leave out project nodes of other lanes; None includes every lane.
+        by_decay: Rank by decay score instead of by time.
+        half_life: In microseconds; a stale node is ranked as if it were older, by as much as halves its score.
         without: A node that is shown elsewhere.
     """
     most = max(max_size // LINE_MIN + 1, FEWEST)
@@ -86,7 +86,7 @@ def find(
     rows.sort(key=lambda row: (-row.value, row.id))
     pieces = []
     best = list(_best(store, rows, most, half_life))
-    # What others say that a node was promoted from may be anything: only a copy stands for it.
+    # `promoted_from` of other writers is not reliable: it replaces the node only if the content is the same.
     promoted = {(str(node.metadata.get("promoted_from")), node.content) for _, node, _ in best}
     for row, node, stale in best:
         counts[row.section] -= 1
@@ -102,7 +102,7 @@ def _rows(
     half_life: int,
     most: int,
 ) -> tuple[list[CandidateRow], dict[str, int]]:
-    """The best rows, unordered, and how many there are by section. All of them are looked at for decay alone."""
+    """Return the best rows, unordered, and their numbers by section. Only ranking by decay reads all rows."""
     db = store.db()
     wu, lane, without = asked
     values: dict[str, object] = {"wu": wu, "lane": lane, "without": without, "most": most + 1,
@@ -120,7 +120,7 @@ def _rows(
             rows = [CandidateRow(id, name, _value(touched, priority, count or 0, now, half_life))
                     for id, name, touched, priority, count in every]  # fmt: skip
         else:
-            # The index has them in this order: looking stops after the last one that is wanted.
+            # The index has this order, so SQLite stops at the limit.
             asked_of = (
                 f"SELECT n.id, {section}, %s FROM node n WHERE {where} AND {_WANTED} AND n.touched %s :until"
             )
@@ -128,10 +128,10 @@ def _rows(
                 asked_of % ("n.touched", "<=") + " ORDER BY n.touched DESC, n.id LIMIT :most", values
             )
             rows = [CandidateRow(*row) for row in best]
-            # What a wrong clock, or a liar, wrote of a time to come does not stand before everything.
+            # Nodes of a future time (a wrong clock, or a forged time) must not rank first.
             rows += [CandidateRow(*row) for row in db.execute(asked_of % ("0", ">") + " LIMIT :most", values)]
         if not by_decay and len(rows) > most:
-            # By the columns of the index, in their order: nothing is sorted, and no row is looked up.
+            # Group by the columns of the index in their order: no sort, and no access to the table.
             by = "n.lifecycle, n.type, n.lane" if where is _WORK_UNIT else "1"
             for name, count in db.execute(
                 f"SELECT {section}, count(*) FROM node n WHERE {where} AND {_WANTED} GROUP BY {by}", values
@@ -149,7 +149,7 @@ def _rows(
 
 
 def _value(touched: int, priority: str | None, count: int, now: int, half_life: int) -> int:
-    """The time at which a node of no priority that nobody read would have had to be said for the same score."""
+    """Return the time that a node of no priority and without accesses would need for the same score."""
     from math import log
 
     return min(touched, now) + int(half_life * log(decay.importance(priority) * (1 + decay.access(count))))
@@ -158,10 +158,9 @@ def _value(touched: int, priority: str | None, count: int, now: int, half_life: 
 def _best(
     store: Store, rows: Sequence[CandidateRow], most: int, half_life: int
 ) -> Iterator[tuple[CandidateRow, Node, str | None]]:
-    """The best rows with their nodes, unordered, and what is said of those that are stale.
+    """Yield the best rows with their nodes and the text about stale files, unordered.
 
-    A stale node falls behind younger ones, so for each that may be stale another one is looked at. Git is
-    asked once for all of them.
+    A stale node ranks lower, so one more node is loaded for each that may be stale. One call of git checks all.
     """
     start, wanted = 0, most
     nodes: list[Node] = []
@@ -182,20 +181,20 @@ def _best(
 
 
 def piece(section: str, node: Node, value: int, stale: str | None) -> Piece:
-    """A node as `- [mem-…] (2026-11-20, Planck, P1): content`."""
+    """Format a node as `- [mem-…] (2026-11-20, Planck, P1): content`."""
     return Piece(
         section, (NODES, -value, node.id), node.id, said(head(node, stale), node.content), more=show(node)
     )
 
 
-THREADS, HERE, NODES, LAST = 2, 3, 4, 5  # the first number of ranks: what comes before what
+THREADS, HERE, NODES, LAST = 2, 3, 4, 5  # the first number of ranks, in their order
 
 
-_NO_BRACKETS = str.maketrans("()[]", "    ")  # no name ends what we say of it
+_NO_BRACKETS = str.maketrans("()[]", "    ")  # a name must not close gitmem's brackets
 
 
 def head(node: Node, stale: str | None = None) -> str:
-    """What stands before the content of a node. The day is the one on which it was last said, in UTC."""
+    """Return the text before the content of a node. The date is that of its last change, in UTC."""
     who = cut(sanitize_for_model(authors.names(node)), NAMES_MAX)
     about = [format_at(node.touched)[:10], who, node.priority, *map(sanitize_for_model, node.tags[:TAGS_MAX])]
     about += [sanitize_for_model(stale)] if stale else []

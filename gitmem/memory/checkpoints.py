@@ -1,4 +1,4 @@
-"""Checkpoints: how far the work is, for whoever goes on with it, perhaps the same agent with nothing left in its head."""
+"""Checkpoints record the state of the work for the next agent, or for the same agent after compaction."""
 
 from __future__ import annotations
 
@@ -28,20 +28,22 @@ def checkpoint(
     diff_stat: bool = True,
     allow_secret: bool = False,
 ) -> edit.Created:
-    """Write down how far the work is. With a work unit it lasts as long as that, else as long as the session.
+    """Write a checkpoint. Its lifecycle is that of the work unit, or of the session if there is no work unit.
 
     Args:
-        note: What there is to say; without one the progress, or the next steps, stand for it.
-        progress: What is done.
-        next_steps: What is to be done.
-        trigger: What led to it, such as `pre-compact`.
+        note: The text; by default the progress, or else the next steps.
+        progress: The work that is done.
+        next_steps: The work that remains.
+        trigger: The cause, such as `pre-compact`.
         wu: The work unit; None for that of the caller's session.
         session: The session; None for the caller's.
-        diff_stat: Add what git says of the work tree: `git diff --stat` against HEAD, and how many files are
-            untracked. Where git can't say, a warning tells so and the rest is written.
+        diff_stat: Add `git diff --stat` against HEAD and the number of untracked files. If git fails, the
+            checkpoint is written without it, with a warning.
         allow_secret: Accept text that looks like a secret.
 
-    Raises: UsageError (RecordError, SecretError) and then nothing was written; StoreError.
+    Raises:
+        UsageError: A value is invalid (RecordError, SecretError). Nothing was written.
+        StoreError: The log could not be written.
     """
     said = [text for text in (note, progress, next_steps) if text and text.strip()]
     if not said:
@@ -74,7 +76,7 @@ def checkpoint(
 
 
 def _changes(store: Store) -> tuple[str | None, str | None]:
-    """What the work tree has and HEAD has not, in git's words; or why that is not known."""
+    """Return git's summary of uncommitted changes, and a warning if git cannot give it."""
     place = store.place
     if place.worktree is None:
         return None, None
@@ -83,7 +85,7 @@ def _changes(store: Store) -> tuple[str | None, str | None]:
     except StoreError as error:
         return None, f"The diff stat is left out: {error.message}"
     secret = find_secret(found.stat)
-    if secret is not None:  # it must not keep the checkpoint itself from being written
+    if secret is not None:  # a secret here must not prevent the checkpoint
         return None, f"The diff stat is left out: a file's name looks like {secret}."
     lines = found.stat.split("\n") if found.stat else []
     if found.untracked:

@@ -1,4 +1,4 @@
-"""Cleanup: what has had its time is marked as deleted. The log keeps every line, so nothing is freed by it."""
+"""Mark expired nodes as deleted. The log keeps every line, so no space is freed."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 
 class Cleaned(Outcome):
-    """What a cleanup removed, or in a dry run would remove; ids by age, the oldest first.
+    """The result of a cleanup or of a dry run; ids are in order of age, oldest first.
 
     Attributes:
-        retained_ids: What it kept, with what it archived.
-        decay_result: The pass of the archive, where one was asked for.
-        bytes_freed: 0: the log only grows. It stands here for whoever reads it of another tool.
+        retained_ids: The nodes kept, including those archived.
+        decay_result: The result of archiving by decay, if requested.
+        bytes_freed: Always 0: the log only grows. Kept for programs that read the output of another tool.
     """
 
     __slots__ = ("removed_ids", "retained_ids", "breakdown", "decay_result", "bytes_freed", "dry_run", "commit",
@@ -47,7 +47,7 @@ class Cleaned(Outcome):
 
     @property
     def compaction_ratio(self) -> float:
-        """The part of the nodes that is removed."""
+        """The fraction of the nodes that is removed."""
         every = len(self.removed_ids) + len(self.retained_ids)
         return len(self.removed_ids) / every if every else 0.0
 
@@ -79,20 +79,22 @@ def cleanup(
     dry_run: bool = False,
     now: int | None = None,
 ) -> Cleaned:
-    """Delete what has had its time, and with `decay` archive what has decayed: one commit for all.
+    """Delete expired nodes, and with `decay` archive decayed nodes, in one commit.
 
-    The first of these rules that fits a node decides: kept are the session nodes of sessions that are live or
-    idle, then sensitive nodes, then project nodes; removed is what is older than `ttl`, then ephemeral
-    nodes, then nodes of lifecycle session that belong to `session`, then what a summary has.
-    What is deleted is gone from every answer, and `gitmem mem update ID --clear deleted` brings it back.
+    The first matching rule decides. Kept: session nodes of sessions that are live or idle, then sensitive nodes,
+    then project nodes. Removed: nodes older than `ttl`, then ephemeral nodes, then nodes of lifecycle session that
+    belong to `session`, then summarized nodes. Deleted nodes are in no answer; `gitmem mem update ID --clear
+    deleted` restores them.
 
     Args:
         ttl: Microseconds since a node was created.
         session: A session id, or a unique prefix of one.
         decay_threshold, half_life, now: As for `archive.archive`.
-        dry_run: Only say what would be done.
+        dry_run: Only report what would be done.
 
-    Raises: UsageError for a bad value, and StoreError; then nothing was recorded.
+    Raises:
+        UsageError: A value is invalid. Nothing was recorded.
+        StoreError: The log could not be written. Nothing was recorded.
     """
     checked(half_life, decay_threshold)
     if ttl is not None and not 0 < ttl < float("inf"):
@@ -126,7 +128,7 @@ def cleanup(
 
 
 def _session(db: sqlite3.Connection, text: str | None) -> str | None:
-    """The session that is meant; one that the log does not have may still be that of imported nodes."""
+    """Return the id of a session; also one that only imported nodes name and the log does not contain."""
     if text is None:
         return None
     found = presence.find_session(db, text)
@@ -142,7 +144,7 @@ def _session(db: sqlite3.Connection, text: str | None) -> str | None:
 
 
 def _removed(db: sqlite3.Connection, rules: Rules, found: Cleaned) -> dict[str, list[str]]:
-    """Reason → the ids that are removed for it."""
+    """Return the ids to remove, by reason."""
     reasons: dict[str, list[str]] = {}
     rows = db.execute(
         f"SELECT id, type, lifecycle, session_id, {covered('n')}, created FROM node n WHERE state < ?"

@@ -1,4 +1,4 @@
-"""What `log.memory` has that needs no log: the numbers and words, and checks of data that somebody else made."""
+"""The parts of `log.memory` that need no log: constants, and validation of data that programs supply."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _BY_THE_WAY = {"schema_version": "A2A.V1", "sender_identity": "nobody:in:particu
 
 
 class Constants:
-    """Times are microseconds."""
+    """Constants and checks of the memory; times are in microseconds."""
 
     DEFAULT_HALF_LIFE = decay.HALF_LIFE_MICROS
     DEFAULT_DECAY_THRESHOLD = decay.THRESHOLD
@@ -28,27 +28,27 @@ class Constants:
 
     @staticmethod
     def access_score(node: Node) -> float:
-        """The part of a node's decay score that its readings make: 0 where nobody read it."""
+        """Return the access part of a node's decay score: 0 if it was never read."""
         return decay.access(node.accesses)
 
     @staticmethod
     def importance_score(node: Node) -> float:
-        """The part that its priority makes: 1 without one."""
+        """Return the priority part of a node's decay score: 1 without a priority."""
         return decay.importance(node.priority)
 
     @staticmethod
     def is_archived(node: Node) -> bool:
-        """Whether it is shown only where archived nodes are asked for, and is not deleted."""
+        """Return whether a node is archived and not deleted."""
         return node.archived and not node.deleted
 
     @staticmethod
     def validate_node(data: Mapping[str, object]) -> str | None:
-        """What is wrong with the fields of a node, as a sentence, or None. Unknown fields are no fault."""
+        """Return what is invalid in the fields of a node, as a sentence, or None. Unknown fields are ignored."""
         return _fault("node", data)
 
     @staticmethod
     def validate_relation(data: Mapping[str, object]) -> str | None:
-        """The same of a relation. One without an id gets one when it is written."""
+        """Return what is invalid in the fields of a relation, as a sentence, or None. The id is optional."""
         return _fault("relation", {"id": "rel-0000", **data})
 
 

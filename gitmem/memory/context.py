@@ -1,7 +1,7 @@
-"""The context of a work unit: what the memory has for whoever begins to work on it, in so many bytes.
+"""The context of a work unit: what the memory contains for an agent that starts work on it, within a size limit.
 
-Deterministic for a tip, a time and a reader, without the roster: ranks are times or scores, ties go by id, and
-what is said of time are dates.
+Without the roster it is deterministic for a tip, a time and a reader: ranks are times or scores, ties are ordered
+by id, and dates are absolute.
 """
 
 from __future__ import annotations
@@ -25,25 +25,25 @@ if TYPE_CHECKING:
     from .budgeted_text import BudgetedText
 
 MAX_SIZE = 4_096
-ENOUGH_MAX = 64 * 1024  # a budget above that is not worth the advice
+ENOUGH_MAX = 64 * 1024  # do not suggest a larger budget than this
 ROSTER = "Roster"
 SECTIONS = (*candidates.SECTIONS, ROSTER, open_threads.SECTION)
-SMALL = 1_024  # bytes: in less, what was remembered comes before who is here
-LIMIT_PART = 4  # what is live takes at most this part of the budget, while there are nodes
+SMALL = 1_024  # bytes: below this budget, nodes rank before the roster
+LIMIT_PART = 4  # roster and open threads get at most 1/LIMIT_PART of the budget each while there are nodes
 ROSTER_LINE_MAX = 200  # characters
 
 
 class Context(Outcome):
-    """A block of text for an agent, and what is in it.
+    """A text for an agent, and what it contains.
 
     Attributes:
         block: The text, without a newline at its end; with one it is at most `max_size` bytes of UTF-8.
-        included: What is in it, by section: ids of nodes, sessions and threads.
-        left_out: How many others there are, by section.
-        shortened: Nodes of which only the first lines are in it; each says how many more there are.
-        total: All of them: those included and those left out.
-        hidden_by_others: How many nodes others than their authors have archived, deleted or put under a summary.
-        access_tracked: For how many nodes it was recorded that they were shown.
+        included: Ids of nodes, sessions and threads in it, by section.
+        left_out: The number of omitted items, by section.
+        shortened: Nodes of which only the first lines are shown; each has a note with the number of the others.
+        total: The number of all items, included or omitted.
+        hidden_by_others: The number of nodes archived, deleted or summarized by others than their authors.
+        access_tracked: The number of nodes with a recorded access.
     """
 
     __slots__ = ("wu_id", "block", "bytes", "max_size", "included", "left_out", "shortened", "total",
@@ -68,7 +68,7 @@ class Context(Outcome):
 
     @property
     def nodes(self) -> list[str]:
-        """The ids of the nodes that are in it."""
+        """The ids of the nodes in the text."""
         return [id for section in candidates.SECTIONS for id in self.included.get(section, ())]
 
 
@@ -85,21 +85,23 @@ def context(
     lane: str | None = None,
     as_of: str | None = None,
 ) -> Context:
-    """What the memory has on a work unit, best first, as a text that can stand in a prompt.
+    """Return the nodes of a work unit, best first, as a text for a prompt.
 
     Args:
-        reader: For whom it is; None where nobody in particular reads.
-        wu: The work unit; the one of the reader's session by default, else what belongs to none.
-        max_size: Bytes of UTF-8, with the newline at the end: never exceeded.
-        by_decay: Rank by decay score, rather than the youngest first.
+        reader: The reader; None for no reader in particular.
+        wu: The work unit; by default that of the reader's session, else nodes without a work unit.
+        max_size: Bytes of UTF-8, with the newline at the end; never exceeded.
+        by_decay: Rank by decay score instead of by time.
         half_life: In microseconds.
-        roster: Who is here, and how much is unread: what depends on more than the log and the time.
-        track_access: Record that the nodes were shown; it rides with the next commit.
-        lane: Project nodes of other lanes are left out; the lane of the reader's session by default. Where
-            nothing says a lane, none is left out.
-        as_of: What the caller gave to `then.at` for this store: it is said in the text.
+        roster: Include active sessions and unread threads, which depend on more than the log and the time.
+        track_access: Record that the nodes were shown; the record is deferred to the next commit.
+        lane: Leave out project nodes of other lanes; by default the lane of the reader's session. Without a lane,
+            none is left out.
+        as_of: The argument of `as_of.at` for this store; it is shown in the text.
 
-    Raises: UsageError for a budget too small for a single line, a bad work unit or half-life; StoreError.
+    Raises:
+        UsageError: The budget is too small for a single line, or the work unit or the half-life is invalid.
+        StoreError: The access could not be recorded.
     """
     decay.checked(half_life)
     if track_access and (reader is None or as_of is not None):
@@ -142,7 +144,7 @@ def context(
 def of_any_time(
     store: Store, reader: Caller | None, *, as_of: str | int | None = None, **options: Any
 ) -> Context:
-    """The context as it is, or with `as_of` what could have been known at a commit or time: see `then.at`."""
+    """Return the current context, or with `as_of` the context at an earlier commit or time; see `as_of.at`."""
     if as_of is None:
         return context(store, reader, **options)
     from ..log.lines import format_at
@@ -156,20 +158,20 @@ def of_any_time(
 
 
 def work_unit(wu: str | None, reader: Caller | None) -> str | None:
-    """The work unit that is asked for, or that the reader's session is on."""
+    """Return the requested work unit, or that of the reader's session."""
     return node_fields.work_unit(wu) if wu is not None else reader.wu_id if reader is not None else None
 
 
 def own_lane(reader: Caller | None) -> str | None:
-    """The lane of the reader's session."""
+    """Return the lane of the reader's session."""
     return reader.record.get("lane") if reader is not None and reader.record else None
 
 
 def around(store: Store, reader: Caller | None, max_size: int, *, roster: bool, alone: bool) -> list[Piece]:
-    """What is not memory: the threads that wait for the reader, and with `roster` who else is here.
+    """Return the threads that wait for the reader, and with `roster` the other active sessions.
 
     Args:
-        alone: There is nothing else to say: who is here is no context then.
+        alone: The context has no nodes; the roster is then left out, unless there are threads.
     """
     found = open_threads.pieces(store, reader, live=roster) if reader is not None else []
     if not roster or (alone and not found):
@@ -184,12 +186,12 @@ def around(store: Store, reader: Caller | None, max_size: int, *, roster: bool, 
 
 
 def told(left: Mapping[str, int], enough: int | None, again: Sequence[str], wu: str | None) -> str:
-    """The line about what was left out, with a command that shows it.
+    """Return the line about omitted items, with a command that shows them.
 
     Args:
-        left: How many by section.
-        enough: The budget that has room for all of it, where that is known.
-        again: The command that made the block, without its budget.
+        left: The number of omitted items by section.
+        enough: The budget that would fit all of them, if known.
+        again: The command that made the text, without its budget.
     """
     counts = ", ".join(f"{section} {count}" for section, count in left.items())
     if enough is not None and enough <= ENOUGH_MAX:
@@ -200,7 +202,7 @@ def told(left: Mapping[str, int], enough: int | None, again: Sequence[str], wu: 
 
 
 def elsewhere(left: Mapping[str, int], wu: str | None) -> list[str]:
-    """The commands that list what was left out."""
+    """Return the commands that list the omitted items."""
     found = []
     if wu and any(left.get(section) for section in candidates.SECTIONS[1:]):
         found.append(command("gitmem", "mem", "list", "--wu", wu))
@@ -214,7 +216,7 @@ def elsewhere(left: Mapping[str, int], wu: str | None) -> list[str]:
 
 
 def following(left: Mapping[str, int], nodes: Sequence[str], wu: str | None) -> list[str]:
-    """What to run after reading."""
+    """Return the commands to run after reading."""
     shows = [command("gitmem", "mem", "show", id) for id in nodes[:1]]
     about = ["--wu", wu] if wu else []
     return [*elsewhere(left, wu)[:1], *shows, command("gitmem", "mem", "search", "words", *about)]

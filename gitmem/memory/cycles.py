@@ -1,4 +1,4 @@
-"""Circles: nodes that block each other all the way round, so that none of them is ever ready."""
+"""Find cycles: nodes that block each other, so that none of them ever becomes ready."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ if TYPE_CHECKING:
 
 
 def circles(leads: Mapping[str, Collection[str]]) -> list[list[str]]:
-    """One circle of each knot: its lowest id, then each id that the one before leads to, the shortest way back.
+    """Return one cycle of each strongly connected component: its lowest id, then the shortest way back to it.
 
     Args:
-        leads: Of each id those that it leads to; an id without an entry leads nowhere.
+        leads: The successors of each id; an id without an entry has none.
     """
     found = []
     for knot in _knots(leads):
@@ -31,7 +31,7 @@ def circles(leads: Mapping[str, Collection[str]]) -> list[list[str]]:
 
 
 def _knots(leads: Mapping[str, Collection[str]]) -> list[set[str]]:
-    """The ids that can be reached from each other, where there is more than one of them, or one leads to itself."""
+    """Return the strongly connected components that contain a cycle."""
     number: dict[str, int] = {}
     low: dict[str, int] = {}
     open_ids: dict[str, None] = {}
@@ -39,7 +39,7 @@ def _knots(leads: Mapping[str, Collection[str]]) -> list[set[str]]:
     for start in sorted(leads):
         if start in number:
             continue
-        # A stack of our own: chains may be longer than Python's.
+        # An explicit stack: chains may be deeper than Python's recursion limit.
         todo = [(start, iter(sorted(leads[start])))]
         number[start] = low[start] = len(number)
         open_ids[start] = None

@@ -1,4 +1,4 @@
-"""Deleting nodes: they are gone from every answer that does not ask for them. The log keeps their lines, so it can be undone."""
+"""Delete nodes: only answers that ask for deleted nodes show them. The log keeps their lines, so it can be undone."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from ..store import Store
 
 REASON = "deleted by hand"
-UNDONE = 10  # ids that a command to bring them back names
+UNDONE = 10  # the most ids in a command that restores them
 
 
 class Deleted(Outcome):
-    """What was deleted, or in a dry run would be. `already` was deleted before: nothing is written for it."""
+    """The nodes deleted, or to delete in a dry run. Nodes in `already` were deleted before; nothing is written."""
 
     __slots__ = ("ids", "already", "dry_run", "commit", "recorded", "warnings", "next")
 
@@ -47,18 +47,19 @@ def delete(
     reason: str | None = None,
     dry_run: bool = False,
 ) -> Deleted:
-    """Delete nodes by id, or whatever fits every filter that is given, archived nodes with it.
+    """Delete nodes by id, or all nodes that match every given filter, including archived nodes.
 
     Args:
         node_ids: Ids, or prefixes of six characters or more after the dash.
-        tags: All of them.
+        tags: Only nodes with all of these tags.
         older_than: Microseconds since a node was created.
         wu: A work unit, or `unlinked`.
-        reason: Why, in one line.
-        dry_run: Only say what would be deleted.
+        reason: The reason, in one line.
+        dry_run: Only report what would be deleted.
 
-    Raises: UsageError where nothing says which nodes, where ids and filters both do, or for a bad value;
-        StoreError. Nothing was recorded then.
+    Raises:
+        UsageError: Neither or both of ids and filters are given, or a value is invalid. Nothing was recorded.
+        StoreError: The log could not be written. Nothing was recorded.
     """
     db = store.db()
     by_filter = bool(tags or wu or older_than is not None)
@@ -106,7 +107,7 @@ def _fitting(store: Store, tags: Sequence[str], older_than: int | None, wu: str 
 
 
 def _kept_for_long(store: Store, ids: Sequence[str]) -> list[str]:
-    """A remark where the choice takes in what was meant to last."""
+    """Return a warning if the nodes include project nodes or sensitive nodes."""
     nodes = load.load(store.db(), ids)
     lasting = [node.id for node in nodes if node.lifecycle == "project" or node.sensitive]
     if not lasting or len(nodes) == 1:

@@ -1,4 +1,4 @@
-"""Nodes: write one down, change it, delete it, look at it."""
+"""Create and change nodes."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from ..store import Store
     from .node import Node
 
-SHOWN = 100  # nodes whose files are looked for
-TOLD = 40  # nodes that the body of a commit names
-MANY = 20_000  # nodes in one go
+SHOWN = 100  # nodes whose paths are checked
+TOLD = 40  # nodes listed in the body of a commit
+MANY = 20_000  # nodes in one call
 CLEARABLE = ("priority", "tags", "wu_id", "session_id", "lane", "paths", "sensitive", "closed", "archived", "deleted",
              "reason", "summarized_into", "metadata")  # fmt: skip
 
 
 class Created(Outcome):
-    """A node that was written: `commit` is None while it waits for one."""
+    """A new node; `commit` is None until it is committed."""
 
     __slots__ = ("node", "commit", "recorded", "warnings", "next")
 
@@ -38,7 +38,7 @@ class Created(Outcome):
 
 
 class NodesCreated(Outcome):
-    """Nodes that were written in one commit."""
+    """New nodes, written in one commit."""
 
     __slots__ = ("nodes", "commit", "recorded", "warnings", "next")
 
@@ -51,7 +51,7 @@ class NodesCreated(Outcome):
 
 
 class NodesChanged(Outcome):
-    """Nodes that were changed, or that a dry run would change."""
+    """The nodes changed, or to change in a dry run."""
 
     __slots__ = ("ids", "commit", "recorded", "dry_run", "warnings", "next")
 
@@ -67,14 +67,16 @@ class NodesChanged(Outcome):
 def create(
     store: Store, caller: Caller, content: str, *, allow_secret: bool = False, **options: object
 ) -> Created:
-    """Write one node down.
+    """Create one node.
 
     Args:
         content: The text, at most 64 KiB.
-        options: Those of `append`: type, lifecycle, wu, session, lane, priority, tags, paths, metadata,
-            sensitive, discovered_from.
+        options: Those of `append`: type, lifecycle, wu, session, lane, priority, tags, paths, metadata, sensitive,
+            discovered_from.
 
-    Raises: UsageError (RecordError, SecretError) and then nothing was written; StoreError.
+    Raises:
+        UsageError: A value is invalid (RecordError, SecretError). Nothing was written.
+        StoreError: The log could not be written.
     """
     done = append(store, caller, [{"content": content, **options}], allow_secret=allow_secret)
     created = Created(done.nodes[0], done.commit)
@@ -86,15 +88,17 @@ def create(
 def append(
     store: Store, caller: Caller, many: Iterable[Mapping[str, object]], *, allow_secret: bool = False
 ) -> NodesCreated:
-    """Write nodes down in one commit: all of them or none.
+    """Create nodes in one commit: all of them or none.
 
     Args:
-        many: For each node its `content`, and of these what differs from the usual:
-            type (default discovery; bug, idea, question and dependency are discoveries with that tag),
-            lifecycle (by type), wu and session (those of the caller's session), lane, priority (P0 to P3),
-            tags, paths (from the root of the work tree), metadata, sensitive, discovered_from (a node id).
+        many: For each node its `content`, and any of: type (default discovery; bug, idea, question and dependency
+            are discoveries with that tag), lifecycle (default by type), wu and session (default those of the
+            caller's session), lane, priority (P0 to P3), tags, paths (from the root of the work tree), metadata,
+            sensitive, discovered_from (a node id).
 
-    Raises: UsageError (RecordError, SecretError) that says which one is wrong; StoreError.
+    Raises:
+        UsageError: A value is invalid (RecordError, SecretError); the message names the node.
+        StoreError: The log could not be written.
     """
     given = list(many)
     if not 0 < len(given) <= MANY:
@@ -128,7 +132,7 @@ def _record(
 
 
 def headline(node: Node) -> str:
-    """The first line of what a node says, for a line of its own."""
+    """Return the first line of a node's content, shortened to 100 characters."""
     return cut(node.content.strip().split("\n", 1)[0].strip(), 100)
 
 
@@ -146,16 +150,18 @@ def change(
     allow_secret: bool = False,
     **options: object,
 ) -> NodesChanged:
-    """Change fields of nodes; of each field the last change counts, also where two clones change a node apart.
+    """Change fields of nodes. For each field the causally last change counts, also between clones.
 
     Args:
         node_ids: Ids, or prefixes of six characters or more after the dash.
-        verified: What the nodes say still holds for the code as it is at HEAD: they are stale no more.
+        verified: The content is still correct for the code at HEAD: the nodes are no longer stale.
         clear: Names of fields to empty.
-        options: content, type, lifecycle, priority, tags, wu, session, lane, paths, metadata (entry by entry; None
-            takes one out), sensitive, closed, archived, deleted (True), reason.
+        options: content, type, lifecycle, priority, tags, wu, session, lane, paths, metadata (merged by entry; None
+            removes an entry), sensitive, closed, archived, deleted (True), reason.
 
-    Raises: UsageError and then nothing was written; StoreError.
+    Raises:
+        UsageError: A value is invalid. Nothing was written.
+        StoreError: The log could not be written.
     """
     db = store.db()
     found = list(dict.fromkeys(resolve_node.find(db, text, writing=True) for text in node_ids))
@@ -174,7 +180,7 @@ def change(
         raise UsageError(f"{both[0]} can't be set and cleared at once; nothing was written.", code="usage")
     marks = fields.keys() & _VERBS.keys()
     if not marks and any(name in _VERBS for name in empty) and "reason" not in {*fields, *empty}:
-        empty.append("reason")  # of what is no more
+        empty.append("reason")  # the reason for a status that is cleared
     lines = write.patches(store, caller, found, fields, clear=empty, allow_secret=allow_secret)
     done = write.record(store, caller, lines, f"{_said(fields, empty)} {several(found)}", nodes=found)
     changed = NodesChanged(found, done.commit)
@@ -189,7 +195,7 @@ _VERBS = {"deleted": "deletes", "archived": "archives", "closed": "closes"}
 
 
 def _said(fields: Mapping[str, object], empty: Sequence[str]) -> str:
-    """What a change does, for the subject of its commit."""
+    """Return the verb of a change, for the subject of its commit."""
     for mark, verb in _VERBS.items():
         if mark in fields:
             return verb
@@ -200,7 +206,7 @@ def _said(fields: Mapping[str, object], empty: Sequence[str]) -> str:
 
 
 def _changes(options: Mapping[str, object]) -> dict[str, object]:  # noqa: C901  (one field after the other)
-    """The fields of a patch from the options of `change`."""
+    """Convert the options of `change` to the fields of a patch."""
     fields: dict[str, object] = {}
     for name, value in options.items():
         if value is None or value == [] or value == () or value == {} or value is False:
@@ -233,5 +239,5 @@ def _changes(options: Mapping[str, object]) -> dict[str, object]:  # noqa: C901 
 
 
 def several(node_ids: Sequence[str]) -> str:
-    """Ids in a line, at most two of them."""
+    """Format ids in a line: at most two of them, else their number."""
     return ", ".join(node_ids) if len(node_ids) <= 2 else f"{len(node_ids)} nodes"
