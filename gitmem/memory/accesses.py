@@ -54,7 +54,7 @@ def record(
 
     Raises:
         UsageError: An id is unknown here. Nothing was recorded.
-        StoreError: The log could not be written.
+        StoreError: The store could not be read or written.
     """
     decay.checked(half_life)
     db = store.db()

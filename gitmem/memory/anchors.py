@@ -89,7 +89,7 @@ def checked(paths: Iterable[str]) -> list[str]:
 def from_root(place: Repo, folder: str, typed: str) -> str:
     """Convert a path typed in a folder to a path relative to the root of the work tree.
 
-    Symbolic links on the way to the work tree are resolved; a link inside it names the link itself.
+    Symbolic links in its folders are resolved; a link as the last component names the link itself.
 
     Raises:
         UsageError: The path is outside the work tree.

@@ -92,7 +92,7 @@ def archive(
 
     Raises:
         UsageError: The half-life or the threshold is not above 0.
-        StoreError: The log could not be written. Nothing was recorded.
+        StoreError: The store could not be read or written. Nothing was recorded.
     """
     decay.checked(half_life, threshold)
     db = store.db()

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 PROFILE, SUMMARIES, WORK, DISCOVERIES = "Project Profile", "Summaries", "WU Context", "Discoveries"
 SECTIONS = (PROFILE, SUMMARIES, WORK, DISCOVERIES)
 LINE_MIN = 32  # bytes of the shortest line that a node can have
-FEWEST = 128  # nodes to load at least: the counts shown must not depend on a small budget
+FEWEST = 128  # nodes to load at least: the report of omitted nodes must not depend on a small budget
 AHEAD_MAX = decay.DAY_MICROS  # how far a node's time may be ahead of the clock
 TAGS_MAX = 3  # tags in the line of a node
 NAME_MAX = 60  # characters of a writer's name

@@ -43,7 +43,7 @@ def checkpoint(
 
     Raises:
         UsageError: A value is invalid (RecordError, SecretError). Nothing was written.
-        StoreError: The log could not be written.
+        StoreError: The store could not be read or written.
     """
     said = [text for text in (note, progress, next_steps) if text and text.strip()]
     if not said:

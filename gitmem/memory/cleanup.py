@@ -94,7 +94,7 @@ def cleanup(
 
     Raises:
         UsageError: A value is invalid. Nothing was recorded.
-        StoreError: The log could not be written. Nothing was recorded.
+        StoreError: The store could not be read or written. Nothing was recorded.
     """
     checked(half_life, decay_threshold)
     if ttl is not None and not 0 < ttl < float("inf"):

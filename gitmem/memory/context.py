@@ -93,7 +93,8 @@ def context(
         max_size: Bytes of UTF-8, with the newline at the end; never exceeded.
         by_decay: Rank by decay score instead of by time.
         half_life: In microseconds.
-        roster: Include active sessions and unread threads, which depend on more than the log and the time.
+        roster: Include active sessions and the number of unread messages, which depend on more than the log and the
+            time.
         track_access: Record that the nodes were shown; the record is deferred to the next commit.
         lane: Leave out project nodes of other lanes; by default the lane of the reader's session. Without a lane,
             none is left out.
@@ -101,7 +102,7 @@ def context(
 
     Raises:
         UsageError: The budget is too small for a single line, or the work unit or the half-life is invalid.
-        StoreError: The access could not be recorded.
+        StoreError: The store could not be read or written.
     """
     decay.checked(half_life)
     if track_access and (reader is None or as_of is not None):

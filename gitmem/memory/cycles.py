@@ -8,7 +8,7 @@ if TYPE_CHECKING:
 
 
 def circles(leads: Mapping[str, Collection[str]]) -> list[list[str]]:
-    """Return one cycle of each strongly connected component: its lowest id, then the shortest way back to it.
+    """Return one cycle of each strongly connected component: from its lowest id the shortest way back to it.
 
     Args:
         leads: The successors of each id; an id without an entry has none.

@@ -21,14 +21,14 @@ IMPORTANCE = {"P0": 2.0, "P1": 1.5, "P2": 1.0, "P3": 0.5}
 
 
 def recency(touched: int, now: int, half_life: int = HALF_LIFE_MICROS) -> float:
-    """Return 1 for a node just changed, or dated ahead of the clock, towards 0 with age. All in microseconds."""
+    """Return 1 for a new node, or one dated ahead of the clock; less with age, towards 0. All in microseconds."""
     from math import exp
 
     return exp(-max(0, now - touched) / half_life)
 
 
 def access(count: int) -> float:
-    """Return 0 for a node never read, 0.24 after ten accesses."""
+    """Return the access part of a score: 0 for a node never read, 0.24 after ten accesses."""
     from math import log1p
 
     return log1p(max(0, count)) / 10

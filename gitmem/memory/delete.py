@@ -59,7 +59,7 @@ def delete(
 
     Raises:
         UsageError: Neither or both of ids and filters are given, or a value is invalid. Nothing was recorded.
-        StoreError: The log could not be written. Nothing was recorded.
+        StoreError: The store could not be read or written. Nothing was recorded.
     """
     db = store.db()
     by_filter = bool(tags or wu or older_than is not None)

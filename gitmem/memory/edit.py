@@ -76,7 +76,7 @@ def create(
 
     Raises:
         UsageError: A value is invalid (RecordError, SecretError). Nothing was written.
-        StoreError: The log could not be written.
+        StoreError: The store could not be read or written.
     """
     done = append(store, caller, [{"content": content, **options}], allow_secret=allow_secret)
     created = Created(done.nodes[0], done.commit)
@@ -98,7 +98,7 @@ def append(
 
     Raises:
         UsageError: A value is invalid (RecordError, SecretError); the message names the node.
-        StoreError: The log could not be written.
+        StoreError: The store could not be read or written.
     """
     given = list(many)
     if not 0 < len(given) <= MANY:
@@ -161,7 +161,7 @@ def change(
 
     Raises:
         UsageError: A value is invalid. Nothing was written.
-        StoreError: The log could not be written.
+        StoreError: The store could not be read or written.
     """
     db = store.db()
     found = list(dict.fromkeys(resolve_node.find(db, text, writing=True) for text in node_ids))

@@ -1,8 +1,8 @@
-"""The index of words: an FTS5 table in the index file, which `search` alone makes and keeps up to date.
+"""The full-text index: an FTS5 table in the index file, which only `search` creates and updates.
 
-It is no part of the view: a SQLite without FTS5 keeps everything else, and whoever writes nodes pays nothing for
-it. `meta` has how far it has come: the last line that was taken in, and `VERSION`. Whatever empties the index
-empties that, too.
+It is not part of the view: SQLite without FTS5 supports everything else, and writing nodes costs nothing extra.
+`meta` has `VERSION` and the number of the last line indexed. Any operation that empties the index empties `meta`,
+too.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
     from ..index.engine import sqlite3
     from .node import Node
 
-VERSION = 2  # of the tables, and of the rules in `words` and of what a patch may say
+VERSION = 2  # of the tables, and of the rules in `tokenize` and `bulk_values`
 TABLE, ROWS = "memory_words", "memory_words_row"
 KEY = TABLE  # in `meta`
-SPLIT_MAX = 4_096  # short texts whose words are remembered
-LINES_AT_ONCE = 5_000  # in one transaction: a writer waits that long
-IDLE_LINES = 10_000  # lines of other kinds that are looked through each time, before that is noted
-# What a hit counts: a tag is chosen by somebody, a path is short and its folders are everybody's; a name that is
-# found whole has been found by its parts already.
+SPLIT_MAX = 4_096  # short texts in the cache
+LINES_AT_ONCE = 5_000  # in one transaction: other writers wait for it
+IDLE_LINES = 10_000  # lines of other kinds that may be rescanned before the mark is moved
+# Weights of hits. Tags are chosen deliberately. Paths are short, and many nodes share their folders. Whole
+# names also match by their parts, so they count no more than content.
 WEIGHTS = {"content": 1.0, "names": 1.0, "tags": 2.0, "paths": 0.5}
 WEIGHED = ", ".join(map(str, WEIGHTS.values()))
-CHANGES = ("content", "tags", "paths")  # fields of a patch after which a node is found by other words
+CHANGES = ("content", "tags", "paths")  # fields of a patch that change the words of a node
 DDL = (
     f"CREATE VIRTUAL TABLE {TABLE} USING fts5({', '.join(WEIGHTS)}, tokenize = 'porter ascii')",
     f"CREATE TABLE {ROWS} (row INTEGER PRIMARY KEY, id TEXT UNIQUE)",
@@ -34,12 +34,12 @@ DDL = (
 
 
 def is_missing(error: sqlite3.Error) -> bool:
-    """Whether an error says that this SQLite has no FTS5."""
+    """Return whether an error means that this SQLite has no FTS5."""
     return "no such module" in str(error)
 
 
 def is_current(db: sqlite3.Connection) -> bool:
-    """Whether every node is found by the words that it has now."""
+    """Return whether the index has the present words of every node."""
     mark = _mark(db)
     if mark is None:
         return False
@@ -48,14 +48,15 @@ def is_current(db: sqlite3.Connection) -> bool:
 
 
 def catch_up(db: sqlite3.Connection, progress: Callable[[int], None] | None = None) -> None:
-    """Take in the nodes that came or changed since the last time.
+    """Index the nodes that are new or changed since the last call.
 
-    A process that is killed meanwhile leaves whole portions; two that do it at once do it in turn.
+    It commits in portions, so an interrupted process leaves complete portions; concurrent processes take turns.
 
     Args:
         progress: Called now and then with the number of lines read so far.
 
-    Raises: sqlite3.Error where there is no FTS5 (see `is_missing`), or the file can't be written.
+    Raises:
+        sqlite3.Error: There is no FTS5 (see `is_missing`), or the file cannot be written.
     """
     done, more = 0, True
     while more:
@@ -74,7 +75,7 @@ def catch_up(db: sqlite3.Connection, progress: Callable[[int], None] | None = No
 
 
 def _portion(db: sqlite3.Connection) -> int:
-    """Take in some lines; how many."""
+    """Index a portion of lines and return their number."""
     mark = _mark(db)
     if mark is None:
         for table in (TABLE, ROWS):
@@ -91,14 +92,14 @@ def _portion(db: sqlite3.Connection) -> int:
 
 
 def _mark(db: sqlite3.Connection) -> int | None:
-    """The last line that was taken in, or None where nothing of this version stands."""
+    """Return the number of the last line indexed, or None if there is no index of this version."""
     row = db.execute("SELECT value FROM meta WHERE key = ?", (KEY,)).fetchone()
     version, _, mark = (row[0] if row else "").partition(" ")
     return int(mark) if version == str(VERSION) else None
 
 
 def _lines(db: sqlite3.Connection, after: int, most: int) -> list[tuple[int, str]]:
-    """Lines that say something of nodes, by their number; `+` because the index by kind would read all of them."""
+    """Return lines of nodes and patches by number. `+kind` prevents using the index by kind, which would read all."""
     return db.execute(
         "SELECT id, kind FROM line WHERE id > ? AND +kind IN ('node', 'patch') ORDER BY id LIMIT ?",
         (after, most),
@@ -106,7 +107,7 @@ def _lines(db: sqlite3.Connection, after: int, most: int) -> list[tuple[int, str
 
 
 def _changed(db: sqlite3.Connection, lines: Sequence[tuple[int, str]]) -> list[str]:
-    """The ids of the nodes that lines bring or change."""
+    """Return the ids of the nodes that lines create or change."""
     if not lines:
         return []
     first, last = lines[0][0], lines[-1][0]
@@ -125,7 +126,7 @@ def _changed(db: sqlite3.Connection, lines: Sequence[tuple[int, str]]) -> list[s
 
 
 def _put(db: sqlite3.Connection, ids: Sequence[str]) -> None:
-    """Write the rows of nodes anew."""
+    """Replace the rows of nodes."""
     (row,) = db.execute(f"SELECT coalesce(max(row), 0) FROM {ROWS}").fetchone()
     parsed: load.Parsed = {}
     split = _Split()
@@ -146,13 +147,13 @@ def _put(db: sqlite3.Connection, ids: Sequence[str]) -> None:
 
 
 class _Split:
-    """Texts that were split into words: thousands of nodes may have those of one patch."""
+    """A cache of texts split into words: thousands of nodes may have the texts of one patch."""
 
     def __init__(self) -> None:
         self._known: dict[str, tuple[str, list[str]]] = {}
 
     def of(self, text: str) -> tuple[str, list[str]]:
-        """The words of a text, and the names in it as one word each."""
+        """Return the words of a text, joined by spaces, and its names as one word each."""
         found = self._known.get(text)
         if found is None:
             names = tokenize.named(text)
@@ -168,7 +169,7 @@ class _Split:
 
 
 def _columns(node: Node, split: _Split) -> tuple[str, ...]:
-    """The words of a node, column by column, as `WEIGHTS` has them."""
+    """Return the words of a node by column, in the order of `WEIGHTS`."""
     content, *others = [split.of(text) for text in (node.content, *node.tags, *node.paths)]
     whole = dict.fromkeys(name for _, names in (content, *others) for name in names)
     tags, paths = others[: len(node.tags)], others[len(node.tags) :]

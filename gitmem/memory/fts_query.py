@@ -1,4 +1,4 @@
-"""Questions: what a user types, as expressions for FTS5 that can hold no syntax of the user's."""
+"""Translate a user's query to FTS5 expressions that cannot contain syntax from the user."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ if TYPE_CHECKING:
 
     from .tokenize import NameToken
 
-WORDS_MAX = 40  # of a question: each costs a pass over the index
-BEGINNING_LEAST = 3  # characters: what is shorter begins nearly everything
-# What a question in plain English has beside what it asks for.
+WORDS_MAX = 40  # of a query: each costs a pass over the index
+BEGINNING_LEAST = 3  # characters: shorter prefixes match almost everything
+# English words that are ignored in a query.
 STOP = frozenset(
     (  # noqa: SIM905  (a list of seventy quoted words can't be read)
         "a an and are as at be been but by can could did do does for from had has have how i if in into is it its me my"
@@ -27,20 +27,20 @@ ENDINGS = frozenset(
 
 
 class Question:
-    """What is asked for, from the narrowest expression to the widest; None where one would add nothing.
+    """FTS5 expressions for a query, from the narrowest to the widest; None if one would add nothing.
 
     Attributes:
         every: All words, and all phrases.
-        begun: All words or words that begin with them.
+        begun: All words, or words with them as a prefix; and all phrases.
         some: Any of the words, and all phrases.
-        starts: What every word begins with that is to be marked.
+        starts: Prefixes of all words to highlight.
     """
 
     __slots__ = ("_beginnings", "_known", "_words", "begun", "every", "some", "starts")
 
     def __init__(self, text: str) -> None:
         pieces = text.split('"')
-        if len(pieces) % 2 == 0:  # the last quotation mark has no partner
+        if len(pieces) % 2 == 0:  # the last quotation mark is unmatched
             pieces[-2:] = [pieces[-2] + " " + pieces[-1]]
         phrases = [[part for name in named(piece) for part in name.parts] for piece in pieces[1::2]]
         asked = [phrase[:WORDS_MAX] for phrase in phrases if phrase]
@@ -59,7 +59,7 @@ class Question:
         self._known: dict[str, bool] = {}
 
     def marks(self, word: str) -> bool:
-        """Whether a word of a text is to be marked as a hit. For the eye: SQLite knows more endings than this."""
+        """Return whether to highlight a word. Only for display: SQLite's stemmer knows more endings."""
         found = self._known.get(word)
         if found is None:
             found = word in self._words or (
@@ -74,7 +74,7 @@ class Question:
 
 
 def _alike(one: str, other: str) -> bool:
-    """Whether two English words differ in their endings alone: `parses` and `parsing`."""
+    """Return whether two English words differ only in their endings: `parses` and `parsing`."""
     if one[:3] != other[:3]:
         return False
     same = 3
@@ -84,7 +84,7 @@ def _alike(one: str, other: str) -> bool:
 
 
 def _groups(text: str) -> list[list[NameToken]]:
-    """The names of a text; those of a script without spaces that stand together are one group."""
+    """Return the names of a text; adjacent names of a script without spaces form one group."""
     groups: list[list[NameToken]] = []
     for piece in text.split():
         joins = False
@@ -119,7 +119,7 @@ def _can_begin(group: Sequence[NameToken]) -> bool:
 
 
 def _single(group: Sequence[NameToken]) -> list[str]:
-    """The words of a group one by one; in a script without spaces, two characters at a time."""
+    """Return the words of a group one by one; in a script without spaces, pairs of characters."""
     parts = [part for name in group for part in name.parts]
     if len(group) > 1:
         return [_phrase(parts[at : at + 2]) for at in range(len(parts) - 1)]
@@ -127,7 +127,7 @@ def _single(group: Sequence[NameToken]) -> list[str]:
 
 
 def _phrase(parts: Sequence[str]) -> str:
-    return '"' + " ".join(parts) + '"'  # words are letters and digits alone
+    return '"' + " ".join(parts) + '"'  # words contain only letters and digits
 
 
 def _all(expressions: Iterable[str]) -> str | None:

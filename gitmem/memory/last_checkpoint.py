@@ -1,4 +1,4 @@
-"""The last checkpoint of a session, as what others see of its sender."""
+"""The last checkpoint of a session, as other agents see it in the headline of its messages."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LAST = (
 
 
 def first_line(db: sqlite3.Connection, session_id: str) -> str:
-    """Return the first line of a session's last checkpoint that is not sensitive; "" where there is none."""
+    """Return the first line of a session's last checkpoint that is not sensitive; "" if there is none."""
     if sender_tables.is_forged(db, (session_id,)):
         from .own_checkpoints import own_checkpoints
 

@@ -1,4 +1,4 @@
-"""Looking at the memory: a list that filters choose from, and whole nodes in the order in which they came."""
+"""List nodes by filters: the last changed first, or all in order of creation."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
     from .node import Node
 
 LIMIT = 50
-UNLINKED = "unlinked"  # stands for "no work unit"
+UNLINKED = "unlinked"  # means "no work unit"
 
 
 class Listing(Outcome):
-    """Nodes, those that were said last first.
+    """Nodes, last changed first.
 
     Attributes:
-        stale: Node id → how far the files that it is about have moved on; the JSON form has it in the node.
-        total: How many nodes fit; `more` of them are not shown.
+        stale: How much the files of a node have changed, by node id; the JSON form has it in the node.
+        total: The number of matching nodes; `more` of them are not shown.
     """
 
     __slots__ = ("nodes", "stale", "total", "more", "next")
@@ -49,19 +49,21 @@ class Listing(Outcome):
 
 
 class Filter:
-    """What nodes must be like, as a condition of the view `node n`; every one that is given must fit.
+    """A condition on the table `node n`; nodes must match every given filter.
 
     Args:
         wu: A work unit, or `unlinked`.
-        type: A type, or one of the words for a discovery with that tag.
-        tags: All of them.
-        path: From the root of the work tree: nodes about it, about something below it, or about a folder
-            above it.
-        status: active, closed, archived or deleted; hidden nodes with it.
-        include_archived: What is hidden otherwise, too: archived nodes and deleted ones.
-        since, before: Microseconds since the epoch, of when a node was last said, and of when it was created.
+        type: A type, or an alias for discoveries with that tag.
+        tags: All of them must match.
+        path: From the root of the work tree: matches nodes of this path, of paths below it, and of folders above
+            it.
+        status: active, closed, archived or deleted; includes hidden nodes of that status.
+        include_archived: Include archived and deleted nodes.
+        since: Microseconds since the epoch: only nodes last changed at this time or later.
+        before: Microseconds since the epoch: only nodes created before.
 
-    Raises: UsageError for a word that is none of the known ones.
+    Raises:
+        UsageError: A value is unknown.
     """
 
     def __init__(  # noqa: C901  (one condition for each option)
@@ -111,7 +113,7 @@ class Filter:
             word = node_fields.one_of("status", status, node_fields.STATUSES)
             self._add("n.state = ?", node_fields.STATUSES.index(word))
         else:
-            # Written out, not given: only so does SQLite see that the indexes of what is not hidden will do.
+            # A literal, not a parameter: only then can SQLite use the partial indexes of visible nodes.
             self._add("1" if include_archived else f"n.state < {HIDDEN}")
 
     def _add(self, condition: str, *given: object) -> None:
@@ -122,13 +124,13 @@ class Filter:
         if not path:
             raise UsageError("The path is empty.", hint="Such as src/parser.py.", code="bad-path")
         for place in anchors.checked([path]) or [""]:
-            if not place:  # the root: whatever is about any file
+            if not place:  # the root: nodes with any path
                 self._add("n.id IN (SELECT id FROM anchor)")
                 continue
             parts = place.split("/")
             above = ["/".join(parts[:depth]) for depth in range(1, len(parts) + 1)]
             marks = ", ".join("?" * len(above))
-            # What follows a slash in the order of bytes is 0.
+            # In the order of bytes, "0" follows "/".
             self._add(
                 f"n.id IN (SELECT id FROM anchor WHERE path IN ({marks}) OR (path >= ? AND path < ?))",
                 *above, place + "/", place + "0",
@@ -147,15 +149,16 @@ def listing(
     reverse: bool = False,
     **filters: object,
 ) -> Listing:
-    """The nodes that fit, those that were said last first.
+    """Return the matching nodes, last changed first.
 
     Args:
-        stale: Only those whose files moved on since they were known to be right.
-        limit: Nodes at most.
-        reverse: The oldest first.
+        stale: Only nodes whose files changed since they were written or verified.
+        limit: The maximum number of nodes.
+        reverse: Oldest first.
         filters: Those of `Filter`.
 
-    Raises: UsageError for a bad filter.
+    Raises:
+        UsageError: A filter or the limit is invalid.
     """
     if limit < 1:
         raise UsageError(f"The limit must be 1 or more, not {limit}.", code="bad-number")
@@ -188,15 +191,16 @@ def _next(found: Listing) -> list[str]:
 
 
 def chosen(db: sqlite3.Connection, wanted: Filter) -> list[str]:
-    """The ids that fit, in the order in which they were created."""
+    """Return the matching ids in order of creation."""
     rows = db.execute(f"SELECT n.id FROM node n {wanted.where} ORDER BY n.created, n.id", wanted.values)
     return [id for (id,) in rows]
 
 
 def every(store: Store, **filters: object) -> list[Node]:
-    """All nodes that fit, in the order in which they were created; the filters are those of `Filter`.
+    """Return all matching nodes in order of creation; the filters are those of `Filter`.
 
-    Raises: UsageError for a bad filter.
+    Raises:
+        UsageError: A filter is invalid.
     """
     wanted = Filter(**filters)  # type: ignore[arg-type]  # they are checked there
     db = store.db()
@@ -204,10 +208,10 @@ def every(store: Store, **filters: object) -> list[Node]:
 
 
 def by_wu(store: Store, wu: str, *, include_archived: bool = False) -> list[Node]:
-    """The nodes of a work unit, in the order in which they were created."""
+    """Return the nodes of a work unit in order of creation."""
     return every(store, wu=wu, include_archived=include_archived)
 
 
 def first_line(node: Node) -> str:
-    """The beginning of what a node says, harmless on a terminal."""
+    """Return the first line of a node's content, sanitized for a terminal."""
     return sanitize(node.content.strip().split("\n", 1)[0].strip())

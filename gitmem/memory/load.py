@@ -1,4 +1,4 @@
-"""Nodes from the index: the lines of each id, folded."""
+"""Load nodes from the index: fold the lines of each id."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ if TYPE_CHECKING:
     Parsed = dict[int, PatchChange | None]
     Sets = dict[tuple[bytes, ...], Winners]
 
-AT_ONCE = 500  # ids in one question: SQLite takes no more than 999 values in its oldest form
+AT_ONCE = 500  # ids in one query: old versions of SQLite allow only 999 parameters
 
-SHARED_LEAST = 1_000  # pairs of a node and a patch from which on it is looked whether patches are shared
-SHARED_TIMES = 4  # how many nodes a patch has on average, from which on one order of all of them is cheaper
-ORDERED_MOST = 16_384  # patches in one order: its size is the square of their number
+SHARED_LEAST = 1_000  # pairs of a node and a patch, from which on a common order is considered
+SHARED_TIMES = 4  # average number of nodes of a patch, from which on a common order is cheaper
+ORDERED_MOST = 16_384  # patches in one order: its size grows with the square of their number
 
 
 def load(
     db: sqlite3.Connection, ids: Iterable[str], parsed: Parsed | None = None, *, whole: bool = True
 ) -> list[Node]:
-    """The nodes of these ids, in this order; ids that the log does not have are left out.
+    """Return the nodes with these ids, in this order; unknown ids are skipped.
 
     Args:
-        parsed: Patches by the number of their line, kept from call to call. One patch may name thousands of
-            nodes: read again for each of them it would take the square of their number.
-        whole: Whether the metadata is wanted too.
+        parsed: A cache of patches by line number, shared between calls. One patch may name thousands of nodes: to
+            parse it for each of them would take quadratic time.
+        whole: Whether to load the metadata, too.
     """
     wanted = list(dict.fromkeys(ids))
     found: dict[str, Node] = {}
@@ -52,7 +52,7 @@ def load(
 def patches_of(
     db: sqlite3.Connection, ids: Sequence[str], parsed: Parsed | None = None
 ) -> dict[str, list[PatchChange]]:
-    """The patches of nodes, by node id; each line is fetched and read once."""
+    """Return the patches of nodes, by node id; each line is read and parsed once."""
     known: Parsed = {} if parsed is None else parsed
     return {id: of for some in _portions(ids) for id, of in changes(db, some, known).items()}
 
@@ -63,7 +63,7 @@ def _portions(ids: Sequence[str]) -> Iterator[Sequence[str]]:
 
 
 def order_of(patches: Mapping[str, Sequence[PatchChange]]) -> BitOrder | None:
-    """The order of all patches where nodes share many; without it each node's patches are ordered by themselves."""
+    """Return the causal order of all patches if nodes share many; None if ordering them by node is cheaper."""
     pairs = sum(len(of) for of in patches.values() if len(of) > 1)
     if pairs < SHARED_LEAST:
         return None
@@ -74,7 +74,7 @@ def order_of(patches: Mapping[str, Sequence[PatchChange]]) -> BitOrder | None:
 
 
 def lines_of(db: sqlite3.Connection, ids: Sequence[str]) -> dict[str, list[tuple[Record, bytes]]]:
-    """The lines that made these nodes; of lines that one id has twice all."""
+    """Return the lines that create these nodes, by node id: all lines if an id has several."""
     marks = ", ".join("?" * len(ids))
     rows = db.execute(
         f"SELECT id, line FROM node WHERE id IN ({marks})"
@@ -97,7 +97,7 @@ def _add_accesses(db: sqlite3.Connection, ids: Sequence[str], found: Mapping[str
 
 
 def _bodies(db: sqlite3.Connection, rows: Iterable[tuple[str, int]]) -> Iterator[tuple[str, bytes]]:
-    """(node id, line) of (node id, number of a line)."""
+    """Yield (node id, line) for pairs of a node id and a line number."""
     of = {line: id for id, line in rows}
     for line, body in _lines(db, sorted(of)):
         yield of[line], body
@@ -112,7 +112,7 @@ def _lines(db: sqlite3.Connection, numbers: Sequence[int]) -> Iterator[tuple[int
 
 
 def changes(db: sqlite3.Connection, ids: Sequence[str], parsed: Parsed) -> dict[str, list[PatchChange]]:
-    """The patches of at most `AT_ONCE` nodes, by node id; each line is fetched and read once.
+    """Return the patches of at most `AT_ONCE` nodes, by node id; each line is read and parsed once.
 
     Args:
         parsed: As for `load`.
@@ -131,7 +131,11 @@ def changes(db: sqlite3.Connection, ids: Sequence[str], parsed: Parsed) -> dict[
 
 
 def of_line(line: bytes) -> Node:
-    """The node that a line makes by itself. ValueError where it is none."""
+    """Return the node that a line creates, without patches.
+
+    Raises:
+        ValueError: The line is not a node.
+    """
     record = records.read(line)
     if record is None or record["kind"] != "node":
         raise ValueError("no node")
@@ -139,6 +143,6 @@ def of_line(line: bytes) -> Node:
 
 
 def one(db: sqlite3.Connection, id: str) -> Node:
-    """The node of an id that `known.find` gave."""
+    """Return the node with an id that `resolve_node.find` returned."""
     (node,) = load(db, [id])
     return node

@@ -1,4 +1,4 @@
-"""New nodes with their lines, before they are recorded."""
+"""The type of new nodes and their lines, before they are recorded."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ class NewNodes:
     """New nodes with their lines.
 
     Attributes:
-        lines: Stream and line of each node and of what goes with it.
-        remarks: What the writer should know.
-        group: What the index would read of the lines, where that is known.
+        lines: Stream and line of each node and of its relations.
+        remarks: Warnings for the writer.
+        group: The columns that the index would read of the lines, if known.
     """
 
     __slots__ = ("group", "lines", "nodes", "remarks")

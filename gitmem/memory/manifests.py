@@ -1,7 +1,6 @@
-"""What a project's manifest says that an agent wants to know: its name, what it is, its commands, what it uses.
+"""Extract facts from a project's manifest: name, description, commands and dependencies.
 
-The files are other people's: whatever has another form than expected is passed over, and a file that can't be
-parsed is a ValueError.
+The files are untrusted. Values of an unexpected type are ignored; a file that cannot be parsed is a ValueError.
 """
 
 from __future__ import annotations
@@ -15,9 +14,13 @@ VALUE_MAX = 160  # characters
 
 
 def facts(name: str, text: str) -> list[str] | None:
-    """Lines about a project from its manifest, the first with its name; None where the file name is no manifest's.
+    """Return lines about a project from its manifest, the first with its name.
 
-    Raises: ValueError where it can't be parsed.
+    Returns:
+        None if the file name is not that of a manifest.
+
+    Raises:
+        ValueError: The file cannot be parsed.
     """
     reader = _READERS.get(name)
     if reader is None:
@@ -132,14 +135,14 @@ _READERS: dict[str, Callable[[str], list[str]]] = {
 
 
 def _table(value: object, *keys: str) -> dict[str, object]:
-    """A table inside tables; empty where there is none."""
+    """Return a nested table; empty if there is none."""
     for key in keys:
         value = value.get(key) if isinstance(value, dict) else None
     return value if isinstance(value, dict) else {}
 
 
 def _texts(value: object) -> list[str]:
-    """The texts of a list."""
+    """Return the strings in a list."""
     return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
 
 
@@ -172,7 +175,7 @@ def _commands(scripts: dict[str, object], what: str = "command") -> list[str]:
 
 
 def _python_name(requirement: str) -> str:
-    """`pydantic` of `pydantic[email] >= 2; python_version > "3.9"`."""
+    """Return `pydantic` for `pydantic[email] >= 2; python_version > "3.9"`."""
     for at, char in enumerate(requirement):
         if not (char.isalnum() or char in "._-"):
             return requirement[:at]

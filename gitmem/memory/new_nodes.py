@@ -1,4 +1,4 @@
-"""New nodes: their fields from what the writer said, and their lines."""
+"""Make new nodes: their fields from the writer's options, and their lines."""
 
 from __future__ import annotations
 
@@ -16,18 +16,20 @@ if TYPE_CHECKING:
     from ..agents.caller import Caller
     from ..store import Store
 
-MANY = 16  # nodes from which on they are made together
+MANY = 16  # number of nodes from which on `bulk_nodes` makes them
 OPTIONS = ("type", "lifecycle", "wu", "session", "lane", "priority", "tags", "paths", "metadata", "sensitive",
            "discovered_from")  # fmt: skip
-_NAMES = {"wu_id": "wu", "session_id": "session"}  # as a node that was exported has them
+_NAMES = {"wu_id": "wu", "session_id": "session"}  # field names of an exported node
 
 
 def made(
     store: Store, caller: Caller, given: Sequence[Mapping[str, object]], *, allow_secret: bool
 ) -> NewNodes:
-    """Return new nodes.
+    """Return new nodes and their lines.
 
-    Raises: UsageError (RecordError, SecretError) that says which one is wrong; StoreError.
+    Raises:
+        UsageError: A value is invalid (RecordError, SecretError); the message names the node.
+        StoreError: The store could not be read or written.
     """
     head = dict(zip(("head", "branch"), anchors.head(store), strict=True))
     if len(given) >= MANY:
@@ -57,13 +59,13 @@ def made(
         except UsageError as error:
             if len(given) > 1:
                 error.message = f"Node {number} of {len(given)}: {error.message}"
-                error.args = (error.message,)  # of which str() is made
+                error.args = (error.message,)  # str() uses it
             raise
     return NewNodes(lines, nodes, list(remarks))
 
 
 def _fields(given: Mapping[str, object], caller: Caller) -> dict[str, object]:
-    """The fields of a node from what its writer said, and what the writer's session says."""
+    """Return the fields of a node from the writer's options, with defaults from the caller's session."""
     given = {_NAMES.get(key, key): value for key, value in given.items()}
     unknown = [key for key in given if key not in ("content", *OPTIONS)]
     if unknown:
@@ -96,7 +98,7 @@ def _fields(given: Mapping[str, object], caller: Caller) -> dict[str, object]:
 
 
 def _work_unit(given: Mapping[str, object], lifecycle: str, caller: Caller) -> str | None:
-    """The work unit that is named, else the one of the session; what holds for the project is of none."""
+    """Return the given work unit, else that of the session; None for project nodes."""
     if given.get("wu") is not None:
         return node_fields.work_unit(str(given["wu"]))
     return None if lifecycle == "project" else caller.wu_id

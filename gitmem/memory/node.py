@@ -1,4 +1,4 @@
-"""Nodes, the changes that patches make to them, and which change counts for each field."""
+"""Nodes, the patches that change them, and the choice of the patch that counts for each field."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     Record = Mapping[str, object]
 
-# What becomes of a node, rather than what it says: such a change makes it no younger.
+# Fields of the status of a node. A change of these does not count as an update of its content.
 MARKS = ("closed", "archived", "deleted", "reason", "summarized_into")
 TEXTS = ("type", "lifecycle", "content", "priority", "wu_id", "session_id", "lane", "head")
 LISTS = ("tags", "paths")
@@ -24,14 +24,18 @@ STATUSES = ("active", "closed", "archived", "deleted")
 
 
 class Node(Outcome):
-    """A node with everything that is known of it.
+    """A node with its present state.
 
-    `created` and `updated` are microseconds since the epoch; `updated` is None while nothing of what it says
-    has changed. `line` holds the bytes that made it. `content_by` is who wrote the content where that is not its
-    author, and `changed_by` are the others whose changes count; see `authors`. `unverified` is what lines in the name
-    of this clone's sessions say that were not written here; see `agents.unverified_nodes`. `conflicting`
-    are the senders of the lines with its id, where these say different things. `signed` has the identities, names and
-    sessions of its author and of whoever changed it, `own_names` those identities and names that belong together.
+    Attributes:
+        created, updated: Microseconds since the epoch; `updated` is None if the content never changed.
+        line: The bytes of the line that created it.
+        content_by: The writer of the content, if not the author; see `authors`.
+        changed_by: Other writers whose changes count.
+        unverified: Parts from lines that name this clone's sessions but were not written here; see
+            `unverified_nodes`.
+        conflicting: The senders of the lines with its id, if these have different content.
+        signed: The identities, names and sessions of its author and of the writers of changes.
+        own_names: The pairs of identity and name in `signed` that a session confirms.
     """
 
     __slots__ = (
@@ -86,21 +90,21 @@ class Node(Outcome):
 
     @property
     def touched(self) -> int:
-        """When it was last said: the later of created and updated."""
+        """The time of its last update: the later of `created` and `updated`."""
         return max(self.created, self.updated or 0)
 
     @property
     def rank(self) -> int:
-        """The place of its status among `STATUSES`."""
+        """The index of its status in `STATUSES`."""
         return 3 if self.deleted else 2 if self.archived else 1 if self.closed else 0
 
     @property
     def is_hidden(self) -> bool:
-        """Whether it is shown only where archived ones are asked for."""
+        """Whether it is archived or deleted."""
         return self.archived or self.deleted
 
     def settle(self) -> Node:
-        """Fill in what follows from the other fields."""
+        """Set the fields that are derived from other fields."""
         self.status = STATUSES[self.rank]
         self.updated_at = format_at(self.updated) if self.updated is not None else None
         return self
@@ -112,7 +116,7 @@ class Node(Outcome):
 
 
 class PatchChange:
-    """A patch, with what `causality` asks of a fact. Its record is without what readers leave aside."""
+    """A patch with the attributes that `causality` needs. Its record lacks the fields that readers ignore."""
 
     __slots__ = ("clears", "id", "line", "named", "record", "said_at", "touched")
 
@@ -123,23 +127,23 @@ class PatchChange:
         self.named = frozenset(list_of(record, "after"))
         self.clears = frozenset(list_of(record, "clear"))
         self.touched = frozenset(field for field in FIELDS if record.get(field) or field in self.clears)
-        self.said_at = "" if self.only_marks else str(record["at"])  # when it last said what the node says
+        self.said_at = "" if self.only_marks else str(record["at"])  # "" or time of an update
 
     def touches(self, field: str) -> bool:
         return field in self.touched
 
     @property
     def rank(self) -> int:
-        """The place among `STATUSES` of the status that it gives, where it clears nothing."""
+        """The index in `STATUSES` of the status that it sets; only valid if it clears nothing."""
         return (
             3 if self.touches("deleted") else 2 if self.touches("archived") else int(self.touches("closed"))
         )
 
     @property
     def only_marks(self) -> bool:
-        """Whether it says nothing but what became of its nodes."""
+        """Whether it only changes the status of its nodes."""
         if self.record.get("metadata") or not _REVIVING.isdisjoint(self.clears):
-            return False  # who brings a node back says it again
+            return False  # restoring a node counts as an update
         return self.touched.issubset(MARKS)
 
 
@@ -147,7 +151,7 @@ _REVIVING = frozenset(("metadata", "closed", "archived", "deleted"))
 
 
 class Winners:
-    """Of a set of patches the one that counts for each field, and for each entry of the metadata."""
+    """The patch that counts for each field, and for each entry of the metadata."""
 
     __slots__ = ("_by_key", "_find_keys", "by_field", "clears_metadata", "updated")
 
@@ -177,13 +181,13 @@ class Winners:
 
             self.by_field = {name: of[subset.latest(subset.bits(own))] for name, own in fields.items()}
             self._find_keys = lambda: {key: last(own) for key, own in keys.items()}
-        said = max(each.said_at for each in every)  # times have one form: the order of texts is theirs
+        said = max(each.said_at for each in every)  # times have one fixed form, so their texts sort by time
         self.updated = parse_at(said) if said else None
         self._by_key: dict[str, PatchChange] | None = None
 
     @property
     def by_key(self) -> dict[str, PatchChange]:
-        """Return the patch that counts for each entry of the metadata; found when it is first asked for."""
+        """The patch that counts for each entry of the metadata; computed at first use."""
         if self._by_key is None:
             self._by_key = self._find_keys()
         return self._by_key

@@ -1,4 +1,4 @@
-"""What the fields of a node may be, checked before anything is asked or written."""
+"""Validate the fields of a node before anything is read or written."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LIFECYCLES = ("ephemeral", "session", "wu", "project")
 PRIORITIES = ("P0", "P1", "P2", "P3")
 RELATIONS = ("blocks", "parent_child", "related", "discovered_from")
 STATUSES = ("active", "closed", "archived", "deleted")
-# Words for a discovery of a certain kind: it gets the word as its tag.
+# Aliases of the type discovery; the alias becomes a tag.
 ALIASES = ("bug", "idea", "question", "dependency")
 LIFECYCLE_OF = {
     "session": "wu",
@@ -26,11 +26,11 @@ LIFECYCLE_OF = {
     "note": "session",
     "summary": "project",
 }
-# What a promoted node may be called.
+# The tags of promoted nodes.
 TAXONOMY = ("decision", "convention", "pattern", "pitfall", "interface", "invariant", "faq")
 TAGS_MAX = 100
 METADATA_MAX = 100  # entries
-# Words that people try, and what they stand for.
+# Other words for a status, and their meanings.
 STATUS_OF = {
     **dict.fromkeys(("done", "resolved", "resolve", "fixed", "complete", "completed", "finished", "close"), "closed"),
     **dict.fromkeys(("open", "opened", "reopen", "reopened"), "active"),
@@ -45,7 +45,11 @@ TAGS = (*TAXONOMY, *ALIASES, "todo", "task", "fact", "gotcha", "lesson", "learni
 
 
 def one_of(what: str, text: str, known: Sequence[str]) -> str:
-    """One of the known words, in any case. UsageError with all of them for another."""
+    """Return the known word that matches a text, whatever its case.
+
+    Raises:
+        UsageError: None matches; the message lists the known words.
+    """
     word = text.strip().replace("-", "_").lower()
     for each in known:
         if each.lower() == word:
@@ -60,13 +64,13 @@ def one_of(what: str, text: str, known: Sequence[str]) -> str:
 
 
 def refused(what: str, text: str) -> str:
-    """What is wrong with a text: that it is something else, or nothing."""
+    """Return the message about an invalid or empty text."""
     shown = sanitize(text)[:60]
     return f"{shown} is no {what}" if shown.strip() else f"No {what} is given"
 
 
 def _meant(what: str, word: str, known: Sequence[str]) -> tuple[list[str], str]:
-    """The known words that an unknown one may stand for, and a sentence where something else is meant."""
+    """Return known words similar to an unknown one, and a sentence if something else is probably meant."""
     if what == "status" and word in STATUS_OF:
         return [STATUS_OF[word]], ""
     if what == "relation" and word in REVERSED:
@@ -79,13 +83,13 @@ def _meant(what: str, word: str, known: Sequence[str]) -> tuple[list[str], str]:
 
 
 def node_type(text: str) -> tuple[str, tuple[str, ...]]:
-    """The type that a word names, and the tags that come with it."""
+    """Return the type that a word names, and the tags that the alias adds."""
     word = one_of("type of node", text, (*TYPES, *ALIASES))
     return ("discovery", (word,)) if word in ALIASES else (word, ())
 
 
 def work_unit(text: str) -> str:
-    """A work unit such as WU-123."""
+    """Validate a work unit such as WU-123."""
     if not records.fits("node", "wu_id", text):
         raise UsageError(
             f"{refused('work unit', text)}; nothing was written.",
@@ -97,7 +101,11 @@ def work_unit(text: str) -> str:
 
 
 def unit_of(wu: str | None, caller: Caller | None) -> str:
-    """The work unit that is named, else that of the caller's session. UsageError where there is neither."""
+    """Return the given work unit, else that of the caller's session.
+
+    Raises:
+        UsageError: There is neither.
+    """
     found = wu if wu is not None or caller is None else caller.wu_id
     if found is None:
         raise UsageError(
@@ -110,7 +118,7 @@ def unit_of(wu: str | None, caller: Caller | None) -> str:
 
 
 def tag(text: str) -> str:
-    """A tag: one line of at most 100 characters without commas."""
+    """Validate a tag: one line of at most 100 characters without commas."""
     if not records.fits("node", "tags", [text]):
         raise UsageError(
             f"{refused('tag', repr(sanitize(text)) if text.strip() else '')}; nothing was written.",
@@ -121,7 +129,7 @@ def tag(text: str) -> str:
 
 
 def tags(given: Sequence[str]) -> list[str]:
-    """Tags, each once; at most a hundred of them."""
+    """Validate tags and remove duplicates; a hundred at most."""
     found = list(dict.fromkeys(map(tag, given)))
     if len(found) > TAGS_MAX:
         raise UsageError(
@@ -132,14 +140,14 @@ def tags(given: Sequence[str]) -> list[str]:
 
 
 def flag(what: str, given: object) -> bool:
-    """Yes or no; not given is no. A text such as "false" is neither."""
+    """Validate a boolean; None is False. A text such as "false" is rejected."""
     if given is not None and not isinstance(given, bool):
         raise UsageError(f"The {what} must be true or false; nothing was written.", code=f"bad-{what}")
     return bool(given)
 
 
 def content(text: object) -> str:
-    """The text of a node: not blank; its size is the record's business."""
+    """Validate the text of a node: not blank. The record checks its size."""
     if not isinstance(text, str):
         raise UsageError("The content must be text; nothing was written.", code="bad-content")
     if not text.strip():
@@ -152,7 +160,7 @@ def content(text: object) -> str:
 
 
 def texts(what: str, given: object) -> list[str]:
-    """A list of texts, or what stands between the commas of one text."""
+    """Return a list of texts, or the parts of one text between its commas."""
     if isinstance(given, str):
         return [part.strip() for part in given.split(",") if part.strip()]
     if given is None or (isinstance(given, (list, tuple)) and all(isinstance(each, str) for each in given)):
@@ -161,7 +169,7 @@ def texts(what: str, given: object) -> list[str]:
 
 
 def metadata(given: object) -> dict[str, object]:
-    """Entries of the metadata: whatever JSON carries, at most a hundred."""
+    """Validate metadata: an object of JSON values with at most a hundred entries."""
     if given is not None and not isinstance(given, dict):
         raise UsageError("The metadata must be an object; nothing was written.", code="bad-metadata")
     found = dict(given or {})

@@ -1,7 +1,7 @@
-"""A node as it is now: the line that made it, and of each field the causally last change.
+"""Fold a node: the line that created it, and for each field the causally last change.
 
-A patch names in `after` the patches that its writer had seen. What two clones changed apart is kept from
-both, field by field; where both changed one field, the greater `(at, bytes)` counts.
+A patch names in `after` the patches that its writer had seen. Concurrent changes of two clones are merged field by
+field; if both changed one field, the greater `(at, bytes)` counts.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from ..signals.bit_order import BitOrder
     from .node import Record
 
-KNOWN_MAX = 256  # sets of patches that a fold of many nodes remembers
+KNOWN_MAX = 256  # sets of patches in the cache of one fold of many nodes
 
 
 def fold(nodes: Iterable[tuple[Record, bytes]], patches: Iterable[tuple[Record, bytes]]) -> Node:
-    """The node that lines of one id, and the patches that name it, make. Their order does not matter."""
+    """Fold the lines of one id and the patches that name it, in any order, into a node."""
     return of_changes(nodes, [PatchChange(record, body) for record, body in patches], {})
 
 
@@ -32,12 +32,12 @@ def of_changes(
     *,
     whole: bool = True,
 ) -> Node:
-    """The same with patches that were read before.
+    """Fold the lines of one id and parsed patches into a node.
 
     Args:
-        known: What sets of patches come to, by their lines: one patch may name thousands of nodes.
-        order: The order of all patches, where many nodes share many of them.
-        whole: Whether the metadata, and who changed it, is wanted too.
+        known: A cache of the winners of sets of patches, by their lines: one patch may name thousands of nodes.
+        order: The causal order of all patches, if many nodes share many of them.
+        whole: Whether to fold the metadata and its writers, too.
     """
     made = list(nodes)
     base, line = min(made, key=lambda each: each[1])
@@ -63,9 +63,9 @@ _MEANT = ("type", "lifecycle", "content", "priority", "wu_id", "lane")
 
 
 def meaning(record: Record) -> object:
-    """What a line says, whoever wrote it and when: clones that make one node apart say the same.
+    """Return the content of a line without its writer and time: clones that create a node independently agree on it.
 
-    An indexed source is the file that it names; what it says changes with the file.
+    For an indexed source it is only the path of the file: the content changes with the file.
     """
     source = object_of(record).get("source_path")
     if source is not None:

@@ -1,7 +1,7 @@
-"""How lines of the memory become rows of its view, whatever their order.
+"""Convert lines of the memory to rows of its view, in any order of arrival.
 
-A node that no patch names, or one patch that only marks it, is written as it comes: an archive pass over
-50,000 nodes must not read them again. Every other one is folded anew from all of its lines.
+A node without patches, or with one patch that only changes its status, is written directly: archiving 50,000 nodes
+must not load them. Every other node is folded again from all of its lines.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .node import Node
 
 _PUT = "INSERT OR REPLACE INTO node VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-# Of a node that no patch names; an empty text is bound four times as fast as None.
+# For a node without patches. Binding an empty text is four times as fast as binding None.
 _NEW = (
     "INSERT OR IGNORE INTO node VALUES (?, ?, ?, ?, nullif(?, ''), nullif(?, ''), nullif(?, ''), nullif(?, ''), ?, ?, nullif(?, ''),"
     " ?, ?, 0, ?, 0)"
@@ -29,7 +29,7 @@ _TEXTS = ("wu_id", "session_id", "lane", "priority", "summarized_into")
 
 
 def add(db: sqlite3.Connection, rows: Rows) -> None:
-    """Take in lines of the memory."""
+    """Add lines of the memory."""
     changed = _add_nodes(db, rows.of("node"))
     changed |= _add_patches(db, rows.of("patch"))
     _refold(db, load.load(db, sorted(changed), whole=False))
@@ -38,12 +38,12 @@ def add(db: sqlite3.Connection, rows: Rows) -> None:
 
 
 def _add_nodes(db: sqlite3.Connection, nodes: Lines) -> set[str]:
-    """Add nodes; the ids of those that must be folded with other lines."""
+    """Add nodes and return the ids of those to fold with other lines."""
     among = _among(nodes.column("id"))
     before = db.total_changes
     _add_fresh(db, nodes)
     again: set[str] = set()
-    if db.total_changes - before < len(nodes):  # ids that were there, or stand twice among these
+    if db.total_changes - before < len(nodes):  # some ids exist already, or occur twice here
         lines: dict[str, int] = dict(db.execute(f"SELECT id, line FROM node WHERE {among}").fetchall())
         further = [
             (id, line) for id, line in zip(nodes.column("id"), nodes.ids, strict=True) if lines[id] != line
@@ -57,7 +57,7 @@ def _add_nodes(db: sqlite3.Connection, nodes: Lines) -> set[str]:
 
 
 def _add_fresh(db: sqlite3.Connection, nodes: Lines) -> None:
-    """Add the nodes whose ids are not there yet: the rows are those of `_values` for a node that no other line names."""
+    """Add the nodes whose ids are new. The rows equal those of `_values` for a node without other lines."""
     ids, column = nodes.column("id"), nodes.column
     work_units, sessions, lanes, priorities, summaries = (
         [each or "" for each in column(name)] for name in _TEXTS
@@ -74,7 +74,7 @@ def _add_fresh(db: sqlite3.Connection, nodes: Lines) -> None:
         ids, nodes.ids, column("type"), column("lifecycle"), work_units, sessions, lanes, priorities, ranks, sensitive,
         summaries, created, touched, column("sender_identity"), strict=True,
     )  # fmt: skip
-    db.executemany(_NEW, sorted(values))  # in the order of the key, as below: half the time
+    db.executemany(_NEW, sorted(values))  # sorted by key, as below: takes half the time
 
 
 def _values(node: Node, line: int, patched: int) -> tuple[object, ...]:
@@ -96,7 +96,7 @@ def _add_words(db: sqlite3.Connection, nodes: Iterable[tuple[str, Sequence[str],
 
 
 def _add_patches(db: sqlite3.Connection, rows: Iterable[LineRow]) -> set[str]:
-    """Add patches; the ids of nodes that must be folded anew."""
+    """Add patches and return the ids of nodes to fold again."""
     anew: set[str] = set()
     for row in rows:
         change = PatchChange(row.record, row.line)
@@ -117,12 +117,12 @@ def _add_patches(db: sqlite3.Connection, rows: Iterable[LineRow]) -> set[str]:
 
 
 def _among(ids: Iterable[str]) -> str:
-    """A condition on any number of ids. They are letters and digits alone: the models say so."""
+    """Return an SQL condition on any number of ids. They need no escaping: the models allow only letters and digits."""
     return "id IN (SELECT value FROM json_each('[{}]'))".format(",".join(f'"{id}"' for id in ids))
 
 
 def _refold(db: sqlite3.Connection, nodes: Sequence[Node]) -> None:
-    """Write the rows of nodes that were folded from all of their lines."""
+    """Replace the rows of nodes that were folded from all of their lines."""
     among = _among(node.id for node in nodes)
     lines: dict[str, int] = dict(db.execute(f"SELECT id, line FROM node WHERE {among}").fetchall())
     for (id,) in db.execute(f"SELECT DISTINCT id FROM node_again WHERE {among}").fetchall():
@@ -135,7 +135,7 @@ def _refold(db: sqlite3.Connection, nodes: Sequence[Node]) -> None:
 
 
 def _lowest_first(db: sqlite3.Connection, id: str) -> int:
-    """Return the lowest of the lines of a node, which stands in `node`; put the others beside it."""
+    """Return the lowest line of a node, for the table `node`; store its other lines in `node_again`."""
     rows = db.execute(
         "SELECT l.id FROM line l WHERE l.id IN (SELECT line FROM node WHERE id = ?1"
         " UNION SELECT line FROM node_again WHERE id = ?1) ORDER BY l.body",

@@ -1,4 +1,4 @@
-"""The view of the memory. Commands that bring no lines of it do not import how rows are made."""
+"""The view of the memory. It imports `node_rows` only if there are lines to add."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def add(db: sqlite3.Connection, rows: Rows) -> None:
-    """Add lines of the memory, in whatever order they arrive."""
+    """Add lines of the memory, in any order of arrival."""
     from . import node_rows
 
     node_rows.add(db, rows)

@@ -1,4 +1,4 @@
-"""Threads that wait for a reader: somebody asked it, and it has not decided. Looking marks nothing as read."""
+"""Threads that wait for a reader's decision. Listing them marks nothing as read."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from ..store import Store
 
 SECTION = "Open threads"
-MESSAGE_MAX = 200  # bytes of a first line that is shown; of a longer one the command that shows it
+MESSAGE_MAX = 200  # bytes of a message's first line; for a longer one the line shows a command instead
 
 
 class OpenThreads:
-    """A signal that wants a decision, the last such one of its thread."""
+    """The last message of a thread that asks the reader for a decision."""
 
     __slots__ = ("at", "message", "sender", "signal_id", "thread_id", "what")
 
@@ -38,7 +38,7 @@ class OpenThreads:
         self.message = message
 
 
-# `requires_ack` is looked for as it stands in a line: inside of a message its quotes would be escaped.
+# `requires_ack` is found by its bytes in the line: inside a message its quotes would be escaped.
 _ASKED = (
     "SELECT DISTINCT s.signal_id, s.thread FROM ({mine}) m JOIN signal s ON s.signal_id = m.signal_id"
     " JOIN line l ON l.id = s.line WHERE (s.intent IN ('PROPOSE', 'COUNTER')"
@@ -53,7 +53,7 @@ _DECISIONS = (
 
 
 def find(store: Store, reader: Caller) -> list[OpenThreads]:
-    """What waits for a reader, the newest first."""
+    """Return the threads that wait for a reader, newest first."""
     db = store.db()
     mine, values = mailbox_view.directed_to(
         db, reader.reader, reader.session_id, reader.workspace, unread=False
@@ -77,9 +77,9 @@ def find(store: Store, reader: Caller) -> list[OpenThreads]:
 def _decisions(
     db: sqlite3.Connection, thread_ids: Iterable[str], reader: Caller
 ) -> tuple[set[str], set[tuple[str, str]]]:
-    """The threads in which a reader decided something, and (thread, signal id) of what it answered by that."""
+    """Return the threads with a decision of a reader, and (thread, signal id) pairs that it answered directly."""
     values = {
-        "threads": "[" + ",".join(f'"{id}"' for id in thread_ids) + "]",  # ids need no escapes in JSON
+        "threads": "[" + ",".join(f'"{id}"' for id in thread_ids) + "]",  # ids need no escaping in JSON
         "reader": reader.reader,
         "session": reader.session_id or reader.reader,
     }
@@ -90,7 +90,7 @@ def _decisions(
         record = {"reply_to": answered, "answers_digest": of, "origin": origin}
         if (
             answered and not via and content.counts(record, digests)
-        ):  # what another recorded is judged in its thread
+        ):  # decisions recorded by others (`via`) are evaluated in their thread
             found.add((thread_id, answered))
     return {thread_id for thread_id, *_ in rows}, found
 
@@ -100,7 +100,7 @@ def _order(one: OpenThreads) -> tuple[str, str]:
 
 
 def _undecided(found: Conversation, ids: list[str], reader: Caller) -> list[str]:
-    """Those that no decision of the reader comes after: who decided later in the thread has decided these, too."""
+    """Return the messages without a causally later decision of the reader: such a decision covers them, too."""
     own = {
         each.id
         for each in found.said.values()
@@ -111,7 +111,7 @@ def _undecided(found: Conversation, ids: list[str], reader: Caller) -> list[str]
 
 
 class _Known:
-    """Signals that want a decision; the lines of one id are read once, in however many threads it is."""
+    """A cache of messages that ask for a decision: each id is read once, even if several threads have it."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -131,7 +131,7 @@ class _Known:
 
 
 def unread(store: Store, reader: Caller) -> int:
-    """How many signals to this reader in particular it has not read."""
+    """Count the unread messages addressed to this reader."""
     db = store.db()
     mine, values = mailbox_view.directed_to(
         db, reader.reader, reader.session_id, reader.workspace, unread=True
@@ -141,10 +141,10 @@ def unread(store: Store, reader: Caller) -> int:
 
 
 def pieces(store: Store, reader: Caller, *, live: bool) -> list[Piece]:
-    """A line for each thread that waits, with the command that answers.
+    """Return a line for each waiting thread, with the command that answers.
 
     Args:
-        live: How much is unread, too, which depends on more than the log.
+        live: Include the number of unread messages, which depends on more than the log.
     """
     found = []
     for place, one in enumerate(find(store, reader)):

@@ -1,4 +1,4 @@
-"""What a session of this clone wrote of itself, without lines in its name that were not written here."""
+"""The checkpoints of a session of this clone, without forged lines in its name."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _CHECKPOINTS = (
 
 
 def own_checkpoints(db: sqlite3.Connection, session_id: str) -> list[Node]:
-    """Return the checkpoints that a session of this clone wrote of itself, by its own lines, the last first."""
+    """Return the checkpoints that a session of this clone wrote itself, folded without forged lines, last first."""
     ids = [str(id) for (id,) in db.execute(_CHECKPOINTS, (session_id,))]
     found = [
         node
@@ -35,14 +35,14 @@ def own_checkpoints(db: sqlite3.Connection, session_id: str) -> list[Node]:
 
 
 def has_forged_lines(db: sqlite3.Connection, session_id: str | None) -> bool:
-    """Return whether lines that were not written here speak for a session of this clone."""
+    """Return whether there are forged lines in the name of a session of this clone."""
     return session_id is not None and sender_tables.is_forged(db, (session_id,))
 
 
 def _own(db: sqlite3.Connection, ids: Sequence[str]) -> Iterator[Node]:
-    """Give nodes without forged lines; not those that nothing else made.
+    """Yield nodes folded without forged lines; skip nodes that only forged lines create.
 
-    The patches are read once for all nodes: one of them may name thousands.
+    The patches are read once for all nodes: one patch may name thousands.
     """
     forged = unverified_nodes.forged_lines(db, ids)
     patches = {

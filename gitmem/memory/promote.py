@@ -1,8 +1,7 @@
-"""Promotion: what one work unit learned becomes knowledge of the project.
+"""Promote nodes of a work unit to project scope.
 
-The promoted node is a new one; its source stays as it is, and both live their own lives: archiving one does
-nothing to the other. Its id is made of the source and the tag, so that two clones that promote the same make
-the same node.
+The promoted node is new; its source is unchanged, and each is archived or changed independently. Its id is derived
+from the source and the tag, so two clones that promote the same node create the same node.
 """
 
 from __future__ import annotations
@@ -26,11 +25,11 @@ if TYPE_CHECKING:
 
 
 class Promoted(Outcome):
-    """The project nodes that stand for what was to be promoted.
+    """The result of a promotion.
 
     Attributes:
-        promoted_nodes: All of them, in the order of their sources.
-        already_promoted: The ids of those that had been there before; nothing was written for them.
+        promoted_nodes: The project nodes, in the order of their sources.
+        already_promoted: The ids of those that existed before; nothing was written for them.
     """
 
     __slots__ = (
@@ -56,12 +55,12 @@ class Promoted(Outcome):
 
     @property
     def promoted_node(self) -> Node:
-        """The node, where one was promoted."""
+        """The node, if one was promoted."""
         return self.promoted_nodes[0]
 
     @property
     def new(self) -> list[Node]:
-        """The nodes that this promotion made, or in a dry run would make."""
+        """The nodes that this promotion created, or would create in a dry run."""
         return [node for node in self.promoted_nodes if node.id not in self.already_promoted]
 
     def as_json(self) -> dict[str, object]:
@@ -87,17 +86,18 @@ def promote(
     dry_run: bool = False,
     allow_secret: bool = False,
 ) -> Promoted:
-    """Make project knowledge of a node, or of every summary of a work unit: new nodes, in one commit.
+    """Promote a node, or every summary of a work unit: new nodes, in one commit.
 
-    Doing it again with the same tag writes nothing and answers with the node of the first time, also where
-    that happened on another clone.
+    The operation is idempotent for each tag: it returns the existing node, also if another clone promoted it.
 
     Args:
-        node: An id, or a prefix of six characters or more after the dash. An archived node will do.
-        wu: A work unit; its summaries of any lifecycle count, but not hidden ones.
-        tag: One of `values.TAXONOMY`.
+        node: An id, or a prefix of six characters or more after the dash. The node may be archived.
+        wu: A work unit; its summaries of any lifecycle are promoted, except hidden ones.
+        tag: One of `node_fields.TAXONOMY`.
 
-    Raises: UsageError and then nothing was written; StoreError.
+    Raises:
+        UsageError: A value is invalid. Nothing was written.
+        StoreError: The store could not be read or written.
     """
     word = node_fields.one_of("taxonomy tag", tag, node_fields.TAXONOMY)
     if (node is None) == (wu is None):
@@ -141,7 +141,11 @@ def _source(store: Store, text: str) -> Node:
 
 
 def _summaries(store: Store, wu: str) -> list[Node]:
-    """The summaries of a work unit, the oldest first. UsageError where it has none."""
+    """Return the summaries of a work unit, oldest first.
+
+    Raises:
+        UsageError: There are none.
+    """
     db = store.db()
     rows = db.execute(
         f"SELECT id FROM node WHERE wu_id = ? AND state < {HIDDEN} AND type = 'summary' ORDER BY created, id",
@@ -164,7 +168,11 @@ def _summaries(store: Store, wu: str) -> list[Node]:
 def _promoted(
     store: Store, caller: Caller, source: Node, found: Promoted, *, allow_secret: bool
 ) -> list[tuple[str, bytes]]:
-    """Add the promoted node of a source to what was found; the lines to write for it, none where there is one."""
+    """Add the promoted node of a source to `found`.
+
+    Returns:
+        The lines to write; none if the node exists.
+    """
     id = keyed_id("mem", source.id, found.tag)
     is_one = found.tag in source.tags and bool(source.metadata.get("promoted_from"))
     for there in [source] if is_one else load.load(store.db(), [id]):
@@ -182,7 +190,7 @@ def _promoted(
         "tags": list(dict.fromkeys([*source.tags, found.tag])),
         "lane": source.lane,
         "paths": source.paths,
-        # Where the source was written: whether it still holds is for the code since then to say.
+        # The commit of the source, so that changes of its files since then make the node stale.
         "head": source.head,
         "branch": source.branch,
         "sensitive": source.sensitive,

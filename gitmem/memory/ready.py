@@ -1,4 +1,4 @@
-"""Ready: what can be taken up in a work unit, most important first; and what waits for what."""
+"""List the nodes of a work unit that are ready, by priority, and the nodes that block others."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from ..store import Store
     from .node import Node
 
-LAST = len(node_fields.PRIORITIES)  # the place of what has no priority
+LAST = len(node_fields.PRIORITIES)  # the sort key of nodes without a priority
 
 
 class Blocked(Outcome):
-    """A node that waits, and the ids of the open nodes that block it."""
+    """A blocked node, and the ids of the open nodes that block it."""
 
     __slots__ = ("node", "blocked_by")
 
@@ -30,12 +30,12 @@ class Blocked(Outcome):
 
 
 class Ready(Outcome):
-    """What is open in a work unit.
+    """The open nodes of a work unit.
 
     Attributes:
-        nodes: What nothing blocks, P0 first and without priority last, then the oldest.
-        blocked: The rest of what is open, in the same order.
-        circles: Ids that block each other all the way round; each ends where it starts.
+        nodes: Nodes that are not blocked: P0 first, no priority last, then oldest first.
+        blocked: The other open nodes, in the same order.
+        circles: Cycles of ids that block each other; the first id is repeated at the end.
     """
 
     __slots__ = ("wu_id", "nodes", "blocked", "circles", "next")
@@ -49,11 +49,13 @@ class Ready(Outcome):
 
 
 def ready(store: Store, wu: str, *, include_archived: bool = False) -> Ready:
-    """What is open in a work unit: not closed, deleted, ephemeral or summarised, nor archived unless asked for.
+    """Return the open nodes of a work unit.
 
-    Only an open node that is here blocks: by a relation, or as an imported node's `blocked_by` says.
+    Closed, deleted, ephemeral and summarized nodes are left out, and archived nodes unless requested. Only an open
+    node in this log blocks others: by a relation, or by `blocked_by` in the metadata of an imported node.
 
-    Raises: UsageError for what is no work unit.
+    Raises:
+        UsageError: The work unit is invalid.
     """
     wu = node_fields.work_unit(wu)
     db = store.db()
@@ -88,7 +90,7 @@ def _order(node: Node) -> tuple[int, int, str]:
 
 
 def blockers(db: sqlite3.Connection, nodes: Iterable[Node]) -> dict[str, list[str]]:
-    """Of each of these nodes that is blocked, the open nodes that block it, by id."""
+    """Return the open nodes that block a node, by the id of each blocked node."""
     named: dict[str, set[str]] = {}
     for node in nodes:
         rows = db.execute("SELECT from_id FROM relation WHERE to_id = ? AND type = 'blocks'", (node.id,))
@@ -104,7 +106,7 @@ def blockers(db: sqlite3.Connection, nodes: Iterable[Node]) -> dict[str, list[st
 
 
 def blocks(db: sqlite3.Connection, id: str) -> bool:
-    """Whether a node can block others: it is here, neither closed nor hidden, and no summary has what it says."""
+    """Return whether a node can block others: it is known, neither closed nor hidden, and not summarized."""
     row = db.execute(
         f"SELECT 1 FROM node n WHERE id = ? AND state = 0 AND NOT {covered('n')}", (id,)
     ).fetchone()
@@ -112,7 +114,7 @@ def blocks(db: sqlite3.Connection, id: str) -> bool:
 
 
 def circles_of(db: sqlite3.Connection, by: dict[str, list[str]]) -> list[list[str]]:
-    """The circles that blocked nodes hang on, in this work unit and beyond it."""
+    """Return the cycles that blocked nodes depend on, also outside this work unit."""
     leads = dict(by)
     todo = sorted({id for ids in by.values() for id in ids} - leads.keys())
     while todo:

@@ -1,7 +1,7 @@
-"""Recovery: for an agent that comes back with nothing left in its head. Who it is, how far it was, what waits.
+"""Restore an agent's context after compaction: its identity, its progress and what waits for it.
 
-What matters most takes what it needs of the budget first: the last checkpoint, what happened since, the threads
-that wait; then the context of the work unit.
+The budget goes first to the last checkpoint, the changes since, and the open threads; then to the context of the
+work unit.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ ORDER = (
     open_threads.SECTION,
     *(name for name in SECTIONS if name != open_threads.SECTION),
 )
-# What a checkpoint keeps in its metadata, and how it is called here: the most useful first.
+# Metadata of a checkpoint and their labels, most useful first.
 TOLD = (("nextSteps", "next steps"), ("progress", "progress"), ("gitDiffStat", "uncommitted then"))
-PART = 2  # the checkpoint takes at most half of the budget, while there is anything else
+PART = 2  # the checkpoint gets at most 1/PART of the budget while there are other pieces
 
 
 class Recovered(Outcome):
-    """A block of text for an agent that comes back, and what is in it; see `Context` for what they share.
+    """A text for an agent that resumes work, and what it contains; see `Context` for the shared attributes.
 
     Attributes:
         checkpoint: The last checkpoint of the session, else of the work unit.
-        since: What happened in the repository since; None where nothing says what it was then.
+        since: The changes of the repository since; None if the commit of the checkpoint is unknown.
     """
 
     __slots__ = ("session_id", "display_name", "wu_id", "checkpoint", "since", "block", "bytes", "max_size", "included",
@@ -80,17 +80,19 @@ def recover(
     roster: bool = True,
     lane: str | None = None,
 ) -> Recovered:
-    """What an agent needs to go on where it was, as a text that can stand in a prompt.
+    """Return what an agent needs to resume its work, as a text for a prompt.
 
     Args:
-        reader: Who comes back; None where nothing says so.
-        wu: The work unit; else the checkpoint's or the session's.
-        session: The session whose checkpoint is wanted, or a unique beginning of its id; the reader's by default.
-        max_size: Bytes of UTF-8, with the newline at the end: never exceeded.
-        roster: Who is here, and how much is unread.
+        reader: The agent; None if unknown.
+        wu: The work unit; by default that of the session, or else of the checkpoint.
+        session: The session whose checkpoint to use, or a unique prefix of its id; by default the reader's.
+        max_size: Bytes of UTF-8, with the newline at the end; never exceeded.
+        roster: Include active sessions and the number of unread messages.
         lane: As in `context`.
 
-    Raises: UsageError for a budget too small for a single line, an unknown session, a bad work unit; StoreError.
+    Raises:
+        UsageError: The budget is too small for a single line, or the session or the work unit is invalid.
+        StoreError: The store could not be read or written.
     """
     if session is not None:
         reader = callers.of_session(_session(store, session), "session")
@@ -162,10 +164,10 @@ def _session(store: Store, text: str) -> presence.Presence:
 def last_checkpoint(
     store: Store, session: str | None, unit: str | None, asked: str | None, writer: str | None = None
 ) -> Node | None:
-    """The checkpoint of a session that was said last, else that of the work unit, else the writer's own.
+    """Return the last checkpoint of a session, else of the work unit, else of the writer.
 
     Args:
-        asked: A work unit that the caller named: then a checkpoint of the session counts for that one alone.
+        asked: A work unit that the caller named: only checkpoints of this unit count then.
         writer: A reader identity that works without a session.
     """
     db = store.db()
@@ -176,7 +178,7 @@ def last_checkpoint(
             if asked in (None, node.wu_id) and node.touched <= until:
                 return node
         session = None
-    # By the session itself: what another wrote of it may be anything.
+    # Only checkpoints written by the session itself: others may claim anything about it.
     by_session = "n.session_id = ?1 AND json_extract(l.body, '$.sender_session') = ?1"
     said_by = "n.session_id IS NULL AND json_extract(l.body, '$.sender_identity') = ?1"
     for condition, value in ((by_session, session), ("n.wu_id = ?1", unit), (said_by, writer)):
@@ -191,7 +193,7 @@ def last_checkpoint(
 
 
 def _identity(store: Store, reader: Caller | None) -> list[str]:
-    """Who the reader is, and how it stays so; nothing where it has no session that it could go on with."""
+    """Return the identity of the reader and the command that keeps it; empty without a session that can be resumed."""
     found = presence.one(store, reader.session_id) if reader is not None and reader.session_id else None
     if found is None or found.ended is not None:
         return []
@@ -200,10 +202,10 @@ def _identity(store: Store, reader: Caller | None) -> list[str]:
 
 
 def _checkpoint(node: Node, forged: Sequence[str]) -> Piece:
-    """The last checkpoint: when, by whom, what it says, and what it keeps beside that.
+    """Return the last checkpoint as a piece: time, writer, content and metadata.
 
     Args:
-        forged: What of it others see otherwise, by lines that this session did not write.
+        forged: Fields for which other clones show the content of forged lines.
     """
     when = format_at(node.touched)[:16].replace("T", " ") + "Z"
     text = candidates.head(node).replace(format_at(node.touched)[:10], when, 1)
@@ -226,7 +228,7 @@ def _checkpoint(node: Node, forged: Sequence[str]) -> Piece:
 
 
 def _since(since: ChangesSince | None) -> list[Piece]:
-    """What happened in the repository since the checkpoint."""
+    """Return the changes of the repository since the checkpoint, as a piece."""
     if since is None:
         return []
     if not since.known:

@@ -1,4 +1,4 @@
-"""Relations between nodes: what blocks what, what came from what."""
+"""Relations between nodes, such as `blocks` and `discovered_from`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Related(Outcome):
-    """A relation that was recorded, or taken back."""
+    """A relation that was recorded or removed."""
 
     __slots__ = ("from_id", "to_id", "type", "removed", "commit", "recorded", "warnings", "next")
 
@@ -44,11 +44,13 @@ def relate(
     remove: bool = False,
     metadata: Mapping[str, object] | None = None,
 ) -> Related:
-    """Record that one node stands in a relation to another: `from_` blocks `to`, is its parent, came from it.
+    """Record a relation between two nodes: `from_` blocks `to`, is its parent, or was discovered from it.
 
-    A node that is not in this log is kept, and reported.
+    A node that is not in this log is accepted, with a warning.
 
-    Raises: UsageError and then nothing was written; StoreError.
+    Raises:
+        UsageError: A value is invalid. Nothing was written.
+        StoreError: The store could not be read or written.
     """
     db = store.db()
     kind = node_fields.one_of("relation", type, node_fields.RELATIONS)
@@ -79,10 +81,10 @@ def line(
     metadata: Mapping[str, object] | None = None,
     id: str | None = None,
 ) -> tuple[str, bytes]:
-    """The line of a relation that was seen to stand, or not, as the index has it.
+    """Return the line of a relation, which names in `after` the earlier lines about it in the index.
 
     Args:
-        id: Where two clones that say the same must say it as one; a new one otherwise.
+        id: A common id for clones that write the same relation; a new one by default.
     """
     events = _events(store.db(), (from_id, to_id, type))
     named = {name for names in causality.earlier(events).values() for name in names}
@@ -103,13 +105,13 @@ def line(
 
 
 def stands(db: sqlite3.Connection, triple: tuple[str, str, str]) -> bool:
-    """Whether the causally last word on a relation is that it is there."""
+    """Return whether the causally last line of a relation does not remove it."""
     event = last(db, triple)
     return event is not None and event.record.get("removed") is not True
 
 
 def last(db: sqlite3.Connection, triple: tuple[str, str, str]) -> PatchChange | None:
-    """Return the causally last word on a relation, or None where there is none."""
+    """Return the causally last line of a relation, or None if there is none."""
     events = _events(db, triple)
     return causality.latest(events.values(), causality.earlier(events))
 
@@ -129,7 +131,7 @@ def _events(db: sqlite3.Connection, triple: tuple[str, str, str]) -> dict[str, P
 
 
 def of(db: sqlite3.Connection, id: str) -> list[dict[str, str]]:
-    """The relations of a node, in both directions, by type and id."""
+    """Return the relations of a node, in both directions, by type and id."""
     rows = db.execute(
         "SELECT from_id, to_id, type FROM relation WHERE from_id = ?"
         " UNION SELECT from_id, to_id, type FROM relation WHERE to_id = ? ORDER BY 3, 1, 2",
@@ -139,7 +141,7 @@ def of(db: sqlite3.Connection, id: str) -> list[dict[str, str]]:
 
 
 def path_of_blocks(db: sqlite3.Connection, start: str, end: str) -> list[str]:
-    """A chain of `blocks` from one node to another, both ends with it; empty where there is none."""
+    """Return a chain of `blocks` from one node to another, with both ends; empty if there is none."""
     came: dict[str, str] = {start: ""}
     todo = [start]
     while todo:

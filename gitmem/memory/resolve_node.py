@@ -1,4 +1,4 @@
-"""Which node is meant by an id, or by the beginning of one."""
+"""Resolve an id or a prefix of an id to a node."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ PREFIX = "mem-"
 
 
 def find(db: sqlite3.Connection, text: str, *, writing: bool = False) -> str:
-    """The node id that a text names: whole, or a unique prefix; hidden nodes too.
+    """Return the node id for an id or a unique prefix; hidden nodes count, too.
 
-    Raises: UsageError with the candidates where there is none, or more than one.
+    Raises:
+        UsageError: None or several match; the error has the candidates.
     """
     text = checked(text)
     if db.execute("SELECT 1 FROM node WHERE id = ?", (text,)).fetchone():
@@ -55,7 +56,11 @@ def find(db: sqlite3.Connection, text: str, *, writing: bool = False) -> str:
 
 
 def checked(id: object) -> str:
-    """An id that is a text. UsageError for anything else: a caller of the library may hand on what it has."""
+    """Check that an id is a string: callers of the library may pass other objects.
+
+    Raises:
+        UsageError: The id is not a string.
+    """
     if not isinstance(id, str):
         raise UsageError(
             f"An id is a text such as mem-0123456789ab, and this is of the type {type(id).__name__}; "
@@ -67,9 +72,10 @@ def checked(id: object) -> str:
 
 
 def find_or_keep(db: sqlite3.Connection, text: str) -> tuple[str, str | None]:
-    """The node that a text names, for a relation to it. A whole id that is not here is kept, with a remark.
+    """Return the node id for a relation. A whole id that is not in this log is accepted, with a warning.
 
-    Raises: UsageError as `find` does, for a prefix.
+    Raises:
+        UsageError: As in `find`, for a prefix.
     """
     try:
         return find(db, text, writing=True), None

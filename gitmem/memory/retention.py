@@ -1,4 +1,4 @@
-"""Retention: which nodes a cleanup removes, which it keeps whatever else is said, and why."""
+"""Decide which nodes a cleanup removes or keeps, and why."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 
 class Breakdown(Outcome):
-    """How many nodes which rule removed or kept; each node counts once.
+    """The number of nodes by the rule that removed or kept them; each node counts once.
 
     Attributes:
-        ephemeral, session, wu: Removed because of their lifecycle: the first always, the others when their
-            session was named or a summary has what they say.
-        ttl_expired: Removed because they are older than was given.
-        sensitive, active_session_protected: Kept, whatever the other rules say.
+        ephemeral: Removed because of this lifecycle.
+        session, wu: Removed because of this lifecycle: the session was named, or a summary covers the node.
+        ttl_expired: Removed because of their age.
+        sensitive, active_session_protected: Kept, whatever the other rules are.
         decay_archived: Archived because of their decay score.
     """
 
@@ -44,13 +44,13 @@ class Breakdown(Outcome):
 
 
 class Rules:
-    """What a cleanup goes by.
+    """The rules of a cleanup.
 
     Args:
-        ttl: Microseconds; nodes that were created longer ago are removed.
-        session: The session whose nodes with lifecycle session are removed.
+        ttl: Microseconds; older nodes are removed.
+        session: The session whose nodes of lifecycle session are removed.
         current: The sessions that are live or idle now.
-        sensitive: Nodes that are kept.
+        sensitive: Nodes to keep.
         now: Microseconds since the epoch.
     """
 
@@ -66,7 +66,7 @@ class Rules:
         self.now = now
 
     def reason(self, row: Row, breakdown: Breakdown) -> str | None:
-        """Why a node is removed, or None where it is kept; the first rule that fits decides."""
+        """Return why a node is removed, or None if it is kept; the first matching rule decides."""
         id, type, lifecycle, session_id, summarised, created = row
         if type == "session" and session_id in self.current:
             breakdown.active_session_protected += 1
@@ -93,7 +93,7 @@ class Rules:
 
 
 def sensitive(db: sqlite3.Connection) -> set[str]:
-    """The nodes that are sensitive, by their field or, as imported ones are, by an entry of their metadata."""
+    """Return the sensitive nodes: by their field or, if imported, by an entry of their metadata."""
     found = {id for (id,) in db.execute("SELECT id FROM node WHERE sensitive")}
     word = '"sensitive"'
     perhaps = {
@@ -104,7 +104,7 @@ def sensitive(db: sqlite3.Connection) -> set[str]:
             (word, word),
         )
     }
-    # Looked for once in each patch, however many nodes it names.
+    # Searches each patch once, however many nodes it names.
     perhaps |= {
         id
         for (id,) in db.execute(

@@ -1,8 +1,8 @@
-"""Search: what was written down about something, the best match first.
+"""Search the memory, best match first.
 
-`score = relevance × (3 + decay) / 4`. Relevance is BM25 of all words; where too few nodes have all of them, those
-follow that have words which begin so, then those that have some. Decay (age, readings, priority) alone would
-bury what is old: a node of three months would need twenty times the relevance of one of today.
+`score = relevance × (3 + decay) / 4`. Relevance is BM25 over all words. If too few nodes have all words, nodes with
+words of these prefixes follow, then nodes with some of the words. If decay (age, accesses, priority) counted in
+full, old nodes would be unfindable: a node of three months would need twenty times the relevance of one of today.
 """
 
 from __future__ import annotations
@@ -30,25 +30,25 @@ if TYPE_CHECKING:
 
 LIMIT = 10
 LIMIT_MAX = 1_000
-# Of the nodes that match, so many times the limit are weighed by decay, the most relevant ones. A fresh P0 is raised
-# to about twice what an old P3 has; where decay counts in full it can outweigh any relevance.
+# The most relevant matches, this many times the limit, are weighted by decay. A fresh P0 gets about twice the
+# score of an old P3; if decay counts in full, it can outweigh any relevance.
 CANDIDATES = 10
 CANDIDATES_BY_DECAY = 100
-WEIGHT = 0.25  # of decay; 1.0 where it counts in full
+WEIGHT = 0.25  # of decay; 1.0 if it counts in full
 ATTEMPTS = 3
 
 
 class Hit(Outcome):
-    """A node that was found.
+    """A node that matches.
 
     Attributes:
-        score: What hits are ranked by, among those with the same `matched`.
-        bm25: Its relevance; more is better. FTS5's own figure is the negative.
-        decay: Its decay score now, halved where it is stale.
-        matched: `all` the words, words that `begin` so, or `some` of them.
-        snippet: One harmless line of its text.
-        stale: In what way its files moved on; None where they did not.
-        marks: Where in the snippet the hits are.
+        score: The rank among hits with the same `matched`.
+        bm25: The relevance; higher is better. FTS5's own value is its negative.
+        decay: The decay score now, halved if the node is stale.
+        matched: `all` the words, words that `begin` with them, or `some` of them.
+        snippet: One sanitized line of the text.
+        stale: How its files changed since; None if they did not.
+        marks: The positions of the hits in the snippet.
     """
 
     __slots__ = ("node", "score", "bm25", "decay", "matched", "snippet", "stale", "marks")
@@ -70,7 +70,7 @@ class Hit(Outcome):
 
 
 class SearchResult(Outcome):
-    """What a search found; `more` tells whether further nodes match as well."""
+    """The hits of a search; `more` is true if further nodes match."""
 
     __slots__ = ("query", "hits", "more", "next")
 
@@ -82,7 +82,7 @@ class SearchResult(Outcome):
 
 
 class _Candidate:
-    """A node that matches, before it is loaded."""
+    """A matching node that is not loaded yet."""
 
     __slots__ = ("bm25", "decay", "id", "score", "tier", "touched")
 
@@ -107,14 +107,15 @@ TIERS = ("all", "begin", "some")
 def search(
     store: Store, query: str, *, reader: Caller | None = None, limit: int = LIMIT, **options: object
 ) -> SearchResult:
-    """What was written down about something.
+    """Search the memory, and record the access of a reader.
 
     Args:
-        query: Words; those in double quotes must stand together. Nothing in it is syntax beside that.
-        reader: Whose reading of the hits is recorded; None records none.
+        query: Words; words in double quotes form a phrase. There is no other syntax.
+        reader: The reader whose access to the hits is recorded; None records none.
         options: Those of `recall`.
 
-    Raises: as `recall`.
+    Raises:
+        UsageError, StoreError: As in `recall`.
     """
     found, more = _recall(store, query, limit=limit, **options)  # type: ignore[arg-type]  # passed on as they came
     if reader is not None and found:
@@ -127,16 +128,17 @@ def search(
 
 
 def recall(store: Store, query: str, **options: object) -> list[Hit]:
-    """The nodes about something, the best match first. Records nothing.
+    """Return the matching nodes, best match first. Records nothing.
 
     Args:
         query: As for `search`.
-        options: limit (1 to 1,000; default 10); half_life in microseconds; by_decay: decay counts in full,
-            `score = relevance × decay`; those of `listing.Filter`: wu, type, lifecycle, tags, path,
-            include_archived and others.
+        options: limit (1 to 1,000; default 10); half_life in microseconds; by_decay: decay counts in full, `score =
+            relevance × decay`; those of `listing.Filter`: wu, type, lifecycle, tags, path, include_archived and
+            others.
 
-    Raises: UsageError for a question without a word, and for bad values; StoreError `no-full-text` where SQLite was
-        built without FTS5.
+    Raises:
+        UsageError: The query has no word, or a value is invalid.
+        StoreError: `no-full-text`: SQLite was built without FTS5.
     """
     return _recall(store, query, **options)[0]  # type: ignore[arg-type]  # passed on as they came
 
@@ -172,18 +174,18 @@ def _recall(
         score = decay.of(touched, count, priority, now=now, half_life=half_life)
         candidates.append(_Candidate(id, tier, -rank, touched, score, weight))
     candidates.sort(key=_Candidate.order)
-    # What is stale steps back, perhaps behind some that follow.
+    # Stale nodes rank lower, perhaps behind nodes beyond the limit.
     hits = _load(store, candidates[: 2 * limit], question, weight)
     return list(islice(hits, limit)), len(candidates) > limit
 
 
 def _ask(store: Store, question: Question, wanted: Filter, limit: int, most: int) -> list[Row]:
-    """The most relevant nodes, from an index of words that is up to date."""
+    """Return the most relevant nodes, after updating the full-text index."""
     for attempt in range(ATTEMPTS):
         db = store.db()
         try:
             for _ in range(ATTEMPTS):
-                db.execute("BEGIN")  # so that nobody empties the index between a look at it and the answer
+                db.execute("BEGIN")  # prevents emptying the index between the check and the query
                 try:
                     if fts_index.is_current(db):
                         return _matching(db, question, wanted, limit, most)
@@ -191,7 +193,7 @@ def _ask(store: Store, question: Question, wanted: Filter, limit: int, most: int
                     if db.in_transaction:
                         db.execute("COMMIT")
                 fts_index.catch_up(db, store.progress)
-            return _matching(db, question, wanted, limit, most)  # somebody writes all the time
+            return _matching(db, question, wanted, limit, most)  # other processes write continuously
         except sqlite3.DatabaseError as error:
             if fts_index.is_missing(error):
                 raise StoreError(
@@ -202,12 +204,12 @@ def _ask(store: Store, question: Question, wanted: Filter, limit: int, most: int
                 ) from error
             if attempt == ATTEMPTS - 1:
                 raise
-            store.do_without(error)  # damaged, or not to be written: built anew, or a copy in memory
+            store.do_without(error)  # damaged or read-only: rebuild it, or use a copy in memory
     raise AssertionError("every attempt returns or raises")
 
 
 def _matching(db: sqlite3.Connection, question: Question, wanted: Filter, limit: int, most: int) -> list[Row]:
-    """Id, tier, rank, time, priority and readings of what matches; a wider question only where one found too little."""
+    """Return the matching rows; try a wider expression only if a narrower one finds too few."""
     found: dict[str, Row] = {}
     for tier, expression in enumerate((question.every, question.begun, question.some)):
         if expression is not None and len(found) < limit:
@@ -217,10 +219,10 @@ def _matching(db: sqlite3.Connection, question: Question, wanted: Filter, limit:
 
 
 def _best(db: sqlite3.Connection, expression: str, wanted: Filter, most: int) -> list[tuple[Any, ...]]:
-    """The most relevant nodes, as FTS5 orders them.
+    """Return the most relevant nodes, in FTS5's order.
 
-    Looking up every match in other tables costs more than ranking it, so the best are taken first; only where
-    what is hidden or not wanted takes too many of them away, every match is looked up.
+    Joining every match with other tables costs more than ranking it, so only the best are joined first. Every match
+    is joined only if filters and hidden nodes remove too many of these.
     """
     matching = (
         f"SELECT rowid AS at, bm25({fts_index.TABLE}, {fts_index.WEIGHED}) AS rank FROM {fts_index.TABLE}"
@@ -243,7 +245,7 @@ def _best(db: sqlite3.Connection, expression: str, wanted: Filter, most: int) ->
 
 
 def _load(store: Store, candidates: Iterable[_Candidate], question: Question, weight: float) -> Iterator[Hit]:
-    """Hits from candidates, in their order but for the stale ones, which go down."""
+    """Yield hits from candidates in their order, except that stale ones rank lower."""
     by_id = {each.id: each for each in candidates}
     nodes = {node.id: node for node in load.load(store.db(), by_id)}
     stale = anchors.stale(store, [node for node in nodes.values() if node.paths])
@@ -257,8 +259,8 @@ def _load(store: Store, candidates: Iterable[_Candidate], question: Question, we
 
 
 def _next(found: SearchResult, limit: int, options: dict[str, object]) -> list[str]:
-    """The best hit whole, or a wider question."""
-    ahead = found.query.startswith("-")  # then it is no option only behind all of them
+    """Return the commands that show the best hit, or a wider search."""
+    ahead = found.query.startswith("-")  # it must follow `--` then, or it would be parsed as an option
     again, behind = ["gitmem", "mem", "search"], ["--", found.query] if ahead else []
     again += [] if ahead else [found.query]
     for name in ("wu", "type", "lifecycle", "path"):

@@ -1,4 +1,4 @@
-"""One node with all that is known of it: relations, what became of it and by whom, and the commit it is in."""
+"""Show one node in full: its relations, its changes with their writers, and its commit."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from ..store import Store
     from .node import Node
 
-# Of a patch, what says nothing about what it changes.
+# Fields of a patch that are not changes.
 _BESIDE = ("at", "kind", "mac", "schema_version", "id", "node_ids", "after", "sender_identity", "sender_session",
            "sender_name")  # fmt: skip
 
 
 class NodeChange(Outcome):
-    """One patch of a node: its fields with their new values, `clear` with those that became empty."""
+    """One patch of a node: the fields with their new values; `clear` lists those it emptied."""
 
     __slots__ = ("id", "at", "sender", "sender_identity", "sender_session", "fields")
 
@@ -38,16 +38,15 @@ class NodeChange(Outcome):
 
 
 class Shown(Outcome):
-    """A node, whole.
+    """A node in full.
 
     Attributes:
         score: Its decay score now.
-        stale: How far the files that it is about have moved on, or None.
-        relations: In both directions: from_id, to_id, type, and how the other node starts (None where it is
-            not here).
-        history: Its patches, the oldest first.
-        ambiguous: Whether lines of its id say different things; the lowest line counts.
-        commit: The commit that its line is in; None while it waits for one.
+        stale: How much its files have changed, or None.
+        relations: In both directions: from_id, to_id, type, and the first line of the other node (None if unknown).
+        history: Its patches, oldest first.
+        ambiguous: Whether lines of its id have different content; the lowest line counts.
+        commit: The commit of its line; None until it is committed.
     """
 
     __slots__ = ("node", "score", "stale", "relations", "history", "ambiguous", "commit", "recorded", "next")
@@ -65,12 +64,13 @@ class Shown(Outcome):
 
 
 def show(store: Store, id: str, *, half_life: int = decay.HALF_LIFE_MICROS) -> Shown:
-    """A node by its id or a unique prefix, also one that is archived or deleted. Counts as no access.
+    """Return a node by its id or a unique prefix, also if archived or deleted. Records no access.
 
     Args:
         half_life: Microseconds, for its score.
 
-    Raises: UsageError where there is no such node, or several.
+    Raises:
+        UsageError: None or several nodes match.
     """
     decay.checked(half_life)
     db = store.db()
@@ -119,7 +119,7 @@ def _lines(db: sqlite3.Connection, id: str) -> Sequence[bytes]:
 
 
 def _is_right(stale: str) -> list[str]:
-    """What says that a stale node holds: of a file that is gone nothing can be verified."""
+    """Return the options that mark a stale node as correct: it cannot be verified against a removed file."""
     return ["--clear", "paths"] if "is gone since" in stale else ["--verified"]
 
 

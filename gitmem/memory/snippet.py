@@ -1,4 +1,4 @@
-"""Snippets: the piece of a text that shows best why it was found, in one line."""
+"""Snippets: the part of a text that best shows its hits, in one line."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ if TYPE_CHECKING:
     from .fts_query import Question
 
 LONGEST = 160  # characters of the text
-BEFORE = 40  # of them before the first hit, where the text goes on after the last
-READ_MAX = 16_384  # characters of a text that are looked through
+BEFORE = 40  # of these before the first hit, if the text continues after the last
+READ_MAX = 16_384  # characters of a text that are searched
 
 Hits = list[tuple[int, int, str]]
 Marks = list[tuple[int, int]]
 
 
 def snippet(text: str, question: Question) -> tuple[str, Marks]:
-    """One harmless line of a text, and where its hits are in that line."""
+    """Return one sanitized line of a text, and the positions of its hits in that line."""
     if not text.isascii():
         from unicodedata import normalize
 
@@ -28,7 +28,7 @@ def snippet(text: str, question: Question) -> tuple[str, Marks]:
     line = " ".join(text[:READ_MAX].split())
     hits = list(tokenize.hits(line, question.marks, question.starts))
     start, end = _piece(line, hits)
-    line = defuse_tags(line)  # as a whole: what the hits divide could come together again
+    line = defuse_tags(line)  # before splitting: parts divided by hits could form a tag again
     shown = "…" if start else ""
     marks: Marks = []
     at = start
@@ -45,14 +45,14 @@ def snippet(text: str, question: Question) -> tuple[str, Marks]:
 
 
 def _piece(line: str, hits: Hits) -> tuple[int, int]:
-    """Where the piece begins and ends: the first one with the most different words."""
+    """Return the start and end of the part with the most different words, the first one if several."""
     if len(line) <= LONGEST:
         return 0, len(line)
     first = _best(hits)
     start = max(0, first - BEFORE)
     end = min(len(line), start + LONGEST)
     start = max(0, end - LONGEST)
-    if start:  # not in the middle of a word, where there are spaces between words
+    if start:  # do not start within a word, in scripts with spaces between words
         space = line.find(" ", start, first)
         start = space + 1 if 0 <= space < first else start
     if end < len(line):
@@ -62,7 +62,7 @@ def _piece(line: str, hits: Hits) -> tuple[int, int]:
 
 
 def _best(hits: Sequence[tuple[int, int, str]]) -> int:
-    """Where the first hit is of as many different words as fit."""
+    """Return the position of the hit that starts the part with the most different words."""
     best, most, last = 0, 0, 0
     inside: dict[str, int] = {}
     for start, _, word in hits:

@@ -1,6 +1,6 @@
-"""The files that tell how a project is built and what holds in it, read with care: they may be anything.
+"""Read the files that describe how a project is built and its rules. They are untrusted.
 
-| source | tags | what is taken |
+| source | tags | content |
 |---|---|---|
 | README.md | architecture | the beginning |
 | AGENTS.md, CLAUDE.md | conventions, commands | the beginning |
@@ -11,7 +11,7 @@
 | .lumenflow.config.yaml, workspace.yaml | commands, conventions | the beginning |
 | .lumenflow/constraints.md | invariants | the beginning |
 
-Each tag is written with `index:` before it.
+Each tag has the prefix `index:`.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ REST = "…"
 
 
 class Source(Outcome):
-    """A file to index, from the root of the work tree, and the tags of its node."""
+    """A file to index, relative to the root of the work tree, and the tags of its node."""
 
     __slots__ = ("path", "tags")
 
@@ -63,12 +63,12 @@ class Source(Outcome):
 
 
 class FoundSources:
-    """What became of reading a source.
+    """The result of reading a source.
 
     Attributes:
-        content: The text for its node; None where it is `gone`, or where there is a `problem`.
-        hash: 16 hexadecimal digits of the SHA-256 of the whole file, whose line ends are LF.
-        real: The file that it is, links resolved.
+        content: The text for its node; None if it is `gone` or has a `problem`.
+        hash: 16 hexadecimal digits of the SHA-256 of the whole file, with LF line ends.
+        real: The path with links resolved.
     """
 
     __slots__ = ("content", "gone", "hash", "problem", "real", "source")
@@ -83,14 +83,17 @@ class FoundSources:
 
 
 def default_sources() -> list[Source]:
-    """The sources that are indexed without being asked for."""
+    """Return the sources that are always indexed."""
     return [Source(path, tags) for path, tags in _DEFAULT]
 
 
 def parsed(text: str) -> Source:
-    """A source from `docs/RULES.md=index:conventions`; several tags are joined by `+`, `index:` may be left out.
+    """Parse a source such as `docs/RULES.md=index:conventions`.
 
-    Raises: UsageError.
+    Several tags are joined by `+`; the prefix `index:` is optional.
+
+    Raises:
+        UsageError: The text is not a source.
     """
     path, equals, words = text.strip().rpartition("=")
     if not equals or not path.strip():
@@ -109,7 +112,7 @@ def _tag(word: str) -> str:
 
 
 def is_committed(store: Store, head: str | None, path: str) -> bool:
-    """Whether a commit has something of this path."""
+    """Return whether a commit contains this path."""
     if head is None:
         return False
     *folders, name = path.split("/")
@@ -123,7 +126,7 @@ def is_committed(store: Store, head: str | None, path: str) -> bool:
 
 
 def read(top: str, source: Source) -> FoundSources:
-    """Read a source of a work tree. Nothing in the file raises: what is wrong with it is told."""
+    """Read a source of a work tree. Errors of the file are returned as its `problem`, not raised."""
     found = FoundSources(source)
     root = os.path.realpath(top)
     full = os.path.join(root, *source.path.split("/"))
@@ -147,8 +150,13 @@ def read(top: str, source: Source) -> FoundSources:
 
 
 def _text(path: str) -> str:
-    """A file's text. Raises: OSError, ValueError with a reason."""
-    # Not to wait for whoever writes to a pipe.
+    """Read a file's text.
+
+    Raises:
+        OSError: The file cannot be read.
+        ValueError: The file is not a text; the message has the reason.
+    """
+    # O_NONBLOCK: do not wait for the writer of a pipe.
     handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     with open(handle, "rb") as file:
         about = os.fstat(handle)
@@ -179,7 +187,7 @@ def _take(found: FoundSources, text: str) -> None:
 
 
 def beginning(path: str, lines: Sequence[str]) -> str:
-    """Whole lines of a source, as many as fit; the first says which it is. `…` stands for the rest."""
+    """Return as many whole lines of a source as fit; the first names the file, and `…` marks omitted lines."""
     whole = [f"{path}: {lines[0].lstrip('#').strip() or lines[0]}", *lines[1:]]
     text = "\n".join(whole).rstrip()
     if len(text) <= CONTENT_MAX:
@@ -193,7 +201,7 @@ def beginning(path: str, lines: Sequence[str]) -> str:
 
 
 def useful(text: str) -> Iterator[str]:
-    """The lines of a text without what only decorates it: comments, pictures, badges, front matter, bare tags."""
+    """Yield the lines of a text without decoration: comments, pictures, badges, front matter, bare tags."""
     lines = _without_front_matter(text.split("\n"))
     fenced = comment = False
     last = ""
@@ -221,7 +229,7 @@ def _without_front_matter(lines: list[str]) -> list[str]:
 
 
 def _uncommented(inside: bool, line: str) -> tuple[bool, str]:
-    """Whether a comment is still open after a line, and what of the line is none."""
+    """Return whether a comment is still open after a line, and the parts of the line outside comments."""
     kept = ""
     while line:
         mark = "-->" if inside else "<!--"
@@ -235,7 +243,7 @@ def _uncommented(inside: bool, line: str) -> tuple[bool, str]:
 
 
 def _is_decoration(line: str) -> bool:
-    """Whether nothing is left of a line without its tags, pictures and their links."""
+    """Return whether a line has no text besides tags, pictures and their links."""
     if "<" not in line and "![" not in line:
         return False
     depth = 0

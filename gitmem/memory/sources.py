@@ -1,8 +1,8 @@
-"""`gitmem mem index`: the project's own words about itself, one node for each file.
+"""`gitmem mem index`: index the files in which a project describes itself, one node for each file.
 
-A node's id is made of the path, so that a file has one node whichever clone indexes it, and whenever. A file
-that changed changes its node; one that is gone has its node archived until it comes back. A node that somebody
-put away by hand stays away.
+A node's id is derived from the path, so a file has one node, whichever clone indexes it. If a file changes, its
+node changes; if it is removed, its node is archived until the file exists again. A node that was archived or
+deleted by hand stays so.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     Lines = list[tuple[str, bytes]]
 
 CONFIG = "gitmem.indexSources"
-GONE = "source_gone"  # in the metadata of a node that was archived because its file is not there
+GONE = "source_gone"  # in the metadata of a node that was archived because its file is missing
 CREATED, UPDATED, UNCHANGED, ARCHIVED, AWAY = "created", "updated", "unchanged", "archived", "put away"
 
 
 class IndexedFile(Outcome):
-    """What happened with the node of one source: created, updated, unchanged, archived, or put away by hand."""
+    """The result for one source: created, updated, unchanged, archived, or put away by hand."""
 
     __slots__ = ("path", "node_id", "what")
 
@@ -45,13 +45,13 @@ class IndexedFile(Outcome):
 
 
 class Indexed(Outcome):
-    """What an indexing did, or in a dry run would do.
+    """The result of indexing, or of a dry run.
 
     Attributes:
-        entries: One for each source that has a node, or gets one.
+        entries: One for each source that has or gets a node.
         sources_scanned: The files that were read.
-        sources_missing: The files that are not there.
-        problems: Sentences about sources that were left out.
+        sources_missing: The files that do not exist.
+        problems: Sentences about sources that were skipped.
     """
 
     __slots__ = ("entries", "sources_scanned", "sources_missing", "problems", "dry_run", "commit", "recorded",
@@ -69,7 +69,7 @@ class Indexed(Outcome):
         self.next: list[str] = []
 
     def count(self, *whats: str) -> int:
-        """How many entries are of these sorts."""
+        """Count the entries with these results."""
         return sum(entry.what in whats for entry in self.entries)
 
     def as_json(self) -> dict[str, object]:
@@ -93,16 +93,17 @@ class Indexed(Outcome):
 def index(
     store: Store, caller: Caller, *, sources: Iterable[str | Source] = (), dry_run: bool = False
 ) -> Indexed:
-    """Make nodes of the files that describe the project, and bring those up to date that there are: one commit.
+    """Create or update the nodes of the files that describe the project, in one commit.
 
-    What was indexed before and has not changed is left as it is. A file that can't be read, or that looks as
-    if it held a secret, is told of and left out.
+    Unchanged files are skipped. Files that cannot be read or seem to contain a secret are reported and skipped.
 
     Args:
-        sources: Further ones, such as `docs/RULES.md=index:conventions`; beside them and the usual ones those
-            of the git config value `gitmem.indexSources` count.
+        sources: Sources such as `docs/RULES.md=index:conventions`, in addition to the default ones and those of the
+            git config value `gitmem.indexSources`.
 
-    Raises: UsageError in a bare repository or for a source that can't be, and then nothing was written; StoreError.
+    Raises:
+        UsageError: The repository is bare, or a source is invalid. Nothing was written.
+        StoreError: The store could not be read or written.
     """
     top = store.place.worktree
     if top is None:
@@ -131,7 +132,7 @@ def index(
 
 
 def _configured(store: Store, found: Indexed) -> list[Source]:
-    """The sources of the git config. One that can't be is a problem, and the others count."""
+    """Return the sources of the git config. An invalid one is a problem; the others are used."""
     text = store.settings().get(CONFIG.lower(), "")
     sources = []
     for item in filter(None, (each.strip() for each in text.split(","))):
@@ -144,25 +145,25 @@ def _configured(store: Store, found: Indexed) -> list[Source]:
 
 
 def node_id(path: str) -> str:
-    """The id of the node of a source."""
+    """Return the id of the node of a source."""
     return keyed_id("mem", "index", path)
 
 
 def _nodes(store: Store, wanted: Iterable[str]) -> dict[str, Node]:
-    """The nodes that sources have: those that are wanted now, and those that were indexed some time."""
+    """Return the nodes of sources by path: the wanted ones and those indexed before."""
     db = store.db()
     marks = ", ".join("?" * len(source_files.TAGS))
     ids = {id for (id,) in db.execute(f"SELECT id FROM tag WHERE tag IN ({marks})", source_files.TAGS)}
     nodes = {}
     for node in load.load(db, sorted({*ids, *map(node_id, wanted)})):
         path = node.metadata.get("source_path")
-        if isinstance(path, str) and node.id == node_id(path):  # or somebody made it by hand
+        if isinstance(path, str) and node.id == node_id(path):  # otherwise it was created by hand
             nodes[path] = node
     return nodes
 
 
 class _Indexing:
-    """The lines that bring the nodes of sources up to date, while `found` takes down what happens."""
+    """Make the lines that update the nodes of sources, and record the results in `found`."""
 
     def __init__(self, store: Store, caller: Caller, found: Indexed, nodes: Mapping[str, Node]) -> None:
         self.store = store
@@ -173,12 +174,12 @@ class _Indexing:
         self.now = format_at(store.now())
 
     def lines(self, read: Sequence[FoundSources], wanted: Iterable[str], asked: Iterable[str]) -> Lines:
-        """What is to be written.
+        """Return the lines to write.
 
         Args:
-            read: Every source, also those that were indexed once and are not wanted now.
-            wanted: The paths of those that are indexed.
-            asked: The paths of those that somebody named: it is a problem where they are not there.
+            read: Every source, including those indexed before that are not wanted now.
+            wanted: The paths to index.
+            asked: The paths that were named explicitly: a missing one is a problem.
         """
         lines: Lines = []
         wanted, asked = set(wanted), set(asked)
@@ -187,7 +188,7 @@ class _Indexing:
         for each in read:
             path = each.source.path
             if path not in wanted and (not each.gone or self.nodes[path].is_hidden):
-                continue  # nobody asks for it now
+                continue  # not wanted now
             same = seen.setdefault(each.real, path) if each.content is not None else path
             if same != path:
                 self.found.warnings.append(f"{sanitize(path)} is {sanitize(same)} by another name.")
@@ -253,7 +254,7 @@ class _Indexing:
         if node is None or node.is_hidden:
             return []
         if source_files.is_committed(self.store, self.head["head"], path):
-            # Only this work tree lacks it, perhaps because it is sparse.
+            # Only this work tree lacks the file, perhaps because it is sparse.
             return self._done(path, UNCHANGED, [])
         fields = {"archived": True, "reason": f"{sanitize(path)[:800]} is gone", "metadata": {GONE: True}}
         return self._done(path, ARCHIVED, self._patch(node, fields, []))

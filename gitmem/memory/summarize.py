@@ -1,8 +1,7 @@
-"""Summaries: one node that says what the many nodes of a work unit said, each of which remembers it.
+"""Summarize the nodes of a work unit in one node.
 
-What a summary covers is marked with it, so that the next summary takes only what is new. A generated summary
-gives of each node the first line. An agent writes a better one than a program: then its text is taken as it
-is, and the nodes are marked just the same.
+The covered nodes are marked with the summary, so the next summary only covers new ones. A generated summary has the
+first line of each node. An agent can write a better text: it is used as it is, and the nodes are marked as well.
 """
 
 from __future__ import annotations
@@ -31,20 +30,20 @@ GROUPS = (
     ("note", "Notes"),
     ("session", "Sessions"),
 )
-LINE_MAX = 200  # characters of each node
+LINE_MAX = 200  # characters for each node
 OPEN_WORK = frozenset(node_fields.ALIASES)
-SOURCES_MAX = 2_000  # nodes in one summary: their ids stand in its line
+SOURCES_MAX = 2_000  # nodes in one summary: its line contains their ids
 CONTENT_MAX = 64 * 1024  # bytes of one node
-RESERVE = 400  # bytes for the head, and for the count of what is left
+RESERVE = 400  # bytes for the head, and for the number of remaining nodes
 
 
 class Summarized(Outcome):
-    """A summary, and what it covers.
+    """A summary, and the nodes it covers.
 
     Attributes:
-        summary: The new node, or in a dry run what it would be.
-        source_ids: The nodes that it covers, the oldest first; they are marked with it.
-        left: How many more nodes wait for another summary, because this one was full.
+        summary: The new node, or the node that a dry run would create.
+        source_ids: The covered nodes, oldest first; they are marked with the summary.
+        left: The number of nodes left for another summary, because this one was full.
     """
 
     __slots__ = ("summary", "source_ids", "left", "dry_run", "commit", "recorded", "warnings", "next")
@@ -82,19 +81,21 @@ def summarize(
     dry_run: bool = False,
     allow_secret: bool = False,
 ) -> Summarized:
-    """Sum up what a work unit has: its discoveries, checkpoints, notes and sessions that no summary covers yet.
+    """Summarize the discoveries, checkpoints, notes and sessions of a work unit that no summary covers yet.
 
-    Ephemeral, hidden and project nodes are left out, and so are open bugs, ideas, questions and dependencies and the
-    last checkpoint, unless `only` names them. The summary and the marks of its sources are one commit.
+    Ephemeral, hidden and project nodes are left out, and unless `only` names them open bugs, ideas, questions and
+    dependencies and the last checkpoint. The summary and the marks of its sources are one commit.
 
     Args:
         wu: The work unit.
-        text: The summary's text; by default it is generated, and then whatever does not fit in a node is
-            left for another summary.
-        only: Ids or prefixes of the nodes that it covers: those that the writer of a text has read. By
-            default all that no summary covers yet.
+        text: The summary's text; by default it is generated, and nodes that do not fit are left for another
+            summary.
+        only: Ids or prefixes of the nodes to cover, such as those that the text's writer read; by default all that
+            no summary covers yet.
 
-    Raises: UsageError where there is nothing to sum up, and then nothing was written; StoreError.
+    Raises:
+        UsageError: There is nothing to summarize, or a value is invalid. Nothing was written.
+        StoreError: The store could not be read or written.
     """
     unit = node_fields.work_unit(wu)
     if text is not None:
@@ -136,10 +137,10 @@ def summarize(
 
 
 def _sources(db: sqlite3.Connection, wu: str, *, named: bool) -> list[Node]:
-    """The nodes that no summary covers, the oldest first.
+    """Return the nodes that no summary covers, oldest first.
 
-    Unless its writer names them, what is open work stays so (a bug, a question), and the last checkpoint is what
-    `recover` begins with. What is of the project has its own place.
+    Unless `named`, open work (a bug, a question) is left out so that it stays visible, and the last checkpoint
+    because `recover` starts with it. Project nodes have their own section.
     """
     types = ", ".join(f"'{type}'" for type, _ in GROUPS)
     rows = db.execute(
@@ -156,9 +157,9 @@ def _sources(db: sqlite3.Connection, wu: str, *, named: bool) -> list[Node]:
 
 
 def _id(db: sqlite3.Connection, wu: str, names: Sequence[str], text: str) -> str:
-    """The id that two clones which sum up the same nodes both give to the summary."""
+    """Return the id of a summary; two clones that summarize the same nodes get the same id."""
     id = keyed_id("mem", "summary", wu, *names, text)
-    while db.execute("SELECT 1 FROM node WHERE id = ?", (id,)).fetchone():  # it was deleted since
+    while db.execute("SELECT 1 FROM node WHERE id = ?", (id,)).fetchone():  # deleted since
         id = keyed_id("mem", "summary", id)
     return id
 
@@ -179,7 +180,7 @@ def _fields(store: Store, caller: Caller, wu: str, content: str, names: Sequence
 
 
 def _that_fit(sources: Sequence[Node]) -> list[Node]:
-    """As many of the oldest as fit in the text of a node."""
+    """Return as many of the oldest nodes as fit in the text of a node."""
     size = RESERVE
     found = []
     for source in sources:
@@ -204,7 +205,7 @@ def _text(wu: str, sources: Sequence[Node], left: int) -> str:
 
 
 def _line(node: Node) -> str:
-    """A node in one line that nothing in it can break."""
+    """Format a node as one sanitized line."""
     first, _, rest = node.content.strip().partition("\n")
     text = sanitize(" ".join(first.split()))
     if rest.strip():

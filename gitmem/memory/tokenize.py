@@ -1,8 +1,8 @@
-"""Words: what a text is found by, and what a question asks for.
+"""Split texts and queries into words.
 
-SQLite's tokenisers know no `snake_case` and no `camelCase`, so text is split here and the index is given words
-with spaces between them. The same split makes the question, and no character of a question reaches FTS5 but
-inside a quoted word: whatever a user types is text, never syntax.
+SQLite's tokenizers do not split `snake_case` and `camelCase`, so text is split here and the index gets words
+separated by spaces. Queries are split the same way, and reach FTS5 only as quoted words: a user's input is never
+parsed as syntax.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-WORD_MAX = 64  # characters: longer ones are blobs, and are cut on both sides
-PARTS_MAX = 6  # of a name that is kept whole, too
-KNOWN_MAX = 50_000  # names of which a process remembers the parts: most come again and again
+WORD_MAX = 64  # characters: longer words are blobs; the index and the query truncate them alike
+PARTS_MAX = 6  # of a name that is also indexed as a whole
+KNOWN_MAX = 50_000  # names in the cache of a process: most occur repeatedly
 KNOWN_LONGEST = 200
-# Written without spaces between words: each character is a word, and a row of them a phrase.
+# Scripts without spaces between words: each character is a word, and a sequence of them a phrase.
 _UNSPACED = (
     (0x0E00, 0x0EFF), (0x1000, 0x109F), (0x1780, 0x17FF), (0x3005, 0x3007), (0x3040, 0x30FF), (0x31F0, 0x31FF),
     (0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xAC00, 0xD7A3), (0xF900, 0xFAFF), (0x1B000, 0x1B16F), (0x20000, 0x3FFFF),
 )  # fmt: skip
-# Accents, Hebrew points and Arabic vowel signs: who searches leaves them out.
+# Accents, Hebrew points and Arabic vowel signs: users omit them in queries.
 _LOOSE_MARKS = re.compile("[\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0670]")
-# A name is made of parts: `HTTPServer`, `snake_case`, `kebab-case`, `sha256`. The patterns run over classes of
-# characters, one letter each (see `_Classes`), so that what is found lies at the same place in the text.
+# A name consists of parts: `HTTPServer`, `snake_case`, `kebab-case`, `sha256`. The patterns match character
+# classes, one letter each (see `_Classes`), so positions are the same as in the text.
 _NAME = re.compile("[Ulsd]+(?:_+[Ulsd]+)*|c")
 _ASCII_NAME = re.compile("[A-Za-z0-9]+(?:[_-]+[A-Za-z0-9]+)*")
 _PART = re.compile("UU+s(?![Ulsd])|U+(?![ls])|U?[ls]+|d+")
@@ -34,7 +34,7 @@ _RUN = re.compile("[Ulsd]+")
 
 
 class NameToken:
-    """A run of letters and digits with what joins them: its parts, and the whole as one word if it has several."""
+    """A run of letters and digits with `_` and `-` between: its parts, and the whole as one word if it has several."""
 
     __slots__ = ("parts", "whole")
 
@@ -45,8 +45,11 @@ class NameToken:
 
 
 class _Classes(dict[int, str]):
-    """Of a character: U upper, l lower or a letter without case, s the letter s, d digit, c a word by itself,
-    _ what joins the parts of a name, or a space."""
+    """The class of a character, by code point.
+
+    U upper case, l lower case or a letter without case, s the letter s, d digit, c a word by itself, _ a joiner of
+    the parts of a name, or a space.
+    """
 
     def __missing__(self, code: int) -> str:
         char = chr(code)
@@ -65,7 +68,7 @@ class _Classes(dict[int, str]):
 
 
 class _Plain(dict[int, str]):
-    """A character without case, accent and form: `É` is e, `ß` is ss, `Ａ` is a."""
+    """A character without case, accent and form, by code point: `É` is e, `ß` is ss, `Ａ` is a."""
 
     def __missing__(self, code: int) -> str:
         bare = _LOOSE_MARKS.sub("", normalize("NFKD", chr(code)))
@@ -80,21 +83,21 @@ _known: dict[str, NameToken] = {}
 
 
 def words(text: str) -> list[str]:
-    """The words of a text in their order, the parts of a name one by one."""
+    """Return the words of a text in their order, the parts of a name one by one."""
     return [part for name in named(text) for part in name.parts]
 
 
 def whole(text: str) -> list[str]:
-    """The names of more than one part as one word each: `file_name`, `fileName` and `filename` are found alike."""
+    """Return names of several parts as one word each: `file_name`, `fileName` and `filename` become equal."""
     return [name.whole for name in named(text) if name.whole]
 
 
 def named(text: str) -> list[NameToken]:
-    """The names of a text in their order; most words are names of one part."""
+    """Return the names of a text in their order; most words are names of one part."""
     if text.isascii():
         found = _ASCII_NAME.findall(text)
     else:
-        text = normalize("NFKC", text)  # letters and their accents in one, no two ways to write one character
+        text = normalize("NFKC", text)  # one code point for each accented letter
         found = [text[each.start() : each.end()] for each in _NAME.finditer(text.translate(_CLASSES))]
     if len(_known) > KNOWN_MAX:
         _known.clear()
@@ -102,10 +105,10 @@ def named(text: str) -> list[NameToken]:
 
 
 def hits(text: str, wanted: Callable[[str], bool], starts: Iterable[str]) -> Iterator[tuple[int, int, str]]:
-    """The words of a text that are wanted, each with where it begins and ends; a name that is wanted whole alone is one.
+    """Yield the start, end and word of each wanted word of a text; a name that only matches as a whole is one word.
 
     Args:
-        starts: Every word that is wanted begins with one of these: the rest of a text need not be split.
+        starts: Prefixes of all wanted words: the rest of the text is not split.
     """
     for start, end in _near(text, starts) if text.isascii() else _spans(text):
         raw = text[start:end]
@@ -123,7 +126,7 @@ def _spans(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _near(text: str, starts: Iterable[str]) -> Iterator[tuple[int, int]]:
-    """Where the names of an ASCII text are that have one of these beginnings in them."""
+    """Yield the positions of the names of an ASCII text that contain one of these prefixes."""
     low = text.lower()
     places = []
     for start in starts:
@@ -144,13 +147,13 @@ def _near(text: str, starts: Iterable[str]) -> Iterator[tuple[int, int]]:
 
 
 def _spelled(raw: str) -> list[tuple[tuple[int, int], str]]:
-    """The parts of a name, each with where it begins and ends in it."""
+    """Return the parts of a name, each with its start and end."""
     classes = raw.translate(_CLASSES)
     return [(span, _plain(raw[slice(*span)])) for span in _parts(classes, 0, len(raw))]
 
 
 def is_unspaced(name: NameToken) -> bool:
-    """Whether it is one character of a script that puts no spaces between words."""
+    """Return whether it is one character of a script without spaces between words."""
     return len(name.parts) == 1 and _CLASSES[ord(name.parts[0][0])] == "c"
 
 
@@ -171,7 +174,7 @@ def _parts(classes: str, start: int, end: int) -> list[tuple[int, int]]:
     found = []
     for run in _RUN.finditer(classes, start, end):
         parts = [part.span() for part in _PART.finditer(classes, run.start(), run.end())]
-        # An id or a hash such as 6f3k9q changes between digits and letters all the time: it is one word.
+        # An id or a hash such as 6f3k9q alternates between digits and letters: it is one word.
         is_id = len(parts) > 3 and len(run.group()) < 2.5 * len(parts)
         found += [run.span()] if is_id else parts
     return found

@@ -1,8 +1,8 @@
-"""Triage: what nobody has dealt with yet, and what may no longer be true.
+"""Triage: list open discoveries and stale nodes.
 
-A discovery is open until it is closed, hidden or part of a summary. One that becomes a work unit is closed
-with that reason, so that it is not triaged twice; the specification of the unit is printed for whoever keeps
-the project's plan, because gitmem does not keep it.
+A discovery is open until it is closed, hidden or summarized. A discovery that becomes a work unit is closed with
+that reason, so it is not triaged twice. The specification of the unit is printed for the project's own plan: gitmem
+does not manage work units.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
     from ..store import Store
     from .node import Node
 
-UNLINKED = "unlinked"  # instead of a work unit: nodes of none
+UNLINKED = "unlinked"  # instead of a work unit: nodes without one
 TITLE_MAX = 80
-PRIORITY = "P2"  # of a work unit whose discovery has none
+PRIORITY = "P2"  # of a work unit if its discovery has none
 PREFIX = "WU-"
 
 
 class Triaged(Outcome):
-    """Open discoveries, the most urgent and the oldest first; and other nodes that the code has outgrown.
+    """Open discoveries, most urgent first, then oldest first; and other nodes that are stale.
 
     Attributes:
-        stale: Of each node of either list that is stale, how: `stale (3 commits behind in a.py)`.
-        more: How many nodes were left out by a limit.
+        stale: How the files of a stale node changed, by id: `stale (3 commits behind in a.py)`.
+        more: The number of nodes above the limit.
     """
 
     __slots__ = ("discoveries", "stale_nodes", "stale", "more", "next")
@@ -50,7 +50,7 @@ class Triaged(Outcome):
         self.next: list[str] = []
 
     def cut(self, limit: int) -> None:
-        """Keep the first ones."""
+        """Keep the first nodes, up to a limit."""
         every = len(self.discoveries) + len(self.stale_nodes)
         self.stale_nodes = self.stale_nodes[: max(0, limit - len(self.discoveries))]
         self.discoveries = self.discoveries[:limit]
@@ -70,7 +70,7 @@ class Triaged(Outcome):
 
 
 class Spec(Outcome):
-    """A work unit as its discovery proposes it."""
+    """A specification of a work unit, derived from a discovery."""
 
     __slots__ = ("id", "title", "lane", "priority", "description", "code_paths", "tags", "discovered_from")
 
@@ -86,7 +86,12 @@ class Spec(Outcome):
 
 
 class BecameUnit(Outcome):
-    """The specification of a work unit; `recorded` tells whether the discovery is closed as having become it, `already` whether it was before."""
+    """The specification of a work unit that a discovery becomes.
+
+    Attributes:
+        recorded: Whether the discovery is closed because it became the unit.
+        already: Whether it was closed before.
+    """
 
     __slots__ = ("node_id", "spec", "recorded", "already", "commit", "warnings", "next")
 
@@ -107,14 +112,15 @@ def listing(
     stale: bool = True,
     limit: int | None = None,
 ) -> Triaged:
-    """What waits for somebody to decide.
+    """Return the open discoveries and the stale nodes.
 
     Args:
-        wu: Only nodes of this work unit, or `unlinked`: those of none.
+        wu: Only nodes of this work unit, or `unlinked`: nodes without one.
         tag: Only nodes with this tag.
-        stale: Whether nodes of other types are listed whose files changed since.
+        stale: Include nodes of other types whose files changed since.
 
-    Raises: UsageError for a work unit or tag that can't be.
+    Raises:
+        UsageError: The work unit or the tag is invalid.
     """
     db = store.db()
     where, given = _filter(wu, tag)
@@ -138,7 +144,7 @@ def listing(
 
 
 def _is_discovery(node: Node) -> bool:
-    """Whether somebody has to decide about it: what was promoted from a discovery is knowledge."""
+    """Return whether a node needs a decision: a node promoted from a discovery is knowledge and needs none."""
     return node.type == "discovery" and not node.metadata.get("promoted_from")
 
 
@@ -183,16 +189,18 @@ def promote(
     lane: str | None = None,
     title: str | None = None,
 ) -> BecameUnit:
-    """The specification of the work unit that a discovery asks for; and, with `wu`, the record that it became that.
+    """Return the specification of a work unit for a discovery; with `wu`, record that it became that unit.
 
     Args:
         node: An id, or a prefix of six characters or more after the dash.
-        wu: The work unit that it became: the discovery is closed. Without it nothing is written, and the
-            specification has the next number that no work unit of this log has.
+        wu: The work unit that it became; the discovery is closed. Without it nothing is written, and the
+            specification has the next unused number.
         lane: The lane of the unit; by default that of the node, or of the caller's session.
         title: By default the first sentence.
 
-    Raises: UsageError and then nothing was written; StoreError.
+    Raises:
+        UsageError: A value is invalid. Nothing was written.
+        StoreError: The store could not be read or written.
     """
     db = store.db()
     source = load.one(db, resolve_node.find(db, node, writing=True))
@@ -237,9 +245,11 @@ def promote(
 
 
 def archive(store: Store, caller: Caller, node_ids: Sequence[str], *, reason: str) -> edit.NodesChanged:
-    """Put nodes away, with a reason. Those that were hidden before stay as they are.
+    """Archive nodes with a reason. Nodes that are hidden already are unchanged.
 
-    Raises: UsageError and then nothing was written; StoreError.
+    Raises:
+        UsageError: A value is invalid. Nothing was written.
+        StoreError: The store could not be read or written.
     """
     if not reason.strip():
         raise UsageError(
@@ -253,7 +263,7 @@ def archive(store: Store, caller: Caller, node_ids: Sequence[str], *, reason: st
     gone = {node.id for node in hidden}
     some = [id for id in found if id not in gone]
     changed = edit.NodesChanged([], None)
-    if some or not found:  # none at all is an error, which `change` tells
+    if some or not found:  # without any id, `change` raises the error
         changed = edit.change(store, caller, some, archived=True, reason=reason.strip())
     else:
         changed.warnings = [*filter(None, [caller.remark])]
@@ -263,7 +273,7 @@ def archive(store: Store, caller: Caller, node_ids: Sequence[str], *, reason: st
 
 
 def first_sentence(text: str) -> str:
-    """What a text begins with, as a title: the first sentence of its first line, at most 80 characters."""
+    """Return the first sentence of a text's first line as a title, at most 80 characters."""
     line = " ".join(text.strip().split("\n", 1)[0].split())
     ends = [at for mark in (". ", "! ", "? ") if (at := line.find(mark)) > 0]
     sentence = line[: min(ends) + 1] if ends else line
@@ -271,7 +281,7 @@ def first_sentence(text: str) -> str:
 
 
 def next_unit(db: sqlite3.Connection) -> str:
-    """The work unit `WU-n` after the greatest one that the log names anywhere."""
+    """Return `WU-n`, one above the greatest number in the log."""
     greatest = 0
     for (unit,) in db.execute(
         "SELECT wu_id FROM node UNION SELECT wu_id FROM signal UNION SELECT wu_id FROM session_event"

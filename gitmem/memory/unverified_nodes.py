@@ -1,7 +1,7 @@
-"""Nodes that lines in the name of this clone's sessions made or changed, which were not written here.
+"""Find nodes that forged lines in the name of this clone's sessions created or changed.
 
-The fold of a node counts every line, on every clone alike. Here such a node is shown as unverified; and what a session of
-this clone has noted itself is folded without those lines.
+On every clone, the fold of a node counts all its lines alike. This clone shows such a node as unverified, and folds
+its own sessions' checkpoints without these lines (`own_checkpoints`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from .node import Node
 
-MADE = "node"  # in `Node.unverified`: the line that made it; else the field that a line changed
+MADE = "node"  # in `Node.unverified`: the line that created it is forged; other entries are changed fields
 AT_ONCE = 300
 _LINES = (
     "SELECT DISTINCT l.body FROM forged f JOIN line l ON l.id = f.line WHERE f.line IN (SELECT line FROM node WHERE id"
@@ -22,7 +22,7 @@ _LINES = (
 
 
 def note(db: sqlite3.Connection, nodes: Mapping[str, Node]) -> None:
-    """Fill in what of these nodes, by their ids, is not verified."""
+    """Set `unverified` of these nodes, given by id."""
     if db.execute("SELECT 1 FROM forged LIMIT 1").fetchone() is None:
         return
     forged = forged_lines(db, list(nodes))
@@ -37,7 +37,7 @@ def note(db: sqlite3.Connection, nodes: Mapping[str, Node]) -> None:
 
 
 def forged_lines(db: sqlite3.Connection, ids: Sequence[str]) -> set[bytes]:
-    """Return the forged lines that make or change these nodes."""
+    """Return the forged lines that create or change these nodes."""
     found: set[bytes] = set()
     for start in range(0, len(ids), AT_ONCE):
         some = ids[start : start + AT_ONCE]

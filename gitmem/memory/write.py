@@ -1,4 +1,4 @@
-"""Lines of the memory on their way to the log: who writes, what the commit tells, what was seen before."""
+"""Write lines of the memory to the log: sender, commit message and the earlier lines they name."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
     Lines = list[tuple[str, bytes]]
 
-NAMES_MAX = 6_000  # node and patch ids in one patch: a line holds 256 KiB
+NAMES_MAX = 6_000  # node and patch ids in one patch: a line has at most 256 KiB
 TRAILERS_MAX = 20
 
 
 def sender(caller: Caller) -> dict[str, object]:
-    """The fields that say who writes."""
+    """Return the fields that identify the writer."""
     return {"sender_identity": caller.reader, "sender_session": caller.session_id, "sender_name": caller.name}
 
 
@@ -46,11 +46,12 @@ def record(
     """Append lines in one commit.
 
     Args:
-        what: What the caller did, for the subject: `discovery The parser drops tabs`.
+        what: The action, for the subject: `discovery The parser drops tabs`.
         text: The body of the commit.
-        nodes: The ids that its trailers name.
+        nodes: The ids for its trailers.
 
-    Raises: StoreError; then nothing of it is recorded.
+    Raises:
+        StoreError: The store could not be written. Nothing was recorded.
     """
     trailers = [("Memory", id) for id in nodes[:TRAILERS_MAX]]
     who = [(key, value) for key, value in caller.trailers() if key != "WU"]
@@ -74,11 +75,12 @@ def patches(
     clear: Sequence[str] = (),
     allow_secret: bool = False,
 ) -> Lines:
-    """The lines that change some fields of nodes: mostly one, whatever their number.
+    """Return the lines that change fields of nodes: usually one, whatever the number of nodes.
 
-    What readers would leave aside in a patch of several nodes gets a patch for each.
+    If a field is too large for a patch of several nodes, each node gets its own patch.
 
-    Raises: RecordError, SecretError.
+    Raises:
+        RecordError, SecretError: A value is invalid.
     """
     db = store.db()
     lines = []
@@ -105,10 +107,10 @@ def patches(
 def _portions(
     db: sqlite3.Connection, node_ids: Sequence[str], most: int
 ) -> Iterator[tuple[list[str], list[str]]]:
-    """Node ids, with the patches of them that nothing follows yet, in portions that fit a line.
+    """Yield node ids and their latest patches, in portions that fit in a line.
 
     Args:
-        most: The number of nodes of a portion.
+        most: The maximum number of nodes in a portion.
     """
     heads = _heads(db, node_ids)
     some: list[str] = []
@@ -125,7 +127,7 @@ def _portions(
 
 
 def _heads(db: sqlite3.Connection, node_ids: Sequence[str]) -> dict[str, list[str]]:
-    """Of each node that was patched, the patches that no other patch of it follows."""
+    """Return the patches of each node that no other patch of it follows, by node id."""
     patches = load.patches_of(db, node_ids)
     order = load.order_of(patches)
     found: dict[str, list[str]] = {}
@@ -142,7 +144,7 @@ def _heads(db: sqlite3.Connection, node_ids: Sequence[str]) -> dict[str, list[st
 
 
 def _heads_of(changes: Mapping[str, PatchChange], order: BitOrder | None) -> list[str]:
-    """The patches of one node that no other patch of it follows."""
+    """Return the patches of one node that no other patch of it follows."""
     if order is not None:
         heads = Subset(order, list(changes.values())).heads()
         return sorted(id for id, change in changes.items() if order.number[change.line] in heads)
