@@ -151,8 +151,7 @@ def at(store: Store, text: str | int) -> StoreAsOf:
         )
     if moment < 0:
         raise _before(store, tip, moment)
-    # Read the current tip, not an older commit: only newer commits have the lines of clones that were offline
-    # then.
+    # Read the current tip, not an older commit: lines of a clone that was offline then were committed later.
     past = StoreAsOf(store, tip, moment, head, all_of_it=False)
     if past.db().execute("SELECT 1 FROM line LIMIT 1").fetchone() is None and moment < _began(store, tip):
         past.close()

@@ -1,4 +1,4 @@
-"""Who wrote the content of a node, and who else changed it."""
+"""The writers of a node: of its content, and of other changes to it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 NAMED_MAX = 2  # names of other writers in one line
 # Bits of `node.hidden_by_other`: another writer archived or deleted the node; another writer summarized it.
 STATUS, SUMMARY = 1, 2
-UNVERIFIED = "UNVERIFIED"  # a line with a session of this clone was not written by this clone
+UNVERIFIED = "UNVERIFIED"  # a line in the name of a session of this clone was not written here (forged)
 CONFLICT = "CONFLICT"  # several lines with this node's id have different content
 _NO_BRACKETS = str.maketrans("()[]", "    ")  # a name must not close gitmem's brackets or fake an identity
 _SHOWN = (

@@ -1,4 +1,4 @@
-"""Limit the values of a patch that names several nodes: each of thousands of nodes would get a long value.
+"""Limit the size of values in a patch of several nodes: each of perhaps thousands of nodes gets a copy.
 
 docs/format.md, section 11, specifies the rule. Every clone folds by it, so it uses parsed values, never their
 bytes.

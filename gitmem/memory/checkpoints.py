@@ -28,7 +28,7 @@ def checkpoint(
     diff_stat: bool = True,
     allow_secret: bool = False,
 ) -> edit.Created:
-    """Write a checkpoint. Its lifecycle is that of the work unit, or of the session if there is no work unit.
+    """Write a checkpoint. Its lifecycle is `wu`, or `session` without a work unit.
 
     Args:
         note: The text; by default the progress, or else the next steps.

@@ -83,8 +83,8 @@ def cleanup(
 
     The first matching rule decides. Kept: session nodes of sessions that are live or idle, then sensitive nodes,
     then project nodes. Removed: nodes older than `ttl`, then ephemeral nodes, then nodes of lifecycle session that
-    belong to `session`, then summarized nodes. Deleted nodes are in no answer; `gitmem mem update ID --clear
-    deleted` restores them.
+    belong to `session`, then summarized nodes. Deleted nodes are hidden;
+    `gitmem mem update ID --clear deleted` restores them.
 
     Args:
         ttl: Microseconds since a node was created.
@@ -128,7 +128,7 @@ def cleanup(
 
 
 def _session(db: sqlite3.Connection, text: str | None) -> str | None:
-    """Return the id of a session; also one that only imported nodes name and the log does not contain."""
+    """Return the id of a session. An id that only imported nodes have is accepted, too."""
     if text is None:
         return None
     found = presence.find_session(db, text)

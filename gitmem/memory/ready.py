@@ -1,4 +1,4 @@
-"""List the nodes of a work unit that are ready, by priority, and the nodes that block others."""
+"""List the nodes of a work unit that are ready, by priority, and the blocked nodes with their blockers."""
 
 from __future__ import annotations
 

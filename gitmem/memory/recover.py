@@ -47,7 +47,7 @@ class Recovered(Outcome):
 
     Attributes:
         checkpoint: The last checkpoint of the session, else of the work unit.
-        since: The changes of the repository since; None if the commit of the checkpoint is unknown.
+        since: The changes of the repository since; None without a checkpoint, or without a commit to compare.
     """
 
     __slots__ = ("session_id", "display_name", "wu_id", "checkpoint", "since", "block", "bytes", "max_size", "included",

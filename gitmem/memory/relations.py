@@ -105,7 +105,7 @@ def line(
 
 
 def stands(db: sqlite3.Connection, triple: tuple[str, str, str]) -> bool:
-    """Return whether the causally last line of a relation does not remove it."""
+    """Return whether a relation exists: its causally last line does not remove it."""
     event = last(db, triple)
     return event is not None and event.record.get("removed") is not True
 

@@ -42,7 +42,7 @@ class Hit(Outcome):
     """A node that matches.
 
     Attributes:
-        score: The rank among hits with the same `matched`.
+        score: The sort key among hits with the same `matched`; higher is better.
         bm25: The relevance; higher is better. FTS5's own value is its negative.
         decay: The decay score now, halved if the node is stale.
         matched: `all` the words, words that `begin` with them, or `some` of them.
@@ -132,9 +132,9 @@ def recall(store: Store, query: str, **options: object) -> list[Hit]:
 
     Args:
         query: As for `search`.
-        options: limit (1 to 1,000; default 10); half_life in microseconds; by_decay: decay counts in full, `score =
-            relevance × decay`; those of `listing.Filter`: wu, type, lifecycle, tags, path, include_archived and
-            others.
+        options: limit (1 to 1,000; default 10); half_life in microseconds; by_decay: decay counts in full,
+            `score = relevance × decay`; those of `listing.Filter`: wu, type, lifecycle, tags, path,
+            include_archived and others.
 
     Raises:
         UsageError: The query has no word, or a value is invalid.

@@ -119,7 +119,7 @@ def _lines(db: sqlite3.Connection, id: str) -> Sequence[bytes]:
 
 
 def _is_right(stale: str) -> list[str]:
-    """Return the options that mark a stale node as correct: it cannot be verified against a removed file."""
+    """Return the options that clear a stale mark. A removed file cannot be verified, so its path is cleared."""
     return ["--clear", "paths"] if "is gone since" in stale else ["--verified"]
 
 

@@ -34,7 +34,7 @@ CREATED, UPDATED, UNCHANGED, ARCHIVED, AWAY = "created", "updated", "unchanged",
 
 
 class IndexedFile(Outcome):
-    """The result for one source: created, updated, unchanged, archived, or put away by hand."""
+    """The result for one source: created, updated, unchanged, archived, or `put away` (hidden by hand)."""
 
     __slots__ = ("path", "node_id", "what")
 

@@ -83,8 +83,8 @@ def summarize(
 ) -> Summarized:
     """Summarize the discoveries, checkpoints, notes and sessions of a work unit that no summary covers yet.
 
-    Ephemeral, hidden and project nodes are left out, and unless `only` names them open bugs, ideas, questions and
-    dependencies and the last checkpoint. The summary and the marks of its sources are one commit.
+    Ephemeral, hidden and project nodes are left out. Open bugs, ideas, questions and dependencies and the last
+    checkpoint are left out unless `only` names them. The summary and the marks of its sources are one commit.
 
     Args:
         wu: The work unit.
