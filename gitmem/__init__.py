@@ -1,10 +1,10 @@
-"""gitmem: agents that share a repository signal each other, agree and remember, in git.
+"""gitmem: agents that share a git repository exchange signals, agree on changes and keep a memory.
 
 >>> import gitmem
 >>> log = gitmem.open(".", session="sess-…")  # doctest: +SKIP
 >>> log.signals.send("Approve this boundary?", to=["Curie"], intent="PROPOSE")  # doctest: +SKIP
 
-The names below are loaded on first use (PEP 562), so that importing costs nothing.
+The names below are loaded on first use (PEP 562), to keep the import cheap.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The library's face: `gitmem.open(".")` and what hangs from it."""
+"""The library's entry point, `gitmem.open(".")`, and the objects reached from it."""
 
 from __future__ import annotations
 
@@ -43,25 +43,27 @@ def open(
     wal_elsewhere: Sequence[str] = (),
     commit_after: float = commit_process.WINDOW_SECONDS,
 ) -> Log:
-    """Open the coordination log of the repository that a folder lies in.
+    """Open the coordination log of the repository that contains a folder.
 
     Args:
-        start: A folder of the repository: a work tree, a subdirectory of one, or the git folder.
-        session: Who acts: a session id (`sess-…`), an agent identity, a live display name, or a person as
-            `human:<git user.email>`. None is the session of `runs_in`, else the only session of this worktree in the
-            last 24 hours, else the person if this clone has no session. Where several sessions could be meant,
-            whatever acts as somebody is refused (`which-session`): a program must not become the person by default.
-        runs_in: The session that this program itself belongs to, such as the value of GITMEM_SESSION. A decision as
-            somebody else is refused then, or with `insist=True` recorded with `via`.
+        start: A folder of the repository: a worktree, a subdirectory of one, or the git folder.
+        session: The caller: a session id (`sess-…`), an agent identity, the display name of a live session, or a person
+            as `human:<git user.email>`. None selects the session of `runs_in`, else the only session of this worktree
+            in the last 24 hours, else the person if this clone has no session. If several sessions are possible, every
+            operation that needs a caller is rejected (`which-session`): a program must not become the person by
+            default.
+        runs_in: The session that this program belongs to, such as the value of GITMEM_SESSION. With it, a decision as
+            another caller is rejected, or with `insist=True` recorded with `via`.
         identity: The agent identity for sessions that are started through this log.
         machine: Name of this machine, for the index file; the host name by default.
         now: The wall clock, microseconds since 1970-01-01 UTC.
-        wal_elsewhere: Folders to accept lines in where the git folder cannot be written.
+        wal_elsewhere: Folders for write-ahead logs when the git folder cannot be written.
+        commit_after: Seconds from a record to its commit. A thread commits all waiting records together. With 0 each
+            call commits, and its outcome names the commit.
 
-        commit_after: Seconds until what is recorded is committed, by a thread, everything that waits in one commit; 0 commits
-            in each call, whose outcome then names the commit.
-
-    Raises: UsageError outside a repository; StoreError where the repository is of a kind that gitmem refuses.
+    Raises:
+        UsageError: outside a repository.
+        StoreError: gitmem does not support this kind of repository.
     """
     place = places.find(os.path.abspath(start), named=True)
     if machine is None:
@@ -101,24 +103,29 @@ class Log:
 
     @property
     def memory(self) -> Memory:
-        """What agents wrote down for whoever comes later."""
+        """The memory nodes of this log."""
         from .memory_api import Memory
 
         return Memory(self)
 
     @property
     def caller(self) -> Caller:
-        """Who acts. Raises: UsageError where that is nobody, or not exactly one."""
+        """The caller of the log's operations.
+
+        Raises:
+            UsageError: no caller could be determined, or several are possible.
+        """
         found = callers.find(self.store, self.who)
         if found is None:
             raise UsageError("Nothing says who acts here.", hint="Open the log with session=…", code="who")
         return found
 
     def inbox(self, *, mark: bool = True, **filters: Any) -> inbox.InboxResult:
-        """What the caller has not read, oldest first; see `signals.inbox.read` for the filters.
+        """Return the caller's unread signals, oldest first; see `signals.inbox.read` for the filters.
 
-        `mark` records that it was delivered: leave it out and call `signals.inbox.mark` when you
-        have shown it, if showing can fail.
+        Args:
+            mark: Record that the signals were delivered. If displaying them can fail, pass False and call
+                `signals.inbox.mark` afterwards.
         """
         caller = self.caller
         if not mark:
@@ -129,18 +136,18 @@ class Log:
         return found
 
     def thread(self, id: str) -> threads.Thread:
-        """The conversation of a thread, or of the thread that a signal is in."""
+        """Return a thread, by its id or the id of a signal in it."""
         return threads.thread(self.store, id)
 
     def converged(self, id: str, *, strict: bool = False) -> threads.Converged:
-        """Whether every recipient of the thread's root stands at AGREE."""
+        """Return whether the latest decision of every recipient of the thread's root is AGREE."""
         caller = callers.find(self.store, self.who, must=False)
         return threads.converged(self.store, id, strict=strict, caller=caller)
 
     def watch(self, *, stop: StopWatching | None = None, events: bool = True) -> Iterator[InboxResult]:
-        """Batches of signals to the caller as they come; it waits for them, for ever or until `stop` is set.
+        """Yield batches of signals to the caller as they arrive; wait for them until `stop` is set.
 
-        A batch is marked as read when the next one is asked for, and not before.
+        A batch is marked as read when the next one is requested, not before.
         """
         from .signals.watch import forever
 
@@ -149,23 +156,23 @@ class Log:
     def gate(
         self, *, wu: str | None = None, initiative: str | None = None, reason: str | None = None
     ) -> Gate:
-        """Whether signals on a work unit stand in the caller's way; with a reason it goes past them, on record."""
+        """Return whether signals on a work unit block the caller; with a reason, pass the gate and record that."""
         from .signals import gate
 
         return gate.look(self.store, self.caller, wu=wu, initiative=initiative, reason=reason)
 
     def roster(self, query: str | None = None, *, all: bool = False) -> roster.Roster:
-        """Who is here: live and idle sessions, with `all` those that are gone or ended too."""
+        """Return the live and idle sessions; with `all` also those that are gone or have ended."""
         return roster.roster(self.store, query, all=all)
 
     def sync(
         self, remotes: Sequence[str] = (), *, all: bool = False, publish: bool = False, timeout: float = 30.0
     ) -> Synced:
-        """Exchange lines with remotes. Nothing else here uses the network.
+        """Exchange lines with remotes. No other method here uses the network.
 
         Args:
-            publish: The user agrees that the log is published on these remotes. Without that, now or earlier,
-                lines are only brought.
+            publish: The user agrees to publish the log on these remotes. Without consent, now or earlier, lines are
+                only fetched.
             timeout: Seconds.
         """
         from .sync import sync_remotes
@@ -173,16 +180,16 @@ class Log:
         return sync_remotes.sync(self.store, remotes, all=all, publish=publish, timeout=timeout)
 
     def import_lumenflow(self, folder: str, *, dry_run: bool = False, allow_secret: bool = False) -> Imported:
-        """Bring what LumenFlow remembers in a project into this log; see `importers.lumenflow.import_files`."""
+        """Import LumenFlow's records of a project into this log; see `importers.lumenflow.import_files`."""
         from .importers.lumenflow import import_files
 
         return import_files.bring(self.store, self.caller, folder, dry_run=dry_run, allow_secret=allow_secret)
 
     def batch(self) -> AbstractContextManager[Batch]:
-        """Many records in one commit: what is recorded inside is committed together at the end.
+        """Commit all records of a `with` block together at its end.
 
-        Inside, outcomes have no commit yet, and what was recorded counts; where the block raises, or the
-        commit can't be made, nothing of it is recorded, and the caller is who it was before.
+        Inside the block, outcomes have no commit yet, and the new records are visible. If the block raises or the
+        commit fails, nothing is recorded and the caller is restored.
         """
         from contextlib import contextmanager
 
@@ -204,14 +211,14 @@ class Log:
         return collect()
 
     def close(self) -> None:
-        """Commit what this log has recorded, and close it. What can't be committed now waits for the next command."""
+        """Commit this log's records and close it. Records that cannot be committed now wait for the next command."""
         try:
             if self.commits is not None:
                 self.commits.close()
                 if self.store.recorded:
                     commit_process.commit_waiting(self.store, commit_process.WINDOW_SECONDS)
         except (GitmemError, OSError):
-            pass  # it is recorded, and why it waits is kept for `doctor`
+            pass  # the records are durable, and `doctor` reports why they wait
         finally:
             self.store.close()
 
@@ -233,30 +240,30 @@ class Signals:
         return signals.send(self._log.store, self._log.caller, message, **options)
 
     def reply(self, signal_id: str, message: str, **options: Any) -> signals.Sent:
-        """Answer a signal: goes to its sender, in its thread."""
+        """Reply to a signal: to its sender, in its thread."""
         return self.send(message, reply_to=signal_id, **options)
 
 
 class Sessions:
-    """Sessions of agents in this work tree."""
+    """Sessions of agents in this worktree."""
 
     def __init__(self, log: Log) -> None:
         self._log = log
 
     def start(self, **options: Any) -> lifecycle.Started:
-        """Start a session, and act as it from now on; see `sessions.lifecycle.start` for the options."""
+        """Start a session and make it the caller; see `sessions.lifecycle.start` for the options."""
         started = lifecycle.start(self._log.store, self._log.who, **options)
         own = started.session_id
         self._log.who = callers.Who(as_=own, session=own, identity=self._log.who.identity)
         return started
 
     def end(self) -> lifecycle.Ended:
-        """End the caller's session and give its name back."""
+        """End the caller's session and release its name."""
         return lifecycle.end(self._log.store, self._log.caller)
 
 
 class Batch:
-    """What a `batch()` has collected."""
+    """The entries that a `batch()` has collected."""
 
     def __init__(self, log: Log) -> None:
         self._log = log
@@ -268,7 +275,7 @@ class Batch:
 
     @property
     def commit(self) -> str | None:
-        """The commit of all of it; None inside the block, and while it waits for one."""
+        """The commit of the batch; None inside the block and until it is committed."""
         return self.appended.commit if self.appended else None
 
     def record(self) -> None:

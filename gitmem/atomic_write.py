@@ -1,4 +1,7 @@
-"""Small files that are written aside and then moved into place: who reads one sees the old text or the new one."""
+"""Replace small files atomically.
+
+Content is written to a temporary file, which is renamed. Readers see the old or the new content, never a partial file.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +13,15 @@ TEMPORARY = ".tmp-"
 
 
 def replace(path: str, content: bytes, *, durable: bool = False, private: bool = False) -> None:
-    """Give a file its content in one step.
+    """Replace the content of a file atomically.
 
     Args:
-        durable: Sync the file, and the caller its folder. Without it the file may be empty or old after a power loss.
-        private: Let this user alone read and write the file, also in a repository that several users share.
+        durable: Sync the file to disk; the caller syncs its folder. Without it the file may be empty or old after a
+            power loss.
+        private: Let only this user read and write the file, even in a repository that several users share.
 
-    Raises: OSError; the file is as it was then, and nothing is left beside it.
+    Raises:
+        OSError: the file is unchanged, and the temporary file is removed.
     """
     folder, name = os.path.split(path)
     temporary = os.path.join(folder, f"{TEMPORARY}{name}-{os.getpid()}")
@@ -37,7 +42,7 @@ def replace(path: str, content: bytes, *, durable: bool = False, private: bool =
 
 
 def names_in(folder: str) -> list[str]:
-    """Return the names in a folder; none where it is missing or may not be read."""
+    """Return the names in a folder; an empty list if it is missing or unreadable."""
     try:
         return os.listdir(folder)
     except OSError:
@@ -45,7 +50,7 @@ def names_in(folder: str) -> list[str]:
 
 
 def drop(path: str) -> None:
-    """Remove a file that may be gone, or may stay."""
+    """Remove a file; ignore errors."""
     try:
         os.unlink(path)
     except OSError:

@@ -1,7 +1,7 @@
-"""What commits tell: `Planck → Curie: PROPOSE Approve this boundary?`.
+"""Messages of the log's commits, such as `Planck → Curie: PROPOSE Approve this boundary?`.
 
-Messages come from peers. What goes to a terminal through `git log` is made harmless (`text/sanitize.py`), and
-no line of a message can pass for one of our trailers.
+Texts come from peers. Everything that `git log` shows in a terminal is sanitized (`text/sanitize.py`), and no line of a
+text can imitate one of our trailers.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 SUBJECT_MAX = 72
-COLUMNS = 100  # of a record described in a line
+COLUMNS = 100  # of a record's one-line description
 BODY_MAX = 2_000
 TRAILERS = ("signal", "thread", "memory", "audit", "wu", "agent", "session", "via")
-SCISSORS = "- >8 -"  # below `# ---- >8 ----` git sees neither text nor trailers
+SCISSORS = "- >8 -"  # git ignores text and trailers below `# ---- >8 ----`
 
 
 def of_signal(author: str, sender: str, to: Sequence[str], record: Mapping[str, object]) -> CommitMessage:
-    """The story of a signal.
+    """Return the commit message of a signal.
 
     Args:
-        author: The commit's author, `Name <mail>`.
+        author: The commit's author, `Name <email>`.
         sender: The sender's display name.
-        to: Display names of the recipients; none for a broadcast.
+        to: Display names of the recipients; empty for a broadcast.
     """
     message = str(record["message"])
     intent = str(record.get("intent") or "INFO")
@@ -42,12 +42,12 @@ def of_signal(author: str, sender: str, to: Sequence[str], record: Mapping[str, 
 
 
 def of_audit(author: str, sender: str, past: str, record: Mapping[str, object]) -> CommitMessage:
-    """The story of somebody who went past what stood in the way.
+    """Return the commit message of an audit record: a session passed a closed gate.
 
     Args:
-        author: The commit's author, `Name <mail>`.
-        sender: The display name of whoever did.
-        past: What stood there, such as `2 unread signals`.
+        author: The commit's author, `Name <email>`.
+        sender: The session's display name.
+        past: What blocked the gate, such as `2 unread signals`.
     """
     reason = str(record["reason"])
     first = sanitize(reason.strip().split("\n", 1)[0].strip())
@@ -68,17 +68,17 @@ def of_audit(author: str, sender: str, past: str, record: Mapping[str, object]) 
 
 
 def several(names: Sequence[str]) -> str:
-    """Names in a line, at most three of them."""
+    """Return names in one line, at most three of them."""
     return ", ".join(names) if len(names) <= 3 else f"{', '.join(names[:2])} and {len(names) - 2} more"
 
 
 def pick(record: Mapping[str, object], *fields: tuple[str, str]) -> list[tuple[str, str]]:
-    """Trailers for the fields of a record that are there."""
+    """Return trailers for those fields of a record that are not empty."""
     return [(key, sanitize(str(record[field]))) for key, field in fields if record.get(field)]
 
 
 def body(message: str) -> str:
-    """A message as the body of a commit: harmless, and never taken for trailers, git's `---` or its scissors."""
+    """Return a message as a commit body: sanitized, and safe from git's trailer, `---` and scissors rules."""
     text = message.replace("\r\n", "\n")
     lines = []
     for line in cut(text, BODY_MAX).split("\n"):
@@ -89,7 +89,7 @@ def body(message: str) -> str:
 
 
 def cut(text: str, longest: int) -> str:
-    """Text of at most so many characters; `…` stands for what is left out."""
+    """Return a text cut to `longest` characters; `…` marks the cut."""
     return text if len(text) <= longest else text[: longest - 1].rstrip() + "…"
 
 

@@ -1,8 +1,11 @@
-"""When what is recorded is committed, and the process that does it: one for a clone, alive for about a window.
+"""Decide when records are committed, and run the process that commits them.
 
-`<state>/committer.lock` is locked while it lives; its content is the process id. `<state>/commit-failed` has why the last
-commit did not come about, one line, until one does. `<state>/committer.off` is there where ended processes are never
-removed from the process table (a container without init): commands commit by themselves there.
+Each clone has at most one such process, which lives for about one window. Its files in the state folder:
+
+- `committer.lock`: locked while the process lives; contains its process id.
+- `commit-failed`: one line with the reason why the last commit failed, until a commit succeeds.
+- `committer.off`: exists where ended processes are never reaped (a container without init). Commands commit in process
+  there.
 """
 
 from __future__ import annotations
@@ -26,24 +29,28 @@ SETTING = "gitmem.commitafter"
 WINDOW_SECONDS = 1.0
 WINDOW_SECONDS_MAX = 3600.0
 SENTENCE_MAX = 500
-COMMIT_SECONDS = 5.0  # how long an answer that names its commit waits for another process that commits
-AGAIN_SECONDS = 1.0  # one answer looks many times: what can't be committed now is left for a while
-OVERDUE_SECONDS = 10.0  # beyond the window: then there is no committer, and a reader commits
-REAPED_SECONDS = 30  # some systems take note of ended processes only after seconds
-LOOK, LATER, NOW = 0, 1, 2  # somebody looks for news; there is something to sync; it is not to wait
-# The lines of signals that others wait for, as their JSON form has it; a quote inside of a text is escaped there.
+COMMIT_SECONDS = 5.0  # how long an operation that returns its commit waits for another committing process
+AGAIN_SECONDS = 1.0  # pause after a failed commit, as one operation queries many times
+OVERDUE_SECONDS = 10.0  # after the window; then a reader commits, as no committer is alive
+REAPED_SECONDS = 30  # some systems reap ended processes only after seconds
+LOOK, LATER, NOW = (
+    0,
+    1,
+    2,
+)  # how urgently to sync: a reader checks for news; something to send; send without delay
+# Parts of JSON lines of signals that others wait for. They cannot match in a text, where quotes are escaped.
 _STREAM = "signals"
 _URGENT = (b'"requires_ack":true', b'"intent":"PROPOSE"', b'"intent":"AGREE"', b'"intent":"REJECT"',
            b'"intent":"COUNTER"')  # fmt: skip
-TRIES_MAX = 5  # of one process, where the commit fails; the next command starts another one
+TRIES_MAX = 5  # failed commits of one process; the next command starts another process
 
 
 def window(settings: Mapping[str, str], given: str | None = None) -> float:
-    """Return after how many seconds what is recorded is to be committed.
+    """Return the commit window: the number of seconds from a record to its commit.
 
     Args:
-        settings: git's settings, with keys in small letters.
-        given: A value that wins over them, such as of GITMEM_COMMIT_AFTER. What is no number of seconds is ignored.
+        settings: git's settings, with lower-case keys.
+        given: A value that takes precedence, such as GITMEM_COMMIT_AFTER. Invalid numbers are ignored.
     """
     for value in (given, settings.get(SETTING)):
         try:
@@ -56,7 +63,7 @@ def window(settings: Mapping[str, str], given: str | None = None) -> float:
 
 
 def soon(lines: Iterable[tuple[str, bytes]]) -> int:
-    """`NOW` where one of the lines is a proposal, a decision, or asks for one; else `LATER`."""
+    """Return `NOW` if a line is a proposal, a decision, or asks for one; else `LATER`."""
     for stream, line in lines:
         if stream == _STREAM and any(words in line for words in _URGENT):
             return NOW
@@ -64,7 +71,7 @@ def soon(lines: Iterable[tuple[str, bytes]]) -> int:
 
 
 def is_wanted(place: Repo) -> bool:
-    """Return whether a committer is to be started: none is alive, and ended processes do not stay here for good."""
+    """Return whether to start a committer: none is alive, and ended processes are reaped here."""
     if is_off(place):
         return False
     from .log.lock import Lock
@@ -81,14 +88,15 @@ def is_wanted(place: Repo) -> bool:
 
 
 def is_off(place: Repo) -> bool:
-    """Return whether commands have to commit by themselves, as ended processes stay here for good."""
+    """Return whether commands must commit in process, because ended processes are never reaped here."""
     return read_small(os.path.join(place.state, OFF)).strip() == b"off"
 
 
 def _notice_zombie(place: Repo, pid: bytes) -> bool:
-    """Return whether process 1 never takes note of committers that have ended: one is still there after a while.
+    """Return whether process 1 never reaps ended committers.
 
-    The first that is seen is written down with the time; whoever finds it as it was later than `REAPED_SECONDS` knows.
+    The first zombie is noted with the time. If the same process is still a zombie after `REAPED_SECONDS`, the answer is
+    yes.
     """
     path = os.path.join(place.state, OFF)
     noted, _, since = read_small(path).strip().partition(b" ")
@@ -111,7 +119,7 @@ def _notice_zombie(place: Repo, pid: bytes) -> bool:
 
 
 def _is_zombie(content: bytes) -> bool:
-    """Return whether the last committer has ended and nobody has taken note of it: its parent never will."""
+    """Return whether the last committer has ended but its parent, process 1, has not reaped it."""
     pid = content.strip()
     if not pid.isdigit() or len(pid) > 10:
         return False
@@ -124,11 +132,11 @@ def _is_zombie(content: bytes) -> bool:
 
 
 def run(store: StoreIndex, *, pause: Callable[[float], None] = time.sleep) -> None:
-    """Commit what waits when it has waited for the window, until nothing waits; unless another process does.
+    """Commit waiting records after the window, until none wait; return at once if another process does so.
 
     Args:
         store: The clone's store. Its `commit_after` is the window.
-        pause: Waits so many seconds.
+        pause: Sleeps for a number of seconds.
     """
     from .log.lock import Lock
 
@@ -145,13 +153,13 @@ def run(store: StoreIndex, *, pause: Callable[[float], None] = time.sleep) -> No
             _note_pid(path)
             pause(min(store.commit_after + (0.5 * 2**failures if failures else 0.0), WINDOW_SECONDS_MAX))
             failures = 0 if _commit(store) else failures + 1
-        # A writer that found the lock taken has started nobody: look again.
+        # A writer that found the lock taken started no committer: check again.
         if not failures and not store.waits():
             return
 
 
 def _commit(store: StoreIndex) -> bool:
-    """Commit what waits. False where that failed; why is kept."""
+    """Commit waiting records. Return False on failure; the reason is saved."""
     try:
         return commit_waiting(store) is not None or not store.waits()
     except (GitmemError, OSError):
@@ -164,11 +172,14 @@ def _note_pid(path: str) -> None:
             file.write(b"%d\n" % os.getpid())
             file.truncate()
     except OSError:
-        return  # only a container without init needs it
+        return  # the process id is needed only in a container without init
 
 
 def commit_overdue(store: StoreIndex) -> None:
-    """Commit what no committer has come for. Who can't is none the worse: the index has its lines."""
+    """Commit records that no committer has committed in time.
+
+    Failure does no harm: the index already contains the lines.
+    """
     if store.is_committing or time.monotonic() < store.commit_again or not _is_overdue(store):
         return
     from .log import committer
@@ -180,7 +191,7 @@ def commit_overdue(store: StoreIndex) -> None:
             store.wrote = max(store.wrote, soon(rows))
             return
     except (GitmemError, OSError):
-        pass  # whoever may write will say what is wrong
+        pass  # a process that can write reports the error
     finally:
         store.is_committing = False
     store.commit_again = time.monotonic() + AGAIN_SECONDS
@@ -197,7 +208,10 @@ def _is_overdue(store: StoreIndex) -> bool:
 
 
 def commit_at_once(store: StoreIndex) -> str | None:
-    """Commit what was just recorded, which no failure undoes: then it waits, and `store.commit_failed` says why."""
+    """Commit what was just recorded.
+
+    A failure does not undo the record: it waits, and `store.commit_failed` has the error.
+    """
     try:
         return commit(store, COMMIT_SECONDS)
     except GitmemError as error:
@@ -208,15 +222,16 @@ def commit_at_once(store: StoreIndex) -> str | None:
 def commit(
     store: StoreIndex, seconds: float, *, deferred: bool = False, swaps: int | None = None
 ) -> str | None:
-    """Commit what waits: a commit that has all of it, or None where something still waits.
+    """Commit waiting records and return a commit that contains all of them, or None if some still wait.
 
     Args:
         store: The clone's store.
-        seconds: How long to wait for another process that commits.
-        deferred: Also where nothing but deferred entries wait.
+        seconds: How long to wait for another process that is committing.
+        deferred: Commit even if only deferred entries wait.
         swaps: How often to try to move the ref.
 
-    Raises: StoreError; then everything waits as before.
+    Raises:
+        StoreError: everything waits as before.
     """
     from .log import committer
 
@@ -229,9 +244,10 @@ def commit(
 
 
 def commit_waiting(store: StoreIndex, seconds: float = 0.0, *, deferred: bool = False) -> str | None:
-    """Commit what waits, and keep why where that fails: see `commit`.
+    """Commit waiting records as `commit` does, and save the reason of a failure.
 
-    Raises: StoreError; then everything waits as before.
+    Raises:
+        StoreError: everything waits as before.
     """
     try:
         found = commit(store, seconds, deferred=deferred)
@@ -244,7 +260,7 @@ def commit_waiting(store: StoreIndex, seconds: float = 0.0, *, deferred: bool = 
 
 
 def commit_first(store: StoreIndex, *, deferred: bool = False) -> str | None:
-    """Commit what waits, for an answer that is better with it and right without: see `commit_waiting`. Never an error."""
+    """Commit waiting records before an answer that is correct without it. Never raise an error."""
     try:
         return commit_waiting(store, WINDOW_SECONDS, deferred=deferred)
     except (GitmemError, OSError):
@@ -252,7 +268,7 @@ def commit_first(store: StoreIndex, *, deferred: bool = False) -> str | None:
 
 
 def fail(place: Repo, error: Exception) -> None:
-    """Keep why a commit did not come about. Never an error."""
+    """Save the reason why a commit failed. Never raise an error."""
     message = error.message if isinstance(error, GitmemError) else str(error)
     text = " ".join(message.split())[:SENTENCE_MAX]
     try:
@@ -264,7 +280,7 @@ def fail(place: Repo, error: Exception) -> None:
 
 
 def last_failure(place: Repo) -> str:
-    """Return why the last commit did not come about; empty where it did."""
+    """Return why the last commit failed; empty if it succeeded."""
     from .text.sanitize import sanitize_for_model
 
     content = read_small(os.path.join(place.state, FAILED))[: SENTENCE_MAX * 4]

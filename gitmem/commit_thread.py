@@ -1,4 +1,4 @@
-"""Commits of a program that keeps a log open: a thread commits what it has recorded, once in a window."""
+"""A thread that commits the records of a program that keeps a log open, once per window."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ STOP_SECONDS = 10.0
 
 
 class BackgroundCommits:
-    """A thread that begins with the first record and ends with `close`.
+    """A thread that starts with the first record and ends with `close`.
 
     Args:
-        open_store: Opens a store of the thread's own.
+        open_store: Opens a store for the thread.
         window: Seconds from a record to its commit.
     """
 
@@ -32,14 +32,14 @@ class BackgroundCommits:
         self._thread: threading.Thread | None = None
 
     def notify(self) -> None:
-        """Have what was just recorded committed within the window."""
+        """Commit what was just recorded within the window."""
         self._recorded.set()
         if self._thread is None or not self._thread.is_alive():
             self._thread = threading.Thread(target=self._run, name="gitmem commits", daemon=True)
             self._thread.start()
 
     def close(self) -> None:
-        """End the thread; what waits is for the caller to commit."""
+        """End the thread; the caller commits waiting records."""
         self._stopped.set()
         self._recorded.set()
         if self._thread is not None:
@@ -53,6 +53,6 @@ class BackgroundCommits:
                 store = store or self._open_store()
                 commit_process.commit_waiting(store, commit_process.WINDOW_SECONDS)
             except (GitmemError, OSError):
-                continue  # why is kept in the state folder; the next record, or `close`, tries again
+                continue  # the reason is in the state folder; the next record, or `close`, tries again
         if store is not None:
             store.close()

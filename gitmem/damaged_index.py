@@ -1,4 +1,4 @@
-"""What an operation is ended with when its index turns out to be damaged, and whether it may run again."""
+"""The error that ends an operation when its index is damaged, and whether the operation may be repeated."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 
 
 class IndexDamagedError(StoreError):
-    """The index was damaged and was put away; the log is whole.
+    """The index was damaged and was moved aside; the log is intact.
 
     Attributes:
-        may_repeat: Whether nothing was recorded before, so that the whole operation may run once more.
+        may_repeat: Whether nothing was recorded before, so the whole operation may run once more.
     """
 
     code = "index-damaged"
@@ -35,10 +35,10 @@ class IndexDamagedError(StoreError):
 
 
 def of(error: Exception, place: Repo, machine: str, *, recorded: bool) -> IndexDamagedError | None:
-    """Return what to raise instead of an error that a damaged index has caused, and put that index away; else None.
+    """Return the error to raise for a failure caused by a damaged index, and move that index aside; else None.
 
     Args:
-        error: What ended an operation.
+        error: The failure that ended an operation.
         place: Where the repository is.
         machine: Name of this machine.
         recorded: Whether the operation had recorded anything.

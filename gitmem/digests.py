@@ -1,7 +1,7 @@
-"""SHA-256, and the message authentication code of a line: it tells the lines that this clone wrote from all others.
+"""SHA-256, and the message authentication code (MAC) that identifies lines written by this clone.
 
-`docs/format.md` section 4 defines the bytes. The standard library's `hashlib` and `hmac` load OpenSSL at every start, a
-quarter of an empty Python for one function. So HMAC is computed here from SHA-256 alone (RFC 2104).
+`docs/format.md` section 4 defines the bytes. The standard library's `hashlib` and `hmac` load OpenSSL, which adds a
+quarter to the start of an empty Python. So HMAC is computed here from SHA-256 alone (RFC 2104).
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ else:
             from hashlib import sha256
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
-_pairs: list[str] = []  # of characters of the alphabet; filled where many codes are compared
+_pairs: list[str] = []  # of characters of the alphabet; filled when many MACs are computed
 _BLOCK_BYTES = 64
 _FIELD = b',"mac":"'
 _CHARACTERS = 26
-TAIL_BYTES = len(_FIELD) + _CHARACTERS + 2  # the field with the quote and the brace after it
-MANY = 1_000  # hashes from which on loading OpenSSL is worth it
+TAIL_BYTES = len(_FIELD) + _CHARACTERS + 2  # the field, its closing quote and the closing brace
+MANY = 1_000  # number of hashes from which loading OpenSSL is faster
 
 
 def hash_of(count: int) -> Callable[[bytes], HASH]:
-    """Return the function that hashes so many texts fastest: OpenSSL uses the processor's own instructions."""
+    """Return the fastest hash function for `count` texts: OpenSSL uses the processor's SHA instructions."""
     if count < MANY and "_hashlib" not in sys.modules:
         return sha256
     from hashlib import sha256 as fast
@@ -41,10 +41,10 @@ def hash_of(count: int) -> Callable[[bytes], HASH]:
 
 
 class Mac:
-    """HMAC-SHA256 under one key, cut to 128 bits, in 26 characters of base32.
+    """HMAC-SHA256 under one key, truncated to 128 bits, as 26 characters of base32.
 
     Args:
-        key: The secret; 64 bytes at most.
+        key: The secret; at most 64 bytes.
     """
 
     __slots__ = ("_inner", "_known", "_outer")
@@ -57,7 +57,7 @@ class Mac:
         self._known: frozenset[bytes] = frozenset()
 
     def of(self, content: bytes) -> str:
-        """Return the code of some bytes."""
+        """Return the MAC of some bytes."""
         inner, outer = self._inner.copy(), self._outer.copy()
         inner.update(content)
         outer.update(inner.digest())
@@ -67,11 +67,11 @@ class Mac:
         return "".join([_pairs[bits >> shift & 1023] for shift in range(120, -1, -10)])
 
     def signed(self, line: bytes) -> bytes:
-        """Return a line without LF with its code as the last field."""
+        """Return a line without LF, with its MAC appended as the last field."""
         return b'%b%b%b"}' % (line[:-1], _FIELD, self.of(line).encode())
 
     def sign_all(self, lines: Sequence[bytes]) -> tuple[list[bytes], list[str]]:
-        """Return many lines as `signed` does, and their codes. They are known as valid until `forget`."""
+        """Return lines signed as by `signed`, and their MACs. They count as valid until `forget`."""
         _fill_pairs()
         codes = list(map(self.of, lines))
         signed = [
@@ -81,11 +81,11 @@ class Mac:
         return signed, codes
 
     def forget(self) -> None:
-        """Forget which lines `sign_all` has signed."""
+        """Forget the lines that `sign_all` has signed."""
         self._known = frozenset()
 
     def is_valid(self, line: bytes) -> bool:
-        """Return whether a line without LF ends with its own code under this key."""
+        """Return whether a line without LF ends with its valid MAC under this key."""
         if self._known and line in self._known:
             return True
         if line[-TAIL_BYTES : -TAIL_BYTES + len(_FIELD)] != _FIELD or line[-2:] != b'"}':
@@ -100,5 +100,5 @@ def _fill_pairs() -> None:
 
 
 def is_signed(line: bytes) -> bool:
-    """Return whether a line without LF ends with a code, whoever's it may be."""
+    """Return whether a line without LF ends with a MAC, under any key."""
     return line[-TAIL_BYTES : -TAIL_BYTES + len(_FIELD)] == _FIELD and line[-2:] == b'"}'

@@ -1,7 +1,7 @@
-"""What goes wrong, as sentences that a person or an agent can act on.
+"""Errors with messages that a person or an agent can act on.
 
-One class for each exit status. Raise the nearest one beside its cause; `code`
-is the short machine name that `--json` shows.
+There is one class for each exit status. Raise the most specific class near the cause; `code` is the short machine name
+that `--json` shows.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ class GitmemError(Exception):
     """Base of all errors of this library.
 
     Args:
-        message: What happened, and what became of the data, in one sentence.
+        message: What happened, and the effect on the data, in one sentence.
         hint: What to do about it, in one sentence.
         code: Short machine name; the class has a default.
         next: Complete commands to run next, most useful first.
-        suggestions: Near values of the one that was refused.
+        suggestions: Valid values similar to the rejected one.
     """
 
     status = 3
@@ -44,21 +44,21 @@ class GitmemError(Exception):
 
 
 class UsageError(GitmemError):
-    """The question was wrong: bad value, unknown or ambiguous name. Nothing was written."""
+    """The request was wrong: bad value, unknown or ambiguous name. Nothing was written."""
 
     status = 2
     code = "usage"
 
 
 class StoreError(GitmemError):
-    """The store could not be read or written: lock, disk, permissions, an odd repository."""
+    """The store could not be read or written: lock, disk, permissions, unsupported repository."""
 
     status = 4
     code = "store"
 
 
 class RemoteError(GitmemError):
-    """The remote could not be reached, or refused. The local log is as it was."""
+    """The remote could not be reached, or rejected the request. The local log is unchanged."""
 
     status = 5
     code = "remote"

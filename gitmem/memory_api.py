@@ -1,4 +1,4 @@
-"""The memory in the library: `log.memory`."""
+"""The library's interface to the memory: `log.memory`."""
 
 from __future__ import annotations
 
@@ -32,60 +32,70 @@ if TYPE_CHECKING:
     from .store import Store
 
     class Opened(Protocol):
-        """An open log: its store, and who acts."""
+        """An open log: its store and its caller."""
 
         store: Store
 
         @property
         def caller(self) -> Caller: ...
 
-    Id = str | Node | edit.Created  # an id or a unique prefix of one, or what has one
+    Id = str | Node | edit.Created  # an id, a unique prefix of one, or an object that has one
 
 
 class Memory(Constants):
-    """The memory of a log's caller. Every method is a function of the same name in `gitmem.memory`."""
+    """The memory of a log's caller. Each method calls a function in `gitmem.memory`."""
 
     def __init__(self, log: Opened) -> None:
         self._log = log
 
     def append(self, content: str, **options: Any) -> edit.Created:
-        """Write one node down, by the caller, of the commit that HEAD is at.
+        """Write one node, by the caller, with the commit of HEAD.
 
-        Options: type (default discovery), lifecycle (by type), wu and session (those of the caller's session),
-        lane, priority (P0 to P3), tags, paths (from the root of the work tree), metadata, sensitive,
+        Options: type (default discovery), lifecycle (default by type), wu and session (default those of the caller's
+        session), lane, priority (P0 to P3), tags, paths (from the root of the worktree), metadata, sensitive,
         discovered_from (a node), allow_secret.
 
-        Raises: UsageError (RecordError, SecretError) and then nothing was written; StoreError.
+        Raises:
+            UsageError: also RecordError and SecretError; nothing was written.
+            StoreError: the store could not be read or written.
         """
         return edit.create(self._log.store, self._log.caller, content, **_with_ids(options))
 
     create = append
 
     def append_many(self, many: Iterable[Mapping[str, object]], **options: Any) -> edit.NodesCreated:
-        """Write nodes down in one commit: all of them or none. Each has its `content` and the options of `append`."""
+        """Write nodes in one commit, all of them or none.
+
+        Args:
+            many: For each node its `content` and the options of `append`.
+        """
         from .index.insert import WithoutCollector
 
         with WithoutCollector():
             return edit.append(self._log.store, self._log.caller, map(_with_ids, many), **options)
 
     def checkpoint(self, note: str = "", **options: Any) -> edit.Created:
-        """Write down how far the work is; see `checkpoint.checkpoint` for the options."""
+        """Write a checkpoint of the work; see `checkpoints.checkpoint` for the options."""
         from .memory import checkpoints
 
         return checkpoints.checkpoint(self._log.store, self._log.caller, note, **options)
 
     def update(self, *ids: Id, **options: Any) -> edit.NodesChanged:
-        """Change fields of nodes; see `nodes.change`."""
+        """Change fields of nodes; see `edit.change`."""
         return edit.change(self._log.store, self._log.caller, _ids(ids), **options)
 
     def relate(self, from_id: Id, type: str, to_id: Id, **options: Any) -> Related:
-        """Record that one node blocks, is the parent of, is related to or came from another."""
+        """Record a relation of two nodes: blocks, parent of, related to or discovered from."""
         from .memory import relations
 
         return relations.relate(self._log.store, self._log.caller, _id(from_id), type, _id(to_id), **options)
 
     def get(self, id: Id) -> Node:
-        """A node by its id or a unique prefix. UsageError where there is none."""
+        """Return a node, by its id or a unique prefix.
+
+        Raises:
+            UsageError: no such node.
+        """
         from .memory import load as stored
         from .memory import resolve_node
 
@@ -93,42 +103,46 @@ class Memory(Constants):
         return stored.one(db, resolve_node.find(db, _id(id)))
 
     def select(self, **filters: Any) -> listing.Listing:
-        """The nodes that fit, the newest first; see `listing.listing` and `listing.Filter`."""
+        """Return matching nodes, newest first; see `listing.listing` and `listing.Filter`."""
         return listing.listing(self._log.store, **filters)
 
     def load(self, **filters: Any) -> Sequence[Node]:
-        """All nodes that fit, in the order in which they were created; see `listing.Filter`."""
+        """Return all matching nodes, in order of creation; see `listing.Filter`."""
         return listing.every(self._log.store, **filters)
 
     def by_wu(self, wu: str, *, include_archived: bool = False) -> Sequence[Node]:
-        """The nodes of a work unit, in the order in which they were created."""
+        """Return the nodes of a work unit, in order of creation."""
         return listing.by_wu(self._log.store, wu, include_archived=include_archived)
 
     def show(self, id: Id) -> Shown:
-        """A node with its relations, its history, its score and its commit."""
+        """Return a node with its relations, history, score and commit."""
         from .memory import show_node
 
         return show_node.show(self._log.store, _id(id))
 
     def ready(self, wu: str | None = None, *, include_archived: bool = False) -> Ready:
-        """What is open in a work unit, P0 first; and what waits for what. Without one: in that of the session."""
+        """Return the open nodes of a work unit, P0 first, and which nodes block others.
+
+        Args:
+            wu: The work unit; by default that of the caller's session.
+        """
         from .memory import ready
 
         unit = node_fields.unit_of(wu, self._log.caller if wu is None else None)
         return ready.ready(self._log.store, unit, include_archived=include_archived)
 
     def record_access(self, *ids: Id) -> Accessed:
-        """Record that nodes were shown to the caller. No commit is made for it."""
+        """Record that nodes were shown to the caller. This starts no commit."""
         from .memory import accesses
 
         return accesses.record(self._log.store, self._log.caller, _ids(ids))
 
     def record_access_batch(self, ids: Iterable[Id]) -> Accessed:
-        """The same for any number of them, in one line."""
+        """Record the same for many nodes, in one line."""
         return self.record_access(*ids)
 
     def access_stats(self, id: Id) -> Stats:
-        """How often a node was shown, and when last."""
+        """Return how often a node was shown, and when last."""
         from .memory import accesses
 
         return accesses.stats(self._log.store, _id(id))
@@ -136,7 +150,12 @@ class Memory(Constants):
     def decay_score(
         self, node: Id, *, now: int | None = None, half_life: int = decay.HALF_LIFE_MICROS
     ) -> float:
-        """How much a node matters; `now` is in microseconds since the epoch, `half_life` in microseconds."""
+        """Return the score of a node.
+
+        Args:
+            now: Microseconds since the epoch.
+            half_life: Microseconds.
+        """
         decay.checked(half_life)
         now = self._log.store.now() if now is None else now
         found = node if isinstance(node, Node) else self.get(node)
@@ -145,13 +164,13 @@ class Memory(Constants):
     def recency_score(
         self, node: Node, *, now: int | None = None, half_life: int = decay.HALF_LIFE_MICROS
     ) -> float:
-        """The part of it that the age makes: 1 for what was just said."""
+        """Return the age factor of the score: 1 for a new node. Units are those of `decay_score`."""
         decay.checked(half_life)
         now = self._log.store.now() if now is None else now
         return decay.recency(node.touched, now, half_life)
 
     def archive(self, **options: Any) -> Archived:
-        """Archive what has decayed; see `archive.archive` for the options."""
+        """Archive decayed nodes; see `archive.archive` for the options."""
         from .memory import archive
 
         return archive.archive(self._log.store, self._log.caller, **options)
@@ -159,7 +178,7 @@ class Memory(Constants):
     archive_by_decay = archive
 
     def cleanup(self, **options: Any) -> Cleaned:
-        """Delete what has had its time; see `cleanup.cleanup` for the rules and options."""
+        """Delete expired nodes; see `cleanup.cleanup` for the rules and options."""
         from .memory import cleanup
 
         return cleanup.cleanup(self._log.store, self._log.caller, **options)
@@ -171,69 +190,69 @@ class Memory(Constants):
         return delete.delete(self._log.store, self._log.caller, _ids(ids), **filters)
 
     def export(self, **options: Any) -> Exported:
-        """Nodes as one document: `.document`; see `export.export` for formats and filters."""
+        """Return nodes as one document in `.document`; see `export.export` for formats and filters."""
         from .memory import export
 
         return export.export(self._log.store, **options)
 
     def context(self, wu: str | None = None, **options: Any) -> Context:
-        """What the memory has on a work unit, as a text for a prompt; see `context.context` and `as_of`."""
+        """Return the nodes about a work unit as text for a prompt; see `context.context` and `as_of`."""
         from .memory import context
 
         return context.of_any_time(self._log.store, self._log.caller, wu=wu, **options)
 
     def recover(self, **options: Any) -> Recovered:
-        """What the caller needs to go on where it was; see `recover.recover` for the options."""
+        """Restore the caller's context, for example after compaction; see `recover.recover` for the options."""
         from .memory import recover
 
         return recover.recover(self._log.store, self._log.caller, **options)
 
     def profile(self, **options: Any) -> Profile:
-        """What holds for the whole project, and its tags; see `profile.profile` for the options."""
+        """Return the project-wide nodes and their tags; see `profile.profile` for the options."""
         from .memory import profile
 
         return profile.profile(self._log.store, **options)
 
     def promote(self, node: Id | None = None, *, wu: str | None = None, tag: str, **options: Any) -> Promoted:
-        """Make project knowledge of a node, or of every summary of a work unit; see `promote.promote`."""
+        """Promote a node, or all summaries of a work unit, to project scope; see `promote.promote`."""
         from .memory import promote
 
         return promote.promote(self._log.store, self._log.caller, node=_id(node), wu=wu, tag=tag, **options)
 
     def promote_node(self, node: Id, *, tag: str, **options: Any) -> Promoted:
-        """The same of one node: it is the answer's `promoted_node`."""
+        """Promote one node to project scope; the outcome has it as `promoted_node`."""
         return self.promote(node, tag=tag, **options)
 
     def promote_from_wu(self, wu: str, *, tag: str, **options: Any) -> Promoted:
-        """The same of the summaries of a work unit."""
+        """Promote the summaries of a work unit to project scope."""
         return self.promote(wu=wu, tag=tag, **options)
 
     def summarize(self, wu: str, **options: Any) -> Summarized:
-        """Sum up what a work unit has that no summary covers yet; see `summarize.summarize`."""
+        """Summarize the nodes of a work unit that no summary covers yet; see `summarize.summarize`."""
         from .memory import summarize
 
         return summarize.summarize(self._log.store, self._log.caller, wu, **_with_ids(options))
 
     def triage(self, **options: Any) -> Triaged:
-        """Open discoveries and outgrown nodes; see `triage.listing`."""
+        """Return open discoveries and stale nodes; see `triage.listing`."""
         from .memory import triage
 
         return triage.listing(self._log.store, **options)
 
     def triage_promote(self, node: Id, **options: Any) -> BecameUnit:
-        """The work unit that a discovery asks for, and the record that it became one; see `triage.promote`."""
+        """Return the work unit to create for a discovery, and record that it became one; see `triage.promote`."""
         from .memory import triage
 
         return triage.promote(self._log.store, self._log.caller, _id(node), **options)
 
     def triage_archive(self, *ids: Id, reason: str) -> edit.NodesChanged:
-        """Put nodes away, with a reason."""
+        """Archive nodes, with a reason."""
         from .memory import triage
 
         return triage.archive(self._log.store, self._log.caller, _ids(ids), reason=reason)
 
     def index(self, *sources: str, **options: Any) -> Indexed:
-        """Make nodes of the files that describe the project; see `sources.index`."""
+        """Make nodes from the files that describe the project; see `sources.index`."""
         from .memory import sources as room
 
         return room.index(self._log.store, self._log.caller, sources=sources, **options)
@@ -242,27 +261,27 @@ class Memory(Constants):
 
     @staticmethod
     def default_sources() -> Sequence[Source]:
-        """The files that `index` looks at without being asked to."""
+        """Return the files that `index` reads by default."""
         from .memory import sources
 
         return sources.default_sources()
 
     def search(self, query: str, *, track_access: bool = False, **options: Any) -> SearchResult:
-        """What was written down about something; see `search.recall` for the options."""
+        """Search nodes by text; see `search.recall` for the options."""
         from .memory import search
 
         reader = self._log.caller if track_access else None
         return search.search(self._log.store, query, reader=reader, **options)
 
     def recall(self, query: str, **options: Any) -> list[Hit]:
-        """The nodes about something, the best match first; records nothing."""
+        """Return the nodes that match a text, best match first; record nothing."""
         from .memory import search
 
         return search.recall(self._log.store, query, **options)
 
 
 def _id(given: Any) -> Any:
-    """The id of a node, or of what wrote or found one; anything else as it is, for `known.find` to judge."""
+    """Return the id of a node or of an outcome with one; return other values as they are, for `resolve_node.find`."""
     node = getattr(given, "node", given)
     return getattr(node, "id", node)
 
@@ -272,7 +291,7 @@ def _ids(given: Iterable[Any]) -> list[Any]:
 
 
 def _with_ids(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Options in which nodes stand for their ids."""
+    """Return options with each node replaced by its id."""
     found = dict(options)
     if found.get("discovered_from") is not None:
         found["discovered_from"] = _id(found["discovered_from"])

@@ -1,4 +1,4 @@
-"""Whether the log's ref was moved back or deleted behind this clone: lines are missing then, and answers must say so."""
+"""Detection of a log ref that was moved back or deleted: lines are missing then, and answers must report it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from .store import Store
 
     class Answer(Protocol):
-        """An outcome that may be wrong where lines are missing."""
+        """An outcome that may be wrong if lines are missing."""
 
         warnings: list[str]
         next: list[str]
@@ -23,10 +23,10 @@ FIX = "gitmem doctor --fix"  # the command that repairs the log
 
 
 def warning(store: Store) -> str | None:
-    """Return the sentence for a log that lacks lines which this clone has accepted; None where it has all of them.
+    """Return a warning if the log lacks lines that this clone has accepted; None if it has all of them.
 
-    Two witnesses are asked. The index keeps lines that it had and the log has no more. The ledger names the commit that
-    this clone accepted last: the tip must be that commit or have it in its history.
+    Two sources are compared. The index keeps lines that the log no longer has. The ledger names the commit that this
+    clone accepted last: the tip must be that commit or a descendant of it.
     """
     if query.has_all(store.db(), ledger.last_commit(store.place.state)):
         return None
@@ -47,7 +47,7 @@ def warning(store: Store) -> str | None:
 
 
 def tell(store: Store, answer: Answer) -> None:
-    """Add the warning to an answer, and put the command that repairs the log in front, where lines are missing."""
+    """If lines are missing, add the warning to an answer and put the repair command first."""
     missing = warning(store)
     if missing is not None:
         answer.warnings.append(missing)
@@ -55,16 +55,16 @@ def tell(store: Store, answer: Answer) -> None:
 
 
 def repair_first(next: Sequence[str]) -> list[str]:
-    """Return the commands to run next, with the one that repairs the log in front."""
+    """Return the commands to run next, with the repair command first."""
     return [FIX, *(each for each in next if each != FIX)][:3]
 
 
 def _behind(store: Store) -> int:
-    """How many lines the commit that was accepted last has and the tip does not; 0 where it is in the tip's history."""
+    """Return how many lines of the last accepted commit the tip lacks; 0 if the tip descends from that commit."""
     from .log import tree_union
 
     git = store.git
-    accepted = ledger.last_commit(store.place.state)  # before the tip, which other processes move on
+    accepted = ledger.last_commit(store.place.state)  # read before the tip, which other processes advance
     tip = git.tip(ref.LOG_REF)
     if accepted is None or accepted == tip:
         return 0
@@ -74,4 +74,4 @@ def _behind(store: Store) -> int:
         known = [git.commit(tip).tree] if tip is not None else []
         return tree_union.new_lines(git, git.commit(accepted).tree, known)
     except KeyError:
-        return 0  # an object is missing: `doctor` looks at what is left of it
+        return 0  # an object is missing: `doctor` checks what remains

@@ -1,4 +1,4 @@
-"""Open the store of a repository, with what the domain packages provide to it."""
+"""Open the store of a repository, with the functions that the domain packages provide to it."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 
 class DomainPackages:
-    """What agents, mailboxes and memory provide to a store, see `store_index.Domain`.
+    """The functions of agents, mailboxes and memory that a store needs, see `store_index.Domain`.
 
-    Modules that only some commands need are imported where they are used.
+    Modules that only some commands need are imported in the functions that use them.
     """
 
     completed_kinds: tuple[str, ...] = sender_tables.READER_KINDS
@@ -36,18 +36,18 @@ class DomainPackages:
     def complete(
         self, db: sqlite3.Connection, kind: str, fields: Mapping[str, object]
     ) -> Mapping[str, object]:
-        """Return the fields of a new record with the broadcasts that its writer had."""
+        """Return the fields of a new record with the broadcasts that its writer had seen."""
         return broadcasts.with_seen(db, kind, fields)
 
     def feed(self, store: Store) -> None:
-        """Bring the queues of this clone's sessions up to date with the index."""
+        """Update the queues of this clone's sessions from the index."""
         if not heartbeats.is_fed(store.index.db, store.place.state):
             from .mailbox import session_queue
 
             session_queue.feed(store)
 
     def last_checkpoint(self, db: sqlite3.Connection, session_id: str) -> str:
-        """Return the first line of a session's last checkpoint that is not sensitive; "" where there is none."""
+        """Return the first line of a session's last checkpoint that is not sensitive; "" if there is none."""
         from .memory import last_checkpoint
 
         return last_checkpoint.first_line(db, session_id)
@@ -69,7 +69,8 @@ def open_store(
 ) -> Store:
     """Open the store of a repository; the arguments are those of `Store` and `open_port`.
 
-    Raises: StoreError `unsupported-repository`.
+    Raises:
+        StoreError: `unsupported-repository`.
     """
     refuse_odd(place)
     git = open_port(place, lives_on=lives_on)

@@ -1,4 +1,4 @@
-"""Outcomes: what an operation answers, as a value whose fields are those of its JSON shape."""
+"""Outcomes: results of operations, as values whose fields are those of their JSON form."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Outcome:
     __slots__: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, object]:
-        """Every field, always; lists and records as they are."""
+        """Return all fields, always; nested outcomes become objects."""
         return {name: plain(getattr(self, name)) for name in self.__slots__}
 
     def __repr__(self) -> str:
@@ -22,7 +22,7 @@ class Outcome:
 
 
 def plain(value: object) -> object:
-    """A value as JSON has it: outcomes become objects, tuples and sets become lists."""
+    """Return a value in JSON form: outcomes become objects, tuples and sets become lists."""
     if isinstance(value, Outcome):
         return value.as_json()
     if isinstance(value, dict):
@@ -34,12 +34,12 @@ def plain(value: object) -> object:
     return value
 
 
-# The line's own fields, and names that answers use for what they say about a record.
+# Fields of the line format, and names that answers use for properties of a record.
 _LEFT_OUT = frozenset(("at", "kind", "mac", "unverified", "seen", "conflict", "counts", "decides"))
 
 
 def shown(record: Mapping[str, object]) -> dict[str, object]:
-    """A record with the contract's field names and `created_at`; empty fields are left out."""
+    """Return a record with the contract's field names and `created_at`, without empty fields."""
     fields: dict[str, object] = {"created_at": record["at"]}
     fields.update(
         (key, value)

@@ -1,6 +1,6 @@
-"""Where a repository is: its common git folder, this worktree's own one, and the worktree.
+"""Where a repository is: its common git folder, this worktree's git folder, and the worktree.
 
-Found the way git finds it, without starting git: every command begins here.
+It is found as git finds it, but without starting git, because every command begins here.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# Only a config with one of these words can belong to a repository that is refused.
+# Only a config with one of these words can belong to an unsupported repository.
 _SUSPICIOUS = (b"extensions", b"mirror", b":refs/*", b":refs/g", b":*", b":r*")
-# What may stand in `extensions`, and with which values where not with any.
+# The supported extensions, each with its supported values; () allows any value.
 _EXTENSIONS = {
     "noop": (), "noop-v1": (), "partialclone": (), "preciousobjects": (), "relativeworktrees": (),
     "submodulepathconfig": (), "worktreeconfig": (),
@@ -25,13 +25,14 @@ _ESCAPES = {"n": "\n", "t": "\t", "b": "\b", '"': '"', "\\": "\\"}
 
 
 class Repo:
-    """A repository as seen from one of its worktrees. Paths are absolute, links resolved.
+    """A repository as seen from one of its worktrees. Paths are absolute, with symbolic links resolved.
 
     Attributes:
         common: The git folder that all worktrees share.
-        git_dir: This worktree's own git folder; `common` itself in the main worktree.
-        worktree: The top of the worktree, or None where the repository is bare.
-        by_folder: Whether neither a `.git` nor GIT_DIR led here, but the folder itself: `safe.bareRepository` decides.
+        git_dir: This worktree's git folder; the same as `common` in the main worktree.
+        worktree: The top folder of the worktree, or None if the repository is bare.
+        by_folder: Whether the folder itself was taken as the git folder, not found by a `.git` or GIT_DIR. Then
+            `safe.bareRepository` applies.
     """
 
     __slots__ = ("by_folder", "common", "git_dir", "worktree")
@@ -44,7 +45,7 @@ class Repo:
 
     @property
     def state(self) -> str:
-        """The folder of gitmem's own files, shared by all worktrees. It may not exist yet."""
+        """The folder of gitmem's files, shared by all worktrees. It may not exist yet."""
         return os.path.join(self.common, "gitmem")
 
     def __repr__(self) -> str:
@@ -59,18 +60,17 @@ def find(
     work_tree: str | None = None,
     common_dir: str | None = None,
 ) -> Repo:
-    """Return the repository of a folder.
+    """Return the repository that contains a folder.
 
-    Upward only a `.git` counts: a checkout may contain folders that look like bare repositories, with a config of
-    their own. `start` itself may be one where no folder above has a `.git`, or where the user has named it.
+    In parent folders only a `.git` counts: a checkout may contain folders that imitate bare repositories, with a config
+    of their own. `start` itself may be a bare repository if no parent folder has a `.git`, or if the user named it.
 
     Args:
         start: A folder, usually the current one.
-        named: Whether the user has named this folder, as with `-C`.
-        git_dir: The value of GIT_DIR, if it is set; nothing is searched then.
-        work_tree: The value of GIT_WORK_TREE, if it is set.
-        common_dir: The value of GIT_COMMON_DIR, if it is set.
-            All three are relative to `start`.
+        named: Whether the user named this folder, as with `-C`.
+        git_dir: The value of GIT_DIR, if set; then parent folders are not searched. Relative to `start`.
+        work_tree: The value of GIT_WORK_TREE, if set. Relative to `start`.
+        common_dir: The value of GIT_COMMON_DIR, if set. Relative to `start`.
 
     Raises:
         UsageError: `not-a-repository`.
@@ -91,16 +91,16 @@ def find(
             raise _no_repository(f"GIT_COMMON_DIR names {common}, which is no git repository")
     if work_tree:
         top = os.path.realpath(os.path.join(start, work_tree))
-    elif common == found:  # as in git, linked worktrees do not heed core.bare and core.worktree
+    elif common == found:  # as in git, linked worktrees ignore core.bare and core.worktree
         top = _configured_top(found, top)
     return Repo(common, found, top, by_folder=not git_dir and found == start)
 
 
 def refuse_odd(place: Repo) -> None:
-    """Refuse the kinds of repository in which the log would not be safe, or that gitmem does not know.
+    """Reject repositories in which the log would not be safe, or whose extensions gitmem does not know.
 
     Raises:
-        StoreError: `unsupported-repository`, with a sentence that names the kind.
+        StoreError: `unsupported-repository`, with a message that names the kind.
     """
     config = read_small(os.path.join(place.common, "config"))
     lowered = config.lower()
@@ -126,7 +126,7 @@ def _refuse_odd_config(config: bytes) -> None:
 
 
 def _covers_ours(refspec: str) -> bool:
-    """Whether a fetch refspec writes below refs/gitmem/, where a prune would delete the log."""
+    """Return whether a fetch refspec writes below refs/gitmem/, where a prune would delete the log."""
     _, colon, destination = refspec.partition(":")
     if not colon or refspec.startswith("^"):
         return False
@@ -137,10 +137,10 @@ def _covers_ours(refspec: str) -> bool:
 
 
 def read_config(data: bytes) -> Iterator[tuple[str, str]]:
-    """The keys and values of one git config file, in order, without its includes.
+    """Yield the keys and values of one git config file, in order, without its includes.
 
-    Section and last part of a key are lower-case, as git prints them. A key
-    without `=` is `true`. What git would call a syntax error is skipped.
+    The section and the last part of a key are lower-case, as git prints them. A key without `=` has the value `true`.
+    Syntax errors are skipped.
     """
     lines = iter(data.decode("utf-8", "surrogateescape").lstrip("\ufeff").splitlines())
     section = ""
@@ -158,7 +158,7 @@ def read_config(data: bytes) -> Iterator[tuple[str, str]]:
 
 
 def _section(line: str) -> tuple[str, str]:
-    """The section that a header opens (empty where it is broken), and what follows on its line."""
+    """Return the section that a header opens (empty if invalid), and the rest of its line."""
     name = line[1:]
     quote = name.find('"')
     end = name.find("]")
@@ -175,7 +175,7 @@ def _section(line: str) -> tuple[str, str]:
 
 
 def _value(raw: str, more: Iterator[str]) -> str:
-    """A value with quotes, escapes, comments and continued lines resolved."""
+    """Return a value with quotes, escapes, comments and continued lines resolved."""
     kept, spaces, quoted, at = "", "", False, 0
     while at < len(raw):
         char = raw[at]
@@ -218,7 +218,7 @@ def _search(start: str, *, named: bool) -> tuple[str, str | None]:
 
 
 def _git_dir_at(path: str) -> str | None:
-    """The git folder that a path is, or that the `.git` file there names."""
+    """Return the git folder at a path, or the one that the `.git` file there names."""
     if os.path.isfile(path):
         text = read_small(path)
         if not text.startswith(b"gitdir: "):
@@ -237,15 +237,15 @@ def _is_git_dir(path: str) -> bool:
 
 
 def _common_of(git_dir: str) -> str:
-    """The common folder: named by the file `commondir` in a linked worktree's git folder."""
+    """Return the common folder; a linked worktree's git folder names it in its file `commondir`."""
     named = os.fsdecode(read_small(os.path.join(git_dir, "commondir")).rstrip(b"\r\n"))
     return os.path.realpath(os.path.join(git_dir, named)) if named else git_dir
 
 
 def _top_of(git_dir: str, start: str | None) -> str | None:
-    """The worktree of a git folder that was found by itself: of a `.git`, or of a linked worktree.
+    """Return the worktree of a git folder: the parent of a `.git`, or a linked worktree.
 
-    Elsewhere `start`, as git takes the current folder where only GIT_DIR is set.
+    For other folders return `start`, as git uses the current folder if only GIT_DIR is set.
     """
     back = os.fsdecode(read_small(os.path.join(git_dir, "gitdir")).rstrip(b"\r\n"))
     if back and _common_of(git_dir) != git_dir:
@@ -258,7 +258,7 @@ def _top_of(git_dir: str, start: str | None) -> str | None:
 
 
 def _configured_top(git_dir: str, top: str | None) -> str | None:
-    """Heeds core.bare and core.worktree of a git folder that is no linked worktree's."""
+    """Return the worktree after applying core.bare and core.worktree; not for linked worktrees."""
     config = read_small(os.path.join(git_dir, "config"))
     if b"worktreeconfig" in config.lower():
         config += b"\n" + read_small(os.path.join(git_dir, "config.worktree"))
@@ -269,7 +269,7 @@ def _configured_top(git_dir: str, top: str | None) -> str | None:
 
 
 def read_small(path: str) -> bytes:
-    """The content of a small file; empty where there is none that we may read."""
+    """Return the content of a small file; empty if it is missing or unreadable."""
     try:
         with open(path, "rb") as file:
             return file.read()

@@ -1,7 +1,8 @@
 """Modes of files in a git folder that several users share, by git's setting `core.sharedRepository`.
 
-As in git, the setting is read from the repository's own config file, and counts beside the umask: `group` adds what the
-group needs, `all` reading for everybody, and an octal number replaces the mode. Folders get the set-group-id bit.
+As in git, the setting is read from the repository's config file and applies in addition to the umask: `group` adds
+group access, `all` adds read access for everybody, and an octal number replaces the mode. Folders get the set-group-id
+bit.
 """
 
 from __future__ import annotations
@@ -17,14 +18,15 @@ _NAMES = {
     "true": GROUP, "yes": GROUP, "on": GROUP, "false": 0, "no": 0, "off": 0, "": 0,
 }  # fmt: skip
 _OLD = {0: 0, 1: GROUP, 2: EVERYBODY}
-_git_folders: dict[str, str] = {}  # of folders that were looked at: the git folder that each is in, or ""
+_git_folders: dict[str, str] = {}  # folder -> the git folder that contains it
 _settings: dict[str, tuple[tuple[int, ...], int]] = {}
 
 
 def parse(value: str) -> int:
-    """Return what a value of core.sharedRepository means: bits to add to a mode, or below 0 those that replace it.
+    """Return the mode bits for a value of core.sharedRepository.
 
-    A value that git would refuse adds nothing.
+    Returns:
+        Bits to add to a mode; if negative, bits that replace it. Values that git rejects add nothing.
     """
     named = _NAMES.get(value.lower())
     if named is not None:
@@ -38,7 +40,7 @@ def parse(value: str) -> int:
 
 
 def setting(path: str) -> int:
-    """Return what `parse` says of the git folder that a file is in; 0 outside of one."""
+    """Return the result of `parse` for the git folder that contains a file; 0 outside a git folder."""
     common = _git_folder(os.path.dirname(path))
     if not common or os.name != "posix":
         return 0
@@ -60,7 +62,7 @@ def setting(path: str) -> int:
 
 
 def wanted(mode: int, bits: int) -> int:
-    """Return the mode that a file or folder of this mode gets, by a setting as `parse` returns it."""
+    """Return the mode for a file or folder with the given mode, under a setting from `parse`."""
     tweak = abs(bits)
     if not mode & stat.S_IWUSR:
         tweak &= ~0o222
@@ -73,7 +75,7 @@ def wanted(mode: int, bits: int) -> int:
 
 
 def adjust(path: str) -> None:
-    """Give a file or folder that this process made its mode. Nothing changes where the repository is not shared."""
+    """Set the mode of a file or folder that this process created. Do nothing if the repository is not shared."""
     bits = setting(path)
     if not bits:
         return
@@ -87,13 +89,14 @@ def adjust(path: str) -> None:
         ):
             os.chmod(path, new)
     except OSError:
-        return  # as with a file system without modes: the owner alone may write
+        return  # as on a file system without modes: only the owner may write
 
 
 def open_file(path: str, flags: int, mode: int = 0o666) -> int:
-    """Open a file as `os.open` does, and give it its mode where this process makes it.
+    """Open a file as `os.open` does, and set its mode if this call may have created it.
 
-    Raises: OSError.
+    Raises:
+        OSError: the file cannot be opened.
     """
     handle = os.open(path, flags | getattr(os, "O_BINARY", 0), mode)
     if flags & os.O_CREAT:
@@ -102,7 +105,11 @@ def open_file(path: str, flags: int, mode: int = 0o666) -> int:
 
 
 def make_dirs(path: str) -> None:
-    """Make a folder and what is missing above it, each with its mode. Raises: OSError."""
+    """Create a folder and its missing parents, each with its mode.
+
+    Raises:
+        OSError: a folder cannot be created.
+    """
     if os.path.isdir(path):
         return
     parent = os.path.dirname(path)
@@ -112,7 +119,11 @@ def make_dirs(path: str) -> None:
 
 
 def make_dir(path: str) -> None:
-    """Make a folder in one that is there, where it is missing, with its mode. Raises: OSError."""
+    """Create a folder with its mode, if it is missing. Its parent must exist.
+
+    Raises:
+        OSError: the folder cannot be created.
+    """
     try:
         os.mkdir(path)
     except FileExistsError:

@@ -1,4 +1,4 @@
-"""The store: one clone's log and its index, open for the operations."""
+"""The store: one clone's log and its index, open for operations."""
 
 from __future__ import annotations
 
@@ -24,27 +24,27 @@ if TYPE_CHECKING:
     from .repo import Repo
     from .store_index import Domain
 
-# New bytes of a sync. For fewer, catching up is quicker than the start of a process. With more, the next command would
-# not wait until that process is done, and fill an index of its own.
+# New bytes of a sync. For fewer, catching up is faster than starting a process. With more, the next command would not
+# wait for that process, and would fill an index of its own.
 LEFT_BYTES_MIN, LEFT_BYTES_MAX = 1024 * 1024, 8 * 1024 * 1024
 
 
 def wall_clock() -> int:
-    """Microseconds since 1970-01-01 UTC."""
+    """Return microseconds since 1970-01-01 UTC."""
     return time.time_ns() // 1000
 
 
 class Store(StoreIndex):
-    """What every operation works on.
+    """The log and index that every operation works on.
 
     Args:
         place: Where the repository is.
-        git: The port.
-        domain: What the domain packages provide.
+        git: The git port.
+        domain: The functions that the domain packages provide.
         machine: Name of this machine; a host and a container that share the folder have different ones.
         now: The wall clock, microseconds since the epoch.
-        commit_after: Seconds until what is recorded is committed, by whoever runs a committer; 0 commits in each write.
-        wal_elsewhere: Write-ahead logs for when the git folder cannot be written.
+        commit_after: Seconds from a record to its commit by a committer; with 0 each write commits.
+        wal_elsewhere: Folders for write-ahead logs when the git folder cannot be written.
         wals_read: Write-ahead logs that other processes may write to.
     """
 
@@ -79,19 +79,17 @@ class Store(StoreIndex):
         self.log.committed = self.refresh
         self.log.recorded = lambda entries: self.refresh() if self.snapshot is None else None
         self.is_committing = False
-        self.commit_again = 0.0  # when what could not be committed is tried again
+        self.commit_again = 0.0  # monotonic time of the next try after a failed commit
         self._config = config
-        # Starts a process that calls `keep_up`; None where this one lives on and does it itself.
+        # Starts a process that calls `keep_up`; None if this process is long-lived and does it itself.
         self.starts_upkeep: Callable[[], object] | None = None
-        self.wrote = 0  # how soon what was recorded here is to be sent, as `autosync` has it
-        self.after_record: Callable[[], object] | None = None  # called when a commit has to come
+        self.wrote = 0  # how urgently to sync this process's records: LOOK, LATER or NOW
+        self.after_record: Callable[[], object] | None = None  # called when a record needs a commit
         self.recorded = False  # whether anything was recorded here
-        self.commit_failed: GitmemError | None = (
-            None  # why the last commit of this process did not come about
-        )
+        self.commit_failed: GitmemError | None = None  # the error of this process's last commit
 
     def db(self) -> sqlite3.Connection:
-        """The index, caught up with the ref, the write-ahead logs and the lines of a batch that is open."""
+        """Return the index, caught up with the ref, the write-ahead logs and the lines of an open batch."""
         if self._ahead is not None:
             return self._ahead.db
         if self.snapshot is not None:
@@ -104,27 +102,30 @@ class Store(StoreIndex):
         return self.index.db
 
     def _feed(self) -> None:
-        """Bring the queues up to date, where anything has come since they were."""
+        """Update the queues if anything arrived since their last update."""
         self.domain.feed(self)
 
     def head(self) -> tuple[str | None, str | None]:
-        """The commit that this worktree's HEAD is at, and its branch; None for what there is not."""
+        """Return the commit of this worktree's HEAD and its branch; None for each that does not exist."""
         return self.git.head(self.place.git_dir)
 
     def branch(self) -> str | None:
-        """The branch that this worktree is on; None where there is none."""
+        """Return the branch of this worktree; None if HEAD is detached."""
         return self.git.branch(self.place.git_dir)
 
     def waits(self) -> bool:
-        """Return whether anything waits for a commit that has to come."""
+        """Return whether entries that need a commit are waiting."""
         return bool(self.log.waiting())
 
     def line(
         self, kind: str, fields: Mapping[str, object], *, allow_secret: bool = False
     ) -> tuple[str, bytes]:
-        """A new line of a kind, with its stream, at this clone's next tick.
+        """Return a new line of a kind, with its stream, at the next tick of this clone's clock.
 
-        Raises: RecordError, SecretError; StoreError where the clone key is damaged.
+        Raises:
+            RecordError: the record is invalid.
+            SecretError: a text contains a secret.
+            StoreError: the clone key is damaged.
         """
         if kind in self.domain.completed_kinds:
             fields = self.domain.complete(self._last_look(), kind, fields)
@@ -132,7 +133,7 @@ class Store(StoreIndex):
         return records.STREAMS[kind], records.line(kind, at, fields, allow_secret=allow_secret, mac=mac)
 
     def _last_look(self) -> sqlite3.Connection:
-        """The index as the last look left it; where there was none yet, look now."""
+        """Return the index as last caught up; catch up first if it has no tables yet."""
         if self._ahead is not None or self.snapshot is not None or not self.index.is_shaped():
             return self.db()
         return self.index.db
@@ -140,7 +141,11 @@ class Store(StoreIndex):
     def record(
         self, lines: Sequence[tuple[str, bytes]], story: CommitMessage, *, deferred: bool = False
     ) -> Appended:
-        """Append lines as one entry. Raises: StoreError; then nothing of it is recorded."""
+        """Append lines as one entry.
+
+        Raises:
+            StoreError: nothing is recorded.
+        """
         entry = LogEntry(lines, story, deferred=deferred)
         if self.collecting is not None:
             self._look_ahead(entry)
@@ -174,18 +179,19 @@ class Store(StoreIndex):
         return appended
 
     def keep_up(self) -> None:
-        """Have the log's small packs united, where they are many."""
+        """Combine the log's small packs if there are many."""
         from .log import auto_pack
 
         auto_pack.keep_up(self.log, self.starts_upkeep)
 
     def refresh_or_leave(self, *, start: bool = False) -> bool:
-        """Catch up after a sync, or leave that to the process that does the upkeep, where the sync brought much.
+        """Catch up after a sync, or leave that to the background upkeep process if the sync fetched much.
 
         Args:
-            start: Start that process; else somebody will.
+            start: Start that process; without it the caller must ensure that one starts.
 
-        Returns: Whether it is left.
+        Returns:
+            Whether catching up is left to the process.
         """
         is_much = LEFT_BYTES_MIN <= self.log.taken_in <= LEFT_BYTES_MAX
         if self.starts_upkeep is None or not is_much or commit_process.is_off(self.place):
@@ -197,13 +203,13 @@ class Store(StoreIndex):
 
     @property
     def config(self) -> CachedConfig:
-        """What git's configuration says, read when it is first asked for."""
+        """The cached git configuration, read on first use."""
         if self._config is None:
             self._config = cached_config(self.place)
         return self._config
 
     def settings(self) -> dict[str, str]:
-        """What git config says of this clone's user (`user.name`, `user.email`) and of gitmem, with keys in small letters."""
+        """Return `user.name`, `user.email` and gitmem's settings from git config, with lower-case keys."""
         return self.config.read().values
 
     def has_remote(self) -> bool:
@@ -211,21 +217,21 @@ class Store(StoreIndex):
         return self.config.read().has_remote
 
     def person(self) -> tuple[str | None, str | None]:
-        """The git identity of this clone's user: name and mail, either may be None."""
+        """Return the git identity of this clone's user: name and email; either may be None."""
         found = self.settings()
         return found.get("user.name") or None, found.get("user.email") or None
 
     def committer(self) -> tuple[str, str] | None:
-        """Who commits: the git identity, or None where it is not set; then the agent does."""
+        """Return the git identity as the committer, or None if it is not set: the agent is the committer then."""
         name, mail = ("".join(filter(str.isprintable, text or "")) for text in self.person())
         return (name or mail.partition("@")[0], mail) if mail else None
 
     def close(self, *, tidies: bool = True) -> None:
-        """Close what is open.
+        """Close the store.
 
         Args:
-            tidies: Also the index, whose last connection brings SQLite's own log to the file and waits for the disk; else
-                it is left to the process that commits, see `tidy_index`.
+            tidies: Close the index too. Its last connection checkpoints SQLite's write-ahead log and waits for the
+                disk. Without it, the committer does that, see `tidy_index`.
         """
         if tidies:
             self.close_index()

@@ -1,4 +1,4 @@
-"""The index of a store: opened, caught up, left where it is bad, and ahead of the log while a batch is open."""
+"""The index of a store: open it, catch up, replace it if damaged, and preview the entries of an open batch."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     Answer = TypeVar("Answer")
 
     class Domain(Protocol):
-        """What a store needs of the packages above it, which import the store.
+        """The functions that a store needs from the packages above it, which import the store.
 
         Attributes:
             completed_kinds: The kinds of record that `complete` adds fields to.
@@ -37,30 +37,30 @@ if TYPE_CHECKING:
         completed_kinds: tuple[str, ...]
 
         def views(self, keys: Keys | None = None) -> Sequence[View]:
-            """Return the views of the index; with keys, those that check which lines were written here."""
+            """Return the views of the index; with keys, those that check which lines this clone wrote."""
 
         def complete(
             self, db: sqlite3.Connection, kind: str, fields: Mapping[str, object]
         ) -> Mapping[str, object]:
-            """Return the fields of a new record with those that depend on what the index has."""
+            """Return the fields of a new record, with those that depend on the index's content."""
 
         def feed(self, store: Any) -> None:
-            """Note in the queues of this clone's sessions what is new in the index; never an error."""
+            """Note new signals of the index in the queues of this clone's sessions. Never raise an error."""
 
         def last_checkpoint(self, db: sqlite3.Connection, session_id: str) -> str:
-            """Return the first line of a session's last checkpoint that is not sensitive; "" where there is none."""
+            """Return the first line of a session's last checkpoint that is not sensitive; "" if there is none."""
 
 
-# `Index.version` of `views.VIEWS`, whose import costs more than a look at the index as it is; a test has the value when
-# it changes.
+# `Index.version` of `views.VIEWS`, as a constant because that import costs more than a query of the index. A test
+# reports the new value when it changes.
 SHAPE = 159660016
 
 
 class LazyViews:
-    """The views of a domain, made where the index is filled and not where it is asked.
+    """The views of a domain, created only when the index is filled, not when it is queried.
 
     Args:
-        domain: Makes the views.
+        domain: Creates the views.
         keys: The clone's keys.
     """
 
@@ -75,7 +75,7 @@ class LazyViews:
 
 
 class StoreIndex(ABC):
-    """The part of a store that has the index; `Store` sets the attributes that it works on."""
+    """The index part of a store; `Store` sets the attributes that it uses."""
 
     place: Repo
     git: Git
@@ -93,19 +93,17 @@ class StoreIndex(ABC):
 
     def __init__(self) -> None:
         self.views = LazyViews(self.domain, self.keys)
-        self.collecting: Callable[[LogEntry], None] | None = None  # while a batch is open: where entries go
-        self.fed: object = None  # what `queue.feed` has looked at
-        self.feed_after = 0.0  # when it may try again where it could not write
-        self.snapshot: Snapshot | None = None  # what `in_one_look` reads
-        self.asks_once = (
-            False  # whether one look serves all that this process asks: what waits later is not seen
-        )
+        self.collecting: Callable[[LogEntry], None] | None = None  # receives the entries of an open batch
+        self.fed: object = None  # the state that `session_queue.feed` has processed
+        self.feed_after = 0.0  # time of the next try after it could not write
+        self.snapshot: Snapshot | None = None  # the snapshot of `in_one_look`
+        self.asks_once = False  # whether to catch up only once in this process; later entries are not seen
         self.has_asked = False
         self._ahead: Index | None = None
         self._index: Index | None = None
         self._looked = False
         self._left: list[Index] = []
-        self._homeless = False  # the folder of the index file was not there: the log begins with this process
+        self._homeless = False  # whether the index's folder was missing: this process starts the log
 
     @property
     def index(self) -> Index:
@@ -116,14 +114,14 @@ class StoreIndex(ABC):
         return self._index
 
     def in_one_look(self, work: Callable[[], Answer], *, exact: bool) -> Answer:
-        """Do what records a signal on one snapshot of the index as it is: nothing is caught up, before or after.
+        """Run an operation on one snapshot of the index as it is, without catching up before or after.
 
-        Where the index lacks too much it is caught up first. So it is for another try where the work is refused for
-        what an index with less than everything says.
+        Catch up first if the snapshot lacks too much. If the operation is rejected with a UsageError on an incomplete
+        snapshot, catch up and run it once more, unless it has recorded something.
 
         Args:
             work: Reads and then records.
-            exact: Whether it depends on more than who is called what: then everything that waits must be there.
+            exact: Whether it depends on more than names: then the snapshot must contain all waiting entries.
         """
         snapshot = self._take()
         if snapshot is not None and not (snapshot.is_complete or (snapshot.has_names and not exact)):
@@ -152,7 +150,7 @@ class StoreIndex(ABC):
         return snapshot
 
     def caught_up(self) -> Index:
-        """The index with what the ref and the write-ahead logs have, and the queues with what is new in it."""
+        """Return the index, caught up with the ref and the write-ahead logs, and update the queues."""
         try:
             if not self._is_current():
                 from .trust import line_checks
@@ -164,7 +162,7 @@ class StoreIndex(ABC):
         return self.index
 
     def _is_current(self) -> bool:
-        """Return whether the index has all that the log has, checked with the key of this clone."""
+        """Return whether the index has all lines of the log, checked with this clone's key."""
         from .index import generations
 
         return generations.is_current(self.index, self.log) and sender_tables.is_checked(
@@ -189,10 +187,10 @@ class StoreIndex(ABC):
 
     @abstractmethod
     def _feed(self) -> None:
-        """Bring the queues up to date."""
+        """Update the queues."""
 
     def do_without(self, error: sqlite3.DatabaseError) -> None:
-        """An index for when the one that is open is damaged, or can't be written: built anew, a copy, or in memory."""
+        """Replace an index that is damaged or not writable: by a new one, a copy, or one in memory."""
         from .index import catch_up
 
         self.index.close()
@@ -209,7 +207,7 @@ class StoreIndex(ABC):
             catch_up.catch_up(self._index, self.log, progress=self.progress)
 
     def adopt(self) -> None:
-        """A log that an ordinary fetch brought is this clone's log from the first look on."""
+        """Create the log's ref from a log that an ordinary `git fetch` fetched, at the first query."""
         if not self._looked:
             self._looked = True
             try:
@@ -218,10 +216,13 @@ class StoreIndex(ABC):
 
                     start.adopt(self.log)
             except (GitmemError, OSError, KeyError):
-                return  # `doctor` says what is wrong with it; whoever writes is told too
+                return  # `doctor` and writers report the fault
 
     def refresh(self) -> None:
-        """Catch up after a write, which no fault of the index undoes. Where it is busy or bad the next look copes."""
+        """Catch up after a write.
+
+        An index failure does not undo the write. If the index is busy or damaged, the next query handles it.
+        """
         from .index import catch_up, damage
 
         try:
@@ -236,30 +237,30 @@ class StoreIndex(ABC):
             damage.put_away(schema.path(self.place, self.machine), error)
 
     def foresee(self, lines: Sequence[bytes], group: Group) -> None:
-        """Tell the index what lines are that are to be recorded now; they need not be read then, see `forget_foreseen`."""
+        """Give the index lines that are about to be recorded, to save parsing them; see `forget_foreseen`."""
         self.index.foreseen = (lines, group)
 
     def forget_foreseen(self) -> None:
-        """Forget what was foreseen. The lines were recorded, or will never be."""
+        """Forget the lines given to `foresee`: they were recorded, or never will be."""
         self.index.foreseen = None
         self.keys.forget_signed()
 
     def leave_index(self) -> None:
-        """Open the index anew at the next look."""
+        """Open a new index at the next query."""
         if self._index is not None:
-            self._left.append(self._index)  # not closed: whoever writes may still read from it
+            self._left.append(self._index)  # not closed: a writer may still read from it
         self._index = None
         self.fed = None
 
     def collect(self, to: Callable[[LogEntry], None] | None) -> None:
-        """Begin a batch, whose entries go there instead of to the log; or end it (None)."""
+        """Start a batch, whose entries go to `to` instead of the log; None ends it."""
         self.collecting = to
         if self._ahead is not None:
             self._ahead.close()
             self._ahead = None
 
     def _look_ahead(self, entry: LogEntry) -> None:
-        """Let an entry that is to be recorded count in this process alone: in a copy of the index in memory."""
+        """Apply an entry of an open batch to a copy of the index in memory, for this process alone."""
         if self._ahead is None:
             self.db()
             ahead = schema.in_memory(self.views, records.read_groups)
@@ -270,7 +271,10 @@ class StoreIndex(ABC):
         insert.lines(self._ahead, -1, [line for _, line in entry.lines])
 
     def tidy_index(self) -> None:
-        """Bring SQLite's own log to the file of the index, unless somebody reads: commands end without that. Never an error."""
+        """Checkpoint SQLite's write-ahead log into the index file, unless there are readers.
+
+        Commands end without that. Never raise an error.
+        """
         if self._index is None:
             return
         try:
@@ -280,6 +284,6 @@ class StoreIndex(ABC):
             return
 
     def close_index(self) -> None:
-        """Close what is open of the index."""
+        """Close all open connections to the index."""
         for index in [*self._left, *([self._index] if self._index is not None else [])]:
             index.close()

@@ -1,7 +1,7 @@
-"""JSON as a line has it, read without the json package, whose import costs a third of an empty Python.
+"""Parse a line's JSON without the json package, whose import costs a third of an empty Python.
 
-Stricter than that package: NaN and the infinities are no JSON here. Errors are ValueErrors (RecursionError
-for what is nested too deeply).
+It is stricter than that package: NaN and the infinities are rejected. Errors are ValueErrors (RecursionError for too
+deep nesting).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 class _Any:
-    """What the scanner is to do with what it finds, by the names that it knows."""
+    """Settings of the scanner, under the attribute names that it reads."""
 
     strict = True  # no raw control characters in strings
     object_hook = None
@@ -62,16 +62,16 @@ _any, _only_once = _scanner(_Any), _scanner(_Once)
 
 
 def read(text: str, *, once: bool = False) -> Any:
-    """The value that a text is, without white space around it.
+    """Parse a text that is one JSON value, without surrounding white space.
 
     Args:
-        once: Whether a name that stands twice in an object is an error: of two values each reader could take
-            another. Else the last counts.
+        once: Reject objects with a repeated name, because readers could choose different values. Otherwise the last
+            value counts.
     """
     try:
         value, end = (_only_once if once else _any)(text, 0)
     except (StopIteration, SystemError) as error:
-        # The scanner takes its exception from the json package, and has none to raise where that is not imported.
+        # The scanner gets its exception from the json package and cannot raise it if that is not imported.
         raise ValueError("it ends too early, or is no JSON") from error
     if end != len(text):
         raise ValueError("something follows")

@@ -1,4 +1,4 @@
-"""The views that the index keeps for these operations."""
+"""The views of the index that the domain packages define."""
 
 from __future__ import annotations
 
@@ -16,5 +16,5 @@ VIEWS = (mailbox_view.VIEW, session_view.VIEW, memory.VIEW, sender_view.VIEW)
 
 
 def checked(keys: Keys) -> tuple[View, ...]:
-    """Return the views of an index that this clone's key checks the lines of; in shape they are `VIEWS`."""
+    """Return the views of an index whose lines are checked with this clone's key; same tables as `VIEWS`."""
     return (*VIEWS[:-1], sender_view.view(keys.now))
