@@ -1,4 +1,4 @@
 """Git: the only package that runs git or reads its files.
 
-May import text and the modules beside the packages.
+It may import text and the modules beside the packages.
 """

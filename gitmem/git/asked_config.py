@@ -1,4 +1,4 @@
-"""Ask git for its configuration, and keep the answer where it depends on nothing but files."""
+"""Ask git for its configuration, and cache the answer if it depends on files alone."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from .cached_config import ConfigSources
 
 FILES_MAX = 64
-# A file that changed so shortly before it was read may change again without another stamp: some file systems count in
-# steps of 2 s. Nothing that came from it is kept for another process.
+# A file that changed this shortly before it was read may change again without a new stamp: some file systems count in
+# steps of 2 s. Its content is not cached for other processes.
 RACY_NS = 2_500_000_000
 _FILE = "file:"
 _ABOUT_REMOTES = ("remote.", "url.", "branch.", "core.sshcommand", "ssh.variant")
@@ -26,17 +26,19 @@ _UNREADABLE = "unable to read config file '"
 def ask(
     common: str, surroundings: ConfigSources, path: str, now: Callable[[], int]
 ) -> tuple[GitConfig, dict[str, str]]:
-    """Ask git, and write the cache where the answer may be kept.
+    """Ask git for its configuration, and write the cache if the answer may be cached.
 
     Args:
         common: The common git folder.
-        surroundings: The surroundings of this process.
-        path: The file of the cache.
+        surroundings: This process's configuration sources.
+        path: The cache file.
         now: The clock of the file system, nanoseconds since the epoch.
 
-    Returns: The answer, and the stamps of the files that it came from; with `ASK_AGAIN` where there may be others.
+    Returns:
+        The answer, and the stamps of its source files. The stamps contain `ASK_AGAIN` if there may be other sources.
 
-    Raises: StoreError where git can't read its configuration, or can't be started.
+    Raises:
+        StoreError: git cannot be started or cannot read its configuration.
     """
     began = now()
     before = stamps(surroundings.files)
@@ -83,7 +85,7 @@ def _config(rows: list[tuple[str, str, str]]) -> GitConfig:
 
 
 def _files(rows: list[tuple[str, str, str]], home: str) -> list[str] | None:
-    """Return the files that the entries came from and those that they include, or None where that is not plain."""
+    """Return the files of the entries and the files that they include, or None if that is not certain."""
     found: dict[str, None] = {}
     for origin, key, value in rows:
         path = origin.removeprefix(_FILE)
@@ -100,27 +102,25 @@ def _files(rows: list[tuple[str, str, str]], home: str) -> list[str] | None:
 
 
 def _is_racy(stamp: str, began: int) -> bool:
-    """Return whether a file can't be known by its stamp."""
+    """Return whether a file's stamp does not identify its content."""
     times = stamp.split()[:2]
     return stamp == UNREADABLE or (len(times) == 2 and max(map(int, times)) > began - RACY_NS)
 
 
 def _system_file(common: str) -> str:
-    """Return the file that git reads for the whole system, there or not; empty where git does not say."""
+    """Return the path of git's system configuration, existing or not; empty if git does not report it."""
     done = run.run(common, ["config", "--system", "-z", "--show-origin", "--list"], check=False)
     if done.out.startswith(_FILE.encode()):
         return os.fsdecode(done.out.partition(b"\0")[0]).removeprefix(_FILE)
     _, missing, rest = done.err.partition(_UNREADABLE)
     if missing:
         return rest.rpartition("'")[0]
-    done = run.run(
-        common, ["var", "GIT_CONFIG_SYSTEM"], check=False
-    )  # it is empty; git knows this since 2.41
+    done = run.run(common, ["var", "GIT_CONFIG_SYSTEM"], check=False)  # the file is empty; needs git 2.41
     return os.fsdecode(done.out.strip()) if done.code == 0 else ""
 
 
 def _keep(path: str, content: bytes) -> None:
-    """Write the cache for this user alone. Where that can't be, git is asked each time."""
+    """Write the cache for this user alone. Ignore errors: git is asked each time then."""
     try:
         atomic_write.replace(path, content, private=True)
     except OSError:

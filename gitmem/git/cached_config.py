@@ -1,8 +1,8 @@
-"""What git's configuration says to gitmem, from a cache while no file that it came from has changed.
+"""The git configuration that gitmem uses, cached until a source file changes.
 
-`git config` costs a process for each command. The cache is the file `config-<uid>` in the state folder. It holds the
-answer and the stamps of all files that git reads for it, of missing ones too. It is not written where the answer depends
-on more than files: on conditional includes, and on values in the environment.
+`git config` costs each command a process. The cache is the file `config-<uid>` in the state folder. It contains the
+answer and the stamps of all files that git reads for it, including missing ones. It is not written if the answer
+depends on more than files: on conditional includes, or on values in the environment.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ NAME = "config"
 MAGIC = b"gitmem-config-1"
 BYTES_MAX = 64 * 1024
 MISSING, EMPTY, UNREADABLE = "missing", "empty", ""
-ASK_AGAIN = "\0"  # among the stamps: what git said may depend on more than these files
+ASK_AGAIN = "\0"  # marks stamps of an answer that may depend on more than these files
 AGAIN_SECONDS = 1.0
 _TRUE = ("1", "true", "yes", "on")
-# Variables that name the files; with any other GIT_CONFIG_* there are values in the environment, perhaps secret ones.
+# Variables that name files. Any other GIT_CONFIG_* puts values into the environment, perhaps secrets.
 _NAMING = ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM", "GIT_CONFIG_SYSTEM")
 
 
@@ -34,10 +34,10 @@ class GitConfig:
     """The part of git's configuration that everyday commands need.
 
     Attributes:
-        values: `user.name`, `user.email` and `gitmem.*`: the last value of each; keys are in lower case.
+        values: The last value of `user.name`, `user.email` and each `gitmem.*`; keys are in lower case.
         has_remote: Whether a remote has a URL.
-        remotes: What says where remotes are and how they are reached: each key with its value, in git's order. None in
-            what comes from the cache: there may be passwords in URLs.
+        remotes: The entries that define remotes and how to reach them: pairs of key and value, in git's order. None if
+            read from the cache: URLs may contain passwords and are not cached.
     """
 
     __slots__ = ("has_remote", "remotes", "values")
@@ -70,17 +70,22 @@ class CachedConfig:
         self._key: list[str] = []
         self._stamps: dict[str, str] = {}
         self._known: GitConfig | None = None
-        self._until = 0.0  # the monotonic time until which an answer holds that may depend on more
+        self._until = 0.0  # monotonic time until which an answer with ASK_AGAIN is valid
 
     def read(self) -> GitConfig:
-        """Return what git would say now.
+        """Return git's current configuration.
 
-        Raises: StoreError where git can't read its configuration, or can't be started.
+        Raises:
+            StoreError: git cannot be started or cannot read its configuration.
         """
         return self._read(with_remotes=False)
 
     def remotes(self) -> Sequence[tuple[str, str]]:
-        """Return the entries about remotes; git is asked once for each state of the files. Raises: as `read`."""
+        """Return the entries about remotes. git is asked once for each state of the files.
+
+        Raises:
+            StoreError: as in `read`.
+        """
         return self._read(with_remotes=True).remotes or ()
 
     def _read(self, *, with_remotes: bool) -> GitConfig:
@@ -101,13 +106,13 @@ class CachedConfig:
 
 
 class ConfigSources:
-    """What decides, beside the content of files, what git says.
+    """The sources of git's configuration, other than the content of files.
 
     Attributes:
-        files: The git program, and the files that git reads where they exist; without the one of the system.
-        home: The value of HOME; empty where it is not set.
-        system: The file of the system, or None where the git program alone knows.
-        key: What must be the same for an answer to hold.
+        files: The git program, and the files that git reads if they exist, except the system's file.
+        home: The value of HOME; empty if not set.
+        system: The system's file, or None if only the git program knows it.
+        key: The values that must be the same for a cached answer to be valid.
         may_keep: Whether the answer depends on files alone.
     """
 
@@ -115,7 +120,7 @@ class ConfigSources:
 
     def __init__(self, common: str) -> None:
         values = {name: value for name, value in os.environ.items() if name.startswith("GIT_CONFIG")}
-        values.pop("GIT_CONFIG", None)  # it never reaches git
+        values.pop("GIT_CONFIG", None)  # `run` never passes it to git
         self.home = os.environ.get("HOME", "")
         program = _program(os.environ.get("PATH", ""))
         self.files = [program, os.path.join(common, "config"), os.path.join(common, "config.worktree")]
@@ -128,7 +133,7 @@ class ConfigSources:
         no_system = values.get("GIT_CONFIG_NOSYSTEM", "").lower() in _TRUE
         self.system = os.devnull if no_system else values.get("GIT_CONFIG_SYSTEM")
         self.may_keep = (
-            hasattr(os, "geteuid")  # elsewhere nobody says whose the cache is
+            hasattr(os, "geteuid")  # without it the owner of the cache is not known
             and values.keys() <= set(_NAMING)
             and all(map(os.path.isabs, self.files))
         )
@@ -136,7 +141,10 @@ class ConfigSources:
 
 
 def _program(path: str) -> str:
-    """Return where the git program is: another one may have another file of the system. Empty where that is not plain."""
+    """Return the path of the git program; empty if that is not certain.
+
+    Another program may have another system configuration.
+    """
     for folder in path.split(os.pathsep):
         found = os.path.join(folder, "git")
         if not os.path.isabs(folder) or (os.path.isfile(found) and os.access(found, os.X_OK)):
@@ -164,10 +172,10 @@ def _stamp(path: str) -> str:
 
 
 def encode(key: Sequence[str], found: Mapping[str, str], config: GitConfig) -> bytes:
-    """Return the content of the cache: fields that end with NUL, behind the SHA-256 of all of them.
+    """Return the content of the cache: NUL-terminated fields, after the SHA-256 of all of them.
 
     Args:
-        key: The key of the surroundings.
+        key: The key of the configuration sources.
         found: The stamps of all files.
         config: The answer.
     """
@@ -182,7 +190,7 @@ def _flat(pairs: Mapping[str, str]) -> list[str]:
 
 
 def _load(path: str, surroundings: ConfigSources) -> tuple[GitConfig, dict[str, str]] | None:
-    """Return the answer in the cache and the stamps that it holds for; None where it does not hold now."""
+    """Return the cached answer and its stamps; None if it is not valid now."""
     head, _, body = _content(path).partition(b"\0")
     if head != b"%s %s" % (MAGIC, sha256(body).hexdigest().encode()):
         return None
@@ -202,7 +210,7 @@ def _load(path: str, surroundings: ConfigSources) -> tuple[GitConfig, dict[str, 
 
 
 def _content(path: str) -> bytes:
-    """Return the bytes of the cache; none where others than this user may have written them."""
+    """Return the bytes of the cache; empty if other users may have written them."""
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     try:
         handle = os.open(path, flags)

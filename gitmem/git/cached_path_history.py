@@ -1,7 +1,7 @@
-"""Answers of `behind` that still hold: three processes of git less for each look at a memory.
+"""Cached answers of `behind`, which save a memory query three git processes.
 
-Whether and how far a path moved on between two commits never changes. That a commit is not here does, so an answer holds
-while the files are as they were in which a fetch, a pack or the user's own cut of the history shows.
+The changes of a path between two commits never change. But a commit may be missing here and arrive later. So an answer
+is valid while the files that a fetch, a repack or a change of grafts writes are unchanged.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     Pair = tuple[str, str]
 
-FOLDER = "behind"  # below the state folder; its files have two digits for names, so they are never many
+FOLDER = "behind"  # below the state folder; at most 256 files, named by two hex digits
 SHOWS = (
     "FETCH_HEAD",
     "shallow",
@@ -36,12 +36,12 @@ _HEX = frozenset("0123456789abcdef")
 
 
 class KnownBehind:
-    """The answer to one question, where it was asked before.
+    """The cached answer to one query.
 
     Args:
         place: Where the repository is.
         tip: The commit that is compared with.
-        pairs: Commits and paths, each pair once.
+        pairs: Pairs of commit and path, each once.
     """
 
     def __init__(self, place: Repo, tip: str, pairs: Sequence[Pair]) -> None:
@@ -53,7 +53,7 @@ class KnownBehind:
         )
 
     def read(self) -> dict[Pair, Behind] | None:
-        """Return the answer; None where it is not known, or not plainly so."""
+        """Return the answer; None if it is not cached or not valid."""
         try:
             with open(self._path, "rb") as file:
                 head, *rows = file.read(BYTES_MAX).decode("utf-8", "replace").split("\n")
@@ -75,7 +75,7 @@ class KnownBehind:
         return found
 
     def write(self, found: Mapping[Pair, Behind]) -> None:
-        """Keep an answer. Never an error."""
+        """Cache an answer. Never raise an error."""
         rows = [
             f"{number} {each.count} {each.last or ''} {each.gone:d} {each.at_least:d}"
             for number, pair in enumerate(self._pairs)

@@ -1,6 +1,6 @@
-"""A git process on pipes, without `subprocess`: that module's import alone doubles a command's start.
+"""A git process on pipes, without `subprocess`, whose import alone doubles a command's start time.
 
-Where there is no `posix_spawn` (Windows), `child_portable` does the same with it; `run` chooses.
+On systems without `posix_spawn` (Windows), `child_portable` does the same with `subprocess`; `run` chooses.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from typing import IO
 
 KILL_PATIENCE_SECONDS = 5.0
-LOST_STATUS = -1_000  # this process ignores SIGCHLD, so the system throws exit statuses away
+LOST_STATUS = -1_000  # this process ignores SIGCHLD, so the system discards exit statuses
 _SIGPIPE, _SIGXFSZ, _SIGKILL = 13, 25, 9  # Python ignores the first two; git must not inherit that
 _CHUNK_BYTES = 1 << 16
 
 
 class Child:
-    """A process in a session of its own, with pipes to it; `stdin` and `stderr` may be None."""
+    """A process in its own session, with pipes; `stdin` and `stderr` may be None."""
 
     def __init__(
         self, pid: int, stdin: IO[bytes] | None, stdout: IO[bytes], stderr: IO[bytes] | None
@@ -33,10 +33,13 @@ class Child:
         self._status: int | None = None
 
     def communicate(self, data: bytes, limit_seconds: float) -> tuple[int, bytes, bytes]:
-        """Send `data`, read to the end and wait: exit status, output, errors.
+        """Send `data`, read all output and wait for the end.
+
+        Returns:
+            Exit status, output, errors.
 
         Raises:
-            TimeoutError: It lives on beyond the limit.
+            TimeoutError: the process still runs after the limit.
         """
         deadline = time.monotonic() + limit_seconds
         out, err = self._exchange(data, deadline)
@@ -50,11 +53,11 @@ class Child:
         return self.wait(), out, err
 
     def poll(self) -> int | None:
-        """The exit status, or None while it lives."""
+        """Return the exit status, or None while the process runs."""
         return self._reap(0 if sys.platform == "win32" else os.WNOHANG)
 
     def wait(self) -> int:
-        """The exit status (negative: the signal that ended it), however long that takes."""
+        """Wait without limit and return the exit status (negative: the signal that ended the process)."""
         status = self._reap(0)
         assert status is not None
         return status
@@ -70,7 +73,7 @@ class Child:
         return self._status
 
     def kill(self) -> None:
-        """End it and what it started; pipes that one of them still holds are let go."""
+        """Kill the process and those that it started; close our pipes even if one of them holds the other end."""
         self.end_group()
         self.close_pipes()
         deadline = time.monotonic() + KILL_PATIENCE_SECONDS
@@ -78,7 +81,10 @@ class Child:
             time.sleep(0.002)
 
     def end_group(self) -> None:
-        """The signal alone. None to a process that was waited for: its id may be somebody else's by now."""
+        """Send SIGKILL to the process group, without waiting.
+
+        Not after the process was waited for: its id may belong to another process by then.
+        """
         try:
             if sys.platform != "win32" and self._status is None:
                 os.killpg(self.pid, _SIGKILL)
@@ -86,16 +92,16 @@ class Child:
             pass
 
     def close_pipes(self) -> None:
-        """Close our ends: a child that reads sees the end."""
+        """Close our ends of the pipes: a child that reads gets end of file."""
         for pipe in (self.stdin, self.stdout, self.stderr):
             try:
                 if pipe is not None:
                     pipe.close()
-            except OSError:  # it died and left bytes unsent
+            except OSError:  # the child ended with unread input
                 pass
 
     def _exchange(self, data: bytes, deadline: float) -> tuple[bytes, bytes]:
-        """Write and read at once: each side may wait for the other to take what it has."""
+        """Write and read at the same time: each side may block until the other reads."""
         import select
 
         assert sys.platform != "win32"
@@ -131,14 +137,16 @@ class Child:
 
 
 def spawn(command: list[str], environment: Mapping[str, str], input: bool, errors: bool) -> Child:
-    """Start git by `posix_spawn`, in a session of its own.
+    """Start git by `posix_spawn`, in its own session.
 
     Args:
         command: The program, found on PATH, and its arguments.
-        input: Whether its standard input is a pipe; else it is empty.
-        errors: Whether its standard error is a pipe; else it is dropped.
+        input: Whether standard input is a pipe; else it is empty.
+        errors: Whether standard error is a pipe; else it is discarded.
 
-    Raises: OSError; NotImplementedError where the C library has no sessions for it.
+    Raises:
+        OSError: the process cannot be started.
+        NotImplementedError: the C library does not support sessions in posix_spawn.
     """
     assert sys.platform != "win32"
     pipes: list[int] = []
@@ -181,7 +189,7 @@ def spawn(command: list[str], environment: Mapping[str, str], input: bool, error
 
 
 def _pipe() -> tuple[int, int]:
-    """Reading and writing end, neither of them a standard stream's number, though that may be closed."""
+    """Return reading and writing end; neither has a number of a standard stream, even if that is closed."""
     ends = list(os.pipe())
     low: list[int] = []
     while min(ends) <= 2:
@@ -193,7 +201,7 @@ def _pipe() -> tuple[int, int]:
 
 
 def _write(handle: int, data: memoryview) -> int:
-    """How much the pipe took; all of it where nobody reads any more."""
+    """Return how many bytes the pipe accepted; all of them if the reader has closed it."""
     try:
         return os.write(handle, data[:_CHUNK_BYTES])
     except BlockingIOError:

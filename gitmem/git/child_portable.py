@@ -1,4 +1,4 @@
-"""What `child` does, with `subprocess`: for Windows."""
+"""`child` for Windows, with `subprocess`."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 
 class PortableChild(Child):
-    """As `Child`."""
+    """See `Child`."""
 
     def __init__(self, popen: subprocess.Popen[bytes]) -> None:
         super().__init__(popen.pid, popen.stdin, cast("IO[bytes]", popen.stdout), popen.stderr)
         self._popen = popen
 
     def communicate(self, data: bytes, limit_seconds: float) -> tuple[int, bytes, bytes]:
-        """As `Child.communicate`."""
+        """See `Child.communicate`."""
         try:
             out, err = self._popen.communicate(data or None, timeout=limit_seconds)
         except subprocess.TimeoutExpired:
@@ -27,15 +27,18 @@ class PortableChild(Child):
         return self._popen.returncode, out, err or b""
 
     def poll(self) -> int | None:
-        """As `Child.poll`."""
+        """See `Child.poll`."""
         return self._popen.poll()
 
     def wait(self) -> int:
-        """As `Child.wait`."""
+        """See `Child.wait`."""
         return self._popen.wait()
 
     def kill(self) -> None:
-        """Windows has no process groups to kill: what git started ends when it finds its pipes closed."""
+        """Kill the process alone.
+
+        Windows has no process groups to kill: processes that git started end when their pipes are closed.
+        """
         self._popen.kill()
         self.close_pipes()
         try:
@@ -47,7 +50,7 @@ class PortableChild(Child):
 def start_portably(
     command: Sequence[str], environment: Mapping[str, str], cwd: str, *, input: bool, errors: bool
 ) -> Child:
-    """As `child.spawn`."""
+    """See `child.spawn`."""
     return PortableChild(
         subprocess.Popen(
             list(command),

@@ -1,4 +1,4 @@
-"""Drafts as objects: what a chain of commits adds to a repository, each folder that changes written anew."""
+"""Create the objects of a chain of drafted commits: blobs, commits, and a new tree for each changed folder."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
 
     Folder = dict[str, "TreeEntry | Folder"]
 
-_LINK = "160000"  # a submodule's commit is in another repository
+_LINK = "160000"  # a submodule; its commit is in another repository
 
 
 class Chain:
-    """The objects of commits that are to be written, kind and content by id.
+    """The objects of commits to be written: kind and content by id.
 
     Args:
-        git: What they are read from and written to.
-        id_length: How many hex digits an object id has there.
+        git: The repository that is read from and written to.
+        id_length: Number of hex digits of an object id there.
     """
 
     def __init__(self, git: Reads, id_length: int) -> None:
@@ -32,9 +32,11 @@ class Chain:
         self._trees: dict[str, dict[str, TreeEntry]] = {}
 
     def add(self, drafts: Sequence[Draft], onto: str | None) -> list[str]:
-        """Add a commit for each draft, the first on `onto` (None: a root). Return their ids.
+        """Add a commit for each draft, the first on `onto` (None: a root), and return their ids.
 
-        Raises: KeyError with the id of an object that is missing; ValueError where git would refuse a path.
+        Raises:
+            KeyError: with the id of a missing object.
+            ValueError: git would reject a path.
         """
         tree = EMPTY_TREES[self._id_length] if onto is None else self._git.commit(onto).tree
         self._check(drafts)
@@ -48,7 +50,7 @@ class Chain:
         return oids
 
     def _check(self, drafts: Sequence[Draft]) -> None:
-        """Raise KeyError for what a draft takes over and is not here."""
+        """Raise KeyError if an object that a draft refers to is missing."""
         entries = [each for draft in drafts for each in draft.changes.values() if isinstance(each, TreeEntry)]
         wanted = [each.oid for each in entries if each.mode != _LINK and not is_empty_tree(each.oid)]
         found = self._git.heads(wanted) if wanted else {}
@@ -68,13 +70,13 @@ class Chain:
         return dict(self._git.tree(oid) if known is None else known)
 
     def _add_tree(self, draft: Draft, parent: str) -> str:
-        """Add what a draft changes of its tree. Return the new tree's id."""
+        """Add the changed trees and blobs of a draft, and return the id of the root tree."""
         root: Folder = dict(self._tree(draft.tree or parent))
         for path, change in draft.changes.items():
             names = path_parts(path)
             if isinstance(change, bytes):
                 change = TreeEntry(FILE_MODE, self._add(b"blob", change))
-            elif change is not None:  # git keeps no empty folders
+            elif change is not None:  # git stores no empty folders
                 change = None if is_empty_tree(change.oid) else TreeEntry(plain_mode(change), change.oid)
             self._change(root, names, change)
         return self._add_folder(root)

@@ -1,4 +1,4 @@
-"""Files of git's: made to last, and locks of the dead broken."""
+"""Make git's files durable, and break stale ref locks."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from ..errors import StoreError
 
 
 def fsync_dir(path: str) -> None:
-    """Make the names in a folder durable. A folder that is missing or can't be synced is left."""
+    """Sync a folder to make the names in it durable. Ignore folders that are missing or cannot be synced."""
     try:
         handle = os.open(path, os.O_RDONLY)
-    except OSError:  # Windows opens no folders
+    except OSError:  # Windows cannot open folders
         return
     try:
         os.fsync(handle)
@@ -22,7 +22,7 @@ def fsync_dir(path: str) -> None:
 
 
 def fsync_ref_dir(common: str, ref: str, *, created: bool) -> None:
-    """Make a moved ref's name durable; a new ref's folder may itself be new."""
+    """Make the file name of a moved ref durable; a new ref's folder may itself be new."""
     tables = os.path.join(common, "reftable")
     if os.path.isdir(tables):
         fsync_dir(tables)
@@ -34,11 +34,13 @@ def fsync_ref_dir(common: str, ref: str, *, created: bool) -> None:
 
 
 def break_stale_lock(common: str, ref: str, age_seconds: float) -> bool:
-    """Remove the ref's `.lock` file if it was last written longer ago than that, or as far in the future.
+    """Remove the ref's `.lock` file if its time differs from now by more than `age_seconds`.
 
-    In a reftable all refs have one lock; git holds it as briefly as that of a file.
+    Times in the future count as well: if the clock was set back, a stale lock must not stay until the clock has caught
+    up. In a reftable all refs share one lock, which git holds as briefly as that of a file.
 
-    A clock that was set back must not keep a lock of the dead for as long as it was ahead.
+    Returns:
+        Whether the lock was removed.
     """
     import time
 
@@ -54,7 +56,7 @@ def break_stale_lock(common: str, ref: str, age_seconds: float) -> bool:
 
 
 def failed(what: str, error: OSError) -> StoreError:
-    """The error for a file of git's that could not be read or written."""
+    """Return the error for a file of git's that could not be read or written."""
     return StoreError(
         f"{what}: {error.strerror or error}; what was recorded before is untouched.",
         hint="Look for a full disk, missing permissions or a read-only git folder.",

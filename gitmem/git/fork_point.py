@@ -1,4 +1,4 @@
-"""Where one history leaves another, without asking git: they are lines, and near each other."""
+"""Find the fork point of two linear histories in process; give up after 256 commits."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ if TYPE_CHECKING:
     from .port import Commit, Reads
 
 STEPS_MIN = 32
-STEPS_MAX = 256  # beyond that git is quicker
+STEPS_MAX = 256  # for more commits git is faster
 
 
 class Trunk:
-    """The history of some commits, walked no further back than is asked for."""
+    """The history of some commits, walked only as far back as needed."""
 
     def __init__(self, git: Reads, *tips: str) -> None:
         self.git = git
@@ -23,13 +23,14 @@ class Trunk:
     def above(
         self, oid: str, *, most: int | None = None, read: Callable[[str], Commit] | None = None
     ) -> list[str] | None:
-        """The commits from the trunk up to `oid`, parents first; None where there is no plain line of them.
+        """Return the commits from the trunk up to `oid`, parents first; None if they are not a linear history.
 
         Args:
-            most: How far to walk; `STEPS_MAX` commits by default.
-            read: Reads a commit that may not be of the trunk.
+            most: Maximum number of commits to walk; `STEPS_MAX` by default.
+            read: Reads a commit that may not belong to the trunk.
 
-        Raises: KeyError where an object is missing.
+        Raises:
+            KeyError: an object is missing.
         """
         read = read or self.git.commit
         steps = STEPS_MIN
@@ -43,7 +44,7 @@ class Trunk:
                     return None
                 line.append(at)
                 if not parents:
-                    break  # the trunk may be longer than was walked
+                    break  # the trunk may reach further back than walked so far
                 at = parents[0]
             if at in self._reached:
                 return line[::-1]
@@ -51,7 +52,11 @@ class Trunk:
         return None
 
     def is_near(self, oid: str) -> bool:
-        """Whether a commit is one of the last few of this history. Raises: KeyError: as `above`."""
+        """Return whether a commit is one of the last few of this history.
+
+        Raises:
+            KeyError: an object is missing.
+        """
         self._walk(STEPS_MIN)
         return oid in self._reached
 
@@ -63,7 +68,7 @@ class Trunk:
 
 
 def bases(git: Reads, commits: Sequence[str]) -> list[str]:
-    """The commits that some commits stand on, which are not among them."""
+    """Return the parents of some commits that are not among those commits."""
     inside = set(commits)
     parents = (parent for oid in commits for parent in git.commit(oid).parents)
     return [oid for oid in dict.fromkeys(parents) if oid not in inside]

@@ -1,4 +1,4 @@
-"""What kind of repository it is, from its files: the length of its object ids, and where its history is cut."""
+"""Properties of a repository, read from its files: id length, shallow boundary, promisor remotes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ ALGORITHMS = {40: "sha1", 64: "sha256"}
 
 
 def id_length(common: str) -> int:
-    """How many hex digits an object id has: 40 with sha1, 64 with sha256."""
+    """Return the number of hex digits of an object id: 40 with sha1, 64 with sha256."""
     config = read_small(os.path.join(common, "config"))
     if b"objectformat" in config.lower():
         for key, value in read_config(config):
@@ -20,12 +20,12 @@ def id_length(common: str) -> int:
 
 
 def cut_commits(common: str) -> frozenset[str]:
-    """The commits below which a shallow clone has nothing; git takes them for commits without parents."""
+    """Return the boundary commits of a shallow clone; git treats them as commits without parents."""
     return frozenset(read_small(os.path.join(common, "shallow")).decode("ascii", "replace").split())
 
 
 def promisors(common: str) -> list[str]:
-    """The remotes that have promised objects which this clone left there (`git clone --filter`)."""
+    """Return the remotes that promise the objects that a partial clone lacks (`git clone --filter`)."""
     config = read_small(os.path.join(common, "config"))
     lowered = config.lower()
     if b"promisor" not in lowered and b"partialclone" not in lowered:

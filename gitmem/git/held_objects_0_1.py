@@ -1,4 +1,7 @@
-"""What earlier versions left in `<state>/held`: second names of objects, which a `git gc --prune=now` may have taken since."""
+"""Restore objects that earlier versions kept in `<state>/held`.
+
+Those versions made hard links of objects there. A `git gc --prune=now` may have removed the originals since.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +17,15 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-YOUNG_SECONDS = 600.0  # an earlier version that runs here now may be about to move a ref to it
+YOUNG_SECONDS = 600.0  # an earlier version running now may be about to move a ref to it
 _LEFT = ("gitmem/packs", "gitmem/packing-unreached", "objects/tmp_gitmem")
 
 
 def take_back(common: str) -> None:
-    """Give what is missing of it its first name back, and forget the others. Never an error: the next one tries again."""
+    """Restore missing objects from `<state>/held` and remove the other links.
+
+    Never raise an error: a later process tries again.
+    """
     folder, objects = os.path.join(common, "gitmem", "held"), os.path.join(common, "objects")
     try:
         names = os.listdir(folder)
@@ -48,7 +54,7 @@ def take_back(common: str) -> None:
 
 
 def _remove_folders(top: str) -> None:
-    """Remove a folder with those in it, and what a packing left half done; not what is held and young."""
+    """Remove a folder tree and files of an interrupted packing; keep young links."""
     for folder, _, names in os.walk(top, topdown=False):
         for name in names if top.endswith("packing") else ():
             atomic_write.drop(os.path.join(folder, name))
@@ -59,12 +65,10 @@ def _remove_folders(top: str) -> None:
 
 
 def _missing(common: str, oids: Sequence[str]) -> set[str]:
-    """Those that are in no pack either."""
+    """Return the objects that are not in a pack either."""
     if not oids:
         return set()
     given = "".join(f"{oid}\n" for oid in oids).encode("ascii")
     rows = run.run(common, ["cat-file", "--batch-check"], input=given, check=False).out.splitlines()
     found = {row[:-8].decode("ascii") for row in rows if row.endswith(b" missing")}
-    return found.union(
-        filter(is_empty_tree, oids)
-    )  # git always has that, and its fsck misses it nevertheless
+    return found.union(filter(is_empty_tree, oids))  # git has it built in, but its fsck reports it as missing

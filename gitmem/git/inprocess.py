@@ -1,6 +1,6 @@
-"""The port for a process that lives on: it reads objects in the process, through dulwich, and remembers what it read.
+"""The git port for long-lived processes: it reads objects in process, through dulwich, and caches them.
 
-What dulwich does not find or can't read goes to the git program.
+Objects that dulwich does not find or cannot read are read by the git program.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 TREES_KEPT_MAX = 1_024
 COMMITS_KEPT_MAX = 4_096
-MESSAGE_CHARS_KEPT_MAX = 16 * 1024 * 1024  # of all commits that are kept
+MESSAGE_CHARS_KEPT_MAX = 16 * 1024 * 1024  # of all cached commits
 OBJECT_BYTES_KEPT_MAX = 8 * 1024 * 1024
 _KINDS = {1: b"commit", 2: b"tree", 3: b"blob", 4: b"tag"}
 _UNREADABLE = (
@@ -40,7 +40,10 @@ _UNREADABLE = (
 
 
 class _Store(DiskObjectStore):
-    """The objects of one folder. Dulwich takes what it borrows from for sha1, and never ends where two lend each other."""
+    """The objects of one folder, without its alternates.
+
+    Dulwich reads alternates as sha1, and loops forever if two folders are alternates of each other.
+    """
 
     @property
     def alternates(self) -> list[BaseObjectStore]:
@@ -48,7 +51,7 @@ class _Store(DiskObjectStore):
 
 
 class DulwichGit(Git):
-    """One repository in this process. Not for several threads at once."""
+    """One repository, read in process. Not thread-safe."""
 
     def __init__(self, common: str) -> None:
         super().__init__(common)
@@ -60,7 +63,7 @@ class DulwichGit(Git):
         self._kept_bytes = 0
 
     def tree(self, oid: str) -> dict[str, TreeEntry]:
-        """A commit touches the same few trees as the one before."""
+        """Return one level of a tree, cached: consecutive commits touch the same few trees."""
         entries = self._trees.get(oid)
         if entries is None:
             entries = {} if is_empty_tree(oid) else super().tree(oid)
@@ -70,11 +73,11 @@ class DulwichGit(Git):
         return dict(entries)
 
     def commit(self, oid: str) -> Commit:
-        """What was read once is kept: a sync asks for the same few hundred again and again."""
+        """Return a commit, cached: a sync reads the same few hundred commits repeatedly."""
         found = self._commits.get(oid)
         if found is None:
             found = super().commit(oid)
-            if found.parents:  # else a shallow clone may be cut there, for now
+            if found.parents:  # else it may be the boundary of a shallow clone, which can move
                 self._commits[oid] = found
                 self._kept_chars += len(found.message)
             while len(self._commits) > COMMITS_KEPT_MAX or self._kept_chars > MESSAGE_CHARS_KEPT_MAX:
@@ -82,7 +85,7 @@ class DulwichGit(Git):
         return found
 
     def close(self) -> None:
-        """Close the packs, too. A later read opens them again."""
+        """Close the packs too. A later read opens them again."""
         self._objects, self._kept_bytes = {}, 0
         store, self._store = self._store, None
         if store is not None:
@@ -90,7 +93,11 @@ class DulwichGit(Git):
         super().close()
 
     def read(self, oid: str) -> tuple[bytes, bytes]:
-        """An object's kind and content. KeyError where it is missing or damaged. A sync compares the same ones again and again."""
+        """Return an object's kind and content, cached: a sync compares the same objects repeatedly.
+
+        Raises:
+            KeyError: the object is missing or damaged.
+        """
         found = self._objects.get(oid)
         if found is None:
             found = self._objects[oid] = self._read(oid)
@@ -100,7 +107,7 @@ class DulwichGit(Git):
         return found
 
     def has(self, oid: str) -> bool:
-        """Whether it is here now: what is remembered does not count."""
+        """Return whether the object exists now; the cache is not used."""
         try:
             self._read(oid)
         except KeyError:
@@ -116,5 +123,5 @@ class DulwichGit(Git):
         try:
             number, content = self._store.get_raw(ObjectID(oid.encode("ascii")))
             return _KINDS[number], content
-        except _UNREADABLE:  # damaged, perhaps whole elsewhere; borrowed; or missing
+        except _UNREADABLE:  # damaged, with perhaps an intact copy elsewhere; in an alternate; or missing
             return super().read(oid)

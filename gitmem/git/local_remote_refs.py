@@ -1,6 +1,6 @@
-"""Which refs a repository on this machine has, asked of the program that git itself would start there.
+"""List the refs of a repository on this machine, by the program that git itself would start for it.
 
-A fetch that finds nothing new starts four processes to say so; this is one.
+A fetch that finds nothing new starts four processes; this starts one.
 """
 
 from __future__ import annotations
@@ -22,14 +22,16 @@ _DETOURS = (b"insteadof", b"uploadpack", b"[include")
 def ask(
     common: str, path: str, prefixes: Sequence[str], timeout: float, meanwhile: Callable[[], object]
 ) -> dict[str, str] | None:
-    """Return the refs below the prefixes of a repository in a folder. None where it can't be said so simply: fetch, then.
-
-    None, too, where the repository's config may send git elsewhere, or to another program.
+    """Return the refs below the prefixes of a repository in a folder.
 
     Args:
         common: The asking repository.
         timeout: Seconds.
-        meanwhile: Called once, while the other one answers.
+        meanwhile: Called once, while the other process answers.
+
+    Returns:
+        Object id by ref name. None if only a fetch can tell, for example because the repository's config may redirect
+            git to another repository or program.
     """
     config = read_small(os.path.join(common, "config")).lower()
     if not os.path.isabs(path) or not os.path.isdir(path) or any(word in config for word in _DETOURS):
@@ -53,7 +55,7 @@ def _packet(line: bytes) -> bytes:
 
 
 def _parse(out: bytes) -> dict[str, str] | None:
-    """The second answer, behind what the server says it can do."""
+    """Return the refs in the second answer; the first one lists the server's capabilities."""
     refs: dict[str, str] = {}
     at = answers = 0
     while at + 4 <= len(out):

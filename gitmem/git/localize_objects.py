@@ -1,8 +1,9 @@
-"""Objects of the log that git takes to be somebody else's to keep, made this repository's own.
+"""Copy objects of the log that git may drop into packs of this repository.
 
-What is borrowed (alternates) may be lost where it is borrowed from, and a gc here drops copies of it. In a
-partial clone a gc drops what a promised commit names, also what was written here: the remote has that by then.
-Git leaves both to the user. The log is read and written without the network, so its objects get a `.keep`.
+Borrowed objects (alternates) may be lost in the repository that lends them, and a gc here drops copies of them. In a
+partial clone a gc drops promised objects, including those written here, because the remote has them by then. Git leaves
+both cases to the user. But the log must be readable and writable without the network, so its objects are packed with a
+`.keep`.
 """
 
 from __future__ import annotations
@@ -13,21 +14,23 @@ from .. import atomic_write, shared_mode
 from ..repo import read_small
 from . import durable, formats, queries, run
 
-PACKS_MAX = 10  # more are made one
-DEPTH_MAX = 5  # as git's: an alternate may have alternates
+PACKS_MAX = 10  # with more, one new pack replaces them
+DEPTH_MAX = 5  # as in git: an alternate may have alternates
 
 
 def make_own(common: str, tip: str) -> None:
-    """See that all that a commit and our refs reach lies in packs of this repository that no gc takes.
+    """Ensure that all objects of a commit and of our refs are in packs of this repository that no gc removes.
 
-    What a partial clone has left with a remote stays there. Costs two looks where a gc takes nothing.
+    Objects that a partial clone has left with a remote stay there. In repositories without alternates and promisors
+    this costs two file reads.
 
-    Raises: StoreError where an object is gone already.
+    Raises:
+        StoreError: an object is already lost.
     """
     objects = os.path.join(common, "objects")
     if not alternates(objects) and not formats.promisors(common):
         return
-    state = os.path.join(common, "gitmem", "own")  # the commits up to which it has been done; the packs
+    state = os.path.join(common, "gitmem", "own")  # line 1: the tips of the last run; line 2: its packs
     known, packs = [*_words(state), [], []][:2]
     tips = sorted({tip, *queries.refs_below(common, queries.OURS).values()})
     if set(tips) <= set(known):
@@ -50,16 +53,16 @@ def make_own(common: str, tip: str) -> None:
     except OSError as error:
         raise durable.failed("The log's objects could not be made this repository's own", error) from error
     for name in set(stale) - set(packs):
-        atomic_write.drop(f"{pack}-{name}.keep")  # the next gc takes the pack
+        atomic_write.drop(f"{pack}-{name}.keep")  # the next gc removes the pack
 
 
 def _reached(common: str, tips: list[str], known: list[str]) -> list[bytes]:
-    """The objects that commits reach, without those of the ones that are known already."""
+    """Return the objects reachable from commits, without those reachable from known commits."""
     args = ["rev-list", "--objects", "--missing=allow-promisor", "--stdin"]
     wanted = "".join(f"{oid}\n" for oid in tips)
     without = "".join(f"^{oid}\n" for oid in known)
     done = run.run(common, args, input=(wanted + without).encode("ascii"), check=False)
-    if done.code != 0:  # a known one may be no more
+    if done.code != 0:  # a known commit may have been removed
         done = run.run(common, args, input=wanted.encode("ascii"))
     return [row.split(b" ")[0] for row in done.out.splitlines()]
 
@@ -73,10 +76,10 @@ def _words(path: str) -> list[list[str]]:
 
 
 def alternates(objects: str) -> list[str]:
-    """The object folders that an object folder borrows from, in git's order."""
+    """Return the object folders that an object folder borrows from, in git's order."""
     found: dict[str, None] = {}
     _collect(objects, found, DEPTH_MAX)
-    found.pop(os.path.realpath(objects), None)  # two may borrow from each other
+    found.pop(os.path.realpath(objects), None)  # two folders may borrow from each other
     return list(found)
 
 
@@ -92,7 +95,7 @@ def _collect(objects: str, found: dict[str, None], depth: int) -> None:
 
 
 def _unquoted(row: bytes) -> bytes:
-    """A path that git has quoted as in C, because it begins with a quote or a newline is in it."""
+    """Return a path without C-style quotes. Git quotes paths with a leading quote or a newline."""
     if not (row.startswith(b'"') and row.endswith(b'"') and len(row) > 1):
         return row
     return row[1:-1].decode("unicode_escape").encode("latin-1")

@@ -1,7 +1,7 @@
-"""The network: what an exchange asks of a remote, and how the git program answers it.
+"""Network operations of an exchange, done by the git program.
 
-The user's credentials, proxies and ssh, but no prompts and no hooks. Urls are handed to git as the
-config has them, so that `url.*.insteadOf` applies, once.
+It uses the user's credentials, proxies and ssh, but no prompts and no hooks. URLs are passed to git as the config has
+them, so that `url.*.insteadOf` applies once.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ _QUIET_CONFIG = [
     *("-c", "fetch.writeCommitGraph=false", "-c", "fetch.unpackLimit=1"),
     *("-c", "push.pushOption="),  # empties the user's list: not every server takes options
 ]
-# Segments are sent as they are or as what one was before: to look for a better base takes twice the time for 3 % less.
+# Searching for better delta bases doubles the time and saves 3 % in size.
 _QUICK = ("-c", "pack.window=1")
-# Ask which commits both have, in a connection of its own. Needs protocol 2; elsewhere git warns and pushes as usual.
+# Negotiate common commits in a separate connection. Needs protocol 2; otherwise git warns and pushes as usual.
 _NEGOTIATE = ("-c", "push.negotiate=true")
 _NOT_NEGOTIATED = "push negotiation failed; proceeding anyway with push\n"
-# A server that lost a race for its own ref lock says it in these words.
+# Messages of a server that lost a race for its own ref lock.
 _RACED = (
     *("cannot lock", "failed to lock", "lock fail", "failed to update ref", "incorrect old value"),
     *("but expected", "reference already exists", "reference does not exist"),
     *("fetch first", "non-fast-forward", "stale info"),
 )
 _DENIED = ("error: 403", "permission to ", "access denied", "not granted", "not allowed to push", "read-only")
-_BRANCHES = (b"refs/heads/gitmem", b"refs/heads/gitmem-outbox-")  # a log's own
-# Another try changes nothing there.
+_BRANCHES = (b"refs/heads/gitmem", b"refs/heads/gitmem-outbox-")  # branches of a log
+# A retry cannot succeed.
 _OTHER_HASH = ("mismatched algorithms", "hash algorithm", "does not support algorithm")
-# What git says below the reason, whatever that is.
+# Lines that git prints after the actual reason.
 _EMPTY_WORDS = (
     "fatal: Could not read from remote repository",
     "fatal: the remote end hung up unexpectedly",
@@ -50,14 +50,14 @@ _EMPTY_WORDS = (
 
 
 class GitNetwork:
-    """Remotes by their urls, as the user has set up git in the repository whose common folder is `common`.
+    """Access to remotes by URL, with the git configuration of the repository whose common folder is `common`.
 
-    Every timeout is in seconds; every method raises RemoteError. Its code is `offline` where the remote is not reached,
-    does not answer in time or knows no credentials of ours, and `refused` where it does not want it (a hook, a
+    All timeouts are in seconds. Every method raises RemoteError. Its code is `offline` if the remote cannot be reached,
+    does not answer in time or does not accept our credentials, and `refused` if it rejects the request (a hook, a
     protection, missing permission).
 
     Args:
-        contains: Whether a commit of that repository is another one, or has it in its history; git is asked by default.
+        contains: Whether a commit of that repository is, or descends from, another one; by default git is asked.
     """
 
     def __init__(self, common: str, contains: Callable[[str, str], bool] | None = None) -> None:
@@ -67,13 +67,14 @@ class GitNetwork:
     def fetch(
         self, url: str, into_prefix: str, timeout: float = TIMEOUT_SECONDS
     ) -> dict[str, tuple[str, str]]:
-        """Bring every ref of a remote that may hold a log below `into_prefix` (which ends in `/`).
+        """Fetch every ref of a remote that may hold a log below `into_prefix`, which ends in `/`.
 
-        `refs/heads/gitmem*` goes below `<into_prefix>heads/`, `refs/gitmem/*` below `<into_prefix>gitmem/`;
-        what the remote no longer has is removed there. Offline, the refs are as they were. Objects come as a pack,
-        fsynced, which git keeps until the refs are there; `packing` unites it with others.
+        `refs/heads/gitmem*` is stored below `<into_prefix>heads/`, `refs/gitmem/*` below `<into_prefix>gitmem/`; refs
+        that the remote no longer has are removed there. If the remote is offline, the refs are unchanged. Objects
+        arrive as a synced pack, which git keeps until the refs exist; `packing` later combines it with others.
 
-        Returns the refs that git refused or the remote could not send, with their commits and why.
+        Returns:
+            Commit and reason by ref, for each ref that git rejected or the remote could not send.
         """
         before = packing.listed(self.common)
         try:
@@ -86,7 +87,7 @@ class GitNetwork:
             *(*_QUIET_CONFIG, *queries.DURABLE, "-c", "fetch.fsckObjects=true"),
             *("fetch", "--quiet", "--no-tags", "--refmap=", "--no-write-fetch-head", "--no-auto-maintenance"),
             *("--no-recurse-submodules", "--no-show-forced-updates"),
-            "--negotiation-tip=refs/gitmem/*",  # the log shares nothing with the user's branches
+            "--negotiation-tip=refs/gitmem/*",  # the log has no commits in common with the user's branches
         ]
         refspecs = [
             f"+refs/heads/gitmem*:{into_prefix}heads/gitmem*",
@@ -114,15 +115,15 @@ class GitNetwork:
         return left
 
     def _fetch(self, head: Sequence[str], url: str, refspecs: Sequence[str], timeout: float) -> str | None:
-        """Fetch all at once, and forget what the remote no longer has: None, or git's errors."""
+        """Fetch all refs at once, and prune refs that the remote no longer has. Return None, or git's errors."""
         prune = ["--prune"]
         for attempt in range(3):
             done = self._run([*head, *prune, "--", url, *refspecs], url, timeout)
             if done.code == 0:
                 return None
             if "packed-refs.lock" in done.err and prune and attempt < 2:
-                prune = []  # only forgetting needs that lock, and the user's git may have left it
-            elif "cannot lock ref" not in done.err:  # another sync of this clone fetches, too
+                prune = []  # only pruning needs that lock, and the user's git may have left it behind
+            elif "cannot lock ref" not in done.err:  # else another sync of this clone is fetching: retry
                 break
         return done.err
 
@@ -137,19 +138,23 @@ class GitNetwork:
         force: bool = False,
         meanwhile: Meanwhile = None,
     ) -> Literal["pushed", "rejected"]:
-        """Move a remote's ref from `expected` (None: it must not exist) to `new`, which contains it unless `force`.
+        """Move a remote's ref from `expected` (None: it must not exist) to `new`.
 
-        "rejected" where the ref is elsewhere or the remote's lock on it was busy: fetch, unite, and push again.
-        `meanwhile` is called once where there is time for it; it raises nothing.
+        Args:
+            new: The commit. Unless `force`, it must descend from `expected`.
+            meanwhile: Called once during the push; it raises nothing.
+
+        Returns:
+            "rejected" if the ref has moved or the remote's lock on it was busy: fetch, unite, and push again.
 
         Raises:
-            StoreError: `not-fast-forward`, where `new` does not contain `expected`.
+            StoreError: `not-fast-forward`, if `new` does not descend from `expected`.
         """
         if not force and expected is not None and not self._contains(new, expected):
             raise StoreError(f"{new} does not contain {expected}; nothing was sent.", code="not-fast-forward")
-        # Exact, where a plain push would make a branch anew that somebody deleted. No force: see above.
-        # A new ref, mostly an outbox, is pushed while the remote's other refs may be ahead of what was fetched: git
-        # would send the whole log. A ref that moves was just fetched, and needs no second connection to ask.
+        # The lease is exact: a plain push would create a branch again that somebody deleted.
+        # A new ref, usually an outbox, is pushed while the remote's other refs may be ahead of the fetched ones.
+        # Without negotiation git would send the whole log. An existing ref was just fetched: no second connection.
         negotiate = expected is None
         leases = [f"--force-with-lease={ref}:{expected or ''}"]
         done = self._push(leases, [f"{new}:{ref}"], url, timeout, negotiate=negotiate, meanwhile=meanwhile)
@@ -164,7 +169,7 @@ class GitNetwork:
         raise _failed(url, done.err)
 
     def delete(self, url: str, refs: Mapping[str, str], timeout: float = TIMEOUT_SECONDS) -> None:
-        """Remove refs that still are where the mapping says. Those that moved or are gone already stay as they are."""
+        """Delete those refs of a remote that still have the given ids; ignore refs that moved or are gone."""
         leases = [f"--force-with-lease={ref}:{oid}" for ref, oid in refs.items()]
         done = self._push(leases, [f":{ref}" for ref in refs], url, timeout)
         if done.code == 0:
@@ -177,7 +182,10 @@ class GitNetwork:
                 raise _refused(url, done.err, summary)
 
     def has_branches(self, url: str, timeout: float = TIMEOUT_SECONDS) -> bool:
-        """Whether the remote has a branch that is not of a log: a forge makes the first one that arrives its default."""
+        """Return whether the remote has a branch other than a log's.
+
+        A forge makes the first branch that arrives its default branch.
+        """
         done = self._run([*_QUIET_CONFIG, "ls-remote", "--quiet", "--heads", "--", url], url, timeout)
         if done.code != 0:
             raise _offline(url, done.err)
@@ -200,7 +208,7 @@ class GitNetwork:
             *("--no-recurse-submodules", "--no-signed", *leases, "--", url, *refspecs),
         ]
         done = self._run(args, url, timeout, meanwhile=meanwhile)
-        # What a negotiation that failed has said is not why the push did.
+        # The errors of a failed negotiation are not the reason why the push failed.
         return run.Result(done.code, done.out, done.err.rpartition(_NOT_NEGOTIATED)[2])
 
     def _run(
@@ -217,7 +225,7 @@ class GitNetwork:
 
 
 def _reported(done: run.Result) -> list[tuple[str, str, str]]:
-    """What a push did to each ref: git's flag for it, the remote's ref, and a summary."""
+    """Return what a push did to each ref: git's flag, the remote's ref, and a summary."""
     rows = []
     for line in done.out.decode("utf-8", "replace").splitlines():
         flag, _, rest = line.partition("\t")

@@ -1,4 +1,4 @@
-"""The bytes of git's trees and commits, read and written the same way by both implementations."""
+"""Parse and format git's trees and commits, for both implementations of the port."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
-# The empty tree of each object format, by the length of its ids.
+# The empty tree of each object format, by id length.
 EMPTY_TREES = {40: EMPTY_TREE, 64: "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321"}
 _CRUD = str.maketrans(dict.fromkeys("<>\n\0"))
 _HEX = frozenset("0123456789abcdef")
 
 
 def is_oid(text: str) -> bool:
-    """Whether a text is a whole object id, and no name or option."""
+    """Return whether a text is a full object id, not a name or an option."""
     return len(text) in EMPTY_TREES and _HEX.issuperset(text)
 
 
@@ -25,15 +25,15 @@ def is_empty_tree(oid: str) -> bool:
 
 
 def zero(oid: str) -> str:
-    """What stands for "no object" in the format that another id is of."""
+    """Return the null id ("no object") in the same object format as another id."""
     return "0" * len(oid)
 
 
 def parse_tree(data: bytes, id_length: int = 40) -> dict[str, TreeEntry]:
-    """One level of a tree by name. Names that are no UTF-8 keep their bytes as lone surrogates.
+    """Return one level of a tree by name. Names that are not UTF-8 keep their bytes as lone surrogates.
 
     Args:
-        id_length: Of an object id as text, in the repository that the tree is from.
+        id_length: Number of hex digits of an object id in the tree's repository.
     """
     id_bytes = id_length // 2
     entries: dict[str, TreeEntry] = {}
@@ -49,7 +49,7 @@ def parse_tree(data: bytes, id_length: int = 40) -> dict[str, TreeEntry]:
 
 
 def format_tree(entries: Mapping[str, TreeEntry]) -> bytes:
-    """The inverse of `parse_tree`, in git's order: folders sort as if their names ended in `/`."""
+    """Return the bytes of a tree, in git's order: folders sort as if their names ended in `/`."""
     rows = []
     for name, entry in entries.items():
         raw = name.encode("utf-8", "surrogateescape")
@@ -61,7 +61,11 @@ def format_tree(entries: Mapping[str, TreeEntry]) -> bytes:
 
 
 def parse_commit(data: bytes) -> Commit:
-    """A commit's fields. ValueError where the bytes are no commit."""
+    """Return a commit's fields.
+
+    Raises:
+        ValueError: the bytes are not a commit.
+    """
     head, _, message = data.partition(b"\n\n")
     tree = ""
     parents: list[str] = []
@@ -80,7 +84,7 @@ def parse_commit(data: bytes) -> Commit:
 
 
 def parse_signature(value: bytes) -> Signature:
-    """`Name <mail> seconds +hhmm`; a time that can't be read is 0."""
+    """Parse `Name <email> seconds +hhmm`; an invalid time becomes 0."""
     text = value.decode("utf-8", "replace")
     who, _, when = text.rpartition(">")
     name, _, mail = who.partition("<")
@@ -91,7 +95,7 @@ def parse_signature(value: bytes) -> Signature:
 
 
 def format_signature(signature: Signature) -> bytes:
-    """The inverse, without what would break git's line: angle brackets, newlines, an odd offset."""
+    """Format a signature without characters that would break its line: angle brackets, newlines, invalid offsets."""
     name = signature.name.translate(_CRUD).strip() or "unknown"
     mail = signature.mail.translate(_CRUD).strip()
     offset = signature.offset
@@ -102,14 +106,14 @@ def format_signature(signature: Signature) -> bytes:
 
 
 def format_message(message: str) -> bytes:
-    """A commit message as bytes; git ends one at a NUL, so there is none."""
+    """Return a commit message as bytes, without NUL, at which git would end it."""
     return message.replace("\0", "\N{REPLACEMENT CHARACTER}").encode("utf-8", "replace")
 
 
 def format_commit(
     tree: str, parents: list[str], author: Signature, committer: Signature, message: str
 ) -> bytes:
-    """The bytes of a commit object, as `git fast-import` writes them."""
+    """Return the bytes of a commit object, as `git fast-import` writes them."""
     lines = [b"tree " + tree.encode("ascii")]
     lines += [b"parent " + parent.encode("ascii") for parent in parents]
     lines += [b"author " + format_signature(author), b"committer " + format_signature(committer)]
@@ -117,7 +121,11 @@ def format_commit(
 
 
 def path_parts(path: str) -> list[str]:
-    """The names in a path. ValueError where git would refuse it in a tree."""
+    """Return the names in a path.
+
+    Raises:
+        ValueError: git would reject the path in a tree.
+    """
     parts = path.split("/")
     for part in parts:
         if part in ("", ".", "..") or part.lower() == ".git" or "\0" in part:
@@ -126,7 +134,7 @@ def path_parts(path: str) -> list[str]:
 
 
 def plain_mode(entry: TreeEntry) -> str:
-    """An entry's mode as git writes it today: ancient group-writable files become usual ones."""
+    """Return an entry's mode as git writes it today: old group-writable modes become the regular file mode."""
     mode = entry.mode.lstrip("0")
     if mode.startswith("100") and mode != "100755":
         return FILE_MODE

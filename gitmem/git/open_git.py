@@ -1,4 +1,4 @@
-"""Which implementation of git's port a process gets: by what it reads."""
+"""Choose the implementation of git's port for a process, by how much it reads."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class _LazyGit:
-    """A port that is opened with the first question that the ref's own file does not answer: most commands ask none."""
+    """A port that opens git only for queries that ref files cannot answer: most commands make none."""
 
     def __init__(self, place: Repo) -> None:
         self._place = place
@@ -33,7 +33,7 @@ class _LazyGit:
         return plain or self._open().tip(ref)
 
     def behind(self, tip: str, pairs: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Behind]:
-        """See `Git.behind`; git is not asked twice."""
+        """See `Git.behind`; the answer is cached."""
         from .cached_path_history import KnownBehind
 
         asked = list(dict.fromkeys(pairs))
@@ -62,13 +62,14 @@ class _LazyGit:
 
 
 def open_port(place: Repo, *, lives_on: bool) -> Git:
-    """The port to a repository's git.
+    """Open the port to a repository's git. Both implementations write in the same way.
 
     Args:
-        lives_on: The process reads often: worth the import of dulwich. One that answers once and ends is
-            quicker with the git program. Both write in the same way.
+        lives_on: Whether the process is long-lived and reads often, so that importing dulwich is worth its time. For
+            one answer the git program is faster.
 
-    Raises: StoreError `dubious-ownership`, where it is another user's and git does not trust it.
+    Raises:
+        StoreError: `dubious-ownership`, if the repository belongs to another user and git does not trust it.
     """
     refuse_foreign(place)
     if not lives_on:
@@ -80,7 +81,7 @@ def open_port(place: Repo, *, lives_on: bool) -> Git:
 
 
 def _take_back(place: Repo) -> None:
-    """Take back what an earlier version keeps beside the objects."""
+    """Restore objects that an earlier version kept beside the object folder."""
     if os.path.isdir(os.path.join(place.common, "gitmem", "held")):
         from . import held_objects_0_1
 
@@ -88,7 +89,7 @@ def _take_back(place: Repo) -> None:
 
 
 def cached_config(place: Repo) -> CachedConfig:
-    """Return what reads git's configuration of a repository. Most commands ask nothing of it, and don't load it."""
+    """Return the cached git configuration of a repository; nothing is loaded before its first use."""
     from .cached_config import CachedConfig
 
     def ask(

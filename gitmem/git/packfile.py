@@ -1,6 +1,6 @@
-"""Packs as git defines them (gitformat-pack): written and synced without git, and the ids in an index read.
+"""Write and sync packs (gitformat-pack) without git, and read the ids in a pack index.
 
-Nothing is stored against other objects. What is written replaces no file: `packing` gives each pack a name of its own.
+Objects are stored without deltas. Existing files are never replaced: `packing` gives each pack a unique name.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ else:
 _KINDS = {b"commit": 1, b"tree": 2, b"blob": 3}
 _MAGIC = b"\377tOc" + struct.pack(">L", 2)
 _IDS_AT = 8 + 4 * 256
-_FAR = _IN_TABLE = 1 << 31  # offsets from here on are in a table of their own, of which this is the mark
+_FAR = _IN_TABLE = 1 << 31  # larger offsets are in a separate table, marked by this bit
 
 
 def digest_of(id_length: int) -> Callable[[bytes], Digest]:
-    """Return the hash of a repository whose object ids have that many hex digits."""
+    """Return the hash function of a repository whose object ids have `id_length` hex digits."""
     return sha256 if id_length == 64 else sha1
 
 
@@ -49,12 +49,15 @@ def object_id(kind: bytes, content: bytes, id_length: int) -> str:
 
 
 def write(path: str, objects: Objects, id_length: int) -> None:
-    """Write `<path>.pack` and then, in one step, `<path>.idx`, with which git sees it. Both are synced, not their folder.
+    """Write `<path>.pack`, and then atomically `<path>.idx`, which makes it visible to git.
+
+    Both files are synced, but not their folder.
 
     Args:
         objects: Kind and content by id.
 
-    Raises: OSError.
+    Raises:
+        OSError: a file cannot be written.
     """
     digest = digest_of(id_length)(b"")
     rows: list[tuple[bytes, int, int]] = []
@@ -68,7 +71,7 @@ def write(path: str, objects: Objects, id_length: int) -> None:
         file.write(trailer)
         _sync(file)
     rows.sort()
-    temporary = path + ".idx.part"  # a name that neither git nor its prune knows
+    temporary = path + ".idx.part"  # a name that git and its prune ignore
     with _create(temporary) as file:
         index = _index(rows) + trailer
         file.write(index + digest_of(id_length)(index).digest())
@@ -77,7 +80,7 @@ def write(path: str, objects: Objects, id_length: int) -> None:
 
 
 def ids(index: str, id_length: int) -> list[str]:
-    """Return the ids of a pack by its index; nothing where that is missing, damaged, or in git's oldest form."""
+    """Return the ids in a pack index; empty if it is missing, damaged, or in version 1 format."""
     try:
         with open(index, "rb") as file:
             data = file.read()
@@ -91,7 +94,11 @@ def ids(index: str, id_length: int) -> list[str]:
 
 
 def count(index: str, id_length: int) -> int:
-    """Return how many objects a pack has, by the size of its index. Raises: OSError."""
+    """Return the number of objects in a pack, from the size of its index.
+
+    Raises:
+        OSError: the index cannot be read.
+    """
     size = id_length // 2
     return max(0, os.stat(index).st_size - _IDS_AT - 2 * size) // (size + 8)
 
@@ -112,7 +119,7 @@ def _sync(file: BinaryIO) -> None:
 
 
 def _head(kind: int, size: int) -> bytes:
-    """Return an object's kind and size: 4 bits of the size, then 7 a byte, the lowest first."""
+    """Return an object's header: kind and 4 bits of the size, then 7 bits per byte, lowest first."""
     byte, size = kind << 4 | size & 15, size >> 4
     found = bytearray()
     while size:

@@ -1,8 +1,8 @@
-"""Packs of the log's objects: one for each write and each fetch of ours, and how small ones become one.
+"""Packs of the log's objects: one for each write and each fetch; small ones are combined.
 
-A pack that was just written has a `.keep`, which every gc and repack of the user's heeds, until a ref has moved to what is
-in it. From then on it is as safe as anything of the user's: a gc that began before does not take it, and one that begins
-later finds what the ref reaches. `<state>/own-packs` has an empty file for each pack of ours. Nobody else's are touched.
+A new pack has a `.keep`, which every gc and repack respects, until a ref has moved to its objects. After that the
+objects are as safe as the user's own: a gc that began earlier does not remove the pack, and a later one finds what the
+ref reaches. `<state>/own-packs` has an empty file for each pack of ours. Other packs are never changed.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .packfile import Objects
 
-PACKS_MAX = 10  # that are united at once; git's own gc would begin at 50
-FETCHED_MAX = 50_000  # objects of a fetched pack that becomes our own; a larger one stays git's
-GROWTH = 2  # a pack is united with all smaller ones unless it is so many times as large as they together
-LEFT_SECONDS = 3600.0  # a write whose ref has not moved by then was given up
-GC_SECONDS = 12 * 3600.0  # as git has it: the file of one that runs longer is of the dead
-ELSEWHERE_SECONDS = 600.0  # of one on another machine, whose end nobody here sees
+PACKS_MAX = 10  # small packs before they are combined; git's own gc would start at 50
+FETCHED_MAX = 50_000  # objects of a fetched pack; a larger one is not registered as ours
+GROWTH = 2  # a pack is combined with all smaller ones unless it is this many times as large as their sum
+LEFT_SECONDS = 3600.0  # a write whose ref has not moved by then is abandoned
+GC_SECONDS = 12 * 3600.0  # as in git: an older gc.pid is stale
+ELSEWHERE_SECONDS = 600.0  # maximum age of a gc.pid from another machine, whose process cannot be checked
 TIMEOUT_SECONDS = 900.0
 KEEP = b"gitmem: until a ref has moved\n"
 _PREFIX = "pack-"
-_NEW = "gitmem-new"  # until the one that is made is known as ours; what is in it is elsewhere, too
+_NEW = "gitmem-new"  # prefix of a combined pack that is not registered yet; its objects still exist in other packs
 _FILES = (".idx", ".rev", ".pack", ".keep")
 _CONFIG = (
     *("-c", "pack.packSizeLimit=0", "-c", "pack.threads=1", "-c", "pack.indexVersion=2"),
@@ -37,9 +37,10 @@ _CONFIG = (
 
 
 def write(common: str, objects: Objects, id_length: int) -> str:
-    """Write objects into a durable pack of ours, which no gc takes until `release`. Return its name.
+    """Write objects into a durable pack of ours, which no gc removes until `release`. Return its name.
 
-    Raises: StoreError; nothing is left then.
+    Raises:
+        StoreError: nothing is left on the disk.
     """
     name = _PREFIX + os.urandom(id_length // 2).hex()
     packs = _packs(common)
@@ -61,35 +62,35 @@ def write(common: str, objects: Objects, id_length: int) -> str:
 
 
 def release(common: str, name: str) -> None:
-    """Leave a pack to git: a ref has moved to what is in it, or nobody needs it any more."""
+    """Remove a pack's `.keep`: a ref has moved to its objects, or they are no longer needed."""
     atomic_write.drop(os.path.join(_packs(common), name + ".keep"))
 
 
 def remove(common: str, name: str) -> None:
-    """Remove a pack of ours, of which nothing is needed or which has become part of another one."""
+    """Remove a pack of ours that is not needed or has been combined into another one."""
     for end in (*_FILES, ".idx.part"):
         atomic_write.drop(os.path.join(_packs(common), name + end))
     atomic_write.drop(os.path.join(_own(common), name))
 
 
 def listed(common: str) -> set[str]:
-    """Return the names of all packs here."""
+    """Return the names of all packs of the repository."""
     return {name[:-4] for name in atomic_write.names_in(_packs(common)) if name.endswith(".idx")}
 
 
 def adopt(common: str, before: set[str], prefix: str) -> None:
-    """Make packs our own that a fetch of ours has brought. Where that fails they are git's.
+    """Register the new packs of our fetch as ours. If that fails they stay ordinary packs.
 
     Args:
-        before: What was listed when it began.
-        prefix: Where the fetched refs are. A new pack with none of their commits is somebody else's.
+        before: Result of `listed` when the fetch began.
+        prefix: Prefix of the fetched refs. A new pack without their commits was written by another process.
     """
     now = listed(common)
     new = now - before
     if not new or not os.path.isdir(os.path.dirname(_own(common))):
-        return  # what the first sync of a clone brings stays git's
+        return  # packs of a clone's first sync stay ordinary packs
     if before - now:
-        return  # somebody repacks beside us: a new pack may be theirs
+        return  # a concurrent repack: the new pack may belong to it
     try:
         tips, id_length = set(queries.refs_below(common, prefix).values()), formats.id_length(common)
         for name in new:
@@ -103,12 +104,12 @@ def adopt(common: str, before: set[str], prefix: str) -> None:
 
 
 def own(common: str) -> list[str]:
-    """Return the names of our packs that are there."""
+    """Return the names of our existing packs."""
     return sorted(listed(common).intersection(atomic_write.names_in(_own(common))))
 
 
 def due(common: str) -> int:
-    """Return how many objects are in packs that should become one; 0 where those are few, or a gc runs."""
+    """Return the number of objects in packs that should be combined; 0 if there are few packs or a gc runs."""
     if len(atomic_write.names_in(_own(common))) < PACKS_MAX:
         return 0
     chosen = _to_unite(common)
@@ -116,9 +117,13 @@ def due(common: str) -> int:
 
 
 def unite(common: str) -> int:
-    """Make one pack of our small ones: of how many. The caller holds the lock for it.
+    """Combine our small packs into one. The caller holds the lock for it.
 
-    Raises: StoreError; then everything is where it was.
+    Returns:
+        The number of combined packs.
+
+    Raises:
+        StoreError: no pack was removed.
     """
     sweep(common)
     chosen = _to_unite(common)
@@ -128,7 +133,7 @@ def unite(common: str) -> int:
     found = [packfile.ids(os.path.join(packs, name + ".idx"), id_length) for name in chosen]
     wanted = dict.fromkeys(oid for oids in found for oid in oids)
     if not all(found):
-        return 0  # an index that can't be read is for `gitmem doctor`
+        return 0  # an unreadable index: `gitmem doctor` reports it
     given = "".join(f"{oid}\n" for oid in wanted).encode("ascii")
     args = [*queries.DURABLE, *_CONFIG, "pack-objects", "--quiet", "--delta-base-offset"]
     done = run.run(common, [*args, os.path.join(packs, _NEW)], input=given, timeout=TIMEOUT_SECONDS)
@@ -152,7 +157,7 @@ def unite(common: str) -> int:
 
 
 def sweep(common: str) -> None:
-    """Tidy up after writes that were killed or given up, and forget packs that have gone. The caller holds the lock."""
+    """Clean up after killed and abandoned writes, and forget removed packs. The caller holds the lock."""
     packs, folder, now = _packs(common), _own(common), time.time()
     for name in atomic_write.names_in(packs):
         if name.startswith(_NEW):
@@ -170,7 +175,7 @@ def sweep(common: str) -> None:
 
 
 def gc_runs(common: str) -> bool:
-    """Return whether a `git gc` runs here now, or on another machine that has this folder."""
+    """Return whether a `git gc` is running here, or on another machine that shares this folder."""
     try:
         with open(os.path.join(common, "gc.pid"), encoding="ascii", errors="replace") as file:
             age = time.time() - os.fstat(file.fileno()).st_mtime
@@ -191,10 +196,9 @@ def gc_runs(common: str) -> bool:
 
 
 def _to_unite(common: str) -> dict[str, int]:
-    """Return the packs that are to become one, with how many objects they have.
+    """Return the packs to combine, each with its number of objects.
 
-    What is kept stays, what git's index of many packs counts on, and in a partial clone what a remote has promised the
-    rest of.
+    Excluded are packs with a `.keep`, packs in git's multi-pack index, and promisor packs of a partial clone.
     """
     packs, id_length = _packs(common), formats.id_length(common)
     indexed = read_small(os.path.join(packs, "multi-pack-index"))

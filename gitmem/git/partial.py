@@ -1,7 +1,7 @@
-"""A partial clone (`git clone --filter`): it has left files with the remotes that promised to keep them.
+"""Missing objects of a partial clone (`git clone --filter`), which promisor remotes keep.
 
-Git would bring one when it is read, from the network. Recording and reading never do that; a sync brings
-those of the log beforehand. They come as git brings them, so a gc keeps them; no setting is changed.
+Git would fetch such an object when it is read. Recording and reading never use the network; a sync fetches the log's
+objects beforehand. They are fetched by git's own mechanism, so a gc keeps them, and no setting is changed.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-ROUNDS_MAX = 4  # folders may be missing too, and what is in them is known only then
+ROUNDS_MAX = 4  # missing folders hide further missing objects
 
 
 def missing(common: str, commits: Iterable[str]) -> list[str]:
-    """What is not here of the trees of commits: folders and files, as far as it is known."""
+    """Return the missing objects of the commits' trees: folders and files, as far as known."""
     wanted = "".join(f"{oid}\n" for oid in commits)
     if not wanted:
         return []
@@ -26,12 +26,12 @@ def missing(common: str, commits: Iterable[str]) -> list[str]:
 
 
 def lacks(common: str, commit: str) -> bool:
-    """Whether this is a partial clone that does not have all files of a commit."""
+    """Return whether this is a partial clone that lacks files of a commit."""
     return bool(formats.promisors(common) and missing(common, [commit]))
 
 
 def promised(common: str, commit: str) -> set[str]:
-    """What is not here of a commit's history, where all of it was left with a remote; empty where more is missing."""
+    """Return the missing objects of a commit's history if all are promised; empty if others are missing too."""
     if not formats.promisors(common):
         return set()
     args = ["rev-list", "--objects", "--quiet"]
@@ -42,11 +42,11 @@ def promised(common: str, commit: str) -> set[str]:
 
 
 def bring(common: str, prefix: str, online: Callable[[str, list[str], bytes], object]) -> None:
-    """Bring what a remote's logs lack here, where this is a partial clone.
+    """Fetch the missing objects of a remote's logs, in a partial clone.
 
     Args:
-        prefix: Where the copies of a remote's refs are.
-        online: Runs git on the network: the remote, the arguments, and what to give it.
+        prefix: Prefix of the local copies of the remote's refs.
+        online: Runs git with network access: remote, arguments, standard input.
     """
     names = formats.promisors(common)
     if not names:
@@ -60,7 +60,7 @@ def bring(common: str, prefix: str, online: Callable[[str, list[str], bytes], ob
             if not wanted:
                 return
             args = [
-                # Of this run alone: a clone without trees gets whole folders, and any clone whole files.
+                # Filter of this run alone: a treeless clone gets whole folders, and any clone whole files.
                 *("-c", f"remote.{name}.partialclonefilter=blob:none"),
                 *("-c", "fetch.negotiationAlgorithm=noop", *queries.DURABLE, "fetch", "--quiet", "--no-tags"),
                 *("--no-write-fetch-head", "--no-auto-maintenance", "--no-recurse-submodules", "--no-prune"),

@@ -1,4 +1,4 @@
-"""How far paths of the user's history moved on since some commits: for any number of them a few runs of git."""
+"""Changes of the user's paths since given commits, for any number of paths in a few runs of git."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
     Pair = tuple[str, str]
 
-WALK_MAX = 5_000  # commits; who is further behind is told so, not counted
+WALK_MAX = 5_000  # commits; beyond that `at_least` is reported instead of an exact count
 BASES_AT_ONCE = 2_000
-# Git compares every name with every path that it is asked for: from about here on it is quicker to hear of all.
+# Git compares every name with every requested path: for more paths, listing all changes is faster.
 PATHS_ASKED_MAX = 32
-# A user's configuration may turn `git log` into something else; what is given here outranks it.
+# The user's configuration may change what `git log` does; these options override it.
 _LOG = (
     "log", "--stdin", "-z", "--raw", "-r", "--full-history", "--sparse", "--diff-merges=combined", "--no-renames",
     "--no-follow", "--no-ext-diff", "--no-textconv", "--no-color", "--no-notes", "--no-mailmap",
@@ -36,7 +36,7 @@ class _Step:
 
 
 def behind(common: str, tip: str, pairs: Iterable[Pair]) -> dict[Pair, Behind]:
-    """Of pairs of commit and path, those whose path is another at `tip`, by commits that the pair's one lacks."""
+    """Return the pairs of commit and path that differ at `tip`, with the changes that the commit lacks."""
     wanted = [
         (commit, path)
         for commit, path in dict.fromkeys(pairs)
@@ -58,24 +58,28 @@ def behind(common: str, tip: str, pairs: Iterable[Pair]) -> dict[Pair, Behind]:
         at_least = cut and commit not in reached
         count = missed.bit_count()
         if not was_there and is_there and not at_least:
-            count -= 1  # the commit that brought what was not committed yet is what was known
+            count -= 1  # the commit that added the path contains what was known before it was committed
         if count > 0 or at_least:
             found[commit, path] = Behind(count, last, not is_there, at_least)
     return found
 
 
 def _is_plain(path: str) -> bool:
-    """Whether git would look the path up as it is: `./a` is another one for it, in a folder of its own choice."""
+    """Return whether git looks the path up literally: it resolves `./a` against a folder of its choice."""
     return not {"", ".", ".."} & set(path.split("/")) and "\0" not in path
 
 
 def _is_no_line(name: str) -> bool:
-    """Whether a name would not arrive as one line: git takes a CR before the LF for its part."""
+    """Return whether a name does not survive as one line: git takes a CR before the LF as part of the line end."""
     return "\n" in name or name.endswith("\r")
 
 
 def _differing(common: str, tip: str, pairs: Sequence[Pair]) -> dict[Pair, tuple[bool, bool]]:
-    """The pairs whose commit is here and whose path is not the same at `tip`; whether it is there in either."""
+    """Return the pairs whose commit exists here and whose path differs at `tip`.
+
+    Returns:
+        For each pair, whether the path exists in the commit and at `tip`.
+    """
     if not pairs:
         return {}
     asked: dict[Pair, None] = {(commit, ""): None for commit, _ in pairs}
@@ -91,21 +95,21 @@ def _differing(common: str, tip: str, pairs: Sequence[Pair]) -> dict[Pair, tuple
 
 
 def _objects(common: str, asked: Sequence[Pair]) -> dict[Pair, str | None]:
-    """What is at the paths of commits (the commit itself, where the path is empty); None for what is not here."""
+    """Return the object id of each commit and path (empty: the commit itself); None if missing."""
     names = [f"{commit}:{path}" if path else f"{commit}^{{commit}}" for commit, path in asked]
     wide = any(_is_no_line(name) for name in names)
     end = b"\0" if wide else b"\n"
     words = [name.encode("utf-8", "surrogateescape") for name in names]
     args = ["cat-file", "--batch-check=%(objectname)", *(["-z"] if wide else [])]
     done = run.run(common, args, input=b"".join(word + end for word in words), check=not wide)
-    if done.code != 0:  # a git before 2.38: of such names nothing is known
+    if done.code != 0:  # git before 2.38 cannot look up such names
         lines = [pair for pair in asked if not _is_no_line(pair[1])]
         return dict.fromkeys(asked) | _objects(common, lines)
     out = done.out
     found: dict[Pair, str | None] = {}
     at = 0
     for pair, word in zip(asked, words, strict=True):
-        gone = word + b" missing\n"  # the name comes back, with any newline that it has
+        gone = word + b" missing\n"  # git repeats the name, including its newlines
         if out.startswith(gone, at):
             found[pair] = None
             at += len(gone)
@@ -117,7 +121,10 @@ def _objects(common: str, asked: Sequence[Pair]) -> dict[Pair, str | None]:
 
 
 def _walk(common: str, tip: str, commits: Sequence[str], paths: set[str]) -> list[_Step]:
-    """What `tip` and the commits reach, down to what they all have, newest first; one more than the most."""
+    """Return the commits reachable from `tip` and the commits, down to their common base, newest first.
+
+    At most `WALK_MAX` + 1, so that the caller notices a cut.
+    """
     base = _common_base(common, [tip, *commits])
     asked = sorted(paths) if len(paths) <= PATHS_ASKED_MAX else []
     lines = [path for path in asked if not _is_no_line(path)]
@@ -130,7 +137,7 @@ def _walk(common: str, tip: str, commits: Sequence[str], paths: set[str]) -> lis
 
 
 def _common_base(common: str, commits: Sequence[str]) -> str | None:
-    """A commit that all of them have, or None where they have none."""
+    """Return a common ancestor of all commits, or None."""
     base = commits[0]
     for start in range(1, len(commits), BASES_AT_ONCE):
         some = commits[start : start + BASES_AT_ONCE]
@@ -142,7 +149,7 @@ def _common_base(common: str, commits: Sequence[str]) -> str | None:
 
 
 def _steps(out: bytes, paths: set[str]) -> list[_Step]:
-    """The walk as git printed it: `oid parents`, and a `:…` with its path for each file that changed."""
+    """Parse git's output: `oid parents`, then a `:…` row and a path for each changed file."""
     steps: list[_Step] = []
     tokens = iter(out.split(b"\0"))
     for token in tokens:
@@ -156,7 +163,7 @@ def _steps(out: bytes, paths: set[str]) -> list[_Step]:
 
 
 def _above(path: str, wanted: set[str]) -> set[str]:
-    """Those of the wanted paths that are a file, or a folder that it lies in."""
+    """Return those of the wanted paths that are the file or a parent folder of it."""
     found = {path} & wanted
     at = path.find("/")
     while at != -1:
@@ -167,7 +174,7 @@ def _above(path: str, wanted: set[str]) -> set[str]:
 
 
 def _touching(steps: Sequence[_Step]) -> Mapping[str, int]:
-    """Of each wanted path which steps changed it: a bit for each, counted as in `steps`."""
+    """Return for each wanted path the steps that changed it, as a bit mask over `steps`."""
     found: dict[str, int] = {}
     for at, step in enumerate(steps):
         for path in step.touched:
@@ -176,7 +183,7 @@ def _touching(steps: Sequence[_Step]) -> Mapping[str, int]:
 
 
 def _reach(steps: Sequence[_Step]) -> Mapping[str, int]:
-    """Of each commit of the walk which ones it reaches, itself too: a bit for each, counted as in `steps`."""
+    """Return for each commit of the walk the commits that it reaches, including itself, as a bit mask over `steps`."""
     number = {step.oid: at for at, step in enumerate(steps)}
     reached: dict[str, int] = {}
     todo = [step.oid for step in steps]

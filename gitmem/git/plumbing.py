@@ -1,8 +1,7 @@
-"""The port: objects, one tree at a time, and a compare-and-swap on a ref. Object ids are lower-case hex.
+"""The git port: objects, trees one level at a time, and a compare-and-swap on a ref.
 
-Reads go through one `git cat-file` that starts with the first of them, in `inprocess` through dulwich.
-
-What is written is one pack for each call (`packing`), without git; a ref is moved by `git update-ref`.
+Object ids are lower-case hex. Reads go through one `git cat-file` process that starts with the first read; `inprocess`
+reads through dulwich. Each write is one pack (`packing`), without git; `git update-ref` moves a ref.
 """
 
 from __future__ import annotations
@@ -23,13 +22,13 @@ if TYPE_CHECKING:
     from .port import Behind, Commit, Draft, Move, TreeEntry
 
 CUT_SECONDS = 1.0
-HEADS_AT_ONCE = 250  # questions and answers find room in the pipes: neither side waits for the other
+HEADS_AT_ONCE = 250  # queries and answers fit into the pipe buffers, so neither side blocks
 
 
 class Git(Project):
-    """One repository, by its common git folder, through git's own commands. Not for several threads at once.
+    """One repository, by its common git folder, through git's own commands. Not thread-safe.
 
-    Every method raises `StoreError` where git itself cannot be used.
+    Every method raises `StoreError` if git itself cannot be used.
     """
 
     def __init__(self, common: str) -> None:
@@ -38,26 +37,26 @@ class Git(Project):
         self._id_length = 0
         self._cut: frozenset[str] = frozenset()
         self._cut_until = 0.0
-        # Packs that no ref has reached yet: by the last commit in each, its name and the commit that it stands on.
+        # Packs that no ref reaches yet: last commit -> name of the pack, and the parent of its first commit.
         self._written: dict[str, tuple[str, str | None]] = {}
 
     @property
     def id_length(self) -> int:
-        """How many hex digits an object id has here: 40 with sha1, 64 with sha256."""
+        """The number of hex digits of an object id: 40 with sha1, 64 with sha256."""
         if not self._id_length:
             self._id_length = formats.id_length(self.common)
         return self._id_length
 
     def tip(self, ref: str) -> str | None:
-        """The commit that a ref names now, or None."""
+        """Return the commit of a ref, or None."""
         return queries.tip_of(self.common, ref)
 
     def refs(self, prefix: str) -> dict[str, str]:
-        """Every ref whose full name starts with `prefix` (which ends in `/`), with its target."""
+        """Return every ref whose full name starts with `prefix` (which ends in `/`), with its target."""
         return queries.refs_below(self.common, prefix)
 
     def has(self, oid: str) -> bool:
-        """Whether the object is in this repository, and whole enough to be read."""
+        """Return whether the object exists and can be read."""
         try:
             self.read(oid)
         except KeyError:
@@ -65,15 +64,23 @@ class Git(Project):
         return True
 
     def tree(self, oid: str) -> dict[str, TreeEntry]:
-        """One level of a tree. KeyError where the object is missing."""
+        """Return one level of a tree.
+
+        Raises:
+            KeyError: the object is missing.
+        """
         return parse_tree(self._typed(oid, b"tree"), self.id_length)
 
     def raw_tree(self, oid: str) -> bytes:
-        """One level of a tree as git stores it. KeyError where the object is missing."""
+        """Return one level of a tree in git's binary format.
+
+        Raises:
+            KeyError: the object is missing.
+        """
         return b"" if is_empty_tree(oid) else self._typed(oid, b"tree")
 
     def heads(self, oids: Sequence[str]) -> dict[str, tuple[str, int]]:
-        """Kind (`blob`, `tree`, `commit`) and size of objects, without reading them. Those that are missing are left out."""
+        """Return kind (`blob`, `tree`, `commit`) and size of objects without reading them; omit missing ones."""
         wanted = [oid for oid in dict.fromkeys(oids) if self._is_id(oid)]
         found: dict[str, tuple[str, int]] = {}
         for start in range(0, len(wanted), HEADS_AT_ONCE):
@@ -83,11 +90,19 @@ class Git(Project):
         return found
 
     def blob(self, oid: str) -> bytes:
-        """The content of a file. KeyError where the object is missing."""
+        """Return the content of a file.
+
+        Raises:
+            KeyError: the object is missing.
+        """
         return self._typed(oid, b"blob")
 
     def commit(self, oid: str) -> Commit:
-        """Read a commit. At the boundary of a shallow clone it has no parents. Raises: KeyError where it is missing or is no commit."""
+        """Return a commit. At the boundary of a shallow clone it has no parents.
+
+        Raises:
+            KeyError: the object is missing or not a commit.
+        """
         try:
             found = parse_commit(self._typed(oid, b"commit"))
         except ValueError:
@@ -97,9 +112,12 @@ class Git(Project):
         return found
 
     def history(self, tip: str, without: Iterable[str] = ()) -> list[str]:
-        """Commits that `tip` reaches and none of `without` does, parents before children.
+        """Return the commits reachable from `tip` and from none of `without`, parents before children.
 
-        KeyError where `tip` is missing; what is missing of `without` excludes nothing.
+        Missing commits of `without` are ignored.
+
+        Raises:
+            KeyError: `tip` is missing.
         """
         hidden = list(without)
         line = self._line(tip, hidden)
@@ -110,14 +128,18 @@ class Git(Project):
         return queries.rev_list(self.common, tip, without)
 
     def contains(self, tip: str, oid: str) -> bool:
-        """Whether `oid` is `tip` or an ancestor of it. KeyError where `tip` is missing."""
+        """Return whether `oid` is `tip` or an ancestor of it.
+
+        Raises:
+            KeyError: `tip` is missing.
+        """
         line = self._line(tip, [oid])
         if line is None:
             return queries.is_ancestor(self.common, oid, tip)
         return self.commit(line[0]).parents == [oid] if line else tip == oid
 
     def _line(self, tip: str, bases: Sequence[str]) -> list[str] | None:
-        """The commits from the history of some others up to `tip`, parents first; None where git has to say that."""
+        """Return the commits from the history of `bases` up to `tip`, parents first; None if git must be asked."""
         try:
             return Trunk(self, *bases).above(tip) if bases else None
         except KeyError:
@@ -126,8 +148,11 @@ class Git(Project):
     def write(self, drafts: Sequence[Draft], onto: str | None) -> list[str]:
         """Write a chain of commits, the first on `onto` (None: a root). No ref moves.
 
-        All objects are in one pack that is fsynced before this returns, and that no gc takes until a ref has
-        moved to the last commit or the port is closed. The oids, in order.
+        All objects are in one pack, synced before this returns. No gc removes it until a ref has moved to the last
+        commit or the port is closed.
+
+        Returns:
+            The commit ids, in order.
         """
         if not drafts:
             return []
@@ -144,10 +169,13 @@ class Git(Project):
         return oids
 
     def swap(self, ref: str, old: str | None, new: str, why: str, also: Sequence[Move] = ()) -> bool:
-        """Move a ref from `old` (None: it must not exist) to `new`, and say `why` in its reflog.
+        """Move a ref from `old` (None: it must not exist) to `new`, durably, with reflog message `why`.
 
-        False where it is not at `old`, or is locked by somebody; durable when True. So it is with those that are to move
-        `also` (ref, old and new): all or none of them have moved.
+        Args:
+            also: Further moves (ref, old, new). Either all refs move or none.
+
+        Returns:
+            False if a ref does not have its old id or is locked by another process.
         """
         if not queries.update_ref(self.common, ref, old, new, why, also):
             return False
@@ -159,23 +187,24 @@ class Git(Project):
         return True
 
     def advance(self, ref: str, old: str, draft: Draft, why: str) -> str | None:
-        """Write one commit onto `old` and move the ref to it: its oid, or None where the race was lost.
+        """Write one commit onto `old` and move the ref to it.
 
-        When it is not None, the ref has been moved and what it reached before is still reached.
+        Returns:
+            The commit id, or None if the race was lost. If not None, the ref has moved and still reaches `old`.
         """
         if self.tip(ref) != old:
             return None
         (new,) = self.write([draft], old)
         if self.swap(ref, old, new, why):
             return new
-        # Not removed: a gc of this moment may have left out of its pack what this one keeps, and the winner needs the same.
+        # Don't remove it: a concurrent gc may have omitted these objects from its pack, and the winner may need them.
         packing.release(self.common, self._written.pop(new)[0])
         return None
 
     def config(self, pattern: str) -> dict[str, str]:
-        """The last value of every config key that matches the extended regular expression, in all scopes.
+        """Return the last value of every config key that matches an extended regular expression, in all scopes.
 
-        Keys as `git config --get-regexp` prints them.
+        Keys are as `git config --get-regexp` prints them.
         """
         done = run.run(self.common, ["config", "-z", "--get-regexp", pattern], check=False)
         if done.code not in (0, 1):
@@ -184,34 +213,37 @@ class Git(Project):
         return {key: value if newline else "true" for key, newline, value in rows}
 
     def version(self) -> str:
-        """The version of the git program, such as `2.39.5`; empty where it does not say."""
+        """Return the version of the git program, such as `2.39.5`; empty if git does not print it."""
         words = run.run(self.common, ["version"]).out.decode("ascii", "replace").split()
         return words[2] if len(words) > 2 else ""
 
     def behind(self, tip: str, pairs: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Behind]:
-        """Of pairs of commit and path (a file or a folder), those whose path moved on.
+        """Return the pairs of commit and path (a file or a folder) whose path has changed since the commit.
 
-        That is: it is not the same at `tip`, and commits that `tip` reaches and the pair's commit does not
-        changed it. Where it was not in that commit, the first of them brought it, and does not count. A
-        commit that is missing here is left out.
+        That means: the path differs at `tip`, and commits changed it that `tip` reaches and the pair's commit does not.
+        If the path did not exist in the pair's commit, the first of them added it and is not counted. Pairs with a
+        missing commit are omitted.
         """
         from .path_history import behind
 
         return behind(self.common, tip, pairs)
 
     def break_stale_lock(self, ref: str, age_seconds: float) -> bool:
-        """Remove the ref's `.lock` if it is older than that. Only the holder of our own lock may ask."""
+        """Remove the ref's `.lock` if it is older than that. The caller must hold our own lock."""
         return durable.break_stale_lock(self.common, ref, age_seconds)
 
     def close(self) -> None:
-        """End the child, and leave to git what no ref has reached. A later read starts another."""
+        """End the child process, and release unreached packs. A later read starts a new process."""
         for name, _ in self._written.values():
             packing.release(self.common, name)
         self._written = {}
         self._end_child()
 
     def _is_cut(self, oid: str) -> bool:
-        """Whether a shallow clone ends at this commit. Only the user's own fetch changes that: it is looked at now and then."""
+        """Return whether a commit is at the boundary of a shallow clone.
+
+        Only the user's own fetch changes the boundary, so it is read again at most every `CUT_SECONDS`.
+        """
         now = time.monotonic()
         if now >= self._cut_until:
             self._cut = formats.cut_commits(self.common)
@@ -219,7 +251,7 @@ class Git(Project):
         return oid in self._cut
 
     def _is_id(self, oid: str) -> bool:
-        """Whether it is an id here, and never a name that git would look up, such as HEAD."""
+        """Return whether a text is an object id of this repository, not a name that git would resolve, such as HEAD."""
         return len(oid) == self.id_length and is_oid(oid)
 
     def _typed(self, oid: str, kind: bytes) -> bytes:
@@ -229,7 +261,11 @@ class Git(Project):
         return data
 
     def read(self, oid: str) -> tuple[bytes, bytes]:
-        """An object's kind and content. KeyError where it is missing or damaged."""
+        """Return an object's kind and content.
+
+        Raises:
+            KeyError: the object is missing or damaged.
+        """
         if not self._is_id(oid):
             raise KeyError(oid)
         ((head, content),) = self._ask("contents", [oid])
@@ -238,17 +274,21 @@ class Git(Project):
         return head[1], content
 
     def _ask(self, command: str, oids: Sequence[str]) -> list[tuple[list[bytes], bytes]]:
-        """What the child says of objects, and of `contents` their content; from a new one where it died."""
+        """Return the child's answers about objects, with content for `contents`; restart the child once if it died."""
         for _ in range(2):
             try:
                 return self._exchange(command, oids)
             except OSError:
                 self._end_child()
-        run.run(self.common, ["rev-parse", "--git-dir"])  # raises where git can't work here at all
-        raise KeyError(oids[0])  # git dies of a damaged object
+        run.run(self.common, ["rev-parse", "--git-dir"])  # raises if git cannot work here at all
+        raise KeyError(oids[0])  # a damaged object ends git
 
     def _exchange(self, command: str, oids: Sequence[str]) -> list[tuple[list[bytes], bytes]]:
-        """OSError where the child died."""
+        """Send queries to the child process and read its answers.
+
+        Raises:
+            OSError: the child process died.
+        """
         child = self._child
         if child is None:
             child = self._child = run.spawn(self.common, ["cat-file", "--batch-command"])
@@ -259,7 +299,7 @@ class Git(Project):
             return [_answer(child, command == "contents") for _ in oids]
         except OSError:
             raise
-        except BaseException:  # Ctrl-C in the middle of an answer: the next one would be misread
+        except BaseException:  # Ctrl-C within an answer: the rest would be read as the next answer
             self._end_child()
             raise
 
@@ -271,7 +311,7 @@ class Git(Project):
 
 
 def _answer(child: Child, has_content: bool) -> tuple[list[bytes], bytes]:
-    """Id, kind and size of an object, or two words where it is missing; and its content."""
+    """Read one answer: id, kind and size (or two words if missing), and the content."""
     head = child.stdout.readline().split()
     if len(head) == 2 and head[1] == b"missing":
         return head, b""

@@ -1,4 +1,4 @@
-"""What the port (`plumbing.Git`) takes and gives. Object ids are lower-case hex, paths are `/`-separated."""
+"""Types of the port (`plumbing.Git`). Object ids are lower-case hex, paths are `/`-separated."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FILE_MODE = "100644"
 
 
 class TreeEntry:
-    """A name's target in a tree: `mode` as git writes it (octal, no leading zero) and object id."""
+    """An entry of a tree: `mode` as git writes it (octal, without leading zero) and object id."""
 
     __slots__ = ("mode", "oid")
 
@@ -37,7 +37,7 @@ class TreeEntry:
 
 
 class Signature:
-    """Who and when: `name`, `mail`, seconds since the epoch, offset from UTC as `+hhmm`."""
+    """Author or committer: `name`, `mail`, seconds since the epoch, offset from UTC as `+hhmm`."""
 
     __slots__ = ("mail", "name", "offset", "seconds")
 
@@ -49,7 +49,7 @@ class Signature:
 
 
 class Commit:
-    """A commit as read: `message` is decoded as UTF-8, undecodable bytes replaced."""
+    """A commit as read: `message` is decoded as UTF-8, with undecodable bytes replaced."""
 
     __slots__ = ("author", "committer", "message", "parents", "tree")
 
@@ -67,9 +67,8 @@ class Draft:
     """A commit to be written on top of another one.
 
     Args:
-        changes: Path to new content (bytes), to an object that exists (`Entry`,
-            a file or a whole folder), or to None where the path goes away.
-            Applied to the parent's tree, or to `tree` where one is given.
+        changes: Path to new content (bytes), to an existing object (`TreeEntry`, a file or a whole folder), or to None
+            to remove the path. Applied to the parent's tree, or to `tree` if given.
         tree: The tree to start from; None for the parent's (the empty tree without a parent).
     """
 
@@ -91,13 +90,13 @@ class Draft:
 
 
 class Behind:
-    """How far a path moved on since a commit.
+    """Changes of a path since a commit.
 
     Args:
-        count: How many commits changed it that the other one lacks.
-        last: The newest of them, where it is known.
-        gone: Whether it is there no more.
-        at_least: Whether there may be more, further back than was looked.
+        count: Number of commits that changed it.
+        last: The newest of them, if known.
+        gone: Whether the path no longer exists.
+        at_least: Whether there may be more changes, beyond the limit of the walk.
     """
 
     __slots__ = ("at_least", "count", "gone", "last")
@@ -110,7 +109,7 @@ class Behind:
 
 
 class WorkTree:
-    """What is in a worktree and not in its HEAD: git's `stat` of it, and how many files are `changed`, or `untracked`.
+    """Changes of a worktree against its HEAD: git's `stat`, and numbers of `changed` and `untracked` files.
 
     `stat` names at most forty files; its last line counts all of them.
     """
@@ -126,7 +125,7 @@ class WorkTree:
 if TYPE_CHECKING:
 
     class Reads(Protocol):
-        """The reads of `plumbing.Git` that drafts and walks need."""
+        """The reads of `plumbing.Git` that drafts and history walks need."""
 
         def commit(self, oid: str) -> Commit: ...
 

@@ -1,4 +1,4 @@
-"""The network for a sync whose first fetch has been made, before it was known that there is anything to sync."""
+"""The network of a sync whose first fetch ran before it was known whether there is anything to sync."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from .network import GitNetwork
 
 
 class Fetched(GitNetwork):
-    """Fetches at once; who asks for the same again gets what became of that, once.
+    """A network that fetches when it is created; the first identical `fetch` returns that result.
 
     Attributes:
-        error: Why it failed, or None.
+        error: The error of the first fetch, or None.
+        left: The result of the first fetch, see `GitNetwork.fetch`.
     """
 
     def __init__(self, common: str, url: str, into_prefix: str, timeout: float) -> None:

@@ -1,4 +1,4 @@
-"""The user's own history and worktree: where HEAD is, what changed since. They are read, never written."""
+"""Read the user's own history and worktree: HEAD, commits and changes. Nothing is written."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from .port import WorkTree
 from .read_ref import loose_tip, packed_tip
 
 WORK_TREE_SECONDS = 30.0
-ARGUMENT_BYTES = 64 * 1024  # beyond that the whole tree is compared: a line too many may then have a 0
+ARGUMENT_BYTES = 64 * 1024  # with longer names the whole tree is compared, which may add lines with count 0
 STAT_LINES = 40
 _BRANCHES = "refs/heads/"
-REFTABLE = ".invalid"  # stands in HEAD where git keeps refs elsewhere
+REFTABLE = ".invalid"  # branch name in the HEAD file of a repository with a reftable
 _STAT = (
     "--stat=80,56", "--stat-graph-width=16", f"--stat-count={STAT_LINES}", "--no-renames", "--no-ext-diff",
     "--no-textconv", "--no-color", "--ignore-submodules=dirty",
@@ -21,12 +21,12 @@ _STAT = (
 
 
 class Project:
-    """What the port says of the user's own history and worktrees. `common` is the common git folder."""
+    """The port's queries about the user's own history and worktrees. `common` is the common git folder."""
 
     common: str
 
     def head(self, git_dir: str) -> tuple[str | None, str | None]:
-        """The commit that a worktree's HEAD is at, and its branch such as `main`; None for what there is not.
+        """Return the commit of a worktree's HEAD and its branch such as `main`; None for each that does not exist.
 
         Args:
             git_dir: The worktree's own git folder.
@@ -39,17 +39,17 @@ class Project:
         ref = text.removeprefix("ref: ")
         in_tables = branch_of(text) == REFTABLE
         oid = None if in_tables else loose_tip(self.common, ref) or packed_tip(self.common, ref)
-        if oid is None:  # of no commit yet, or in a reftable
+        if oid is None:  # an unborn branch, or refs in a reftable
             args = [f"--git-dir={git_dir}", "rev-parse", "--verify", "--quiet", "HEAD^{commit}"]
             oid = run.run(self.common, args, check=False).out.decode("ascii", "replace").strip() or None
         return oid, _branch_in_tables(git_dir) if in_tables else branch_of(text)
 
     def branch(self, git_dir: str) -> str | None:
-        """The branch of a worktree alone, see `branch`."""
+        """Return the branch of a worktree, see `branch`."""
         return branch(git_dir)
 
     def find_commit(self, git_dir: str, text: str) -> str | None:
-        """The commit that a text such as `HEAD~3` names as git reads it in that worktree, or None."""
+        """Return the commit that a revision such as `HEAD~3` names in that worktree, or None."""
         if not text or "\0" in text or text.startswith("-"):
             return None
         args = [f"--git-dir={git_dir}", "rev-parse", "--verify", "--quiet", "--end-of-options"]
@@ -61,7 +61,11 @@ class Project:
         return oid if is_oid(oid) else None
 
     def commits_since(self, old: str, new: str) -> list[tuple[str, str]]:
-        """Id and subject of the commits that `new` reaches and `old` does not, newest first. KeyError if one is missing."""
+        """Return id and subject of the commits that `new` reaches and `old` does not, newest first.
+
+        Raises:
+            KeyError: one of both is missing.
+        """
         form = "--format=%H %s"
         args = ["-c", "log.showSignature=false", "log", "-z", "--no-color", "--encoding=UTF-8", form,
                 f"{_checked(old)}..{_checked(new)}", "--"]  # fmt: skip
@@ -70,20 +74,25 @@ class Project:
         return [(oid, subject) for oid, _, subject in rows]
 
     def files_between(self, old: str, new: str) -> list[str]:
-        """The files that are not the same in two commits. KeyError if one is missing."""
+        """Return the files that differ between two commits.
+
+        Raises:
+            KeyError: one of the commits is missing.
+        """
         args = ["diff-tree", "-r", "-z", "--name-only", "--no-renames", "--no-ext-diff", "--no-textconv",
                 "--ignore-submodules=none", _checked(old), _checked(new), "--"]  # fmt: skip
         return [os.fsdecode(name) for name in _asked(self.common, args, old, new).split(b"\0") if name]
 
     def work_tree(self, git_dir: str, folder: str) -> WorkTree:
-        """What is in a worktree and not in its HEAD; files that git ignores do not count.
+        """Return the changes of a worktree against its HEAD, without ignored files.
 
-        `git diff` would write the user's index to remember what it found clean, also where it is told to take no
-        locks. So `git status` says which files differ (it heeds that), and `git diff-index` counts in those alone.
+        `git diff` would update the user's index with refreshed stat data even if told to take no locks. So `git
+        status`, which respects that, lists the changed files, and `git diff-index` counts the lines of those files
+        alone.
 
         Args:
             git_dir: The worktree's own git folder.
-            folder: Its top.
+            folder: Its top folder.
         """
         place = [f"--git-dir={git_dir}", f"--work-tree={folder}", "-c", "diff.orderFile=/dev/null"]
         args = [*place, "status", "--porcelain=v2", "-z", "--untracked-files=all", "--ignore-submodules=dirty",
@@ -100,7 +109,7 @@ class Project:
 
 
 def branch(git_dir: str) -> str | None:
-    """The branch of a worktree alone, from one small file; None where there is none. Only of a reftable git is asked."""
+    """Return the branch of a worktree from its HEAD file, or None. git is asked only in a reftable."""
     found = branch_of(_head_file(git_dir) or "")
     return _branch_in_tables(git_dir) if found == REFTABLE else found
 
@@ -112,7 +121,7 @@ def _branch_in_tables(git_dir: str) -> str | None:
 
 
 def branch_of(text: str) -> str | None:
-    """The branch that the text of a HEAD file names."""
+    """Return the branch that the content of a HEAD file names."""
     ref = text.removeprefix("ref: ")
     return ref.removeprefix(_BRANCHES) if ref != text and ref.startswith(_BRANCHES) else None
 
@@ -126,7 +135,7 @@ def _head_file(git_dir: str) -> str | None:
 
 
 def _status(out: bytes) -> tuple[list[str], int]:
-    """The tracked files that differ from HEAD, and how many files git does not know."""
+    """Return the tracked files that differ from HEAD, and the number of untracked files."""
     changed = []
     untracked = 0
     for row in out.split(b"\0"):
@@ -142,7 +151,7 @@ def _status(out: bytes) -> tuple[list[str], int]:
 
 def _checked(oid: str) -> str:
     if not is_oid(oid):
-        raise KeyError(oid)  # never a name that git would look up, or an option
+        raise KeyError(oid)  # not a name that git would resolve, nor an option
     return oid
 
 

@@ -1,4 +1,4 @@
-"""Questions and ref updates that are one run of git each, or none where the files plainly say it."""
+"""Queries and ref updates that need one run of git each, or none if files have the answer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .port import Move
 
 DURABLE = ["-c", "core.fsync=loose-object,pack,pack-metadata,reference", "-c", "core.logAllRefUpdates=always"]
-# Git would ask the network for this host's name to say in the reflog who moved the ref.
+# For the reflog's identity git would otherwise look up this host's name on the network.
 REFLOG_IDENTITY = {"GIT_COMMITTER_NAME": "gitmem", "GIT_COMMITTER_EMAIL": "gitmem@localhost"}
 _LOST_RACE = (
     ".lock': File exists",
@@ -31,7 +31,7 @@ OURS = "refs/gitmem/"
 
 
 def tip_of(common: str, ref: str) -> str | None:
-    """The commit that a ref names now, or None: from its files where it plainly stands there, else from git."""
+    """Return the commit of a ref, or None: from its files if they have the answer, else from git."""
     listed = tables(common)
     if listed is not None and ref.startswith(OURS):
         return (remembered(common, listed) or _ask_tables(common, listed)).get(ref)
@@ -39,10 +39,10 @@ def tip_of(common: str, ref: str) -> str | None:
         oid = loose_tip(common, ref) or packed_tip(common, ref)
         path = os.path.join(common, ref)
         if oid is not None or (not os.path.isfile(path) and os.path.isdir(os.path.join(common, "refs"))):
-            return oid  # else it is symbolic or damaged, or this is no repository
+            return oid  # else it is symbolic or damaged, or this is not a repository
     done = run.run(common, ["rev-parse", "--verify", "--quiet", ref], check=False)
     if done.code == 1:
-        oid = loose_tip(common, ref) if listed is None else None  # made in the meantime?
+        oid = loose_tip(common, ref) if listed is None else None  # created in the meantime?
         if oid is None and listed is None and os.path.isfile(os.path.join(common, ref)):
             raise StoreError(
                 f"The file of {ref} is damaged, perhaps by a power loss; nothing was written.",
@@ -58,21 +58,21 @@ def tip_of(common: str, ref: str) -> str | None:
 
 
 def _ask_tables(common: str, listed: bytes) -> dict[str, str]:
-    """Every ref of ours in a reftable, from git; remembered, so that the next one need not start git.
+    """Return every ref of ours in a reftable, from git, and cache them to save the next process that.
 
-    Where refs move meanwhile, what is remembered is of a list that never comes again.
+    If refs move meanwhile, the cache belongs to a table list that never occurs again.
     """
     found = refs_below(common, OURS)
     rows = "".join(f"{oid} {ref}\n" for ref, oid in found.items())
     try:
         atomic_write.replace(os.path.join(common, REMEMBERED), listed.strip() + b"\n\n" + os.fsencode(rows))
     except OSError:
-        pass  # no log yet, or it can't be written: git is asked each time
+        pass  # no state folder yet, or not writable: git is asked each time
     return found
 
 
 def refs_below(common: str, prefix: str) -> dict[str, str]:
-    """Every ref whose full name starts with `prefix` (which ends in `/`), with its target."""
+    """Return every ref whose full name starts with `prefix` (which ends in `/`), with its target."""
     plain = read_ref.refs_below(common, prefix)
     if plain is not None:
         return plain
@@ -82,7 +82,14 @@ def refs_below(common: str, prefix: str) -> dict[str, str]:
 
 
 def update_ref(common: str, ref: str, old: str | None, new: str, why: str, also: Sequence[Move] = ()) -> bool:
-    """Move a ref from `old` (None: it must not exist) to `new`, durably, and `also` others: all or none. False where a race was lost."""
+    """Move a ref from `old` (None: it must not exist) to `new`, durably.
+
+    Args:
+        also: Further moves (ref, old, new). Either all refs move or none.
+
+    Returns:
+        False if a race was lost.
+    """
     moves = [(ref, old, new), *also]
     rows = "".join(f"update {ref}\0{new}\0{old or zero(new)}\0" for ref, old, new in moves)
     args = [*DURABLE, "update-ref", "--no-deref", "--create-reflog", "-m", why, "--stdin", "-z"]
@@ -95,7 +102,11 @@ def update_ref(common: str, ref: str, old: str | None, new: str, why: str, also:
 
 
 def rev_list(common: str, tip: str, without: Iterable[str]) -> list[str]:
-    """Commits that `tip` reaches and none of `without` does, parents before children."""
+    """Return the commits reachable from `tip` and from none of `without`, parents before children.
+
+    Raises:
+        KeyError: `tip` is missing.
+    """
     hidden = "".join(f"^{oid}\n" for oid in without)
     args = [
         "rev-list",
@@ -113,7 +124,11 @@ def rev_list(common: str, tip: str, without: Iterable[str]) -> list[str]:
 
 
 def is_ancestor(common: str, oid: str, tip: str) -> bool:
-    """Whether `oid` is `tip` or an ancestor of it. KeyError where `tip` is missing."""
+    """Return whether `oid` is `tip` or an ancestor of it.
+
+    Raises:
+        KeyError: `tip` is missing.
+    """
     done = run.run(common, ["merge-base", "--is-ancestor", oid, tip], check=False)
     if done.code in (0, 1):
         return done.code == 0
@@ -126,5 +141,5 @@ def is_ancestor(common: str, oid: str, tip: str) -> bool:
 
 
 def lost_race(err: str) -> bool:
-    """Whether git refused to move a ref because it is elsewhere, or locked by somebody."""
+    """Return whether git did not move a ref because it has another id or is locked."""
     return any(words in err for words in _LOST_RACE)

@@ -1,4 +1,4 @@
-"""Refs straight from the repository's files, in microseconds and without git."""
+"""Read refs directly from the repository's files, in microseconds and without git."""
 
 from __future__ import annotations
 
@@ -8,20 +8,23 @@ from ..repo import read_small
 
 LOG_REF = "refs/gitmem/log"
 _HEX = b"0123456789abcdef"
-# What git has last said of the refs below `refs/gitmem/` of a reftable, beside the state of the tables then.
+# Cache of a reftable's refs below `refs/gitmem/`: the table list, and git's answer for it.
 REMEMBERED = os.path.join("gitmem", "tables")
 
 
 def plain_tip(common: str, ref: str) -> str | None:
-    """The object id of a ref below `refs/gitmem/`, where it is to be had without git; None says only: not so."""
+    """Return the object id of a ref below `refs/gitmem/`, if it can be read without git.
+
+    None means unknown, not missing.
+    """
     listed = tables(common)
     return loose_tip(common, ref) if listed is None else (remembered(common, listed) or {}).get(ref)
 
 
 def tables(common: str) -> bytes | None:
-    """The list of a reftable's files, None where each ref is a file.
+    """Return the list of a reftable's files; None if each ref is a file.
 
-    They never change and no name comes twice, so one list means one state of all refs.
+    Table files never change and names are never reused, so equal lists mean equal refs.
     """
     try:
         with open(os.path.join(common, "reftable", "tables.list"), "rb") as file:
@@ -31,22 +34,22 @@ def tables(common: str) -> bytes | None:
 
 
 def remembered(common: str, listed: bytes) -> dict[str, str] | None:
-    """Every ref below `refs/gitmem/` with its object id, where they were asked for in this state of the tables."""
+    """Return every cached ref below `refs/gitmem/` with its object id, if cached for this table list."""
     try:
         with open(os.path.join(common, REMEMBERED), "rb") as file:
             then, mark, rows = file.read().partition(b"\n\n")
     except OSError:
         return None
     if then != listed.strip() or not mark or not rows.endswith(b"\n"):
-        return None  # the refs have moved, or the file is torn
+        return None  # the refs have moved, or the file is incomplete
     return {ref: oid for oid, _, ref in (row.partition(" ") for row in os.fsdecode(rows).split("\n")[:-1])}
 
 
 def loose_tip(common: str, ref: str) -> str | None:
-    """The object id in the ref's loose file under the common git folder.
+    """Return the object id in the ref's loose file under the common git folder.
 
-    None says only that it does not plainly stand there: the ref may be packed,
-    symbolic, or missing. In a reftable's repository such a file means nothing.
+    None means unknown: the ref may be packed, symbolic, or missing. In a repository with a reftable such a file has no
+    meaning.
     """
     try:
         handle = os.open(os.path.join(common, ref), os.O_RDONLY)
@@ -62,19 +65,19 @@ def loose_tip(common: str, ref: str) -> str | None:
 
 
 def id_of(text: bytes) -> str | None:
-    """The object id that these bytes are, None where they are none."""
+    """Return these bytes as an object id; None if they are not one."""
     return text.decode("ascii") if len(text) in (40, 64) and not text.strip(_HEX) else None
 
 
 def packed_tip(common: str, ref: str) -> str | None:
-    """The object id that `packed-refs` has for the ref. Ask only where there is no loose file."""
+    """Return the object id of the ref in `packed-refs`. Only valid if there is no loose file."""
     return packed_with(common, f" {ref}\n").get(ref)
 
 
 def packed_with(common: str, part: str) -> dict[str, str]:
-    """The refs in `packed-refs` in whose lines a part stands.
+    """Return the refs in `packed-refs` whose lines contain a text.
 
-    It reads the file whole and parses few lines of it: 3 MB, for 50,000 refs, take a millisecond.
+    Only matching lines are parsed: 3 MB with 50,000 refs take a millisecond.
     """
     data, wanted = read_small(os.path.join(common, "packed-refs")), os.fsencode(part)
     found = {}
@@ -90,10 +93,10 @@ def packed_with(common: str, part: str) -> dict[str, str]:
 
 
 def refs_below(common: str, prefix: str, *, at_rest: bool = False) -> dict[str, str] | None:
-    """Every ref whose full name starts with `prefix` (which ends in `/`); None where its files don't plainly say it.
+    """Return every ref whose full name starts with `prefix` (which ends in `/`); None if git must be asked.
 
     Args:
-        at_rest: None also where one of them is locked.
+        at_rest: Return None also if one of them is locked.
     """
     if tables(common) is not None:
         return None
@@ -109,18 +112,18 @@ def refs_below(common: str, prefix: str, *, at_rest: bool = False) -> dict[str, 
             if oid is None:
                 oid = _target(common, f"{below}/{name}")
             if oid is None:
-                return None  # damaged, deleted just now, or odd
+                return None  # damaged, just deleted, or of an unknown form
             found[f"{below}/{name}"] = oid
-    # Read last: git may be packing the loose ones.
+    # Read last: git may be packing the loose refs.
     packed = {name: oid for name, oid in packed_with(common, prefix).items() if name.startswith(prefix)}
     found = {**packed, **found}
     if not found and not os.path.isdir(os.path.join(common, "refs")):
         return None
-    return dict(sorted(found.items()))  # as git gives them: what is folded first must not hang on the disk
+    return dict(sorted(found.items()))  # git's order: the order of folding must not depend on the disk
 
 
 def _target(common: str, ref: str) -> str | None:
-    """What a symbolic ref leads to, in one step."""
+    """Return the object id that a symbolic ref leads to in one step."""
     try:
         with open(os.path.join(common, ref), "rb") as file:
             word, _, name = os.fsdecode(file.read(1000)).rstrip("\n").partition(": ")

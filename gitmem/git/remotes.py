@@ -1,4 +1,4 @@
-"""The repository's remotes: which one, under what name, and where it is."""
+"""The repository's remotes: names, URLs, and the default one."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ if TYPE_CHECKING:
     from ..repo import Repo
 
 COMPONENT_BYTES_MAX = 200
-_configs: dict[str, CachedConfig] = {}  # of the repositories that this process has looked at
+_configs: dict[str, CachedConfig] = {}  # by common git folder
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
 
 
 def remotes(common: str) -> list[str]:
-    """The names of the configured remotes, in git's order."""
+    """Return the names of the configured remotes, in git's order."""
     keys = [key.removeprefix("remote.") for key, _ in _rows(common) if key.startswith("remote.")]
     names = {name for name, dot, _ in (key.rpartition(".") for key in keys) if dot and name[:1] != "/"}
     return sorted(names, key=os.fsencode)
 
 
 def ssh_without_prompts(common: str) -> dict[str, str]:
-    """The variables that have the plain `ssh` ask nothing; what the user has set up otherwise is theirs."""
+    """Return variables that disable prompts of plain `ssh`; empty if the user has configured ssh for git."""
     own = any(map(run.variable, ("GIT_SSH_COMMAND", "GIT_SSH", "GIT_SSH_VARIANT")))
     if own or any(key in ("core.sshcommand", "ssh.variant") for key, _ in _rows(common)):
         return {}
@@ -35,7 +35,7 @@ def ssh_without_prompts(common: str) -> dict[str, str]:
 
 
 def _rows(common: str) -> Sequence[tuple[str, str]]:
-    """The entries of git's configuration about remotes."""
+    """Return the entries of git's configuration about remotes."""
     config = _configs.setdefault(
         common, CachedConfig(common, os.path.join(common, "gitmem"), asked_config.ask)
     )
@@ -43,9 +43,10 @@ def _rows(common: str) -> Sequence[tuple[str, str]]:
 
 
 def push_urls(common: str, remote: str, worktree: str | None = None) -> tuple[str, str]:
-    """Give the url that git is asked to push to, and the one that it will use: after `insteadOf`, no credentials.
+    """Return the URL to pass to git for a push, and the URL it uses: after `insteadOf`, without credentials.
 
-    A url or path given as remote is returned. A relative path is made absolute, seen from the worktree as git sees it.
+    If `remote` is itself a URL or path, it is returned. A relative path becomes absolute, resolved from the worktree as
+    git does.
 
     Raises:
         UsageError: `unknown-remote`.
@@ -70,14 +71,14 @@ def push_urls(common: str, remote: str, worktree: str | None = None) -> tuple[st
 
 
 def _syncs(names: Sequence[str]) -> list[str]:
-    """Return the commands that sync with the first remotes, each name as one word of a shell."""
+    """Return sync commands for the first remotes, with shell-quoted names."""
     from shlex import quote
 
     return [f"gitmem sync {quote(name)}" for name in names[:3]]
 
 
 def upstream_remote(place: Repo) -> str:
-    """The remote to use when none is named: the branch's upstream, `origin`, or the only one.
+    """Return the default remote: the branch's upstream, `origin`, or the only one.
 
     Raises:
         UsageError: `no-remote`, or `which-remote` with the list.
@@ -109,7 +110,7 @@ def upstream_remote(place: Repo) -> str:
 
 
 def encode(remote: str) -> str:
-    """A remote's name or url as one component of a ref: percent-encoded, without credentials."""
+    """Return a remote's name or URL as one component of a ref: percent-encoded, without credentials."""
     raw = without_credentials(remote).encode("utf-8", "surrogateescape")
     text = "".join(chr(byte) if chr(byte) in _PLAIN else f"%{byte:02X}" for byte in raw)
     if len(text) > COMPONENT_BYTES_MAX:
@@ -120,9 +121,9 @@ def encode(remote: str) -> str:
 
 
 def without_credentials(url: str) -> str:
-    """Return the url without what may be a secret in it, for messages, file names and comparisons.
+    """Return the URL without possible secrets, for messages, file names and comparisons.
 
-    That is the password; over http also the user, the query and the fragment, each of which may be a token.
+    Removed are the password and, for http, also the user, the query and the fragment, each of which may be a token.
     """
     scheme, separator, rest = url.partition("://")
     if not separator:
@@ -134,7 +135,7 @@ def without_credentials(url: str) -> str:
         host, slash, path = path.partition("/")
         host = f"{user}@{host}"
     user, at, host = host.rpartition("@")
-    if scheme.lower().endswith(("http", "https")):  # also behind `foo::` of a remote helper
+    if scheme.lower().endswith(("http", "https")):  # also after `foo::` of a remote helper
         at = ""
         tail = host + slash + path
         return f"{scheme}://{tail.partition('?')[0].partition('#')[0]}"
@@ -143,7 +144,7 @@ def without_credentials(url: str) -> str:
 
 
 def scrubbed(text: str) -> str:
-    """Return a text, such as an error of git's, without credentials in the urls that it names."""
+    """Return a text, such as git's errors, with credentials removed from the URLs in it."""
     words = []
     for word in text.split(" "):
         bare = word.rstrip("'\":.,;)")
@@ -152,7 +153,7 @@ def scrubbed(text: str) -> str:
 
 
 def _is_cut_password(host: str) -> bool:
-    """Whether what stands before the first slash is `user:begin-of-a-password`, and no host with a port."""
+    """Return whether the part before the first slash is `user:start-of-password`, not a host with a port."""
     _, colon, port = host.rpartition("]")[2].partition(":")
     return bool(colon) and bool(port) and not port.isdecimal() and "@" not in host
 
@@ -172,7 +173,7 @@ def _rewritten(url: str, rows: Sequence[tuple[str, str]]) -> str:
 
 
 def _absolute(url: str, common: str, worktree: str | None) -> str:
-    """A relative path, which git would take from the worktree's top, as an absolute one."""
+    """Return a relative path, which git resolves from the worktree's top, as an absolute one."""
     colon, slash = url.find(":"), url.find("/")
     if os.path.isabs(url) or "://" in url or (colon != -1 and (slash == -1 or colon < slash)):
         return url

@@ -1,4 +1,4 @@
-"""Which files lost lines in the course of a history: git compares the trees, and only a few names come back."""
+"""Find files that lost lines in a history. Git compares the trees, so its output is short."""
 
 from __future__ import annotations
 
@@ -8,22 +8,24 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-AT_ONCE = 5_000  # commits for one git
+AT_ONCE = 5_000  # commits per git process
 _COMPARE = ("diff-tree", "--stdin", "-r", "-m", "--numstat", "-z", "--no-renames", "--diff-filter=a")
 
 
 def removals(common: str, commits: Sequence[str]) -> list[tuple[str, str]] | None:
-    """Return the commits that took lines out of files, each with the path of such a file, in the order of the commits.
+    """Return the commits that removed lines from files, each with the file's path, in the order of the commits.
 
-    git counts no lines of a binary file, so such a file is named whenever it changed. Of every other file that a commit
-    changed or deleted, git reads both versions.
+    git does not count lines of binary files, so they are included whenever they changed. For every other changed or
+    deleted file git reads both versions.
 
     Args:
-        commits: Whole object ids.
+        commits: Full object ids.
 
-    Returns: None where git could not read something.
+    Returns:
+        Pairs of commit and path; None if git could not read an object.
 
-    Raises: StoreError where git could not be run or took too long.
+    Raises:
+        StoreError: git could not be started or timed out.
     """
     found: list[tuple[str, str]] = []
     for start in range(0, len(commits), AT_ONCE):
@@ -36,7 +38,7 @@ def removals(common: str, commits: Sequence[str]) -> list[tuple[str, str]] | Non
 
 
 def _parsed(out: bytes) -> Iterator[tuple[str, str]]:
-    """Return commit and path of the rows `<added> TAB <removed> TAB <path>` that do not say that nothing was removed."""
+    """Yield commit and path of the rows `<added> TAB <removed> TAB <path>` whose removed count is not 0."""
     commit = ""
     for row in out.split(b"\0"):
         _, tab, rest = row.partition(b"\t")

@@ -1,4 +1,4 @@
-"""What mending needs beyond the port: a ref's reflog, files that are damaged or in the way, and their removal."""
+"""Repair operations beyond the port: reflogs, damaged objects, and damaged or conflicting refs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Move:
-    """A line of a reflog: from `old` (None: the ref was made) to `new`, and `why`."""
+    """A reflog entry: from `old` (None: the ref was created) to `new`, with the reason `why`."""
 
     __slots__ = ("new", "old", "why")
 
@@ -26,7 +26,7 @@ class Move:
 
 
 def reflog(common: str, ref: str) -> list[Move]:
-    """Where a ref has been, oldest first; what is torn is left out. A ref that was deleted has no reflog."""
+    """Return a ref's reflog, oldest first, without incomplete entries. A deleted ref has none."""
     if os.path.isdir(os.path.join(common, "reftable")):
         return _asked(common, ref)
     try:
@@ -54,13 +54,13 @@ def _asked(common: str, ref: str) -> list[Move]:
 
 
 def forget_broken(common: str, ref: str) -> bool:
-    """Drop the reflog's entries whose objects are not whole: git's gc stops at them."""
+    """Remove reflog entries with missing objects, at which git's gc fails. Return whether git succeeded."""
     args = ["reflog", "expire", "--stale-fix", "--expire=never", "--expire-unreachable=never", ref]
     return run.run(common, args, check=False).code == 0
 
 
 def damaged(common: str, prefix: str) -> Iterator[str]:
-    """The names of refs below `prefix` (without a slash at its end) whose loose files are no refs."""
+    """Yield the names of refs below `prefix` (without a trailing slash) whose loose files are invalid."""
     for path in _files(os.path.join(common, prefix)):
         if path.endswith(".lock"):
             continue
@@ -82,24 +82,29 @@ def _files(path: str) -> Iterator[str]:
 
 
 def delete(common: str, ref: str, oid: str) -> bool:
-    """Delete a ref that is still there. False where it is elsewhere by now, or locked."""
+    """Delete a ref that still has the given id. Return False if it has moved or is locked."""
     done = run.run(common, [*queries.DURABLE, "update-ref", "--no-deref", "-d", ref, oid], check=False)
     return done.code == 0
 
 
 def rename(common: str, ref: str, oid: str, to: str) -> bool:
-    """Give a ref that stands in the way another name. False where that could not be done; it has one of them then."""
+    """Rename a conflicting ref. Return False on failure; the ref then has one or both names."""
     made = queries.update_ref(common, to, None, oid, "out of the way") or queries.tip_of(common, to) == oid
     return made and delete(common, ref, oid)
 
 
 def put_away(common: str, oid: str, folder: str) -> str | None:
-    """Move the file of a damaged object to a folder; where it is then, or None where there is none of ours.
+    """Move the file of a damaged object to a folder.
 
-    Git takes a file of that name for the object: it would not write what a fetch brings, and read no other pack. From a
-    pack of ours all that can be read goes into another one first.
+    Git uses a file of that name as the object: it would not write the fetched one, nor read another pack. If the object
+    is in a pack of ours, all readable objects are first written to another pack.
 
-    Raises: OSError, StoreError.
+    Returns:
+        The new path, or None if there is no such file and no pack of ours with it.
+
+    Raises:
+        OSError: a file cannot be moved.
+        StoreError: objects cannot be read or written.
     """
     path, to = os.path.join(common, "objects", oid[:2], oid[2:]), os.path.join(folder, oid)
     if os.path.exists(path):

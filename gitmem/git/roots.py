@@ -1,4 +1,4 @@
-"""The root commits of a repository: what tells one project from another."""
+"""The root commits of a repository, which identify the project."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 
 def root_commits(place: Repo) -> set[str]:
-    """The commits without parents that this worktree's HEAD, the clone's branches and their remotes reach.
+    """Return the root commits that this worktree's HEAD, the clone's branches and its remote branches reach.
 
-    A worktree of an orphan branch (`gh-pages`) is of the same project as the others. A remote that shares no
-    root with this clone's own branches is another project's (a vendor's, a template's), and does not count;
-    branches named `gitmem` are logs, and do not either. Empty where there is no commit yet, or in a shallow
-    clone, whose roots are only where it was cut.
+    A worktree of an orphan branch (`gh-pages`) belongs to the same project as the others. A remote that shares no root
+    with this clone's own branches belongs to another project (a vendor's, a template's) and does not count; branches
+    named `gitmem` are logs and do not count either. The set is empty without commits, and in a shallow clone, whose
+    roots are only its boundary.
     """
     if os.path.exists(os.path.join(place.common, "shallow")):
         return set()
@@ -37,15 +37,15 @@ def root_commits(place: Repo) -> set[str]:
 
 
 def _roots(place: Repo, refs: Sequence[str]) -> set[str]:
-    """Root commits that these refs reach; none where one of them is damaged."""
-    # Of this worktree: the common folder's HEAD is the main worktree's. It may be of no commit yet.
+    """Return the root commits that these refs reach; empty if one of them is damaged."""
+    # HEAD of this worktree: the common folder has the main worktree's. It may have no commit yet.
     args = [f"--git-dir={place.git_dir}", "rev-list", "--ignore-missing", "--max-parents=0", *refs, "--"]
     done = run.run(place.common, args, check=False)
     return set(done.out.decode("ascii").split()) if done.code == 0 else set()
 
 
 def _remotes(place: Repo) -> list[str]:
-    """Whose branches this clone has, in order."""
+    """Return the sorted names of the remotes whose branches this clone has."""
     args = ["for-each-ref", "--format=%(refname:lstrip=2)", "refs/remotes/"]
     names = run.run(place.common, args, check=False).out.decode("utf-8", "surrogateescape").split("\n")
     return sorted({name.partition("/")[0] for name in names if name})

@@ -1,7 +1,7 @@
-"""The one place that starts git: scrubbed environment, no hooks, no prompts, a hard time limit.
+"""The only module that starts git: clean environment, no hooks, no prompts, a hard timeout.
 
-Git sets variables for its hooks and aliases (GIT_DIR, GIT_INDEX_FILE, …) that
-would send our commands to another repository or index; they never pass.
+Git sets variables for its hooks and aliases (GIT_DIR, GIT_INDEX_FILE, …) that would redirect our commands to another
+repository or index; they are never passed on.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from .child import Child
 
 TIMEOUT_SECONDS = 120.0
-# For a git that reads much: by default it keeps 96 MB of objects that others are stored against. The last few are as good.
+# For a git that reads many objects: by default it caches 96 MB of delta bases, but a small cache is as fast.
 SMALL_CACHE = ("-c", "core.deltaBaseCacheLimit=4m")
-# Local to one repository or one command of git. The user's GIT_SSH*, GIT_CONFIG_*, GIT_ASKPASS,
+# Variables of one repository or one command of git. The user's GIT_SSH*, GIT_CONFIG_*, GIT_ASKPASS,
 # GIT_SSL*, GIT_TRACE* and the `git -c` values in GIT_CONFIG_PARAMETERS stay.
 _LOCAL = frozenset(
     {
@@ -61,12 +61,12 @@ _OURS = {
     "GIT_TERMINAL_PROMPT": "0",
 }
 # Recording never waits for the network: git would ask a remote for an object that a partial clone lacks.
-# The second is for a git before 2.45, which does not know the first.
+# The second variable is for git before 2.45, which ignores the first.
 _OFFLINE = {"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "none"}
 
 
 class Result:
-    """What git said: exit `code`, `out` as bytes, `err` as text."""
+    """The result of git: exit `code`, `out` as bytes, `err` as text."""
 
     __slots__ = ("code", "err", "out")
 
@@ -77,13 +77,13 @@ class Result:
 
 
 class GitTimeoutError(StoreError):
-    """Git did not end within its time limit and was killed."""
+    """Git did not end within its timeout and was killed."""
 
     code = "git-timeout"
 
 
 def environment(extra: Mapping[str, str] | None = None, *, online: bool = False) -> dict[str, str]:
-    """A copy of the environment for git, without what is local to another repository or command.
+    """Return the environment for git, without variables that belong to another repository or command.
 
     Args:
         online: Whether git may use the network.
@@ -102,12 +102,12 @@ def environment(extra: Mapping[str, str] | None = None, *, online: bool = False)
 
 
 def variable(name: str) -> str | None:
-    """A variable of the user's environment that git heeds, such as GIT_SSH_COMMAND."""
+    """Return a variable of the user's environment that git reads, such as GIT_SSH_COMMAND."""
     return os.environ.get(name)
 
 
 def spawn(common: str, args: Sequence[str]) -> Child:
-    """Start a git that stays; its standard input and output are pipes, its errors are dropped."""
+    """Start a long-lived git with pipes for standard input and output; its errors are discarded."""
     return _start(common, args, environment(), None, input=True, errors=False)
 
 
@@ -126,19 +126,19 @@ def run(
     """Run git on the repository whose common folder is `common`, and wait for it.
 
     Args:
-        common: Empty where git is to find the repository that `cwd` lies in, as it would for the user.
-        args: Subcommand and arguments; `-c key=value` may stand before it.
-        input: Standard input; git has none at all where it is empty.
-        env_extra: Variables to set on top of the scrubbed environment.
+        common: If empty, git finds the repository that contains `cwd`, as it does for the user.
+        args: Subcommand and arguments; `-c key=value` may come first.
+        input: Standard input; if empty, git gets none.
+        env_extra: Variables to add to the clean environment.
         timeout: Seconds until git and its children are killed; None for `TIMEOUT_SECONDS`.
         check: Raise on an exit status other than 0.
-        cwd: Where git runs; the common folder if None.
+        cwd: Git's current folder; the common folder if None.
         online: Whether git may use the network.
         meanwhile: Called once while git runs; its time does not count.
 
     Raises:
-        StoreError: Git is missing or, with `check`, failed; with git's last words.
-        GitTimeoutError: It was killed.
+        StoreError: git is missing or, with `check`, failed; the message has git's last line.
+        GitTimeoutError: git was killed.
     """
     limit = TIMEOUT_SECONDS if timeout is None else timeout
     variables = environment(env_extra, online=online)
@@ -153,7 +153,7 @@ def run(
             f"git {_name(args)} did not end within {limit:g} seconds and was stopped.",
             hint="Try again; a repository on a slow or hanging disk or network may be the cause.",
         ) from None
-    except BaseException:  # also Ctrl-C: git is in a session of its own and would live on
+    except BaseException:  # also Ctrl-C: git has its own session and would continue
         child.kill()
         raise
     if code == LOST_STATUS:
@@ -169,7 +169,7 @@ def run(
 
 
 def failure(args: Sequence[str], result: Result) -> StoreError:
-    """The error for a git that failed, with its own last words."""
+    """Return the error for a failed git, with git's last line."""
     if "unknown repository extension" in result.err:
         what = " ".join(result.err.rpartition("extension")[2].split()).lstrip("s found:")
         return StoreError(
@@ -188,14 +188,14 @@ def failure(args: Sequence[str], result: Result) -> StoreError:
 
 
 def _bad_config(words: str) -> StoreError:
-    """The error for a config file that git can't read: `doctor` can't help, and git refuses every command."""
+    """Return the error for an unreadable config file: git rejects every command, and `doctor` cannot help."""
     import re
     import shlex
 
     line = re.search(r"bad config line ([0-9]+) in file (.+)$", words)
     variable = re.search(r"bad config variable '.*' in file '(.+)' at line ([0-9]+)", words)
     number, path = line.groups() if line else variable.groups()[::-1] if variable else ("", "")
-    first = max(1, int(number or 1) - 2)  # git names the line at which it gave up, which may be the one after
+    first = max(1, int(number or 1) - 2)  # git names the line where parsing failed, which may be the next one
     next = (
         [f"sed -n {first},{number}p {shlex.quote(path)}"] if number else ["git config --list --show-origin"]
     )
@@ -208,7 +208,7 @@ def _bad_config(words: str) -> StoreError:
 
 
 def last_words(err: str) -> str:
-    """The line of git's errors that says most, safe for a terminal."""
+    """Return the most informative line of git's errors, safe for a terminal."""
     lines = [line.strip() for line in err.splitlines() if line.strip()]
     telling = [line for line in lines if line.startswith(("fatal:", "error:", "ERROR:"))]
     line = (telling or lines or [""])[-1]
@@ -218,7 +218,11 @@ def last_words(err: str) -> str:
 def start(
     command: Sequence[str], variables: Mapping[str, str], cwd: str, *, input: bool, errors: bool
 ) -> Child:
-    """Start git in a folder, as the system allows: see `child.spawn`. Raises: OSError."""
+    """Start git in a folder, by the method that the system supports: see `child.spawn`.
+
+    Raises:
+        OSError: git cannot be started.
+    """
     if sys.platform != "win32" and hasattr(os, "posix_spawnp"):
         try:
             # `-C` because posix_spawn has no portable way to change the folder.
@@ -239,7 +243,7 @@ def _start(
     input: bool,
     errors: bool,
 ) -> Child:
-    # Neither hooks nor a file-system monitor start; where the config is asked for, ours stays out of the answer.
+    # No hooks, no file-system monitor. Not for `git config`, whose output would contain these settings.
     quiet = (
         () if args[0] == "config" else ("-c", f"core.hooksPath={os.devnull}", "-c", "core.fsmonitor=false")
     )
@@ -259,7 +263,7 @@ def _start(
 
 
 def _name(args: Sequence[str]) -> str:
-    """The subcommand among the arguments, past `-c key=value` pairs."""
+    """Return the subcommand in the arguments, after `-c key=value` pairs."""
     at = 0
     while at + 2 < len(args) and args[at] == "-c":
         at += 2

@@ -1,7 +1,7 @@
-"""Whether to work in a repository at all: `safe.directory` (it belongs to another user), `safe.bareRepository`, and more.
+"""Decide whether to work in a repository: `safe.directory` (other owner), `safe.bareRepository`, and more.
 
-gitmem tells git where the repository is, and git then no longer asks; but its config may name programs to run, and
-hooks call gitmem wherever an agent stands. A container that shares a folder with its host is such a case.
+gitmem passes the repository's path to git, and git then skips these checks. But a repository's config may name programs
+to run, and hooks call gitmem wherever an agent works. One example is a container that shares a folder with its host.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 def refuse_foreign(place: Repo) -> None:
-    """Refuse what git refuses to work in.
+    """Reject repositories that git refuses to work in.
 
-    git itself is asked, and only where the answer could be no: it reads these settings from the user's and the
-    system's config and from the environment, never from the repository's own.
+    git itself is asked, but only if the answer could be no: it reads these settings from the user's and the system's
+    config and from the environment, never from the repository's own.
 
     Raises:
         StoreError: `dubious-ownership` or `bare-repository`.
@@ -53,13 +53,16 @@ def refuse_foreign(place: Repo) -> None:
 
 
 def _refuse_inside(folder: str) -> None:
-    """Refuse a bare repository in another one's work tree: a commit may have brought it, with a config that runs programs."""
+    """Reject a bare repository inside another one's worktree.
+
+    A commit may have added it, with a config that runs programs.
+    """
     try:
         around = find(os.path.dirname(folder))
     except UsageError:
-        return  # there is none
+        return  # no enclosing repository
     if any(_is_below(folder, top) for top in (around.common, around.git_dir)):
-        return  # its own git folder, or what git keeps in there: no commit brings that
+        return  # the enclosing repository's git folder: no commit can add files there
     if around.worktree is None or not _is_below(folder, around.worktree):
         return
     import shlex
@@ -78,7 +81,7 @@ def _is_below(path: str, top: str) -> bool:
 
 
 def _is_ours(place: Repo, folder: str) -> bool:
-    """Return whether the git folder, the work tree and a `.git` file in it belong to this user."""
+    """Return whether the git folder, the worktree and a `.git` file in it belong to this user."""
     if not hasattr(os, "geteuid"):  # Windows
         return True
     me = os.geteuid()
@@ -88,4 +91,4 @@ def _is_ours(place: Repo, folder: str) -> bool:
     try:
         return all(os.lstat(path).st_uid == me for path in paths if os.path.lexists(path))
     except OSError:
-        return True  # gone meanwhile: whoever opens it says so
+        return True  # removed meanwhile: opening it reports that

@@ -1,8 +1,8 @@
-"""Fetch the places of a remote one after another, past those that break the fetch, and remember the commits that did.
+"""Fetch the log refs of a remote separately, skip those that break the fetch, and remember their commits.
 
-One damaged or forbidden object behind any ref makes git refuse the whole fetch. So the shared refs are fetched first
-and alone, and then the outboxes in groups that get smaller where git refuses one. A sync runs git only so many times
-for that; the outboxes that it did not come to are for the next one. Git keeps nothing of what it refused.
+One damaged or forbidden object behind any ref makes git reject the whole fetch. So the shared refs are fetched first
+and alone, then the outboxes in groups, which get smaller when git rejects one. A sync limits the number of git runs for
+this; the remaining outboxes wait for the next sync. Git keeps nothing of a rejected fetch.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ FILE = os.path.join("gitmem", "refused")
 REASONS_MAX = 1_000
 KEPT_MAX = 100_000
 RUNS_MAX = 40
-GROUP = 64  # outboxes that are fetched together at first
+GROUP = 64  # outboxes in the first group
 SECONDS_MAX = 4.0
 MISSING = "the remote does not have its objects"
 UNEXAMINED = "it was not fetched yet"
@@ -47,9 +47,9 @@ _CUT_OFF = ("early EOF", "unexpected disconnect", "hung up", "RPC failed", "tran
 
 
 class RefusedRef:
-    """The commits that broke a fetch: id → why. A file of the clone with at most `KEPT_MAX` rows.
+    """The commits that broke a fetch, each with the reason. A file of the clone with at most `KEPT_MAX` rows.
 
-    The newest `REASONS_MAX` have git's reason, the others only their ids.
+    The newest `REASONS_MAX` rows have git's reason, the others only the commit id.
     """
 
     def __init__(self, common: str) -> None:
@@ -58,9 +58,9 @@ class RefusedRef:
         self.why = {oid: why or _KNOWN for oid, _, why in rows if len(oid) in (40, 64)}
 
     def add(self, found: Mapping[str, str], there: Iterable[str]) -> None:
-        """Remember more of them. Those that no ref of the remote (`there`) is at go first where they are too many.
+        """Add commits. If there are too many, remove those first that no ref of the remote (`there`) points to.
 
-        Where the file can't be written they are found again.
+        If the file cannot be written, they are found again later.
         """
         if not found.items() - self.why.items():
             return
@@ -82,7 +82,7 @@ class RefusedRef:
 
 
 class _Fetch:
-    """One fetch of one remote: what it has, what was refused, and what is left to examine."""
+    """One fetch of one remote: its refs, the rejected ones, and git's errors."""
 
     def __init__(self, common: str, ask: Ask, head: Sequence[str], url: str, into_prefix: str) -> None:
         self._common = common
@@ -97,14 +97,14 @@ class _Fetch:
         return self._prefix + name.removeprefix("refs/")
 
     def names(self, names: Sequence[str]) -> str | None:
-        """Fetch these refs together: None, or git's errors. Those that the remote has no longer are dropped."""
+        """Fetch these refs together, without those that the remote no longer has. Return None, or git's errors."""
         while names := [name for name in names if name in self.there]:
             given = "".join(f"+{name}:{self.into(name)}\n" for name in names)
             for attempt in range(3):
                 done = self._ask(self._head, os.fsencode(given))
                 if done.code == 0:
                     return None
-                if "cannot lock ref" not in done.err:  # another sync of this clone fetches, too
+                if "cannot lock ref" not in done.err:  # else another sync of this clone is fetching: retry
                     break
                 time.sleep(0.05 * attempt)
             gone = _GONE.search(done.err)
@@ -113,7 +113,7 @@ class _Fetch:
         return None
 
     def shared(self) -> str | None:
-        """Fetch the shared refs. Git's words where the remote can't be reached."""
+        """Fetch the shared refs. Return git's errors if the remote cannot be reached, else None."""
         names = [name for name in SHARED if name in self.there and name not in self.bad]
         err = self.names(names)
         if err is None:
@@ -127,7 +127,10 @@ class _Fetch:
         return None
 
     def boxes(self, names: Sequence[str]) -> None:
-        """Fetch outboxes in groups, each a quarter as large after one that git refused and twice as large after a good one."""
+        """Fetch outboxes in groups.
+
+        After a rejected group the next is a quarter as large, after a successful one twice as large.
+        """
         until = time.monotonic() + SECONDS_MAX
         waiting, size, runs = list(names), GROUP, 0
         while waiting and runs < RUNS_MAX and time.monotonic() < until:
@@ -135,7 +138,7 @@ class _Fetch:
             group = waiting[:size]
             try:
                 err = self.names(group)
-            except RemoteError:  # no answer in time
+            except RemoteError:  # timeout
                 return
             if err is None:
                 size *= 2
@@ -150,7 +153,10 @@ class _Fetch:
             waiting = waiting[len(group) :]
 
     def prune(self, copies: Iterable[str]) -> None:
-        """Forget our copies of places that the remote no longer has: before a fetch, where their names may be in the way."""
+        """Delete local copies of refs that the remote no longer has.
+
+        This comes before the fetch, because their names may conflict with new ones.
+        """
         have = {self.into(name) for name in self.there}
         gone = [f"delete {name}\n" for name in copies if name not in have and self._is_copy(name)]
         if gone:
@@ -163,15 +169,18 @@ class _Fetch:
 def fetch(
     common: str, ask: Ask, head: Sequence[str], url: str, into_prefix: str
 ) -> tuple[dict[str, tuple[str, str]], str | None]:
-    """Fetch the places of a remote that can be. Return the others with commit and reason, or git's words if it is offline.
+    """Fetch those log refs of a remote that can be fetched.
 
-    The reason of an outbox that this call did not come to is `UNEXAMINED`. Which ones those are is drawn by lot, so that
-    nobody can put another's outbox last.
+    Outboxes that this call did not reach have the reason `UNEXAMINED`. Their order is random, so that nobody can put
+    another clone's outbox last.
 
     Args:
         ask: Runs git.
-        head: Arguments of a fetch, before the url.
-        into_prefix: Where our copies of the remote's refs are.
+        head: Arguments of a fetch, before the URL.
+        into_prefix: Prefix of the local copies of the remote's refs.
+
+    Returns:
+        Commit and reason by ref, for refs that were not fetched; and git's errors if the remote is offline, else None.
     """
     done = ask(["ls-remote", "--quiet", "--refs", "--", url, *PATTERNS], b"")
     if done.code != 0:
@@ -212,7 +221,7 @@ def is_about_objects(err: str) -> bool:
 
 
 def reason(err: str) -> str:
-    """Why git refused a ref, in a few words."""
+    """Return in a few words why git rejected a ref."""
     if any(words in err for words in _MISSING):
         return MISSING
     lines = [line for line in err.splitlines() if "error: object" in line or "fsck" in line]
