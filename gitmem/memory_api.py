@@ -56,7 +56,7 @@ class Memory(Constants):
         discovered_from (a node), allow_secret.
 
         Raises:
-            UsageError: also RecordError and SecretError; nothing was written.
+            UsageError: as RecordError the node is invalid, as SecretError it contains a secret; nothing was written.
             StoreError: the store could not be read or written.
         """
         return edit.create(self._log.store, self._log.caller, content, **_with_ids(options))
@@ -64,11 +64,7 @@ class Memory(Constants):
     create = append
 
     def append_many(self, many: Iterable[Mapping[str, object]], **options: Any) -> edit.NodesCreated:
-        """Write nodes in one commit, all of them or none.
-
-        Args:
-            many: For each node its `content` and the options of `append`.
-        """
+        """Write nodes in one commit, all of them or none: for each its `content` and the options of `append`."""
         from .index.insert import WithoutCollector
 
         with WithoutCollector():
@@ -91,11 +87,7 @@ class Memory(Constants):
         return relations.relate(self._log.store, self._log.caller, _id(from_id), type, _id(to_id), **options)
 
     def get(self, id: Id) -> Node:
-        """Return a node, by its id or a unique prefix.
-
-        Raises:
-            UsageError: no such node.
-        """
+        """Return a node, by its id or a unique prefix. An unknown or ambiguous id is a UsageError."""
         from .memory import load as stored
         from .memory import resolve_node
 

@@ -110,7 +110,7 @@ class Store(StoreIndex):
         return self.git.head(self.place.git_dir)
 
     def branch(self) -> str | None:
-        """Return the branch of this worktree; None if HEAD is detached."""
+        """Return the branch of this worktree; None if HEAD is not on a branch."""
         return self.git.branch(self.place.git_dir)
 
     def waits(self) -> bool:

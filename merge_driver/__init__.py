@@ -1,1 +1,1 @@
-"""Speaks with git: the union of lines for a human who merges by hand, and its place in git's config."""
+"""The merge driver for git: it unites log files in a merge by hand, and is installed in git's config."""

@@ -1,10 +1,9 @@
-"""What init writes into git's config: the merge driver, on, off, and whether it works; and autosync.
+"""Install, remove and check the merge driver in git's config; set autosync.
 
-Two files of the common git folder say that `gm-*.jsonl` are merged by union: `config` names the
-program, `info/attributes` the paths (it outranks the tree and serves linked worktrees). Both are
-the user's: our lines are marked and are added and removed as text, and whatever anybody wrote
-before, after or between them stays byte for byte. `git config` could add them, but not take them
-away without a trace.
+Two files of the common git folder configure the union merge of `gm-*.jsonl`: `config` names the program,
+`info/attributes` the paths (it overrides the tree and applies to linked worktrees). Both belong to the user: our lines
+are marked, and are added and removed as text, while all other content stays byte for byte. `git config` could add them,
+but could not remove them without a trace.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitmem.repo import Repo
 
-# Where the program is missing or fails, git's own union: no canonical form, but no line is lost.
+# If the program is missing or fails, git's own union runs: not in canonical form, but no line is lost.
 ARGUMENTS = " %O %A %B || git merge-file --union -q %A %O %B"
 
 _NAME = b"union of lines"
@@ -30,8 +29,8 @@ _DRIVER_KEY = b"merge.gitmem.driver\n"
 _RULE = b"gm-*.jsonl merge=gitmem"
 _NEW_FOLDER = b"; new folder"
 _AUTOSYNC = "gitmem.autosync"
-_NOT_SET = 5  # git's exit status for a key that is not there
-# A value that `git config` has changed since has lost its tag, and is the user's.
+_NOT_SET = 5  # git's exit status for a missing key
+# A value that `git config` has changed has lost its tag, and belongs to the user.
 _SECTION = MarkedBlock(
     lambda line: line.startswith((b"\tname = ", b'\tdriver = "')) and line.rstrip().endswith(_TAG),
     section=b'[merge "gitmem"]',
@@ -40,14 +39,14 @@ _RULES = MarkedBlock(lambda line: line.rstrip() == _RULE)
 
 
 class Status:
-    """What of the driver is there.
+    """The state of the driver's installation.
 
     Attributes:
-        driver: The command that git would run, from whatever config it comes; None without one.
+        driver: The command that git would run, from any config; None if there is none.
         ours: Whether that is the line that `install` wrote.
         attributes: Whether git would use the driver for the log's files.
-        program: The program that our line names; None where the driver isn't ours.
-        runnable: Whether that program exists and may be executed.
+        program: The program in our line; None if the driver is not ours.
+        runnable: Whether that program exists and is executable.
     """
 
     __slots__ = ("attributes", "driver", "ours", "program", "runnable")
@@ -61,31 +60,31 @@ class Status:
 
     @property
     def installed(self) -> bool:
-        """All of it is there, and the program can be run."""
+        """Whether everything is installed and the program can be run."""
         return self.ours and self.attributes and self.runnable
 
 
 def install(place: Repo, program: str) -> list[str]:
-    """Have git merge the log's files by union, in every worktree of this repository.
+    """Make git merge the log's files by union, in every worktree of this repository.
 
-    A `merge.gitmem.driver` that somebody else wrote into the repository's config is left alone.
+    A `merge.gitmem.driver` from another source in the repository's config is left unchanged.
 
     Args:
-        program: Absolute path of the console script `gitmem-merge`. Never `python -m`, which would
-            run a folder `gitmem` of the work tree.
+        program: Absolute path of the console script `gitmem-merge`. Never `python -m`, which would run a folder
+            `gitmem` of the worktree.
 
     Returns:
-        The files that were changed: none where the same was installed before.
+        The changed files; empty if the same was installed before.
 
     Raises:
-        UsageError: `program` is no absolute path, or has control characters.
-        StoreError: A file is locked or can't be read or written; it is as it was.
+        UsageError: `program` is not an absolute path, or has control characters.
+        StoreError: a file is locked or cannot be read or written; it is unchanged.
     """
     if not os.path.isabs(program) or any(ord(char) < 32 for char in program):
         raise UsageError(f"{program!r} is no absolute path of a program that git could run.")
     config, attributes = _config(place), _attributes(place)
     note = b"" if os.path.isdir(os.path.dirname(attributes)) else _NEW_FOLDER
-    # The driver first: an attribute that names a missing driver leaves conflict markers.
+    # The driver first: an attribute with a missing driver produces conflict markers.
     changed = [
         edit(config, lambda old: _with_section(place, old, program), like=config),
         edit(attributes, lambda old: _with_rule(old, note), like=config),
@@ -94,10 +93,10 @@ def install(place: Repo, program: str) -> list[str]:
 
 
 def uninstall(place: Repo) -> list[str]:
-    """Take out exactly what `install` put in; the files that were changed.
+    """Remove exactly what `install` added, and return the changed files.
 
     Raises:
-        StoreError: A file is locked or can't be read or written; it is as it was.
+        StoreError: a file is locked or cannot be read or written; it is unchanged.
     """
     config, attributes = _config(place), _attributes(place)
     marker = _RULES.take_out(read(attributes) or b"")[1]
@@ -109,15 +108,15 @@ def uninstall(place: Repo) -> list[str]:
         try:
             os.rmdir(os.path.dirname(attributes))
         except OSError:
-            pass  # somebody else keeps something there now
+            pass  # the folder has other files now
     return [path for path in changed if path]
 
 
 def set_autosync(place: Repo, value: str | None) -> list[str]:
-    """Write `gitmem.autosync` into the repository's config, or take it out (None); the files that were changed.
+    """Write `gitmem.autosync` to the repository's config, or remove it (None), and return the changed files.
 
     Raises:
-        StoreError: The file is locked or can't be written; it is as it was.
+        StoreError: the file is locked or cannot be written; it is unchanged.
     """
     config = _config(place)
     before = read(config)
@@ -129,7 +128,11 @@ def set_autosync(place: Repo, value: str | None) -> list[str]:
 
 
 def status(place: Repo) -> Status:
-    """What git itself says of the driver. StoreError where git can't be asked."""
+    """Return the driver's state as git sees it.
+
+    Raises:
+        StoreError: git cannot be asked.
+    """
     sample = "signals/2026-11/21/gm-x.jsonl"
     attribute = run(place.common, ["check-attr", "-z", "merge", "--", sample]).out.split(b"\0")[2]
     answer = run(place.common, ["config", "-z", "--get", "merge.gitmem.driver"], check=False)
@@ -148,12 +151,12 @@ def _attributes(place: Repo) -> str:
 
 
 def _driver(program: str) -> str:
-    """The command for git, which replaces the %-letters in it and gives it to `sh`."""
+    """Return the command for git, which replaces its %-letters and passes it to `sh`."""
     return shlex.quote(program).replace("%", "%%") + ARGUMENTS
 
 
 def _program(driver: str) -> str | None:
-    """The inverse of `_driver`, or None for a driver that wasn't made by it."""
+    """Return the program of a command made by `_driver`, or None for other commands."""
     try:
         words = shlex.split(driver.removesuffix(ARGUMENTS).replace("%%", "%"))
     except ValueError:
@@ -162,7 +165,7 @@ def _program(driver: str) -> str | None:
 
 
 def _lines_of(program: str) -> bytes:
-    """The lines of our config section, below its head."""
+    """Return the lines of our config section, without its header."""
     value = os.fsencode(_driver(program).replace("\\", "\\\\").replace('"', '\\"'))
     return b"\tname = " + _NAME + _TAG + b'\n\tdriver = "' + value + b'"' + _TAG + b"\n"
 
@@ -192,7 +195,7 @@ def _with_rule(old: bytes | None, note: bytes) -> bytes | None:
 
 
 def _settings(place: Repo, config: bytes) -> list[bytes]:
-    """Every setting of a config as git reads it, `key LF value`, in order."""
+    """Return every setting of a config as git reads it, `key LF value`, in order."""
     return run(
         place.common, ["config", "--file", "-", "--no-includes", "--list", "-z"], input=config
     ).out.split(b"\0")[:-1]

@@ -1,9 +1,8 @@
 """`gitmem-merge %O %A %B`: git's merge driver for the log's files.
 
-What git asks of a driver stands in `man gitattributes`, "Defining a custom merge driver", and is
-quoted beside the lines that obey it. A driver runs once for each path of a merge, so it imports
-nothing but the union. Git must call the console script by its absolute path: `python -m` puts the
-work tree first on the module path, where a folder `gitmem` would be run instead of this one.
+`man gitattributes`, "Defining a custom merge driver", specifies what git requires of a driver; the code below quotes
+it. A driver runs once for each path of a merge, so it imports only the union. Git must call the console script by its
+absolute path: `python -m` puts the worktree first on the module path, so a folder `gitmem` there would be run instead.
 """
 
 from __future__ import annotations
@@ -20,17 +19,17 @@ USAGE = (
 
 
 def main() -> int:
-    """Leave the union of two files in the first of them.
+    """Write the union of two files to the first of them.
 
     Returns:
-        0 where that is done; 2 for bad usage and 1 where a file can't be read or written, with a
-        sentence on standard error and `%A` as it was. The driver line then goes on with git's own union.
+        0 on success; 2 for bad usage, and 1 if a file cannot be read or written, with a message on standard error and
+            `%A` unchanged. The driver line then continues with git's own union.
     """
     if len(sys.argv) != 4:
         sys.stderr.write(USAGE + "\n")
         return 2
     # "to merge ancestor's version (%O), current version (%A) and the other branches' version (%B)".
-    # A union never takes a line away, so the ancestor tells nothing and isn't read.
+    # A union never removes lines, so the ancestor is not needed and not read.
     _ancestor, ours, theirs = sys.argv[1:]
     try:
         current = _read(ours)
@@ -44,7 +43,7 @@ def main() -> int:
         sys.stderr.write(f"gitmem-merge: {error.strerror}{where}; nothing was merged.\n")
         # "or non-zero if there were conflicts"; above 128 it would mean a crash, and git would give up.
         return 1
-    # "and exit with zero status if it managed to merge them cleanly". Union always does.
+    # "and exit with zero status if it managed to merge them cleanly". A union always does.
     return 0
 
 
@@ -54,7 +53,10 @@ def _read(path: str) -> bytes:
 
 
 def _replace(path: str, content: bytes) -> None:
-    """Overwrite in one step: a disk that fills up, or a kill, must not leave half of `%A` to the fallback."""
+    """Overwrite a file atomically.
+
+    A full disk or a kill must not leave a partial `%A` to the fallback.
+    """
     path = os.path.realpath(path)
     beside = f"{path}.gitmem-{os.getpid()}"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)

@@ -1,7 +1,7 @@
-"""Marked lines in a text file of the user's: added at its end, taken out without a trace.
+"""Marked lines at the end of a user's text file, which can be removed without a trace.
 
-A marker starts our lines and keeps what their removal must know: whether the file is new, whether
-a newline was added to the user's last line. Texts are bytes, so nobody's encoding or line ends matter.
+A marker precedes our lines and records what their removal needs: whether the file is new, and whether a newline was
+added to the user's last line. Texts are bytes, so encodings and line ends don't matter.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ _NEWLINE = b"; newline added after "
 
 
 class MarkedBlock:
-    """Our lines of one file.
+    """Our lines in one file.
 
     Args:
-        is_ours: Whether a line below the marker is one of ours; others there are the user's.
-        section: The head of the config section that the marker stands on; empty in other files.
+        is_ours: Whether a line below the marker is ours; other lines there belong to the user.
+        section: The header of the config section on the marker's line; empty in other files.
     """
 
     __slots__ = ("head", "is_ours", "section")
@@ -36,7 +36,7 @@ class MarkedBlock:
         self.head = section + b" " + MARK if section else MARK
 
     def add(self, old: bytes | None, body: bytes, note: bytes = b"") -> bytes:
-        """The text (None: no file) with `body` as our lines, at its end; those of before go."""
+        """Return the text (None: no file) with `body` as our lines at its end, instead of earlier ones."""
         rest, marker = self.take_out(old or b"")
         if old is None or _NEW_FILE in marker:
             note += _NEW_FILE
@@ -46,19 +46,19 @@ class MarkedBlock:
         return rest + self.head + note + b"\n" + body
 
     def holds(self, text: bytes | None, body: bytes) -> bool:
-        """Whether `body` stands below our marker, as it was added."""
+        """Return whether `body` is unchanged below our marker."""
         _, marked, below = (text or b"").partition(self.head)
         return bool(marked) and below.partition(b"\n")[2].startswith(body)
 
     def without(self, old: bytes | None) -> bytes | None:
-        """The text as it would be without us; None for no file."""
+        """Return the text without our lines; None if there would be no file."""
         if old is None:
             return None
         rest, marker = self.take_out(old)
         return None if not rest and _NEW_FILE in marker else rest
 
     def take_out(self, text: bytes) -> tuple[bytes, bytes]:
-        """The text without our lines, and our marker (empty where there is none)."""
+        """Return the text without our lines, and our marker (empty if there is none)."""
         kept: list[bytes] = []
         marker, at, inside = b"", 0, False
         for line in _lines(text):
@@ -68,7 +68,7 @@ class MarkedBlock:
                 inside = inside and not line.lstrip().startswith(b"[")
                 kept.append(line)
         if marker and self.section and _has_setting(kept[at:]):
-            kept.insert(at, self.section + b"\n")  # `git config` put a setting of the user's below our head
+            kept.insert(at, self.section + b"\n")  # `git config` added a setting of the user's to our section
         noted = marker.partition(_NEWLINE)[2][:8]
         if noted and kept and at == len(kept) and noted == _sum(kept[-1][:-1]):
             kept[-1] = kept[-1][:-1]
@@ -76,7 +76,7 @@ class MarkedBlock:
 
 
 def _has_setting(lines: list[bytes]) -> bool:
-    """Whether a setting stands before the next section."""
+    """Return whether there is a setting before the next section."""
     for line in lines:
         word = line.lstrip()[:1]
         if word not in (b"", b"#", b";"):
@@ -95,7 +95,11 @@ def _sum(line: bytes) -> bytes:
 
 
 def read(path: str) -> bytes | None:
-    """The content of a file, None where there is none. StoreError where it can't be read."""
+    """Return the content of a file; None if it does not exist.
+
+    Raises:
+        StoreError: the file cannot be read.
+    """
     try:
         with open(path, "rb") as file:
             return file.read()
@@ -106,23 +110,23 @@ def read(path: str) -> bytes | None:
 
 
 def edit(path: str, change: Callable[[bytes | None], bytes | None], like: str) -> str | None:
-    """Change a file in one step, under the lock that git itself takes for it.
+    """Change a file atomically, under git's own lock for it.
 
     Args:
-        change: Old text to new text; None stands for no file. It may be called twice.
+        change: Returns the new text for the old text; None stands for no file. It may be called twice.
         like: A file whose permissions a new file gets.
 
     Returns:
-        `path`, or None where there was nothing to change.
+        `path`, or None if there was nothing to change.
 
     Raises:
-        StoreError: It is locked or can't be written; it is as it was.
+        StoreError: the file is locked or cannot be written; it is unchanged.
     """
     old = read(path)
     new = change(old)
     if new == old:
         return None
-    target = os.path.realpath(path)  # a link stays, and what it points to is changed
+    target = os.path.realpath(path)  # a symbolic link stays, and its target is changed
     lock = target + ".lock"
     try:
         os.makedirs(os.path.dirname(target), exist_ok=True)

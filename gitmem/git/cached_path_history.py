@@ -1,7 +1,7 @@
 """Cached answers of `behind`, which save a memory query three git processes.
 
-The changes of a path between two commits never change. But a commit may be missing here and arrive later. So an answer
-is valid while the files that a fetch, a repack or a change of grafts writes are unchanged.
+How a path differs between two commits never changes. But a commit may be missing here and arrive later. So an answer is
+valid while the files are unchanged that a fetch, a repack, or a change of shallow, graft or replace entries writes.
 """
 
 from __future__ import annotations

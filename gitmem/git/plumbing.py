@@ -28,7 +28,9 @@ HEADS_AT_ONCE = 250  # queries and answers fit into the pipe buffers, so neither
 class Git(Project):
     """One repository, by its common git folder, through git's own commands. Not thread-safe.
 
-    Every method raises `StoreError` if git itself cannot be used.
+    Raises:
+        StoreError: from every method, if git itself cannot be used.
+        KeyError: from every method that reads an object, if it is missing, damaged or of another kind.
     """
 
     def __init__(self, common: str) -> None:
@@ -64,19 +66,11 @@ class Git(Project):
         return True
 
     def tree(self, oid: str) -> dict[str, TreeEntry]:
-        """Return one level of a tree.
-
-        Raises:
-            KeyError: the object is missing.
-        """
+        """Return one level of a tree."""
         return parse_tree(self._typed(oid, b"tree"), self.id_length)
 
     def raw_tree(self, oid: str) -> bytes:
-        """Return one level of a tree in git's binary format.
-
-        Raises:
-            KeyError: the object is missing.
-        """
+        """Return one level of a tree in git's binary format."""
         return b"" if is_empty_tree(oid) else self._typed(oid, b"tree")
 
     def heads(self, oids: Sequence[str]) -> dict[str, tuple[str, int]]:
@@ -90,19 +84,11 @@ class Git(Project):
         return found
 
     def blob(self, oid: str) -> bytes:
-        """Return the content of a file.
-
-        Raises:
-            KeyError: the object is missing.
-        """
+        """Return the content of a file."""
         return self._typed(oid, b"blob")
 
     def commit(self, oid: str) -> Commit:
-        """Return a commit. At the boundary of a shallow clone it has no parents.
-
-        Raises:
-            KeyError: the object is missing or not a commit.
-        """
+        """Return a commit. At the boundary of a shallow clone it has no parents."""
         try:
             found = parse_commit(self._typed(oid, b"commit"))
         except ValueError:
@@ -114,10 +100,7 @@ class Git(Project):
     def history(self, tip: str, without: Iterable[str] = ()) -> list[str]:
         """Return the commits reachable from `tip` and from none of `without`, parents before children.
 
-        Missing commits of `without` are ignored.
-
-        Raises:
-            KeyError: `tip` is missing.
+        A missing `tip` is a KeyError; missing commits of `without` are ignored.
         """
         hidden = list(without)
         line = self._line(tip, hidden)
@@ -128,11 +111,7 @@ class Git(Project):
         return queries.rev_list(self.common, tip, without)
 
     def contains(self, tip: str, oid: str) -> bool:
-        """Return whether `oid` is `tip` or an ancestor of it.
-
-        Raises:
-            KeyError: `tip` is missing.
-        """
+        """Return whether `oid` is `tip` or an ancestor of it; a missing `oid` is not, a missing `tip` is a KeyError."""
         line = self._line(tip, [oid])
         if line is None:
             return queries.is_ancestor(self.common, oid, tip)
@@ -146,13 +125,10 @@ class Git(Project):
             return None
 
     def write(self, drafts: Sequence[Draft], onto: str | None) -> list[str]:
-        """Write a chain of commits, the first on `onto` (None: a root). No ref moves.
+        """Write a chain of commits, the first on `onto` (None: a root), and return their ids. No ref moves.
 
         All objects are in one pack, synced before this returns. No gc removes it until a ref has moved to the last
         commit or the port is closed.
-
-        Returns:
-            The commit ids, in order.
         """
         if not drafts:
             return []
@@ -229,7 +205,7 @@ class Git(Project):
         return behind(self.common, tip, pairs)
 
     def break_stale_lock(self, ref: str, age_seconds: float) -> bool:
-        """Remove the ref's `.lock` if it is older than that. The caller must hold our own lock."""
+        """Remove the ref's `.lock` if it is older than `age_seconds`. The caller must hold our own lock."""
         return durable.break_stale_lock(self.common, ref, age_seconds)
 
     def close(self) -> None:
@@ -261,11 +237,7 @@ class Git(Project):
         return data
 
     def read(self, oid: str) -> tuple[bytes, bytes]:
-        """Return an object's kind and content.
-
-        Raises:
-            KeyError: the object is missing or damaged.
-        """
+        """Return an object's kind and content."""
         if not self._is_id(oid):
             raise KeyError(oid)
         ((head, content),) = self._ask("contents", [oid])

@@ -86,9 +86,9 @@ class Project:
     def work_tree(self, git_dir: str, folder: str) -> WorkTree:
         """Return the changes of a worktree against its HEAD, without ignored files.
 
-        `git diff` would update the user's index with refreshed stat data even if told to take no locks. So `git
-        status`, which respects that, lists the changed files, and `git diff-index` counts the lines of those files
-        alone.
+        `git diff` would update the user's index with refreshed stat data, even with optional locks disabled. So `git
+        status`, which respects that setting, lists the changed files, and `git diff-index` counts the lines of those
+        files alone.
 
         Args:
             git_dir: The worktree's own git folder.

@@ -54,7 +54,7 @@ def _asked(common: str, ref: str) -> list[Move]:
 
 
 def forget_broken(common: str, ref: str) -> bool:
-    """Remove reflog entries with missing objects, at which git's gc fails. Return whether git succeeded."""
+    """Remove reflog entries whose commits lack objects: git's gc fails at them. Return whether git succeeded."""
     args = ["reflog", "expire", "--stale-fix", "--expire=never", "--expire-unreachable=never", ref]
     return run.run(common, args, check=False).code == 0
 
