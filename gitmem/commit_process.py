@@ -33,11 +33,8 @@ COMMIT_SECONDS = 5.0  # how long an operation that returns its commit waits for 
 AGAIN_SECONDS = 1.0  # pause after a failed commit, as one operation queries many times
 OVERDUE_SECONDS = 10.0  # after the window; then a reader commits, as no committer is alive
 REAPED_SECONDS = 30  # some systems reap ended processes only after seconds
-LOOK, LATER, NOW = (
-    0,
-    1,
-    2,
-)  # how urgently to sync: a reader checks for news; something to send; send without delay
+# How urgently to sync: a reader checks for news, there is something to send, send it without delay.
+LOOK, LATER, NOW = 0, 1, 2
 # Parts of JSON lines of signals that others wait for. They cannot match in a text, where quotes are escaped.
 _STREAM = "signals"
 _URGENT = (b'"requires_ack":true', b'"intent":"PROPOSE"', b'"intent":"AGREE"', b'"intent":"REJECT"',

@@ -25,7 +25,7 @@ _QUIET_CONFIG = [
     *("-c", "fetch.writeCommitGraph=false", "-c", "fetch.unpackLimit=1"),
     *("-c", "push.pushOption="),  # empties the user's list: not every server takes options
 ]
-# Searching for better delta bases doubles the time and saves 3 % in size.
+# Send segments whole or as deltas of their last version: a search for better bases doubles the time and saves 3 %.
 _QUICK = ("-c", "pack.window=1")
 # Negotiate common commits in a separate connection. Needs protocol 2; otherwise git warns and pushes as usual.
 _NEGOTIATE = ("-c", "push.negotiate=true")
