@@ -1,4 +1,4 @@
-"""Damage: refs, copies and objects of ours that can't be read or are in the way, and how they are put away."""
+"""Find and remove damage: refs, copies and objects of gitmem that are unreadable or block a name."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ ASIDE = "refs/gitmem-aside/"
 
 
 def damaged_copies(log: LocalLog, whole: Collection[str] = ()) -> list[str]:
-    """Our copies of what remotes have, and the mark of what was published, that can't be read.
+    """Return the refs that record the state of remotes, and the published ref, whose commits cannot be read.
 
     Args:
-        whole: Commits of the log that were read with all that they lead to.
+        whole: Commits of the log that were already read completely.
     """
     sound = recovery.Sound(log, whole)
     found = []
@@ -37,12 +37,16 @@ def _is_copy(name: str) -> bool:
 
 
 def damaged_refs(log: LocalLog) -> list[str]:
-    """Refs of ours whose files are damaged."""
+    """Return gitmem's refs whose files are damaged."""
     return list(repair.damaged(log.place.common, "refs/gitmem"))
 
 
 def in_the_way(log: LocalLog) -> dict[str, str]:
-    """Refs whose names can't stand beside those of ours, with their tips; a folder without refs ends in `/` and has none."""
+    """Return the refs that block the name of a gitmem ref (a file where git needs a folder, or the reverse).
+
+    Returns:
+        Their tips by name. A folder without refs ends in `/` and has the tip "".
+    """
     own = (ref.LOG_REF, ref.PUBLISHED_REF)
     inside = tuple(f"{name}/" for name in own)
     found = {name: oid for name, oid in log.git.refs("refs/gitmem/").items() if name.startswith(inside)}
@@ -59,7 +63,11 @@ def in_the_way(log: LocalLog) -> dict[str, str]:
 
 
 def move_out_of_the_way(log: LocalLog, name: str, oid: str) -> str | None:
-    """Give such a ref another name: that, or None where it can't be done. An empty folder is removed ("")."""
+    """Rename a blocking ref, or remove an empty folder.
+
+    Returns:
+        The new name, "" for a folder, or None where renaming is impossible.
+    """
     if not oid:
         for folder, _, _ in os.walk(os.path.join(log.place.common, name), topdown=False):
             os.rmdir(folder)
@@ -69,7 +77,7 @@ def move_out_of_the_way(log: LocalLog, name: str, oid: str) -> str | None:
 
 
 def damaged_objects(log: LocalLog) -> list[str]:
-    """What can't be read of all that the log's ref was at, and of what a remote had."""
+    """Return the unreadable objects in all past tips of the log's ref and in the copies of remote refs."""
     git, seen, damaged = log.git, set[str](), list[str]()
 
     def new(oids: Iterable[str]) -> list[str]:
@@ -96,15 +104,23 @@ def damaged_objects(log: LocalLog) -> list[str]:
 
 
 def put_away(log: LocalLog, oid: str) -> str | None:
-    """Move the file of a damaged object aside: where it is then, or None where there is none of ours. Raises: as `repair`."""
+    """Move a damaged object out of the object store.
+
+    Returns:
+        The new path of its file, or None where no file of gitmem's has it.
+
+    Raises:
+        OSError: The file cannot be moved.
+        StoreError: Its pack cannot be replaced.
+    """
     return repair.put_away(log.place.common, oid, os.path.join(log.place.state, "aside", "objects"))
 
 
 def forget(log: LocalLog, name: str, oid: str) -> bool:
-    """Delete a ref of ours that the next sync makes anew, or that nobody needs."""
+    """Delete a gitmem ref that the next sync creates again or that is not needed."""
     return repair.delete(log.place.common, name, oid)
 
 
 def forget_broken(log: LocalLog) -> bool:
-    """Take out of the log's reflog what is not whole."""
+    """Remove incomplete rows from the log's reflog."""
     return repair.forget_broken(log.place.common, ref.LOG_REF)

@@ -1,4 +1,4 @@
-"""What a look at the whole log has found out, for those who look afterwards; and lines that its history dropped."""
+"""Find lines that the log's history had and its tip does not have, and keep the result of a complete read."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 
 class Survey:
-    """What was read of a log.
+    """The result of reading a whole log.
 
     Attributes:
-        keys: `ledger.key` of every line that the tip has, or that is told to be missing there.
-        commits: Commits of the tip's history whose lines are all among these, and whose objects are all whole.
+        keys: `ledger.key` of every line that the tip has or that was reported as missing there.
+        commits: Commits of the tip's history whose lines are all in `keys` and whose objects are all readable.
     """
 
     __slots__ = ("commits", "keys")
@@ -33,18 +33,19 @@ class Survey:
 def walk(
     git: Git, commit: str, missing: Callable[[str, str, bool], None] | None = None, *, first: str = ""
 ) -> Iterator[tuple[str, TreeEntry, bytes]]:
-    """Yield every folder and file of a commit's tree: path, entry, and a file's content. A folder's path ends in a slash.
+    """Yield path, entry and content of every folder and file of a commit's tree. The path of a folder ends in a slash.
 
     Args:
-        missing: Told of each object that can't be read: its id, its path, and whether it is a folder.
-        first: The name of a folder that comes before the others.
+        missing: Called for each unreadable object with its id, its path, and whether it is a folder.
+        first: The name of a folder to visit before the others.
 
-    Raises: KeyError where the commit can't be read, and without `missing` any object.
+    Raises:
+        KeyError: The commit is unreadable, or, without `missing`, any object is.
     """
     for path, entry in tree_union.walk(git, git.commit(commit).tree, missing, first=first):
         content = b""
         try:
-            if not entry.is_tree and entry.mode != "160000":  # a submodule's commit is in another repository
+            if not entry.is_tree and entry.mode != "160000":  # a submodule's commit is not in this repository
                 content = git.blob(entry.oid)
         except KeyError:
             if missing is None:
@@ -67,14 +68,14 @@ class Dropped:
 
 
 class History:
-    """The history of a log, read once for lines that are no more.
+    """The history of a log, read once to find dropped lines.
 
     Args:
         commits: Parents before children.
-        left: Objects that a partial clone left with a remote.
+        left: Objects that this partial clone does not have because the remote keeps them.
 
     Attributes:
-        is_whole: Whether all of it could be read; known when the last line was given.
+        is_whole: Whether all of it was readable; final after the last line was yielded.
     """
 
     def __init__(self, log: LocalLog, commits: Sequence[str], left: Collection[str] = ()) -> None:
@@ -87,11 +88,11 @@ class History:
     def dropped(
         self, keys: set[bytes], missing: Callable[[str, str, str], None] = lambda *_: None
     ) -> Iterator[Dropped]:
-        """Find the lines that are not among `keys`, and add theirs, newest commits first. What is no line may be dropped.
+        """Yield the valid lines that are not in `keys`, newest commits first, and add theirs to `keys`.
 
         Args:
-            keys: `ledger.key` of what the tip has.
-            missing: Told of each object that can't be read: its id, where it is, and what it should be.
+            keys: `ledger.key` of the lines of the tip.
+            missing: Called for each unreadable object with its id, its position, and what it should be.
         """
         known = removals(self._common, self._commits[::-1]) if self.is_whole else None
         self.is_whole = known is not None
@@ -108,14 +109,14 @@ class History:
             gone = [line for line in tree_union.lines_of(content) if ledger.key(line) not in keys]
             gone = [line for line in gone if form.problem(line) is None]
             if gone:
-                keys.update(map(ledger.key, gone))  # each is told once
+                keys.update(map(ledger.key, gone))  # each line is reported once
                 number = [line.rstrip(b"\r") for line in content.split(b"\n")].index(gone[0]) + 1
                 yield Dropped(commit, path, gone, number)
 
     def _before(self, changed: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str, str]]:
-        """Commit, path and id of the files as they were before commits took lines out of them.
+        """Yield commit, path and id of the files as they were before commits removed lines from them.
 
-        And of those at the tip that are no plain files, from which nobody reads lines.
+        Also yield the entries at the tip that are not plain files, because readers of the log skip those.
         """
         tip = self._commits[-1]
         for path, entry in tree_union.walk(self._git, self._git.commit(tip).tree):
@@ -134,7 +135,7 @@ class History:
         return True
 
     def _every(self, missing: Callable[[str, str, str], None]) -> Iterator[tuple[str, str, str]]:
-        """The same of every file that any commit has: what can't be read is to be named."""
+        """Yield commit, path and id of every file of any commit, and report what is unreadable."""
         for commit in reversed(self._commits):
             try:
                 tree = self._git.commit(commit).tree

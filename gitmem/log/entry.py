@@ -1,11 +1,11 @@
-"""Entries: lines that are recorded together, with what their commit says of them."""
+"""Entries: lines that are recorded together, with the message for their commit."""
 
 from __future__ import annotations
 
 from . import lines
 
 try:
-    # The json package would cost a command a third of an empty Python (it imports re).
+    # Importing json would cost a command a third of the start of an empty Python, because json imports re.
     from _json import encode_basestring as _quote
 except ImportError:  # not CPython
     from json.encoder import encode_basestring as _quote
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class CommitMessage:
-    """What the commit of an entry says: author as `Name <mail>`, subject, body, trailers in order."""
+    """The message of an entry's commit: author as `Name <mail>`, subject, body, and trailers in order."""
 
     __slots__ = ("author", "body", "subject", "trailers")
 
@@ -33,11 +33,11 @@ class LogEntry:
     """Lines that are recorded together, each with its stream.
 
     Attributes:
-        lines: Pairs of stream and line, the line without LF.
-        story: What the commit says of it.
-        deferred: It waits for the next commit and starts none.
-        token: Of the segment that the lines go to. Whoever commits the entry again writes to the same segment, so that
-            nothing is added the second time.
+        lines: Pairs of stream and line; the line has no LF.
+        story: The message for the commit.
+        deferred: Whether it waits for the next commit instead of starting one.
+        token: The token of the segment that the lines go to. Committing the entry again writes to the same segment, so
+            the second commit adds nothing.
     """
 
     __slots__ = ("deferred", "lines", "story", "token")
@@ -56,7 +56,7 @@ class LogEntry:
         self.token = token
 
     def encode(self) -> bytes:
-        """Return the entry as bytes that `decode` reads: a JSON head, then stream, tab and line in a row each."""
+        """Return the entry as bytes for `decode`: a JSON head, then rows of stream, tab and line."""
         story = self.story
         words = ", ".join(map(_quote, (self.token, story.author, story.subject, story.body)))
         trailers = ", ".join(f"[{_quote(key)}, {_quote(value)}]" for key, value in story.trailers)
@@ -66,9 +66,10 @@ class LogEntry:
 
     @classmethod
     def decode(cls, content: bytes, *, deferred: bool = False) -> LogEntry:
-        """Read an entry, and check each of its lines.
+        """Parse an entry and validate each of its lines.
 
-        Raises: ValueError where it is none, or has a line that is none.
+        Raises:
+            ValueError: The bytes are not an entry, or one of its lines is invalid.
         """
         head, rows = split(content)
         token, *rest = read_head(head)
@@ -76,9 +77,14 @@ class LogEntry:
 
     @classmethod
     def of(cls, token: str, head: Sequence[object], rows: Sequence[bytes], *, deferred: bool) -> LogEntry:
-        """Make an entry of what was read: `head` has author, subject, body and trailers.
+        """Make an entry from its parsed parts.
 
-        Raises: ValueError.
+        Args:
+            head: Author, subject, body and trailers.
+            rows: Stream, tab and line each.
+
+        Raises:
+            ValueError: A part is invalid.
         """
         try:
             author, subject, body, trailers = head
@@ -96,7 +102,11 @@ class LogEntry:
 
 
 def split(content: bytes) -> tuple[bytes, list[bytes]]:
-    """Split the bytes of an entry into its head and its rows. Raises: ValueError where the end is missing."""
+    """Split the bytes of an entry into its head and its rows.
+
+    Raises:
+        ValueError: The end is missing.
+    """
     if not content.endswith(b"\n"):
         raise ValueError("it is torn")
     head, *rows = content[:-1].split(b"\n")
@@ -104,7 +114,11 @@ def split(content: bytes) -> tuple[bytes, list[bytes]]:
 
 
 def row_of(row: bytes) -> tuple[str, bytes]:
-    """Return stream and line of a row. Raises: ValueError."""
+    """Return stream and line of a row.
+
+    Raises:
+        ValueError: The row has no valid stream.
+    """
     stream, tab, line = row.partition(b"\t")
     name = stream.decode("ascii", "replace")
     if not tab or not is_name(name):
@@ -113,20 +127,28 @@ def row_of(row: bytes) -> tuple[str, bytes]:
 
 
 def lines_of(content: bytes) -> list[bytes]:
-    """Return the lines of the bytes of an entry, unchecked. Raises: ValueError."""
+    """Return the lines in the bytes of an entry, unchecked.
+
+    Raises:
+        ValueError: The end or a stream is missing.
+    """
     found = []
     streams: set[bytes] = set()
     for row in split(content)[1]:
         stream, tab, line = row.partition(b"\t")
         if stream not in streams or not tab:
-            row_of(row)  # it refuses what is no stream
+            row_of(row)  # rejects an invalid stream
             streams.add(stream)
         found.append(line)
     return found
 
 
 def read_head(head: bytes) -> list[object]:
-    """Read the JSON head of an entry. Raises: ValueError where it is no list, or empty."""
+    """Parse the JSON head of an entry.
+
+    Raises:
+        ValueError: It is not a list, or is empty.
+    """
     from ..strict_json import read
 
     try:
@@ -139,7 +161,7 @@ def read_head(head: bytes) -> list[object]:
 
 
 def is_name(text: str) -> bool:
-    """Return whether a stream or token is safe as a path component, and none of the tree's fixed names."""
+    """Return whether a stream or token is safe as a path component and not one of the tree's fixed names."""
     return (
         bool(text)
         and text not in ("format", "projects")

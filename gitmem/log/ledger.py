@@ -1,12 +1,12 @@
-"""The ledger: what this clone has acknowledged, so that `doctor` can tell when it is gone.
+"""The ledger: digests of the lines that this clone has acknowledged. `doctor` uses it to find missing lines.
 
-A record for each acknowledgement, in one unsynced write to the end of a file:
+A record is appended for each acknowledgement, in one write without a sync:
 
     LF 0 SP <commit> { SP <digest of a line> } LF
 
-The number and the commit are `-` for what was recorded and waits for its commit; that makes a record of its own. A record
-begins with an LF so that one which a crash has torn costs nothing but itself. The ledger is a witness and not a
-store: where it can't be written, what was recorded is recorded all the same.
+The number and the commit are `-` for lines that wait for their commit. The commit gets a record of its own. A record
+begins with an LF, so a record torn by a crash does not damage the next one. The ledger is evidence, not storage: a
+failure to write it does not make recording fail.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 
 NAME = "ledger"
 OLDER = "ledger.old"
-BYTES_MAX = 512 * 1024  # then it becomes the older one of two
+BYTES_MAX = 512 * 1024  # then it becomes `OLDER`
 KEY_BYTES = 16
-LINES_MAX = 5_000  # of one record: of a commit with more of them, the commit alone is noted
+LINES_MAX = 5_000  # of one record; for a larger commit only the commit is noted
 _HEX = frozenset("0123456789abcdef")
 
 
 class LedgerRecord:
-    """An acknowledgement: the commit (None while it waited for one), and digests of lines."""
+    """An acknowledgement: the commit (None while the lines waited for one) and the digests of lines."""
 
     __slots__ = ("commit", "digests")
 
@@ -43,20 +43,20 @@ class LedgerRecord:
 
 
 def key(line: bytes) -> bytes:
-    """Return the first half of the SHA-256 of a line, by which ledger and index know it."""
+    """Return the key of a line in ledger and index: the first half of its SHA-256."""
     return sha256(line).digest()[:KEY_BYTES]
 
 
 def digest(line: bytes) -> str:
-    """Return the key of a line as the ledger has it, in hex."""
+    """Return the key of a line in hex, as in the ledger."""
     return key(line).hex()
 
 
 def note(place: Repo, entries: Iterable[LogEntry], commit: str | None = None) -> None:
-    """Note entries that are acknowledged from now on. Never an error.
+    """Append a record for acknowledged entries. Errors are ignored.
 
     Args:
-        commit: The commit that they are in, for who holds the lock; None while they wait for one.
+        commit: Their commit (the caller holds the lock); None while they wait for one.
     """
     lines = [line for entry in entries for _, line in entry.lines]
     hashed = hash_of(len(lines))
@@ -73,14 +73,14 @@ def note(place: Repo, entries: Iterable[LogEntry], commit: str | None = None) ->
             full = commit is not None and os.fstat(fd).st_size > BYTES_MAX
         finally:
             os.close(fd)
-        if full:  # only under the lock: of two who did it at once, one would drop what the other has put away
+        if full:  # only under the lock: a second process would overwrite the file that the first has renamed
             os.replace(path, os.path.join(place.state, OLDER))
     except OSError:
         return
 
 
 def read(place: Repo) -> Iterator[LedgerRecord]:
-    """The records, oldest first. What is torn or none of ours is left out."""
+    """Yield the records, oldest first. Torn and foreign records are skipped."""
     for name in (OLDER, NAME):
         content = read_small(os.path.join(place.state, name))
         for row in content.decode("ascii", "replace").split("\n"):
@@ -90,9 +90,9 @@ def read(place: Repo) -> Iterator[LedgerRecord]:
 
 
 def last_commit(state: str) -> str | None:
-    """Return the commit that this clone accepted last as its log's tip; None where no record names one.
+    """Return the commit that this clone accepted last as the log's tip; None where no record names one.
 
-    It may be read without a lock: every move of the log's ref by gitmem is noted here afterwards.
+    Reading needs no lock: gitmem appends a record here after every move of the log's ref.
 
     Args:
         state: The state folder.
@@ -100,7 +100,7 @@ def last_commit(state: str) -> str | None:
     for name in (NAME, OLDER):
         content = read_small(os.path.join(state, name))
         start = end = len(content)
-        while start >= 0:  # from the end: the last rows have it nearly always
+        while start >= 0:  # from the end: the last rows nearly always have it
             start = content.rfind(b"\n", 0, end)
             record = _parsed(content[start + 1 : end].decode("ascii", "replace"))
             if record is not None and record.commit is not None:
@@ -116,12 +116,12 @@ def _parsed(row: str) -> LedgerRecord | None:
     commit = words[1] if len(words[1]) in (40, 64) and _HEX.issuperset(words[1]) else None
     if commit is None and words[1] != "-":
         return None
-    # The last one of a torn record is shorter.
+    # The last digest of a torn record is shorter than 32 characters.
     return LedgerRecord(commit, [word for word in words[2:] if len(word) == 32 and _HEX.issuperset(word)])
 
 
 def acknowledged(place: Repo) -> tuple[set[str], list[str]]:
-    """Digests of the lines that this clone has acknowledged, and the commits that they were in, newest first."""
+    """Return the digests of all acknowledged lines, and their commits, newest first."""
     digests: set[str] = set()
     commits: dict[str, None] = {}
     for record in read(place):

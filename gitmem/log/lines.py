@@ -1,8 +1,7 @@
 """One line of the log: `{"at":"2026-11-21T20:00:00.123456Z","kind":…}`.
 
-A line's identity is its bytes. `at` stands first and has a fixed width, so the
-byte order of lines is the order of their time. Times are integers here:
-microseconds since 1970-01-01 UTC.
+The identity of a line is its bytes. `at` comes first and has a fixed width, so sorting lines by bytes sorts them by
+time. In this module a time is an integer: microseconds since 1970-01-01 UTC.
 """
 
 from __future__ import annotations
@@ -15,13 +14,17 @@ if TYPE_CHECKING:
 
 LINE_MAX_BYTES = 256 * 1024
 HEAD_BYTES = 36  # {"at":"2026-11-21T20:00:00.123456Z",
-DAYS_KEPT = 1_000  # days of which the beginning is remembered: the lines of one call are of few days
+DAYS_KEPT = 1_000  # size of the cache of days; the lines of one call are of few days
 _HEAD = b'{"at":"'
 _midnights: dict[str, int] = {}
 
 
 def format_at(micros: int) -> str:
-    """The fixed-width UTC form of a time. ValueError outside the years 1970 to 9999."""
+    """Format a time with a fixed width, in UTC.
+
+    Raises:
+        ValueError: The time is outside the years 1970 to 9999.
+    """
     seconds, fraction = divmod(micros, 1_000_000)
     if not 0 <= seconds < 253_402_300_800:
         raise ValueError(f"{micros} microseconds is not between the years 1970 and 9999")
@@ -29,21 +32,25 @@ def format_at(micros: int) -> str:
 
 
 def parse_at(text: str) -> int:
-    """The inverse of `format_at`. ValueError for any other form."""
+    """Parse a time that `format_at` wrote.
+
+    Raises:
+        ValueError: The text has any other form.
+    """
     midnight = _midnights.get(text[:10])
     if midnight is None:
         midnight = _midnight(text[:10])
     clock = text[11:13] + text[14:16] + text[17:19] + text[20:26]
     marks = text[10:11] + text[13:14] + text[16:17] + text[19:20] + text[26:]
     if midnight >= 0 and marks == "T::.Z" and len(clock) == 12 and clock.isascii() and clock.isdecimal():
-        hour, minute, rest = int(clock[:2]), int(clock[2:4]), int(clock[4:])  # seconds and their fraction
+        hour, minute, rest = int(clock[:2]), int(clock[2:4]), int(clock[4:])  # rest: microseconds
         if hour < 24 and minute < 60 and rest < 60_000_000:
             return midnight + (hour * 60 + minute) * 60_000_000 + rest
     raise ValueError(f"{text!r} is not a time such as 2026-11-21T20:00:00.123456Z")
 
 
 def parse_all(texts: Iterable[str]) -> list[int]:
-    """Return what `parse_at` returns of times of the right form. Many of them are of few minutes."""
+    """Parse times that are known to be valid; faster than `parse_at`, because many share a minute."""
     minutes: dict[str, int] = {}
     found = []
     for text in texts:
@@ -55,12 +62,12 @@ def parse_all(texts: Iterable[str]) -> list[int]:
 
 
 def _midnight(date: str) -> int:
-    """Return when a day such as 2026-11-21 begins; -1 where it is no day since 1970."""
+    """Return the start of a day such as 2026-11-21; -1 where the text is not a day since 1970."""
     parts = (date[:4], date[5:7], date[8:])
     if len(date) != 10 or not all(part.isascii() and part.isdecimal() for part in parts):
         return -1
     micros = _days(*map(int, parts)) * 86_400_000_000
-    # The 30th of February is a number, too; written out again it is another day.
+    # The arithmetic accepts February 30; formatting the result again gives another day.
     if not 0 <= micros < 253_402_300_800_000_000 or format_at(micros)[:10] != date:
         return -1
     if len(_midnights) >= DAYS_KEPT:
@@ -70,15 +77,15 @@ def _midnight(date: str) -> int:
 
 
 def _days(year: int, month: int, day: int) -> int:
-    """Days since 1970-01-01. A year begins with March here, so that the leap day is its last."""
+    """Return the days since 1970-01-01. The year begins with March here, which makes the leap day its last day."""
     year, month = (year - 1, month + 9) if month < 3 else (year, month - 3)
     return 365 * year + year // 4 - year // 100 + year // 400 + (153 * month + 2) // 5 + day - 719_469
 
 
 def problem(line: bytes) -> str | None:
-    """Why these bytes (without LF) are no line of the log, or None where they are one.
+    """Return why these bytes (without LF) are not a line of the log, or None where they are one.
 
-    It checks the outer form alone: what the line says is for the rooms above.
+    It checks the outer form only; the meaning of the record is for the packages above.
     """
     if len(line) > LINE_MAX_BYTES:
         return f"longer than {LINE_MAX_BYTES} bytes"
@@ -95,7 +102,7 @@ def problem(line: bytes) -> str | None:
 
     try:
         record = read(text)
-        # What Python's reader lets pass and others do not: half a surrogate pair.
+        # Python's parser accepts half a surrogate pair; other parsers do not.
         if b"\\" in line and b"\\u" in line:
             import json
 
@@ -110,17 +117,17 @@ def problem(line: bytes) -> str | None:
 
 
 def digest(line: bytes) -> str:
-    """The hex SHA-256 of what a line without LF says, see `said`."""
+    """Return the hex SHA-256 of a line's content, without LF and time; see `said`."""
     from ..digests import sha256
 
     return sha256(said(line)).hexdigest()
 
 
 def said(line: bytes) -> bytes:
-    """Return what a line says, whenever it was said: all but its time."""
+    """Return the content of a line without its time."""
     return b"{" + line[HEAD_BYTES:]
 
 
 def day(line: bytes) -> str:
-    """The folder of a line's day, `yyyy-mm/dd`."""
+    """Return the folder of a line's day, `yyyy-mm/dd`."""
     return f"{line[7:14].decode()}/{line[15:17].decode()}"

@@ -1,4 +1,4 @@
-"""One clone's log: where it lies, what it may write, and who it writes as."""
+"""The log of one clone: its location, its write-ahead logs, and its committer identity."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ the rest         small state: the lock, the clock, the open segment, this clone'
 
 
 class Appended:
-    """What became of an entry that was recorded.
+    """The result of recording an entry.
 
     Attributes:
-        commit: The commit that it is in; None while it waits for one.
+        commit: The commit that contains it; None while it waits for one.
         where: The folder outside the repository in which it waits, or None.
     """
 
@@ -56,15 +56,14 @@ class LocalLog:
     """The lines on `refs/gitmem/log` of one clone.
 
     Args:
-        place: Where the repository is.
-        git: The port to read and write it with.
-        now: The wall clock, microseconds since the epoch.
-        random: Secure random bytes.
-        committer: Name and mail of the person whose clone this is, or None.
-        wal_elsewhere: Write-ahead logs for when the git folder cannot be written; the first that takes an
-            entry has it, all are read.
-        wals_read: Write-ahead logs of other processes, which are only read and committed.
-        network: How remotes are reached; None for the git program.
+        git: The git port.
+        now: Returns the wall clock in microseconds since the epoch.
+        random: Returns secure random bytes.
+        committer: Name and mail of the person who owns this clone, or None.
+        wal_elsewhere: Folders of write-ahead logs for when the git folder is not writable. An entry goes to the first
+            that accepts it; all are read.
+        wals_read: Folders of write-ahead logs of other processes. They are only read and committed.
+        network: Access to remotes; None for the git program.
     """
 
     def __init__(
@@ -90,14 +89,14 @@ class LocalLog:
         self._owner: Owner | None = None
         self.elsewhere = self._outside(wal_elsewhere)
         self.others = self._outside(wals_read)
-        self.wal_parents: Sequence[str] = ()  # where write-ahead logs of all of this user's repositories are
-        self.left_in: str | None = None  # the folder outside the repository that took a line last
+        self.wal_parents: Sequence[str] = ()  # those of all repositories of this user
+        self.left_in: str | None = None  # the folder outside the repository that received the last entry
         self._network = network
-        self.allow_large = False  # whether what a peer sends may have any size
-        self.taken_in = 0  # bytes of new files in what the last exchange took in
+        self.allow_large = False  # whether sync accepts any size from peers
+        self.taken_in = 0  # bytes of new files that the last exchange accepted
         self.passed_trees: set[str] = set()  # trees of peers that passed the checks
-        self.boxes: dict[str, Any] = {}  # outboxes by ref, kept from one exchange to the next
-        # Called after the ref has moved and the lock was released: the index catches up here.
+        self.boxes: dict[str, Any] = {}  # outboxes by ref, kept between exchanges
+        # Called after the ref has moved and the lock was released; updates the index.
         self.committed: Callable[[], object] = lambda: None
         # Called with the entries that were just recorded in a write-ahead log.
         self.recorded: Callable[[Sequence[LogEntry]], None] = lambda entries: None
@@ -123,13 +122,13 @@ class LocalLog:
         """Return the files that wait for a commit, oldest first.
 
         Args:
-            deferred: Also those whose entries start none.
+            deferred: Include files whose entries do not start a commit.
         """
         found = [file for wal in self.wals for file in wal.files() if file.size]
         return [file for file in found if deferred or not file.is_deferred]
 
     def read_also(self, folders: Sequence[str]) -> None:
-        """From now on read these write-ahead logs of others; one may appear while a process lives."""
+        """Set the write-ahead logs of others to read; one may appear while a process lives."""
         if [wal.folder for wal in self.others] != list(folders):
             self.others = self._outside(folders)
 
@@ -143,9 +142,10 @@ class LocalLog:
         return [WriteAheadLog(folder, self.now, check_owner=True, owner=self._owner) for folder in folders]
 
     def append(self, entry: LogEntry) -> Appended:
-        """Record an entry: when this returns it survives a crash and a power loss. Its commit comes later, see `committer`.
+        """Record an entry. After the return it survives a crash and a power loss. `committer` commits it later.
 
-        Raises: StoreError; then nothing was recorded, but for `wal-unknown`.
+        Raises:
+            StoreError: Nothing was recorded, except with code `wal-unknown`, where that is uncertain.
         """
         entry.token = entry.token or self.token()
         if self.make_state():
@@ -158,7 +158,7 @@ class LocalLog:
         return Appended(None, where)
 
     def _append_elsewhere(self, entry: LogEntry) -> WriteAheadLog:
-        """Record an entry outside the repository, in the first folder that takes it."""
+        """Record an entry outside the repository, in the first folder that accepts it."""
         failure = None
         for wal in self.elsewhere:
             try:
@@ -176,7 +176,7 @@ class LocalLog:
         )
 
     def signature(self, otherwise: tuple[str, str] | None = None) -> Signature:
-        """Who commits now: the person whose clone this is, where there is one."""
+        """Return the signature of a commit made now: the clone's owner if known, then `otherwise`, then gitmem."""
         from ..git.port import Signature
         from .ref import NOBODY
 
@@ -188,7 +188,7 @@ class LocalLog:
         return Lock(os.path.join(self.place.state, "lock"))
 
     def make_state(self) -> bool:
-        """Make the state folder where it is missing. False where this process may not write it."""
+        """Create the state folder if it is missing; False where this process may not write it."""
         state = self.place.state
         readme = os.path.join(state, "README")
         if not os.path.exists(readme):
@@ -208,7 +208,7 @@ class LocalLog:
         return os.access(state, os.W_OK) and os.access(os.path.join(self.place.common, "objects"), os.W_OK)
 
     def token(self) -> str:
-        """The token of the segment that this clone's lines go to now."""
+        """Return the token of the segment that this clone's lines go to now."""
         return read_word(os.path.join(self.place.state, "segment")) or self.new_token()
 
     def new_token(self) -> str:
@@ -218,7 +218,7 @@ class LocalLog:
         return token
 
     def clone_id(self) -> str:
-        """What tells this clone from others; random, made once."""
+        """Return the id of this clone: random, created once."""
         path = os.path.join(self.place.state, "clone")
         word = read_word(path)
         if word is None:
@@ -228,11 +228,10 @@ class LocalLog:
 
 
 class Clock:
-    """Gives the `at` of new lines.
+    """The source of the `at` of new lines.
 
-    The last one is remembered as the modification time of an empty file: one
-    system call, and nothing that can be torn. A remembered time that is more
-    than a minute ahead of the wall clock is not believed. Times of other clones are never looked at.
+    The last time is stored as the modification time of an empty file: one system call, and nothing that can be torn. A
+    stored time more than a minute ahead of the wall clock is ignored. Times of other clones are never used.
     """
 
     def __init__(self, path: str, now: Callable[[], int]) -> None:
@@ -241,10 +240,10 @@ class Clock:
         self._last = 0
 
     def tick(self, count: int = 1) -> int:
-        """Microseconds since the epoch, at least one more than the last tick of this clone.
+        """Return microseconds since the epoch, more than the last tick of this clone.
 
         Args:
-            count: How many ticks these are, each a microsecond after the one before; the first is returned.
+            count: The number of ticks to reserve, one microsecond apart; the first is returned.
         """
         now = self.now()
         last = self._last
@@ -256,19 +255,19 @@ class Clock:
         self._last = last = at + count - 1
         try:
             os.utime(self.path, ns=(last * 1000, last * 1000))
-        except (FileNotFoundError, PermissionError):  # the time of another user's file can't be set
+        except (FileNotFoundError, PermissionError):  # the mtime of another user's file cannot be set
             try:
                 atomic_write.replace(self.path, b"")
                 os.utime(self.path, ns=(last * 1000, last * 1000))
             except OSError:
-                pass  # a folder that cannot be written: a write-ahead log elsewhere still takes the line
+                pass  # the folder is not writable; a write-ahead log elsewhere still accepts the line
         except OSError:
             pass
         return at
 
 
 def read_word(path: str) -> str | None:
-    """The one word in a small state file, or None where it is missing or damaged."""
+    """Return the word in a small state file, or None where the file is missing or damaged."""
     try:
         with open(path, encoding="utf-8") as file:
             word = file.read(100).strip()
@@ -278,7 +277,7 @@ def read_word(path: str) -> str | None:
 
 
 def write_word(path: str, word: str) -> None:
-    """Replace a small state file. An unwritable folder is no error: the word is then of this process only."""
+    """Replace a small state file. An unwritable folder is ignored: then only this process uses the word."""
     try:
         atomic_write.replace(path, word.encode())
     except OSError:

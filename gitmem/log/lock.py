@@ -1,7 +1,7 @@
-"""The lock of a clone's log: an OS lock, which dies with its process.
+"""The lock of a clone's log: an OS lock, released when its process ends.
 
-It saves work and is not needed for correctness: the compare-and-swap on the ref
-is. Where the file system cannot lock, everybody has it.
+It avoids wasted work. Correctness depends on the compare-and-swap of the ref, not on it. On a file system without
+locks, every process gets the lock.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Lock:
-    """Not reentrant; one object for one use. `path` is never deleted, as its content means nothing."""
+    """A lock file. Not reentrant; use one object once. The file has no content and is never deleted."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -26,7 +26,11 @@ class Lock:
         self._portable: object | None = None
 
     def take(self) -> bool:
-        """Take it now, or say False at once. Raises: StoreError where the file cannot be opened or locked."""
+        """Try to acquire the lock, without waiting; return whether that succeeded.
+
+        Raises:
+            StoreError: The file cannot be opened or locked.
+        """
         try:
             return self._take()
         except OSError as error:
@@ -63,7 +67,7 @@ class Lock:
 
     @property
     def is_held(self) -> bool:
-        """Whether it was taken and not released."""
+        """Whether the lock was acquired and not released."""
         return self._fd >= 0 or self._portable is not None
 
     def release(self) -> None:

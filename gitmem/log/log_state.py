@@ -1,4 +1,4 @@
-"""One state of a clone's log, told from every other without reading any of it."""
+"""A fingerprint of the state of a clone's log, made without reading the log."""
 
 from __future__ import annotations
 
@@ -15,12 +15,14 @@ FOLDERS = ("wal", "spool")
 
 
 def of(place: Repo) -> str | None:
-    """Return a text that is the same while the log has the same lines, and the clone has accepted the same; None where the
-    ref is not plainly in its file.
+    """Return a text that changes whenever the log's lines or the clone's accepted lines change.
 
-    It names the files of the write-ahead log with their sizes, then the ref's commit (what is gone from the files by then
-    is in it), and the sizes of the ledger and of the ref's reflog: a ref that was moved back is at a commit where it has
-    been before.
+    It contains the names and sizes of the write-ahead log files, the commit of the ref (read after them, because a file
+    is removed only after its commit), and the sizes of the ledger and of the ref's reflog, as a ref that was moved back
+    has a commit that it had before.
+
+    Returns:
+        The text, or None where the ref is not in a plain file of its own or there is no ledger.
     """
     state = place.state
     files = [file for name in FOLDERS for file in wal_files.listed(os.path.join(state, name)) if file.size]
@@ -34,6 +36,6 @@ def of(place: Repo) -> str | None:
     try:
         moves = os.stat(os.path.join(place.common, "logs", *LOG_REF.split("/"))).st_size
     except OSError:
-        moves = 0  # the user keeps no reflogs
+        moves = 0  # reflogs are off
     sizes = f"{known.st_ino}:{known.st_size}:{moves}"
     return " ".join([tip, sizes, *(f"{file.name}:{file.size}" for file in files)])

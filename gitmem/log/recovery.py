@@ -1,4 +1,4 @@
-"""Recovery: where the log's ref has been, which of these commits are whole, and what of their lines the log lacks."""
+"""Recovery: past tips of the log's ref, whether their commits are complete, and their lines."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .local_log import LocalLog
 
 HEADS_MAX = 1_000
-# What the two ports and git write into the reflog where a commit is put on the one before.
+# Reflog messages of both ports and of git for a commit that was appended to the one before.
 _APPENDS = ("append", "fast-import")
 
 
@@ -23,10 +23,10 @@ OURS, BROKEN, OTHER = "ours", "broken", "other"
 
 
 class Sound:
-    """Which commits the log can stand on: their trees are whole, and commits lead down to the first one of every log.
+    """Commits that the log can continue from: all their objects are readable down to the first commit of every log.
 
     Args:
-        whole: Commits that are known to be such.
+        whole: Commits that are known to be complete.
     """
 
     def __init__(self, log: LocalLog, whole: Collection[str] = ()) -> None:
@@ -37,12 +37,13 @@ class Sound:
         self._ends: dict[str, str] = {}
 
     def commit(self, oid: str) -> bool:
+        """Return whether a commit's history and tree are complete."""
         return oid in self._whole or (
             self.end(oid) == OURS and self._is_whole(TreeEntry(TREE_MODE, self.git.commit(oid).tree))
         )
 
     def end(self, oid: str) -> str:
-        """Whether commits lead to the first one of every log, to a damaged one, or to another's first one."""
+        """Return where a history ends: OURS (the first commit of every log), BROKEN (a damaged one) or OTHER."""
         todo = [oid]
         while todo:
             at = todo[-1]
@@ -80,14 +81,14 @@ class Sound:
 
 
 class RecoveredLines:
-    """The lines of commits, each file once: as much of them as can be read."""
+    """The readable lines of commits; each file is read once."""
 
     def __init__(self, git: Git) -> None:
         self.git = git
         self._seen: set[str] = set()
 
     def of_commit(self, oid: str) -> Iterator[tuple[str, bytes]]:
-        """Path and line, of files that no commit before had."""
+        """Yield path and line of the files that no earlier commit had."""
         try:
             tree = self.git.commit(oid).tree
         except KeyError:
@@ -102,10 +103,10 @@ class RecoveredLines:
 
 
 def heads(log: LocalLog, tip: str | None) -> list[str]:
-    """Commits that the log's ref was at, newest first: ends of what it had, not those that others stood on.
+    """Return past tips of the log's ref, newest first: ends of its histories, not commits that others were appended to.
 
     Args:
-        tip: Where it is now, as far as it is anywhere.
+        tip: The present tip, which is left out; None where the ref is missing or unreadable.
     """
     moves = repair.reflog(log.place.common, ref.LOG_REF)
     found = [moves[-1].new] if moves else []
@@ -121,7 +122,7 @@ def heads(log: LocalLog, tip: str | None) -> list[str]:
 
 
 def been_at(log: LocalLog) -> Iterator[str]:
-    """Every commit that the log's ref is known to have been at, newest first, and then what a remote had."""
+    """Yield all known past tips of the log's ref, newest first, then the tips that remotes had."""
     for move in reversed(repair.reflog(log.place.common, ref.LOG_REF)):
         yield move.new
     yield from ledger.acknowledged(log.place)[1]
@@ -132,7 +133,7 @@ def been_at(log: LocalLog) -> Iterator[str]:
 
 
 def last_sound(log: LocalLog, sound: Sound, tip: str | None) -> str | None:
-    """The newest commit that the log can go on from: what stands below a damaged tip, else where the ref has been."""
+    """Return the newest commit that the log can continue from: below a damaged tip, else a past tip; else None."""
     seen: set[str] = set()
     for found in (_below(log, tip), been_at(log)):
         for oid in found:
@@ -143,7 +144,7 @@ def last_sound(log: LocalLog, sound: Sound, tip: str | None) -> str | None:
 
 
 def _below(log: LocalLog, tip: str | None) -> Iterator[str]:
-    """A commit and what it stands on, as far as commits can be read."""
+    """Yield a commit and its readable ancestors along first parents."""
     while tip is not None:
         yield tip
         try:
@@ -153,7 +154,7 @@ def _below(log: LocalLog, tip: str | None) -> Iterator[str]:
 
 
 def is_log(log: LocalLog, oid: str) -> bool:
-    """Whether a commit that is whole ends the history of a log, of this project as far as that can be told."""
+    """Return whether a complete commit is the tip of a log, and of this project as far as known."""
     try:
         tip = log_refs.read(log, ref.LOG_REF, oid)
     except log_refs.NotALog:
@@ -162,10 +163,10 @@ def is_log(log: LocalLog, oid: str) -> bool:
 
 
 def belongs(log: LocalLog, sound: Sound, oid: str, ours: set[str]) -> bool:
-    """Whether a commit is of a log that may be united with ours, whether it is whole or not.
+    """Return whether a commit, complete or not, is of a log that may be merged with this one.
 
     Args:
-        ours: The projects of our log.
+        ours: The projects of this log.
     """
     try:
         root = log.git.tree(log.git.commit(oid).tree)
@@ -173,12 +174,12 @@ def belongs(log: LocalLog, sound: Sound, oid: str, ours: set[str]) -> bool:
             return False
         theirs = ref.project_ids(log.git, root)
     except KeyError:
-        return True  # as far as it can be read, which is not far
+        return True  # nothing readable contradicts it
     return log_refs.related(ours, theirs)
 
 
 def is_of_project(log: LocalLog, oid: str | None) -> bool:
-    """Whether a commit is no log of another project, as far as that can be told."""
+    """Return whether a commit is not the log of another project, as far as known."""
     try:
         root = log.git.tree(log.git.commit(oid).tree) if oid is not None else {}
         theirs = ref.project_ids(log.git, root)
@@ -188,7 +189,7 @@ def is_of_project(log: LocalLog, oid: str | None) -> bool:
 
 
 def projects(log: LocalLog, tip: str | None) -> set[str]:
-    """The projects of the log at a commit, else those of this repository."""
+    """Return the projects of the log at a commit, else those of this repository."""
     try:
         found = ref.project_ids(log.git, log.git.tree(log.git.commit(tip).tree)) if tip is not None else set()
     except KeyError:

@@ -1,7 +1,7 @@
-"""Spool files: an entry each, as version 0.1 left them. They are read and committed, and none is written any more.
+"""Spool files, which version 0.1 wrote: one entry each. They are read and committed; none are written any more.
 
-A file's name is `<microseconds>-<random>-<segment token>-wait.spool`, or `-ride.spool` for an entry that starts no commit;
-its content is that of an entry whose head has no token.
+The name is `<microseconds>-<random>-<segment token>-wait.spool`, or `-ride.spool` for a deferred entry. The content
+is an entry whose head has no token.
 """
 
 from __future__ import annotations
@@ -12,16 +12,21 @@ from .wal_record import Tail, checksum
 
 
 def tail(name: str, content: bytes) -> Tail:
-    """Return the one entry of a spool file as if it were read from a generation.
+    """Return the entry of a spool file in the form of a file of the write-ahead log.
 
-    Raises: ValueError where it is none.
+    Raises:
+        ValueError: It is not a spool file.
     """
     payload = decode(name, content).encode()
     return Tail([(payload, checksum(payload))], set(), len(content), 0)
 
 
 def decode(name: str, content: bytes) -> LogEntry:
-    """Return the entry of a spool file. Raises: ValueError where it is none."""
+    """Return the entry of a spool file.
+
+    Raises:
+        ValueError: It is not a spool file.
+    """
     parts = name.split("-")
     if len(parts) != 4 or parts[3] not in ("wait.spool", "ride.spool"):
         raise ValueError(f"invalid name of a spool file: {name[:200]!r}")

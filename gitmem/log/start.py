@@ -1,4 +1,4 @@
-"""Where a log comes from: what the clone already has, else a new one."""
+"""Start a log: adopt one that the clone already has, else create one."""
 
 from __future__ import annotations
 
@@ -14,17 +14,20 @@ if TYPE_CHECKING:
 
 
 def start(log: LocalLog) -> str:
-    """Give this clone a log, without the network: its tip.
+    """Create the log's ref without the network, and return its tip.
 
-    A log of this project that an ordinary fetch brought from the usual remote (`refs/remotes/<remote>/gitmem`),
-    that a sync fetched, or that somebody checked out as a branch is adopted.
+    A log of this project is adopted where an ordinary fetch got it from the usual remote
+    (`refs/remotes/<remote>/gitmem`), a sync fetched it, or it is a local branch.
+
+    Raises:
+        StoreError: The ref cannot be created.
     """
     git = log.git
     adopted = _adoptable(log)
     if adopted:
         base, tip = _united(log, adopted)
         if _make(log, tip, "adopt the log that this clone has"):
-            # Also where it is a branch of this clone: it was fetched.
+            # A local branch counts as published, too: it was fetched.
             if git.tip(ref.PUBLISHED_REF) is None:
                 git.swap(ref.PUBLISHED_REF, None, base.oid, "adopt")
             return tip
@@ -32,14 +35,18 @@ def start(log: LocalLog) -> str:
         tip = new_log(log)
         if _make(log, tip, "start the log"):
             return tip
-    found = git.tip(ref.LOG_REF)  # lost the race: somebody else has started it
+    found = git.tip(ref.LOG_REF)  # another process has created the ref
     if found is None:
         raise ref.locked("nothing was recorded")
     return found
 
 
 def new_log(log: LocalLog) -> str:
-    """Write the first two commits of a log, to which no ref moves: the second one."""
+    """Write the first two commits of a log without moving a ref; return the second.
+
+    Raises:
+        StoreError: The first commit does not have the constant id.
+    """
     nobody = log.signature()
     files = ref.fixed_files(ref.Format.make().content, log_refs.own_projects(log))
     drafts = [ref.genesis_draft(), Draft(files, nobody, nobody, "Start the log of this repository\n")]
@@ -52,9 +59,9 @@ def new_log(log: LocalLog) -> str:
 
 
 def adopt(log: LocalLog) -> None:
-    """Take up the log that this clone has under another name, if it has one: for who only reads.
+    """Adopt a log that this clone has under another name; for readers.
 
-    Nothing is started, and nothing is done where this process may not write or somebody else is at it.
+    Never create a new log. Do nothing where this process may not write or another process holds the lock.
     """
     if log.git.tip(ref.LOG_REF) is not None or not _adoptable(log) or not log.make_state():
         return
@@ -66,7 +73,7 @@ def adopt(log: LocalLog) -> None:
 
 
 def _make(log: LocalLog, tip: str, why: str) -> bool:
-    """Make the ref, for a caller who holds our lock: what the dead left locked is broken. False where it is there."""
+    """Create the ref; False where it exists. The caller holds gitmem's lock; a stale lock of git is broken."""
     git = log.git
     make_own(log.place.common, tip)
     if git.swap(ref.LOG_REF, None, tip, why):
@@ -76,20 +83,20 @@ def _make(log: LocalLog, tip: str, why: str) -> bool:
 
 
 def _adoptable(log: LocalLog) -> list[log_refs.Tip]:
-    """The logs to adopt, the one that the others are put on first. Each has to pass the checks of a remote's places."""
+    """Return the logs to adopt, the base of a union first. Each must pass the checks for refs of a remote."""
     from .place_checks import PlaceCheck
 
     refs = log_refs.known(log)
     if not refs:
         return []
     others = set(log_refs.fetched_by_hand(log))
-    if others:  # which remote is the usual one takes processes of git
+    if others:  # finding the usual remote starts git processes
         from ..git.remotes import upstream_remote
 
         try:
             others.discard(f"refs/remotes/{upstream_remote(log.place)}/gitmem")
         except UsageError:
-            pass  # that is not plain
+            pass  # the usual remote is ambiguous
     tips = PlaceCheck(log, None, ()).admit({name: oid for name, oid in refs.items() if name not in others})
     ours = log_refs.own_projects(log)
     found = []
@@ -101,7 +108,7 @@ def _adoptable(log: LocalLog) -> list[log_refs.Tip]:
 
 
 def _united(log: LocalLog, tips: list[log_refs.Tip]) -> tuple[log_refs.Tip, str]:
-    """The log that has everything, else a commit with the union on the first: what it stands on, and it."""
+    """Return the base and the tip of the union: a log that contains all others, else a new commit on the first."""
     for tip in tips:
         if not union_changes(log.git, tip.tree, [other.tree for other in tips]):
             return tip, tip.oid

@@ -1,10 +1,10 @@
-"""The write-ahead log: where an entry is recorded before it is in a commit.
+"""The write-ahead log: entries are recorded here before they are committed.
 
-One folder has numbered generations, each an append-only file of records. A writer appends to the newest one and syncs it:
-then the entry is recorded. A committer makes the next generation, reads the older ones, commits what they have and removes
-them. Locks keep a committer from a file that is being written; correctness does not rest on them: a writer that finds a
-newer generation after its sync, or its file gone, appends the same record to the newest one. An entry that is committed
-twice changes nothing, as it names its segment.
+A folder has numbered generations, each an append-only file of records. A writer appends to the newest one and syncs it;
+then the entry is recorded. A committer creates the next generation, reads the older ones, commits their entries and
+removes them. File locks keep a committer from reading a file during a write, but correctness does not depend on them: a
+writer that finds a newer generation after its sync, or its file removed, appends the record to the newest one again.
+Committing an entry twice changes nothing, because the entry names its segment.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from .wal_owner import Owner
     from .wal_record import Tail
 
-FILE_BYTES_MAX = 64 * 1024 * 1024  # then a writer makes the next generation
+FILE_BYTES_MAX = 64 * 1024 * 1024  # then a writer creates the next generation
 READ_BYTES_MAX = FILE_BYTES_MAX + 2 * (wal_record.PAYLOAD_BYTES_MAX + wal_record.HEAD_BYTES)
 ATTEMPTS_MAX = 200
 OWNER_LOCK = "lock"
@@ -37,10 +37,10 @@ class WriteAheadLog:
     """One folder of generations.
 
     Args:
-        folder: Where they are; it may be missing.
-        now: The wall clock, microseconds since the epoch. It keeps numbers from being used twice.
-        check_owner: The folder is in a shared place, so it and its files must belong to this user alone.
-        owner: The repository whose entries the folder must hold, where its path does not tell.
+        folder: The folder; it may be missing.
+        now: Returns the wall clock in microseconds since the epoch; prevents numbers from being used twice.
+        check_owner: The folder is in a shared location; it and its files must belong to this user alone.
+        owner: The repository that the entries must belong to, where the path of the folder does not ensure that.
     """
 
     def __init__(
@@ -52,9 +52,10 @@ class WriteAheadLog:
         self.owner = owner
 
     def append(self, entry: LogEntry) -> None:
-        """Record an entry: when this returns it survives a crash and a power loss.
+        """Record an entry. After the return it survives a crash and a power loss.
 
-        Raises: StoreError `wal` where nothing was recorded, `wal-unknown` where that is not certain, `newer-format`.
+        Raises:
+            StoreError: Nothing was recorded (`wal`, `too-large`, `newer-format`), or that is uncertain (`wal-unknown`).
         """
         payload = entry.encode()
         if len(payload) > wal_record.PAYLOAD_BYTES_MAX:
@@ -88,16 +89,18 @@ class WriteAheadLog:
             ) from error
 
     def _append(self, record: bytes, deferred: bool) -> None:
-        """Append a record to the newest generation, and once more to the next where a committer may have read it before.
+        """Append a record to the newest generation; append again where a committer may have read the file before.
 
-        Raises: OSError where nothing was recorded; StoreError `wal-unknown`.
+        Raises:
+            OSError: Nothing was recorded.
+            StoreError: Code `wal-unknown`.
         """
         is_repeated = False
         for attempt in range(ATTEMPTS_MAX):
             try:
                 is_written = self._append_once(record, deferred)
             except OSError as error:
-                if is_repeated:  # the older generation has it, and may be committed
+                if is_repeated:  # the older generation has it and may be committed
                     raise self._unknown(error) from error
                 raise
             if is_written:
@@ -110,9 +113,12 @@ class WriteAheadLog:
     def _append_once(self, record: bytes, deferred: bool) -> bool | None:
         """Append a record to the newest generation.
 
-        Returns: Whether it was the newest one afterwards, too; None where nothing was written.
+        Returns:
+            Whether it was still the newest one afterwards; None where nothing was written.
 
-        Raises: OSError where the record counts as never written; StoreError `wal-unknown`.
+        Raises:
+            OSError: The record does not count as written.
+            StoreError: Code `wal-unknown`.
         """
         name = wal_files.newest(self.folder, deferred=deferred) or self._create(deferred)
         flags = os.O_WRONLY | os.O_APPEND | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
@@ -129,7 +135,7 @@ class WriteAheadLog:
                 self._create(deferred, after=name)
                 return None
             if not found.st_size and found.st_mtime != wal_files.NAME_IS_SYNCED:
-                wal_files.sync_names(self.folder, [name], parents=True)  # its maker may have been killed
+                wal_files.sync_names(self.folder, [name], parents=True)  # the creator may have crashed
             self._write(handle, record, lambda: self._is_newest(name, handle, deferred))
             return self._is_newest(name, handle, deferred)
         finally:
@@ -138,9 +144,11 @@ class WriteAheadLog:
     def _write(self, handle: int, record: bytes, is_newest: Callable[[], bool]) -> None:
         """Append a record to an open file and sync it.
 
-        Raises: OSError where it is void; StoreError `wal-unknown`, also where a committer may have read it before.
+        Raises:
+            OSError: The record is void.
+            StoreError: Code `wal-unknown`, also where a committer may have read the record before it was voided.
         """
-        if os.write(handle, record) < len(record):  # half a record is none: readers go on at the next marker
+        if os.write(handle, record) < len(record):  # readers skip half a record
             raise OSError(28, "No space left on device")
         try:
             wal_files.sync_data(handle)
@@ -164,7 +172,7 @@ class WriteAheadLog:
         )
 
     def _is_newest(self, name: str, handle: int, deferred: bool) -> bool:
-        """Return whether an open generation is the one that writers append to, and still has its name."""
+        """Return whether an open generation is the newest one and still exists under its name."""
         if wal_files.newest(self.folder, deferred=deferred) != name:
             return False
         try:
@@ -174,7 +182,7 @@ class WriteAheadLog:
         return os.path.samestat(found, os.fstat(handle))
 
     def _create(self, deferred: bool, *, after: str | None = None, synced: bool = True) -> str:
-        """Make a generation behind all others, and its name durable. Raises: OSError."""
+        """Create the next generation and make its name durable."""
         last = max((file.number for file in wal_files.listed(self.folder)), default=0)
         name = wal_files.name_of(max(last + 1, self.now()), deferred=deferred)
         try:
@@ -198,18 +206,16 @@ class WriteAheadLog:
                     os.mkdir(folder, 0o700)
                 except FileExistsError:
                     pass
-                if not wal_files.is_private(folder):  # before anything is made inside of it
+                if not wal_files.is_private(folder):  # before anything is created in it
                     raise PermissionError(1, "it belongs to somebody else or is a link")
         else:
             shared_mode.make_dirs(self.folder)
 
     def _own(self) -> Lock | None:
-        """Take the lock under which no other repository can write to the folder; None where it is in this one.
+        """Acquire the lock that keeps other repositories from writing to the folder; None for a folder in this one.
 
-        Another repository at this path may find the same folder (two containers with one state folder). The mark that
-        says whose entries it has is on the disk before any entry is.
-
-        Raises: OSError.
+        Another repository with the same path may find the same folder (two containers with one state folder); its
+        entries are an OSError. The owner file is on the disk before any entry.
         """
         if self.owner is None:
             return None
@@ -239,11 +245,11 @@ class WriteAheadLog:
         return lock
 
     def is_ours(self) -> bool:
-        """Return whether nobody else could have put files here: own uid, mode 0700, no links."""
+        """Return whether only this user can have put files here: own uid, mode 0700, no links."""
         return wal_files.is_private(os.path.dirname(self.folder)) and wal_files.is_private(self.folder)
 
     def is_strange(self) -> bool:
-        """Return whether entries wait here that are of another repository: none of them is read or committed."""
+        """Return whether entries of another repository wait here. They are neither read nor committed."""
         return bool(
             self.owner
             and any(file.size for file in wal_files.listed(self.folder))
@@ -259,9 +265,11 @@ class WriteAheadLog:
         return found if self.owner is None or self.owner.matches(self.folder) else []
 
     def read(self, file: WalFile, start: int = 0) -> Tail | None:
-        """Read a file from an offset on; None where it is gone, which means that it is committed.
+        """Read a file from an offset on; None where it was removed, which means that it is committed.
 
-        Raises: OSError; ValueError where it belongs to somebody else or is damaged as a whole.
+        Raises:
+            OSError: It cannot be read.
+            ValueError: It belongs to another user, or is damaged as a whole.
         """
         handle = wal_files.open_to_read(file.path)
         if handle is None:
@@ -270,9 +278,7 @@ class WriteAheadLog:
             if self.check_owner and hasattr(os, "getuid") and os.fstat(handle).st_uid != os.getuid():
                 raise ValueError("it belongs to somebody else")
             opened.seek(start)
-            size = max(
-                os.fstat(handle).st_size - start, 0
-            )  # a larger buffer would be made for a larger limit
+            size = max(os.fstat(handle).st_size - start, 0)  # read() allocates what it is asked for
             content = opened.read(min(size, READ_BYTES_MAX))
         file.size = start + len(content)
         if file.is_old:
@@ -282,7 +288,7 @@ class WriteAheadLog:
         return wal_record.parse(content, start)
 
     def rotate(self) -> None:
-        """Make the generations that writers append to while the older ones are committed. Raises: OSError."""
+        """Create generations for new entries while the older ones are committed."""
         found = wal_files.listed(self.folder)
         made = []
         for deferred in (False, True):

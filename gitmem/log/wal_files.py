@@ -1,4 +1,4 @@
-"""Files of the write-ahead log: their names, their locks, and who else may write to their folder."""
+"""Files of the write-ahead log: names, locks, durability, and the owner of the folder."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-WAL, DEFERRED = ".wal1", ".deferred1"  # the number is the format's: a later one is refused
-OLD_WAIT, OLD_DEFERRED = "-wait.spool", "-ride.spool"  # an entry each, as version 0.1 left them
+WAL, DEFERRED = ".wal1", ".deferred1"  # the number is the version of the format; later versions are rejected
+OLD_WAIT, OLD_DEFERRED = "-wait.spool", "-ride.spool"  # of version 0.1, one entry each
 DAMAGED = ".damaged"
-NAME_IS_SYNCED = 0  # time of an empty generation whose name survives a power loss
+NAME_IS_SYNCED = 0  # mtime of an empty generation whose name survives a power loss
 _DIGITS = 17
 _NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL)
 
 
 class WalFile:
-    """A file of a write-ahead log as a listing of its folder has it. `size` is in bytes."""
+    """A file in the listing of a write-ahead log folder. `size` is in bytes."""
 
     __slots__ = ("folder", "name", "number", "size")
 
@@ -35,7 +35,7 @@ class WalFile:
 
     @property
     def is_deferred(self) -> bool:
-        """Whether its entries wait for the next commit and start none."""
+        """Whether its entries wait for the next commit instead of starting one."""
         return self.name.endswith((DEFERRED, OLD_DEFERRED))
 
     @property
@@ -50,7 +50,7 @@ def name_of(number: int, *, deferred: bool) -> str:
 
 
 def listed(folder: str) -> list[WalFile]:
-    """Return the files of a write-ahead log, oldest first; none where the folder can't be read."""
+    """Return the files of a write-ahead log, oldest first; empty where the folder is unreadable."""
     found = []
     for name in _names(folder):
         if _is_numbered(name) and _is_file(name):
@@ -62,18 +62,18 @@ def listed(folder: str) -> list[WalFile]:
 
 
 def newest(folder: str, *, deferred: bool) -> str | None:
-    """Return the name of the newest generation of a kind: without a look at each file, for those who write."""
+    """Return the name of the newest generation of a kind, without a stat of each file (for writers)."""
     end = DEFERRED if deferred else WAL
     return max((name for name in _names(folder) if name.endswith(end) and _is_numbered(name)), default=None)
 
 
 def other_formats(folder: str) -> list[str]:
-    """Return the names of generations whose format is not ours: a newer gitmem wrote them."""
+    """Return the names of generations in another format, which a newer gitmem wrote."""
     return [name for name in _names(folder) if _is_numbered(name) and _has_other_format(name)]
 
 
 def foreign(folder: str) -> list[str]:
-    """Return the names in the folder that are no files of any write-ahead log's."""
+    """Return the names in the folder that do not belong to any write-ahead log."""
     ours = ("", "repository", "lock", "done", "aside")
     return [
         name
@@ -85,7 +85,7 @@ def foreign(folder: str) -> list[str]:
 
 
 def damaged(folder: str) -> list[str]:
-    """Return the names of generations in which a committer has found bytes that are no records."""
+    """Return the names of generations in which a committer found invalid bytes."""
     return [name for name in _names(folder) if _is_numbered(name) and name.endswith(DAMAGED)]
 
 
@@ -115,20 +115,21 @@ def _has_other_format(name: str) -> bool:
 
 
 def changed(file: WalFile) -> float:
-    """Return when a file was last written to, in seconds since the epoch; now where it is gone."""
+    """Return when a file was last written, in seconds since the epoch; the present time where it was removed."""
     try:
         found = os.stat(file.path)
-        return found.st_mtime or found.st_ctime  # 0 where it was written to before its name was synced
+        return found.st_mtime or found.st_ctime  # mtime is 0 where it was written before its name was synced
     except OSError:
         return time.time()
 
 
 def lock(handle: int, *, exclusive: bool) -> bool:
-    """Lock an open file until it is closed, without waiting. False where another process keeps it.
+    """Lock an open file until it is closed, without waiting; False where another process holds the lock.
 
-    Where the file system has no locks everybody has them: they save work, and correctness rests on the order of steps.
+    On a file system without locks every process gets them: they save work; correctness depends on the order of steps.
 
-    Raises: OSError.
+    Raises:
+        OSError: Locking failed for another reason.
     """
     try:
         import fcntl
@@ -145,7 +146,7 @@ def lock(handle: int, *, exclusive: bool) -> bool:
 
 
 def open_to_read(path: str) -> int | None:
-    """Open a file of a write-ahead log, no link and nothing that waits; None where it is gone. Raises: OSError."""
+    """Open a file of a write-ahead log, without following links or blocking on a pipe; None where it was removed."""
     flags = (
         os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     )
@@ -156,12 +157,12 @@ def open_to_read(path: str) -> int | None:
 
 
 def sync_data(handle: int) -> None:
-    """Make what was written to a file survive a power loss. Raises: OSError."""
+    """Sync the content of a file, which then survives a power loss."""
     getattr(os, "fdatasync", os.fsync)(handle)
 
 
 def sync_folder(folder: str) -> None:
-    """Make the names in a folder survive a power loss, where the system can. Raises: OSError."""
+    """Sync the names in a folder, where the system can; they then survive a power loss."""
     if not hasattr(os, "O_DIRECTORY"):
         return  # Windows has no such call
     handle = os.open(folder, os.O_RDONLY)
@@ -172,12 +173,10 @@ def sync_folder(folder: str) -> None:
 
 
 def sync_names(folder: str, names: Iterable[str], *, parents: bool = False) -> None:
-    """Make the names of empty generations survive a power loss, and note that in their times.
+    """Sync the names of empty generations, and record that in their modification times.
 
     Args:
-        parents: Also the folder's own name, and that of the one that it is in.
-
-    Raises: OSError.
+        parents: Also sync the name of the folder and that of its parent.
     """
     parent = os.path.dirname(folder)
     for each in (folder, parent, os.path.dirname(parent)) if parents else (folder,):
@@ -186,11 +185,11 @@ def sync_names(folder: str, names: Iterable[str], *, parents: bool = False) -> N
         try:
             os.utime(os.path.join(folder, name), (NAME_IS_SYNCED, NAME_IS_SYNCED))
         except OSError:
-            continue  # another user's: whoever writes to it first syncs once more
+            continue  # the file is another user's; its first writer syncs the name again
 
 
 def is_private(folder: str) -> bool:
-    """Return whether nobody else could have put files into a folder: own uid, mode 0700, no link."""
+    """Return whether only this user can have put files into a folder: own uid, mode 0700, not a link."""
     try:
         found = os.lstat(folder)
     except OSError:

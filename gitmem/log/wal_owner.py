@@ -1,7 +1,8 @@
-"""Which repository the lines in a write-ahead log outside of it belong to.
+"""The owner of a write-ahead log outside the repository.
 
-Such a folder is found by the repository's path, and another project may be at that path tomorrow: `/workspace` in
-containers. A file beside the lines says whose they are, and a folder of another repository is neither read nor written.
+The folder is found by the repository's path, and another project may have that path tomorrow (`/workspace` in
+containers). A file beside the entries names their repository. The folder of another repository is neither read nor
+written.
 """
 
 from __future__ import annotations
@@ -19,11 +20,7 @@ NAME = "repository"
 
 
 class Owner:
-    """The repository whose log is open.
-
-    Args:
-        place: Where it is.
-    """
+    """The repository whose log is open."""
 
     def __init__(self, place: Repo) -> None:
         self.place = place
@@ -31,17 +28,18 @@ class Owner:
         self._known: dict[str, tuple[bytes, bool]] = {}
 
     def mark(self, folder: str) -> None:
-        """Write down that the lines in a folder are of this repository, so that it survives a power loss.
+        """Record durably that the entries in a folder belong to this repository.
 
-        A line whose mark is lost would be committed by nobody, and neither would one whose mark names a lost clone id.
+        Without the mark, or with the id of a lost clone in it, nobody would commit the entries.
 
-        Raises: OSError.
+        Raises:
+            OSError: It cannot be written.
         """
         from .. import atomic_write
         from ..git.durable import fsync_dir
 
         for path in (os.path.join(self.place.state, "clone"), self.place.state):
-            fsync_dir(path)  # which syncs a file as well
+            fsync_dir(path)  # syncs a file as well
 
         rows = [
             f"clone {self._clone()}",
@@ -54,10 +52,10 @@ class Owner:
             sync_folder(each)
 
     def matches(self, folder: str) -> bool:
-        """Return whether the lines in a folder are of this repository; not where nothing says whose they are.
+        """Return whether the entries in a folder belong to this repository; False where no owner is recorded.
 
-        The same clone id says so, else a root commit that both have, else (in an empty or shallow repository that
-        gitmem has never written to) the same git folder on the disk.
+        They do if the clone id is the same; else if both have a common root commit; else (in an empty or shallow
+        repository that gitmem has never written to) if the git folder is the same on the disk.
         """
         content = read_small(os.path.join(folder, NAME))
         known = self._known.get(folder)
@@ -94,7 +92,7 @@ class Owner:
 
 
 def path_in(folder: str) -> str:
-    """Return the git folder that the lines in a write-ahead log came from; empty where nothing says so."""
+    """Return the git folder that the entries of a write-ahead log came from; "" where it is not recorded."""
     return _values(read_small(os.path.join(folder, NAME))).get("path", "")
 
 

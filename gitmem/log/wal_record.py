@@ -1,10 +1,10 @@
-"""Records of the write-ahead log: how an entry lies in a file, and how a damaged file is read.
+"""Records of the write-ahead log: the form of an entry in a file, and how a damaged file is read.
 
     NUL wal1 SP <kind> SP <length> SP <checksum> LF <payload>
 
-`kind` is `e` for an entry or `v` for a void, `length` the payload's in bytes (ten digits), `checksum` the hex SHA-256 of
-kind and payload. A void's payload is the checksum of an entry in the same file that counts as never written. Neither an
-entry nor a line can hold a NUL, so after damage of any kind reading goes on at the next marker.
+`kind` is `e` for an entry or `v` for a void, `length` is that of the payload in bytes (ten digits), `checksum` is the
+hex SHA-256 of kind and payload. The payload of a void is the checksum of an entry in the same file that counts as never
+written. Entries and lines contain no NUL, so after any damage reading continues at the next marker.
 """
 
 from __future__ import annotations
@@ -15,19 +15,17 @@ MARK = b"\0wal1 "
 ENTRY, VOID = b"e", b"v"
 HASHED_AT_ONCE = 256  # bytes that take as long as the hash of a line
 HEAD_BYTES = len(MARK) + 2 + 11 + 65
-PAYLOAD_BYTES_MAX = (
-    64 * 1024 * 1024
-)  # one entry; a batch that is larger is refused before anything is written
+PAYLOAD_BYTES_MAX = 64 * 1024 * 1024  # of one entry; a larger batch is rejected before the write
 
 
 class Tail:
-    """What was read of a file.
+    """The result of reading a file.
 
     Attributes:
-        entries: Payloads of entries that no void names, oldest first, with their checksums.
-        voids: Checksums that voids name, and whose entries were not among those read.
-        end: Offset behind the last whole record: where to go on reading.
-        damaged: Bytes that are part of no record and stand before `end`.
+        entries: Payloads of entries that are not voided, oldest first, with their checksums.
+        voids: Checksums in voids whose entries were not among those read.
+        end: The offset behind the last complete record, where the next read starts.
+        damaged: The number of bytes before `end` that are not part of a record.
     """
 
     __slots__ = ("damaged", "end", "entries", "voids")
@@ -52,14 +50,14 @@ def checksum(payload: bytes, kind: bytes = ENTRY) -> bytes:
 
 
 def parse(content: bytes, start: int = 0) -> Tail:
-    """Read the records of a file's content.
+    """Parse the records in a file's content.
 
     Args:
         content: The bytes of the file from offset `start` on.
-        start: The offset of an earlier reading's end; 0 for the whole file.
+        start: The end of an earlier read; 0 for the whole file.
     """
     found: dict[int, tuple[bytes, bytes]] = {}
-    places: dict[bytes, list[int]] = {}  # of the entries with a checksum, until a void names it
+    places: dict[bytes, list[int]] = {}  # offsets of the entries with a checksum, until a void names it
     voids: set[bytes] = set()
     at = end = damaged = 0
     while True:
@@ -96,7 +94,7 @@ def _record(content: bytes, at: int) -> tuple[bytes, bytes, bytes] | None:
         return None
     start, end = at + HEAD_BYTES, at + HEAD_BYTES + int(length)
     if end > len(content) or content.find(b"\0", start, end) >= 0:
-        return None  # before its checksum: else a file full of markers would be hashed once for each
+        return None  # checked before the checksum: else a file full of markers would be hashed once for each of them
     payload = content[start:end]
     if checksum(payload, kind) != digest:
         return None
