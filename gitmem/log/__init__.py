@@ -1,1 +1,1 @@
-"""Log: an append-only set of lines on one ref; it does not interpret them. May import git."""
+"""The log: an append-only set of lines on one ref. It does not interpret records. May import git."""

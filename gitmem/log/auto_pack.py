@@ -1,4 +1,4 @@
-"""Upkeep: small packs of the log become one, outside the log's lock, where nobody waits for it."""
+"""Merge the log's small packs into one, in the background and outside the lock of the log."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
 
     from .local_log import LocalLog
 
-OBJECTS_AT_ONCE = 2_000  # take some hundredths of a second: less than a process of its own
-PILED_UP = 3  # times as many packs as are united at once
+OBJECTS_AT_ONCE = 2_000  # take some hundredths of a second, less than starting a process
+PILED_UP = 3  # times the number of packs that one run merges
 
 
 def keep_up(log: LocalLog, start: Callable[[], object] | None) -> None:
-    """Do it where there is enough to unite. Nothing that goes wrong with it is the caller's failure.
+    """Pack where enough small packs have accumulated. Errors are ignored: packing is never the caller's failure.
 
     Args:
-        start: Has another process do it, where it takes long.
+        start: Starts packing in another process; used when there is too much to do in this one.
     """
     try:
         count = packing.due(log.place.common)
@@ -35,9 +35,13 @@ def keep_up(log: LocalLog, start: Callable[[], object] | None) -> None:
 
 
 def upkeep(log: LocalLog) -> int:
-    """Make one pack of the log's small ones: of how many, 0 also where another process is at it.
+    """Merge the log's small packs into one.
 
-    Raises: StoreError; nothing is lost or half done then.
+    Returns:
+        The number of packs that were merged; 0 also where another process is packing.
+
+    Raises:
+        StoreError: Packing failed. Nothing was lost or partly done.
     """
     lock = Lock(os.path.join(log.place.state, "packing.lock"))
     if not log.make_state() or not lock.take():
@@ -47,6 +51,6 @@ def upkeep(log: LocalLog) -> int:
 
 
 def piled_up(log: LocalLog) -> int:
-    """Return how many packs of ours there are, where they are far too many; else 0."""
+    """Return the number of the log's packs where it is far too high, else 0."""
     count = len(packing.own(log.place.common))
     return count if count > PILED_UP * packing.PACKS_MAX else 0

@@ -1,6 +1,6 @@
-"""What one sync takes in of a remote: new files, bytes and lines, and commits and folders, counted by place.
+"""Limits on what one sync accepts from a remote: new files, bytes, lines, commits and trees, counted for each ref.
 
-A place that is left out gives back what it took, so that it costs the other places nothing.
+A ref that is left out returns its share, so it uses up nothing of the limits of other refs.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ HISTORY = "bytes of commits and folders"
 
 
 class Taken:
-    """Objects with their sizes, and which places have them. What several places have counts once.
+    """Objects with their sizes, and the refs that have them. An object of several refs counts once.
 
     Attributes:
-        sizes: By path and id; of commits and folders by id alone.
-        bytes: All of them together.
+        sizes: Files by path and id; commits and trees by id alone.
+        bytes: The sum of all sizes.
     """
 
     def __init__(self) -> None:
         self._places: dict[str, set[File]] = {}
-        self._holders: dict[File, int] = {}  # how many places have an object
+        self._holders: dict[File, int] = {}  # the number of refs that have an object
         self.sizes: dict[File, int] = {}
         self.bytes = 0
 
     def new(self, found: Mapping[File, int]) -> dict[File, int]:
-        """Return those objects that do not count yet, with their sizes."""
+        """Return the objects that do not count yet, with their sizes."""
         return {key: size for key, size in found.items() if key not in self.sizes}
 
     def add(self, place: str, found: Mapping[File, int]) -> None:
-        """Count the objects of a place."""
+        """Count the objects of a ref."""
         new = self.new(found)
         mine = self._places.setdefault(place, set())
         for key in found.keys() - mine:
@@ -52,7 +52,7 @@ class Taken:
         self.bytes += sum(new.values())
 
     def remove(self, place: str) -> Iterable[File]:
-        """Count the objects of a place no longer; return those that no other place has."""
+        """Stop counting the objects of a ref; return those that no other ref has."""
         gone = []
         for key in self._places.pop(place, ()):
             self._holders[key] -= 1
@@ -64,43 +64,45 @@ class Taken:
 
 
 class IntakeBudget:
-    """The new files, commits and folders of the places that were read so far."""
+    """The new files, commits and trees of all refs that were read so far."""
 
     def __init__(self, git: Git) -> None:
         self.git = git
         self._files = Taken()
         self._history = Taken()
-        self._lines: dict[File, int] = {}  # of the files that were read for it
-        self._known: dict[str, int] = {}  # lines of contents that were ever read
+        self._lines: dict[File, int] = {}  # of the files whose lines were counted
+        self._known: dict[str, int] = {}  # number of lines of every blob that was ever counted
 
     @property
     def bytes(self) -> int:
-        """The sizes of the files together."""
+        """The sum of the sizes of the files."""
         return self._files.bytes
 
     def take(self, place: str, found: Mapping[File, int]) -> None:
-        """Add new files of a place.
+        """Count new files of a ref.
 
         Args:
-            found: Their sizes.
+            found: Their sizes, by path and id.
 
-        Raises: TooMuch: with them a limit does not hold; then they do not count.
+        Raises:
+            TooMuch: They would exceed a limit. They are not counted.
         """
         new = self._files.new(found)
         size = self.bytes + sum(new.values())
         limit("files", len(self._files.sizes) + len(new), FILES_MAX)
         limit("bytes", size, BYTES_MAX)
-        if size > LINES_MAX:  # a line has one byte or more
+        if size > LINES_MAX:  # a line has at least one byte
             self._count_lines(new)
         self._files.add(place, found)
 
     def take_history(self, place: str, found: Mapping[str, int]) -> None:
-        """Add new commits and folders of a place, which have to be read.
+        """Count new commits and trees of a ref that have to be read.
 
         Args:
-            found: Their sizes.
+            found: Their sizes, by id.
 
-        Raises: TooMuch: with them the limit does not hold; then they do not count.
+        Raises:
+            TooMuch: They would exceed the limit. They are not counted.
         """
         keyed = {("", oid): size for oid, size in found.items()}
         size = self._history.bytes + sum(self._history.new(keyed).values())
@@ -108,13 +110,17 @@ class IntakeBudget:
         self._history.add(place, keyed)
 
     def give_back(self, place: str) -> None:
-        """Count nothing of a place any longer, but for what other places have too."""
+        """Stop counting everything of a ref, except what other refs have too."""
         self._history.remove(place)
         for key in self._files.remove(place):
             self._lines.pop(key, None)
 
     def _count_lines(self, new: Mapping[File, int]) -> None:
-        """Count the lines of files that count already and of new ones. Raises: TooMuch."""
+        """Count the lines of the counted files and of new ones.
+
+        Raises:
+            TooMuch: There are more than `LINES_MAX`.
+        """
         for key in self._files.sizes.keys() - self._lines.keys():
             self._lines[key] = self._lines_of(*key)
         total, found = sum(self._lines.values()), {}
@@ -125,7 +131,7 @@ class IntakeBudget:
         self._lines.update(found)
 
     def _lines_of(self, path: str, oid: str) -> int:
-        """Return how many lines a segment has; other files have none."""
+        """Return the number of lines of a segment; 0 for other files."""
         if not is_segment(path):
             return 0
         if oid not in self._known:
@@ -135,6 +141,6 @@ class IntakeBudget:
 
 
 def limit(what: str, count: int, most: int) -> None:
-    """Raise TooMuch where there is more of something than one sync takes in."""
+    """Raise TooMuch where a count exceeds the limit of one sync."""
     if count > most:
         raise TooMuch(f"with it there are more than {most:,} new {what}, which is what one sync takes in")

@@ -1,4 +1,4 @@
-"""What the commit of an append says: who wrote, when, and the story."""
+"""Author, time and message of a commit that appends entries."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def draft(log: LocalLog, entries: Sequence[LogEntry], changes: dict[str, bytes | TreeEntry | None]) -> Draft:
-    """The commit of entries: changes of the tree, signatures and message."""
+    """Return the draft of the commit of entries: changes of the tree, signatures and message."""
     story = tell(entries)
     name, mail = split_author(story.author)
     at = max((lines.parse_at(line[7:34].decode()) for entry in entries for _, line in entry.lines))
@@ -31,7 +31,11 @@ def draft(log: LocalLog, entries: Sequence[LogEntry], changes: dict[str, bytes |
 
 
 def tell(entries: Sequence[LogEntry]) -> CommitMessage:
-    """One story for entries that share a commit: their own where there is one, else a count of them."""
+    """Return one message for entries that share a commit.
+
+    It is the message of the only entry that is not deferred, else a summary with counts. It has the trailers of all
+    entries.
+    """
     spoken = [entry for entry in entries if not entry.deferred] or list(entries)
     first = spoken[0].story
     ordered = [*spoken, *(entry for entry in entries if entry not in spoken)]
@@ -48,7 +52,7 @@ def tell(entries: Sequence[LogEntry]) -> CommitMessage:
 
 
 def split_author(author: str) -> tuple[str, str]:
-    """`Name <mail>` as git keeps them: no angle brackets, control or bidi characters in either."""
+    """Split `Name <mail>` and remove angle brackets, control and bidi characters, as git does or should do."""
     name, _, mail = author.partition("<")
     return _clean(name) or "gitmem", _clean(mail) or "gitmem"
 

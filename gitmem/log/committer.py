@@ -1,6 +1,6 @@
-"""Commit what waits in the write-ahead logs: one commit for everything, then the index, then the files go.
+"""Commit all entries of the write-ahead logs: make one commit, update the index, then remove the files.
 
-Who is killed anywhere leaves either the files, which the next one commits again to no effect, or the commit.
+A crash at any point leaves either the files or the commit. Files that are committed a second time add nothing.
 """
 
 from __future__ import annotations
@@ -22,17 +22,18 @@ if TYPE_CHECKING:
 
 WAITS = "what was recorded is kept, and waits for its commit"
 SWAPS_MAX = 40
-SWAPS_OF_A_READER = 2  # one that may find a lock of the dead and break it, and one more: some milliseconds
-WRITER_SECONDS = 0.2  # for a writer that keeps its file; its entry waits for the next commit then
+SWAPS_OF_A_READER = 2  # the first may find and break a stale lock, the second retries: some milliseconds
+WRITER_SECONDS = 0.2  # for a writer that keeps its file; then its entry waits for the next commit
 PAUSE_SECONDS = 0.002
-FILES_AT_ONCE = 1_000  # of one commit; version 0.1 may have left a file for each entry
+FILES_AT_ONCE = 1_000  # limit of one commit; version 0.1 may have left a file for each entry
 
 
 class _Taken:
-    """A file whose entries go into the commit, open and locked where it could be locked.
+    """A write-ahead log file whose entries go into the commit: open, and locked where possible.
 
     Attributes:
-        whole: Whether nobody writes to it any more, and all of it was read.
+        damaged: Whether it contains bytes that are not entries.
+        whole: Whether it has no writer any more and all of it was read.
     """
 
     __slots__ = ("damaged", "file", "handle", "whole")
@@ -45,7 +46,7 @@ class _Taken:
 
 
 def rows_waiting(log: LocalLog, *, deferred: bool = False) -> list[tuple[str, bytes]]:
-    """Return stream and line of everything that waits for a commit, unchecked. What can't be read is left out."""
+    """Return stream and line of every entry that waits for a commit, unchecked. Unreadable files are skipped."""
     found = []
     for wal in log.wals:
         for file in wal.files():
@@ -59,13 +60,17 @@ def rows_waiting(log: LocalLog, *, deferred: bool = False) -> list[tuple[str, by
 
 
 def commit_waiting(log: LocalLog, *, deferred: bool = False, swaps: int | None = None) -> str | None:
-    """Commit everything that waits, deferred entries too: the commit, or None where nothing was to be done or it must wait.
+    """Commit everything that waits, including deferred entries.
 
     Args:
-        deferred: Commit deferred entries where nothing else waits, too.
-        swaps: How often to try to move the ref; `SWAPS_MAX` times where it is not given.
+        deferred: Commit also where only deferred entries wait.
+        swaps: How often to try to move the ref; default `SWAPS_MAX`.
 
-    Raises: StoreError; then everything waits as before.
+    Returns:
+        The commit, or None where nothing waited or the commit has to wait.
+
+    Raises:
+        StoreError: The commit failed. Everything still waits.
     """
     commit = None
     while log.waiting(deferred=deferred):
@@ -93,9 +98,16 @@ def commit_waiting(log: LocalLog, *, deferred: bool = False, swaps: int | None =
 def commit_within(
     log: LocalLog, seconds: float, *, deferred: bool = False, swaps: int | None = None
 ) -> str | None:
-    """Commit what waits now, and wait for another process that is committing: a commit that has all of it.
+    """Commit what waits now; where another process is committing, wait for it.
 
-    Returns: The commit, the log's tip where another process has made it; None where something still waits then.
+    Args:
+        seconds: The timeout.
+        deferred: Commit also where only deferred entries wait.
+        swaps: How often to try to move the ref; default `SWAPS_MAX`.
+
+    Returns:
+        A commit that has everything: the new one, or the log's tip where another process has committed it.
+        None where something still waits after the timeout.
     """
     names = {file.path for file in log.waiting(deferred=deferred)}
     deadline = time.monotonic() + seconds
@@ -113,7 +125,7 @@ def commit_within(
 
 
 def _commit(log: LocalLog, taken: list[_Taken], swaps: int | None) -> str | None:
-    """Make the commit for a caller that holds the lock. What was read is in `taken`, whatever becomes of it."""
+    """Make the commit; the caller holds the lock. The files that were read are in `taken` even after an error."""
     entries: list[LogEntry] = []
     try:
         for wal in log.wals:
@@ -129,13 +141,13 @@ def _commit(log: LocalLog, taken: list[_Taken], swaps: int | None) -> str | None
 
 
 def _older(wal: WriteAheadLog) -> list[WalFile]:
-    """Return the files that nobody is to append to any more."""
+    """Return the files that get no further entries: all but the newest ones."""
     current = {wal_files.newest(wal.folder, deferred=deferred) for deferred in (False, True)}
     return [file for file in wal.files() if file.name not in current]
 
 
 def _read(wal: WriteAheadLog, file: WalFile, taken: list[_Taken]) -> list[LogEntry]:
-    """Lock and read a file. What is no entry of ours stays where it is; `doctor` lists it."""
+    """Lock and read a file. Content that is not a valid entry stays in the file; `doctor` lists it."""
     try:
         handle = wal_files.open_to_read(file.path)
     except OSError:
@@ -157,12 +169,12 @@ def _read(wal: WriteAheadLog, file: WalFile, taken: list[_Taken]) -> list[LogEnt
         try:
             entries.append(LogEntry.decode(payload, deferred=file.is_deferred))
         except ValueError:
-            each.damaged = True  # it keeps none of the others from their commit
+            each.damaged = True  # the other entries are committed all the same
     return entries
 
 
 def _is_left(handle: int) -> bool:
-    """Return whether all writers have left a file, so that it can be locked; a stopped one is not waited for long."""
+    """Lock a file once all its writers have released it; False after a short timeout, as a writer may be stopped."""
     deadline = time.monotonic() + WRITER_SECONDS
     while not wal_files.lock(handle, exclusive=True):
         if time.monotonic() >= deadline:
@@ -172,7 +184,7 @@ def _is_left(handle: int) -> bool:
 
 
 def _remove(each: _Taken) -> None:
-    """Remove a committed file, unless somebody has written to it since; a damaged one is kept for `doctor`."""
+    """Remove a committed file unless it was written to since. A damaged file is renamed and kept for `doctor`."""
     try:
         if each.whole and os.fstat(each.handle).st_size == each.file.size:
             if each.damaged:
@@ -180,13 +192,19 @@ def _remove(each: _Taken) -> None:
             else:
                 os.unlink(each.file.path)
     except OSError:
-        return  # it is committed: who commits it again adds nothing
+        return  # it is committed, and committing it again adds nothing
 
 
 def commit_entries(log: LocalLog, entries: Sequence[LogEntry], *, swaps: int | None = None) -> str | None:
-    """Put entries into one commit and move the ref: the commit, or None where the swap was lost too often.
+    """Put entries into one commit and move the ref.
 
-    The caller holds the lock, which git and people don't heed, and calls `moved` once it has released it.
+    The caller holds the lock (git and people do not respect it) and calls `moved` after releasing it.
+
+    Returns:
+        The commit, or None where the compare-and-swap was lost too often.
+
+    Raises:
+        StoreError: The log cannot be read or written.
     """
     from . import start
     from .commit_draft import draft
@@ -216,8 +234,8 @@ def commit_entries(log: LocalLog, entries: Sequence[LogEntry], *, swaps: int | N
         raise ref.missing_object(error, WAITS) from error
     except StoreError as error:
         if error.code == "locked":
-            return None  # as a swap that was lost: the entries wait
-        if error.code == "git-failed":  # git's own words; what became of the entries is ours to say
+            return None  # treat it as a lost swap: the entries wait
+        if error.code == "git-failed":  # the message is git's; add what became of the entries
             error.message += f"; {WAITS}."
         raise
     return None
@@ -232,20 +250,21 @@ def _unwritable(error: OSError) -> StoreError:
 
 
 def moved(log: LocalLog) -> None:
-    """Tell of a ref that has moved. Never under the lock: the index catches up, and its last writer may be stopped."""
+    """Notify that the ref has moved. Call it without the lock: it updates the index, and that may wait for a writer."""
     try:
         log.committed()
     except Exception:
-        return  # what is derived from the log is made good by the next look at it
+        return  # the next read of the log updates everything derived from it
 
 
 def check_tip(log: LocalLog, tip: str, outcome: str = "nothing was recorded") -> None:
-    """Check that lines can be put on a tip.
+    """Check that lines can be appended to a tip.
 
     Args:
-        outcome: What the error says became of what was to be written.
+        outcome: What the error message says about the lines that were to be written.
 
-    Raises: StoreError `not-a-log` or `newer-format`.
+    Raises:
+        StoreError: Code `not-a-log` or `newer-format`.
     """
     git = log.git
     tree = git.commit(tip).tree

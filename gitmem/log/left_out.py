@@ -1,4 +1,4 @@
-"""The places of a remote that are not read, and how they are named in an answer."""
+"""Refs of a remote that sync does not read, and their description in messages."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..git.plumbing import Git
 
-NAMED_BYTES_MAX = 256 * 1024  # of a commit that is read only to name its author
+NAMED_BYTES_MAX = 256 * 1024  # limit for a commit that is read only to name its author
 
 
 class LeftOut:
-    """A place that is not read.
+    """A ref that is not read.
 
     Attributes:
         ref: Its name on the remote.
-        commit: Where it is.
-        author: Whom that commit names as its author; "" where it can't be read. Anybody can write any name there.
-        kind: `newer` (a format of a newer gitmem), `foreign` (another project's log), `large` (more than one sync
-            takes in), or `invalid`.
+        commit: Its tip.
+        author: The author that the commit names; "" where it cannot be read. Anybody can write any name there.
+        kind: `newer` (the format of a newer gitmem), `foreign` (another project's log), `large` (more than one sync
+            accepts), or `invalid`.
         why: The reason, as the rest of a sentence.
-        is_commit: Whether it is at a commit, as far as known; else at a tag, a folder or a file.
-        is_fetched: Whether that was fetched.
+        is_commit: Whether the tip is a commit, as far as known; else it is a tag, a tree or a blob.
+        is_fetched: Whether the tip was fetched.
     """
 
     __slots__ = ("author", "commit", "is_commit", "is_fetched", "kind", "ref", "why")
@@ -36,6 +36,7 @@ class LeftOut:
         self.is_commit = self.is_fetched = True
 
     def sentence(self, remote: str) -> str:
+        """Return the description for a message."""
         by = f", by {self.author}" if self.author else ", author unknown" if self.is_commit else ""
         by += "" if self.is_fetched else " (not fetched)"
         at = f"{'commit' if self.is_commit else 'object'} {self.commit[:12]}{by}"
@@ -46,7 +47,7 @@ class LeftOut:
 
 
 def note(git: Git, name: str, oid: str, kind: str, why: str, *, is_fetched: bool) -> LeftOut:
-    """Return what there is to say of a place that is left out."""
+    """Make the description of a ref that is left out."""
     found = LeftOut(name, oid, author_of(git, oid) if is_fetched else "", kind, why)
     found.is_fetched = is_fetched
     if is_fetched and not found.author:
@@ -57,7 +58,7 @@ def note(git: Git, name: str, oid: str, kind: str, why: str, *, is_fetched: bool
 
 
 def author_of(git: Git, oid: str) -> str:
-    """Return the author that a commit names, or "" where it can't be read or has a message that is too large for that."""
+    """Return the author that a commit names, or "" where the commit is unreadable or larger than `NAMED_BYTES_MAX`."""
     if git.heads([oid]).get(oid, ("", 0))[1] > NAMED_BYTES_MAX:
         return ""
     try:

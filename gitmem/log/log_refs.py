@@ -1,4 +1,4 @@
-"""Where a log may be found: on remotes, as sync last saw them, and under names that people make by hand."""
+"""Refs that may hold a log: the copies of remote refs that sync keeps, and branches that people fetched or made."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Tip:
-    """A commit that ends the history of a log: its tree, its `format`, and the projects that it belongs to."""
+    """The tip of a log: a commit with its tree, its `format`, and the projects that it belongs to."""
 
     __slots__ = ("format", "name", "oid", "projects", "tree")
 
@@ -31,17 +31,18 @@ class Tip:
 
 
 class NotALog(Exception):  # noqa: N818  (a finding, not an error)
-    """A ref that has the name of a log's and is none; the text says why."""
+    """A ref with the name of a log's ref that does not hold a log; the text is the reason."""
 
 
 def read(log: LocalLog, name: str, oid: str, known: Iterable[str] = ()) -> Tip:
-    """The log that ends in a commit.
+    """Read the log that ends in a commit.
 
     Args:
         name: The ref, for messages.
-        known: Tips of logs: what contains one of them need not be followed to the first commit.
+        known: Tips of logs. A history that contains one of them is not followed to its first commit.
 
-    Raises: NotALog.
+    Raises:
+        NotALog: The commit is not the tip of a log.
     """
     git = log.git
     try:
@@ -60,7 +61,7 @@ def read(log: LocalLog, name: str, oid: str, known: Iterable[str] = ()) -> Tip:
 
 
 def is_rooted(log: LocalLog, oid: str, known: Iterable[str]) -> bool:
-    """Whether a history starts with the first commit; near a known log only what lies between is walked."""
+    """Return whether a history starts with the first commit of every log; stop at a known log where possible."""
     git = log.git
     starts = [start for start in known if git.has(start)]
     if oid in starts or any(_meet(git, start, oid) for start in starts):
@@ -70,12 +71,12 @@ def is_rooted(log: LocalLog, oid: str, known: Iterable[str]) -> bool:
     genesis = ref.genesis(oid)
     if git.has(genesis) and git.contains(oid, genesis):
         return True
-    # A shallow clone does not have the first commits of a branch that it was made with: its tree must do.
+    # A shallow clone lacks the first commits of the branch that it was made with; accept the end of its history.
     return any(git.contains(oid, cut) for cut in cut_commits(log.place.common) if git.has(cut))
 
 
 def _meet(git: Git, start: str, oid: str) -> bool:
-    """Whether two histories plainly meet near their ends: then they have their first commit in common."""
+    """Return whether two histories meet near their tips; then they have the same first commit."""
     try:
         return Trunk(git, start).above(oid) is not None
     except KeyError:
@@ -83,7 +84,7 @@ def _meet(git: Git, start: str, oid: str) -> bool:
 
 
 def known(log: LocalLog) -> dict[str, str]:
-    """Refs of this clone that may hold a log that came from elsewhere, with their tips."""
+    """Return the refs of this clone that may hold a log from elsewhere, with their tips."""
     git = log.git
     kept = sorted(git.refs(ref.REMOTES_PREFIX).items())
     found = {name: oid for name, oid in kept if is_place(name)}
@@ -95,13 +96,13 @@ def known(log: LocalLog) -> dict[str, str]:
 
 
 def fetched_by_hand(log: LocalLog) -> dict[str, str]:
-    """Branches `gitmem` of remotes, as an ordinary `git fetch` left them."""
+    """Return the branches `gitmem` of remotes that an ordinary `git fetch` stored."""
     fetched = sorted(log.git.refs("refs/remotes/").items())
     return {name: oid for name, oid in fetched if name.count("/") >= 3 and name.endswith("/gitmem")}
 
 
 def of_remote(log: LocalLog, remote: str) -> dict[str, str]:
-    """Of these refs, those that belong to one remote, or to this clone alone: what a sync with it reads beside it."""
+    """Return the local refs that a sync with a remote also reads: its fetched branch and this clone's own branch."""
     tracking = f"refs/remotes/{remote}/gitmem"
     found = {name: oid for name, oid in fetched_by_hand(log).items() if name == tracking}
     own = log.git.tip(ref.BRANCH)
@@ -109,12 +110,12 @@ def of_remote(log: LocalLog, remote: str) -> dict[str, str]:
 
 
 def is_place(name: str) -> bool:
-    """Whether a ref of a remote, or our copy of one, is read by sync."""
+    """Return whether sync reads this ref of a remote, or this copy of one."""
     return _there(name) in ref.PUBLISH_PLACES or is_outbox(name)
 
 
 def is_outbox(name: str) -> bool:
-    """Whether it is named like one of the refs that hold what waits for the shared one: after a commit."""
+    """Return whether a ref has the name of an outbox, which ends in a commit id."""
     folder, _, last = _there(name).rpartition("/")
     if folder == "refs/heads" and last.startswith("gitmem-outbox-"):
         last = last.removeprefix("gitmem-outbox-")
@@ -124,7 +125,7 @@ def is_outbox(name: str) -> bool:
 
 
 def _there(name: str) -> str:
-    """The name that a remote has for what may be our copy of its ref."""
+    """Return the name that a ref has on the remote if this is a copy of it."""
     if not name.startswith(ref.REMOTES_PREFIX):
         return name
     return "refs/" + name.removeprefix(ref.REMOTES_PREFIX).partition("/")[2]
@@ -133,7 +134,7 @@ def _there(name: str) -> str:
 def logs(
     log: LocalLog, refs: Mapping[str, str], trusted: Iterable[str] = ()
 ) -> tuple[list[Tip], dict[str, str]]:
-    """The logs among refs, each tip once, and why the others are none."""
+    """Return the logs among refs, each tip once, and by name the reason why another ref is not a log."""
     tips: dict[str, Tip] = {}
     others = {}
     starts = [oid for oid in trusted if oid]
@@ -151,17 +152,17 @@ def logs(
 
 
 def left_behind(log: LocalLog, oid: str) -> set[str]:
-    """Objects of a commit's history that this partial clone has left with a remote: older files, mostly."""
+    """Return the objects of a commit's history that this partial clone lacks (mostly older files)."""
     return partial.promised(log.place.common, oid)
 
 
 def related(ours: set[str], theirs: set[str]) -> bool:
-    """Whether two logs may be united: that can't be undone, so not where both know their projects and share none."""
+    """Return whether two logs may be merged: no where both name projects and share none, as a merge is irreversible."""
     return not ours or not theirs or not ours.isdisjoint(theirs)
 
 
 def own_projects(log: LocalLog) -> set[str]:
-    """The root commits of this repository; none in a clone without commits, or a shallow one."""
+    """Return the root commits of this repository; empty in a shallow clone or one without commits."""
     from ..git.roots import root_commits
 
-    return root_commits(log.place) - set(ref.GENESES.values())  # of who merged the log into a branch by hand
+    return root_commits(log.place) - set(ref.GENESES.values())  # if a user merged the log into a branch

@@ -1,7 +1,7 @@
-"""Tell a log of this project that lost its project ids from the log of another project.
+"""Distinguish a log of this project whose project ids were replaced from the log of another project.
 
-Project ids are only ever added. A commit that replaces them by those of another project, over a history of our own
-log, is damage that somebody pushed: it has to be repaired, and must not pass for another project's log.
+Project ids are only ever added. A commit that replaces them with ids of another project, on top of this log's history,
+is pushed damage. It must be repaired and not be treated as another project's log.
 """
 
 from __future__ import annotations
@@ -29,12 +29,13 @@ class ProjectIds:
         self._of: dict[str, set[str]] = {}
 
     def are_lost(self, tip: Tip, accepted: Tip | None) -> bool:
-        """Whether a log has only ids of other projects over a history of ours.
+        """Return whether a log has only ids of other projects although its history is this log's.
 
         Args:
-            accepted: The remote's shared log as it last passed.
+            accepted: The last version of the remote's shared log that passed the checks.
 
-        Raises: KeyError: an object is missing.
+        Raises:
+            KeyError: An object is missing.
         """
         if not tip.projects:
             return False
@@ -49,9 +50,7 @@ class ProjectIds:
         ours |= self._own
         if not ours.isdisjoint(tip.projects):
             return False
-        if (
-            not ours
-        ):  # a shallow clone, or one without commits, at first contact: the first ids of the history count
+        if not ours:  # first contact of a shallow or empty clone: compare with the first ids of the history
             first = next((ids for ids in reversed(list(self._earlier(tip.oid))) if ids), tip.projects)
             return first.isdisjoint(tip.projects)
         tips = [local, git.tip(ref.PUBLISHED_REF), accepted.oid if accepted is not None else None]
@@ -61,7 +60,7 @@ class ProjectIds:
         )
 
     def _earlier(self, oid: str) -> Iterator[set[str]]:
-        """The project ids of the commits below one, the newest first, along first parents."""
+        """Yield the project ids of a commit's ancestors along first parents, newest first."""
         for _ in range(ANCESTORS_MAX):
             parents = self.log.git.commit(oid).parents
             if not parents:
@@ -77,7 +76,7 @@ class ProjectIds:
 
 
 def _shares_history(git: Git, oid: str, starts: list[str]) -> bool:
-    """Whether a history has more in common with these commits than the first commit of every log."""
+    """Return whether a history shares more with these commits than the first commit of every log."""
     if not starts:
         return False
     own = git.history(oid, starts)

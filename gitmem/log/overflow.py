@@ -1,8 +1,8 @@
-"""Unite segments without making a file that is larger than any clone takes in.
+"""Merge segments without making a file larger than clones accept.
 
-Where the union of a path's contents is too large the greatest content stays there, and those that it has no room for
-go to files of their own beside it. Their names are made of path and content, so that every clone makes the same ones.
-Equal bytes in two files are one line, so that changes no record.
+Where the union of a path's contents is too large, the largest content stays at the path. Contents that do not fit go to
+files of their own in the same folder, with names derived from path and content: every clone makes the same names.
+A line in two files is one line, so no record changes.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 def unite(contents: Collection[bytes]) -> tuple[bytes, list[bytes]]:
-    """Return the union of a path's contents, and those that it has no room for, in canonical form.
+    """Return the union of a path's contents and the contents that do not fit into it, in canonical form.
 
-    United with any of the contents again the result stays as it is, whatever their order: it only grows from the
-    greatest of them, so what had no room once never has.
+    Merging any of the contents into the result again changes nothing, in any order: the result only grows, starting
+    with the largest content, so a content that did not fit never fits later.
     """
     if sum(map(len, contents)) <= ref.UNION_BYTES_MAX:
         return union(*contents), []
@@ -36,6 +36,6 @@ def unite(contents: Collection[bytes]) -> tuple[bytes, list[bytes]]:
 
 
 def path_beside(path: str, content: bytes) -> str:
-    """Return where a content goes that the segment at `path` has no room for."""
+    """Return the path for a content that does not fit into the segment at `path`."""
     name = sha256(path.encode() + b"\n" + content).hexdigest()[:32]
     return f"{path.rpartition('/')[0]}/gm-{name}.jsonl".lstrip("/")

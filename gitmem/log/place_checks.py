@@ -1,6 +1,6 @@
-"""Check the places of a remote (shared refs, outboxes) before anything of them is taken into the log.
+"""Check the refs of a remote (shared refs, outboxes) before any of their content is accepted.
 
-A place that fails is left out and reported; it never stops the others.
+A ref that fails is left out and reported. It never blocks the other refs.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ FOREIGN_WHY = "it is the log of another project"
 
 
 class PlaceCheck:
-    """One look at the places of one remote.
+    """One check of the refs of one remote.
 
     Args:
-        accepted: The remote's shared log as it last passed; None at first contact.
-        known: Tips of logs, so that histories need not be followed to the first commit.
+        accepted: The last version of the remote's shared log that passed; None at first contact.
+        known: Tips of logs. Histories that contain one are not followed to the first commit.
         boxes: Outboxes of the remote, by name.
     """
 
@@ -50,14 +50,14 @@ class PlaceCheck:
         self.known = [oid for oid in known if oid]
         self.boxes = dict(boxes or {})
         self.left_out: dict[str, LeftOut] = {}
-        self.refused: Mapping[str, str] = {}  # commits that git refused to fetch, and why
+        self.refused: Mapping[str, str] = {}  # commits that git refused to fetch, with the reason
         self.ids = ProjectIds(log)
         self._trunk: Trunk | None = None
         self._trunk_of: list[str] = []
         self.trees = TreeCheck(log.git, log.passed_trees, allow_large=log.allow_large)
 
     def in_order(self, refs: Mapping[str, str]) -> list[tuple[str, str]]:
-        """Return refs in the order in which they are read: those with less that is new first, so that others have room."""
+        """Return refs in reading order: fewest new bytes first, so a large ref cannot block the others."""
         if len(refs) < 2 or self.log.allow_large:
             return list(refs.items())
         known = self._known_trees()
@@ -69,7 +69,7 @@ class PlaceCheck:
         return sorted(refs.items(), key=lambda item: sizes.get(item[1], math.inf))
 
     def admit(self, refs: Mapping[str, str]) -> list[Tip]:
-        """Return the logs among these refs, each tip once; note why the others are left out."""
+        """Return the logs among these refs, each tip once; record why the others are left out."""
         tips: dict[str, Tip] = {}
         for name, oid in self.in_order(refs):
             if oid in tips:
@@ -80,9 +80,9 @@ class PlaceCheck:
         return list(tips.values())
 
     def check(self, name: str, oid: str) -> Tip | None:
-        """Return the log that a ref is at, or None and note why it is left out.
+        """Return the log at a ref, or None and record why it is left out.
 
-        What is invalid is called so also where it has more files than one sync takes in: it has to be repaired.
+        An invalid log is reported as invalid even where it also exceeds a limit, because it must be repaired.
         """
         if not self._check_commits(name, oid):
             return None
@@ -102,9 +102,9 @@ class PlaceCheck:
         return tip if name not in self.left_out else None
 
     def is_whole(self, name: str, oid: str) -> bool:
-        """Whether the tree of an outbox has the files that each log has; else it is left out.
+        """Return whether the tree of an outbox has the files that each log has; else leave it out.
 
-        One that stands on the shared log is read for the lines that it adds, so this is not looked at later.
+        Call it first: an outbox based on the shared log is later read only for the lines that it adds.
         """
         if not self._check_objects(name, oid):
             return False
@@ -121,18 +121,18 @@ class PlaceCheck:
         return name not in self.left_out
 
     def is_base(self, name: str, oid: str, base: str) -> bool:
-        """Whether an outbox may stand on a commit, whose files are compared with its own; else it is left out.
+        """Return whether an outbox may be based on a commit, with which its files are compared; else leave it out.
 
-        Without a shared ref that may be the first commit of every log, whose tree is empty.
+        Without a shared ref the base may be the first commit of every log, whose tree is empty.
         """
         return base == ref.genesis(base) or self._check_objects(name, base, oid)
 
     def _check_objects(self, name: str, *oids: str) -> bool:
-        """Check sizes, names and modes of what commits of a place have; else it is left out."""
+        """Check the commits, file sizes, names and modes of a ref; leave it out where the check fails."""
         return self._check_commits(name, *oids) and self._check_trees(name, *oids)
 
     def _check_commits(self, name: str, *oids: str) -> bool:
-        """Check the sizes of commits of a place, the last of them its tip, and of its history, before any is read."""
+        """Check the sizes of commits of a ref (the last is its tip) and of its history before any is read."""
         if oids[-1] in self.refused:
             self.leave_out(name, oids[-1], INVALID, self.refused[oids[-1]])
             return False
@@ -144,16 +144,16 @@ class PlaceCheck:
         return self._passes(name, oids[-1], look)
 
     def _check_trees(self, name: str, *oids: str) -> bool:
-        """Check what commits of a place have, which were checked by themselves."""
+        """Check the trees of commits that passed `_check_commits`."""
         git, known = self.log.git, self._known_trees()
         return self._passes(
             name, oids[-1], lambda: self.trees.trees([git.commit(each).tree for each in oids], known, name)
         )
 
     def _passes(self, name: str, oid: str, look: Callable[[], None]) -> bool:
-        """Whether a look at a place finds nothing; else it is left out."""
+        """Run a check of a ref; leave the ref out where it fails. Return whether it passed."""
         if partial.lacks(self.log.place.common, oid):
-            return True  # told by who reads it
+            return True  # reported when it is read
         try:
             look()
         except TooMuch as found:
@@ -165,7 +165,11 @@ class PlaceCheck:
         return name not in self.left_out
 
     def _check_history(self, name: str, oid: str) -> None:
-        """Check the sizes of the commits that a place adds, before any message of them is read. Raises: Rejected."""
+        """Check the sizes of the commits that a ref adds, before any of their messages is read.
+
+        Raises:
+            Rejected: A commit is too large.
+        """
         git = self.log.git
 
         def read(at: str) -> Commit:
@@ -177,7 +181,7 @@ class PlaceCheck:
             self.trees.commits(git.unread_history(oid, tips), name)
 
     def _known_trunk(self) -> Trunk:
-        """The history that passed: of the last accepted tip and of the tips that are known."""
+        """Return the history that passed: that of the last accepted tip and of the known tips."""
         git, tips = self.log.git, self._known_tips()
         if self._trunk is None or self._trunk_of != tips:
             self._trunk, self._trunk_of = Trunk(git, *filter(git.has, dict.fromkeys(tips))), tips
@@ -187,7 +191,7 @@ class PlaceCheck:
         return [*([self.accepted.oid] if self.accepted is not None else []), *self.known]
 
     def _known_trees(self) -> list[str]:
-        """The trees that everything new is compared with: of the local log and of the last accepted tip."""
+        """Return the trees that new content is compared with: of the local log and of the last accepted tip."""
         git, local = self.log.git, self.log.git.tip(ref.LOG_REF)
         found = [] if self.accepted is None else [self.accepted.tree]
         try:
@@ -196,14 +200,14 @@ class PlaceCheck:
             return found
 
     def leave_out(self, name: str, oid: str, kind: str, why: str) -> None:
-        """Note a place as left out; what it has does not count for the others."""
+        """Record a ref as left out. Its content no longer counts against the limits."""
         self.trees.forget(name)
         self.left_out[name] = left_out.note(
             self.log.git, name, oid, kind, why, is_fetched=oid not in self.refused
         )
 
     def _reason(self, tip: Tip) -> tuple[str, str]:
-        """Return the kind and the reason why a log may not be taken in; "" where it may."""
+        """Return the kind and the reason why a log is not accepted; "" where it is."""
         form = tip.format
         if ref.FORMAT < form.format <= ref.FORMAT_MAX and self._is_well_formed(tip):
             return NEWER, f"it has format {form.format}; upgrade gitmem (this one reads format {ref.FORMAT})"
@@ -218,7 +222,7 @@ class PlaceCheck:
         return "", ""
 
     def _is_well_formed(self, tip: Tip) -> bool:
-        """Whether a newer log continues the one that we know."""
+        """Return whether a log with a newer format continues the known log."""
         if self.accepted is None:
             return bool(tip.projects)
         if self.accepted.projects and self.accepted.projects.isdisjoint(tip.projects):
@@ -226,7 +230,7 @@ class PlaceCheck:
         return self.log.git.contains(tip.oid, self.accepted.oid)
 
     def _had_projects(self, tip: Tip) -> bool:
-        """Whether the last accepted tip, the history, or an outbox that stands elsewhere has project ids."""
+        """Return whether the last accepted tip, the history, or an outbox with another base has project ids."""
         git = self.log.git
         if self.accepted is not None:
             return bool(self.accepted.projects)
@@ -249,7 +253,7 @@ def _projects(git: Git, oid: str) -> set[str]:
 
 
 def _stands_elsewhere(git: Git, box: str, shared: str) -> bool:
-    """Whether an outbox with project ids shares no more than the first commit with a shared tip."""
+    """Return whether an outbox with project ids shares at most the first commit with a shared tip."""
     if not _projects(git, box):
         return False
     try:

@@ -1,7 +1,7 @@
-"""The order in which places are read: those with less that is new first, so that there is room for them.
+"""The order in which refs are read: fewest new bytes first, so that small refs fit into the limits of a sync.
 
-A place with much can't be told from one with little without a look at its commits and folders. So all are looked at
-together, one step of the smallest at a time: what is large is not read while anything smaller is left.
+The size of a ref is known only after reading its commits and trees. Therefore all refs are measured together, always
+one step of the smallest: a large ref is not read while a smaller one is left.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 def sizes(
     check: TreeCheck, tips: Iterable[str], known: Sequence[str], is_known: Callable[[str], bool]
 ) -> dict[str, float]:
-    """Return how many bytes of what is new each commit leads to; infinite where that does not pass.
+    """Return the number of new bytes that each commit leads to; infinite where a check fails.
 
     Args:
         known: Trees whose files are not new.
-        is_known: Whether a commit is one of a history that passed.
+        is_known: Returns whether a commit is in a history that passed.
     """
     found: dict[str, float] = {}
     waiting: list[tuple[int, int, str, Generator[int, None, int]]] = [
@@ -47,9 +47,9 @@ def sizes(
 def _measure(
     check: TreeCheck, tip: str, known: Sequence[str], is_known: Callable[[str], bool]
 ) -> Generator[int, None, int]:
-    """Yield the size of each commit and folder before it is read; return that of the new files.
+    """Yield the size of each commit and tree before it is read; return the size of the new files.
 
-    Those of the commit that it stands on count too: an outbox is compared with it.
+    The files of the commit's base count too, because an outbox is compared with it.
     """
     trees: list[str] = []
     at, ended = tip, False

@@ -1,4 +1,4 @@
-"""The ref and its tree: names, fixed files and constants. `docs/format.md` is the specification."""
+"""The log's ref and its tree: names, fixed files and constants. `docs/format.md` is the specification."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ if TYPE_CHECKING:
 
 REMOTES_PREFIX = "refs/gitmem/remotes/"
 BRANCH = "refs/heads/gitmem"
-# What of the log's history a remote has, as far as this clone knows: what stands above it is this clone's own.
+# The part of the log's history that a remote has, as far as known; the commits above it are this clone's own.
 PUBLISHED_REF = "refs/gitmem/published"
 PUBLISH_PLACES = (BRANCH, LOG_REF)
 FORMAT = 1
-FORMAT_MAX = FORMAT + 100  # no newer gitmem has a format above this: who writes one wants nobody to repair it
+FORMAT_MAX = FORMAT + 100  # no newer gitmem will use a format above this; such a value is invalid, not newer
 SEGMENT_MAX_BYTES = 16 * 1024  # an open segment is closed after the append that reaches this
-UNION_BYTES_MAX = 16 * 1024 * 1024  # no union of segments makes a larger file than this, or than it was given
-SEGMENT_BYTES_MAX = 1024 * 1024  # no append makes a larger file, or adds to one
-STALE_LOCK_SECONDS = 10.0  # git holds the lock of a ref for milliseconds; an older one is of the dead
-# An empty tree by `gitmem <gitmem@localhost> 0 +0000`, message `gitmem log`: the same commit in every
-# clone, so that logs that were started apart are related.
+UNION_BYTES_MAX = 16 * 1024 * 1024  # no union makes a larger file, unless an input is larger
+SEGMENT_BYTES_MAX = 1024 * 1024  # an append makes no larger file and adds nothing to one
+STALE_LOCK_SECONDS = 10.0  # git holds the lock of a ref for milliseconds; an older lock is stale
+# An empty tree by `gitmem <gitmem@localhost> 0 +0000`, message `gitmem log`. The commit is the same in every
+# clone, so logs that were started separately are related.
 GENESIS = "45788d4cd5abb587813b901f8cf28b8f29c15c6f"
-# The same by the length of an object id: with sha1, and with sha256.
+# The same by the length of an object id: 40 for sha1, 64 for sha256.
 GENESES = {40: GENESIS, 64: "c55dee08abe6393e438ed03e098a5a2627ef804c2f24a2dff5ca3a24ee13f119"}
 NOBODY = ("gitmem", "gitmem@localhost")
 
@@ -42,12 +42,12 @@ ATTRIBUTES = b"gm-*.jsonl -text merge=union\n"
 
 
 def genesis(oid: str) -> str:
-    """The first commit of every log, in a repository with ids such as this one."""
+    """Return the first commit of every log, for the hash algorithm of this object id."""
     return GENESES[len(oid)]
 
 
 def genesis_draft() -> Draft:
-    """The constant first commit; written on no parent its oid is one of `GENESES`."""
+    """Return the draft of the constant first commit; without a parent its id is one of `GENESES`."""
     from ..git.port import Draft, Signature
 
     nobody = Signature(*NOBODY, 0)
@@ -55,9 +55,9 @@ def genesis_draft() -> Draft:
 
 
 class Format:
-    """The `format` file: which reader it needs, and where the log is published.
+    """The `format` file: the format version that readers need, and the ref on which the log is published.
 
-    Of several, the greatest `(format, turn, bytes)` wins whole. `epoch` is reserved: only 0 is valid.
+    Of several, the one with the greatest `(format, turn, bytes)` wins as a whole. `epoch` is reserved: only 0 is valid.
     """
 
     __slots__ = ("content", "epoch", "format", "publish", "turn")
@@ -91,7 +91,11 @@ class Format:
         return (self.format, self.turn, self.content)
 
     def refuse_newer(self) -> None:
-        """StoreError where this log was written by a gitmem that knows more than this one."""
+        """Reject a log that a newer gitmem has written.
+
+        Raises:
+            StoreError: Code `newer-format`.
+        """
         if self.format > FORMAT:
             raise StoreError(
                 f"This log has format {self.format}, and this gitmem writes format {FORMAT}: "
@@ -103,7 +107,7 @@ class Format:
 
 
 def missing_object(error: KeyError, kept: str) -> StoreError:
-    """The error for an object of the log that the port does not find; `kept` says what became of the data."""
+    """Return the error for a missing object of the log; `kept` describes the state of the data."""
     return StoreError(
         f"The object {error.args[0]} of the log is missing or damaged; {kept}.",
         hint="`gitmem doctor` lists what is missing.",
@@ -113,7 +117,7 @@ def missing_object(error: KeyError, kept: str) -> StoreError:
 
 
 def locked(kept: str) -> StoreError:
-    """The error for the log's ref where it can't be moved; `kept` says what became of the data."""
+    """Return the error for a log ref that cannot be moved; `kept` describes the state of the data."""
     return StoreError(
         f"{LOG_REF} could not be moved: git holds a lock on it, or it moves all the time; {kept}.",
         hint="Run the command again; `gitmem doctor` shows a lock that stays.",
@@ -123,13 +127,13 @@ def locked(kept: str) -> StoreError:
 
 
 def read_format(git: Git, root: dict[str, TreeEntry]) -> Format | None:
-    """The `format` file of a root tree, or None where there is none: such a tree is no log."""
+    """Return the `format` file of a root tree, or None where it has none and so is not a log."""
     entry = root.get("format")
     return Format(git.blob(entry.oid)) if entry and not entry.is_tree else None
 
 
 def fixed_files(format_content: bytes, projects: Iterable[str]) -> dict[str, bytes | TreeEntry | None]:
-    """What stands in the tree of every log beside its segments."""
+    """Return the files that the tree of every log has besides its segments."""
     files: dict[str, bytes | TreeEntry | None] = {
         "README.md": README,
         ".gitattributes": ATTRIBUTES,
@@ -140,18 +144,18 @@ def fixed_files(format_content: bytes, projects: Iterable[str]) -> dict[str, byt
 
 
 def project_ids(git: Git, root: dict[str, TreeEntry]) -> set[str]:
-    """The root commits of the repositories that this log belongs to."""
+    """Return the root commits of the repositories that this log belongs to."""
     entry = root.get("projects")
     return set(git.tree(entry.oid)) if entry and entry.is_tree else set()
 
 
 def segment_path(stream: str, line: bytes, token: str) -> str:
-    """Where a line goes. What differs stands just before `.jsonl`: git's packer groups by the last characters."""
+    """Return the path of a line's segment. The token comes just before `.jsonl`: git packs by the last characters."""
     return f"{stream}/{lines.day(line)}/gm-{token}.jsonl"
 
 
 def lookup(git: Git, root: str, path: str) -> TreeEntry | None:
-    """The entry at a path below the tree `root`, or None."""
+    """Return the entry at a path below the tree `root`, or None."""
     *folders, name = path.split("/")
     for folder in folders:
         entry = git.tree(root).get(folder)

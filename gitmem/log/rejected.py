@@ -1,11 +1,11 @@
-"""The findings about a tree of a peer that is not taken in."""
+"""Reasons for not accepting a tree of a peer."""
 
 from __future__ import annotations
 
 
 class Rejected(Exception):  # noqa: N818  (a finding, not an error)
-    """A tree that may not be taken in; the text says why."""
+    """A tree of a peer is not accepted; the text is the reason."""
 
 
 class TooMuch(Rejected):
-    """More than one sync takes in: the next ones take the rest."""
+    """The tree has more than one sync accepts; later syncs accept the rest."""

@@ -1,4 +1,4 @@
-"""Choose the segments that lines go to, so that no append makes a file that other clones refuse."""
+"""Choose the segments of lines, and keep each below the size that other clones accept."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _DIGITS = "0123456789abcdefghjkmnpqrstvwxyz"
 def changes_of(
     git: Git, tree: str, entries: Iterable[LogEntry]
 ) -> tuple[dict[str, bytes | TreeEntry | None], bool]:
-    """Return what entries change in a tree, and whether the open segment is full then."""
+    """Return the changes that entries make in a tree, and whether the open segment is full afterwards."""
     by_token: dict[tuple[str, str], list[bytes]] = {}
     for entry in entries:
         for stream, line in entry.lines:
@@ -34,7 +34,7 @@ def changes_of(
 
 
 def next_token(token: str) -> str:
-    """Return the token of the segment that follows a full one: the same for who repeats an append."""
+    """Return the token of the segment after a full one. It is derived, so a repeated append uses the same one."""
     return "".join(_DIGITS[byte & 31] for byte in sha256(token.encode()).digest()[:8])
 
 
@@ -46,7 +46,7 @@ def _add(
     lines: Sequence[bytes],
     changes: dict[str, bytes | TreeEntry | None],
 ) -> bool:
-    """Add the lines of one segment; those that it has no room for go to the next one."""
+    """Add the lines of one segment; lines that do not fit go to the next segments. Return whether one is full."""
     full = False
     left: Sequence[bytes] = canon(b"\n".join(lines)).split(b"\n")[:-1]
     while left:
@@ -69,7 +69,7 @@ def _add(
 
 
 def _fitting(old: bytes, lines: Sequence[bytes]) -> tuple[Sequence[bytes], Sequence[bytes]]:
-    """Split lines into those that still go to a segment, and the rest."""
+    """Split lines into those that fit into a segment, and the rest."""
     room = ref.SEGMENT_BYTES_MAX - len(old)
     for number, line in enumerate(lines):
         if room <= 0:

@@ -1,6 +1,6 @@
-"""Squash: put what commits added on another tip, as one commit. Subtree by subtree; whole trees are never read.
+"""Squash: apply what commits added to another tip, as one commit. Works by subtrees; never reads whole trees.
 
-What they added is in the last tree and not in the trees that they stand on, so the trees in between are not read.
+Added content is in the last tree and not in the trees that the commits are based on; trees in between are not read.
 """
 
 from __future__ import annotations
@@ -22,27 +22,32 @@ if TYPE_CHECKING:
     File = tuple[str, TreeEntry, Sequence[TreeEntry]]
 
     class Known(Protocol):
-        """What need not be added, such as the lines of outboxes."""
+        """Content that is not added again, such as the lines of outboxes."""
 
         def lines(self, path: str) -> set[bytes]: ...
 
         def has(self, path: str, entry: TreeEntry) -> bool: ...
 
 
-EACH_MAX = 200  # commits; whether one of more than these added anything is not looked at
+EACH_MAX = 200  # limit of commits; with more of them it is not checked which ones added something
 
 
 def squash(git: Git, commits: Sequence[str], onto: str, known: Known | None = None) -> str:
-    """Put what commits added on top of `onto`, in one commit: the new tip. No ref moves.
+    """Apply what commits added to `onto`, as one commit. No ref moves; removals are ignored.
 
-    Commits that stand on `onto` already stay as they are where nothing is left out. What a commit took away stays.
+    Leading commits that are already based on `onto` are kept, unless `known` is given.
 
     Args:
-        commits: Parents before children, as `Git.history` gives them; all that the last one reaches down to
-            commits of another history. There may be merges among them.
-        known: What is left out, such as the lines of outboxes.
+        commits: Parents before children, as from `Git.history`: everything that the last one reaches, down to commits
+            of another history. Merges are allowed.
+        onto: The commit to build on.
+        known: Content to leave out, such as the lines of outboxes.
 
-    Raises: KeyError: An object is missing.
+    Returns:
+        The new tip.
+
+    Raises:
+        KeyError: An object is missing.
     """
     kept = 0
     while known is None and kept < len(commits) and git.commit(commits[kept]).parents == [onto]:
@@ -54,11 +59,11 @@ def squash(git: Git, commits: Sequence[str], onto: str, known: Known | None = No
 
 
 class Squash:
-    """A tree, and what is put on top of it in one commit.
+    """A tree, and the changes of one commit on top of it.
 
     Attributes:
-        changes: Of the tree.
-        told: The commits that the message is made of.
+        changes: Changes of the tree.
+        told: The commits that the message describes.
     """
 
     def __init__(self, git: Git, tree: str, known: Known | None = None) -> None:
@@ -67,22 +72,22 @@ class Squash:
         self.known = known
         self.changes: Changes = {}
         self.told: list[Commit] = []
-        self._count = 0  # how many lines were added, beside those in what was added whole
+        self._count = 0  # number of added lines, without those of trees and files that were added unread
         self._whole: list[TreeEntry] = []
         self._touched: set[str] = set()  # folders in which something was added
         self._puts = 0
-        self._skipped = False  # whether anything was there already
+        self._skipped = False  # whether something to add was already there
         self._added: set[tuple[str, ...]] = set()  # folders that were added: path, tree, and the trees before
 
     def add_commits(
         self, commits: Sequence[str], files: Iterable[File] | None = None, *, each: bool = True
     ) -> None:
-        """Add what commits brought, and tell of them.
+        """Add the content of commits, and list them for the message.
 
         Args:
             commits: As for `squash`.
-            files: What they changed, where that is known: paths with what is there now and what was before.
-            each: Tell only of those that brought anything, where they are few; the tree of each is read for that.
+            files: The changed files, where known: path, new entry and old entries.
+            each: For a small number of commits, list only those that added something; this reads the tree of each.
         """
         if not commits:
             return
@@ -101,7 +106,7 @@ class Squash:
         self.told += plain or found
 
     def _that_add(self, commits: Sequence[Commit]) -> list[Commit]:
-        """Return those of some commits that bring anything, or all where none does by itself."""
+        """Return the commits that add something, or all where none adds anything by itself."""
         top = Squash(self.git, self.tree, self.known)
         found = []
         for each in commits:
@@ -114,11 +119,12 @@ class Squash:
         return found or list(commits)
 
     def _add_tree(self, tree: str, before: Sequence[str], path: str = "", here: str | None = None) -> None:
-        """Add what a tree has and none of the trees `before`. What stands where nothing is yet is not read.
+        """Add the content that a tree has and none of the trees `before`. New subtrees are added unread.
 
         Args:
-            here: The folder at this path in the tree that is added to: what that has just so is there. What was added
-                since takes nothing away.
+            before: The trees that its commits are based on.
+            path: The path of the folder, with a final slash.
+            here: The folder at this path in the target tree, without later changes. Entries that it has are skipped.
         """
         if (path, tree, *before) in self._added:
             self._skipped = True
@@ -145,18 +151,18 @@ class Squash:
             self._add_fixed(tree)
 
     def _is_free(self, path: str, entry: TreeEntry) -> bool:
-        """Whether nothing is at a path, nor counts as if it were there, so that it takes a file or a folder as it is."""
+        """Return whether a path is unused, so that a file or tree can be added there unread."""
         if self.known is not None or path in self._touched or self._get(path) is not None:
             return False
         return entry.is_tree or (tree_union.is_segment(path) and entry.mode.startswith("100"))
 
     def _add(self, path: str, entry: TreeEntry, before: Sequence[TreeEntry]) -> None:
-        """Add what a file has and none of the files `before`, which were at its path."""
+        """Add the content that a file has and none of the files `before`, which were at its path."""
         here = self._get(path)
         segment = tree_union.is_plain_segment(path, entry)
         odd = isinstance(here, TreeEntry) and (here.is_tree or (segment and not here.mode.startswith("100")))
         if here == entry or odd:
-            self._skipped = True  # what can't be put beside what is here is left to the union
+            self._skipped = True  # entries that cannot be combined are left to the union
         elif segment:
             self._add_lines(path, entry, before, self._content(here))
         elif self.known is not None and self.known.has(path, entry):
@@ -169,7 +175,7 @@ class Squash:
                 self._put(path, best)
 
     def _add_lines(self, path: str, entry: TreeEntry, before: Sequence[TreeEntry], here: bytes) -> None:
-        """Add the lines of a segment, at whose path `here` is now."""
+        """Add the lines of a segment to its present content `here`."""
         content = self.git.blob(entry.oid)
         old = [lines(self.git.blob(each.oid)) for each in before if each.mode.startswith("100")]
         known = self.known.lines(path) if self.known is not None else set()
@@ -179,11 +185,11 @@ class Squash:
         united = union(here, *fresh)
         if len(united) > ref.UNION_BYTES_MAX and united != content:
             self._add_beside(path, canon(content), len(fresh))
-        elif fresh:  # the file stands here as it did there, as ever where one clone alone writes to it
+        elif fresh:  # reuse an equal file: usual where only one clone writes it
             self._put(path, entry if united == content else united, len(fresh))
 
     def write(self, onto: str) -> str:
-        """Write the commit on top of `onto`, whose tree this is; `onto` where nothing was added."""
+        """Write the commit on top of `onto`, whose tree this is. Return its id, or `onto` where nothing was added."""
         if not self.changes:
             return onto
         first, last = self.told[0], self.told[-1]
@@ -193,7 +199,7 @@ class Squash:
         return self.git.write([draft], onto)[0]
 
     def count(self) -> int:
-        """Return how many lines were added."""
+        """Return the number of added lines."""
         of_folders = (tree_union.new_lines(self.git, each.oid, []) for each in self._whole if each.is_tree)
         of_files = (len(lines(self.git.blob(each.oid))) for each in self._whole if not each.is_tree)
         return self._count + sum(of_folders) + sum(of_files)
@@ -217,7 +223,7 @@ class Squash:
         return self.git.blob(here.oid) if isinstance(here, TreeEntry) else here or b""
 
     def _add_beside(self, path: str, content: bytes, count: int) -> None:
-        """Put a segment that has no room at its path where the union of the trees puts it."""
+        """Add a segment that does not fit at its path, at the path where the union of the trees puts it."""
         while True:
             path = overflow.path_beside(path, content)
             here = self._get(path)
@@ -242,6 +248,6 @@ class Squash:
 
 
 def _folders_of(path: str) -> list[str]:
-    """The folders that a path is in, the innermost first."""
+    """Return the folders of a path, innermost first."""
     names = path.split("/")[:-1]
     return ["/".join(names[:end]) for end in range(len(names), 0, -1)]

@@ -1,4 +1,4 @@
-"""The message of a commit that stands for others. Those may be of peers and of any size, so little is made of each."""
+"""The message of a squashed commit. Its sources may be of peers and of any size, so little of each is used."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _SUBJECT_CHARS_MAX = 100
 
 
 def message(commits: Sequence[Commit], count: int) -> str:
-    """Return the message of a commit that stands for others: of one its own, else what is in it, listed.
+    """Return the message of a squashed commit: its own where it is one commit, else a summary with a list.
 
     Args:
-        count: How many records it adds; of one it does not matter.
+        count: The number of records that they add; unused for one commit.
     """
     if len(commits) == 1:
         return commits[0].message
@@ -28,7 +28,7 @@ def message(commits: Sequence[Commit], count: int) -> str:
         number, listed = _listed(commit.message, SUBJECTS_MAX - len(body))
         more += number - len(listed)
         body += listed
-        if size <= MESSAGE_BYTES_MAX:  # more of them find no room
+        if size <= MESSAGE_BYTES_MAX:  # more would exceed the limit
             new = dict.fromkeys(trailers(commit.message))
             found.update(new)
             size += sum(map(len, new))
@@ -46,7 +46,7 @@ def message(commits: Sequence[Commit], count: int) -> str:
 
 
 def _fitting(ordered: Iterable[str]) -> str:
-    """Return a paragraph of trailers, with as many as a message may have."""
+    """Return a paragraph of trailers, cut to `MESSAGE_BYTES_MAX`."""
     kept, size = [], 0
     for each in ordered:
         size += len(each.encode("utf-8", "replace")) + 1
@@ -57,10 +57,13 @@ def _fitting(ordered: Iterable[str]) -> str:
 
 
 def _listed(text: str, most: int) -> tuple[int, list[str]]:
-    """Return the subject of a message, or what is listed in the message of a commit that stands for others.
+    """Return the subject of a message, or the list in the message of a squashed commit.
 
     Args:
-        most: How many are returned, behind their number.
+        most: The number of items to return.
+
+    Returns:
+        The number of all items, and the first `most` of them.
     """
     subject, _, rest = text.strip("\n").partition("\n")
     words = subject.split(" ", 5)
@@ -78,7 +81,7 @@ def _plain(subject: str) -> str:
 
 
 def trailers(text: str) -> list[str]:
-    """Return the lines `Key: value` that end a message, as many as one may have."""
+    """Return the lines `Key: value` that end a message, at most `MESSAGE_BYTES_MAX` of them."""
     _, gap, last = text.strip("\n").rpartition("\n\n")
     if len(last) > MESSAGE_BYTES_MAX:
         last = last[:MESSAGE_BYTES_MAX].rpartition("\n")[0]

@@ -1,7 +1,7 @@
-"""Check what a tree of a peer holds before any of it is read: sizes, then names and modes, then counts.
+"""Check the content of a peer's tree before reading it: sizes, then names and modes, then counts.
 
-Everything that passes keeps passing after a union with other trees that passed. So names have no upper case:
-then no two of them collide on a file system that ignores case.
+A union of trees that passed passes too. Therefore names have no upper case: two of them never collide on a file system
+that ignores case.
 """
 
 from __future__ import annotations
@@ -22,28 +22,28 @@ if TYPE_CHECKING:
     from ..git.plumbing import Git
     from ..git.port import Commit
 
-    # New files (path and id) and new folders, with their sizes.
+    # New files (path and id) and new trees, with their sizes.
     New = tuple[dict[tuple[str, str], int], dict[str, int]]
 
 OBJECT_BYTES_MAX = 32 * 1024 * 1024
 DEPTH_MAX = 16
 ROWS_MAX = 1_000_000
 HEADS_AT_ONCE = 10_000
-AHEAD_ROWS_MAX = 20_000  # of all that is looked up ahead
-AHEAD_BYTES_MAX = 256 * 1024  # of one object of it
-AHEAD_COMMIT_BYTES_MAX = 8 * 1024 * 1024  # of all its commits
-READ_BYTES_MAX = 72 * 1024 * 1024  # of the commits and folders of all places, those that are left out too
+AHEAD_ROWS_MAX = 20_000  # limit of entries that are prefetched
+AHEAD_BYTES_MAX = 256 * 1024  # limit of one prefetched object
+AHEAD_COMMIT_BYTES_MAX = 8 * 1024 * 1024  # limit of all prefetched commits
+READ_BYTES_MAX = 72 * 1024 * 1024  # limit of the commits and trees of all refs, even those left out
 _NAME = re.compile(rb"[a-z0-9_-]([a-z0-9._-]{0,253}[a-z0-9_-])?")
 _TOP_NAMES = (b"README.md", b".gitattributes")
 _MODES = {b"40000": TREE_MODE, b"100644": FILE_MODE, b"100664": FILE_MODE, b"100755": "100755"}
 
 
 class TreeCheck:
-    """Checks of trees of one remote; what passed once is not looked at again.
+    """Checks of the trees of one remote; what passed once is not checked again.
 
     Args:
-        passed: Ids of trees that passed; kept by the caller for as long as its process lives.
-        allow_large: Whether sizes and counts are not limited.
+        passed: Ids of trees that passed; the caller keeps it while its process lives.
+        allow_large: Whether sizes and counts are unlimited.
     """
 
     def __init__(self, git: Git, passed: set[str], *, allow_large: bool = False) -> None:
@@ -51,16 +51,16 @@ class TreeCheck:
         self.passed = passed
         self.allow_large = allow_large
         self.budget = IntakeBudget(git)
-        self._passed_by: dict[str, set[str]] = {}  # trees that passed, by place
+        self._passed_by: dict[str, set[str]] = {}  # trees that passed, by ref
         self._measured: dict[tuple[str, ...], New | Exception] = {}
         self._may_read = READ_BYTES_MAX
-        self._known_heads: dict[str, tuple[str, int]] = {}  # of what was looked up ahead
+        self._known_heads: dict[str, tuple[str, int]] = {}  # kinds and sizes of prefetched objects
         self._known_entries: dict[tuple[bool, str], list[tuple[str, TreeEntry]]] = {}
 
     def look_ahead(self, commits: Iterable[str], known: Sequence[str]) -> None:
-        """Look up together what some commits have, as far as that is little: a look at each by itself takes longer.
+        """Prefetch the kinds and sizes of small commits and of their content in few calls; one call for each is slower.
 
-        It rejects nothing; what is checked afterwards is checked as it would be without.
+        It rejects nothing. The checks give the same results without it.
         """
         wanted = [oid for oid in dict.fromkeys(commits) if oid not in self.passed]
         self._ask(wanted)
@@ -96,7 +96,7 @@ class TreeCheck:
         self._ask(files)
 
     def commits(self, oids: Iterable[str], place: str = "") -> None:
-        """Check the sizes of commits, and count them. Raises: Rejected, KeyError: as `trees`."""
+        """Check the sizes of commits, and count them. Errors are those of `trees`."""
         wanted = list(dict.fromkeys(oids))
         self._ask(wanted)
         sizes = self._heads("commit", [("", oid) for oid in wanted])
@@ -104,16 +104,17 @@ class TreeCheck:
             self.budget.take_history(place, sizes)
 
     def trees(self, oids: Iterable[str], known: Sequence[str], place: str = "") -> None:
-        """Check trees, but for their files that a tree of `known` has at the same path.
+        """Check trees, except files that a tree of `known` has at the same path.
 
-        What one object of this class checks counts together, so that all places of a remote share the limits of a sync.
+        All checks of one object count together: the refs of a remote share the limits of a sync.
 
         Args:
-            place: The ref that they belong to.
+            known: Trees that passed or are this clone's own.
+            place: The ref that the trees belong to.
 
         Raises:
-            Rejected: A name, a mode, a size or the number of entries is not allowed. `TooMuch` where it is only more
-                than a sync takes.
+            Rejected: A name, a mode, a size or the number of entries is invalid.
+            TooMuch: The limits of one sync are exceeded.
             KeyError: An object is missing.
         """
         wanted = [oid for oid in dict.fromkeys(oids) if oid not in self.passed]
@@ -135,7 +136,7 @@ class TreeCheck:
         self._passed_by.setdefault(place, set()).update(wanted)
 
     def measure_commit(self, oid: str) -> Generator[int, None, Commit]:
-        """Yield the size of a commit before it is read; return it. Raises: as `trees`."""
+        """Yield the size of a commit before it is read, then return the commit. Errors are those of `trees`."""
         self._ask([oid])
         (size,) = self._heads("commit", [("", oid)]).values()
         yield size
@@ -143,9 +144,9 @@ class TreeCheck:
         return self.git.commit(oid)
 
     def measure(self, oid: str, known: Sequence[str]) -> Generator[int, None, int]:
-        """Yield how many bytes of folders are read next, level by level; return those of new files.
+        """Yield the number of bytes of trees to read next, level by level; return that of new files.
 
-        What was found is kept for `trees`. Raises: as `trees`.
+        `trees` uses the result again. Errors are those of `trees`.
         """
         key = (oid, "", *known)
         if oid in self.passed or key in self._measured:
@@ -158,12 +159,12 @@ class TreeCheck:
         return sum(found[0].values())
 
     def forget(self, place: str) -> None:
-        """Let what a place has count no longer: it is left out."""
+        """Stop counting the content of a ref that is left out."""
         self.budget.give_back(place)
         self.passed -= self._passed_by.pop(place, set())
 
     def _spend(self, size: int, *, of: int = 0) -> None:
-        """Count what is read now, a part `of` so much. Raises: TooMuch: that, or all that was read, is more than a sync reads."""
+        """Count `size` bytes, part of a total `of`, that are read now; raise TooMuch over the limits of one sync."""
         if not self.allow_large:
             check_budget.limit(HISTORY, max(size, of), check_budget.HISTORY_BYTES_MAX)
             if size > self._may_read:
@@ -173,10 +174,7 @@ class TreeCheck:
             self._may_read -= size
 
     def _new_files(self, wanted: Sequence[str], known: Sequence[str]) -> Generator[int, None, New]:  # noqa: C901  (one loop over the levels of a tree)
-        """Check all but the counts. Yield how many bytes of folders are read next; return new files and folders.
-
-        Raises: as `trees`.
-        """
+        """Check all but the counts. Yield the number of bytes of trees to read next; return new files and trees."""
         fresh: dict[tuple[str, str], None] = {}
         folders: dict[str, int] = {}
         level = [("", oid, [each for each in known if each != oid]) for oid in wanted]
@@ -213,7 +211,7 @@ class TreeCheck:
         return {key: sizes[key[1]] for key in fresh}, folders
 
     def _heads(self, kind: str, wanted: Sequence[tuple[str, str]]) -> dict[str, int]:
-        """Return the sizes of objects, which have to be here, of one kind and not too large, without reading them."""
+        """Return the sizes of objects, unread; check that they exist, are of one kind and not too large."""
         sizes: dict[str, int] = {}
         for start in range(0, len(wanted), HEADS_AT_ONCE):
             some = wanted[start : start + HEADS_AT_ONCE]
@@ -233,11 +231,11 @@ class TreeCheck:
         return sizes
 
     def share_heads(self, other: TreeCheck) -> None:
-        """Use what another check has looked up of kinds and sizes, and tell it what this one looks up."""
+        """Share the cache of kinds and sizes with another check."""
         self._known_heads = other._known_heads
 
     def _ask(self, oids: Sequence[str]) -> None:
-        """Look up kinds and sizes for later."""
+        """Read kinds and sizes into the cache."""
         rest = [oid for oid in oids if oid not in self._known_heads]
         if rest:
             self._known_heads.update(self.git.heads(rest))
@@ -247,7 +245,7 @@ class TreeCheck:
         return found is not None and found[0] == kind and found[1] <= AHEAD_BYTES_MAX
 
     def _entries(self, path: str, oid: str) -> Iterable[tuple[str, TreeEntry]]:
-        """Read one level of a tree, each entry checked."""
+        """Return the checked entries of one level of a tree."""
         return self._known_entries.get((not path, oid)) or self._checked_entries(path, oid)
 
     def _checked_entries(self, path: str, oid: str) -> Iterable[tuple[str, TreeEntry]]:
@@ -272,7 +270,7 @@ class TreeCheck:
 def _differing(
     git: Git, entries: Iterable[tuple[str, TreeEntry]], olds: Sequence[str]
 ) -> Iterable[tuple[str, TreeEntry, list[str]]]:
-    """Yield those of a tree's entries that no tree of `olds` has: name, entry, and the folders that those have there."""
+    """Yield the entries that no tree of `olds` has: name, entry, and the trees of `olds` under that name."""
     folders = [git.tree(old) for old in olds]
     for name, entry in entries:
         there = [folder[name] for folder in folders if name in folder]
@@ -281,7 +279,7 @@ def _differing(
 
 
 def raw_entries(data: bytes, id_length: int) -> list[tuple[bytes, bytes, str]]:
-    """Split a tree object into mode, name and id. Raises: Rejected where it is cut or empty names are in it."""
+    """Split a tree object into mode, name and id; raise Rejected where it is truncated or malformed."""
     found, at, size = [], 0, id_length // 2
     while at < len(data):
         space = data.find(b" ", at)

@@ -1,7 +1,7 @@
-"""Trees as sets of lines: their union, and where they differ. Folders that are equal are never read.
+"""Trees as sets of lines: their union and their differences. Equal subtrees are never read.
 
-Segments are united line by line; of the fixed files the ones beside the greatest `format` win whole; of
-any other file that differs the greater bytes are kept. So it is commutative, associative and idempotent.
+Segments are merged line by line. The fixed files are those of the tree with the greatest `format`. Of any other file
+that differs, the greater bytes are kept. Therefore the union is commutative, associative and idempotent.
 """
 
 from __future__ import annotations
@@ -21,14 +21,15 @@ if TYPE_CHECKING:
     Folder = dict[str, TreeEntry]
 
 FIXED = ("format", "README.md", ".gitattributes")
-# Where one tree has a file and another a folder of the same name, the file goes into the folder.
+# Where one tree has a file and another a folder of the same name, the file moves into the folder, under this name.
 _DISPLACED = "gm-file"
 
 
 def union_changes(git: Git, base: str, others: Iterable[str]) -> Changes:
-    """What to change in the tree `base` to make it the union with other trees; empty where it is that already.
+    """Return the changes that turn the tree `base` into the union with other trees; empty where it is that already.
 
-    Raises: KeyError where an object is missing.
+    Raises:
+        KeyError: An object is missing.
     """
     differing = [oid for oid in dict.fromkeys(others) if oid != base]
     changes: Changes = {}
@@ -46,13 +47,13 @@ def union_changes(git: Git, base: str, others: Iterable[str]) -> Changes:
 
 
 def fixed(git: Git, roots: Sequence[Folder]) -> dict[str, TreeEntry | None]:
-    """The fixed files of a union: `format` of the greatest rank, and the others from the tree that it is in."""
+    """Return the fixed files of a union: the `format` of the greatest rank, and the other files of the same tree."""
     ranks = [_rank(git, root) for root in roots]
     best = max((rank for rank in ranks if rank is not None), default=None)
     winners = [root for root, rank in zip(roots, ranks, strict=True) if rank == best]
     found: dict[str, TreeEntry | None] = {}
     for name in FIXED:
-        # Where the winner lacks one, another tree's: a union takes nothing away.
+        # Where the winner lacks one, use another tree's: a union removes nothing.
         entries = [root[name] for root in winners if name in root] or [
             root[name] for root in roots if name in root
         ]
@@ -64,19 +65,19 @@ def _rank(git: Git, root: Folder) -> tuple[int, int, bytes] | None:
     try:
         form = ref.read_format(git, root)
     except StoreError:
-        return None  # unreadable: any that can be read is better
+        return None  # any readable one is better
     return form.rank if form is not None and form.epoch == 0 else None
 
 
 def greatest(git: Git, entries: Sequence[TreeEntry]) -> TreeEntry:
-    """The entry with the greatest bytes. A folder is greater than any file."""
+    """Return the entry with the greatest bytes. A folder is greater than any file."""
     if all(entry == entries[0] for entry in entries):
         return entries[0]
     return max(entries, key=lambda entry: (entry.is_tree, _content(git, entry), entry.mode, entry.oid))
 
 
 def _content(git: Git, entry: TreeEntry) -> bytes:
-    """A file's bytes; the name of what is no file of this repository (a folder, a submodule)."""
+    """Return a file's bytes; for a folder or a submodule, its id."""
     return (
         git.blob(entry.oid) if entry.mode.startswith("1") and entry.mode != "160000" else entry.oid.encode()
     )
@@ -85,7 +86,7 @@ def _content(git: Git, entry: TreeEntry) -> bytes:
 def _unite(git: Git, path: str, folders: Sequence[Mapping[str, TreeEntry | bytes]], changes: Changes) -> None:
     """Collect the changes that turn the first of the folders at `path` into the union of all."""
     base = folders[0]
-    beside: dict[str, list[TreeEntry | bytes]] = {}  # contents that had no room at their paths
+    beside: dict[str, list[TreeEntry | bytes]] = {}  # contents that did not fit at their paths
     names = list(dict.fromkeys(name for folder in folders for name in folder))
     while names:
         more: dict[str, None] = {}
@@ -109,7 +110,7 @@ def _unite(git: Git, path: str, folders: Sequence[Mapping[str, TreeEntry | bytes
 def _unite_entries(
     git: Git, path: str, own: TreeEntry | bytes | None, found: Sequence[TreeEntry | bytes], changes: Changes
 ) -> list[tuple[str, bytes]]:
-    """Unite what stands at one path. Return what it has no room for, with the path."""
+    """Merge the entries at one path. Return the contents that do not fit, with the path."""
     files = [entry for entry in found if isinstance(entry, bytes) or not entry.is_tree]
     if len(files) == len(found):
         united, over = _unite_files(git, path, files)
@@ -130,7 +131,11 @@ def _unite_entries(
 def _unite_files(
     git: Git, path: str, files: Sequence[TreeEntry | bytes]
 ) -> tuple[bytes | TreeEntry, list[bytes]]:
-    """The union of different files at one path, as an entry where one of them is it, and what that has no room for."""
+    """Merge the files at one path.
+
+    Returns:
+        The union, as an entry where one of the files equals it, and the contents that do not fit.
+    """
     entries = [entry for entry in files if isinstance(entry, TreeEntry)]
     plain = [entry for entry in entries if entry.mode.startswith("100")]
     added = [content for content in files if isinstance(content, bytes)]
@@ -145,12 +150,12 @@ def _unite_files(
 
 
 def is_segment(path: str) -> bool:
-    """Whether the file at a path holds lines. Readers take any, so that the layout can change."""
+    """Return whether the file at a path holds lines. Readers accept any such file, so the layout can change."""
     return path.endswith(".jsonl")
 
 
 def is_plain_segment(path: str, entry: TreeEntry) -> bool:
-    """Whether what stands at a path is a plain file of lines."""
+    """Return whether the entry at a path is a plain file of lines."""
     return is_segment(path) and entry.mode.startswith("100")
 
 
@@ -162,14 +167,15 @@ def walk(
     first: str = "",
     seen: set[str] | None = None,
 ) -> Iterator[tuple[str, TreeEntry]]:
-    """Yield every folder and file below a tree, a folder before what is in it. Its path ends in a slash.
+    """Yield every folder and file below a tree, folders before their content. The path of a folder ends in a slash.
 
     Args:
-        missing: Told of each folder that can't be read: its id, its path, and True.
-        first: The name of a folder that comes before the others.
-        seen: Objects that are left out, with those that were found.
+        missing: Called for each unreadable folder with its id, its path, and True.
+        first: The name of a folder to visit before the others.
+        seen: Objects to skip; visited objects are added.
 
-    Raises: KeyError without `missing`.
+    Raises:
+        KeyError: A folder is unreadable and `missing` is not given.
     """
     todo = [("", TreeEntry(TREE_MODE, tree))]
     while todo:
@@ -197,7 +203,7 @@ def walk(
 def differing(
     git: Git, tree: str, olds: Sequence[str], path: str = ""
 ) -> Iterator[tuple[str, TreeEntry, list[TreeEntry]]]:
-    """Files of `tree` that none of the trees `olds` has just so: path, entry, and what those have there."""
+    """Yield the files of `tree` that differ from all trees `olds`: path, entry, and the old entries at the path."""
     for name, entry, there in differing_entries(git, tree, olds):
         if entry.is_tree:
             inner = [old.oid for old in there if old.is_tree]
@@ -209,7 +215,7 @@ def differing(
 def differing_entries(
     git: Git, tree: str, olds: Sequence[str]
 ) -> Iterator[tuple[str, TreeEntry, list[TreeEntry]]]:
-    """The same of one level: name, entry, and what those have there."""
+    """Yield the same for one level: name, entry, and the old entries of that name."""
     if tree in olds:
         return
     folders = [git.tree(old) for old in olds]
@@ -220,14 +226,14 @@ def differing_entries(
 
 
 def lines_of(content: bytes) -> list[bytes]:
-    """The lines of a segment in canonical form, without their LF."""
+    """Return the sorted lines of a segment, without LF."""
     return canon(content).split(b"\n")[:-1]
 
 
 def fresh_lines(
     git: Git, tree: str, olds: Sequence[str], known: Mapping[str, set[bytes]] | None = None
 ) -> Iterator[set[bytes]]:
-    """Yield, for each segment of `tree`, the lines that the same segments of `olds` do not have, nor `known`."""
+    """Yield, for each segment of `tree`, its lines that are not in the same segments of `olds` or in `known`."""
     for path, entry, there in differing(git, tree, olds):
         if not is_plain_segment(path, entry):
             continue
@@ -240,5 +246,5 @@ def fresh_lines(
 
 
 def new_lines(git: Git, tree: str, olds: Sequence[str], known: Mapping[str, set[bytes]] | None = None) -> int:
-    """How many lines the segments of `tree` have that the same segments of `olds` do not have, nor `known`."""
+    """Return the number of lines that `fresh_lines` finds."""
     return sum(len(fresh) for fresh in fresh_lines(git, tree, olds, known))

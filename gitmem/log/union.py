@@ -1,29 +1,29 @@
 """Union, the only merge: a set operation on lines of bytes.
 
-Commutative, associative and idempotent, and byte-identical from either side.
-No line is read, so none can be refused or dropped.
+It is commutative, associative and idempotent, and gives the same bytes from either side. Lines are not parsed, so none
+is rejected or dropped.
 """
 
 from __future__ import annotations
 
 
 def canon(content: bytes) -> bytes:
-    """The canonical form of a segment: its lines sorted, once each, a LF after every one.
+    """Return the canonical form of a segment: sorted lines, each once and with a final LF.
 
-    CRs that end a line go (a work tree with CRLF conversion adds them), and so do empty lines.
+    Empty lines and CRs at line ends are removed (a worktree with CRLF conversion adds them).
     """
     return b"\n".join([*sorted(lines(content)), b""])
 
 
 def lines(content: bytes) -> set[bytes]:
-    """The lines of a segment, in whatever form it is, without their ends."""
+    """Return the lines of a segment in any form, without line ends."""
     found = content.split(b"\n")
-    # All CRs, not one: else a second union would strip another, and union of a and a would not be a.
+    # Strip all CRs. Stripping one would make a second union strip another, and union(a, a) would not be a.
     once = {line.rstrip(b"\r") for line in found} if b"\r" in content else set(found)
     once.discard(b"")
     return once
 
 
 def union(*contents: bytes) -> bytes:
-    """Every line of every content, in canonical form."""
+    """Return every line of every content, in canonical form."""
     return canon(b"\n".join(contents))
