@@ -1,1 +1,1 @@
-"""Index: a SQLite file derived from the log, deleted and rebuilt at any time. May import log and git."""
+"""The index: a SQLite file that is derived from the log and can be deleted at any time. May import log and git."""

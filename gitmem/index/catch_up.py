@@ -1,8 +1,7 @@
-"""Catching up: read only the files that differ from what has been read.
+"""Update the index: read only the files that differ from those already read.
 
-Neither ancestry nor the old tree is needed, so a replayed, rewound or repaired
-tip is nothing special. Lines are only ever added; where one is gone from the
-log (a redaction, a rewound ref, a withdrawn entry) everything is read anew.
+This needs neither ancestry nor the old tree, so replayed, rewound and repaired tips need no special code. Lines are
+only ever added. Where the log has lost a line (a redaction, a rewound ref, a withdrawn entry) everything is read again.
 """
 
 from __future__ import annotations
@@ -22,17 +21,19 @@ if TYPE_CHECKING:
     from .engine import sqlite3
     from .schema import Index
 
-LINES_AT_ONCE = 10_000  # added together: one file at a time would take twice as long
+LINES_AT_ONCE = 10_000  # inserted together; one file at a time takes twice as long
 AT = b'{"at":"'
 
 
 def catch_up(index: Index, log: LocalLog, *, progress: Callable[[int], None] | None = None) -> None:
-    """Bring the index to the ref's tip and the write-ahead logs.
+    """Update the index to the ref's tip and the write-ahead logs.
 
     Args:
-        progress: Called now and then with the number of lines read so far.
+        progress: Called occasionally with the number of lines read so far.
 
-    Raises: sqlite3.DatabaseError where the index file is damaged or cannot be written.
+    Raises:
+        sqlite3.DatabaseError: The index file is damaged or not writable.
+        StoreError: An object of the log is missing.
     """
     if generations.is_current(index, log):
         return
@@ -67,13 +68,14 @@ def read_commit(
     until: bytes | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> None:
-    """Fill an index that holds nothing with what stood in the log at one of its commits; nothing that waits counts.
+    """Fill an empty index with the lines of one commit of the log, without the write-ahead logs.
 
     Args:
-        until: The `at` of the last moment that counts: later lines are left out. Lines without a time are kept.
+        until: The last `at` to include. Lines without a time are included.
         progress: As for `catch_up`.
 
-    Raises: StoreError where an object of the log is missing.
+    Raises:
+        StoreError: An object of the log is missing.
     """
     index.db.execute("BEGIN")
     index.reshape()
@@ -86,7 +88,7 @@ def read_commit(
 
 
 class _Reader:
-    """One pass over what differs, inside the transaction of `catch_up`."""
+    """One pass over everything that differs, inside the transaction of `catch_up`."""
 
     def __init__(
         self, index: Index, log: LocalLog, progress: Callable[[int], None] | None, until: bytes | None = None
@@ -118,7 +120,7 @@ class _Reader:
         self.db.execute("INSERT OR REPLACE INTO meta VALUES ('tip', ?)", (commit,))
 
     def _format(self, tree: str) -> str:
-        """Return the object id of the tip's `format` where lines can be put on it; else nothing, see `schema.can_write`."""
+        """Return the id of the tip's `format` if this gitmem can write to the log, else ""; see `schema.can_write`."""
         entry = self.git.tree(tree).get("format")
         known = self.db.execute("SELECT value FROM meta WHERE key = 'format'").fetchone()
         if entry is None or known == (entry.oid,):
@@ -190,7 +192,7 @@ class _Reader:
 
 
 def rebuild_damaged(index_path: str, error: sqlite3.DatabaseError) -> bool:
-    """Put the file away if the error says that it is damaged. True when it is worth opening again."""
+    """Remove the index file if the error shows damage; return whether opening it again makes sense."""
     if not schema.is_corruption(error):
         return False
     schema.discard(index_path)

@@ -1,4 +1,4 @@
-"""Two indexes of one log compared, whatever the order in which lines came to each."""
+"""Compare two indexes of one log, independently of the order in which each got its lines."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ if TYPE_CHECKING:
     from .schema import Index
 
 
-PACKED = "packed_"  # so begin tables whose rows depend on what came together: a name, the first line, all lines as JSON
+PACKED = "packed_"  # prefix of tables whose rows depend on what arrived together: name, first line, all lines
 
 
 def differing(ours: Index, theirs: Index, *, but: Sequence[str] = ()) -> list[str]:
-    """The tables whose rows are not the same, of the lines and of every view.
+    """Return the tables whose rows differ, among the table of lines and those of all views.
 
     Args:
-        but: Columns that may differ: they depend on the order of arrival.
+        but: Columns to ignore because they depend on the order of arrival.
     """
     known, found = (dict(_sums(index, but)) for index in (ours, theirs))
     return [table for table in found if known.get(table) != found[table]]
 
 
 def _sums(index: Index, but: Sequence[str]) -> Iterator[tuple[str, tuple[int, int]]]:
-    """The number of rows of each table, and the sum of their hashes: neither depends on their order.
+    """Yield for each table the number of rows and the sum of their hashes; both are independent of the order.
 
-    Every row has a text or a key, whose hash is 64 bits of a function that is another one in each process.
+    Every row has a text or a key. Its hash is a 64-bit function that differs from process to process.
     """
     keys = {id: hash(key) for id, key in index.db.execute("SELECT id, key FROM line")}
     for table in _tables(index):
@@ -37,13 +37,13 @@ def _sums(index: Index, but: Sequence[str]) -> Iterator[tuple[str, tuple[int, in
 
 
 def _tables(index: Index) -> list[str]:
-    own = ("meta", "file", "lost")  # how the log is read, not what it says
+    own = ("meta", "file", "lost")  # bookkeeping, not content of the log
     rows = index.db.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name").fetchall()
     return [name for (name,) in rows if name not in own and not name.startswith("sqlite_")]
 
 
 def _rows(index: Index, table: str, but: Sequence[str]) -> Iterator[tuple[object, ...]]:
-    """A table's rows, in any order. Of a line its key is taken, which is the same everywhere, not its number."""
+    """Return the rows of a table, in any order. Lines are identified by their keys, because their numbers differ."""
     names = [row[1] for row in index.db.execute(f'PRAGMA table_info("{table}")')]
     if table == "line":
         wanted = "key, at, kind, body"
@@ -54,12 +54,12 @@ def _rows(index: Index, table: str, but: Sequence[str]) -> Iterator[tuple[object
 
 
 def _packed(index: Index, table: str, keys: Mapping[int, int]) -> dict[object, int]:
-    """Of each name the sum of the hashes of its lines, in whatever rows they stand."""
+    """Return the sum of the hashes of the lines of each name, however they are divided into rows."""
     found: dict[object, int] = {}
     for name, _, listed in index.db.execute(f'SELECT * FROM "{table}"'):
         try:
             lines = sum(map(keys.__getitem__, map(int, str(listed)[1:-1].split(","))))
-        except (KeyError, ValueError):  # what the index does not have, or no number
+        except (KeyError, ValueError):  # a line that the index does not have, or not a number
             lines = hash((listed,))
         found[name] = found.get(name, 0) + lines
     return found

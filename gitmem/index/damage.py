@@ -1,4 +1,4 @@
-"""An index file that turns out to be damaged while it is used. It is derived from the log: it can go."""
+"""Remove an index file that turns out to be damaged during use. It is derived from the log and is built again."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ from .engine import sqlite3
 
 
 def put_away(where: str, error: BaseException) -> bool:
-    """Remove an index file that an error, or else SQLite's own check, shows to be damaged.
+    """Remove an index file if an error, or else SQLite's own check, shows that it is damaged.
 
     Args:
-        where: The path of the file.
-        error: What went wrong in an operation that used it.
+        error: The error of an operation that used it.
 
     Returns:
         Whether it was damaged.
@@ -23,13 +22,13 @@ def put_away(where: str, error: BaseException) -> bool:
     if not _is_damage(error) and is_whole(where):
         return False
     schema.discard(where)
-    if os.path.lexists(where):  # not ours to remove: this process does without
+    if os.path.lexists(where):  # it cannot be removed: this process does not use it
         engine.UNUSABLE.add(where)
     return True
 
 
 def is_whole(where: str) -> bool:
-    """Return whether SQLite's check finds nothing; True also where the file can't be checked now."""
+    """Return whether SQLite's check finds no damage; True also where the file cannot be checked now."""
     try:
         db = sqlite3.connect(where, isolation_level=None, timeout=engine.COPY_SECONDS)
         try:

@@ -1,6 +1,6 @@
-"""SQLite without the outer module, which also loads datetime and collections.abc: a third of an empty Python.
+"""The SQLite module, and how long to wait for another process that writes the index and may be stopped or have crashed.
 
-And how long to wait for another process that writes the index: it may have been stopped, or have crashed.
+It is imported without its Python wrapper, which also loads datetime and collections.abc: a third of an empty Python.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ else:
     except ImportError:  # not CPython
         import sqlite3
 
-READER_MILLISECONDS = 3_000  # then a reader goes on with an index of its own in memory
-AFTER_COMMIT_MILLISECONDS = 1_000  # then the index is left as it is, for the next reader
+READER_MILLISECONDS = 3_000  # then a reader continues with an index of its own in memory
+AFTER_COMMIT_MILLISECONDS = 1_000  # then the next reader updates the index
 COPY_SECONDS = 0.5
-TIDY_MILLISECONDS = 100  # for readers to end; else the next committer tidies up
-LOOK_SECONDS = 0.1  # a look at the index as it is, which is not needed
+TIDY_MILLISECONDS = 100  # timeout for readers to end; else the next committer checkpoints SQLite's log
+LOOK_SECONDS = 0.1  # for an optional read of the present index
 UNUSABLE: set[str] = set()  # damaged files that this process could not remove
 
 
 def is_busy(error: sqlite3.DatabaseError) -> bool:
-    """Return whether an error says that another process keeps the file locked."""
+    """Return whether an error says that another process holds a lock on the file."""
     return isinstance(error, sqlite3.OperationalError) and ("locked" in str(error) or "busy" in str(error))
 
 
 class BusyWait:
-    """A context in which statements wait as long as is right after a commit. One that waits in vain ends it quietly."""
+    """A context with the lock timeout for work after a commit. A timeout ends the context without an error."""
 
     def __init__(self, db: sqlite3.Connection) -> None:
         self.db = db

@@ -1,4 +1,4 @@
-"""Fill an empty index with the files of one commit, as somebody else reads them."""
+"""Fill an empty index with the files of one commit, which the caller reads."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CACHE_KILOBYTES = 16 * 1024
 
 
 def temporary(views: Iterable[View], read: Reader) -> Index:
-    """Open an empty index of this process alone, in a temporary file. Where no file can be made it is in memory."""
+    """Open an empty index of this process alone, in a temporary file; in memory where no file can be created."""
     connection = sqlite3.connect("", isolation_level=None)
     try:
         connection.execute("PRAGMA cache_size = 10")
@@ -25,7 +25,7 @@ def temporary(views: Iterable[View], read: Reader) -> Index:
         connection.execute("CREATE TABLE trial (content BLOB)")
         connection.execute(
             "INSERT INTO trial VALUES (zeroblob(1048576))"
-        )  # more than the cache: it makes the file
+        )  # more than the cache, so SQLite creates the file
         connection.execute("ROLLBACK")
         connection.execute(f"PRAGMA cache_size = -{CACHE_KILOBYTES}")
     except sqlite3.OperationalError:
@@ -35,7 +35,7 @@ def temporary(views: Iterable[View], read: Reader) -> Index:
 
 
 class Fill:
-    """The filling of an index. What of a tree holds no lines is left out here, as `catch_up` does."""
+    """One run of filling an index. It skips the parts of a tree that hold no lines, as `catch_up` does."""
 
     def __init__(self, index: Index) -> None:
         self.index = index
@@ -43,12 +43,12 @@ class Fill:
         index.reshape()
 
     def folder(self, path: str, oid: str) -> None:
-        """Note a folder, whose path ends in a slash."""
+        """Record a folder that was read. Its path ends in a slash."""
         if _is_read(path):
             self._note(path, path.rstrip("/").rpartition("/")[0], oid)
 
     def segment(self, path: str, oid: str) -> int | None:
-        """Note a segment, and return its number for `add`; None where no lines are read from there."""
+        """Record a segment and return its number for `add`; None where its lines are not read."""
         return self._note(path, path.rpartition("/")[0], oid) if _is_read(path) else None
 
     def _note(self, path: str, folder: str, oid: str) -> int:
@@ -60,14 +60,14 @@ class Fill:
         return int(cursor.lastrowid or 0)
 
     def add(self, found: Sequence[tuple[int, bytes]], groups: Sequence[Group] | None = None) -> None:
-        """Add lines, each with the number of its segment; the groups as for `insert.lines_of_files`."""
+        """Add lines, each with the number of its segment; `groups` as for `insert.lines_of_files`."""
         insert.lines_of_files(self.index, found, groups)
 
     def end(self, commit: str | None) -> None:
-        """Keep what was added.
+        """Commit what was added.
 
         Args:
-            commit: The commit, if all of it was added: what catches up later begins there. Else every folder is looked at again.
+            commit: The commit if it was read completely; later updates start there. None makes them check every folder.
         """
         if commit is not None:
             self.index.db.execute("INSERT OR REPLACE INTO meta VALUES ('tip', ?)", (commit,))
@@ -76,7 +76,7 @@ class Fill:
         self.index.db.execute("COMMIT")
 
     def segment_of(self, line: bytes) -> tuple[str, str] | None:
-        """Return path and object id of the segment that a line stands in; None for a line that the index does not have."""
+        """Return path and object id of the segment of a line; None where the index does not have the line."""
         found: tuple[str, str] | None = self.index.db.execute(
             "SELECT f.parent || f.name, f.oid FROM line l JOIN file f ON f.id = l.file WHERE l.key = ?",
             (insert.key_of(line),),

@@ -1,4 +1,4 @@
-"""What the index still has to read of the write-ahead logs."""
+"""The parts of the write-ahead logs that the index has not read yet."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class LostLineError(Exception):
 
 
 def sizes(files: Iterable[WalFile]) -> dict[Row, int]:
-    """Return the size of each file that has anything in it."""
+    """Return the size of each non-empty file."""
     return {row_of(file.folder, file.name): file.size for file in files if file.size}
 
 
@@ -34,9 +34,9 @@ def waiting(log: LocalLog) -> dict[Row, tuple[WriteAheadLog, WalFile]]:
 
 
 def has_all(db: sqlite3.Connection, folders: Iterable[str], sizes: dict[Row, int]) -> bool:
-    """Return whether the index has read just what waits in these folders.
+    """Return whether the index has read exactly what waits in these folders.
 
-    A file goes after the index has read its commit: what is left of it in the index then is a row without lines.
+    A file is removed after the index has read its commit; then its row in the index has no lines.
     """
     found = read_files(db, folders)
     gone = [found.pop(place)[0] for place in found.keys() - sizes.keys()]
@@ -46,24 +46,26 @@ def has_all(db: sqlite3.Connection, folders: Iterable[str], sizes: dict[Row, int
 
 
 def is_current(index: Index, log: LocalLog) -> bool:
-    """Return whether the index has just what the ref and the write-ahead logs have."""
+    """Return whether the index has exactly the content of the ref and of the write-ahead logs."""
     if not index.is_shaped():
         return False
     files = [
         file for wal in log.wals for file in wal.files()
-    ]  # before the tip: what is gone by then is in it
+    ]  # before the tip: a file is removed only after its commit
     folders = [wal.folder for wal in log.wals]
     return index.tip == log.git.tip(LOG_REF) and has_all(index.db, folders, sizes(files))
 
 
 class Tails:
-    """What the write-ahead logs have that the index lacks. It is read before the ref: what is gone by then is in the ref.
+    """The lines of the write-ahead logs that the index lacks. Create it before reading the ref.
+
+    A file is removed only after its commit, so a file that is missing here is in the ref that is read later.
 
     Args:
         db: The index, inside the transaction of `catch_up`.
-        log: The clone's log.
 
-    Raises: LostLineError where an entry that the index has is void now.
+    Raises:
+        LostLineError: An entry of the index is void now.
     """
 
     def __init__(self, db: sqlite3.Connection, log: LocalLog) -> None:
@@ -85,9 +87,7 @@ class Tails:
         try:
             tail = wal.read(file, start)
         except (OSError, ValueError):
-            self._new.append(
-                (place, start, file.size, [])
-            )  # none of ours: known, so that it is not opened again
+            self._new.append((place, start, file.size, []))  # not valid: recorded, so it is not opened again
             return
         if tail is None:
             self._kept.discard(place)
@@ -103,9 +103,10 @@ class Tails:
         self._new.append((place, tail.end, file.size, lines))
 
     def apply(self) -> list[tuple[int, bytes]]:
-        """Note what was read: the lines that it has, each with its file. It comes after the ref was read.
+        """Record what was read, after the ref was read; return the lines, each with the number of its file.
 
-        Raises: LostLineError where an entry is neither waiting nor in the log.
+        Raises:
+            LostLineError: An entry is neither waiting nor in the log.
         """
         for place in self._known.keys() - self._kept:
             file = self._known[place][0]

@@ -1,4 +1,4 @@
-"""Lines on their way into the index: the table of lines, and what the views derive from those that are new."""
+"""Insert lines into the index: into the table of lines, and the new ones into the views."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 KEY_BYTES = 16
 BODY_MAX_BYTES = 256 * 1024
-MANY = 1_000  # lines
-PAGES = 4_000  # of SQLite's own log: 16 MB. With the usual 1,000 a batch would wait for the disk twice more
+MANY = 1_000  # number of lines for which the larger log of SQLite is used
+PAGES = 4_000  # of SQLite's own log: 16 MB. With the default of 1,000 a batch waits for the disk twice more
 _INSERT = (
     "INSERT INTO line (file, key, at, kind, body) VALUES (?, ?, ?, ?, ?)"
     " ON CONFLICT (key) DO UPDATE SET file = excluded.file WHERE line.file < 0"
@@ -27,9 +27,9 @@ _INSERT = (
 
 
 def lines(index: Index, file: int, found: Sequence[bytes], groups: Sequence[Group] | None = None) -> None:
-    """Add lines of a file, and what the views derive from those that are new.
+    """Insert the lines of a file, and update the views with the new ones.
 
-    Equal bytes are one line; one that only waited for its commit so far now belongs to the file.
+    Equal bytes are one line. A line that waited for its commit until now becomes one of this file.
     """
     lines_of_files(index, [(file, line) for line in found], groups)
 
@@ -37,10 +37,10 @@ def lines(index: Index, file: int, found: Sequence[bytes], groups: Sequence[Grou
 def lines_of_files(
     index: Index, found: Sequence[tuple[int, bytes]], groups: Sequence[Group] | None = None
 ) -> None:
-    """The same of lines of several files, each with the number of its file.
+    """Insert lines as `lines` does, each with the number of its file.
 
     Args:
-        groups: What `index.read` would give of the lines, where that is known.
+        groups: The result of `index.read` for the lines, where it is known.
     """
     if not found:
         return
@@ -49,8 +49,9 @@ def lines_of_files(
 
 
 class WithoutCollector:
-    """A context in which the garbage collector rests: many objects are made, without cycles, and it would look at all of them
-    again and again.
+    """A context without the garbage collector.
+
+    Insertion creates many objects without cycles, and the collector would visit all of them repeatedly.
     """
 
     def __enter__(self) -> None:
@@ -65,11 +66,11 @@ class WithoutCollector:
 def _add(index: Index, found: Sequence[tuple[int, bytes]], groups: Sequence[Group] | None) -> None:  # noqa: C901  (one pass that binds columns fast)
     db = index.db
     if len(found) >= MANY:
-        # Whoever commits next, or closes the index, brings the log to the file: see `StoreIndex.tidy_index`.
+        # The next committer, or whoever closes the index, checkpoints SQLite's log: see `StoreIndex.tidy_index`.
         db.execute(f"PRAGMA wal_autocheckpoint = {PAGES}")
     if groups is None:
         groups = _read(index, [line for _, line in found])
-    # The lines of a group get numbers that follow each other; those that are no records come last.
+    # The lines of a group get consecutive numbers; lines that are not records come last.
     order = [number for _, numbers, _, _ in groups for number in numbers]
     ats = [record["at"] for _, _, records, _ in groups for record in records]
     kinds = [kind for kind, numbers, _, _ in groups for _ in numbers]
@@ -90,7 +91,7 @@ def _add(index: Index, found: Sequence[tuple[int, bytes]], groups: Sequence[Grou
     db.executemany(_INSERT, zip(files, map(bytearray, keys), ats, kinds, bodies, strict=True))
     (last,) = db.execute("SELECT coalesce(max(id), 0) FROM line").fetchone()
     ids = {}
-    if last - before < len(lines):  # some were there, or stand twice among these
+    if last - before < len(lines):  # some were there already, or are duplicates
         ids = {key: id for id, key in db.execute("SELECT id, key FROM line WHERE id > ?", (before,))}
     rows, start = Rows({}), 0
     for kind, numbers, records, columns in groups:
@@ -109,7 +110,7 @@ def _add(index: Index, found: Sequence[tuple[int, bytes]], groups: Sequence[Grou
 
 
 def _read(index: Index, lines: Sequence[bytes]) -> Sequence[Group]:
-    """Return what `index.read` gives of lines. Those that the index was told of are not read again, byte for byte as they are."""
+    """Return what `index.read` returns. Lines that equal those of `index.foreseen` are not parsed again."""
     if index.foreseen is None:
         return index.read(lines)
     told, (kind, _, records, columns) = index.foreseen
@@ -129,7 +130,7 @@ def _read(index: Index, lines: Sequence[bytes]) -> Sequence[Group]:
 
 
 def _feed(db: sqlite3.Connection, view: View, rows: Rows) -> None:
-    """Give rows to a view. A row that it can't take costs that row in this view, and is noted in `skipped`."""
+    """Add rows to a view. A row that the view cannot process is missing in this view and recorded in `skipped`."""
     db.execute("SAVEPOINT feed")
     try:
         view.add(db, rows)

@@ -1,6 +1,6 @@
-"""Lines that the index had and the log has no more: the index keeps them when it is read anew.
+"""Lines that the index had and the log no longer has. The index keeps them when everything is read again.
 
-That is the business of `doctor` alone; no answer has them.
+Only `doctor` uses them; they are in no other answer.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _FILL = (
 
 
 class KeptLines:
-    """A line that an index has: its bytes, and the segment that it stood in; "" where it only waited for its commit."""
+    """A line that an index has: its bytes, and the path of its segment, "" where it only waited for its commit."""
 
     __slots__ = ("line", "path")
 
@@ -41,7 +41,11 @@ class KeptLines:
 
 
 def put_aside(index: Index, log: LocalLog) -> bool:
-    """Before everything is read anew, inside the caller's transaction: whether anything is put aside, for `keep`."""
+    """Set the old tables aside before everything is read again, inside the caller's transaction.
+
+    Returns:
+        Whether tables were set aside, for `keep`. Those of another project's log are not.
+    """
     for name in schema.KEPT[1:]:
         index.db.execute(f"DROP TABLE IF EXISTS {name}")
     if not recovery.is_of_project(log, index.tip):
@@ -54,7 +58,7 @@ def put_aside(index: Index, log: LocalLog) -> bool:
 
 
 def keep(index: Index, is_aside: bool) -> None:
-    """Afterwards: of what was put aside, only what the log does not have."""
+    """Keep those lines of the old tables that the log does not have; call it after everything was read again."""
     if not is_aside:
         return
     index.db.execute(_MAKE)
@@ -65,14 +69,14 @@ def keep(index: Index, is_aside: bool) -> None:
 
 
 def lines(place: Repo) -> Iterator[KeptLines]:
-    """The lines that indexes of this clone have kept. One of them may be back by now."""
+    """Yield the lines that indexes of this clone have kept. Some may be in the log again."""
     for db in _indexes(place):
         yield from _kept(db, "SELECT key, path, body FROM lost", ())
         db.close()
 
 
 def count(db: sqlite3.Connection) -> int:
-    """Return how many lines that are missing from the log an up-to-date index still has."""
+    """Return how many lines that are missing from the log an up-to-date index has kept, at most `COUNT_MAX`."""
     try:
         rows = db.execute(
             "SELECT body FROM lost WHERE path <> '' AND key NOT IN (SELECT key FROM line) LIMIT ?",
@@ -80,11 +84,11 @@ def count(db: sqlite3.Connection) -> int:
         )
         return sum(1 for (body,) in rows if form.problem(str(body).encode("utf-8", "surrogatepass")) is None)
     except sqlite3.Error:
-        return 0  # the table is made with the first line that is lost
+        return 0  # the table is created with the first lost line
 
 
 def find(place: Repo, keys: Collection[bytes]) -> Iterator[KeptLines]:
-    """Of some lines, by their keys, those that an index of this clone has or has kept."""
+    """Yield those lines of the given keys that an index of this clone has or has kept."""
     wanted = sorted(keys)
     for db in _indexes(place):
         for start in range(0, len(wanted), KEYS_AT_ONCE):
@@ -101,7 +105,7 @@ def find(place: Repo, keys: Collection[bytes]) -> Iterator[KeptLines]:
 
 
 def everything(log: LocalLog) -> Iterator[KeptLines]:
-    """The same, and what an index has as lines of the log: for one that can't be read."""
+    """Yield the kept lines and all lines that an index has as lines of the log, for a log that is unreadable."""
     yield from lines(log.place)
     for db in _indexes(log.place):
         (tip,) = _one(db, "SELECT value FROM meta WHERE key = 'tip'")
@@ -122,7 +126,7 @@ def _one(db: sqlite3.Connection, query: str) -> Sequence[str | None]:
 
 
 def _indexes(place: Repo) -> Iterator[sqlite3.Connection]:
-    """The index files of every machine that shares this folder, as they lie."""
+    """Yield connections to the index files of all machines that share this folder."""
     try:
         names = sorted(os.listdir(place.state))
     except OSError:
@@ -143,13 +147,13 @@ def _opened(where: str) -> sqlite3.Connection | None:
             return db
         except sqlite3.Error:
             db.close()
-        return schema.copy_of(where)  # a folder that can't be written
+        return schema.copy_of(where)  # the folder is not writable
     except sqlite3.Error:
         return None
 
 
 def _kept(db: sqlite3.Connection, query: str, values: Collection[object]) -> Iterator[KeptLines]:
-    """Rows whose bytes are those of their key. What is damaged, or of another shape, has none."""
+    """Yield the rows whose bytes match their key. Skip the rest where the table is damaged or has another shape."""
     try:
         for key, path, body in db.execute(query, tuple(values)):
             line = str(body).encode("utf-8", "surrogatepass")

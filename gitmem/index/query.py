@@ -1,8 +1,8 @@
-"""The index as it lies, for questions that must not cost a catch-up.
+"""Read the index as it is, for queries that must be fast: without updating it first.
 
-What it has read of the write-ahead logs is in rows of the table `file` with a negative id: `parent` is the folder and two
-slashes, `name` the file's name, `oid` two numbers: the offset behind the last record that was read, and the size of the
-file then.
+The rows of the table `file` with a negative id show how far the write-ahead logs were read: `parent` is the folder and
+two slashes, `name` the name of the file, `oid` two numbers: the offset behind the last record that was read, and the
+size of the file then.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     Row = tuple[str, str]
 
-TAIL_BYTES_MAX = 1024 * 1024  # of one file; a committer comes long before
-# How the lines go on behind their time that say nothing of who is called what. Any other line may, however it is written.
+TAIL_BYTES_MAX = 1024 * 1024  # limit for one file; a committer runs long before
+# The start, after the time, of lines that do not affect names. All other lines may affect them, in any spelling.
 _NAMELESS = tuple(
     f'"kind":"{kind}",'.encode()
     for kind in ("signal", "receipt", "access", "node", "patch", "relation", "audit")
@@ -34,12 +34,12 @@ _NAMELESS = tuple(
 
 
 class Snapshot:
-    """The index as it lay at one moment, and what waited in the write-ahead logs then.
+    """The index at one moment, compared with the write-ahead logs at that moment.
 
     Attributes:
-        db: The index, in a transaction: it stays as it is, whatever others write.
-        is_complete: Whether the index has all that waited.
-        has_names: Whether it has at least all that says who is called what.
+        db: The index, in a transaction: writes of others do not change it.
+        is_complete: Whether the index has everything that waited.
+        has_names: Whether the index has at least everything that affects names.
     """
 
     __slots__ = ("db", "has_names", "is_complete")
@@ -51,14 +51,15 @@ class Snapshot:
 
 
 def take(place: Repo, machine: str, shape: int, elsewhere: Sequence[str] = ()) -> Snapshot | None:
-    """Return the index as it is, where it has plainly read the ref's commit; None says only: not plainly.
+    """Return a snapshot if the index has evidently read the ref's commit; None where that is not evident.
 
-    Git is not started, so a packed ref is not plain, nor one in a reftable that moved. The write-ahead logs are listed
-    before the ref is read, and the ref before the index: what is gone from one by then is in the next.
+    Git is not started, so packed refs and changed reftables are not evident. The write-ahead logs are listed before the
+    ref is read, and the ref before the index: what was removed from one is then in the next.
 
     Args:
-        shape: What `Index.version` is for the views that the caller asks.
-        elsewhere: Write-ahead logs outside the repository.
+        machine: The machine, as for `schema.path`.
+        shape: The `Index.version` for the views that the caller reads.
+        elsewhere: Folders of write-ahead logs outside the repository.
     """
     where = schema.path(place, machine)
     folders = [*(os.path.join(place.state, name) for name in ("wal", "spool")), *elsewhere]
@@ -66,7 +67,7 @@ def take(place: Repo, machine: str, shape: int, elsewhere: Sequence[str] = ()) -
     tip = plain_tip(place.common, LOG_REF)
     if tip is None or where in engine.UNUSABLE or not os.path.isfile(where):
         return None
-    for opened in (schema.connect_to_read, schema.copy_of):  # a folder that can't be written needs the second
+    for opened in (schema.connect_to_read, schema.copy_of):  # the second is for a folder that is not writable
         db = None
         try:
             db = opened(where)
@@ -85,10 +86,10 @@ def take(place: Repo, machine: str, shape: int, elsewhere: Sequence[str] = ()) -
 
 
 def has_all(db: sqlite3.Connection, accepted: str | None) -> bool:
-    """Return whether a fresh index plainly lacks nothing that this clone has accepted: see `moved_back`.
+    """Return whether a fresh index evidently has everything that this clone has accepted; see `moved_back`.
 
     Args:
-        accepted: The tip that this clone accepted last, where that is known.
+        accepted: The tip that this clone accepted last, where known.
     """
     if accepted is not None and db.execute("SELECT value FROM meta WHERE key = 'tip'").fetchone() != (
         accepted,
@@ -99,14 +100,14 @@ def has_all(db: sqlite3.Connection, accepted: str | None) -> bool:
 
 
 def row_of(folder: str, name: str) -> Row:
-    """Return `parent` and `name` of a file in the table `file`, as text whatever their bytes are."""
+    """Return `parent` and `name` of a file in the table `file`; bytes that are not UTF-8 are escaped."""
     return schema.as_text(folder) + "//", schema.as_text(name)
 
 
 def read_files(db: sqlite3.Connection, folders: Iterable[str]) -> dict[Row, tuple[int, int, int]]:
     """Return row id, end and size of each file that the index has read, for a process that reads these folders.
 
-    Another process may read others (it has another $TMPDIR): what it found there is left while it is there.
+    Another process may read other folders (with another $TMPDIR). Its files are ignored while they exist.
     """
     ours = {row_of(folder, "")[0] for folder in folders}
     found = {}
@@ -118,14 +119,19 @@ def read_files(db: sqlite3.Connection, folders: Iterable[str]) -> dict[Row, tupl
 
 
 def has_lines(db: sqlite3.Connection, file: int) -> bool:
-    """Return whether an index has lines that only waited in a file, by its row id."""
+    """Return whether an index has lines that only wait in the file with this row id."""
     return db.execute("SELECT 1 FROM line WHERE file = ? LIMIT 1", (file,)).fetchone() is not None
 
 
 def _look(
     db: sqlite3.Connection, shape: int, tip: str, files: Sequence[WalFile], folders: Sequence[str]
 ) -> Snapshot | None:
-    """Raises: sqlite3.Error; OSError where a file is gone: its commit is newer than the index."""
+    """Return a snapshot if the index has this shape and tip and fits the files; else None.
+
+    Raises:
+        sqlite3.Error: The index is unreadable.
+        OSError: A file was removed, so its commit is newer than the index.
+    """
     db.execute("BEGIN")
     if db.execute("PRAGMA user_version").fetchone()[0] != shape:
         return None
@@ -146,7 +152,7 @@ def _look(
 
 
 def _read_tail(found: Snapshot, file: WalFile, start: int) -> None:
-    """Note what the index lacks of a file. Raises: OSError."""
+    """Clear the flags of a snapshot according to the part of a file that the index lacks."""
     with open(file.path, "rb") as opened:
         opened.seek(start)
         content = opened.read(TAIL_BYTES_MAX)

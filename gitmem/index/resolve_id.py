@@ -1,4 +1,4 @@
-"""Which signal or thread is meant by an id, or by the beginning of one."""
+"""Resolve an id, or the prefix of one, to a signal or thread."""
 
 from __future__ import annotations
 
@@ -8,14 +8,19 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
 
-PREFIX_MIN = 6  # characters after the dash, where something is written
-LOOK_MIN = 4  # as git has it
+PREFIX_MIN = 6  # characters after the dash, where the caller writes
+LOOK_MIN = 4  # the same as git's minimum
 
 
 def find_id(db: sqlite3.Connection, text: str, *, writing: bool = False) -> str:
-    """The thread or signal id that a text names: whole, or a unique prefix.
+    """Return the thread or signal id that a text is, or of which it is a unique prefix.
 
-    Raises: UsageError with the candidates where there is none, or more than one.
+    Args:
+        text: The id or prefix.
+        writing: Whether the caller writes, which needs a longer prefix.
+
+    Raises:
+        UsageError: No id or several ids match (it has the candidates), or the prefix is too short.
     """
     for column in ("thread", "signal_id"):
         if db.execute(f"SELECT 1 FROM signal WHERE {column} = ? LIMIT 1", (text,)).fetchone():
@@ -57,7 +62,7 @@ def find_id(db: sqlite3.Connection, text: str, *, writing: bool = False) -> str:
 
 
 def thread_of(db: sqlite3.Connection, id: str) -> str:
-    """The thread that a thread id or a signal id stands for."""
+    """Return the thread of a thread id or a signal id."""
     row = db.execute(
         "SELECT s.thread FROM signal s JOIN line l ON l.id = s.line WHERE s.signal_id = ? ORDER BY l.body LIMIT 1",
         (id,),

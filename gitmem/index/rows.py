@@ -1,4 +1,4 @@
-"""Lines that are new to the index, as views get them: one by one, or the fields of all lines of a kind."""
+"""Lines that are new to the index, as passed to views: single lines, or the columns of all lines of a kind."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ if TYPE_CHECKING:
 
     Record = Mapping[str, object]
     Columns = Mapping[str, Sequence[Any]]
-    # Lines of one kind: the kind, their numbers, their records, and the values of each field where all have the same ones.
+    # Lines of one kind: kind, numbers, records, and the columns where all records have the same fields.
     Group = tuple[str, Sequence[int], Sequence[Record], Columns | None]
 
 
 class LineRow:
-    """A line that is new to the index: its row id, its bytes, and the record that it is."""
+    """A line that is new to the index: its row id, its bytes and its record."""
 
     __slots__ = ("id", "line", "record")
 
@@ -31,7 +31,7 @@ class LineRow:
 
 
 class Lines:
-    """New lines of one kind; each attribute has one entry for a line."""
+    """New lines of one kind. Each attribute has one item for each line."""
 
     __slots__ = ("_columns", "_parts", "ids", "lines", "records")
 
@@ -54,7 +54,7 @@ class Lines:
         """Add lines.
 
         Args:
-            columns: The values of each field, where all records have the same ones.
+            columns: The values of each field, where all records have the same fields.
         """
         self.ids += ids
         self.lines += lines
@@ -62,7 +62,7 @@ class Lines:
         self._parts.append((records, columns))
 
     def column(self, name: str) -> list[Any]:
-        """Return a field of each line, None where it has none; views share the list."""
+        """Return a field of each line, None where a line lacks it. Views share the list."""
         if name not in self._columns:
             found = self._columns[name] = []
             for records, columns in self._parts:
@@ -74,7 +74,7 @@ class Lines:
 
 
 class Rows:
-    """New lines by their kind."""
+    """New lines, grouped by kind."""
 
     __slots__ = ("by_kind",)
 
@@ -83,7 +83,7 @@ class Rows:
 
     @classmethod
     def of_rows(cls, rows: Iterable[LineRow]) -> Rows:
-        """Return some lines, whatever their kinds."""
+        """Group lines of any kinds."""
         found = cls({})
         for row in rows:
             found.add(str(row.record["kind"]), [row.id], [row.line], [row.record], None)

@@ -1,8 +1,7 @@
-"""The index file: its core tables, the views that the rooms above add, opening and rebuilding.
+"""The index file: its core tables, the views of the packages above, and how it is opened and rebuilt.
 
-`file` keeps path → object id of every folder and segment that has been read;
-`line` has every line once, whichever files hold it. A `View` derives tables of
-its own from the lines of some kinds.
+`file` has the path and object id of every folder and segment that was read. `line` has every line once, even if several
+files have it. A `View` derives tables of its own from lines of some kinds.
 """
 
 from __future__ import annotations
@@ -24,16 +23,16 @@ if TYPE_CHECKING:
 
 BUSY_MILLISECONDS = engine.READER_MILLISECONDS
 CORE_VERSION = 2
-KEPT = ("lost", "before", "before_file")  # tables of `lost`, which a new shape leaves alone
+KEPT = ("lost", "before", "before_file")  # tables of `lost_lines`, which `reshape` keeps
 CORE = (
     "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID",
-    # A folder's path ends in `/`, the root's is empty. A file of a write-ahead log has a negative id, see `generations`.
+    # A folder's path ends in `/`, the root's is empty. Files of write-ahead logs have negative ids, see `generations`.
     "CREATE TABLE file (id INTEGER PRIMARY KEY, parent TEXT, name TEXT, oid TEXT, UNIQUE (parent, name))",
     # `key` is the start of the line's SHA-256: equal bytes in two files are one line.
     "CREATE TABLE line (id INTEGER PRIMARY KEY, file INTEGER, key BLOB UNIQUE, at TEXT, kind TEXT, body TEXT)",
-    # Lines that a view could not take: they are kept, and `doctor` says how many.
+    # Lines that a view could not process: they are kept, and `doctor` reports their number.
     "CREATE TABLE skipped (line INTEGER PRIMARY KEY)",
-    # Row ids of files count up from here: without it the first one after a file of a write-ahead log would get the id 0.
+    # Ids of files start above 1: otherwise the first file after one of a write-ahead log would get the id 0.
     "INSERT INTO file VALUES (1, NULL, '', '')",
     "CREATE INDEX line_file ON line (file)",
     "CREATE INDEX line_kind_at ON line (kind, at)",
@@ -43,9 +42,8 @@ CORE = (
 class View:
     """Tables that are derived from lines.
 
-    `add` is called inside the catching-up transaction with every new line of the
-    view's kinds. Lines come in any order, so the tables that result must not
-    depend on it. Change `version` whenever `ddl` stays but `add` means something else.
+    `add` is called inside the transaction of `catch_up` with all new lines of the view's kinds. Lines arrive in any
+    order, and the resulting tables must not depend on it. Increase `version` when `add` changes and `ddl` does not.
     """
 
     __slots__ = ("add", "ddl", "kinds", "version")
@@ -67,8 +65,9 @@ class Index:
     """An open index.
 
     Args:
-        views: The views to keep. Where they have an attribute `shape` that is what `version` returns.
-        read: Gives the records that lines are, in groups; those that are none are in no group.
+        views: The views to keep. If they have an attribute `shape`, `version` returns it.
+        read: Returns the records of lines, in groups without the lines that are not records.
+        writable: Whether this process may write the file.
     """
 
     def __init__(
@@ -85,7 +84,7 @@ class Index:
         self.writable = writable
         self._version: int | None = getattr(views, "shape", None)
         self.foreseen: tuple[Sequence[bytes], Group] | None = (
-            None  # lines to come, and what `read` would give of them
+            None  # expected lines, with the result of `read`
         )
 
     @property
@@ -95,11 +94,11 @@ class Index:
         return row[0] if row else None
 
     def skipped(self) -> int:
-        """How many lines a view could not take."""
+        """Return the number of lines that a view could not process."""
         return int(self.db.execute("SELECT count(*) FROM skipped").fetchone()[0])
 
     def version(self) -> int:
-        """What `PRAGMA user_version` must say; another value means another shape."""
+        """Return the expected `PRAGMA user_version`; another value means another shape."""
         if self._version is None:
             text = repr([CORE_VERSION, CORE, [(view.version, view.ddl) for view in self.views]])
             self._version = int.from_bytes(text.encode(), "big") % 0x7FFFFFFF
@@ -109,9 +108,7 @@ class Index:
         return bool(self.db.execute("PRAGMA user_version").fetchone()[0] == self.version())
 
     def reshape(self) -> None:
-        """Empty everything but what `lost` keeps, inside the caller's transaction: readers keep the old answers until
-        it commits.
-        """
+        """Empty all tables except `KEPT`; readers see the old content until the caller's transaction commits."""
         tables = self.db.execute(
             "SELECT type, name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite_%'"
         ).fetchall()
@@ -130,18 +127,18 @@ class Index:
 
 
 def can_write(db: sqlite3.Connection) -> bool:
-    """Return whether the tip that an index has read is a log that this gitmem can write to, or there was none yet."""
+    """Return whether this gitmem can write to the log that an index has read, or the log has no tip yet."""
     row = db.execute("SELECT value FROM meta WHERE key = 'format'").fetchone()
     return row is None or bool(row[0])
 
 
 def as_text(path: str) -> str:
-    """A path as SQLite takes it: bytes that are no UTF-8 are escaped."""
+    """Return a path as text for SQLite; bytes that are not UTF-8 are escaped."""
     return path if path.isascii() else path.encode("utf-8", "backslashreplace").decode()
 
 
 def path(place: Repo, machine: str) -> str:
-    """Where the index of this machine lies: a host and a container that share the folder have one each."""
+    """Return the path of this machine's index: a host and a container that share the folder have one each."""
     kept = "".join(char if char.isalnum() or char in "-_." else "_" for char in machine)[:60]
     return os.path.join(place.state, f"index-{kept or 'machine'}.sqlite3")
 
@@ -152,7 +149,7 @@ def open_index(
     views: Iterable[View],
     read: Reader,
 ) -> Index:
-    """Open the index of this clone for reading and writing; where that can't be, see `beside`."""
+    """Open the index of this clone for reading and writing; where that is impossible, as `beside` does."""
     where = path(place, machine)
     for attempt in range(2 if where not in engine.UNUSABLE else 0):
         connection = None
@@ -176,7 +173,7 @@ def beside(
     views: Iterable[View],
     read: Reader,
 ) -> Index:
-    """The index of a process that may not write the file: a copy of it in memory, else an empty one."""
+    """Return the index of a process that cannot write the file: a copy of it in memory, else an empty one."""
     copy = copy_of(path(place, machine))
     if copy is not None:
         index = Index(copy, views, read, writable=False)
@@ -187,11 +184,11 @@ def beside(
 
 
 def copy_of(where: str) -> sqlite3.Connection | None:
-    """A copy in memory of an index file, as its writers last left it; None where that can't be had.
+    """Return a copy in memory of an index file, as its writers last left it; None where that is impossible.
 
-    A database in WAL mode can be read properly only beside its `-shm` file, or in a folder where one can be
-    made. Else the file is read as it lies, if it is whole (nothing is in a `-wal`) and nobody writes meanwhile:
-    SQLite does not look out for that where it may lock nothing.
+    A database in WAL mode is readable only next to its `-shm` file, or in a folder where one can be created. Otherwise
+    the file is read without locks, if it is complete (its `-wal` is empty) and nobody writes meanwhile: SQLite does not
+    check for writers where it cannot lock.
     """
     target = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
     for options in ("mode=ro", "mode=ro&immutable=1") if where not in engine.UNUSABLE else ():
@@ -200,7 +197,7 @@ def copy_of(where: str) -> sqlite3.Connection | None:
             before = _stamp(where)
             uri = f"file:{_quoted(where)}?{options}"
             source = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=engine.COPY_SECONDS)
-            source.execute("SELECT 1 FROM sqlite_master").fetchone()  # `backup` would wait without end
+            source.execute("SELECT 1 FROM sqlite_master").fetchone()  # without it `backup` could wait forever
             source.backup(target)
             if options == "mode=ro" or (before is not None and before == _stamp(where)):
                 return target
@@ -214,7 +211,7 @@ def copy_of(where: str) -> sqlite3.Connection | None:
 
 
 def _stamp(where: str) -> tuple[int, ...] | None:
-    """What changes with a database file; None where a part of it is in its `-wal`."""
+    """Return values that change with a database file; None where a part of it is in its `-wal`."""
     try:
         if os.path.exists(where + "-wal") and os.stat(where + "-wal").st_size:
             return None
@@ -225,24 +222,24 @@ def _stamp(where: str) -> tuple[int, ...] | None:
 
 
 def _quoted(where: str) -> str:
-    """A path in a URI, whatever its bytes are."""
+    """Return a path for a URI, whatever its bytes are."""
     plain = b"/-_.~abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
     path = os.fsencode(os.path.abspath(where).replace(os.sep, "/"))
     return "".join(chr(byte) if byte in plain else f"%{byte:02x}" for byte in path)
 
 
 def in_memory(views: Iterable[View], read: Reader) -> Index:
-    """An empty index of this process alone, for where no file can be written."""
+    """Return an empty index of this process alone, for where no file can be written."""
     return Index(sqlite3.connect(":memory:", isolation_level=None), views, read, writable=False)
 
 
 def connect(where: str) -> sqlite3.Connection:
-    """Open for writing. The busy time comes first: the pragma for WAL needs a lock already."""
-    if shared_mode.setting(where):  # SQLite gives the mode of this file to those beside it
+    """Open a file for writing. The lock timeout is set first: the pragma for WAL already needs a lock."""
+    if shared_mode.setting(where):  # SQLite gives the mode of this file to its `-wal` and `-shm`
         try:
             os.close(shared_mode.open_file(where, os.O_RDWR | os.O_CREAT))
         except OSError:
-            pass  # SQLite says what is wrong
+            pass  # the error of SQLite says what is wrong
     connection = sqlite3.connect(where, isolation_level=None, check_same_thread=False)
     connection.execute(f"PRAGMA busy_timeout = {BUSY_MILLISECONDS}")
     if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
@@ -252,13 +249,13 @@ def connect(where: str) -> sqlite3.Connection:
 
 
 def connect_to_read(where: str) -> sqlite3.Connection:
-    """Open for reading alone: such a connection does not bring SQLite's own log to the file as it is closed."""
+    """Open a file for reading only: closing such a connection does not checkpoint SQLite's log."""
     uri = f"file:{_quoted(where)}?mode=ro"
     return sqlite3.connect(uri, uri=True, isolation_level=None, timeout=engine.LOOK_SECONDS)
 
 
 def is_of_the_file(error: Exception) -> bool:
-    """Whether an error says something of the index file or this process, rather than of a value in a line."""
+    """Return whether an error is about the index file or this process, not about a value in a line."""
     if isinstance(error, sqlite3.DatabaseError):
         values = (
             sqlite3.DataError,
@@ -271,7 +268,7 @@ def is_of_the_file(error: Exception) -> bool:
 
 
 def is_corruption(error: sqlite3.DatabaseError) -> bool:
-    """Whether the file itself is bad, rather than busy or not to be opened."""
+    """Return whether the file itself is damaged, not busy or impossible to open."""
     return (
         not isinstance(error, sqlite3.OperationalError)
         or "malformed" in str(error)
@@ -280,7 +277,7 @@ def is_corruption(error: sqlite3.DatabaseError) -> bool:
 
 
 def discard(where: str) -> None:
-    """Put a damaged index out of the way; the next command builds it again."""
+    """Remove a damaged index; the next command builds it again."""
     for suffix in ("-wal", "-shm", ""):
         try:
             os.unlink(where + suffix)

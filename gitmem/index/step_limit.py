@@ -1,4 +1,4 @@
-"""A budget for questions to the index, in steps of SQLite's virtual machine."""
+"""A budget for queries of the index, in steps of SQLite's virtual machine."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ AT_ONCE = 1_000
 
 
 class Steps:
-    """Answers questions until a number of steps is used up. It counts steps and no time.
+    """Runs queries until a number of steps is used up. It counts steps, not time.
 
-    A question counts as 1,000 steps at least, which is about what it costs to ask it.
+    A query counts as at least 1,000 steps, which is about the cost of starting it.
 
     Args:
         most: Steps in all; 20,000,000 take about a second.
@@ -28,7 +28,7 @@ class Steps:
         self._left = most
 
     def ask(self, question: Callable[..., T], *given: object) -> T | None:
-        """Return the answer to a question with these values; None where the budget does not allow it."""
+        """Return the result of a query with these values; None where the budget is used up."""
         if self._left <= 0:
             return None
         self._left -= AT_ONCE
