@@ -19,7 +19,7 @@ PILED_UP = 3  # times the number of packs that one run merges
 
 
 def keep_up(log: LocalLog, start: Callable[[], object] | None) -> None:
-    """Pack where enough small packs have accumulated. Errors are ignored: packing is never the caller's failure.
+    """Pack if enough small packs have accumulated. Errors are ignored: packing is never the caller's failure.
 
     Args:
         start: Starts packing in another process; used when there is too much to do in this one.
@@ -38,7 +38,7 @@ def upkeep(log: LocalLog) -> int:
     """Merge the log's small packs into one.
 
     Returns:
-        The number of packs that were merged; 0 also where another process is packing.
+        The number of packs that were merged; 0 also if another process is packing.
 
     Raises:
         StoreError: Packing failed. Nothing was lost or partly done.
@@ -51,6 +51,6 @@ def upkeep(log: LocalLog) -> int:
 
 
 def piled_up(log: LocalLog) -> int:
-    """Return the number of the log's packs where it is far too high, else 0."""
+    """Return the number of the log's packs if it is far too high, else 0."""
     count = len(packing.own(log.place.common))
     return count if count > PILED_UP * packing.PACKS_MAX else 0

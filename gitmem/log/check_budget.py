@@ -1,4 +1,4 @@
-"""Limits on what one sync accepts from a remote: new files, bytes, lines, commits and trees, counted for each ref.
+"""Limits of one sync for content of a remote: new files, bytes, lines, commits and trees, counted for each ref.
 
 A ref that is left out returns its share, so it uses up nothing of the limits of other refs.
 """
@@ -110,7 +110,7 @@ class IntakeBudget:
         self._history.add(place, keyed)
 
     def give_back(self, place: str) -> None:
-        """Stop counting everything of a ref, except what other refs have too."""
+        """Stop counting the objects of a ref, except objects that other refs have too."""
         self._history.remove(place)
         for key in self._files.remove(place):
             self._lines.pop(key, None)
@@ -141,6 +141,6 @@ class IntakeBudget:
 
 
 def limit(what: str, count: int, most: int) -> None:
-    """Raise TooMuch where a count exceeds the limit of one sync."""
+    """Raise TooMuch if a count exceeds the limit of one sync."""
     if count > most:
         raise TooMuch(f"with it there are more than {most:,} new {what}, which is what one sync takes in")

@@ -52,7 +52,7 @@ def tell(entries: Sequence[LogEntry]) -> CommitMessage:
 
 
 def split_author(author: str) -> tuple[str, str]:
-    """Split `Name <mail>` and remove angle brackets, control and bidi characters, as git does or should do."""
+    """Split `Name <mail>`; remove angle brackets (git stores none), control and bidi characters from both."""
     name, _, mail = author.partition("<")
     return _clean(name) or "gitmem", _clean(mail) or "gitmem"
 

@@ -29,7 +29,7 @@ FILES_AT_ONCE = 1_000  # limit of one commit; version 0.1 may have left a file f
 
 
 class _Taken:
-    """A write-ahead log file whose entries go into the commit: open, and locked where possible.
+    """A write-ahead log file whose entries go into the commit: open, and locked if possible.
 
     Attributes:
         damaged: Whether it contains bytes that are not entries.
@@ -63,11 +63,11 @@ def commit_waiting(log: LocalLog, *, deferred: bool = False, swaps: int | None =
     """Commit everything that waits, including deferred entries.
 
     Args:
-        deferred: Commit also where only deferred entries wait.
+        deferred: Commit even if only deferred entries wait.
         swaps: How often to try to move the ref; default `SWAPS_MAX`.
 
     Returns:
-        The commit, or None where nothing waited or the commit has to wait.
+        The commit, or None if nothing waited or the commit has to wait.
 
     Raises:
         StoreError: The commit failed. Everything still waits.
@@ -98,16 +98,16 @@ def commit_waiting(log: LocalLog, *, deferred: bool = False, swaps: int | None =
 def commit_within(
     log: LocalLog, seconds: float, *, deferred: bool = False, swaps: int | None = None
 ) -> str | None:
-    """Commit what waits now; where another process is committing, wait for it.
+    """Commit all entries that wait now; if another process is committing them, wait for it.
 
     Args:
         seconds: The timeout.
-        deferred: Commit also where only deferred entries wait.
+        deferred: Commit even if only deferred entries wait.
         swaps: How often to try to move the ref; default `SWAPS_MAX`.
 
     Returns:
-        A commit that has everything: the new one, or the log's tip where another process has committed it.
-        None where something still waits after the timeout.
+        A commit that has everything: the new one, or the log's tip if another process made it.
+        None if something still waits after the timeout.
     """
     names = {file.path for file in log.waiting(deferred=deferred)}
     deadline = time.monotonic() + seconds
@@ -201,7 +201,7 @@ def commit_entries(log: LocalLog, entries: Sequence[LogEntry], *, swaps: int | N
     The caller holds the lock (git and people do not respect it) and calls `moved` after releasing it.
 
     Returns:
-        The commit, or None where the compare-and-swap was lost too often.
+        The commit, or None if the compare-and-swap was lost too often.
 
     Raises:
         StoreError: The log cannot be read or written.
@@ -235,7 +235,7 @@ def commit_entries(log: LocalLog, entries: Sequence[LogEntry], *, swaps: int | N
     except StoreError as error:
         if error.code == "locked":
             return None  # treat it as a lost swap: the entries wait
-        if error.code == "git-failed":  # the message is git's; add what became of the entries
+        if error.code == "git-failed":  # the message is git's; add the state of the entries
             error.message += f"; {WAITS}."
         raise
     return None
@@ -261,7 +261,7 @@ def check_tip(log: LocalLog, tip: str, outcome: str = "nothing was recorded") ->
     """Check that lines can be appended to a tip.
 
     Args:
-        outcome: What the error message says about the lines that were to be written.
+        outcome: The part of the error message about the lines that were to be written.
 
     Raises:
         StoreError: Code `not-a-log` or `newer-format`.

@@ -17,7 +17,7 @@ ASIDE = "refs/gitmem-aside/"
 
 
 def damaged_copies(log: LocalLog, whole: Collection[str] = ()) -> list[str]:
-    """Return the refs that record the state of remotes, and the published ref, whose commits cannot be read.
+    """Return the copies of remote refs, and the published ref, whose commits are unreadable.
 
     Args:
         whole: Commits of the log that were already read completely.
@@ -42,7 +42,7 @@ def damaged_refs(log: LocalLog) -> list[str]:
 
 
 def in_the_way(log: LocalLog) -> dict[str, str]:
-    """Return the refs that block the name of a gitmem ref (a file where git needs a folder, or the reverse).
+    """Find the refs that block the name of a gitmem ref (a file in place of a folder, or the reverse).
 
     Returns:
         Their tips by name. A folder without refs ends in `/` and has the tip "".
@@ -66,7 +66,7 @@ def move_out_of_the_way(log: LocalLog, name: str, oid: str) -> str | None:
     """Rename a blocking ref, or remove an empty folder.
 
     Returns:
-        The new name, "" for a folder, or None where renaming is impossible.
+        The new name, "" for a folder, or None if renaming is impossible.
     """
     if not oid:
         for folder, _, _ in os.walk(os.path.join(log.place.common, name), topdown=False):
@@ -77,7 +77,7 @@ def move_out_of_the_way(log: LocalLog, name: str, oid: str) -> str | None:
 
 
 def damaged_objects(log: LocalLog) -> list[str]:
-    """Return the unreadable objects in all past tips of the log's ref and in the copies of remote refs."""
+    """Return the unreadable objects of all known tips of the log's ref and of remotes, and of their histories."""
     git, seen, damaged = log.git, set[str](), list[str]()
 
     def new(oids: Iterable[str]) -> list[str]:
@@ -107,7 +107,7 @@ def put_away(log: LocalLog, oid: str) -> str | None:
     """Move a damaged object out of the object store.
 
     Returns:
-        The new path of its file, or None where no file of gitmem's has it.
+        The new path of its file, or None if no file of gitmem's has it.
 
     Raises:
         OSError: The file cannot be moved.

@@ -1,4 +1,4 @@
-"""Find lines that the log's history had and its tip does not have, and keep the result of a complete read."""
+"""The result of reading a whole log, for later checks, and the search for lines that its history dropped."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class History:
 
         Args:
             keys: `ledger.key` of the lines of the tip.
-            missing: Called for each unreadable object with its id, its position, and what it should be.
+            missing: Called for each unreadable object with its id, its position, and its expected kind.
         """
         known = removals(self._common, self._commits[::-1]) if self.is_whole else None
         self.is_whole = known is not None
@@ -135,7 +135,7 @@ class History:
         return True
 
     def _every(self, missing: Callable[[str, str, str], None]) -> Iterator[tuple[str, str, str]]:
-        """Yield commit, path and id of every file of any commit, and report what is unreadable."""
+        """Yield commit, path and id of every file of any commit, and report unreadable objects."""
         for commit in reversed(self._commits):
             try:
                 tree = self._git.commit(commit).tree

@@ -90,7 +90,7 @@ def read(place: Repo) -> Iterator[LedgerRecord]:
 
 
 def last_commit(state: str) -> str | None:
-    """Return the commit that this clone accepted last as the log's tip; None where no record names one.
+    """Return the commit that this clone accepted last as the log's tip; None if no record names one.
 
     Reading needs no lock: gitmem appends a record here after every move of the log's ref.
 

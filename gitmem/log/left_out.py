@@ -17,7 +17,7 @@ class LeftOut:
     Attributes:
         ref: Its name on the remote.
         commit: Its tip.
-        author: The author that the commit names; "" where it cannot be read. Anybody can write any name there.
+        author: The author that the commit names; "" if it cannot be read. Anybody can write any name there.
         kind: `newer` (the format of a newer gitmem), `foreign` (another project's log), `large` (more than one sync
             accepts), or `invalid`.
         why: The reason, as the rest of a sentence.
@@ -58,7 +58,7 @@ def note(git: Git, name: str, oid: str, kind: str, why: str, *, is_fetched: bool
 
 
 def author_of(git: Git, oid: str) -> str:
-    """Return the author that a commit names, or "" where the commit is unreadable or larger than `NAMED_BYTES_MAX`."""
+    """Return the author that a commit names, or "" if the commit is unreadable or larger than `NAMED_BYTES_MAX`."""
     if git.heads([oid]).get(oid, ("", 0))[1] > NAMED_BYTES_MAX:
         return ""
     try:

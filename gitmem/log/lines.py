@@ -62,7 +62,7 @@ def parse_all(texts: Iterable[str]) -> list[int]:
 
 
 def _midnight(date: str) -> int:
-    """Return the start of a day such as 2026-11-21; -1 where the text is not a day since 1970."""
+    """Return the start of a day such as 2026-11-21; -1 if the text is not a day since 1970."""
     parts = (date[:4], date[5:7], date[8:])
     if len(date) != 10 or not all(part.isascii() and part.isdecimal() for part in parts):
         return -1
@@ -83,7 +83,7 @@ def _days(year: int, month: int, day: int) -> int:
 
 
 def problem(line: bytes) -> str | None:
-    """Return why these bytes (without LF) are not a line of the log, or None where they are one.
+    """Return why these bytes (without LF) are not a line of the log, or None if they are one.
 
     It checks the outer form only; the meaning of the record is for the packages above.
     """

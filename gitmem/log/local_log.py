@@ -145,7 +145,7 @@ class LocalLog:
         """Record an entry. After the return it survives a crash and a power loss. `committer` commits it later.
 
         Raises:
-            StoreError: Nothing was recorded, except with code `wal-unknown`, where that is uncertain.
+            StoreError: Nothing was recorded; with code `wal-unknown` that is uncertain.
         """
         entry.token = entry.token or self.token()
         if self.make_state():
@@ -188,7 +188,7 @@ class LocalLog:
         return Lock(os.path.join(self.place.state, "lock"))
 
     def make_state(self) -> bool:
-        """Create the state folder if it is missing; False where this process may not write it."""
+        """Create the state folder if it is missing; False if this process may not write it."""
         state = self.place.state
         readme = os.path.join(state, "README")
         if not os.path.exists(readme):
@@ -267,7 +267,7 @@ class Clock:
 
 
 def read_word(path: str) -> str | None:
-    """Return the word in a small state file, or None where the file is missing or damaged."""
+    """Return the word in a small state file, or None if the file is missing or damaged."""
     try:
         with open(path, encoding="utf-8") as file:
             word = file.read(100).strip()

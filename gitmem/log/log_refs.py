@@ -61,7 +61,7 @@ def read(log: LocalLog, name: str, oid: str, known: Iterable[str] = ()) -> Tip:
 
 
 def is_rooted(log: LocalLog, oid: str, known: Iterable[str]) -> bool:
-    """Return whether a history starts with the first commit of every log; stop at a known log where possible."""
+    """Return whether a history starts with the first commit of every log; stop at a known log if possible."""
     git = log.git
     starts = [start for start in known if git.has(start)]
     if oid in starts or any(_meet(git, start, oid) for start in starts):
@@ -157,7 +157,7 @@ def left_behind(log: LocalLog, oid: str) -> set[str]:
 
 
 def related(ours: set[str], theirs: set[str]) -> bool:
-    """Return whether two logs may be merged: no where both name projects and share none, as a merge is irreversible."""
+    """Return whether two logs may be merged. Not if both name projects and share none: a merge is irreversible."""
     return not ours or not theirs or not ours.isdisjoint(theirs)
 
 

@@ -15,14 +15,14 @@ FOLDERS = ("wal", "spool")
 
 
 def of(place: Repo) -> str | None:
-    """Return a text that changes whenever the log's lines or the clone's accepted lines change.
+    """Describe the state in a text that changes whenever the log's lines or the clone's accepted lines change.
 
     It contains the names and sizes of the write-ahead log files, the commit of the ref (read after them, because a file
     is removed only after its commit), and the sizes of the ledger and of the ref's reflog, as a ref that was moved back
     has a commit that it had before.
 
     Returns:
-        The text, or None where the ref is not in a plain file of its own or there is no ledger.
+        The text, or None if the ref is not in a plain file of its own or there is no ledger.
     """
     state = place.state
     files = [file for name in FOLDERS for file in wal_files.listed(os.path.join(state, name)) if file.size]

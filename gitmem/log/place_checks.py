@@ -30,7 +30,7 @@ FOREIGN_WHY = "it is the log of another project"
 
 
 class PlaceCheck:
-    """One check of the refs of one remote.
+    """One check of all refs of a remote.
 
     Args:
         accepted: The last version of the remote's shared log that passed; None at first contact.
@@ -82,7 +82,7 @@ class PlaceCheck:
     def check(self, name: str, oid: str) -> Tip | None:
         """Return the log at a ref, or None and record why it is left out.
 
-        An invalid log is reported as invalid even where it also exceeds a limit, because it must be repaired.
+        An invalid log is reported as invalid even if it also exceeds a limit, because it must be repaired.
         """
         if not self._check_commits(name, oid):
             return None
@@ -104,7 +104,7 @@ class PlaceCheck:
     def is_whole(self, name: str, oid: str) -> bool:
         """Return whether the tree of an outbox has the files that each log has; else leave it out.
 
-        Call it first: an outbox based on the shared log is later read only for the lines that it adds.
+        Nothing checks this later: an outbox based on the shared log is read only for the lines that it adds.
         """
         if not self._check_objects(name, oid):
             return False
@@ -128,7 +128,7 @@ class PlaceCheck:
         return base == ref.genesis(base) or self._check_objects(name, base, oid)
 
     def _check_objects(self, name: str, *oids: str) -> bool:
-        """Check the commits, file sizes, names and modes of a ref; leave it out where the check fails."""
+        """Check the commits, file sizes, names and modes of a ref; leave it out if the check fails."""
         return self._check_commits(name, *oids) and self._check_trees(name, *oids)
 
     def _check_commits(self, name: str, *oids: str) -> bool:
@@ -151,7 +151,7 @@ class PlaceCheck:
         )
 
     def _passes(self, name: str, oid: str, look: Callable[[], None]) -> bool:
-        """Run a check of a ref; leave the ref out where it fails. Return whether it passed."""
+        """Run a check of a ref; leave the ref out if it fails. Return whether it passed."""
         if partial.lacks(self.log.place.common, oid):
             return True  # reported when it is read
         try:
@@ -207,7 +207,7 @@ class PlaceCheck:
         )
 
     def _reason(self, tip: Tip) -> tuple[str, str]:
-        """Return the kind and the reason why a log is not accepted; "" where it is."""
+        """Return the kind and the reason why a log is not accepted; "" if it is."""
         form = tip.format
         if ref.FORMAT < form.format <= ref.FORMAT_MAX and self._is_well_formed(tip):
             return NEWER, f"it has format {form.format}; upgrade gitmem (this one reads format {ref.FORMAT})"

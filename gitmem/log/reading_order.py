@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def sizes(
     check: TreeCheck, tips: Iterable[str], known: Sequence[str], is_known: Callable[[str], bool]
 ) -> dict[str, float]:
-    """Return the number of new bytes that each commit leads to; infinite where a check fails.
+    """Return the number of new bytes that each commit leads to; infinite if a check fails.
 
     Args:
         known: Trees whose files are not new.

@@ -106,7 +106,7 @@ def heads(log: LocalLog, tip: str | None) -> list[str]:
     """Return past tips of the log's ref, newest first: ends of its histories, not commits that others were appended to.
 
     Args:
-        tip: The present tip, which is left out; None where the ref is missing or unreadable.
+        tip: The present tip, which is left out; None if the ref is missing or unreadable.
     """
     moves = repair.reflog(log.place.common, ref.LOG_REF)
     found = [moves[-1].new] if moves else []

@@ -127,7 +127,7 @@ def locked(kept: str) -> StoreError:
 
 
 def read_format(git: Git, root: dict[str, TreeEntry]) -> Format | None:
-    """Return the `format` file of a root tree, or None where it has none and so is not a log."""
+    """Return the `format` file of a root tree, or None if it has none and so is not a log."""
     entry = root.get("format")
     return Format(git.blob(entry.oid)) if entry and not entry.is_tree else None
 

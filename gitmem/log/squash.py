@@ -1,4 +1,4 @@
-"""Squash: apply what commits added to another tip, as one commit. Works by subtrees; never reads whole trees.
+"""Squash: apply the additions of commits to another tip, as one commit. Works by subtrees; never reads whole trees.
 
 Added content is in the last tree and not in the trees that the commits are based on; trees in between are not read.
 """
@@ -33,7 +33,7 @@ EACH_MAX = 200  # limit of commits; with more of them it is not checked which on
 
 
 def squash(git: Git, commits: Sequence[str], onto: str, known: Known | None = None) -> str:
-    """Apply what commits added to `onto`, as one commit. No ref moves; removals are ignored.
+    """Apply the additions of commits to `onto`, as one commit. No ref moves; removals are ignored.
 
     Leading commits that are already based on `onto` are kept, unless `known` is given.
 
@@ -86,7 +86,7 @@ class Squash:
 
         Args:
             commits: As for `squash`.
-            files: The changed files, where known: path, new entry and old entries.
+            files: The changed files, if known: path, new entry and old entries.
             each: For a small number of commits, list only those that added something; this reads the tree of each.
         """
         if not commits:
@@ -106,7 +106,7 @@ class Squash:
         self.told += plain or found
 
     def _that_add(self, commits: Sequence[Commit]) -> list[Commit]:
-        """Return the commits that add something, or all where none adds anything by itself."""
+        """Return the commits that add something, or all if none adds anything by itself."""
         top = Squash(self.git, self.tree, self.known)
         found = []
         for each in commits:
@@ -185,7 +185,7 @@ class Squash:
         united = union(here, *fresh)
         if len(united) > ref.UNION_BYTES_MAX and united != content:
             self._add_beside(path, canon(content), len(fresh))
-        elif fresh:  # reuse an equal file: usual where only one clone writes it
+        elif fresh:  # reuse an equal file: usual if only one clone writes it
             self._put(path, entry if united == content else united, len(fresh))
 
     def write(self, onto: str) -> str:

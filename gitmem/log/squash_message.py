@@ -14,7 +14,7 @@ _SUBJECT_CHARS_MAX = 100
 
 
 def message(commits: Sequence[Commit], count: int) -> str:
-    """Return the message of a squashed commit: its own where it is one commit, else a summary with a list.
+    """Return the message of a squashed commit: its own if it is one commit, else a summary with a list.
 
     Args:
         count: The number of records that they add; unused for one commit.

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def start(log: LocalLog) -> str:
     """Create the log's ref without the network, and return its tip.
 
-    A log of this project is adopted where an ordinary fetch got it from the usual remote
+    A log of this project is adopted if an ordinary fetch got it from the usual remote
     (`refs/remotes/<remote>/gitmem`), a sync fetched it, or it is a local branch.
 
     Raises:
@@ -61,7 +61,7 @@ def new_log(log: LocalLog) -> str:
 def adopt(log: LocalLog) -> None:
     """Adopt a log that this clone has under another name; for readers.
 
-    Never create a new log. Do nothing where this process may not write or another process holds the lock.
+    Never create a new log. Do nothing if this process may not write or another one holds the lock.
     """
     if log.git.tip(ref.LOG_REF) is not None or not _adoptable(log) or not log.make_state():
         return
@@ -73,7 +73,7 @@ def adopt(log: LocalLog) -> None:
 
 
 def _make(log: LocalLog, tip: str, why: str) -> bool:
-    """Create the ref; False where it exists. The caller holds gitmem's lock; a stale lock of git is broken."""
+    """Create the ref; False if it exists. The caller holds gitmem's lock; a stale lock of git is broken."""
     git = log.git
     make_own(log.place.common, tip)
     if git.swap(ref.LOG_REF, None, tip, why):

@@ -39,7 +39,7 @@ _MODES = {b"40000": TREE_MODE, b"100644": FILE_MODE, b"100664": FILE_MODE, b"100
 
 
 class TreeCheck:
-    """Checks of the trees of one remote; what passed once is not checked again.
+    """Checks of the trees of one remote; trees that passed are not checked again.
 
     Args:
         passed: Ids of trees that passed; the caller keeps it while its process lives.
@@ -279,7 +279,7 @@ def _differing(
 
 
 def raw_entries(data: bytes, id_length: int) -> list[tuple[bytes, bytes, str]]:
-    """Split a tree object into mode, name and id; raise Rejected where it is truncated or malformed."""
+    """Split a tree object into mode, name and id; raise Rejected if it is truncated or malformed."""
     found, at, size = [], 0, id_length // 2
     while at < len(data):
         space = data.find(b" ", at)

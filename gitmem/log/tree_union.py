@@ -26,7 +26,7 @@ _DISPLACED = "gm-file"
 
 
 def union_changes(git: Git, base: str, others: Iterable[str]) -> Changes:
-    """Return the changes that turn the tree `base` into the union with other trees; empty where it is that already.
+    """Return the changes that turn the tree `base` into the union with other trees; empty if it is that already.
 
     Raises:
         KeyError: An object is missing.
@@ -134,7 +134,7 @@ def _unite_files(
     """Merge the files at one path.
 
     Returns:
-        The union, as an entry where one of the files equals it, and the contents that do not fit.
+        The union, as an entry if one of the files equals it, and the contents that do not fit.
     """
     entries = [entry for entry in files if isinstance(entry, TreeEntry)]
     plain = [entry for entry in entries if entry.mode.startswith("100")]

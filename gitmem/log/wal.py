@@ -38,9 +38,9 @@ class WriteAheadLog:
 
     Args:
         folder: The folder; it may be missing.
-        now: Returns the wall clock in microseconds since the epoch; prevents numbers from being used twice.
+        now: Returns the wall clock in microseconds since the epoch; prevents the reuse of numbers.
         check_owner: The folder is in a shared location; it and its files must belong to this user alone.
-        owner: The repository that the entries must belong to, where the path of the folder does not ensure that.
+        owner: The repository that the entries must belong to, if the path of the folder does not ensure that.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class WriteAheadLog:
             ) from error
 
     def _append(self, record: bytes, deferred: bool) -> None:
-        """Append a record to the newest generation; append again where a committer may have read the file before.
+        """Append a record to the newest generation; append again if a committer may have read the file before.
 
         Raises:
             OSError: Nothing was recorded.
@@ -114,7 +114,7 @@ class WriteAheadLog:
         """Append a record to the newest generation.
 
         Returns:
-            Whether it was still the newest one afterwards; None where nothing was written.
+            Whether it was still the newest one afterwards; None if nothing was written.
 
         Raises:
             OSError: The record does not count as written.
@@ -146,7 +146,7 @@ class WriteAheadLog:
 
         Raises:
             OSError: The record is void.
-            StoreError: Code `wal-unknown`, also where a committer may have read the record before it was voided.
+            StoreError: Code `wal-unknown`, also if a committer may have read the record before it was voided.
         """
         if os.write(handle, record) < len(record):  # readers skip half a record
             raise OSError(28, "No space left on device")
@@ -212,10 +212,10 @@ class WriteAheadLog:
             shared_mode.make_dirs(self.folder)
 
     def _own(self) -> Lock | None:
-        """Acquire the lock that keeps other repositories from writing to the folder; None for a folder in this one.
+        """Acquire the lock that keeps other repositories from writing to the folder; None if the folder is in this one.
 
-        Another repository with the same path may find the same folder (two containers with one state folder); its
-        entries are an OSError. The owner file is on the disk before any entry.
+        Another repository with the same path may find the same folder (two containers with one state folder); raise
+        OSError if entries of it wait there. The owner file is on the disk before any entry.
         """
         if self.owner is None:
             return None
@@ -265,11 +265,11 @@ class WriteAheadLog:
         return found if self.owner is None or self.owner.matches(self.folder) else []
 
     def read(self, file: WalFile, start: int = 0) -> Tail | None:
-        """Read a file from an offset on; None where it was removed, which means that it is committed.
+        """Read a file from an offset on; None if it was removed, which means that it is committed.
 
         Raises:
             OSError: It cannot be read.
-            ValueError: It belongs to another user, or is damaged as a whole.
+            ValueError: It belongs to another user, or is an invalid spool file.
         """
         handle = wal_files.open_to_read(file.path)
         if handle is None:
@@ -278,7 +278,7 @@ class WriteAheadLog:
             if self.check_owner and hasattr(os, "getuid") and os.fstat(handle).st_uid != os.getuid():
                 raise ValueError("it belongs to somebody else")
             opened.seek(start)
-            size = max(os.fstat(handle).st_size - start, 0)  # read() allocates what it is asked for
+            size = max(os.fstat(handle).st_size - start, 0)  # read() allocates the requested size
             content = opened.read(min(size, READ_BYTES_MAX))
         file.size = start + len(content)
         if file.is_old:

@@ -50,7 +50,7 @@ def name_of(number: int, *, deferred: bool) -> str:
 
 
 def listed(folder: str) -> list[WalFile]:
-    """Return the files of a write-ahead log, oldest first; empty where the folder is unreadable."""
+    """Return the files of a write-ahead log, oldest first; empty if the folder is unreadable."""
     found = []
     for name in _names(folder):
         if _is_numbered(name) and _is_file(name):
@@ -115,16 +115,16 @@ def _has_other_format(name: str) -> bool:
 
 
 def changed(file: WalFile) -> float:
-    """Return when a file was last written, in seconds since the epoch; the present time where it was removed."""
+    """Return when a file was last written, in seconds since the epoch; the present time if it was removed."""
     try:
         found = os.stat(file.path)
-        return found.st_mtime or found.st_ctime  # mtime is 0 where it was written before its name was synced
+        return found.st_mtime or found.st_ctime  # mtime is 0 if it was written before its name was synced
     except OSError:
         return time.time()
 
 
 def lock(handle: int, *, exclusive: bool) -> bool:
-    """Lock an open file until it is closed, without waiting; False where another process holds the lock.
+    """Lock an open file until it is closed, without waiting; False if another process holds the lock.
 
     On a file system without locks every process gets them: they save work; correctness depends on the order of steps.
 
@@ -146,7 +146,7 @@ def lock(handle: int, *, exclusive: bool) -> bool:
 
 
 def open_to_read(path: str) -> int | None:
-    """Open a file of a write-ahead log, without following links or blocking on a pipe; None where it was removed."""
+    """Open a file of a write-ahead log, without following links or blocking on a pipe; None if it was removed."""
     flags = (
         os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     )
@@ -162,7 +162,7 @@ def sync_data(handle: int) -> None:
 
 
 def sync_folder(folder: str) -> None:
-    """Sync the names in a folder, where the system can; they then survive a power loss."""
+    """Sync the names in a folder, which then survive a power loss, if the system supports that."""
     if not hasattr(os, "O_DIRECTORY"):
         return  # Windows has no such call
     handle = os.open(folder, os.O_RDONLY)

@@ -52,7 +52,7 @@ class Owner:
             sync_folder(each)
 
     def matches(self, folder: str) -> bool:
-        """Return whether the entries in a folder belong to this repository; False where no owner is recorded.
+        """Return whether the entries in a folder belong to this repository; False if no owner is recorded.
 
         They do if the clone id is the same; else if both have a common root commit; else (in an empty or shallow
         repository that gitmem has never written to) if the git folder is the same on the disk.
@@ -92,7 +92,7 @@ class Owner:
 
 
 def path_in(folder: str) -> str:
-    """Return the git folder that the entries of a write-ahead log came from; "" where it is not recorded."""
+    """Return the git folder that the entries of a write-ahead log came from; "" if it is not recorded."""
     return _values(read_small(os.path.join(folder, NAME))).get("path", "")
 
 

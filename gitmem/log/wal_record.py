@@ -84,7 +84,7 @@ def parse(content: bytes, start: int = 0) -> Tail:
 
 
 def _record(content: bytes, at: int) -> tuple[bytes, bytes, bytes] | None:
-    """Return kind, payload and checksum of the record at an offset; None where it is torn or damaged."""
+    """Return kind, payload and checksum of the record at an offset; None if it is torn or damaged."""
     head = content[at : at + HEAD_BYTES]
     words = head[len(MARK) : -1].split(b" ")
     if len(head) < HEAD_BYTES or head[-1:] != b"\n" or len(words) != 3:
