@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from .schema import Index
 
 
-PACKED = "packed_"  # prefix of tables whose rows depend on what arrived together: name, first line, all lines
+PACKED = "packed_"  # prefix of tables whose rows depend on joint arrival: name, first line, all lines
 
 
 def differing(ours: Index, theirs: Index, *, but: Sequence[str] = ()) -> list[str]:
@@ -54,7 +54,7 @@ def _rows(index: Index, table: str, but: Sequence[str]) -> Iterator[tuple[object
 
 
 def _packed(index: Index, table: str, keys: Mapping[int, int]) -> dict[object, int]:
-    """Return the sum of the hashes of the lines of each name, however they are divided into rows."""
+    """Return for each name the sum of the hashes of its lines, regardless of the rows that contain them."""
     found: dict[object, int] = {}
     for name, _, listed in index.db.execute(f'SELECT * FROM "{table}"'):
         try:

@@ -28,7 +28,7 @@ def put_away(where: str, error: BaseException) -> bool:
 
 
 def is_whole(where: str) -> bool:
-    """Return whether SQLite's check finds no damage; True also where the file cannot be checked now."""
+    """Return whether SQLite's check finds no damage; True also if the file cannot be checked now."""
     try:
         db = sqlite3.connect(where, isolation_level=None, timeout=engine.COPY_SECONDS)
         try:

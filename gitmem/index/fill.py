@@ -17,7 +17,7 @@ CACHE_KILOBYTES = 16 * 1024
 
 
 def temporary(views: Iterable[View], read: Reader) -> Index:
-    """Open an empty index of this process alone, in a temporary file; in memory where no file can be created."""
+    """Open an empty index of this process alone, in a temporary file; in memory if no file can be created."""
     connection = sqlite3.connect("", isolation_level=None)
     try:
         connection.execute("PRAGMA cache_size = 10")
@@ -48,7 +48,7 @@ class Fill:
             self._note(path, path.rstrip("/").rpartition("/")[0], oid)
 
     def segment(self, path: str, oid: str) -> int | None:
-        """Record a segment and return its number for `add`; None where its lines are not read."""
+        """Record a segment and return its number for `add`; None if its lines are not read."""
         return self._note(path, path.rpartition("/")[0], oid) if _is_read(path) else None
 
     def _note(self, path: str, folder: str, oid: str) -> int:
@@ -64,7 +64,7 @@ class Fill:
         insert.lines_of_files(self.index, found, groups)
 
     def end(self, commit: str | None) -> None:
-        """Commit what was added.
+        """Commit the added lines.
 
         Args:
             commit: The commit if it was read completely; later updates start there. None makes them check every folder.
@@ -76,7 +76,7 @@ class Fill:
         self.index.db.execute("COMMIT")
 
     def segment_of(self, line: bytes) -> tuple[str, str] | None:
-        """Return path and object id of the segment of a line; None where the index does not have the line."""
+        """Return path and object id of the segment of a line; None if the index does not have the line."""
         found: tuple[str, str] | None = self.index.db.execute(
             "SELECT f.parent || f.name, f.oid FROM line l JOIN file f ON f.id = l.file WHERE l.key = ?",
             (insert.key_of(line),),

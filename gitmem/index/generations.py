@@ -34,7 +34,7 @@ def waiting(log: LocalLog) -> dict[Row, tuple[WriteAheadLog, WalFile]]:
 
 
 def has_all(db: sqlite3.Connection, folders: Iterable[str], sizes: dict[Row, int]) -> bool:
-    """Return whether the index has read exactly what waits in these folders.
+    """Return whether the index has read exactly the entries that wait in these folders.
 
     A file is removed after the index has read its commit; then its row in the index has no lines.
     """
@@ -103,7 +103,7 @@ class Tails:
         self._new.append((place, tail.end, file.size, lines))
 
     def apply(self) -> list[tuple[int, bytes]]:
-        """Record what was read, after the ref was read; return the lines, each with the number of its file.
+        """Record how far the files were read; return the lines, each with the number of its file. Read the ref first.
 
         Raises:
             LostLineError: An entry is neither waiting nor in the log.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 KEY_BYTES = 16
 BODY_MAX_BYTES = 256 * 1024
-MANY = 1_000  # number of lines for which the larger log of SQLite is used
+MANY = 1_000  # lines of a batch that gets a larger SQLite log
 PAGES = 4_000  # of SQLite's own log: 16 MB. With the default of 1,000 a batch waits for the disk twice more
 _INSERT = (
     "INSERT INTO line (file, key, at, kind, body) VALUES (?, ?, ?, ?, ?)"
@@ -40,7 +40,7 @@ def lines_of_files(
     """Insert lines as `lines` does, each with the number of its file.
 
     Args:
-        groups: The result of `index.read` for the lines, where it is known.
+        groups: The result of `index.read` for the lines, if known.
     """
     if not found:
         return
@@ -66,7 +66,7 @@ class WithoutCollector:
 def _add(index: Index, found: Sequence[tuple[int, bytes]], groups: Sequence[Group] | None) -> None:  # noqa: C901  (one pass that binds columns fast)
     db = index.db
     if len(found) >= MANY:
-        # The next committer, or whoever closes the index, checkpoints SQLite's log: see `StoreIndex.tidy_index`.
+        # SQLite's log is checkpointed by the next committer, or when the index is closed: see `StoreIndex.tidy_index`.
         db.execute(f"PRAGMA wal_autocheckpoint = {PAGES}")
     if groups is None:
         groups = _read(index, [line for _, line in found])
@@ -110,7 +110,7 @@ def _add(index: Index, found: Sequence[tuple[int, bytes]], groups: Sequence[Grou
 
 
 def _read(index: Index, lines: Sequence[bytes]) -> Sequence[Group]:
-    """Return what `index.read` returns. Lines that equal those of `index.foreseen` are not parsed again."""
+    """Return the result of `index.read`. Lines that equal those of `index.foreseen` are not parsed again."""
     if index.foreseen is None:
         return index.read(lines)
     told, (kind, _, records, columns) = index.foreseen

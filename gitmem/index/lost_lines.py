@@ -31,7 +31,7 @@ _FILL = (
 
 
 class KeptLines:
-    """A line that an index has: its bytes, and the path of its segment, "" where it only waited for its commit."""
+    """A line that an index has: its bytes, and the path of its segment, "" if it only waited for its commit."""
 
     __slots__ = ("line", "path")
 
@@ -153,7 +153,7 @@ def _opened(where: str) -> sqlite3.Connection | None:
 
 
 def _kept(db: sqlite3.Connection, query: str, values: Collection[object]) -> Iterator[KeptLines]:
-    """Yield the rows whose bytes match their key. Skip the rest where the table is damaged or has another shape."""
+    """Yield the rows whose bytes match their key. Skip the rest if the table is damaged or has another shape."""
     try:
         for key, path, body in db.execute(query, tuple(values)):
             line = str(body).encode("utf-8", "surrogatepass")

@@ -51,10 +51,10 @@ class Snapshot:
 
 
 def take(place: Repo, machine: str, shape: int, elsewhere: Sequence[str] = ()) -> Snapshot | None:
-    """Return a snapshot if the index has evidently read the ref's commit; None where that is not evident.
+    """Return a snapshot if the index has certainly read the ref's commit; None if that is uncertain.
 
-    Git is not started, so packed refs and changed reftables are not evident. The write-ahead logs are listed before the
-    ref is read, and the ref before the index: what was removed from one is then in the next.
+    Git is not started, so packed refs and changed reftables count as uncertain. The write-ahead logs are listed before
+    the ref is read, and the ref before the index: entries removed from one are then in the next.
 
     Args:
         machine: The machine, as for `schema.path`.
@@ -86,10 +86,10 @@ def take(place: Repo, machine: str, shape: int, elsewhere: Sequence[str] = ()) -
 
 
 def has_all(db: sqlite3.Connection, accepted: str | None) -> bool:
-    """Return whether a fresh index evidently has everything that this clone has accepted; see `moved_back`.
+    """Return whether a fresh index certainly has everything that this clone has accepted; see `moved_back`.
 
     Args:
-        accepted: The tip that this clone accepted last, where known.
+        accepted: The tip that this clone accepted last, if known.
     """
     if accepted is not None and db.execute("SELECT value FROM meta WHERE key = 'tip'").fetchone() != (
         accepted,

@@ -8,7 +8,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
 
-PREFIX_MIN = 6  # characters after the dash, where the caller writes
+PREFIX_MIN = 6  # characters after the dash, if the caller writes
 LOOK_MIN = 4  # the same as git's minimum
 
 

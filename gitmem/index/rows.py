@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     Record = Mapping[str, object]
     Columns = Mapping[str, Sequence[Any]]
-    # Lines of one kind: kind, numbers, records, and the columns where all records have the same fields.
+    # Lines of one kind: kind, numbers, records, and the columns if all records have the same fields.
     Group = tuple[str, Sequence[int], Sequence[Record], Columns | None]
 
 
@@ -54,7 +54,7 @@ class Lines:
         """Add lines.
 
         Args:
-            columns: The values of each field, where all records have the same fields.
+            columns: The values of each field, if all records have the same fields.
         """
         self.ids += ids
         self.lines += lines
@@ -62,7 +62,7 @@ class Lines:
         self._parts.append((records, columns))
 
     def column(self, name: str) -> list[Any]:
-        """Return a field of each line, None where a line lacks it. Views share the list."""
+        """Return a field of each line, None if a line lacks it. Views share the list."""
         if name not in self._columns:
             found = self._columns[name] = []
             for records, columns in self._parts:

@@ -149,7 +149,7 @@ def open_index(
     views: Iterable[View],
     read: Reader,
 ) -> Index:
-    """Open the index of this clone for reading and writing; where that is impossible, as `beside` does."""
+    """Open the index of this clone for reading and writing; if that is impossible, as `beside` does."""
     where = path(place, machine)
     for attempt in range(2 if where not in engine.UNUSABLE else 0):
         connection = None
@@ -184,11 +184,11 @@ def beside(
 
 
 def copy_of(where: str) -> sqlite3.Connection | None:
-    """Return a copy in memory of an index file, as its writers last left it; None where that is impossible.
+    """Return a copy in memory of an index file, as its writers last left it; None if that is impossible.
 
     A database in WAL mode is readable only next to its `-shm` file, or in a folder where one can be created. Otherwise
     the file is read without locks, if it is complete (its `-wal` is empty) and nobody writes meanwhile: SQLite does not
-    check for writers where it cannot lock.
+    check for writers if it cannot lock.
     """
     target = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
     for options in ("mode=ro", "mode=ro&immutable=1") if where not in engine.UNUSABLE else ():
@@ -211,7 +211,7 @@ def copy_of(where: str) -> sqlite3.Connection | None:
 
 
 def _stamp(where: str) -> tuple[int, ...] | None:
-    """Return values that change with a database file; None where a part of it is in its `-wal`."""
+    """Return values that change with a database file; None if a part of it is in its `-wal`."""
     try:
         if os.path.exists(where + "-wal") and os.stat(where + "-wal").st_size:
             return None
@@ -229,7 +229,7 @@ def _quoted(where: str) -> str:
 
 
 def in_memory(views: Iterable[View], read: Reader) -> Index:
-    """Return an empty index of this process alone, for where no file can be written."""
+    """Return an empty index of this process alone, in case no file can be written."""
     return Index(sqlite3.connect(":memory:", isolation_level=None), views, read, writable=False)
 
 
@@ -239,7 +239,7 @@ def connect(where: str) -> sqlite3.Connection:
         try:
             os.close(shared_mode.open_file(where, os.O_RDWR | os.O_CREAT))
         except OSError:
-            pass  # the error of SQLite says what is wrong
+            pass  # SQLite reports the error
     connection = sqlite3.connect(where, isolation_level=None, check_same_thread=False)
     connection.execute(f"PRAGMA busy_timeout = {BUSY_MILLISECONDS}")
     if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":

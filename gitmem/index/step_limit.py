@@ -28,7 +28,7 @@ class Steps:
         self._left = most
 
     def ask(self, question: Callable[..., T], *given: object) -> T | None:
-        """Return the result of a query with these values; None where the budget is used up."""
+        """Return the result of a query with these values; None if the budget is used up."""
         if self._left <= 0:
             return None
         self._left -= AT_ONCE
