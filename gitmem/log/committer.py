@@ -250,7 +250,7 @@ def _unwritable(error: OSError) -> StoreError:
 
 
 def moved(log: LocalLog) -> None:
-    """Notify that the ref has moved. Call it without the lock: it updates the index, and that may wait for a writer."""
+    """Notify that the ref has moved. Never under the lock: it updates the index and may wait for a stopped writer."""
     try:
         log.committed()
     except Exception:
