@@ -1,4 +1,4 @@
-"""Clients: hooks and instructions in the files of coding agents.
+"""Hooks and instructions in the files of clients.
 
-May import importers and what is below it.
+This package may import `importers` and the packages below it.
 """

@@ -1,7 +1,7 @@
-"""What hooks must know before anything of ours runs: which program to start, and where lines wait outside the repository.
+"""Which program hooks start, and where write-ahead logs outside the repository are.
 
-Two small files in the state folder, one path a line. A shell reads them, so a path with a line break in it
-is left out.
+Hooks need both before any Python runs. They are two small files in the state folder with one path a line. A shell reads
+them, so a path with a line break is left out.
 """
 
 from __future__ import annotations
@@ -22,13 +22,16 @@ WAL_FOLDERS = "wal-folders"
 def write(
     state: str, *, user: str = "", program: str | None = None, wal_folders: Sequence[str] | None = None
 ) -> bool:
-    """Keep what is given, where it differs from what is there. False where that can't be written.
+    """Write the given values where they differ from the files.
 
     Args:
-        state: The folder of gitmem's own files; it must be there.
-        user: gitmem's folder in the user's state folder, whose list must have the program.
-        program: Absolute path of the gitmem program that hooks run.
-        wal_folders: The folders of write-ahead logs outside the repository, all of them.
+        state: The folder of gitmem's own files; it must exist.
+        user: gitmem's folder in the user's state folder, whose list must contain the program.
+        program: The absolute path of the gitmem program that hooks run.
+        wal_folders: All folders of write-ahead logs outside the repository.
+
+    Returns:
+        False if a value could not be written.
     """
     done = True
     if program is not None:
@@ -40,13 +43,13 @@ def write(
 
 
 def program(state: str) -> str | None:
-    """The program that hooks run, or None where none was kept."""
+    """Return the program that hooks run, or None if none is noted."""
     found = _lines(os.path.join(state, PROGRAM))
     return found[0] if found else None
 
 
 def wal_folders(state: str) -> list[str]:
-    """Return the folders of write-ahead logs outside the repository that were kept."""
+    """Return the noted folders of write-ahead logs outside the repository."""
     return _lines(os.path.join(state, WAL_FOLDERS))
 
 
@@ -58,7 +61,7 @@ def _keep(path: str, lines: Sequence[str]) -> bool:
             if file.read() == content:
                 return True
     except OSError:
-        pass  # not there yet
+        pass  # not written yet
     try:
         atomic_write.replace(path, content)
     except OSError:

@@ -1,8 +1,8 @@
 """The user's list of gitmem programs that hooks may start.
 
-A repository notes in its git folder which gitmem its hooks start, and a git folder can come from a stranger: in an
-archive, or on a shared disk. So hooks start a noted program only if it is also in this list, which lies in the user's
-own state folder. The hook scripts read it too; see `gitmem.clients.hooks.script.IS_LISTED`.
+A repository notes in its git folder which gitmem program its hooks start. A git folder can come from a stranger, in an
+archive or on a shared disk. Hooks therefore start a noted program only if this list contains it, too. The list is in
+the user's own state folder. The hook scripts read it with `gitmem.clients.hooks.script.IS_LISTED`.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 NAME = "programs"
-KEPT_MAX = 100  # of more, those that are gone are left out
+KEPT_MAX = 100  # above this number, programs that no longer exist are removed
 
 
 def is_listed(folder: str, program: str) -> bool:
-    """Return whether the user's list has a program.
+    """Return whether the user's list contains a program.
 
     Args:
         folder: gitmem's folder in the user's state folder.
@@ -33,11 +33,11 @@ def add(folder: str, program: str) -> bool:
     """Add a program that the user runs to the list.
 
     Args:
-        folder: gitmem's folder in the user's state folder; it is made where it is missing.
+        folder: gitmem's folder in the user's state folder; created if missing.
         program: The program's absolute path.
 
     Returns:
-        Whether it is in the list now. False where the list can't be written, or others could write to it.
+        Whether the list contains it now. False if the list can't be written, or if other users could write to it.
     """
     if not os.path.isabs(program) or "\n" in program:
         return False
@@ -83,11 +83,11 @@ def _read(path: str) -> list[str]:
 
 
 def _is_private(path: str) -> bool:
-    """Return whether a file or folder belongs to this user, and nobody else may write to it."""
+    """Return whether a file or folder belongs to this user and no other user may write to it."""
     try:
         found = os.stat(path)
     except OSError:
         return False
-    if not hasattr(os, "geteuid"):  # Windows, where these bits say nothing
+    if not hasattr(os, "geteuid"):  # Windows, where these bits have no meaning
         return True
     return found.st_uid == os.geteuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)

@@ -1,7 +1,7 @@
-"""Files of the user's, read and replaced whole: a link stays a link, a mode stays, half a file is never there.
+"""Read the user's files, and replace them as a whole: links and modes stay, and no partial file is ever visible.
 
-In the home folder links are the user's own (many keep it in a repository of its own), and are followed. In a work tree
-they come with the repository, and none may lead out of it.
+Links in the home folder are the user's own (many users keep these files in a separate repository), and are followed.
+Links in a work tree come with the repository, and may not lead out of it.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 
 class FileChange:
-    """What becomes of one file.
+    """The change of one file.
 
     Attributes:
         path: The file.
-        before, after: Its content; None where there is none.
+        before, after: Its content; None for no file.
         runs: Whether a new file is executable.
-        top: The work tree that it must be in, wherever links lead; None for a file that may be anywhere.
+        top: The work tree that the file must be in once links are resolved; None for a file that may be anywhere.
     """
 
     __slots__ = ("after", "before", "path", "runs", "top")
@@ -51,14 +51,14 @@ class FileChange:
 
 
 def inside(path: str, top: str) -> str:
-    """Return where a path of a work tree leads, with all links resolved.
+    """Return a path of a work tree with all links resolved.
 
     Args:
         path: A file or folder, which need not exist.
         top: The top of the work tree.
 
     Raises:
-        UsageError: `outside` where a link leads out of the work tree, or into a git folder.
+        UsageError: `outside` if a link leads out of the work tree, or into a git folder.
     """
     above, real = os.path.realpath(top), os.path.realpath(path)
     parts = os.path.relpath(real, above).split(os.sep)
@@ -74,15 +74,15 @@ def inside(path: str, top: str) -> str:
 
 
 def read(path: str, top: str | None = None) -> bytes | None:
-    """Return the content of a file, None where there is none.
+    """Return the content of a file, or None if it does not exist.
 
     Args:
         path: The file.
-        top: The work tree that it must be in, wherever links lead.
+        top: The work tree that the file must be in once links are resolved.
 
     Raises:
         UsageError: `outside`, see `inside`.
-        StoreError: It can't be read.
+        StoreError: The file can't be read.
     """
     if top is not None:
         path = inside(path, top)
@@ -100,14 +100,14 @@ def read(path: str, top: str | None = None) -> bytes | None:
 
 
 def apply(change: FileChange, made: list[str]) -> bool:
-    """Make a change. False where there was nothing to do.
+    """Write a change, and return whether there was anything to do.
 
     Args:
-        made: Gets the folders that were made for it, the outermost first.
+        made: Receives the folders that were created for it, the outermost first.
 
     Raises:
-        UsageError: `outside`, see `inside`; it is as it was.
-        StoreError: It can't be written, or somebody has changed it since it was read; it is as it was.
+        UsageError: `outside`, see `inside`; the file is unchanged.
+        StoreError: The file can't be written, or it was changed since it was read; it is unchanged.
     """
     if not change.needed:
         return False
@@ -153,7 +153,7 @@ def _replace(target: str, content: bytes, runs: bool) -> None:
 
 
 def make_folders(folder: str, made: list[str]) -> None:
-    """Make a folder and those above it; `made` gets the new ones, the outermost first."""
+    """Create a folder and its parents; append the new ones to `made`, the outermost first."""
     missing = []
     while not os.path.isdir(folder):
         missing.append(folder)
@@ -165,7 +165,7 @@ def make_folders(folder: str, made: list[str]) -> None:
 
 
 def remove_folders(folders: Sequence[str]) -> None:
-    """Remove folders, the innermost first, as far as nothing is in them."""
+    """Remove the empty ones of these folders, the innermost first."""
     for folder in sorted(folders, key=len, reverse=True):
         try:
             os.rmdir(folder)
