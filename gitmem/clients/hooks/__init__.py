@@ -1,3 +1,3 @@
-"""Hooks of coding agents: install and remove them, and the script that they run."""
+"""Installation and removal of hooks for coding agents, and the script that the hooks run."""
 
 from __future__ import annotations

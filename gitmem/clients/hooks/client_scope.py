@@ -1,4 +1,4 @@
-"""One client in one scope: what is there of ours, and what install and uninstall would change."""
+"""One client in one scope: what is installed of ours, and what install and uninstall would change."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ INSTALLED, OUTDATED, INCOMPLETE, ABSENT, BROKEN = (
 
 
 class ClientScope:
-    """A client in a scope. Nothing is read before it is asked for.
+    """A client in a scope. It reads files only when a method needs them.
 
     Attributes:
         base: The client's folder.
-        settings: Its settings file, or None where it has none that names hooks.
+        settings: Its settings file, or None if it has none that names hooks.
     """
 
     def __init__(self, client: Client, scope: str, places: Places, base: str) -> None:
@@ -50,7 +50,11 @@ class ClientScope:
         return self.client.form == GROUPS
 
     def script(self) -> str:
-        """Where our script is or is to be. UsageError where somebody else's file has both names."""
+        """Return the path of our script, whether it exists or not.
+
+        Raises:
+            UsageError: Files of others have both of its possible names.
+        """
         paths = marked_files.scripts(self.client, self.base)
         for path in paths:
             content = self._read(path)
@@ -59,11 +63,12 @@ class ClientScope:
         raise self._foreign(paths[-1])
 
     def wanted(self, *, wake: bool, of_disk: bool = False) -> list[HookEntry]:
-        """Return the entries that are to stand in the settings.
+        """Return the entries that the settings should contain.
 
         Args:
-            wake: With the background hook that wakes an idle session, where the client has one.
-            of_disk: For the script that is there, perhaps of another version, and not for the one to be written.
+            wake: Whether to include the background hook that wakes an idle session, if the client has one.
+            of_disk: Whether the entries are for the installed script, perhaps of another version, not for the one to
+                write.
         """
         root = os.path.dirname(self.base)
         path = self.client.in_command(self.scope, self.script(), root, self.places.home)
@@ -82,7 +87,11 @@ class ClientScope:
         return script.text(self.client.name).encode()
 
     def text(self) -> str | None:
-        """The settings as text, None where there are none. UsageError where they are no UTF-8."""
+        """Return the settings as text, or None if the file does not exist.
+
+        Raises:
+            UsageError: They are not UTF-8.
+        """
         assert self.settings is not None
         content = self._read(self.settings)
         try:
@@ -95,15 +104,19 @@ class ClientScope:
             ) from None
 
     def ours(self, text: str | None) -> list[Ours]:
-        """Our entries in the settings. UsageError where they can't be read."""
+        """Return our entries in the settings.
+
+        Raises:
+            UsageError: The settings can't be parsed.
+        """
         if not text or settings.SCRIPT not in text:
-            return []  # whatever is in it: not even a broken file keeps us from leaving the others
+            return []  # a broken file without our entries must not stop the other clients
         with _SentenceForBrokenSettings(self):
             _, hooks = settings.read(text, comments=self.client.comments)
         return settings.found(hooks, groups=self.groups)
 
     def put_in(self, *, wake: bool) -> tuple[list[FileChange], InstallRecord | None]:
-        """The changes of an install, and what to remember; None where the settings stay as they are."""
+        """Return the changes of an install, and the record to write; None if the settings stay unchanged."""
         changes = self.own_changes()
         if self.settings is None:
             return changes, None
@@ -122,7 +135,11 @@ class ClientScope:
         return [*changes, FileChange(self.settings, _bytes(text), new, top=self.top)], kept
 
     def own_changes(self) -> list[FileChange]:
-        """Our whole files, as they are to be. UsageError where somebody else's is in the way."""
+        """Return the changes that write our whole files.
+
+        Raises:
+            UsageError: A file of somebody else has the same name.
+        """
         wanted = marked_files.others(self.client, self.base)
         if self.client.has_script:
             wanted.insert(0, marked_files.OwnFile(self.script(), script.text(self.client.name), True))
@@ -135,7 +152,7 @@ class ClientScope:
         return changes
 
     def take_out(self) -> list[FileChange]:
-        """The changes of an uninstall."""
+        """Return the changes of an uninstall."""
         changes = []
         if self.settings is not None:
             text = self.text()
@@ -148,13 +165,13 @@ class ClientScope:
         ]
 
     def own_paths(self) -> list[str]:
-        """Our whole files that are there."""
+        """Return those of our whole files that exist."""
         paths = marked_files.scripts(self.client, self.base) if self.client.has_script else []
         paths += [each.path for each in marked_files.others(self.client, self.base)]
         return [path for path in paths if marked_files.is_marked(self._read(path))]
 
     def before(self, text: str | None) -> str | None:
-        """The settings without us; None for no file."""
+        """Return the settings without our entries; None for no file."""
         if text is None or not self.ours(text):
             return text
         client, kept = self.client, install_record.read(self.record_path)
@@ -176,7 +193,11 @@ class ClientScope:
         )
 
     def state(self) -> str:
-        """Whether it is installed, as one of the words of this module. UsageError where that can't be read."""
+        """Return whether it is installed, as one of the constants of this module.
+
+        Raises:
+            UsageError: A file can't be read or parsed.
+        """
         own = self.own_paths()
         present: set[tuple[str, str]] = set()
         if self.settings is not None:
@@ -193,7 +214,7 @@ class ClientScope:
         return OUTDATED if any(change.needed for change in changes) else INSTALLED
 
     def seen(self) -> list[str]:
-        """The files that have something of ours, also where they can't be understood."""
+        """Return the files with anything of ours, even if they can't be parsed."""
         try:
             there = self.own_paths()
             content = self._read(self.settings) if self.settings is not None else None
@@ -203,7 +224,7 @@ class ClientScope:
         return [*there, *([self.settings] if self.settings is not None and has_ours else [])]
 
     def _check(self, text: str | None) -> None:
-        """UsageError where the settings are such that install would refuse them."""
+        """Raise the UsageError that install would raise for these settings."""
         entries = self.client.entries(self.scope, "", b"", wake=False)
         with _SentenceForBrokenSettings(self):
             settings.put(text or "", entries, comments=self.client.comments, extra=self.client.extra)
@@ -222,12 +243,12 @@ def _bytes(text: str | None) -> bytes | None:
 
 
 def bare(error: GitmemError) -> str:
-    """What is wrong, without what became of a write: for a report that is about more."""
+    """Return an error's message without "nothing was written", for a report on several clients."""
     return error.message.replace("; nothing was written.", ".")
 
 
 class _SentenceForBrokenSettings:
-    """Turn the errors of settings that are no JSON, or not the client's JSON, into one that says where."""
+    """Turn errors of settings that are not JSON, or not the client's JSON, into a UsageError with the position."""
 
     def __init__(self, target: ClientScope) -> None:
         self.target = target

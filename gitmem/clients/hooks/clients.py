@@ -1,6 +1,6 @@
-"""The clients: where each keeps its hooks, which events we ask for, and how a command line for it looks.
+"""The clients: where each stores its hooks, which events we use, and the form of its command lines.
 
-`docs/clients.md` says the same for users, with where each fact comes from.
+`docs/clients.md` has the same facts for users, with their sources.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ WAKE = "Wake"
 WAKE_SECONDS = 31 * 60  # a little more than the half hour after which it ends by itself
 # A missing script must be silent: a shell that can't open one may end with 2, which blocks the agent.
 _RUN = """exec sh -c '[ ! -r "$0" ] || . "$0"' """
-# From the top of the work tree, and only as it was installed: no script of a folder that the agent happens to be in,
-# such as a dependency's, and none that was changed since. What was checked once is kept in the git folder, where no
-# commit can put anything, under its digest: then no program is started.
+# Run the script from the top of the work tree, and only in the installed version: never a script of the folder that the
+# agent is in, such as a dependency's, and never a modified one. A checked copy is cached under its digest in the git
+# folder, where no commit can write; then no program is started.
 _CHECK = """exec sh -c 'd=$PWD; until [ -f "$d/.git" ] || [ -d "$d/.git/objects" ]; do [ "$d" ] || exit 0; d=${d%/*}; done; \
 at() { case $1 in /* | [A-Za-z]:*) g=$1 ;; *) g=$2/$1 ;; esac; }; \
 g=$d/.git; if [ -f "$g" ]; then read -r _ c <"$g"; at "$c" "$d"; fi; \
@@ -39,23 +39,24 @@ _CHECKED = (
     "copilot",
     "cursor",
     "gemini",
-)  # whose commands name the script by a path below the work tree
+)  # their commands name the script by a path in the work tree
 
 
 class Client:
     """One client.
 
     Attributes:
-        name, title: For the command line, and for people.
-        form: How it keeps hooks; see the constants.
-        base: Its folder in a project, and below the home folder.
+        name, title: Its name on the command line, and its product name.
+        form: The form of its hooks; see the constants.
+        base: Its folder in a project.
+        home_base: Its folder in the home folder.
         settings: The file in `base` that names the hooks, or the one file that we write.
-        events: What we ask for: event, and its time limit in seconds.
+        events: The events that we use, each with its timeout in seconds.
         comments: Whether its settings may have comments.
         extra: Members that the settings must have.
-        signs: What in a project is a sign of it; `base` in the project, unless others use that folder too.
-        home_signs: The same below the home folder.
-        programs: Its program's names.
+        signs: Files in a project that show its use; `base` by default, unless others use that folder too.
+        home_signs: The same in the home folder.
+        programs: The names of its programs.
     """
 
     __slots__ = ("base", "comments", "events", "extra", "form", "home_base", "home_signs", "name", "programs",
@@ -91,7 +92,7 @@ class Client:
 
     @property
     def pushes(self) -> bool:
-        """Whether signals reach its model by themselves."""
+        """Whether its model receives signals without asking."""
         return self.form not in (RULE, NOTHING)
 
     @property
@@ -99,12 +100,12 @@ class Client:
         return self.form in (GROUPS, FLAT, PLUGIN)
 
     def entries(self, scope: str, script: str, content: bytes, *, wake: bool) -> list[HookEntry]:
-        """What is to stand in its settings.
+        """Return the entries for its settings.
 
         Args:
             script: The script as the command line names it; see `in_command`.
-            content: What is in the script.
-            wake: With the background hook that wakes an idle session, where the client has one.
+            content: The script's content.
+            wake: Whether to include the background hook that wakes an idle session, if the client has one.
         """
         run = _RUN
         if scope == PROJECT and self.name in _CHECKED:
@@ -136,11 +137,11 @@ class Client:
         return HookEntry(event, {**matcher, "hooks": [handler]}, line)
 
     def in_command(self, scope: str, path: str, root: str, home: str) -> str:
-        """A script as its command line names it: without a path of this machine, where that can be.
+        """Return a script's name for the command line, without a path of this machine where possible.
 
         Args:
             path: The script.
-            root: The project's folder; what it is in user scope does not matter.
+            root: The project's folder; unused in user scope.
             home: The home folder.
         """
         if scope == PROJECT:
@@ -156,7 +157,7 @@ CLIENTS: dict[str, Client] = {
     for each in (
         Client(
             "claude-code", "Claude Code", GROUPS, ".claude", "settings.json",
-            # Not PostToolBatch: a version that does not know an event leaves the whole file unread.
+            # Not PostToolBatch: a version that does not know an event ignores the whole file.
             [("PostToolUse", 10), ("UserPromptSubmit", 10), ("SessionStart", 20), ("Stop", 10), ("SessionEnd", 10)],
             programs=["claude"],
         ),
@@ -202,21 +203,21 @@ CLIENTS: dict[str, Client] = {
     )
 }  # fmt: skip
 ALL_FOUND = "all-found"
-# Where a client lets its folder below the home folder be moved.
+# Variables that move a client's folder in the home folder.
 FOLDER_VARIABLES = {"claude-code": "CLAUDE_CONFIG_DIR", "codex": "CODEX_HOME", "copilot": "COPILOT_HOME"}
 
 
 class Places:
-    """Where things are, for one user in one worktree.
+    """The folders of one user in one worktree.
 
     Args:
-        worktree: The top of the worktree; None where there is none.
-        main: The top of the main worktree, where this one is a linked one.
-        state: The folder of gitmem's own files in the repository; None outside of one.
+        worktree: The top of the worktree; None if there is none.
+        main: The top of the main worktree, if this one is a linked worktree.
+        state: The folder of gitmem's own files in the repository; None outside of a repository.
         user: gitmem's folder in the user's state folder.
         home: The home folder.
-        moved: Clients whose folder below the home folder was moved, and where to.
-        programs: The programs that were found on the user's PATH, by name.
+        moved: The clients whose folder in the home folder was moved, and its new path.
+        programs: The programs found on the user's PATH, by name.
     """
 
     __slots__ = ("home", "main", "moved", "programs", "state", "user", "worktree")
@@ -241,19 +242,19 @@ class Places:
         self.programs = programs
 
     def noted_program(self) -> str | None:
-        """Return the program that hooks run: the one that this repository notes, if the user's own list has it too."""
+        """Return the program that hooks run: the one noted in this repository, if the user's own list has it, too."""
         found = hook_paths.program(self.state) if self.state is not None else None
         return found if found is not None and trusted_programs.is_listed(self.user, found) else None
 
     def base(self, client: Client, scope: str) -> str | None:
-        """The folder of a client; None in project scope where there is no worktree."""
+        """Return the folder of a client, or None in project scope without a worktree."""
         if scope == USER:
             return self.moved.get(client.name) or os.path.join(self.home, *client.home_base.split("/"))
         return os.path.join(self.worktree, client.base) if self.worktree is not None else None
 
 
 def find(client: Client, places: Places) -> str | None:
-    """Why a client is taken to be in use here, in some words; None where nothing says so."""
+    """Return the sign that a client is in use here, in some words, or None without one."""
     if places.worktree is not None:
         for sign in client.signs:
             if os.path.lexists(os.path.join(places.worktree, *sign.split("/"))):

@@ -1,17 +1,17 @@
-"""What the events of each client are to us.
+"""The kinds of each client's events.
 
-The names are the clients' own, as they stand in their settings files: the hook script gets one as its
-argument and hands it to `gitmem hook`.
+The names are the clients' own, from their settings files. The hook script gets one as its argument and passes it to
+`gitmem hook`.
 """
 
 from __future__ import annotations
 
 TOOL = "tool"  # a tool has run: the model reads on in a moment
-PROMPT = "prompt"  # the user has said something
+PROMPT = "prompt"  # the user has sent a prompt
 START = "start"
 STOP = "stop"  # the agent is done and would wait for its user
 END = "end"
-WAKE = "wake"  # in the background of an agent that waits
+WAKE = "wake"  # in the background of an idle agent
 
 EVENTS: dict[str, dict[str, str]] = {
     "claude-code": {
@@ -41,7 +41,7 @@ EVENTS: dict[str, dict[str, str]] = {
     },
 }  # fmt: skip
 
-# Where what a hook prints reaches the model. Elsewhere the client throws it away, or another's hook may.
+# The events whose output reaches the model. For others the client drops it, or another client's hook may show it.
 READS = {
     "claude-code": (TOOL, PROMPT, START, STOP),
     "codex": (TOOL, PROMPT, START, STOP),
@@ -52,7 +52,7 @@ READS = {
     "copilot": (TOOL, START, STOP),
 }
 
-# Where the environment of a hook has the client's own session id, and the folder that the session works in.
+# The variables with the client's own session id, and with the folder of the session, in a hook's environment.
 SESSION_VARIABLES = {
     "claude-code": "CLAUDE_CODE_SESSION_ID",
     "gemini": "GEMINI_SESSION_ID",
@@ -64,15 +64,15 @@ FOLDER_VARIABLES = {
     "cursor": "CURSOR_PROJECT_DIR",
     "copilot": "COPILOT_PROJECT_DIR",
 }
-# Its hooks may have the environment of another run.
+# The hooks of these clients may have the environment of another run.
 FORGETFUL = ("cline",)
 
 
 def kind(client: str, event: str) -> str | None:
-    """What an event is, or None for one that we don't know."""
+    """Return the kind of an event, or None for an unknown one."""
     return EVENTS.get(client, {}).get(event)
 
 
 def names(client: str, kind: str) -> list[str]:
-    """The events of a client that are of one kind."""
+    """Return a client's events of one kind."""
     return [event for event, found in EVENTS.get(client, {}).items() if found == kind]

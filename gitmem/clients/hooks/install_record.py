@@ -1,7 +1,7 @@
-"""What install did to a file, kept until uninstall: a note that helps to give it back byte for byte.
+"""The record of what install did to a file, kept until uninstall, which restores the file byte for byte with it.
 
-It is a help and no more. Without it, as in another clone, uninstall looks what our entries would have made of
-which file; see `taking.original`.
+The record is optional. Without it, as in another clone, uninstall reconstructs the original; see
+`remove_entries.original`.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ IN_BASE = ".gitmem-hooks"
 
 
 class InstallRecord:
-    """What is known of an installation.
+    """The record of an installation.
 
     Attributes:
-        is_new: Whether the settings file was made.
-        after: The digest of the settings as they were left; "" where they were not touched.
-        ranges: What was put in, as spans of that text.
-        made: The members that were made in it.
-        folders: The folders that were made.
+        is_new: Whether install created the settings file.
+        after: The digest of the settings after install; "" if they were not changed.
+        ranges: The added spans of that text.
+        made: The added members.
+        folders: The created folders.
     """
 
     __slots__ = ("after", "folders", "is_new", "made", "ranges")
@@ -52,7 +52,7 @@ class InstallRecord:
 
 
 def path(client: Client, scope: str, places: Places, base: str) -> str:
-    """Where it is kept: in the repository's state for a project, else in the client's folder."""
+    """Return the path of the record: in the repository's state for a project, otherwise in the client's folder."""
     if scope == PROJECT:
         assert places.state is not None
         name = f"{client.name}-{digest(os.fsencode(base))[:16]}"
@@ -61,7 +61,7 @@ def path(client: Client, scope: str, places: Places, base: str) -> str:
 
 
 def read(where: str) -> InstallRecord | None:
-    """The record in a file, None where there is none that can be used."""
+    """Return the record in a file, or None if there is no usable one."""
     try:
         with open(where, "rb") as file:
             values = json.loads(file.read())

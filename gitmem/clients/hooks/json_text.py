@@ -1,6 +1,6 @@
-"""JSON as a text with positions, so that a settings file can be changed where it must be and nowhere else.
+"""A JSON parser that keeps positions, for edits that change only the necessary part of a settings file.
 
-Reading it into values and writing it again would lose its indentation, its line ends and its comments.
+Parsing into values and writing them again would lose indentation, line ends and comments.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ BOM = "\ufeff"
 
 
 class BrokenError(ValueError):
-    """The text is no JSON.
+    """The text is not JSON.
 
     Args:
-        what: What is wrong, for a sentence.
-        line, column: Where, counted from 1.
+        what: The error, for a sentence.
+        at: The offset of the error; `line` and `column` give it counted from 1.
     """
 
     def __init__(self, what: str, text: str, at: int) -> None:
@@ -53,37 +53,37 @@ class JsonNode:
         self.keys: list[tuple[int, int]] = []
 
     def names(self) -> list[str]:
-        """The keys of an object."""
+        """Return the keys of an object."""
         return [json.loads(self.text[start:end]) for start, end in self.keys]
 
     def get(self, name: str) -> JsonNode | None:
-        """The value of a key: of the last one, where it stands there twice, as every reader takes it."""
+        """Return the value of a key, or None. Of a repeated key the last value counts, as for every reader."""
         found = [item for key, item in zip(self.names(), self.items, strict=True) if key == name]
         return found[-1] if found else None
 
     def string(self) -> str | None:
-        """The text of a string, None for any other kind."""
+        """Return the text of a string, or None for any other kind."""
         return str(json.loads(self.text[self.start : self.end])) if self.kind == "string" else None
 
     def whole(self, index: int) -> tuple[int, int]:
-        """The span of an item with its key."""
+        """Return the span of an item with its key."""
         return (self.keys[index] if self.keys else (self.items[index].start, 0))[0], self.items[index].end
 
 
 def parse(text: str, *, comments: bool = False) -> JsonNode:
-    """The value that a text is.
+    """Parse a text.
 
     Args:
-        comments: Accept comments and a comma behind the last item.
+        comments: Whether to accept comments and a comma after the last item.
 
     Raises:
-        BrokenError: It is none.
+        BrokenError: The text is not valid JSON.
     """
     return _Reader(text, comments).value()
 
 
 class _Reader:
-    """Reads without recursion: a settings file may nest deeper than Python's stack."""
+    """A parser without recursion: settings may be nested deeper than Python's stack."""
 
     def __init__(self, text: str, comments: bool) -> None:
         self.text = text
@@ -118,7 +118,7 @@ class _Reader:
         return root
 
     def _begin(self) -> JsonNode:
-        """The value that starts here; one that has items is left open."""
+        """Return the value that starts here; an array or object stays open."""
         char = self._next("a value")
         kind = {"{": "object", "[": "array", '"': "string", "t": "word", "f": "word", "n": "word"}.get(
             char, "number"
@@ -151,7 +151,7 @@ class _Reader:
         return self.text[self.at]
 
     def _skip(self) -> int:
-        """Pass white space, and comments where there may be some."""
+        """Skip white space, and comments if they are allowed; return the position."""
         while True:
             space = _SPACE.match(self.text, self.at)
             assert space is not None

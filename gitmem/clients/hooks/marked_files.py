@@ -1,4 +1,4 @@
-"""The files that are ours as a whole, beside the scripts: they carry our mark, and what lacks it is somebody's."""
+"""The files that are entirely ours, beside the scripts. They contain our mark; a file without it is somebody else's."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from .clients import Client
 
 WORDS = "gitmem: written by gitmem hooks install"
-NAMES = ("signal-received.sh", "gitmem-signal-received.sh")  # the second where the first is somebody's
+NAMES = ("signal-received.sh", "gitmem-signal-received.sh")  # the second if the first is somebody else's
 _MARK_WITHIN = 400  # bytes
 
 
@@ -20,9 +20,9 @@ class OwnFile:
     """A file of ours.
 
     Attributes:
-        path: Where it is.
-        content: What is in it.
-        runs: Whether it is to be executable.
+        path: Its path.
+        content: Its content.
+        runs: Whether it is executable.
     """
 
     __slots__ = ("content", "path", "runs")
@@ -34,17 +34,17 @@ class OwnFile:
 
 
 def is_marked(content: bytes | None) -> bool:
-    """Whether a file is one of ours."""
+    """Return whether a file is one of ours."""
     return content is not None and WORDS.encode() in content[:_MARK_WITHIN]
 
 
 def scripts(client: Client, base: str) -> list[str]:
-    """Where the script of a client may be, the usual place first."""
+    """Return the possible paths of a client's script, the usual one first."""
     return [os.path.join(base, "hooks", name) for name in NAMES]
 
 
 def others(client: Client, base: str) -> list[OwnFile]:
-    """The files of a client beside its script."""
+    """Return the files of a client beside its script."""
     if client.form == FILES:
         text = script.text(client.name)
         return [OwnFile(os.path.join(base, client.settings, event), text, True) for event, _ in client.events]

@@ -1,4 +1,4 @@
-"""Taking our entries out of a settings file: byte for byte where nobody has changed it since, else ours alone."""
+"""Remove our entries from a settings file: restore an unchanged file byte for byte, otherwise remove only ours."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ def without(
     may_go: Callable[[str], bool] = lambda name: True,
     extra: Sequence[str] = (),
 ) -> str:
-    """A text without our entries.
+    """Return a text without our entries.
 
     Args:
-        may_go: Whether a container (`hooks`, `hooks.EVENT`, a name of `extra`) goes too, once nothing is in it.
-        extra: Members of the root that go with the hooks, where nothing else is there.
+        may_go: Whether to remove a container (`hooks`, `hooks.EVENT`, a name of `extra`) that is empty afterwards.
+        extra: Members of the root to remove with the hooks if nothing else is left.
     """
     root, hooks = settings.read(text, comments=comments)
     if hooks is None:
@@ -57,7 +57,7 @@ def without(
 
 
 def _gone(event: JsonNode, groups: bool, cuts: list[tuple[int, int]]) -> list[int]:
-    """The items of an event that are ours alone; what is ours in others' groups is added to `cuts`."""
+    """Return the items of an event that are only ours; add our handlers in others' groups to `cuts`."""
     every: dict[int, list[int]] = {}
     ours: dict[int, list[int]] = {}
     for group, handler, command in settings.handlers(event, groups=groups):
@@ -72,7 +72,7 @@ def _gone(event: JsonNode, groups: bool, cuts: list[tuple[int, int]]) -> list[in
 
 
 def _cuts(node: JsonNode, gone: Sequence[int]) -> list[tuple[int, int]]:
-    """The spans to cut, so that these items go with their commas and nobody's comment goes with them."""
+    """Return the spans that remove these items with their commas, but without anybody's comment."""
     cuts: list[tuple[int, int]] = []
     text, taken = node.text, set(gone)
     firsts = [index for index in gone if index - 1 not in taken]
@@ -86,7 +86,7 @@ def _cuts(node: JsonNode, gone: Sequence[int]) -> list[tuple[int, int]]:
             before = start
             while before > comma + 1 and text[before - 1] in _SPACE:
                 before -= 1
-            if text[comma + 1 : before].strip(_SPACE):  # a comment: what follows it keeps its own line
+            if text[comma + 1 : before].strip(_SPACE):  # a comment: the text after it keeps its own line
                 before = start
             cuts += [(comma, comma + 1), (before, end)]
         elif last + 1 < len(node.items):
@@ -109,7 +109,7 @@ def _cut_all(node: JsonNode, start: int, end: int) -> list[tuple[int, int]]:
 
 
 def _comma(text: str, at: int) -> int:
-    """The comma behind an item, past white space and comments."""
+    """Return the offset of the comma after an item, skipping white space and comments."""
     while text[at] != ",":
         comment = _COMMENT.match(text, at)
         at = comment.end() if comment else at + 1
@@ -132,10 +132,10 @@ def original(
     comments: bool = False,
     extra: Sequence[tuple[str, object]] = (),
 ) -> str | None:
-    """What a text was before our entries, where nothing else says so; None for no file.
+    """Reconstruct the text from before our entries, if no record has it; return None for no file.
 
-    It is found by trying: what becomes this very text when our entries are put in was it, as far as anybody
-    can know. Otherwise ours go, and what is then empty.
+    Try candidates: a text to which `put` adds our entries with this very result was the original, as far as can be
+    known. Otherwise remove our entries and what is then empty.
     """
 
     def becomes(before: str) -> bool:
@@ -162,7 +162,7 @@ def original(
 
 
 def is_bare(text: str, *, comments: bool, extra: Sequence[tuple[str, object]]) -> bool:
-    """Whether nothing is left of a file but what `put` would begin a new one with."""
+    """Return whether a file contains only the members that `put` writes to a new one."""
     if not text.strip().strip(BOM):
         return True
     root, _ = settings.read(text, comments=comments)

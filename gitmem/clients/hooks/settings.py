@@ -1,8 +1,12 @@
-"""Our entries in a client's settings file: put in, found again, and taken out, as text.
+"""Add and find our entries in the text of a client's settings file.
 
-Two forms are known. `groups`: `{"hooks": {EVENT: [{"matcher": …, "hooks": [{"command": …}]}]}}`. `flat`:
-`{"hooks": {EVENT: [{"command": …}]}}`. An entry is ours by its command line alone: clients drop keys that
-they do not know when they write their settings. Ours stand last, so that nobody else's place changes.
+There are two forms:
+
+- `groups`: `{"hooks": {EVENT: [{"matcher": …, "hooks": [{"command": …}]}]}}`
+- `flat`: `{"hooks": {EVENT: [{"command": …}]}}`
+
+Only the command line identifies an entry of ours: clients drop unknown keys when they write their settings. Our entries
+come last, so no other entry changes its position.
 """
 
 from __future__ import annotations
@@ -16,18 +20,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 SCRIPT = "signal-received.sh"
-END = " gitmem"  # the last word of every command line of ours
-COMMANDS = ("command", "bash")  # the keys under which clients keep a command line
+END = " gitmem"  # the last word of each of our command lines
+COMMANDS = ("command", "bash")  # the keys of a command line in clients' settings
 HOOKS = "hooks"
 
 
 class HookEntry:
-    """What we want to stand in a file.
+    """An entry that a file should contain.
 
     Attributes:
         event: The client's own name of it.
-        value: The group, or in the flat form the handler.
-        command: The command line in it.
+        value: The group or, in the flat form, the handler.
+        command: Its command line.
     """
 
     __slots__ = ("command", "event", "value")
@@ -39,10 +43,10 @@ class HookEntry:
 
 
 class Ours:
-    """An entry of ours that stands in a file.
+    """An entry of ours in a file.
 
     Attributes:
-        group, handler: Where: the index in the event's array, and in the group's.
+        group, handler: Its position: the index in the event's array, and in the group's.
     """
 
     __slots__ = ("command", "event", "group", "handler")
@@ -55,7 +59,7 @@ class Ours:
 
 
 class OddError(ValueError):
-    """A part of the file is of another type than the client's format wants; see BrokenError."""
+    """A part of the file has another type than the client's format; see BrokenError."""
 
     def __init__(self, node: JsonNode, where: str, wanted: str) -> None:
         place = BrokenError("", node.text, node.start)
@@ -65,12 +69,17 @@ class OddError(ValueError):
 
 
 def is_ours(command: str | None) -> bool:
-    """Whether a command line is one that this or an earlier gitmem has written."""
+    """Return whether this or an earlier gitmem has written a command line."""
     return command is not None and command.endswith(END) and SCRIPT in command
 
 
 def read(text: str, *, comments: bool) -> tuple[JsonNode, JsonNode | None]:
-    """The root of a file and its hooks. BrokenError or OddError where it can't be one of a client's."""
+    """Return the root of a file, and its hooks.
+
+    Raises:
+        BrokenError: The text is not JSON.
+        OddError: It is not of a client's format.
+    """
     root = parse(text, comments=comments)
     if root.kind != "object":
         raise OddError(root, "the whole", "object")
@@ -81,7 +90,7 @@ def read(text: str, *, comments: bool) -> tuple[JsonNode, JsonNode | None]:
 
 
 def found(hooks: JsonNode | None, *, groups: bool) -> list[Ours]:
-    """Our entries, in the order of the file."""
+    """Return our entries, in the order of the file."""
     return [
         Ours(name, command, at, inner)
         for name, event in events(hooks)
@@ -91,7 +100,7 @@ def found(hooks: JsonNode | None, *, groups: bool) -> list[Ours]:
 
 
 def events(hooks: JsonNode | None) -> Iterator[tuple[str, JsonNode]]:
-    """The events that have an array, in the order of the file."""
+    """Return the events that have an array, in the order of the file."""
     if hooks is not None:
         yield from (
             (name, item)
@@ -101,7 +110,7 @@ def events(hooks: JsonNode | None) -> Iterator[tuple[str, JsonNode]]:
 
 
 def handlers(event: JsonNode, *, groups: bool) -> Iterator[tuple[int, int, str | None]]:
-    """The handlers of an event: index of the group, index in the group, command line."""
+    """Return the handlers of an event: index of the group, index in the group, command line."""
     for at, item in enumerate(event.items):
         if item.kind != "object":
             continue
@@ -121,12 +130,12 @@ def _command(handler: JsonNode) -> str | None:
 
 
 class Put:
-    """A text with our entries in it.
+    """A text with our entries added.
 
     Attributes:
-        text: It.
-        ranges: The spans of `text` that were put in: without them it is what it was.
-        made: The members that were made: `hooks`, `hooks.EVENT`, and those of `extra`.
+        text: The text.
+        ranges: The added spans of `text`; without them it is the original.
+        made: The added members: `hooks`, `hooks.EVENT`, and those of `extra`.
     """
 
     __slots__ = ("made", "ranges", "text")
@@ -144,11 +153,15 @@ def put(
     comments: bool = False,
     extra: Sequence[tuple[str, object]] = (),
 ) -> Put:
-    """Put entries into a text, which holds none of ours for the same events.
+    """Add entries to a text, which contains none of ours for the same events.
 
     Args:
         text: The file; an empty one becomes an object.
         extra: Further members that the root must have.
+
+    Raises:
+        BrokenError: The text is not JSON.
+        OddError: It is not of a client's format.
     """
     if not text.strip().strip(BOM):
         root: dict[str, object] = {**dict(extra), HOOKS: _by_event(entries)}
@@ -199,7 +212,7 @@ def _apply(text: str, edits: list[tuple[int, str]]) -> tuple[str, list[list[int]
 
 
 class _Style:
-    """How a text is laid out: its line ends, its indentation, and whether it is on one line."""
+    """The layout of a text: its line ends, its indentation, and whether it is on one line."""
 
     def __init__(self, root: JsonNode) -> None:
         self.text = text = root.text
@@ -213,7 +226,7 @@ class _Style:
                 self.unit = indent[len(outer) :]
 
     def append(self, node: JsonNode, items: Sequence[tuple[str | None, object]]) -> tuple[int, str]:
-        """Where, and what, puts items behind the last one of an array or object."""
+        """Return the offset and the text that add items at the end of an array or object."""
         outer = self._indent(node.start)
         indent: str | None = outer + self.unit
         if node.items:
@@ -241,13 +254,13 @@ class _Style:
         return text if key is None else f"{json.dumps(key)}: {text}"
 
     def _own_line(self, at: int) -> str | None:
-        """The white space before what stands at the beginning of a line; None where something is before it."""
+        """Return the white space before the first character of a line; None if another character precedes."""
         start = max(self.text.rfind("\n", 0, at), self.text.rfind("\r", 0, at)) + 1
         before = self.text[start:at]
         return before if start and not before.strip(" \t") else None
 
     def _indent(self, at: int) -> str:
-        """The indentation of the line that a place is on."""
+        """Return the indentation of the line at an offset."""
         start = max(self.text.rfind("\n", 0, at), self.text.rfind("\r", 0, at)) + 1
         line = self.text[start:at].lstrip(BOM)
         return line[: len(line) - len(line.lstrip(" \t"))]
