@@ -1,4 +1,4 @@
-"""One client's changes, written: all of them or none."""
+"""Write one client's changes: all of them or none."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 
 class Plan:
-    """What is to be done for one client.
+    """The planned changes for one client.
 
     Attributes:
-        said: What is answered of it.
-        target: The client in its scope; None where there is nothing that we could write.
-        changes: What becomes of which file.
-        kept: What to remember; None where the settings stay as they are.
-        error: Why it is not done, or None.
+        said: The result to report.
+        target: The client in its scope; None if there is no file that we could write.
+        changes: The changes of files.
+        kept: The record to write; None if the settings stay unchanged.
+        error: Why the plan failed, or None.
     """
 
     __slots__ = ("changes", "error", "kept", "said", "target")
@@ -42,7 +42,7 @@ class Plan:
 
 
 class _Done:
-    """What was written until now, so that it can be taken back."""
+    """The changes written so far, for a rollback."""
 
     def __init__(self, record_path: str) -> None:
         self.changes: list[FileChange] = []
@@ -56,7 +56,7 @@ class _Done:
         return True
 
     def take_back(self) -> list[str]:
-        """Undo it, the last first; the paths where that failed."""
+        """Undo the changes, the last first; return the paths where that failed."""
         left = []
         back = [
             FileChange(each.path, each.after, each.before, top=each.top) for each in reversed(self.changes)
@@ -71,7 +71,7 @@ class _Done:
 
 
 def put_in(plan: Plan) -> None:
-    """Write what an install has planned. An error leaves every file and folder as it was."""
+    """Write the changes of a planned install. After an error every file and folder is unchanged."""
     target, said = plan.target, plan.said
     if target is None:
         said.state = "advised"
@@ -93,7 +93,7 @@ def put_in(plan: Plan) -> None:
 
 
 def _write(plan: Plan, target: ClientScope, done: _Done) -> None:
-    """Our own files, the note, and last the settings: they name the others."""
+    """Write our own files, then the install record, and last the settings, which name the other files."""
     old = install_record.read(target.record_path)
     own = [change for change in plan.changes if change.path != target.settings]
     for change in own:
@@ -111,7 +111,7 @@ def _write(plan: Plan, target: ClientScope, done: _Done) -> None:
 
 
 def take_out(plan: Plan) -> None:
-    """Write what an uninstall has planned."""
+    """Write the changes of a planned uninstall."""
     target, said = plan.target, plan.said
     said.state = "absent"
     if target is None:
@@ -121,7 +121,7 @@ def take_out(plan: Plan) -> None:
     try:
         os.unlink(target.record_path)
     except OSError:
-        pass  # there was none
+        pass  # it did not exist
     if said.files:
         said.state = "removed"
         user_files.remove_folders(old.folders if old is not None else _usual_folders(target, said.files))
@@ -135,7 +135,7 @@ def _make_quietly(folder: str, made: list[str]) -> None:
     try:
         user_files.make_folders(folder, made)
     except OSError:
-        return  # without a record uninstall tries what install would have done
+        return  # without a record, uninstall reconstructs the original from our entries
 
 
 def _read(path: str) -> bytes | None:
@@ -153,7 +153,7 @@ def _remember(path: str, kept: InstallRecord) -> None:
 
 
 def _usual_folders(target: ClientScope, removed: Sequence[str]) -> list[str]:
-    """The folders that git or an install has made for the files that are gone."""
+    """Return the folders that git or an install created for the files that were removed."""
     found = {target.base}
     for path in removed:
         folder = os.path.dirname(path)

@@ -1,7 +1,7 @@
-"""The copies of a project's hook scripts that its commands have checked: `<state>/hook-scripts/<sha256>.sh`.
+"""Checked copies of a project's hook scripts: `<state>/hook-scripts/<sha256>.sh`.
 
-A command line of a client makes the copy (`clients`), under the umask of whoever started the client. Here a copy gets
-the mode that the repository asks for, and goes once no settings name it any more.
+A client's command line (see `clients`) makes the copy under the umask of the client's user. This module gives a copy
+the mode that the repository asks for, and removes it when no settings name it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _OTHERS_MAY_WRITE = 0o022
 
 
 def share(state: str) -> None:
-    """Let those read the copies with whom `core.sharedRepository` shares the git folder; nobody else writes them."""
+    """Let the users whom `core.sharedRepository` names read the copies, and nobody else write them."""
     folder = os.path.join(state, FOLDER)
     try:
         shared_mode.adjust(folder)
@@ -34,7 +34,7 @@ def share(state: str) -> None:
             if mode & _OTHERS_MAY_WRITE and entry.is_file(follow_symlinks=False):
                 os.chmod(entry.path, mode & ~_OTHERS_MAY_WRITE)
     except OSError:
-        return  # no copy was made, the folder is not ours to write, or another user's copy: then the script is checked each time
+        return  # no copies, or no permission: then the script is checked at each run
 
 
 def unused(places: Places) -> list[str]:
@@ -51,7 +51,7 @@ def unused(places: Places) -> list[str]:
 
 
 def remove_unused(places: Places) -> list[str]:
-    """Remove those copies, and the folder once it is empty; return what was removed."""
+    """Remove the unused copies, and the folder once it is empty; return the removed paths."""
     removed = []
     for path in unused(places):
         try:
@@ -63,12 +63,12 @@ def remove_unused(places: Places) -> list[str]:
         try:
             os.rmdir(os.path.dirname(removed[0]))
         except OSError:
-            pass  # others are still named
+            pass  # other copies are still in use
     return removed
 
 
 def _worktrees(places: Places) -> list[str]:
-    """The tops of this clone's worktrees, as far as they are known here."""
+    """Return the tops of this clone's known worktrees."""
     found = [each for each in (places.worktree, places.main) if each is not None]
     linked = os.path.join(os.path.dirname(places.state or ""), "worktrees")
     try:
@@ -76,12 +76,12 @@ def _worktrees(places: Places) -> list[str]:
             git_file = read_small(os.path.join(linked, name, "gitdir")).rstrip(b"\n")
             found.append(os.path.dirname(os.fsdecode(git_file)))
     except OSError:
-        pass  # there are none
+        pass  # no linked worktrees
     return list(dict.fromkeys(each for each in found if each))
 
 
 def _named_in(top: str) -> set[str]:
-    """The digests that the settings of clients in a worktree name."""
+    """Return the digests in the settings of clients in a worktree."""
     found: set[str] = set()
     for client in CLIENTS.values():
         if client.settings:

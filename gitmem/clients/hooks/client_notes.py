@@ -1,4 +1,4 @@
-"""What a user must know or do, for each client, beside what install writes."""
+"""Remarks for the user of each client, beside the files that install writes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SIGNALS_FILE = ".aider.signals.md"
 
 
 def remarks(name: str, scope: str, places: Places, *, wake: bool) -> list[str]:
-    """For one client."""
+    """Return the remarks for one client after an install."""
     found = [*_ALWAYS.get(name, ()), *(_IN_PROJECTS.get(name, ()) if scope == PROJECT else ())]
     if name == "codex":
         found += _codex(scope, places)
@@ -81,7 +81,7 @@ def _codex(scope: str, places: Places) -> list[str]:
 
 
 def untrusted(word: str) -> list[str]:
-    """What to do about hooks that Codex skips; see `codex_trust`. Nothing where it runs them."""
+    """Return advice about hooks that Codex skips, none if it runs them; `word` is a result of `codex_trust`."""
     return [_SKIPPED[word]] if word in _SKIPPED else []
 
 
@@ -93,7 +93,7 @@ _SKIPPED = {
 
 
 def for_all(done: Sequence[ClientHooks], scope: str, *, wake: bool) -> list[str]:
-    """After an install."""
+    """Return the remarks for all clients of an install."""
     found = []
     failed = [each.title for each in done if each.state == "failed"]
     if failed and len(failed) < len(done):
@@ -109,14 +109,14 @@ def for_all(done: Sequence[ClientHooks], scope: str, *, wake: bool) -> list[str]
 
 
 def left(places: Places, scope: str) -> list[str]:
-    """After an uninstall: what is still there in the other scope."""
+    """Return a remark on clients that are still installed in the other scope after an uninstall."""
     other = _other(scope)
     still = [client.title for client in CLIENTS.values() if is_there(places, client, other)]
     return [f"Still installed in {other} scope: {', '.join(still)}."] if still else []
 
 
 def is_there(places: Places, client: Client, scope: str) -> bool:
-    """Whether anything of ours is installed for a client in a scope."""
+    """Return whether anything of ours is installed for a client in a scope."""
     base = places.base(client, scope)
     try:
         return base is not None and ClientScope(client, scope, places, base).state() != ABSENT

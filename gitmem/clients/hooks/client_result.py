@@ -1,4 +1,4 @@
-"""What became of the hooks of one client."""
+"""The result of installing or removing the hooks of one client."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ if TYPE_CHECKING:
 
 
 class ClientHooks(Outcome):
-    """What became of one client.
+    """The result for one client.
 
     Attributes:
-        client, title: Its name here, and its own.
+        client, title: Its name in gitmem, and its product name.
         scope: `project` or `user`.
-        why: Why it was taken: asked for, or what was found of it.
-        state: `installed`, `updated`, `unchanged`, `advised` (it takes no hooks), `failed`, `removed` or `absent`.
-        pushed: Whether signals reach its model by themselves.
+        why: Why it was selected: by request, or by a sign of its use.
+        state: `installed`, `updated`, `unchanged`, `advised` (it has no hooks), `failed`, `removed` or `absent`.
+        pushed: Whether its model receives signals without asking.
         files: The files that were changed.
-        problem: Why it failed, in a sentence; "" where it did not.
+        problem: The error, in a sentence; "" without one.
         remarks: What its user must know or do.
     """
 

@@ -1,7 +1,7 @@
-"""Whether Codex runs our hooks: it keeps a digest of each one that its user has reviewed, and skips the others.
+"""Whether Codex runs our hooks: it stores a digest of each hook that its user reviewed, and skips the others.
 
-The key of a hook has the absolute path of its file, its event and its place in it; the digest is of what it
-does (checked against the `hooks/list` of Codex 0.169). The script's content is not part of it.
+A hook's key has the absolute path of its file, its event and its position. The digest covers what the hook does
+(checked against `hooks/list` of Codex 0.169), but not the script's content.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ CONFIG = "config.toml"
 
 
 def look(config_folder: str, settings: str, ours: Sequence[Ours], wanted: Sequence[HookEntry]) -> str:
-    """`trusted`, `untrusted` (some of ours were never reviewed), `changed` (reviewed in another form) or `unknown`.
+    """Return `trusted`, `untrusted` (a hook was never reviewed), `changed` (reviewed in another form) or `unknown`.
 
     Args:
-        config_folder: Codex's own folder below the home folder.
-        settings: The hooks file that `ours` stand in.
+        config_folder: Codex's own folder in the home folder.
+        settings: The hooks file with the entries `ours`.
     """
     config = _config(config_folder)
     if config is None:
@@ -45,7 +45,7 @@ def look(config_folder: str, settings: str, ours: Sequence[Ours], wanted: Sequen
 
 
 def trusts_project(config_folder: str, worktree: str) -> bool | None:
-    """Whether a project's hooks are read at all. None where Codex's settings can't be read."""
+    """Return whether Codex reads a project's hooks at all, or None if its settings can't be read."""
     config = _config(config_folder)
     if config is None:
         return None
@@ -53,7 +53,7 @@ def trusts_project(config_folder: str, worktree: str) -> bool | None:
 
 
 def digest(entry: HookEntry) -> str:
-    """What Codex keeps of a hook that was reviewed."""
+    """Return the digest that Codex stores for a reviewed hook."""
     handlers = entry.value["hooks"]
     assert isinstance(handlers, list)
     handler = handlers[0]
@@ -68,7 +68,7 @@ def digest(entry: HookEntry) -> str:
 
 
 def _config(folder: str) -> dict[str, object] | None:
-    """Codex's settings: empty where there are none, None where they can't be read."""
+    """Return Codex's settings: empty if there are none, None if they can't be read."""
     import tomllib
 
     try:

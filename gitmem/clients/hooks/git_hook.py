@@ -1,4 +1,4 @@
-"""Git's own hook: the gate in front of a push. A hook that is there already is kept aside, and runs after it."""
+"""Git's pre-push hook, which runs the gate before a push. An existing hook is renamed, and runs after the gate."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ exec "$kept" "$@"
 
 
 class Hook:
-    """The hook of a repository.
+    """The pre-push hook of a repository.
 
     Attributes:
-        folder: Where git looks for hooks.
-        path, kept: The hook, and the one that was there before.
-        top: The work tree, where the folder is in it: links there must not lead out of it.
+        folder: The folder where git reads hooks.
+        path, kept: The hook, and the renamed one that existed before.
+        top: The work tree, if the folder is in it: links in it must not lead out of it.
     """
 
     __slots__ = ("folder", "kept", "path", "top")
@@ -67,14 +67,14 @@ class Hook:
 
 
 class Gated(Outcome):
-    """What became of git's hook.
+    """The result of installing or removing the pre-push hook.
 
     Attributes:
         state: `installed`, `updated`, `unchanged`, `removed` or `absent`.
         path: The hook.
-        kept: The hook that was there before and runs after ours, or None.
+        kept: The hook that existed before and runs after ours, or None.
         files: The files that were changed.
-        remarks: What its user must know.
+        remarks: What the user must know.
     """
 
     __slots__ = ("state", "path", "kept", "files", "remarks", "next")
@@ -89,10 +89,10 @@ class Gated(Outcome):
 
 
 def find(place: Repo, configured: str | None) -> Hook | None:
-    """The hook of a repository; None where its folder of hooks is outside of it, and so not ours to write to.
+    """Return the hook of a repository; None if its hooks folder is outside of it, which we must not write to.
 
     Args:
-        configured: The value of `core.hooksPath`, from wherever git has it.
+        configured: The value of `core.hooksPath` in any of git's config files.
     """
     if not configured:
         return Hook(os.path.join(place.common, "hooks"))
@@ -106,7 +106,7 @@ def find(place: Repo, configured: str | None) -> Hook | None:
 
 
 def outside(configured: str | None) -> UsageError:
-    """The refusal to write to a folder that other repositories use too."""
+    """Return the error that refuses to write to a folder that other repositories use, too."""
     return UsageError(
         f"core.hooksPath is {configured}, outside of this repository; nothing was written.",
         hint=f"Put this line into {configured}/{PRE_PUSH} yourself: gitmem gate --pre-push </dev/null || exit 1",
@@ -116,7 +116,11 @@ def outside(configured: str | None) -> UsageError:
 
 
 def refuse_bare(place: Repo) -> None:
-    """UsageError in a bare repository: nobody pushes from there, so its hook would never run."""
+    """Refuse a bare repository: no push starts there, so its hook would never run.
+
+    Raises:
+        UsageError: The repository is bare.
+    """
     if place.worktree is None:
         raise UsageError(
             f"{place.common} is a bare repository, and nobody pushes from there: a pre-push hook would never run; nothing was written.",
@@ -127,7 +131,7 @@ def refuse_bare(place: Repo) -> None:
 
 
 def state(hook: Hook) -> str:
-    """`installed`, `outdated`, `not installed` or `foreign`."""
+    """Return `installed`, `outdated`, `not installed` or `foreign`."""
     content = user_files.read(hook.path, hook.top)
     if marked_files.is_marked(content):
         return INSTALLED if content == TEXT.encode() else OUTDATED
@@ -135,7 +139,11 @@ def state(hook: Hook) -> str:
 
 
 def install(hook: Hook) -> Gated:
-    """Put the gate in front of a push. UsageError where an old kept hook is in the way; nothing was written then."""
+    """Install the gate as the pre-push hook.
+
+    Raises:
+        UsageError: A hook renamed by an earlier install is in the way; nothing was written.
+    """
     was = state(hook)
     said = Gated(hook)
     if was == INSTALLED:
@@ -169,7 +177,7 @@ def install(hook: Hook) -> Gated:
 
 
 def uninstall(hook: Hook) -> Gated:
-    """Take the gate out; the hook that was there before is there again."""
+    """Remove the gate, and restore the hook that existed before."""
     was = state(hook)
     said = Gated(hook)
     said.state = "absent"

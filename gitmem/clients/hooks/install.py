@@ -1,6 +1,6 @@
-"""Hooks on and off: everything is read and checked first, and only then is anything written.
+"""Install and remove hooks. Everything is read and checked before anything is written.
 
-A client that can't be done is no reason to leave out the others that were found.
+A failure of one client does not stop the others that were found.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ if TYPE_CHECKING:
 
 
 class _Ended(Outcome):
-    """An answer with an exit status, which is no field of its JSON."""
+    """A result with an exit status, which is not a field of its JSON."""
 
     __slots__ = ("status",)
 
 
 class Hooked(_Ended):
-    """What install or uninstall did.
+    """The result of install or uninstall.
 
     Attributes:
-        clients: Each client that was looked at.
-        git: What became of git's own hook, where that was asked for.
-        program: The program that the hooks run; None where they can't be told.
-        remarks: What holds for all of them.
+        clients: Each selected client.
+        git: The result for git's own hook, if it was requested.
+        program: The program that the hooks run; None if it can't be determined.
+        remarks: Remarks for all clients.
         status: Exit status: that of the worst error of a client, 0 without one.
     """
 
@@ -58,18 +58,21 @@ class Hooked(_Ended):
 def install(
     places: Places, names: Sequence[str], scope: str, *, program: str | None, wake: bool = False
 ) -> Hooked:
-    """Have clients show signals to their models.
+    """Install hooks that show signals to the models of clients.
 
     Args:
-        names: The clients' names; `all-found` stands for those that are in use here.
-        program: The absolute path of the gitmem program that the hooks are to run.
-        wake: With the background hook that wakes an idle session of Claude Code.
+        names: The clients' names; `all-found` means those in use here.
+        program: The absolute path of the gitmem program that the hooks run.
+        wake: Whether to include the background hook that wakes an idle session of Claude Code.
+
+    Returns:
+        The result. With several clients an error of one is reported in it as `failed`, and that client's changes are
+        undone. That holds for a file that can't be written, and with `all-found` for every error.
 
     Raises:
-        UsageError: A name or scope is none, nothing was found, or a file can't be changed safely. Nothing was written.
+        UsageError: An unknown name or scope, no client found, or a file that can't be changed safely; nothing was
+            written.
         StoreError: A file can't be read or written.
-            With several clients `failed` says it: of a file that can't be written always, of others where all that
-            were found are meant. What was written for that client is undone.
     """
     plans = [_plan(places, client, scope, why) for client, why in chosen(places, names, scope)]
     alone = len(plans) == 1
@@ -96,14 +99,14 @@ def install(
 
 
 def uninstall(places: Places, names: Sequence[str], scope: str) -> Hooked:
-    """Take out what install put in, and nothing else.
+    """Remove the entries and files of install, and nothing else.
 
     Args:
-        names: The clients' names; `all-found` stands for every client.
+        names: The clients' names; `all-found` means every client.
 
     Raises:
-        UsageError, StoreError: As in `install`. Where every client is meant, one whose files lie behind a link that
-            leads out of the work tree fails alone.
+        UsageError, StoreError: As in `install`. With `all-found`, a client whose files are behind a link out of the
+            work tree fails alone.
     """
     every = [(client, "asked for") for client in CLIENTS.values()]
     picked = every if ALL_FOUND in names else chosen(places, names, scope)
@@ -132,7 +135,7 @@ def uninstall(places: Places, names: Sequence[str], scope: str) -> Hooked:
 
 
 def chosen(places: Places, names: Sequence[str], scope: str) -> list[tuple[Client, str]]:
-    """The clients that are meant, each with the reason."""
+    """Return the selected clients, each with the reason."""
     if scope not in SCOPES:
         raise UsageError(
             f"--scope {scope} is none of {', '.join(SCOPES)}; nothing was written.", code="unknown-scope"
@@ -173,7 +176,7 @@ def chosen(places: Places, names: Sequence[str], scope: str) -> list[tuple[Clien
 
 
 def target_of(places: Places, client: Client, scope: str) -> ClientScope | None:
-    """A client in a scope; None where it has nothing there that we could write."""
+    """Return a client in a scope; None if it has no file there that we could write."""
     base = places.base(client, scope)
     if base is None:
         raise UsageError(
@@ -204,8 +207,8 @@ def _try(plan: Plan, step: Callable[[Plan], None], *, alone: bool, kept: Sequenc
     """Take one step for one client.
 
     Args:
-        alone: Whether its error is raised, and not kept beside the others' success.
-        kept: The codes of the errors that may be kept; None for any.
+        alone: Whether to raise its error, not to record it beside the others' results.
+        kept: The codes of the errors that may be recorded; None for any.
     """
     if plan.error is not None:
         return
@@ -221,13 +224,13 @@ def _try(plan: Plan, step: Callable[[Plan], None], *, alone: bool, kept: Sequenc
 
 
 def _onward(plan: Plan, scope: str) -> list[str]:
-    """After a failure: a look at what could not be written, and the install of that client again."""
+    """Return the next commands after a failure: inspect the unwritable file, and install that client again."""
     again = command("gitmem", "hooks", "install", "--client", plan.said.client, "--scope", scope)
     return [*(plan.error.next if isinstance(plan.error, StoreError) else []), again]
 
 
 def _tell(plan: Plan, places: Places, *, wake: bool) -> None:
-    """What a user must know; of what was there before only that Codex does not run it."""
+    """Add the remarks for the user; for an unchanged client only that Codex does not run its hooks."""
     said, target = plan.said, plan.target
     if plan.error is None and said.state != "unchanged":
         said.remarks += client_notes.remarks(said.client, said.scope, places, wake=wake)
@@ -236,7 +239,7 @@ def _tell(plan: Plan, places: Places, *, wake: bool) -> None:
 
 
 def _name_program(found: Hooked, places: Places, scope: str) -> None:
-    """Note which gitmem the hooks are to run, and say where they may find none."""
+    """Note which gitmem the hooks run, and report where they may not find one."""
     program, on_path = found.program, places.programs.get("gitmem")
     if places.state is None:
         found.program = on_path
@@ -246,7 +249,7 @@ def _name_program(found: Hooked, places: Places, scope: str) -> None:
         try:
             shared_mode.make_dirs(places.state)
         except OSError:
-            pass  # the sandbox of an agent: the hooks look on the PATH
+            pass  # in an agent's sandbox: the hooks search the PATH
         if not hook_paths.write(places.state, user=places.user, program=program):
             found.remarks.append(
                 "The program could not be noted in the git folder and in your state folder; the hooks look for gitmem on the PATH."

@@ -1,4 +1,4 @@
-"""What is installed, whether it is as it should be, and whether it can work."""
+"""What is installed, whether it is complete, and whether it can work."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ class ScopeStatus(Outcome):
     Attributes:
         scope: `project` or `user`.
         state: `installed`, `outdated`, `incomplete`, `broken` or `not installed`.
-        files: The files of it that are there.
-        trust: Whether Codex runs them: `trusted`, `untrusted`, `changed`, `unknown`, `elsewhere` (it reads the main
-            worktree's file, which has none of ours); None for other clients.
-        problem: What is broken, in a sentence; "" where nothing is.
+        files: Its existing files.
+        trust: Whether Codex runs the hooks: `trusted`, `untrusted`, `changed`, `unknown`, `elsewhere` (it reads the
+            main worktree's file, which has none of ours); None for other clients.
+        problem: The error, in a sentence; "" without one.
     """
 
     __slots__ = ("scope", "state", "files", "trust", "problem")
@@ -41,9 +41,9 @@ class ClientStatus(Outcome):
     """One client.
 
     Attributes:
-        found: What says that it is in use here, or None.
-        pushed: Whether signals reach its model by themselves.
-        scopes: Where something of ours is installed, or broken.
+        found: The sign of its use here, or None.
+        pushed: Whether its model receives signals without asking.
+        scopes: The scopes where something of ours is installed, or broken.
     """
 
     __slots__ = ("client", "title", "found", "pushed", "scopes")
@@ -57,15 +57,15 @@ class ClientStatus(Outcome):
 
 
 class HookStatus(Outcome):
-    """All of it.
+    """The hooks of all clients.
 
     Attributes:
-        clients: Those that are in use or that something is installed for.
-        program: The program that hooks run, as this repository has noted it; None: they look on the PATH.
-        program_works: Whether it is there and may be run.
-        last_run: When a hook of a session in this clone ran last, or None.
-        last_error: What went wrong in a hook last, with its time, or None.
-        pre_push: `installed`, `outdated`, `not installed` or `foreign` (somebody else's hook alone).
+        clients: The clients that are in use or have something installed.
+        program: The program that hooks run, as noted in this repository; None if they search the PATH.
+        program_works: Whether the hooks find a program that can be run.
+        last_run: The last run of a session's hook in this clone, or None.
+        last_error: The last error in a hook, with its time, or None.
+        pre_push: `installed`, `outdated`, `not installed` or `foreign` (only somebody else's hook).
     """
 
     __slots__ = ("clients", "program", "program_works", "last_run", "last_error", "pre_push", "next")
@@ -81,24 +81,24 @@ class HookStatus(Outcome):
 
     @property
     def installed(self) -> list[tuple[ClientStatus, ScopeStatus]]:
-        """Where something of ours is."""
+        """The clients and scopes with files of ours."""
         return [(client, scope) for client in self.clients for scope in client.scopes if scope.files]
 
     @property
     def broken(self) -> list[tuple[ClientStatus, ScopeStatus]]:
-        """Where a file can't be read, whether anything of ours is in it or not."""
+        """The clients and scopes with a file that can't be read, even without anything of ours."""
         return [
             (client, scope) for client in self.clients for scope in client.scopes if scope.state == BROKEN
         ]
 
     @property
     def status(self) -> int:
-        """Exit status: 1 where a file can't be read."""
+        """The exit status: 1 if a file can't be read."""
         return 1 if self.broken else 0
 
 
 def look(places: Places, hook: git_hook.Hook | None) -> HookStatus:
-    """Look at everything and change nothing."""
+    """Return the status of all clients, without changing anything."""
     found = HookStatus()
     for client in CLIENTS.values():
         status = ClientStatus(client, clients.find(client, places))
@@ -134,7 +134,7 @@ def _next(found: HookStatus, places: Places) -> list[str]:
 
 
 def runs(program: str | None, places: Places) -> bool:
-    """Whether the hooks find a gitmem to run."""
+    """Return whether the hooks find a gitmem program to run."""
     if program is not None and os.path.isfile(program) and os.access(program, os.X_OK):
         return True
     return "gitmem" in places.programs
@@ -164,7 +164,7 @@ def _scope(places: Places, client: Client, scope: str) -> ScopeStatus | None:
 
 
 def trust(places: Places, target: ClientScope) -> str:
-    """Whether Codex runs them. In a linked worktree it reads the project's file of the main one alone."""
+    """Return whether Codex runs the hooks. In a linked worktree it reads only the main worktree's project file."""
     folder = places.base(target.client, USER)
     assert folder is not None
     if target.scope == PROJECT:
