@@ -1,4 +1,4 @@
-"""What a hook has to know of the git config, kept in a file at session start: asking git costs a process each time."""
+"""Git config values that hooks need, cached in files at session start: each call of git config costs a process."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 BUDGET = "hook-budget"
 SETTING = "gitmem.hookbudget"
-KEEP_PROMPTS = "keep-prompts"  # an empty file; the hook script stores prompts only while it is there
+KEEP_PROMPTS = "keep-prompts"  # an empty file; the hook script stores prompts only while it exists
 
 
 def budget(store: Store) -> int | None:
-    """`gitmem.hookBudget` in bytes, as it was when a session last started; None where it is not set."""
+    """Return `gitmem.hookBudget` in bytes as of the last session start, or None if it is not set."""
     try:
         with open(os.path.join(store.place.state, BUDGET), "rb") as file:
             return _number(file.read(20).decode("ascii", "replace"))
@@ -27,7 +27,7 @@ def budget(store: Store) -> int | None:
 
 
 def keep(store: Store) -> None:
-    """Note what the git config says now. Never an error."""
+    """Cache the current values of the git config. Never raises."""
     _keep_prompts(store)
     path = os.path.join(store.place.state, BUDGET)
     found = _number(store.settings().get(SETTING, ""))
@@ -41,7 +41,7 @@ def keep(store: Store) -> None:
 
 
 def _keep_prompts(store: Store) -> None:
-    """Allow the hook script to store prompts where headlines may show them; else remove what is stored."""
+    """Allow the hook script to store prompts if headlines may show them; otherwise remove stored prompts."""
     allowed = os.path.join(store.place.state, KEEP_PROMPTS)
     if headline.shows_prompts(store):
         try:
@@ -53,7 +53,7 @@ def _keep_prompts(store: Store) -> None:
     atomic_write.drop(allowed)
     try:
         for entry in os.scandir(folder):
-            if entry.stat(follow_symlinks=False).st_size:  # an empty one only says when the user spoke
+            if entry.stat(follow_symlinks=False).st_size:  # an empty file only has the time of the prompt
                 atomic_write.drop(entry.path)
     except OSError:
         return

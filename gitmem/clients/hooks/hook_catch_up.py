@@ -1,4 +1,4 @@
-"""Looking at the log in a hurry: an agent waits for the hook, so a hook does not wait for others."""
+"""Catch up with the log in a hook. An agent waits for the hook, so the hook does not wait for other processes."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ if TYPE_CHECKING:
 
 
 def ready(store: Store, busy_milliseconds: int) -> bool:
-    """Bring the index up to date. False where another process keeps it busy for longer than that.
+    """Update the index, and return False if another process keeps it locked for longer than the timeout.
 
-    A file that is damaged or can't be written is no reason to stop: the store knows what to do without.
+    A damaged or unwritable index file does not stop the hook: the store can do without it.
 
-    Raises: StoreError where the log can't be read.
+    Raises:
+        StoreError: The log can't be read.
     """
     try:
         store.index.db.execute(f"PRAGMA busy_timeout = {int(busy_milliseconds)}")
@@ -31,7 +32,7 @@ def ready(store: Store, busy_milliseconds: int) -> bool:
 
 
 def is_left(store: Store) -> bool:
-    """Return whether something outside the repository still waits for its commit, or is of another repository."""
+    """Return whether entries outside the repository still wait for a commit, or belong to another repository."""
     try:
         outside = {wal.folder for wal in (*store.log.elsewhere, *store.log.others)}
         if any(file.folder in outside for file in store.log.waiting()):
@@ -42,6 +43,6 @@ def is_left(store: Store) -> bool:
 
 
 def forget(store: Store, harness: str) -> None:
-    """Take away the flag of a harness's session that has none of ours: nobody would ever read what it says."""
+    """Remove the flag of a client's session that has no session of ours: nobody would ever read the signals."""
     if is_safe(harness):
         atomic_write.drop(session_queue.flag(store.place.state, harness))

@@ -1,8 +1,10 @@
-"""What went wrong in a hook. A hook says nothing to the agent, so it leaves a note for whoever looks after it.
+"""Errors in hooks. A hook reports no error to the agent, but notes it in the state folder for the user.
 
-`<state>/hook-error` is the last trouble, one line. `<state>/hook-stuck` is there while a hook could not do what
-it was started for: the script then asks again only once a turn, so that no tool call waits for it in vain.
-`<state>/hook-left` is there while something outside the repository could not be committed: that is no reason to start any more.
+- `hook-error`: the last error, one line.
+- `hook-stuck`: exists while a hook could not do its work. The script then starts gitmem only once a turn, so no tool
+  call waits in vain.
+- `hook-left`: exists while entries outside the repository could not be committed. They are then no reason to start
+  gitmem at each tool call.
 """
 
 from __future__ import annotations
@@ -18,20 +20,20 @@ SENTENCE_MAX = 500
 
 
 def note(state: str, now: int, hook: str, sentence: str) -> None:
-    """Keep a trouble; the one before it is gone. Never an error.
+    """Write the last error. Never raises.
 
     Args:
         state: The folder of gitmem's own files.
         now: Microseconds since the epoch.
         hook: The client and its event.
-        sentence: What went wrong.
+        sentence: The error.
     """
     text = f"{format_at(now)} {hook}: {' '.join(sentence.split())}"
     _write(os.path.join(state, ERROR), sanitize_for_model(text)[:SENTENCE_MAX] + "\n")
 
 
 def read(state: str) -> str | None:
-    """The last trouble with its time, or None where there was none."""
+    """Return the last error with its time, or None."""
     try:
         with open(os.path.join(state, ERROR), "rb") as file:
             return sanitize_for_model(file.read(SENTENCE_MAX * 4).decode("utf-8", "replace").strip()) or None
@@ -40,27 +42,28 @@ def read(state: str) -> str | None:
 
 
 def settle(state: str, client: str, known: str | None) -> None:
-    """Forget the last trouble, where it was one of a client whose hooks were seen to work since.
+    """Remove the last error if it belongs to a client whose hooks have worked since.
 
     Args:
-        known: The trouble that was there before they were tried: a newer one stays.
+        state: The folder of gitmem's own files.
+        known: The error that was noted before the test; a newer one stays.
     """
     if known is not None and known == read(state) and known.split(" ")[1:2] == [client]:
         atomic_write.drop(os.path.join(state, ERROR))
 
 
 def stick(state: str) -> None:
-    """Have the script ask only once a turn."""
+    """Make the script start gitmem only once a turn."""
     _write(os.path.join(state, STUCK), "")
 
 
 def go_on(state: str) -> None:
-    """Have the script ask at every tool call again."""
+    """Make the script start gitmem at every tool call again."""
     atomic_write.drop(os.path.join(state, STUCK))
 
 
 def leave(state: str, is_left: bool) -> None:
-    """Have the script ask once a turn for what waits outside the repository, or at every tool call; for mail as ever."""
+    """Note whether entries wait outside the repository: the script then starts gitmem for them only once a turn."""
     path = os.path.join(state, LEFT)
     if is_left:
         _write(path, "")

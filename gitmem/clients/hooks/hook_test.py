@@ -1,5 +1,6 @@
-"""A try of what is installed: the command lines of a settings file, run as their client runs them, in a repository
-of its own, with nothing to say and then with a signal.
+"""Test installed hooks as their client runs them.
+
+The command lines of a settings file run in a temporary repository, first without a signal and then with one.
 """
 
 from __future__ import annotations
@@ -28,20 +29,20 @@ if TYPE_CHECKING:
     from .settings import Ours
 
 LIMIT_SECONDS = 30
-TRIES = 3  # a hook of a busy machine gives up in time, and says it at the next tool call
+TRIES = 3  # on a busy machine a hook gives up in time, and shows the signal at the next tool call
 SESSION = "gitmem-hooks-test"
 _THEIRS = ("GITMEM_", "LUMENFLOW_", "GIT_", "COPILOT_", "CODEX_", "GEMINI_", "CURSOR_", "CLAUDE_", "CLINE_")
 MESSAGE = "Can you read this? A try of the hooks."
 
 
 class Trial(Outcome):
-    """How one client's hooks did.
+    """The result of testing one client's hooks.
 
     Attributes:
-        works: Whether the signal came out, once, in a form that the client reads.
-        empty_ms: How long the hook took where there was nothing to say, the shortest of some runs.
-        signal_ms: The same with one signal.
-        said: What is wrong, in a sentence; "" where nothing is.
+        works: Whether the signal was shown once, in a form that the client reads.
+        empty_ms: The shortest time of several runs without a signal.
+        signal_ms: The time of a run with one signal.
+        said: The error, in a sentence; "" without one.
     """
 
     __slots__ = ("client", "title", "scope", "works", "empty_ms", "signal_ms", "said")
@@ -59,12 +60,12 @@ class Trial(Outcome):
 def run(
     target: ClientScope, places: Places, folder: str, environment: dict[str, str], program: str | None
 ) -> Trial:
-    """Try one client.
+    """Test one client.
 
     Args:
-        folder: A new folder to work in.
-        environment: What the client would hand to a hook.
-        program: The gitmem program to try with.
+        folder: A new folder for the temporary repository.
+        environment: The environment that the client would pass to a hook.
+        program: The gitmem program to test with.
     """
     said = Trial(target)
     lines = _lines(target)
@@ -80,7 +81,7 @@ def run(
         _build(target, places, repo, environment, program)
         client = _Client(target, repo, environment)
         client.run(lines[begin], begin)
-        client.run(lines[drain], drain)  # what a start leaves to be said
+        client.run(lines[drain], drain)  # shows what the start has left
         empty = [client.run(lines[drain], drain) for _ in range(5)]
         said.empty_ms = min(each[0] for each in empty)
         if any(out for _, out in empty):
@@ -107,7 +108,7 @@ def run(
 
 
 def _lines(target: ClientScope) -> dict[str, str]:
-    """The command line of each event, as the client would run it."""
+    """Return the command line of each event, as the client would run it."""
     if target.client.form == FILES:
         return {os.path.basename(path): _quoted(path) for path in target.own_paths()}
     if target.client.form == PLUGIN:
@@ -126,7 +127,7 @@ def _quoted(path: str) -> str:
 def _build(
     target: ClientScope, places: Places, repo: str, environment: dict[str, str], program: str | None
 ) -> None:
-    """A repository with one commit, our state and, in project scope, the script of the project."""
+    """Make a repository with one commit, our state and, in project scope, the project's script."""
     for args in (
         ["init", "--quiet", repo],
         ["-C", repo, "commit", "--quiet", "--allow-empty", "--message=First"],
@@ -155,12 +156,12 @@ def _build(
 
 
 def _user_state(repo: str) -> str:
-    """Return the state folder of a trial's user: a trial leaves nothing in the real one."""
+    """Return the state folder of the test's user: a test leaves nothing in the real one."""
     return repo + "-state"
 
 
 class _Client:
-    """A client as far as hooks see it."""
+    """The client as hooks see it: its environment, its input and its working folder."""
 
     def __init__(self, target: ClientScope, repo: str, environment: dict[str, str]) -> None:
         name = target.client.name
@@ -181,7 +182,7 @@ class _Client:
             self.environment[folder] = repo
 
     def run(self, line: str, event: str) -> tuple[float, str]:
-        """Milliseconds, and what it printed."""
+        """Run a hook; return the time in milliseconds and the output."""
         began = time.perf_counter()
         done = subprocess.run(
             ["sh", "-c", line],
@@ -198,7 +199,7 @@ class _Client:
         return took, done.stdout.decode("utf-8", "replace")
 
     def _input(self, event: str) -> dict[str, object]:
-        """What every client says, each under its own names."""
+        """Return an input with the fields of every client, each under its own names."""
         return {
             "session_id": SESSION, "sessionId": SESSION, "conversation_id": SESSION, "taskId": SESSION,
             "cwd": self.repo, "workspace_roots": [self.repo], "workspaceRoots": [self.repo],
@@ -208,7 +209,7 @@ class _Client:
 
 
 def _send(repo: str) -> None:
-    """A signal to the session that the client's hook has started, from somebody else."""
+    """Send a signal from another session to the one that the client's hook has started."""
     store = open_store(find(repo), machine="test", lives_on=True)
     try:
         began = lifecycle.start(store, Who(), agent_identity="gitmem:hooks:trial")
@@ -220,7 +221,7 @@ def _send(repo: str) -> None:
 
 
 def _text(out: str, target: ClientScope) -> str:
-    """What a model would read of an output; "" where its client would read nothing."""
+    """Return the text that a model would read of an output, or "" if its client would read nothing."""
     if target.client.form == PLUGIN:
         return out
     try:

@@ -1,4 +1,4 @@
-"""The try of every client that hooks are installed for."""
+"""Test the hooks of every client that has them installed."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 
 class Tried(Outcome):
-    """How the hooks did.
+    """The result of testing hooks.
 
     Attributes:
-        trials: Each client in each scope that hooks are installed in.
-        works: Whether all of them do.
+        trials: The test of each client in each scope that has hooks installed.
+        works: Whether all of them passed.
     """
 
     __slots__ = ("works", "trials", "next")
@@ -41,17 +41,22 @@ class Tried(Outcome):
 
     @property
     def status(self) -> int:
-        """Exit status: 1 where one fails."""
+        """The exit status: 1 if a test failed."""
         return 0 if self.works else 1
 
 
 def run(places: Places, names: Sequence[str], environment: dict[str, str], program: str | None) -> Tried:
-    """Try the hooks of clients, one after the other.
+    """Test the hooks of clients, one after the other.
 
-    Where those of a client work, its last trouble is forgotten: nobody has to look after it any more.
+    Where all tests of a client pass, its last recorded hook error is removed, because it no longer needs attention.
+
+    Args:
+        names: The clients' names; `all-found` means every client.
+        environment: The environment that a client would pass to a hook.
+        program: The gitmem program to test with.
 
     Raises:
-        UsageError: Nothing is installed.
+        UsageError: No hooks are installed.
     """
     known = hook_errors.read(places.state) if places.state is not None else None
     meant = (
@@ -84,7 +89,7 @@ def run(places: Places, names: Sequence[str], environment: dict[str, str], progr
 
 
 def _is_there(target: ClientScope) -> bool:
-    """Whether there is anything of ours to try, even if it can't be understood."""
+    """Return whether there is anything of ours to test, even if it can't be parsed."""
     try:
         return target.state() != ABSENT
     except GitmemError:
@@ -96,7 +101,7 @@ def _try(
 ) -> hook_test.Trial:
     folder = tempfile.mkdtemp(prefix="gitmem-hooks-test-")
     try:
-        target.state()  # broken settings: its client reads no hook of them, whatever ours would do
+        target.state()  # a client reads no hook from broken settings
         return hook_test.run(target, places, os.path.realpath(folder), environment, program)
     except GitmemError as error:
         said = hook_test.Trial(target)

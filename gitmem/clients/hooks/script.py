@@ -1,15 +1,15 @@
-"""The hook script: POSIX sh that asks whether there is anything for this agent, and only then starts gitmem.
+"""The hook script: POSIX sh that checks whether there is anything for this agent, and only then starts gitmem.
 
-A client runs it after every tool call, so where there is nothing new it starts no program, makes no process
-and reads nothing of its input: it walks up to the git folder, tests some files, and ends. It is the same text
-in every repository and for every user, so that it can be checked in and reviewed once.
+A client runs it after every tool call. Without news it starts no program, forks no process and reads no input: it finds
+the git folder, tests some files, and ends. Its text is the same in every repository and for every user, so it can be
+committed and reviewed once.
 """
 
 from __future__ import annotations
 
 from . import events
 
-# `is_listed PROGRAM`, for any POSIX shell: the same as `gitmem.clients.trusted_programs.is_listed`. It needs $nl.
+# `is_listed PROGRAM` for any POSIX shell: the same as `gitmem.clients.trusted_programs.is_listed`. It needs $nl.
 IS_LISTED = r"""# Whether the user's own list has the program $1: what a repository names counts only if the user has run it before.
 is_listed() {
   list=${XDG_STATE_HOME-}
@@ -23,13 +23,13 @@ is_listed() {
 """
 
 MARK = "# gitmem: written by gitmem hooks install"
-# What the client calls its session in the JSON on standard input, where no variable has it.
+# The key of the client's session id in the JSON on standard input, where no variable has it.
 _KEYS = {"codex": "session_id", "cursor": "conversation_id", "cline": "taskId", "copilot": "sessionId"}
 _ASKING = (events.TOOL, events.PROMPT, events.STOP)
 
 
 def text(client: str) -> str:
-    """The script for one of the clients of `events.EVENTS`. KeyError for another."""
+    """Return the script for one of the clients of `events.EVENTS`; raise KeyError for another."""
     parts = [
         _HEAD,
         _NOT_OURS if client == "claude-code" else "",
@@ -81,7 +81,7 @@ status=0
 trap 'exit "$status"' EXIT # a shell that can't fork ends with 2, which stops the agent
 """
 
-# Copilot runs the hooks of .claude/settings.json too. What its agent starts is told its session, unlike its hooks.
+# Copilot runs the hooks of .claude/settings.json, too. Its agent's commands, unlike its hooks, get the session id.
 _NOT_OURS = """[ -z "${COPILOT_CLI-}" ] || [ -n "${COPILOT_AGENT_SESSION_ID-}" ] || exit 0
 """
 
@@ -158,8 +158,8 @@ is_flagged() {
 }
 """
 
-# Where the environment has no id, the sessions that hooks started in this worktree are in a file; and once a turn
-# any flag is reason enough, for a session that has moved on to another worktree.
+# Without an id in the environment, a file has the sessions that hooks started in this worktree. Once a turn, any flag
+# starts gitmem, for a session that has moved to another worktree.
 _ASKED = r"""# Whether somebody has written to the session $1; and note that it is at work where $2 says that it is this one.
 look() {
   is_name "$1" || return 1
@@ -209,7 +209,7 @@ is_waiting() {
 }
 """
 
-# No shell can tell the time without a fork, but it can write a file and compare.
+# No shell can read the time without a fork, but it can write a file and compare modification times.
 _DUE = r"""# Whether a sync is due, in a clone that is to sync by itself: what others wrote must come without our writing.
 is_due() {
   [ -e "$state/autosync/next" ] || return 1

@@ -1,7 +1,7 @@
-"""Which sessions hooks have started in a worktree: for clients whose hooks are not told the id of their session.
+"""The sessions that hooks have started in a worktree, for clients whose hooks don't get the id of their session.
 
-`<state>/here/<client>` is for the main worktree, `<state>/here/<client>-<name>` for a linked one; an id a line.
-The hook script reads it to know whose flags to look at.
+`<state>/here/<client>` is for the main worktree, `<state>/here/<client>-<name>` for a linked one, with one id a line.
+The hook script reads it to select the flags to check.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ if TYPE_CHECKING:
     from ...store import Store
 
 HERE = "here"
-SEEN_MICROS = 24 * 3600 * 1_000_000  # one that nobody has seen for longer has died without a word
+SEEN_MICROS = 24 * 3600 * 1_000_000  # without a heartbeat for longer, a session has died without its end hook
 
 
 def path(store: Store, client: str) -> str:
-    """The file of this worktree, as the script names it."""
+    """Return the file of this worktree, as the script names it."""
     place = store.place
     name = client if place.git_dir == place.common else f"{client}-{os.path.basename(place.git_dir)}"
     return os.path.join(place.state, HERE, name)
 
 
 def add(store: Store, client: str, session_id: str) -> None:
-    """Note that a session of a client is at work in this worktree, and forget those that are not. Never an error."""
+    """Note that a session is active in this worktree, and remove inactive ones. Never raises."""
     _keep(store, client, [*(each for each in _at_work(store, client) if each != session_id), session_id])
 
 
 def remove(store: Store, client: str, session_id: str) -> None:
-    """Forget a session that ended."""
+    """Remove a session that ended."""
     _keep(store, client, [each for each in _at_work(store, client) if each != session_id])
 
 
