@@ -1,1 +1,1 @@
-"""The command line: it alone reads the environment, and it alone prints."""
+"""The command line. No other package reads the environment or prints."""

@@ -1,4 +1,4 @@
-"""`python -m cli` in the checkout, `python -m gitmem_cli` installed."""
+"""The entry point of `python -m cli` in the checkout and `python -m gitmem_cli` when installed."""
 
 from __future__ import annotations
 

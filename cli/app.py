@@ -1,7 +1,7 @@
-"""The typer app: help, completion, and errors of the command line. `main.py` runs what is plainly right.
+"""The typer app: help, completion and errors. `main.py` runs the command lines that need none of them.
 
-Commands are declared here and by the signatures of their functions, nowhere else: `tools/compile_parser.py` writes the
-parser's table from the app.
+This module and the signatures of the functions are the only declaration of commands. `tools/compile_parser.py`
+generates the parser's table from the app.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ GROUPS = {
     "import": "Bring what another tool remembers into the log.",
     "name": "The names that sessions get.",
 }
-# The function of each command, below `commands`, in the order in which one meets them.
+# The function of each command, below `commands`, in the order of first use.
 COMMANDS = {
     "session start": "session:start",
     "session set": "session:change",
@@ -95,7 +95,7 @@ ORDER = tuple(dict.fromkeys(path.partition(" ")[0] for path in COMMANDS))
 
 
 class Ordered(typer.core.TyperGroup):
-    """Lists the commands in the order in which one meets them."""
+    """A group that lists the commands in the order of first use."""
 
     def list_commands(self, ctx: typer.Context) -> list[str]:  # type: ignore[override]  # typer hands its own
         return sorted(self.commands, key=ORDER.index)
@@ -123,7 +123,7 @@ def before(
     return 0
 
 
-# Every command takes these, too: `ctx` first, without --version.
+# Each command has these options, too: `ctx` first, without --version.
 _CONTEXT, *_COMMON = (
     each.replace(kind=inspect.Parameter.KEYWORD_ONLY)
     for name, each in inspect.signature(before, eval_str=True).parameters.items()
@@ -132,9 +132,9 @@ _CONTEXT, *_COMMON = (
 
 
 def _declared(body: Callable[..., int], execute: Execute | None) -> Callable[..., int]:
-    """Return what typer takes for a command: the parameters of its function, without the first, and the common options.
+    """Return a command for typer: the parameters of the function without the first, and the common options.
 
-    The annotations are evaluated here, with the names of the `options` module that is beside the function's module.
+    The annotations are evaluated here, with the names of the `options` module beside the function's module.
     """
     options = import_module(".options", body.__module__.rpartition(".")[0])
     _, *own = inspect.signature(body, locals=vars(options), eval_str=True).parameters.values()
@@ -147,7 +147,7 @@ def _declared(body: Callable[..., int], execute: Execute | None) -> Callable[...
     parameters = [_CONTEXT, *(each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in own), *_COMMON]
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # typer reads it
     command.__annotations__ = {each.name: each.annotation for each in parameters}
-    del command.__wrapped__  # or its annotations would be read instead
+    del command.__wrapped__  # otherwise typer would read its annotations instead
     return command
 
 
@@ -155,8 +155,8 @@ def build(args: Sequence[str] | None = None, execute: Execute | None = None) -> 
     """Build the app.
 
     Args:
-        args: Groups that are not named in these have no commands: their modules are not imported. None: all have.
-        execute: Runs the function of a command: `main.run_command`. Who runs no command needs none.
+        args: Only the groups named in them get commands: the modules of others are not imported. None: all groups.
+        execute: Runs the function of a command: `main.run_command`. None if no command will run.
     """
     app = typer.Typer(
         cls=Ordered,
@@ -183,6 +183,6 @@ def build(args: Sequence[str] | None = None, execute: Execute | None = None) -> 
 
 
 def run(args: Sequence[str], execute: Execute) -> int:
-    """Run a command line; its exit status. Typer's own errors are raised, not printed."""
+    """Run a command line and return its exit status. Typer's own errors are raised, not printed."""
     status = build(args, execute).main(args=list(args), prog_name="gitmem", standalone_mode=False)
     return status if isinstance(status, int) else 0

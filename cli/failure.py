@@ -1,4 +1,4 @@
-"""The one place where errors are told: message and hint on standard error, the object on standard output."""
+"""The only place that reports errors: message and hint on standard error, the object on standard output."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# What a full, broken or forbidden disk says; any other error of the system is unexpected.
+# The errors of a full, broken or forbidden disk; any other error of the system is unexpected.
 DISK = {
     errno.ENOSPC,
     errno.EDQUOT,
@@ -27,17 +27,17 @@ DISK = {
     errno.EMFILE,
 }
 HIDDEN = "(hidden)"
-# The words of a command line that are ours; all others are somebody's.
+# The words of a command line that belong to gitmem; all others are the user's.
 WORDS = frozenset(word for path in COMMANDS for word in path.split())
 
 
 def report(error: Exception, args: Sequence[str]) -> int:
-    """Tell an error, and give the exit status that it means."""
+    """Report an error and return its exit status."""
     known = usage_of(error, args) or known_of(error)
     expected = known is not None
     known = known or unexpected(error, "The report on standard error helps to mend it.")
     known.next = _others(known.next or [_usual_next(known, args)], args)
-    # What was said already is an answer: a second document would spoil it for a JSON reader.
+    # What was printed before is an answer: a second document would break it for a JSON reader.
     if wants_json(args) and not out.has_said():
         try:
             out.say_json(error_object(known))
@@ -55,14 +55,14 @@ def report(error: Exception, args: Sequence[str]) -> int:
 
 
 def _others(next: Sequence[str], args: Sequence[str]) -> list[str]:
-    """The commands without `doctor` where that is what just failed; git looks at the repository in its place."""
+    """Return the commands without `doctor` if that has just failed, and `git fsck` if no command is left."""
     if not any(arg == "doctor" for arg in args):
         return list(next)
     return [each for each in next if not each.startswith("gitmem doctor")] or ["git fsck"]
 
 
 def _usual_next(error: GitmemError, args: Sequence[str]) -> str:
-    """The next step after an error that names none."""
+    """Return the next command after an error that names none."""
     if not isinstance(error, UsageError):
         return "gitmem doctor"
     commands = {path.partition(" ")[0] for path in COMMANDS}
@@ -86,7 +86,7 @@ def error_object(error: GitmemError) -> dict[str, object]:
 
 
 def wants_json(args: Sequence[str]) -> bool:
-    """Whether --json is among the arguments, before any `--`."""
+    """Return whether --json is among the arguments, before any `--`."""
     for arg in args:
         if arg == "--":
             return False
@@ -96,7 +96,7 @@ def wants_json(args: Sequence[str]) -> bool:
 
 
 def unexpected(error: Exception, report: str) -> GitmemError:
-    """What is said of an error that nobody expected; `report` says where the details are."""
+    """Return the error for an unexpected exception; `report` is a sentence on where the details are."""
     return GitmemError(
         f"Something unexpected happened: {type(error).__name__}.",
         hint=f"What was acknowledged before is kept. {report}",
@@ -105,7 +105,7 @@ def unexpected(error: Exception, report: str) -> GitmemError:
 
 
 def known_of(error: Exception) -> GitmemError | None:
-    """An error of ours; one of the disk, or of SQLite that met one, as ours. None for any other."""
+    """Return our own error, or one of ours for an error of the disk, or of SQLite on it; None for any other."""
     if isinstance(error, GitmemError):
         return error
     if isinstance(error, OSError) and error.errno in DISK:
@@ -124,7 +124,7 @@ def known_of(error: Exception) -> GitmemError | None:
 
 
 def details(error: Exception, args: Sequence[str]) -> str:
-    """A report to paste: versions, the command without anybody's words, and where it happened."""
+    """Return a report to paste: versions, the command without the user's texts, and the traceback."""
     import platform
     import traceback
 
@@ -147,7 +147,7 @@ def details(error: Exception, args: Sequence[str]) -> str:
 
 
 def _public(arg: str) -> str:
-    """An argument of the command line without what somebody wrote."""
+    """Return an argument of the command line without the user's text."""
     if arg in WORDS or (arg.startswith("-") and arg.strip("-").replace("-", "").isalnum()):
         return arg
     option, equals, _ = arg.partition("=")

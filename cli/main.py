@@ -1,7 +1,8 @@
-"""The front door: parse a command line by the table of the commands, without typer, and run it.
+"""The entry point: parse a command line by the table of the commands, without typer, and run it.
 
-Whatever is not plainly right (an unknown option, a missing value, --help) is left to typer, which alone refuses and
-explains. For all else both give the same values to the same function. Errors become a message, a hint and an exit status.
+A command line that the table does not accept (an unknown option, a missing value, --help) goes to typer, the only code
+that rejects and explains. For all others both pass the same values to the same function. Errors become a message, a
+hint and an exit status.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
     Values = dict[str, object]
 
 INTERRUPTED = 130
-# Objects between two runs of Python's collector. A command lives for milliseconds: as it is set by default, a tenth of
-# them went into looking through what had just been imported.
+# Objects between two runs of Python's garbage collector. A command runs for milliseconds: with the default, a tenth of
+# them was spent on scanning what had just been imported.
 GARBAGE_MIN = 20_000
 COMPLETION = "_GITMEM_COMPLETE"  # set by a shell that asks typer for completions
 
@@ -30,24 +31,24 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status.
 
     Args:
-        argv: The arguments after the program's name; those of the process when None.
+        argv: The arguments after the program's name; None for those of the process.
     """
     if argv is not None:
         return _answer(list(argv))
     gc.set_threshold(GARBAGE_MIN)
-    if "threading" not in sys.modules:  # else somebody has more to do than this command
+    if "threading" not in sys.modules:  # otherwise the process does more than this command
         out.answer_last()
     try:
         status = _answer(sys.argv[1:])
     finally:
-        gc.freeze()  # the process ends: nothing is worth looking through once more
+        gc.freeze()  # the process ends: another scan would be wasted
     if out.is_last() and "threading" not in sys.modules and out.is_flushed():
-        os._exit(status)  # at an ordinary end SQLite would bring its log to the file, and wait for the disk
+        os._exit(status)  # an ordinary exit makes SQLite checkpoint its log, and wait for the disk
     return status
 
 
 def _answer(args: list[str]) -> int:
-    if args and args[0] == "hook":  # what agents' hooks run: it is nobody's command, and never fails
+    if args and args[0] == "hook":  # for clients' hooks: not a user's command, and it never fails
         from .hooks.run import main as hook
 
         return hook(args[1:])
@@ -81,12 +82,12 @@ def _run(args: list[str]) -> int:
 
 
 class Parsed:
-    """A command line that is plainly right.
+    """A command line that was parsed by the table.
 
     Attributes:
         function: `module:function` below `commands`, which takes the values.
         before: The options before the command's name.
-        values: What stands behind it, by parameter; what was not given is left out.
+        values: The values after it, by parameter; missing ones are left out.
     """
 
     __slots__ = ("before", "function", "values")
@@ -97,14 +98,14 @@ class Parsed:
         self.values = values
 
     def run(self) -> int:
-        """Import the command and run it. Return its exit status."""
+        """Import the command, run it, and return its exit status."""
         module, _, name = self.function.partition(":")
         body = getattr(__import__(f"{__package__}.commands.{module}", fromlist=[name]), name)
         return run_command(body, self.before, self.values)
 
 
 def parse(args: Sequence[str]) -> Parsed | None:
-    """Parse a command line; None where typer must."""
+    """Parse a command line; return None if typer must do it."""
     rest = list(args)
     before: Values = {}
     common = _options(COMMON.split())
@@ -140,10 +141,10 @@ def _options(declared: Iterable[str]) -> dict[str, tuple[str, str]]:
 def _take_options(  # noqa: C901  (one branch for each form of an option)
     rest: list[str], options: Mapping[str, tuple[str, str]], values: Values, words: list[str] | None
 ) -> bool:
-    """Move options from `rest` to `values`. False where one is not plainly right.
+    """Move options from `rest` to `values`; return False if the table does not accept one.
 
     Args:
-        words: Filled with what is not an option. If None, the first such word ends the options.
+        words: Receives the words that are not options. If None, the first such word ends the options.
     """
     while rest:
         arg = rest.pop(0)
@@ -166,7 +167,7 @@ def _take_options(  # noqa: C901  (one branch for each form of an option)
         name, kind = options[option]
         if not kind:
             values[name] = True
-            if attached:  # what is behind -q in -qn5; there is no `-=` for --flag=value
+            if attached:  # the part after -q in -qn5; there is no `-=` for --flag=value
                 rest.insert(0, "-" + attached)
             continue
         if not attached:
@@ -183,10 +184,10 @@ def _take_options(  # noqa: C901  (one branch for each form of an option)
 
 
 def _take_arguments(words: list[str], arguments: Sequence[str], values: Values) -> bool:
-    """Move words to the parameters of arguments. False where one is missing or too many.
+    """Move words to the parameters of arguments; return False if one is missing or left over.
 
     Args:
-        arguments: `name`; `name?` may be missing; `name*` takes all that is left, `name+` at least one.
+        arguments: `name`; `name?` is optional; `name*` takes all remaining words, `name+` at least one.
     """
     for argument in arguments:
         name, kind = argument.rstrip("?*+"), argument[-1]
@@ -204,12 +205,13 @@ if __name__ == "__main__":
 
 
 def run_command(body: Callable[..., int | None], before: Mapping[str, object], values: Values) -> int:
-    """Run a command in its surroundings. Return its exit status.
+    """Run a command in its environment and return its exit status.
 
     Args:
-        body: Takes the surroundings and its own values. What returns nothing has done its work.
-        before: -C, --as, --json and --commit where they stand before the command's name.
-        values: Those behind it, which win, among the command's own. As with git, the second -C is relative to the first.
+        body: Takes the environment and its own values. A result of None means success.
+        before: The values of -C, --as, --json and --commit before the command's name.
+        values: The values after it, with the command's own; they take precedence. As with git, the second -C is
+            relative to the first.
     """
     from .environment import Environment, run_in
 

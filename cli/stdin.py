@@ -16,15 +16,18 @@ _read: dict[str, Any] = {}
 
 
 def text(what: str, most: int = TEXT_MAX_BYTES) -> str:
-    """All of it. UsageError where there is none, or where it is not UTF-8.
+    """Return all of standard input.
 
     Args:
-        what: What is read: `message`.
-        most: Bytes after which reading stops.
+        what: The name of the input in errors: `message`.
+        most: The limit in bytes; the rest is not read.
+
+    Raises:
+        UsageError: There is no standard input, or it is not UTF-8.
     """
     if sys.stdin is None:
         raise UsageError(f"There is no standard input to read the {what} from; nothing was written.")
-    if _read.get("from") is not sys.stdin:  # a command that runs once more finds it read
+    if _read.get("from") is not sys.stdin:  # a repeated command uses the first read
         _read.update({"from": sys.stdin, "data": sys.stdin.buffer.read(most)})
     data: bytes = _read["data"]
     try:
@@ -38,7 +41,11 @@ def text(what: str, most: int = TEXT_MAX_BYTES) -> str:
 
 
 def objects(what: str) -> list[dict[str, Any]]:
-    """A JSON object of each line that is not blank. UsageError with the number of a line that holds none."""
+    """Return a JSON object for each line that is not blank.
+
+    Raises:
+        UsageError: A line is not a JSON object; the message has its number.
+    """
     import json
 
     found = []

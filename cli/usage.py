@@ -1,4 +1,4 @@
-"""What typer says of a command line, as an error of ours: what was wrong, and the command that was meant."""
+"""Turn typer's errors into ours: what was wrong, and the command that was probably meant."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ _COMMON = ("--json", "--as", "-C")
 
 
 def usage_of(error: Exception, args: Sequence[str]) -> UsageError | None:
-    """What typer says of the arguments, as our error; None where it is not typer that speaks."""
+    """Return our error for one of typer's, or None for any other error."""
     format_message = getattr(error, "format_message", None)
     if format_message is None:
         return None
@@ -84,7 +84,7 @@ def usage_of(error: Exception, args: Sequence[str]) -> UsageError | None:
 
 
 def _path(args: Sequence[str]) -> str:
-    """The command of a command line, for errors that do not know theirs: `gitmem mem create`."""
+    """Return the command of a command line, `gitmem mem create`, for errors that don't have it."""
     path = "gitmem"
     for word in without_common(args):
         if word.startswith("-") or path not in ("gitmem", *GROUPS):
@@ -101,7 +101,7 @@ def _meant(message: str) -> list[str]:
 
 
 def _hint(path: str, message: str, option: str | None, near: Sequence[str] | None) -> str:
-    """What to do, for the mistakes that are often made with messages and texts; "" for all others."""
+    """Return advice for frequent mistakes with messages and texts, or ""."""
     speaks = path in ("gitmem signal", "gitmem reply")
     if not speaks and path not in TEXTS:
         return ""
@@ -124,7 +124,7 @@ def _hint(path: str, message: str, option: str | None, near: Sequence[str] | Non
 
 
 def without_common(args: Sequence[str]) -> list[str]:
-    """A command line without the program's name, -C and --as."""
+    """Return a command line without the program's name, -C and --as."""
     found: list[str] = []
     rest = list(args)
     while rest:

@@ -18,7 +18,11 @@ SECONDS_MAX = 100 * 365 * 86400
 
 
 def duration(text: str) -> float:
-    """Seconds of `30s`, `5m`, `1h`, `2d`, `1w`, or of a bare number of seconds."""
+    """Return the seconds of `30s`, `5m`, `1h`, `2d`, `1w`, or of a bare number of seconds.
+
+    Raises:
+        UsageError: The text is not a duration.
+    """
     word = text.strip().lower()
     unit = UNITS.get(word[-1:])
     figure = word[:-1] if unit else word
@@ -32,7 +36,11 @@ def duration(text: str) -> float:
 
 
 def moment(text: str) -> int:
-    """Microseconds since the epoch of an ISO time (UTC where it says nothing else), or of so long ago."""
+    """Return a time in microseconds since the epoch, from an ISO time (UTC by default) or a duration before now.
+
+    Raises:
+        UsageError: The text is neither.
+    """
     from datetime import UTC, datetime
 
     word = text.strip()
@@ -50,7 +58,11 @@ def moment(text: str) -> int:
 
 
 def number(option: str, text: str | None, otherwise: int) -> int:
-    """A whole number of 1 or more."""
+    """Return an option's whole number of 1 or more.
+
+    Raises:
+        UsageError: The text is not such a number.
+    """
     if text is None:
         return otherwise
     if not (text.isascii() and text.isdigit() and int(text[:12]) > 0 and len(text) <= 12):
@@ -59,7 +71,7 @@ def number(option: str, text: str | None, otherwise: int) -> int:
 
 
 def typed(text: Text, what: str) -> Text:
-    """What was typed, or all of standard input where that is `-`."""
+    """Return the typed text, or all of standard input for `-`."""
     if text != "-":
         return text
     from . import stdin
@@ -68,12 +80,16 @@ def typed(text: Text, what: str) -> Text:
 
 
 def parts(values: Sequence[str] | None) -> list[str]:
-    """The parts of comma lists."""
+    """Return the parts of comma-separated lists."""
     return [part.strip() for value in values or () for part in value.split(",") if part.strip()]
 
 
 def metadata(values: Sequence[str] | None) -> dict[str, object]:
-    """Entries such as `attempts=3`; null takes an entry out."""
+    """Return entries such as `attempts=3`; null removes an entry.
+
+    Raises:
+        UsageError: A value is not of the form KEY=VALUE.
+    """
     found: dict[str, object] = {}
     for value in values or ():
         key, equals, text = value.partition("=")
@@ -91,14 +107,22 @@ def metadata(values: Sequence[str] | None) -> dict[str, object]:
 
 
 def half_life(text: str | None) -> int:
-    """Return a duration in microseconds. Raises: UsageError where the text is no duration."""
+    """Return a duration in microseconds, or the default.
+
+    Raises:
+        UsageError: The text is not a duration.
+    """
     from gitmem.memory.decay import HALF_LIFE_MICROS
 
     return HALF_LIFE_MICROS if text is None else int(duration(text) * 1_000_000)
 
 
 def check_utf8(args: Sequence[str]) -> None:
-    """UsageError where an argument's bytes are not UTF-8. The folder that -C names may be any bytes."""
+    """Reject arguments whose bytes are not UTF-8. The folder of -C may be any bytes.
+
+    Raises:
+        UsageError: An argument is not UTF-8.
+    """
     for at, arg in enumerate(args):
         try:
             arg.encode("utf-8")
