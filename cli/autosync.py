@@ -1,4 +1,4 @@
-"""Autosync: start the process that syncs by itself, and be that process (`gitmem sync --auto`)."""
+"""Autosync: start the background process, and run in it (`gitmem sync --auto`)."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ if TYPE_CHECKING:
 
     from .opened_repo import OpenedRepo
 
-LIMIT_SECONDS = 300  # of one sync, however many runs of git it has; each of them has its own
+LIMIT_SECONDS = 300  # for one sync with all its git processes; each of them has its own timeout
 GIT_SECONDS = 30.0
 
 
 def start(at: OpenedRepo, how: int) -> None:
-    """Have this clone synced in the background, where it is to sync by itself and that is due.
+    """Start a background sync if autosync is on and a sync is due.
 
-    Whoever calls has done its work: this takes no time, and nothing that goes wrong here is its failure.
+    The calling command has done its work: this must not delay it, and no error here becomes an error of it.
 
     Args:
         how: `LOOK`, `LATER` or `NOW`, see `sync.autosync`.
     """
     try:
-        if at.place.by_folder:  # a commit may have brought it
+        if at.place.by_folder:  # a commit may contain such a repository
             from gitmem.sync.autosync_process import refuse_untrusted
 
             refuse_untrusted(at.place)
@@ -40,20 +40,20 @@ def start(at: OpenedRepo, how: int) -> None:
 
 
 def tick(at: OpenedRepo) -> None:
-    """The same, again and again, for a process that lives long and keeps its store open."""
+    """Do the same at intervals, for a long-lived process that keeps its store open."""
     store = at.store()
     how, store.wrote = store.wrote, LOOK
     start(at, how)
 
 
 def run(at: OpenedRepo) -> int:
-    """Be the process: sync once when it is due, and say nothing.
+    """Run the background process: sync once if it is due, and print nothing.
 
     Returns:
-        0, whatever becomes of the sync.
+        0, whatever the result of the sync.
 
     Raises:
-        StoreError: git does not trust this repository, or a commit may have brought it. Nothing was written.
+        StoreError: git does not trust this repository, or a commit may contain it. Nothing was written.
     """
     from gitmem.sync import autosync_process
 
@@ -67,16 +67,20 @@ def run(at: OpenedRepo) -> int:
 
 
 def _let_go() -> None:
-    """Belong to nobody: not to whoever started us, be it a shell, and to no folder that may be removed."""
+    """Leave the session of the starting process, such as a shell, and its folder, which may be removed."""
     try:
         os.chdir(os.sep)
         os.setsid()
-    except (OSError, AttributeError):  # apart already, or another system
+    except (OSError, AttributeError):  # already in a session of its own, or another system
         return
 
 
 def _sync(at: OpenedRepo) -> Synced:
-    """Raises: TimeoutError after `LIMIT_SECONDS`, with all that runs of git ended."""
+    """Sync, and end all git processes at the time limit.
+
+    Raises:
+        TimeoutError: It took longer than `LIMIT_SECONDS`.
+    """
     import signal
 
     from . import syncing
@@ -101,4 +105,4 @@ def _sync(at: OpenedRepo) -> Synced:
 
 
 class _TooLong(BaseException):
-    """No error, which somebody on the way might take for one of a disk."""
+    """Not an Exception: code between could handle that as an error of the disk."""

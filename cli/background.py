@@ -1,4 +1,4 @@
-"""Commands of ours that go on by themselves when this process has ended, such as the committer. Nobody waits for them."""
+"""Background commands, such as the committer, that outlive this process. No process waits for them."""
 
 from __future__ import annotations
 
@@ -13,17 +13,18 @@ if TYPE_CHECKING:
 
     from .opened_repo import OpenedRepo
 
-COMMIT_AFTER = "GITMEM_COMMIT_AFTER"  # a variable
-# What a caller may ignore and a child must not: an ignored SIGCHLD hides how its own children ended.
+COMMIT_AFTER = "GITMEM_COMMIT_AFTER"  # an environment variable
+# Signals that this process may ignore, but a child must not: ignoring SIGCHLD hides the exit status of its own
+# children.
 _SIGPIPE, _SIGXFSZ, _SIGCHLD = 13, 25, 17 if sys.platform == "linux" else 20
 _started: list[int] = []
 
 
 def start(args: Sequence[str]) -> None:
-    """Run this program with these arguments, apart from us: a session of its own, no input, no output.
+    """Start this program with these arguments as a detached process: its own session, no input, no output.
 
-    It inherits the folder and the environment, but no open file, since somebody may wait for the end of a pipe.
-    That it can't be started is no error.
+    It inherits the folder and the environment, but no open file: another process may wait for the end of a pipe. A
+    failure to start it is ignored.
     """
     _reap()
     try:
@@ -32,7 +33,7 @@ def start(args: Sequence[str]) -> None:
             try:
                 _started.append(_spawn(command))
                 return
-            except NotImplementedError:  # a libc without sessions for posix_spawn
+            except NotImplementedError:  # a libc whose posix_spawn has no sessions
                 pass
         _start_portably(command)
     except (OSError, ValueError):
@@ -40,9 +41,9 @@ def start(args: Sequence[str]) -> None:
 
 
 def commit_window(place: Repo) -> float:
-    """Return after how many seconds what a command records is to be committed; 0 for before its answer.
+    """Return the seconds until a command's records must be committed; 0 for before its answer.
 
-    Only the repository's own config is looked at: the committer asks git, and waits as long as that says.
+    Read only the repository's own config here: the committer asks git, and waits for the time in git's answer.
     """
     from gitmem import commit_process
     from gitmem.repo import read_config, read_small
@@ -54,7 +55,7 @@ def commit_window(place: Repo) -> float:
 
 
 def start_committer(at: OpenedRepo) -> None:
-    """Have what waits committed in the background; at once by this command, where no process can be left behind."""
+    """Start the committer, or commit in this process where ended processes would remain as zombies."""
     from gitmem import commit_process
     from gitmem.errors import GitmemError
 
@@ -64,11 +65,11 @@ def start_committer(at: OpenedRepo) -> None:
         try:
             commit_process.commit_waiting(at.store())
         except (GitmemError, OSError):
-            return  # it waits, and doctor says why
+            return  # the records wait, and doctor reports why
 
 
 def program() -> list[str]:
-    """The program that runs now, also from a checkout; what arguments are put behind."""
+    """Return the command line of this program, from a checkout, too; append its arguments."""
     package = __package__ or "cli"
     above = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     code = f"import sys; sys.path.insert(0, {above!r}); from {package}.main import main; sys.exit(main())"
@@ -90,7 +91,7 @@ def _spawn(command: list[str]) -> int:
 
 
 def _inherited() -> list[int]:
-    """Open files, beside the standard streams, that a child would get."""
+    """Return the open files that a child would inherit, besides the standard streams."""
     found = []
     for folder in ("/proc/self/fd", "/dev/fd"):
         try:
@@ -101,14 +102,14 @@ def _inherited() -> list[int]:
             try:
                 if handle > 2 and os.get_inheritable(handle):
                     found.append(handle)
-            except OSError:  # the folder's own
+            except OSError:  # the handle of the folder itself
                 continue
         break
     return found
 
 
 def _reap() -> None:
-    """Let those that have ended go: a process that lives long would keep them as zombies."""
+    """Collect ended children: a long-lived process would keep them as zombies."""
     for pid in list(_started):
         try:
             ended = os.waitpid(pid, os.WNOHANG)[0] == pid

@@ -1,4 +1,4 @@
-"""Programs that a watch starts: each in a process group of its own, so that nothing of it outlives the watch."""
+"""Programs that a watch starts, each in a process group of its own, so none of its processes outlives the watch."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 LOOK_SECONDS = 0.1
-KILL_SECONDS = 2.0  # between asking a program to end and ending it
+KILL_SECONDS = 2.0  # between SIGTERM and SIGKILL
 SYNC_SECONDS = 120.0  # a sync that takes longer hangs
 
 
@@ -33,14 +33,14 @@ def run(
     seconds: float,
     stop: StopChild,
 ) -> str | None:
-    """Run a command of the user's by `sh -c`; what went wrong, or None.
+    """Run the user's command with `sh -c`; return the error in a sentence, or None.
 
-    Its standard output goes to our standard error: on ours are signals alone.
+    Its standard output goes to our standard error, because ours contains only signals.
 
     Args:
-        input: What it reads.
-        environment: Variables that it gets beside ours.
-        seconds: How long it may take.
+        input: Its standard input.
+        environment: Variables in addition to ours.
+        seconds: The time limit.
         stop: Ends it early.
     """
     try:
@@ -56,7 +56,7 @@ def run(
             try:
                 child.communicate(rest, timeout=LOOK_SECONDS)
             except subprocess.TimeoutExpired:
-                rest = None  # it goes on with what it has
+                rest = None  # already passed: continue with it
                 if stop.is_set():
                     return "it was stopped with the watch"
                 if time.monotonic() >= deadline:
@@ -69,11 +69,11 @@ def run(
 
 
 class Syncs:
-    """`gitmem sync` again and again beside a watch: a remote that hangs or fails keeps nobody waiting.
+    """Repeated runs of `gitmem sync` beside a watch, which a hanging or failing remote does not block.
 
     Args:
-        folder: Where to sync.
-        seconds: How long after the end of one the next begins.
+        folder: The folder to sync in.
+        seconds: The pause between the end of a sync and the start of the next.
     """
 
     def __init__(self, folder: str, seconds: float) -> None:
@@ -86,7 +86,7 @@ class Syncs:
         self._only_fetches = False
 
     def tick(self) -> str | None:
-        """Start and end what is due. A sentence where syncs begin to fail, and where they work again."""
+        """Start or end a sync that is due; return a sentence when syncs begin to fail or work again."""
         now = time.monotonic()
         if self._child is None:
             if now < self._next:
@@ -104,9 +104,9 @@ class Syncs:
             end(self._child)
             return self._done(f"it took longer than {SYNC_SECONDS:g} seconds")
         assert self._child.stdout is not None
-        answer = self._child.stdout.read()  # one line, which a pipe holds
+        answer = self._child.stdout.read()  # one line, which fits into a pipe
         code = self._child.returncode
-        if code == 2 and b'"consent-needed"' in answer:  # all that the others wrote has come
+        if code == 2 and b'"consent-needed"' in answer:  # the fetch was complete
             before, self._only_fetches = self._only_fetches, True
             told = (
                 None
@@ -117,7 +117,7 @@ class Syncs:
         return self._done(None if code == 0 else _why(answer))
 
     def close(self) -> None:
-        """End the one that runs."""
+        """End the running sync."""
         if self._child is not None:
             end(self._child)
 
@@ -133,7 +133,7 @@ class Syncs:
 
 
 def _why(answer: bytes) -> str:
-    """What a sync that failed has to say."""
+    """Return the error message of a failed sync."""
     import json
 
     try:
@@ -166,7 +166,7 @@ def _start(
 
 
 def _stderr() -> int:
-    """Our standard error as a place for a child's output, or nowhere."""
+    """Return our standard error for a child's output, or DEVNULL without one."""
     try:
         return sys.stderr.fileno()
     except (AttributeError, OSError, ValueError):
@@ -174,7 +174,7 @@ def _stderr() -> int:
 
 
 def end(child: subprocess.Popen[bytes]) -> None:
-    """End what still runs of a program, with all that it started; asked first, then told."""
+    """End a program with all processes that it started: SIGTERM first, then SIGKILL."""
     if child.poll() is not None:
         return
     for number in (signal.SIGTERM, getattr(signal, "SIGKILL", signal.SIGTERM)):

@@ -1,4 +1,4 @@
-"""The stage of `gitmem demo`: a throw-away project, its remote, worktrees and clone, and agents that run real commands."""
+"""The sandbox of `gitmem demo`: a temporary project, remote, worktrees and clone, where agents run real commands."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 STEP_SECONDS = 60
-# Nothing of the user's own set-up reaches the stage, and nothing of the stage reaches the user.
+# The user's own configuration does not reach the sandbox, and the sandbox changes nothing of the user's.
 _FOREIGN = ("GIT_", "GITMEM_", "LUMENFLOW_", "XDG_")
 
 
 class Step(Outcome):
-    """One command as it was run."""
+    """One command that was run."""
 
     __slots__ = ("where", "command", "status", "output")
 
@@ -33,11 +33,11 @@ class Step(Outcome):
 
 
 class Stage:
-    """Folders below one, and a list of the steps so far.
+    """The folders of the demo, and its steps so far.
 
     Args:
         folder: An empty folder.
-        tell: Called with what a reader should see, as it happens.
+        tell: Receives the lines for the reader as they are produced.
     """
 
     def __init__(self, folder: str, tell: Callable[[Sequence[str]], object]) -> None:
@@ -50,17 +50,17 @@ class Stage:
         return os.path.join(self.folder, name)
 
     def git(self, where: str, *args: str, quiet: bool = True) -> str:
-        """Run git in a folder of the stage; its output."""
+        """Run git in a folder of the demo; return its output."""
         step = self._run(where, ["git", *args], "git " + shown(args), {}, 0)
         if not quiet:
             self._tell(step)
         return step.output
 
     def gitmem(self, agent: Agent, *args: str, status: int = 0) -> str:
-        """Run gitmem as an agent, tell it, and give its output.
+        """Run gitmem as an agent, show the command and its output, and return the output.
 
         Args:
-            status: The exit status that the story wants.
+            status: The expected exit status.
         """
         command = [*program(), *args]
         step = self._run(agent.where, command, "gitmem " + shown(args), agent.environment(), status)
@@ -103,7 +103,7 @@ class Stage:
 
 
 class Agent:
-    """Somebody who works in one of the worktrees."""
+    """An agent in one of the worktrees."""
 
     __slots__ = ("identity", "name", "session", "where")
 
@@ -118,7 +118,7 @@ class Agent:
 
 
 def shown(args: Sequence[str]) -> str:
-    """Arguments as a person would type them."""
+    """Return arguments as a person would type them."""
     from gitmem.text.shell_quote import quote
 
     return " ".join(f'"{arg}"' if " " in arg and not set(arg) & set('"$`\\') else quote(arg) for arg in args)
@@ -138,7 +138,7 @@ def _environment(folder: str) -> dict[str, str]:
             "GIT_CONFIG_NOSYSTEM": "1",
             "GIT_CONFIG_GLOBAL": os.devnull,
             "GIT_TERMINAL_PROMPT": "0",
-            # For the commit of the README alone: gitmem works without a git identity.
+            # Only for the commit of the README: gitmem works without a git identity.
             "GIT_AUTHOR_NAME": "Demo",
             "GIT_AUTHOR_EMAIL": "demo@localhost",
             "GIT_COMMITTER_NAME": "Demo",

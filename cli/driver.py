@@ -1,4 +1,4 @@
-"""The installer of the merge driver, under whichever name it is installed (see `[tool.setuptools]`), and our console scripts."""
+"""Our console scripts, and the installer of the merge driver under either package name (see `[tool.setuptools]`)."""
 
 from __future__ import annotations
 
@@ -14,14 +14,18 @@ if TYPE_CHECKING:
 
     installer = install
 else:
-    # `cli` beside `merge_driver` in the checkout, `gitmem_cli` beside `gitmem_merge_driver` installed.
+    # `cli` beside `merge_driver` in the checkout, `gitmem_cli` beside `gitmem_merge_driver` when installed.
     installer = import_module(__package__.replace("cli", "merge_driver") + ".install")
 
 PROGRAM = "gitmem-merge"
 
 
 def program() -> str:
-    """The absolute path of the console script that git is to run. StoreError where there is none."""
+    """Return the absolute path of the console script that git runs as merge driver.
+
+    Raises:
+        StoreError: The script does not exist.
+    """
     beside = os.path.realpath(sys.argv[0])
     found = script(PROGRAM, beside)
     if found is None:
@@ -35,10 +39,10 @@ def program() -> str:
 
 
 def script(name: str, beside: str) -> str | None:
-    """The absolute path of a console script of ours; None where there is none.
+    """Return the absolute path of one of our console scripts, or None.
 
     Args:
-        beside: The program that runs now. Where it is not in the same folder, it may be where this Python puts scripts.
+        beside: The running program. The script is in its folder, or in the folder where this Python installs scripts.
     """
     import sysconfig
 

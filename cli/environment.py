@@ -1,4 +1,4 @@
-"""What surrounds a command, read here and nowhere else: folder, environment, terminal, machine."""
+"""The environment of a command: folder, variables, terminal, machine. No other module reads them."""
 
 from __future__ import annotations
 
@@ -22,28 +22,28 @@ if TYPE_CHECKING:
     At = TypeVar("At", bound="Environment")
     Answer = TypeVar("Answer")
 
-# The variables in which harnesses hand their own session id to the commands that they run.
+# The variables in which clients pass their own session id to the commands that they run.
 HARNESSES = (
     "CLAUDE_CODE_SESSION_ID", "CODEX_THREAD_ID", "COPILOT_AGENT_SESSION_ID", "GEMINI_SESSION_ID", "OPENCODE_SESSION_ID",
 )  # fmt: skip
-# The variables that clients set for the commands that they run, whatever they say of the session: no person types.
+# The variables that clients set for their commands, with or without a session: the caller is not a person.
 MARKERS = (
     ("CLAUDECODE", "claude-code"), ("CODEX_CI", "codex"), ("CODEX_SANDBOX", "codex"),
     ("CODEX_SANDBOX_NETWORK_DISABLED", "codex"), ("GEMINI_CLI", "gemini"), ("CURSOR_AGENT", "cursor"),
     ("OPENCODE", "opencode"), ("CLINE_ACTIVE", "cline"), ("COPILOT_CLI", "copilot"), ("AI_AGENT", ""),
 )  # fmt: skip
-_left: list[Store] = []  # of a process that ends: what nobody holds is closed
+_left: list[Store] = []  # stores of an ending process, referenced because an unreferenced store is closed
 IDENTITIES = ("GITMEM_AGENT_IDENTITY", "LUMENFLOW_AGENT_IDENTITY")
 
 
 class Environment:
-    """Where and for whom one command runs. Use it as a context: it closes the store.
+    """The repository and the caller of one command. As a context manager it closes the store.
 
     Args:
         directory: The value of -C, relative to the current folder.
         as_: The value of --as.
-        json: Whether the answer is to be JSON.
-        commit: Whether what is recorded is to be committed before the answer.
+        json: Whether to answer in JSON.
+        commit: Whether to commit records before the answer.
     """
 
     def __init__(
@@ -56,11 +56,11 @@ class Environment:
         self._place: Repo | None = None
         self._store: Store | None = None
         self._caller: Caller | None = None
-        self.is_hook = False  # a client's hook says nothing but its answer
-        self.looks = False  # a live session asks for its mail
-        self.is_repeated = False  # whether this is the second try, after a damaged index was put away
+        self.is_hook = False  # a client's hook prints only its answer
+        self.looks = False  # a live session reads its signals
+        self.is_repeated = False  # whether this is the second try, after a damaged index was removed
         out.carry(directory, as_)
-        if as_ == "":  # a script's variable that is not set must not make somebody else of the caller
+        if as_ == "":  # an unset variable in a script must not change the caller
             raise UsageError(
                 "--as is empty; nothing was written.",
                 hint="A variable that is not set may be the cause.",
@@ -85,10 +85,10 @@ class Environment:
             raise damage from error
 
     def close(self, *, ends: bool = False) -> None:
-        """Close the store; the next use opens it anew. What was written is synced, where this clone does so by itself.
+        """Close the store; the next use opens it again. Start the committer and autosync if they are needed.
 
         Args:
-            ends: The process ends behind this.
+            ends: Whether the process ends after this.
         """
         store, self._store, self._caller = self._store, None, None
         if store is not None:
@@ -108,7 +108,7 @@ class Environment:
             autosync.start(self, store.wrote if store is not None else autosync.LOOK)
 
     def _may_sync(self) -> bool:
-        """Whether the config speaks of autosync at all: for most that is no, and they import nothing for it."""
+        """Return whether the config mentions autosync. Most don't, and then nothing is imported for it."""
         try:
             with open(os.path.join(self.place.common, "config"), "rb") as file:
                 return b"autosync" in file.read().lower()
@@ -117,7 +117,7 @@ class Environment:
 
     @property
     def folder(self) -> str:
-        """The folder that the command runs in. UsageError where there is none."""
+        """The folder that the command runs in. Raise UsageError if it does not exist."""
         try:
             folder = os.path.join(os.getcwd(), self.directory or "")
         except OSError as error:
@@ -142,11 +142,11 @@ class Environment:
 
     @property
     def same_place(self) -> list[str]:
-        """The options by which another process finds the same repository, as this one has found it."""
+        """The options with which another process finds the same repository."""
         return ["-C", self.place.worktree or os.path.abspath(self.folder)]
 
     def paths(self, typed: Sequence[str]) -> list[str]:
-        """Files and folders as they were typed here, from the root of the work tree."""
+        """Return files and folders from the command line as paths from the top of the work tree."""
         if not typed:
             return []
         from gitmem.memory import anchors
@@ -159,7 +159,7 @@ class Environment:
 
     @property
     def harness(self) -> tuple[str, str] | None:
-        """The variable of the harness that runs us and the session id in it."""
+        """The variable of the client that runs us, and the session id in it."""
         for name in HARNESSES:
             value = variable(name)
             if value:
@@ -180,15 +180,15 @@ class Environment:
         return None
 
     def is_nested(self, own: str | None) -> bool:
-        """Whether an agent has started this one: it has handed on who it is, in the variables of its harness.
+        """Return whether another agent has started the calling one, and has passed on the variables of its own client.
 
         Args:
-            own: The session id that the harness which runs us has given to us.
+            own: The session id that the client which runs us has passed to us.
         """
         return bool(self.session) or any(variable(name) not in (None, own) for name in HARNESSES)
 
     def who(self) -> Who:
-        """Whatever says who calls."""
+        """Return everything that identifies the caller."""
         from gitmem.agents.caller import Who
 
         return Who(
@@ -201,7 +201,7 @@ class Environment:
         )
 
     def caller(self) -> Caller:
-        """Who calls. UsageError where nothing or too much says so."""
+        """Return the caller; raise UsageError if nothing identifies it, or more than one session is possible."""
         if self._caller is None:
             from gitmem.agents import caller
 
@@ -214,7 +214,7 @@ class Environment:
         return self._caller
 
     def caller_if_any(self) -> Caller | None:
-        """Who calls, or None where nothing says so."""
+        """Return the caller, or None if it is not clear."""
         if self._caller is None:
             from gitmem.agents import caller
 
@@ -222,10 +222,10 @@ class Environment:
         return self._caller
 
     def store(self, *, lives_on: bool = False) -> Store:
-        """The store, opened once.
+        """Return the store, which is opened once.
 
         Args:
-            lives_on: Many reads and writes will follow: worth the import of dulwich.
+            lives_on: Whether many reads and writes will follow, which are worth the import of dulwich.
         """
         if self._store is None:
             from gitmem.open_store import open_store
@@ -257,7 +257,7 @@ class Environment:
 
 
 def run_in(make: Callable[[], At], job: Callable[[At], Answer]) -> Answer:
-    """Run a job in surroundings, and once more where a damaged index ended it before anything was said or recorded."""
+    """Run a job in an environment, and again after a damaged index if nothing was printed or recorded before."""
     try:
         with make() as at:
             return job(at)
@@ -270,7 +270,7 @@ def run_in(make: Callable[[], At], job: Callable[[At], Answer]) -> Answer:
 
 
 def variable(name: str) -> str | None:
-    """A variable's value, or None where it is unset or empty. UsageError where its bytes are not UTF-8."""
+    """Return a variable's value, or None if it is unset or empty; raise UsageError if it is not UTF-8."""
     value = os.environ.get(name)
     if value and not value.isascii():
         try:
@@ -281,7 +281,7 @@ def variable(name: str) -> str | None:
 
 
 def is_terminal() -> bool:
-    """Return whether standard input is a terminal. Where the output goes does not matter: a pipe changes nobody."""
+    """Return whether standard input is a terminal. The output does not count: a pipe does not change the caller."""
     try:
         return sys.stdin.isatty()
     except (AttributeError, ValueError):
@@ -289,7 +289,7 @@ def is_terminal() -> bool:
 
 
 def machine() -> str:
-    """The name of this machine, for the file name of the index."""
+    """Return the name of this machine, for the file name of the index."""
     if hasattr(os, "uname"):
         return os.uname().nodename
     import platform

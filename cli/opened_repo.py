@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class OpenedRepo(Protocol):
-    """What the committer and syncs ask of `environment.Surroundings`."""
+    """The part of `environment.Environment` that the committer and syncs use."""
 
     directory: str | None
 

@@ -1,4 +1,4 @@
-"""The file of `gitmem watch --write`: the last signals, for a client that reads a file again and again."""
+"""The file of `gitmem watch --write`: the last signals, for a client that reads a file repeatedly."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ if TYPE_CHECKING:
 MAX_BYTES = 16 * 1024
 MARK = "gitmem signal:received: the last signals, newest last."
 RULE = "\n\n"
-_BEGIN = "["  # the first sign of each signal's head
+_BEGIN = "["  # the first character of each signal's head
 
 
 class SignalFile:
     """The last signals in a file, newest last, at most 16 KiB of them.
 
     Args:
-        path: The file. What an earlier watch left there is kept.
-        head: Its first line goes on with this.
+        path: The file. The signals that an earlier watch left in it are kept.
+        head: The rest of its first line.
 
-    Raises: UsageError where it can't be read, or somebody else's text is in it.
+    Raises:
+        UsageError: The file can't be read, or has somebody else's text.
     """
 
     def __init__(self, path: str, head: str) -> None:
@@ -33,7 +34,11 @@ class SignalFile:
         self._signals = _split(_read(self.path))
 
     def add(self, signals: Sequence[str]) -> None:
-        """Put signals in, as they are shown, in one step. Raises: OSError; they are in the next one then."""
+        """Add signals, in the form that is shown, with one atomic write.
+
+        Raises:
+            OSError: The file can't be written; the next write includes the signals.
+        """
         for text in signals:
             if text in self._signals:
                 self._signals.remove(text)
@@ -49,7 +54,7 @@ class SignalFile:
 
 
 def _read(path: str) -> str:
-    """What is in the file. It must be ours, or empty, or not there yet."""
+    """Return the content of the file, which must be ours, empty, or missing."""
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
             content = file.read()
@@ -73,7 +78,7 @@ def _read(path: str) -> str:
 
 
 def _split(content: str) -> list[str]:
-    """The signals in a file's content: each begins with its head, and no line of a message begins so."""
+    """Split a file's content into signals: each begins with its head, and no line of a message begins like one."""
     found: list[list[str]] = []
     for line in content.rstrip("\n").split("\n")[1:]:
         if line.startswith(_BEGIN):

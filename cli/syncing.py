@@ -1,4 +1,4 @@
-"""Syncs with the usual remote: by `gitmem sync`, beside another command, in the background."""
+"""Syncs with the usual remote: by `gitmem sync`, beside another command, and in the background."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ if TYPE_CHECKING:
 
     from .opened_repo import OpenedRepo
 
-TIMEOUT = "30s"  # for each run of git
+TIMEOUT = "30s"  # for each git process
 
 
 def is_agent(at: OpenedRepo) -> bool:
-    """Return whether a client's variable says that an agent runs the command."""
+    """Return whether a client's variable shows that an agent runs the command."""
     return at.client is not None or at.harness is not None
 
 
 def usual(at: OpenedRepo, timeout: float) -> Synced:
-    """Sync with the usual remote; where nothing is new that costs a question to it, and no more."""
+    """Sync with the usual remote; if nothing is new, that costs only one query of the remote."""
     import os
     import time
 
@@ -40,9 +40,10 @@ def usual(at: OpenedRepo, timeout: float) -> Synced:
 
 
 def sync_too(at: OpenedRepo) -> tuple[list[str], bool, str]:
-    """Sync with the usual remote, without agreeing to anything.
+    """Sync with the usual remote, without consenting to anything.
 
-    Returns: What went wrong, as sentences; whether our lines are there all the same; the command to run if not, or "".
+    Returns:
+        The errors, as sentences; whether our lines are safe there nevertheless; the command to run otherwise, or "".
     """
     from gitmem.errors import GitmemError
     from gitmem.sync import consent_messages, sync_remotes

@@ -1,4 +1,4 @@
-"""Where lines wait outside the repository: an agent in a sandbox leaves them there, as the environment has it."""
+"""The folders of write-ahead logs outside the repository, where an agent in a sandbox leaves lines."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ if TYPE_CHECKING:
 
     from gitmem.repo import Repo
 
-# Where temporary files go for whoever has no $TMPDIR: folders there are checked for owner, mode and links.
+# The folders for temporary files without $TMPDIR: folders in them are checked for owner, mode and links.
 SHARED = ("/tmp", "/var/tmp")  # noqa: S108
 
 
 def wals_elsewhere(place: Repo) -> tuple[list[str], list[str]]:
-    """Write-ahead logs outside the repository: the folders to write to, in turn, and those to read.
+    """Return the folders of write-ahead logs outside the repository: those to write to, by priority, and those to read.
 
-    A sandbox that can't write the git folder may have a $TMPDIR of its own: the folders where everybody
-    looks are read too. To be read a folder must be there; none is written where the git folder can be.
+    A sandbox that can't write to the git folder may have a $TMPDIR of its own; therefore the common folders are read,
+    too. Only existing folders are read. None is written to if the git folder is writable.
     """
     is_writable = _is_writable(place)
     if not is_writable and _is_denied(place):
-        return [], []  # who can never write here would wait for nobody: the append says so
+        return [], []  # the lines would never be committed: the append reports the error
     if is_writable and not any(map(os.path.isdir, (each for parents in _wal_parents() for each in parents))):
         return [], []
     own, shared = _wal_folders(place)
     written = [] if is_writable else own
-    found: dict[tuple[int, int], str] = {}  # a folder that has two names is read once
+    found: dict[tuple[int, int], str] = {}  # a folder with two names is read once
     for folder in (*own, *shared):
         try:
             status = os.lstat(folder)
@@ -40,18 +40,18 @@ def wals_elsewhere(place: Repo) -> tuple[list[str], list[str]]:
 
 
 def wal_folders(place: Repo) -> list[str]:
-    """Every folder outside the repository where an agent in a sandbox may leave lines, whether it is there or not."""
+    """Return every folder outside the repository where an agent in a sandbox may leave lines, existing or not."""
     own, shared = _wal_folders(place)
     return [*own, *shared]
 
 
 def wal_parents() -> list[str]:
-    """Return the folders that have the write-ahead logs of all of this user's repositories."""
+    """Return the folders with the write-ahead logs of all of this user's repositories."""
     return list(dict.fromkeys(each for parents in _wal_parents() for each in parents))
 
 
 def tell_of_strange(folders: Iterable[str]) -> None:
-    """Say where lines of another repository wait, which can't be committed here."""
+    """Report where lines of another repository wait, which can't be committed here."""
     for folder in folders:
         out.complain(
             f"note: lines of another repository wait in {out.sanitize(folder)}; none is committed here."
@@ -60,7 +60,7 @@ def tell_of_strange(folders: Iterable[str]) -> None:
 
 
 def tell_of_temporary(folder: str) -> None:
-    """Warn where a folder that took a line is none that lasts."""
+    """Warn if a line was written to a temporary folder."""
     if os.path.dirname(folder) != user_state():
         out.complain(
             f"warning: what was said waits in {out.sanitize(folder)}, a temporary folder: a command with another one, such"
@@ -70,7 +70,7 @@ def tell_of_temporary(folder: str) -> None:
 
 
 def _wal_folders(place: Repo) -> tuple[list[str], list[str]]:
-    """Those that this process would write to, in turn, and those where everybody looks."""
+    """Return the folders that this process would write to, by priority, and the common ones."""
     from gitmem.digests import sha256
 
     project = sha256(os.fsencode(os.path.realpath(place.common))).hexdigest()[:16]
@@ -79,7 +79,7 @@ def _wal_folders(place: Repo) -> tuple[list[str], list[str]]:
 
 
 def _wal_parents() -> tuple[list[str], list[str]]:
-    """The folders that have those of all repositories."""
+    """Return their parents, which contain the folders of all repositories."""
     user = f"gitmem-{os.getuid() if hasattr(os, 'getuid') else os.environ.get('USERNAME', 'user')}"
     temporary = os.environ.get("TMPDIR") or os.environ.get("TEMP") or SHARED[0]
     own = [user_state(), os.path.join(temporary, user)]
@@ -90,7 +90,7 @@ def _wal_parents() -> tuple[list[str], list[str]]:
 def user_state() -> str:
     """Return gitmem's folder in the user's state folder, which may be missing."""
     state = os.environ.get("XDG_STATE_HOME") or ""
-    if not os.path.isabs(state):  # the standard says to ignore such a one
+    if not os.path.isabs(state):  # the standard says to ignore a relative path
         state = os.path.expanduser(os.path.join("~", ".local", "state"))
     return os.path.join(state, "gitmem")
 
@@ -101,10 +101,10 @@ def _is_writable(place: Repo) -> bool:
 
 
 def _is_denied(place: Repo) -> bool:
-    """Return whether owner and mode of the git folder keep this user from ever writing to it.
+    """Return whether owner and mode of the git folder prevent this user from ever writing to it.
 
-    Its owner could change the mode, and where the mode allows it a sandbox or a read-only disk is in the way: others
-    may write there, and commit what this process leaves.
+    Its owner could change the mode. If the mode allows it, a sandbox or a read-only disk is the cause: other processes
+    may write there, and commit this process's lines.
     """
     if not hasattr(os, "geteuid"):
         return False
