@@ -1,3 +1,3 @@
-"""What the hooks of coding agents run: `gitmem hook CLIENT EVENT`, started by the script that `hooks install` writes."""
+"""The command that clients' hooks run: `gitmem hook CLIENT EVENT`, called by the script of `hooks install`."""
 
 from __future__ import annotations

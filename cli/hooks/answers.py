@@ -1,4 +1,4 @@
-"""What a hook prints: each client's JSON, exactly, and nothing beside it (some clients refuse a key too many)."""
+"""The output of a hook: exactly the JSON of each client, because some clients reject unknown keys."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ if TYPE_CHECKING:
 
 
 def answer(given: HookInput, text: str, variables: Mapping[str, str]) -> str | None:
-    """The output that hands a text to the agent; None where this client takes none at this event.
+    """Return the output that passes a text to the agent; None if this client reads none at this event.
 
     Args:
-        text: What the agent is to read; at the end of a turn, what it goes on with. May be empty at a start.
-        variables: What a starting session's commands are to find in their environment.
+        text: The text for the agent; at the end of a turn, its next input. May be empty at a start.
+        variables: Environment variables for the commands of a starting session.
     """
-    if given.client == "opencode":  # our own plugin puts it where it belongs
+    if given.client == "opencode":  # our own plugin inserts the text
         return text or None
     found = _FORMS.get(given.client, _usual)(given, text, variables)
     return encode(found) if found else None
 
 
 def _usual(given: HookInput, text: str, variables: Mapping[str, str]) -> dict[str, object]:
-    """As Claude Code has it: at the end of a turn too, which goes on then, and that is no error."""
+    """Return the form of Claude Code. At the end of a turn the agent then continues, which is not an error."""
     if not text:
         return {}
     word = _DECISIONS.get(given.client)
@@ -50,7 +50,7 @@ def _cline(given: HookInput, text: str, variables: Mapping[str, str]) -> dict[st
 
 
 def _copilot(given: HookInput, text: str, variables: Mapping[str, str]) -> dict[str, object]:
-    """VS Code runs the same hooks, and says and wants it as Claude Code does."""
+    """Return the form of Copilot. VS Code runs the same hooks, with Claude Code's input and output."""
     if not text:
         return {}
     said: dict[str, object] = (
@@ -59,5 +59,5 @@ def _copilot(given: HookInput, text: str, variables: Mapping[str, str]) -> dict[
     return said if given.name is None else {"hookSpecificOutput": {"hookEventName": given.name, **said}}
 
 
-_DECISIONS = {"codex": "block", "gemini": "deny"}  # what keeps a turn from ending
+_DECISIONS = {"codex": "block", "gemini": "deny"}  # keeps a turn from ending
 _FORMS = {"cursor": _cursor, "cline": _cline, "copilot": _copilot}

@@ -7,15 +7,14 @@ import time
 
 
 class HookTimer:
-    """How long a hook may take. It ends this process when its time is over, wherever that is: whatever it does can
-    be cut off at any instant.
+    """The time limit of a hook, which ends this process at any point: each step must survive that.
 
     Args:
         name: The client and its event.
-        seconds: From now.
+        seconds: The limit, from now.
 
     Attributes:
-        state: The folder of gitmem's own files, once it is known and there.
+        state: The folder of gitmem's own files, once it is known and exists.
     """
 
     __slots__ = ("_deadline", "_name", "_parent", "_seconds", "state")
@@ -28,7 +27,7 @@ class HookTimer:
         self.state = ""
 
     def is_waited_for(self) -> bool:
-        """Whether there is still somebody who reads the answer."""
+        """Return whether the client still waits for the answer."""
         return time.monotonic() < self._deadline and os.getppid() == self._parent
 
     def begin(self) -> None:
@@ -41,7 +40,7 @@ class HookTimer:
             return  # another system, or not the main thread
 
     def end(self) -> None:
-        """From here on it takes the time it takes: what is said must be noted."""
+        """Stop the timer: a printed answer must be recorded, however long that takes."""
         try:
             import signal
 
@@ -50,7 +49,7 @@ class HookTimer:
             return
 
     def note(self, sentence: str) -> None:
-        """Keep a trouble where somebody will look, and ask no more at every tool call."""
+        """Record an error for the user, and make the script start gitmem only once a turn."""
         from gitmem.clients.hooks import hook_errors
 
         if os.path.isdir(self.state):

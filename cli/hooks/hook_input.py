@@ -1,4 +1,4 @@
-"""What a client tells its hook: a JSON object on standard input. Whatever is odd about it is as if it were not there."""
+"""The input of a hook: a JSON object from the client on standard input. Unexpected fields are ignored."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-INPUT_MAX_BYTES = 16 * 1024 * 1024  # what is cut there is no JSON
+INPUT_MAX_BYTES = 16 * 1024 * 1024  # a longer input is cut, and then is not JSON
 ID_MAX = 200
-# Where the JSON has the client's own id of the session; the first that is there counts.
+# The keys of the client's own session id; the first that is present counts.
 _SESSION = {
     "cursor": ("conversation_id", "session_id"),
     "cline": ("taskId",),
     "copilot": ("sessionId", "session_id"),
 }
-# Where it says that a helper of the agent has called. Cline gives every agent an id, and helpers a parent.
+# The keys that show a call by a subagent. Cline gives every agent an id, and subagents a parent.
 _SUBAGENT = {"cline": ("parent_agent_id",)}
 _SUBAGENT_USUAL = ("agent_id", "agentId")
 
@@ -29,15 +29,15 @@ class HookInput:
     """One call of a hook.
 
     Attributes:
-        client: Ours, such as `claude-code`.
-        event: The client's own name of what happened.
-        kind: What that is to us, see `events`.
-        folder: Where the session works, where the process that runs us may be elsewhere; else None.
-        name: The event's name as the JSON has it, or None.
+        client: Our name of the client, such as `claude-code`.
+        event: The client's own name of the event.
+        kind: The kind of the event, see `events`.
+        folder: The folder of the session, if this process may run in another one; otherwise None.
+        name: The event's name in the JSON, or None.
         session: The client's id of the session, or None.
         source: How a session starts: `startup`, `resume`, `clear`, `compact`, `fork`.
-        in_subagent: Whether a helper of the agent has called: its mail is the agent's own.
-        again: Whether the agent goes on already because a hook had it do so.
+        in_subagent: Whether a subagent has called, which must not get the signals of the agent.
+        again: Whether a hook has already kept the agent from ending its turn.
     """
 
     __slots__ = ("again", "client", "event", "folder", "in_subagent", "kind", "name", "session", "source")
@@ -63,12 +63,12 @@ class HookInput:
 
 
 def read(client: str, event: str, kind: str) -> HookInput:
-    """The call that this process was started for."""
+    """Return the call that this process was started for."""
     return HookInput(client, event, kind, object_of(_bytes()))
 
 
 def object_of(data: bytes) -> Mapping[str, object]:
-    """The object that a text is, or an empty one."""
+    """Return the object in a JSON text, or an empty one."""
     try:
         found = _value(data.strip())
     except (ValueError, RecursionError):
@@ -79,7 +79,7 @@ def object_of(data: bytes) -> Mapping[str, object]:
 def _value(data: bytes) -> object:
     try:
         return strict_json.read(data.decode("utf-8"))
-    except ValueError:  # another encoding, or odd: the json package knows more, and is slow to come
+    except ValueError:  # another encoding, or unusual JSON: json accepts more, but its import is slow
         import json
 
         return json.loads(data)
@@ -96,13 +96,13 @@ def _bytes() -> bytes:
 
 
 def _folder(roots: object) -> str | None:
-    """The first of a list of folders, if it is there."""
+    """Return the first of a list of folders, if it exists."""
     first = roots[0] if isinstance(roots, list) and roots else None
     return first if isinstance(first, str) and "\0" not in first and os.path.isdir(first) else None
 
 
 def _id(value: object) -> str | None:
-    """An id as we may keep it: a short printable text."""
+    """Return an id that is safe to store: a short printable text; otherwise None."""
     if not isinstance(value, str) or not 0 < len(value) <= ID_MAX or not value.isprintable():
         return None
     return value

@@ -1,5 +1,7 @@
-"""`gitmem hook CLIENT EVENT`: one event of a coding agent. It always ends with 0 (but for the wake-up), prints what
-the client understands or nothing, and keeps what goes wrong in `<state>/hook-error`.
+"""`gitmem hook CLIENT EVENT`: handle one event of a coding agent.
+
+Its exit status is always 0, except for the wake-up. It prints only what the client understands, and notes errors in
+`<state>/hook-error`.
 """
 
 from __future__ import annotations
@@ -21,18 +23,19 @@ if TYPE_CHECKING:
     from .clock import HookTimer
     from .hook_input import HookInput
 
-# Seconds until a hook gives up, well before its client does: what the client throws away must stay unread.
+# Seconds until a hook gives up, well before its client does: signals in an output that the client drops must stay
+# unread.
 LIMIT = 6.0
 LIMITS = {events.START: 15.0, events.END: 2.5}
 USAGE = "gitmem hook is run by the hooks of coding agents. `gitmem hooks install` sets them up."
 
 
 def main(args: Sequence[str]) -> int:
-    """The exit status: 0, or 2 for a wake-up that has something to say."""
+    """Run the hook; return the exit status: 0, or 2 for a wake-up with a message."""
     try:
         return _main(args)
     except BaseException:
-        # KeyboardInterrupt and SystemExit too: nothing that happens here is the agent's business.
+        # KeyboardInterrupt and SystemExit, too: no failure here may affect the agent.
         return 0
 
 
@@ -57,7 +60,7 @@ def _main(args: Sequence[str]) -> int:
 
 
 def _try(call: HookInput, clock: HookTimer) -> int:
-    """Answer. Return the exit status; 0 also where it failed, with a note of why."""
+    """Handle a call and return the exit status; after a failure note the error and return 0."""
     from ..environment import Environment, run_in
 
     try:
@@ -72,22 +75,22 @@ def _begin(at: Environment, call: HookInput, clock: HookTimer) -> int:
     at.is_hook = True
     clock.state = at.place.state
     if not os.path.isdir(clock.state):
-        return 0  # no log here, and a hook of the whole user must not start one in every repository
+        return 0  # no log here, and a hook in user scope must not start one in every repository
     return _answer(at, call, clock)
 
 
 def _top_of(folder: str | None) -> str | None:
     """Return the top of the work tree that a client's folder is in.
 
-    The client has named that folder, the user has not: as the value of `-C` it could be a bare repository that the
-    project contains.
+    The client has named that folder, not the user: as the value of `-C` it could be a bare repository inside the
+    project.
     """
     if folder is None:
         return None
     try:
         return find(folder).worktree or folder
     except GitmemError:
-        return folder  # whoever opens it gets the same error
+        return folder  # opening it raises the same error
 
 
 def _answer(at: Environment, call: HookInput, clock: HookTimer) -> int:

@@ -1,4 +1,4 @@
-"""A session of a client begins or ends, and one of ours with it."""
+"""Start and end a session of ours with a client's session."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ if TYPE_CHECKING:
 BUSY_MILLISECONDS = 3000
 ENV_FILES = ("CLAUDE_ENV_FILE", "CODEX_ENV_FILE")
 MEMORY_BYTES = 1536  # bytes
-_FORGOT = ("compact", "resume", "clear")  # after these the agent has worked here before, and forgot
+_FORGOT = ("compact", "resume", "clear")  # the agent has worked here before, but has lost its context
 
 
 def start(at: Environment, call: HookInput, clock: HookTimer) -> None:
-    """Register the session, and tell the agent who it is, what it knew, and what waits for it."""
+    """Register the session, and give the agent its name, its memory and its unread signals."""
     store = at.store()
     if not hook_catch_up.ready(store, BUSY_MILLISECONDS):
         return
@@ -70,7 +70,7 @@ def start(at: Environment, call: HookInput, clock: HookTimer) -> None:
 
 
 def end(at: Environment, call: HookInput, clock: HookTimer) -> None:
-    """End the session that a start of this client began; one that the user has named goes on."""
+    """End the session that this client's start has begun; one that the user has named continues."""
     store = at.store()
     found = own_sessions.of_client(store, call.session) if call.session else None
     if found is None or not clock.is_waited_for():
@@ -82,7 +82,7 @@ def end(at: Environment, call: HookInput, clock: HookTimer) -> None:
 
 
 def _prepare(at: Environment, store: Store) -> None:
-    """What the script needs from now on. A folder that can't be written is no reason to be silent."""
+    """Write the files that the script needs. An unwritable folder must not stop the hook."""
     state = store.place.state
     for name, mode in ((BEATS, 0o777), (PROMPTS, 0o700)):
         try:
@@ -97,7 +97,7 @@ def _prepare(at: Environment, store: Store) -> None:
 
 
 def _beat(store: Store, *names: str | None) -> None:
-    """Make the files that the script touches, with the mode that the repository asks for: a shell has its umask alone."""
+    """Create the files that the script touches, with the repository's file mode: a shell has only its umask."""
     for name in names:
         if name and os.path.basename(name) == name and not name.startswith("."):
             path = os.path.join(store.place.state, BEATS, name)
@@ -108,14 +108,14 @@ def _beat(store: Store, *names: str | None) -> None:
 
 
 def _program() -> str | None:
-    """The program that runs now, for the hooks to come; None where it is none of that name."""
+    """Return the running program, for later hooks; None if it has another name."""
     path = os.path.abspath(sys.argv[0])
     name = os.path.basename(path).removesuffix(".exe")
     return path if name in ("gitmem", "git-mem") and os.access(path, os.X_OK) else None
 
 
 def _register(at: Environment, call: HookInput) -> Presence | None:
-    """The session of ours: the client's own, else the one that the user has named, else a new one."""
+    """Return our session: the client's own, otherwise the one that the user has named, otherwise a new one."""
     store = at.store()
     known = own_sessions.of_client(store, call.session) if call.session else None
     if known is None:
@@ -132,7 +132,7 @@ def _register(at: Environment, call: HookInput) -> Presence | None:
     except UsageError as error:
         if given.identity is None and wu is None:
             raise
-        # An identity or a branch that breaks the rules must not cost the agent its mail.
+        # An invalid identity or branch name must not keep signals from the agent.
         hook_errors.note(store.place.state, store.now(), f"{call.client} {call.event}", error.message)
         given.identity = None
         started = lifecycle.start(store, given, client=call.client)
@@ -140,7 +140,7 @@ def _register(at: Environment, call: HookInput) -> Presence | None:
 
 
 def _work_unit(store: Store) -> str | None:
-    """The work unit that the branch, or `gitmem.wu`, names."""
+    """Return the work unit that the branch, or `gitmem.wu`, names."""
     import re
 
     from gitmem.sessions import work_units
@@ -155,7 +155,7 @@ def _work_unit(store: Store) -> str | None:
 
 
 def _export(at: Environment, variables: dict[str, str]) -> bool:
-    """Have the commands of the agent know their session, where the client has a file for that."""
+    """Export the session to the agent's commands, if the client has a file for that."""
     from gitmem.text.shell_quote import quote
 
     lines = "".join(f"export {name}={quote(value)}\n" for name, value in variables.items())
@@ -177,10 +177,10 @@ def _export(at: Environment, variables: dict[str, str]) -> bool:
 
 
 def _memory(store: Store, caller: Caller, source: str) -> str:
-    """What `mem recover` says, in few words; or an empty text where there is nothing, or where `gitmem.recover` says no.
+    """Return the short text of `mem recover`; "" if there is none, or if `gitmem.recover` is off.
 
     Args:
-        source: How the session starts: one that is new gets it only where somebody left a checkpoint.
+        source: How the session starts: a new one gets the text only after a checkpoint.
     """
     if store.settings().get("gitmem.recover", "").lower() in ("false", "no", "off", "0"):
         return ""

@@ -1,4 +1,4 @@
-"""Hand over what waits for the agent: between two tool calls, with the user's words, and once at the end of a turn."""
+"""Show unread signals to the agent: between two tool calls, with the user's prompt, and once at the end of a turn."""
 
 from __future__ import annotations
 
@@ -27,16 +27,17 @@ if TYPE_CHECKING:
     Text = Callable[[Mapping[str, object]], str]
 
 BUSY_MILLISECONDS = 500
-OLD_MICROS = 10 * 60 * 1_000_000  # a signal of that age says so
+OLD_MICROS = 10 * 60 * 1_000_000  # an older signal is shown with its age
 BUDGET = 2048  # bytes of one injection
-BUDGET_MAX = 7000  # Codex cuts what is longer than 10,000 bytes in the middle, and a start has more to say
+BUDGET_MAX = 7000  # Codex cuts the middle out of more than 10,000 bytes, and a start has further texts
 TOP_BYTES = 160  # the injection's first and last line
 
 
 def drain(at: Environment, call: HookInput, clock: HookTimer) -> bool:
-    """Show what waits, within the budget; the rest stays for the next time.
+    """Show unread signals within the budget; the rest waits for the next call.
 
-    Returns: Whether a session has to be started first: its start was before the log's, or before the hooks'.
+    Returns:
+        Whether a session must be started first: the client's session began before the log, or before the hooks.
     """
     store = at.store()
     if not hook_catch_up.ready(store, BUSY_MILLISECONDS):
@@ -69,13 +70,13 @@ def hand_over(
     intro: str = "",
     variables: Mapping[str, str] | None = None,
 ) -> None:
-    """Print what a reader has not read in its client's form, and record the receipts once that is out.
+    """Print a reader's unread signals in its client's form, then record the receipts.
 
     Args:
         via: The program of the reply lines, see `who.via`.
-        directed: Only what may interrupt.
-        before: A text that comes first, and comes in any case.
-        intro: One that comes first where there is something to hand over.
+        directed: Whether to show only signals that may interrupt.
+        before: A text that comes first, even without signals.
+        intro: A text that comes first only with signals.
         variables: See `answers.answer`.
     """
     with delivery_lock.turn(store, caller.reader) as free:
@@ -98,7 +99,7 @@ def hand_over(
 
 
 def shown(store: Store, caller: Caller, via: str) -> Text:
-    """How signals are shown now: those that waited for long with their age."""
+    """Return the function that formats signals; old ones get their age."""
     now = store.now()
 
     def text(fields: Mapping[str, object]) -> str:
@@ -112,7 +113,7 @@ def shown(store: Store, caller: Caller, via: str) -> Text:
 
 
 def unread(store: Store, caller: Caller, text_of: Text, *, directed: bool) -> inbox.InboxResult:
-    """What fits into one injection. What was shown when no receipt could be recorded is not shown again."""
+    """Read the signals that fit into one injection, without those that were shown before a receipt failed."""
 
     def measure(fields: Mapping[str, object]) -> int:
         return len(text_of(fields).encode("utf-8", "replace")) + 2
@@ -128,12 +129,12 @@ def injection(reading: inbox.InboxResult, text_of: Text) -> str:
 
 
 def budget(store: Store) -> int:
-    """Bytes of one injection: `gitmem.hookBudget` as it was when a session last started."""
+    """Return the bytes of one injection: `gitmem.hookBudget` as of the last session start."""
     return max(512, min(cached_settings.budget(store) or BUDGET, BUDGET_MAX))
 
 
 def settle(store: Store, call: HookInput) -> None:
-    """Ask no more at every tool call for what could not be committed. It must not cost anybody the mail in between."""
+    """Limit retries of a failed commit to once a turn; signals must still be shown at every tool call."""
     hook_errors.leave(store.place.state, hook_catch_up.is_left(store))
     if call.kind != TOOL:
         hook_errors.go_on(store.place.state)

@@ -1,8 +1,8 @@
-"""The wake-up of an agent that waits for its user: a hook in the background that sleeps until somebody signals it.
+"""Wake an idle agent: a background hook sleeps until a signal for the agent arrives.
 
-It ends with 2 and the message on standard error, which is how Claude Code wakes its model (`asyncRewake`). One
-sleeper a session: the newest replaces the others. It also ends with the session, with its client, when the
-user says something, and after half an hour.
+It ends with status 2 and the message on standard error: that wakes the model of Claude Code (`asyncRewake`). Each
+session has one sleeper: the newest replaces the others. The sleeper also ends with the session, with its client, at the
+next prompt, and after half an hour.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ WOKEN = 2
 
 
 class Sleep:
-    """One sleeper of a session.
+    """The sleeper of a session.
 
     Args:
         state: The folder of gitmem's own files.
-        session_id: The session of ours.
+        session_id: Our session.
         harness: The client's id of it.
     """
 
@@ -50,7 +50,7 @@ class Sleep:
         self._token = f"{os.getpid()} {time.time_ns()}\n".encode()
 
     def lie_down(self) -> None:
-        """Be the session's only sleeper. Where that can't be written the sleep is over: it might wake again and again."""
+        """Become the session's only sleeper. After a failed write `is_over` is true: it might wake again and again."""
         try:
             shared_mode.make_dirs(os.path.dirname(self._mark))
             atomic_write.replace(self._mark, self._token)
@@ -58,7 +58,7 @@ class Sleep:
             return
 
     def is_over(self) -> bool:
-        """Whether there is nothing to wait for: another sleeps, the user spoke, the session or its client is gone."""
+        """Return whether to stop: another sleeper, a new prompt, or the session or its client has ended."""
         try:
             with open(self._mark, "rb") as file:
                 if file.read() != self._token:
@@ -69,7 +69,7 @@ class Sleep:
         return os.getppid() != self._parent or _changed(self._prompt) != self._said
 
     def is_called(self) -> bool:
-        """Whether something is there that may interrupt."""
+        """Return whether there is a signal that may interrupt."""
         try:
             return os.stat(self._flag).st_size > 0
         except OSError:
@@ -88,7 +88,7 @@ class Sleep:
 def wait(
     at: Environment, call: HookInput, *, seconds: float = SLEEP_SECONDS, poll: float = POLL_SECONDS
 ) -> int:
-    """Sleep, and wake the agent: 2 where something was said to it, else 0."""
+    """Sleep, then wake the agent; return 2 if signals were shown, otherwise 0."""
     caller = who.caller(at, call)
     if caller is None or caller.session_id is None:
         return 0
@@ -98,7 +98,7 @@ def wait(
     deadline = time.monotonic() + seconds
     try:
         while not sleep.is_over():
-            autosync.start(at, autosync.LOOK)  # nothing else happens where this agent waits
+            autosync.start(at, autosync.LOOK)  # an idle agent starts no other command
             if sleep.is_called() and _wake(at, call):
                 return WOKEN
             if time.monotonic() >= deadline:
@@ -110,7 +110,7 @@ def wait(
 
 
 def _wake(at: Environment, call: HookInput) -> bool:
-    """Say what waits; False where that is nothing, or not ours to say."""
+    """Show the unread signals; return False if there are none, or another process delivers them."""
     from gitmem.mailbox import delivery_lock
 
     try:
@@ -133,7 +133,7 @@ def _wake(at: Environment, call: HookInput) -> bool:
 
 
 def _say(text: str) -> bool:
-    """Write to standard error, and be sure that it is out."""
+    """Write to standard error and flush; return whether that succeeded."""
     err = sys.stderr
     try:
         out.write_whole(err.buffer, (text + "\n").encode("utf-8", "replace"))

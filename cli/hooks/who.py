@@ -1,4 +1,4 @@
-"""Whose hook this is: the session of ours that belongs to the client's, and the line that tells the agent."""
+"""The session of ours that belongs to a client's session, and the text that introduces it to the agent."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ if TYPE_CHECKING:
     from ..environment import Environment
     from .hook_input import HookInput
 
-# Clients that tell the commands of their agent which session they belong to, see `surroundings.HARNESSES`.
+# Clients that pass their session id to their agent's commands, see `environment.HARNESSES`.
 _TOLD = ("claude-code", "codex", "copilot", "opencode")
-# Its start gives variables to the hooks that follow; whether the agent's shell has them is not known.
+# Clients whose start gives variables to later hooks; whether the agent's shell gets them is unknown.
 _APART = ("cursor",)
 
 
 def caller(at: Environment, call: HookInput) -> Caller | None:
-    """Who reads here, or None for a client's session that has none of ours."""
+    """Return the reader, or None for a client's session without one of ours."""
     found = session(at, call)
     return callers.of_session(found, "harness") if found is not None else None
 
 
 def session(at: Environment, call: HookInput) -> Presence | None:
-    """The session that was started under the client's id; else one that the user has named.
+    """Return the session that was started under the client's id, otherwise one that the user has named.
 
-    An agent that starts another agent hands GITMEM_SESSION on: what belongs to one client's session is never
-    another's, so it counts only where no client has started it.
+    An agent that starts another agent passes GITMEM_SESSION on. A session of one client must never be used by another,
+    so the variable counts only if no client has started that session.
     """
     found = own_sessions.of_client(at.store(), call.session) if call.session else None
     return found or named(at, call)
 
 
 def named(at: Environment, call: HookInput) -> Presence | None:
-    """The session in GITMEM_SESSION, if it has not ended and is no client's."""
+    """Return the session in GITMEM_SESSION, if it has not ended and does not belong to a client."""
     if not at.session or call.client in FORGETFUL:
         return None
     found = own_sessions.trusted(at.store(), at.session)
@@ -51,10 +51,10 @@ def named(at: Environment, call: HookInput) -> Presence | None:
 
 
 def you(at: Environment, call: HookInput, caller: Caller, *, exported: bool = False) -> str:
-    """The line. It names the session where the agent's own commands would not know it.
+    """Return the introduction. It has the session id if the agent's own commands would not know it.
 
     Args:
-        exported: Whether the client puts GITMEM_SESSION into their environment.
+        exported: Whether the client exports GITMEM_SESSION to these commands.
     """
     about = f" on {sanitize_for_model(caller.wu_id)}" if caller.wu_id else ""
     line = (
@@ -68,7 +68,7 @@ def you(at: Environment, call: HookInput, caller: Caller, *, exported: bool = Fa
 
 
 def via(at: Environment, call: HookInput, caller: Caller, *, exported: bool = False) -> str:
-    """The program as the reply lines have it: with the session where the agent's own commands would not know it."""
+    """Return the program of reply lines, with the session id if the agent's own commands would not know it."""
     session = caller.session_id
     if session is None or (call.client not in _APART and _knows(at, call, caller, exported)):
         return PROGRAM
@@ -79,5 +79,5 @@ def _knows(at: Environment, call: HookInput, caller: Caller, exported: bool) -> 
     try:
         told = call.client in _TOLD and not at.is_nested(call.session)
         return exported or told or caller.session_id in (None, at.session)
-    except UsageError:  # a variable that is no text names nobody
+    except UsageError:  # a variable that is not text names no session
         return False
