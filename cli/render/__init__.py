@@ -1,1 +1,1 @@
-"""Outcomes as text or JSON. This room alone writes to standard output."""
+"""Outcomes as text or JSON. Only this package writes to standard output."""

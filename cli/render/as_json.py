@@ -11,7 +11,7 @@ except ImportError:  # not CPython
 
 
 def as_json(value: object) -> str:
-    """A value as JSON on one line; what could do harm where it is shown is written as `\\uXXXX`."""
+    """Return a value as JSON on one line; characters that could do harm where it is shown are escaped."""
     return sanitize_json(encode(value))
 
 

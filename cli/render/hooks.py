@@ -1,4 +1,4 @@
-"""What is installed for clients as text: their hooks, and the lines of AGENTS.md."""
+"""Hooks of clients and the block in AGENTS.md as text."""
 
 from __future__ import annotations
 

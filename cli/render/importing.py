@@ -1,4 +1,4 @@
-"""What an import did, as text."""
+"""The result of an import as text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Signals, inboxes, threads, the gate and the story as text."""
+"""Signals, inboxes, threads, the gate and the history as text."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def converged(found: Converged) -> list[str]:
 
 
 def _missing(each: Recipient, found: Converged) -> str:
-    """What somebody who decided still has to say; "" for those whose answer is plain."""
+    """Return the answer that a recipient still has to give; "" if none is missing or the decision is clear."""
     name = sanitize(each.display_name or each.identity, keep="")
     if each.decision == "counter":
         return f"{name} countered: {name} must AGREE too, also when the others take up what {name} proposes"

@@ -1,4 +1,4 @@
-"""The way out: one answer, as text or as one line of JSON, written as UTF-8 and flushed before anybody relies on it."""
+"""Output: one answer as text or as one line of JSON, in UTF-8, flushed before the caller relies on it."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 NEXT_MAX = 3
 PROGRESS_SECONDS = 1.0
 _state = {"said": False, "for_models": False, "last": False}
-# The commands that act as somebody, so that --as belongs to them.
+# The commands that act as a session and therefore keep --as.
 ACTING = frozenset(["signal", "reply", "inbox", "thread", "whoami", "session set", "session note", "session end",
                     "name add", "name remove", "mem", "import", "gate", "watch"])  # fmt: skip
 _typed: dict[str, str] = {}
 
 
 def answer(json: bool, outcome: Answer, lines: Callable[[Answer], Sequence[str]]) -> bool:
-    """Answer with an outcome. False where nobody reads it."""
+    """Print an outcome; return False if the output is closed."""
     next = getattr(outcome, "next", ())
     if not json:
         return say(with_next(lines(outcome), next))
@@ -36,32 +36,33 @@ def answer(json: bool, outcome: Answer, lines: Callable[[Answer], Sequence[str]]
 def answer_values(
     json: bool, values: Mapping[str, object], lines: Sequence[str], next: Sequence[str]
 ) -> bool:
-    """The same for an answer that is put together of several."""
+    """Do the same for an answer from several outcomes."""
     return say_json({**values, "next": onward(next)}) if json else say(with_next(lines, next))
 
 
 def say_json(values: Mapping[str, object]) -> bool:
-    """Write one line of JSON, see `say`."""
+    """Print one line of JSON, see `say`."""
     from .as_json import as_json
 
     return say(as_json(values))
 
 
 def say_lines(lines: Sequence[str]) -> bool:
-    """Write lines, see `say`."""
+    """Print lines, see `say`."""
     return say("\n".join(lines))
 
 
 def note(sentences: Sequence[str]) -> None:
-    """Say beside the answer, on standard error, what one should know of it."""
+    """Print notes on the answer to standard error."""
     for each in sentences:
         complain(f"note: {sanitize(each)}")
 
 
 def say(text: str) -> bool:
-    """Write lines to standard output and flush. False where nobody reads it: a closed pipe is no failure.
+    """Print text to standard output and flush; return False if the output is closed, such as a pipe.
 
-    Raises: OSError where it can't be written for another reason, such as a full disk.
+    Raises:
+        OSError: It can't be written for another reason, such as a full disk.
     """
     out = sys.stdout
     if out is None:
@@ -74,23 +75,23 @@ def say(text: str) -> bool:
     except BrokenPipeError:
         _let_go()
         return False
-    except ValueError:  # closed by somebody
+    except ValueError:  # already closed
         return False
     except OSError:
-        _let_go()  # or the interpreter would complain once more at its end
+        _let_go()  # otherwise the interpreter would report the error again at exit
         raise
     return True
 
 
 def write_whole(stream: BinaryIO, content: bytes) -> None:
-    """Write all of it: unbuffered (PYTHONUNBUFFERED), a write that a signal interrupts takes a part."""
+    """Write all of the content: unbuffered (PYTHONUNBUFFERED), a write that a signal interrupts is partial."""
     left = memoryview(content)
     while left:
         left = left[stream.write(left) or 0 :]
 
 
 def is_read() -> bool:
-    """Whether somebody may still read standard output. False only where the reader of a pipe is known to be gone."""
+    """Return whether standard output may have a reader; False only if the reader of a pipe is known to be gone."""
     try:
         import select
 
@@ -98,32 +99,32 @@ def is_read() -> bool:
         look.register(sys.stdout.fileno(), 0)
         return not any(event & (select.POLLERR | select.POLLNVAL) for _, event in look.poll(0))
     except (AttributeError, OSError, ValueError, ImportError):
-        return True  # no such question here
+        return True  # not supported here
 
 
 def has_said() -> bool:
-    """Whether standard output has an answer already: a second one would spoil it for a JSON reader."""
+    """Return whether an answer was printed: a second one would break it for a JSON reader."""
     return _state["said"]
 
 
 def begin() -> None:
-    """Forget what was said: one process may answer several times, as tests do."""
+    """Reset the state: one process may answer several times, as tests do."""
     _state["said"] = False
     _typed.clear()
 
 
 def answer_last() -> None:
-    """Say that the process ends with its answer: what its end tidies need not be tidied before."""
+    """Note that the process ends after its answer: cleanup that the exit makes unnecessary can be skipped."""
     _state["last"] = True
 
 
 def is_last() -> bool:
-    """Whether the process ends with this answer."""
+    """Return whether the process ends after this answer."""
     return _state["last"]
 
 
 def is_flushed() -> bool:
-    """Bring what was written out of this process. False where that fails: the interpreter then says so at its end."""
+    """Flush both streams; return False on failure: the interpreter then reports it at exit."""
     try:
         for stream in (sys.stdout, sys.stderr):
             if stream is not None:
@@ -134,17 +135,17 @@ def is_flushed() -> bool:
 
 
 def carry(directory: str | None, as_: str | None) -> None:
-    """Remember -C and --as as they were typed, for `onward`."""
+    """Remember -C and --as as typed, for `onward`."""
     _typed.update((option, value) for option, value in (("-C", directory), ("--as", as_)) if value)
 
 
 def onward(commands: Sequence[str]) -> list[str]:
-    """The commands of a `next`, so that a copy of one acts in the same place and as the same as this command."""
+    """Return the commands of a `next` with -C and --as, so a copy acts in the same place and as the same caller."""
     return [_onward(each) for each in commands] if _typed else list(commands)
 
 
 def program() -> str:
-    """The program with what was typed, as a reply line has it: a copy of that must act as the same."""
+    """Return the program with these options for a reply line: a copy must act as the same caller."""
     return _onward("gitmem reply").removesuffix(" reply") if _typed else "gitmem"
 
 
@@ -163,7 +164,7 @@ def _onward(command: str) -> str:
 
 
 def complain(text: str) -> None:
-    """Write lines to standard error; if that can't be done there is nobody to tell."""
+    """Write lines to standard error; ignore failures, which could not be reported."""
     err = sys.stderr
     if err is None:
         return
@@ -177,28 +178,28 @@ def complain(text: str) -> None:
 
 
 def sanitize(text: str, keep: str = "\t") -> str:
-    """Text as it may be shown: what moves a cursor or hides as `\\uXXXX`, and no frame of a peer's making."""
+    """Return text that is safe to show: escape cursor controls and hidden characters, and defuse imitated frames."""
     plain = text.isascii() and text.isprintable()
     if plain and not ("<" in text or "[" in text or "session" in text.lower()):
-        return text  # the answer of most calls does without the import
+        return text  # most calls need no import
     from gitmem.text import sanitize as rules
 
     return (rules.sanitize_for_model if _state["for_models"] else rules.sanitize)(text, keep=keep)
 
 
 def write_for_models() -> None:
-    """Escape by the stricter rule from now on: whatever this process renders is put before a model."""
+    """Sanitize by the stricter rule from now on: a model reads all output of this process."""
     _state["for_models"] = True
 
 
 def with_next(lines: Sequence[str], commands: Sequence[str]) -> str:
-    """Lines of an answer, and the commands to run next."""
+    """Return the lines of an answer, followed by the commands to run next."""
     shown = onward(commands[:NEXT_MAX])
     return "\n".join([*lines, *(f"next: {sanitize(command)}" for command in shown)])
 
 
 def where(commit: str | None) -> str:
-    """Where a record is, behind the line that tells of it."""
+    """Return the position of a record, for the end of a line."""
     return f"commit {commit[:12]}" if commit else "recorded"
 
 
@@ -207,7 +208,7 @@ def nothing_line(reader: str) -> str:
 
 
 class Progress:
-    """Says on standard error that the index is being built, where that takes more than a second."""
+    """Report on standard error that the index is being built, if that takes more than a second."""
 
     def __init__(self) -> None:
         self._began = self._shown = 0.0
@@ -215,7 +216,7 @@ class Progress:
 
     def __call__(self, done: int) -> None:
         now = time.monotonic()
-        if done <= self._done or not self._began:  # it began anew: a watch lives long
+        if done <= self._done or not self._began:  # a new count, in a long-lived watch
             self._began = now
         self._done = done
         if now - self._began > PROGRESS_SECONDS and now - self._shown > PROGRESS_SECONDS:
@@ -224,7 +225,7 @@ class Progress:
 
 
 def _let_go() -> None:
-    """Let the interpreter's last flush go nowhere."""
+    """Redirect standard output to the null device for the interpreter's last flush."""
     try:
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, sys.stdout.fileno())

@@ -20,7 +20,7 @@ ACTIVITY_MAX = 40  # columns
 
 
 def started(found: Started) -> list[str]:
-    """A new session. The last line is the command that makes it the caller's."""
+    """Return a new session. The last line is the command that selects it for the caller's shell."""
     rest = onward([command for command in found.next if not command.startswith("export ")])
     return [
         *session(found),
@@ -53,7 +53,7 @@ def roster(found: Roster | SessionList) -> list[str]:
     if not rows:
         return [plain(remark or "Nobody is here"), *failed]
     heads = ("NAME", "STATUS", "SEEN", "UNREAD", "IDENTITY", "WORK", "WHERE", "DOES")
-    count = len(heads) - (not any(row[-1] for row in rows))  # that column only where somebody said something
+    count = len(heads) - (not any(row[-1] for row in rows))  # the last column only if an activity is known
     return [*table([row[:count] for row in (heads, *rows)]), *([plain(remark)] if remark else []), *failed]
 
 
@@ -102,7 +102,7 @@ def whoami(found: WhoAmI) -> list[str]:
 
 
 def fields(values: Mapping[str, object]) -> list[str]:
-    """Name and value of each field that has one, a line each."""
+    """Return name and value of each field that is not empty, one a line."""
     lines = []
     for key, value in values.items():
         if key == "next" or value is None or value in ("", []):

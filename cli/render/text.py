@@ -1,4 +1,4 @@
-"""The words that answers share: how long ago, who, and the frame around what peers say."""
+"""Text that answers share: ages, and the frame around peers' messages."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 
 def ago(at: str, now: int | None = None) -> str:
-    """How long ago a time such as `2026-11-21T20:00:00.123456Z` was; the time itself when it is ahead.
+    """Return the age of a time such as `2026-11-21T20:00:00.123456Z`; the time itself if it is in the future.
 
     Args:
-        now: Microseconds since the epoch, where the clock was read before.
+        now: Microseconds since the epoch, if the clock was already read.
     """
     try:
         seconds = (time.time() if now is None else now / 1e6) - _seconds(at)
@@ -41,29 +41,33 @@ def ago(at: str, now: int | None = None) -> str:
 
 
 def _seconds(at: str) -> float:
-    """A time as seconds since the epoch. ValueError for what is none."""
+    """Return a time as seconds since the epoch.
+
+    Raises:
+        ValueError: The text is not a time.
+    """
     from gitmem.agents.presence import micros
 
     try:
         return micros(at) / 1e6
-    except ValueError:  # of another form: what was said elsewhere, before
+    except ValueError:  # another form, from an import
         from datetime import datetime
 
         return datetime.fromisoformat(at).timestamp()
 
 
 def framed(signal: Mapping[str, object], *, note: str = "", line: str | None = None) -> list[str]:
-    """A signal inside its frame, as lines.
+    """Return the lines of a signal in its frame.
 
     Args:
-        line: The line to reply by, where the reader gets one.
+        line: The command for a reply, if the reader gets one.
     """
     text = message_frame.signal_text(signal, age=ago(str(signal.get("created_at"))), note=note)
     return message_frame.handed(text, line).split("\n")
 
 
 def table(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Columns of equal width, two spaces apart."""
+    """Return lines with columns of equal width, two spaces apart."""
     if not rows:
         return []
     widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
@@ -77,7 +81,7 @@ def plural(count: int, noun: str) -> str:
 
 
 def trouble(found: Trouble | None) -> list[str]:
-    """What went wrong in the last sync, in a line."""
+    """Return the error of the last sync in a line, or no line."""
     if found is None:
         return []
     return [f"{found.what}, {ago(found.at)}: {sanitize(found.message)}"]

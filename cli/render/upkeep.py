@@ -28,14 +28,14 @@ def sync(found: Synced) -> list[str]:
     if before is not None and any(
         " ".join(each.message.split()).startswith(before.message) for each in found.remotes
     ):
-        return lines  # the same again
+        return lines  # the same error again
     from .text import trouble
 
     return [*lines, *trouble(before)]
 
 
 def _with_records(each: RemoteResult) -> list[str]:
-    """A remote; for records that were not sent there for want of consent, how many of each kind, and some of them."""
+    """Return a remote; for records without consent to publish, also their counts by kind and some of them."""
     lines = [_remote(each)]
     if not each.unpublished:
         return lines

@@ -1,4 +1,4 @@
-"""The signals that a watch shows: as text in their frames, or one JSON object a line."""
+"""The signals of a watch: as text in their frames, or as one JSON object a line."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def text(fields: Mapping[str, object], of: Whose, *, age: str) -> str:
-    """A signal in its frame."""
+    """Return a signal in its frame."""
     from gitmem.signals import message_frame
 
     reader = None if of.peek else of.reader
@@ -20,14 +20,14 @@ def text(fields: Mapping[str, object], of: Whose, *, age: str) -> str:
 
 
 def together(shown: Sequence[str]) -> str:
-    """Signals that come at once, below one head."""
+    """Return signals that arrive together, below one heading."""
     from gitmem.signals import message_frame
 
     return message_frame.injection(shown) + "\n"
 
 
 def event(fields: Mapping[str, object], of: Whose) -> str:
-    """A signal as one line of JSON."""
+    """Return a signal as one line of JSON."""
     from gitmem.signals import message_frame, watch
 
     from .as_json import as_json

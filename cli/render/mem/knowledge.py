@@ -63,7 +63,7 @@ def became_unit(found: BecameUnit) -> list[str]:
 
 
 def spec(found: Spec) -> list[str]:
-    """A work unit as YAML. Texts are quoted as in JSON, which YAML reads too; the words are those of a note."""
+    """Return a work unit as YAML with the words of a note. Texts are quoted as JSON, which YAML reads, too."""
     lines = [
         f"id: {found.id}",
         f"title: {_quoted(found.title)}",

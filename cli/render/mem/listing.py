@@ -1,4 +1,4 @@
-"""Nodes of the memory as text: a line each, those that a search found, or one whole."""
+"""Nodes of the memory as text: one a line, the hits of a search, or one in full."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from gitmem.memory.search import Hit, SearchResult
     from gitmem.memory.show_node import NodeChange, Shown
 
-COLUMNS = 80  # of what a node says, in a list; `show` has all of it
+COLUMNS = 80  # of a node's text in a list; `show` prints all of it
 OPEN, CLOSE = "«", "»"  # around a hit
 WIDER = {
     "begin": "these have words that begin so:",
@@ -35,9 +35,9 @@ def listed(found: Listing) -> list[str]:
 
 
 def line(node: Node, stale: str | None = None) -> str:
-    """`mem-… · 2026-10-26 · discovery · P1 · WU-7 · bug · src/parser.py +1 | The parser drops tabs`."""
+    """Return `mem-… · 2026-10-26 · discovery · P1 · WU-7 · bug · src/parser.py +1 | The parser drops tabs`."""
     id, _, rest = about(node).partition(SEPARATOR)
-    lifecycle = "" if node.lifecycle == "wu" else node.lifecycle  # most are
+    lifecycle = "" if node.lifecycle == "wu" else node.lifecycle  # the most frequent one
     facts = [id, _when(node.created_at), rest, lifecycle, _files(node.paths), sanitize(stale or "", keep="")]
     if authors.is_changed(node):
         facts.append(sanitize(f"by {authors.byline(node)}", keep=""))
@@ -45,7 +45,7 @@ def line(node: Node, stale: str | None = None) -> str:
 
 
 def _when(at: str) -> str:
-    """How long ago where that is told in hours, else the day."""
+    """Return the age if it is given in hours or less, otherwise the day."""
     told = ago(at)
     return at[:10] if told.endswith(" days ago") else told
 
@@ -110,12 +110,12 @@ def _change(node: Node, each: NodeChange) -> str:
 
 
 def _plain(value: object) -> str:
-    """A text as it is, anything else as JSON."""
+    """Return a text unchanged, anything else as JSON."""
     return value if isinstance(value, str) else encode(value)
 
 
 def _verified(fields: Mapping[str, object]) -> str:
-    """`verified at 6830b317c2b3 (wu-7)`; what its files or its text changed is of that commit without a word."""
+    """Return `verified at 6830b317c2b3 (wu-7)`; without `verified` if the change has new files or a new text."""
     branch = f" ({fields['branch']})" if fields.get("branch") else ""
     verb = "" if fields.keys() & {"content", "paths"} else "verified "
     return f"{verb}at {str(fields['head'])[:12]}{branch}"
@@ -163,7 +163,7 @@ def _hit(hit: Hit) -> list[str]:
 
 
 def _marked(hit: Hit) -> str:
-    """The snippet, its hits between marks. It is harmless already."""
+    """Return the snippet with its hits between marks. It is already sanitized."""
     shown, at = "", 0
     for start, end in hit.marks:
         shown += hit.snippet[at:start] + OPEN + hit.snippet[start:end] + CLOSE

@@ -1,4 +1,4 @@
-"""Nodes that were written or changed, and blocks of them for prompts, as text."""
+"""New and changed nodes, and blocks of nodes for prompts, as text."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ def related(found: Related) -> list[str]:
 
 
 def about(node: Node) -> str:
-    """What a node is, without what it says: `mem-… · discovery · P1 · WU-7 · bug`."""
+    """Return a node's metadata: `mem-… · discovery · P1 · WU-7 · bug`."""
     status = "" if node.status == "active" else node.status
     parts = [node.id, node.type, node.priority, node.wu_id, node.lane, ", ".join(node.tags), status]
     return sanitize(SEPARATOR.join(part for part in parts if part), keep="")
 
 
 def end(commit: str | None, recorded: bool) -> str:
-    """Where a change is, behind its line; nothing where none was made."""
+    """Return the end of a line with the commit of a change; "" without a change."""
     return SEPARATOR + where(commit) if commit or recorded else ""
 
 
@@ -61,7 +61,7 @@ def notes(sentences: Sequence[str]) -> list[str]:
 
 
 def checkpointed(found: Created) -> list[str]:
-    """The node, and the last lines of its diff stat, which count all."""
+    """Return the node, and the last lines of its diff stat, which have the totals."""
     head, *rest = created(found)
     stat = str(found.node.metadata.get("gitDiffStat") or "").split("\n")
     counts = [f"  {sanitize(line.strip())}" for line in stat[-2:] if line and "|" not in line]
@@ -69,7 +69,7 @@ def checkpointed(found: Created) -> list[str]:
 
 
 def block(found: Context | Recovered) -> list[str]:
-    """The text as it was packed: what others wrote in it is harmless already."""
+    """Return the packed text: peers' texts in it are already sanitized."""
     return [found.block]
 
 

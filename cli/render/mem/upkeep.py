@@ -1,4 +1,4 @@
-"""What upkeep of the memory did, as text."""
+"""The results of memory upkeep as text."""
 
 from __future__ import annotations
 
