@@ -1,4 +1,4 @@
-"""Which program hooks start, and where write-ahead logs outside the repository are.
+"""The program that hooks start, and the folders of write-ahead logs outside the repository.
 
 Hooks need both before any Python runs. They are two small files in the state folder with one path a line. A shell reads
 them, so a path with a line break is left out.

@@ -47,6 +47,7 @@ class FileChange:
 
     @property
     def needed(self) -> bool:
+        """Whether the change has any effect."""
         return self.before != self.after
 
 

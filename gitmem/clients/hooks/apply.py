@@ -50,6 +50,7 @@ class _Done:
         self.note = FileChange(record_path, _read(record_path), None)
 
     def apply(self, change: FileChange) -> bool:
+        """Write a change; return whether there was anything to do."""
         if not user_files.apply(change, self.folders):
             return False
         self.changes.append(change)

@@ -24,7 +24,7 @@ _OTHERS_MAY_WRITE = 0o022
 
 
 def share(state: str) -> None:
-    """Let the users whom `core.sharedRepository` names read the copies, and nobody else write them."""
+    """Let the users of a shared repository (`core.sharedRepository`) read the copies, but not write to them."""
     folder = os.path.join(state, FOLDER)
     try:
         shared_mode.adjust(folder)

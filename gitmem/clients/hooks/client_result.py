@@ -20,7 +20,7 @@ class ClientHooks(Outcome):
         pushed: Whether its model receives signals without asking.
         files: The files that were changed.
         problem: The error, in a sentence; "" without one.
-        remarks: What its user must know or do.
+        remarks: Advice for its user.
     """
 
     __slots__ = ("client", "title", "scope", "why", "state", "pushed", "files", "problem", "remarks")

@@ -1,4 +1,4 @@
-"""One client in one scope: what is installed of ours, and what install and uninstall would change."""
+"""One client in one scope: our installed files and entries, and the changes of install and uninstall."""
 
 from __future__ import annotations
 
@@ -47,6 +47,7 @@ class ClientScope:
 
     @property
     def groups(self) -> bool:
+        """Whether the settings have the form `groups`."""
         return self.client.form == GROUPS
 
     def script(self) -> str:

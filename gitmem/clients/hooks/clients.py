@@ -1,4 +1,4 @@
-"""The clients: where each stores its hooks, which events we use, and the form of its command lines.
+"""The clients: the location of their hooks, the events that we use, and the form of their command lines.
 
 `docs/clients.md` has the same facts for users, with their sources.
 """
@@ -43,7 +43,7 @@ _CHECKED = (
 
 
 class Client:
-    """One client.
+    """A client, with the location and the form of its hooks.
 
     Attributes:
         name, title: Its name on the command line, and its product name.
@@ -97,6 +97,7 @@ class Client:
 
     @property
     def has_script(self) -> bool:
+        """Whether the client runs our hook script."""
         return self.form in (GROUPS, FLAT, PLUGIN)
 
     def entries(self, scope: str, script: str, content: bytes, *, wake: bool) -> list[HookEntry]:

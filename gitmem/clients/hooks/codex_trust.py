@@ -1,4 +1,4 @@
-"""Whether Codex runs our hooks: it stores a digest of each hook that its user reviewed, and skips the others.
+"""Codex's trust in our hooks: Codex stores a digest of each hook that its user reviewed, and skips the others.
 
 A hook's key has the absolute path of its file, its event and its position. The digest covers what the hook does
 (checked against `hooks/list` of Codex 0.169), but not the script's content.

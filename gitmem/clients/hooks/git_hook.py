@@ -74,7 +74,7 @@ class Gated(Outcome):
         path: The hook.
         kept: The hook that existed before and runs after ours, or None.
         files: The files that were changed.
-        remarks: What the user must know.
+        remarks: Advice for the user.
     """
 
     __slots__ = ("state", "path", "kept", "files", "remarks", "next")

@@ -239,7 +239,7 @@ def _tell(plan: Plan, places: Places, *, wake: bool) -> None:
 
 
 def _name_program(found: Hooked, places: Places, scope: str) -> None:
-    """Note which gitmem the hooks run, and report where they may not find one."""
+    """Note the program that the hooks run, and add remarks if they may not find one."""
     program, on_path = found.program, places.programs.get("gitmem")
     if places.state is None:
         found.program = on_path

@@ -1,4 +1,4 @@
-"""The record of what install did to a file, kept until uninstall, which restores the file byte for byte with it.
+"""The record of an installation, kept until uninstall, which restores the settings byte for byte with it.
 
 The record is optional. Without it, as in another clone, uninstall reconstructs the original; see
 `remove_entries.original`.
@@ -48,6 +48,7 @@ class InstallRecord:
         self.folders = folders or []
 
     def encode(self) -> bytes:
+        """Return the record as a line of JSON."""
         return (json.dumps({name: getattr(self, name) for name in self.__slots__}) + "\n").encode()
 
 
@@ -78,4 +79,5 @@ def read(where: str) -> InstallRecord | None:
 
 
 def digest(content: bytes) -> str:
+    """Return the SHA-256 of a content as hex."""
     return sha256(content).hexdigest()

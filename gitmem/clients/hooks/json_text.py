@@ -71,7 +71,7 @@ class JsonNode:
 
 
 def parse(text: str, *, comments: bool = False) -> JsonNode:
-    """Parse a text.
+    """Return the root value of a text.
 
     Args:
         comments: Whether to accept comments and a comma after the last item.
@@ -92,6 +92,7 @@ class _Reader:
         self.open: list[JsonNode] = []
 
     def value(self) -> JsonNode:
+        """Parse the whole text and return its root."""
         root = self._begin()
         while self.open:
             inside = self.open[-1]

@@ -100,6 +100,7 @@ def _cuts(node: JsonNode, gone: Sequence[int]) -> list[tuple[int, int]]:
 
 
 def _cut_all(node: JsonNode, start: int, end: int) -> list[tuple[int, int]]:
+    """Return the spans that remove the only items of a node, and a comma after them."""
     text = node.text
     if not text[node.start + 1 : start].strip(_SPACE) and not text[end : node.end - 1].strip(_SPACE + ","):
         return [(node.start + 1, node.end - 1)]
@@ -135,7 +136,7 @@ def original(
     """Reconstruct the text from before our entries, if no record has it; return None for no file.
 
     Try candidates: a text to which `put` adds our entries with this very result was the original, as far as can be
-    known. Otherwise remove our entries and what is then empty.
+    known. Otherwise remove our entries, and containers that are then empty.
     """
 
     def becomes(before: str) -> bool:

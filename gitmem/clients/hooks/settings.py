@@ -100,7 +100,7 @@ def found(hooks: JsonNode | None, *, groups: bool) -> list[Ours]:
 
 
 def events(hooks: JsonNode | None) -> Iterator[tuple[str, JsonNode]]:
-    """Return the events that have an array, in the order of the file."""
+    """Yield the events that have an array, in the order of the file."""
     if hooks is not None:
         yield from (
             (name, item)
@@ -110,7 +110,7 @@ def events(hooks: JsonNode | None) -> Iterator[tuple[str, JsonNode]]:
 
 
 def handlers(event: JsonNode, *, groups: bool) -> Iterator[tuple[int, int, str | None]]:
-    """Return the handlers of an event: index of the group, index in the group, command line."""
+    """Yield the handlers of an event: index of the group, index in the group, command line."""
     for at, item in enumerate(event.items):
         if item.kind != "object":
             continue
@@ -201,6 +201,7 @@ def _by_event(entries: Sequence[HookEntry]) -> dict[str, list[object]]:
 
 
 def _apply(text: str, edits: list[tuple[int, str]]) -> tuple[str, list[list[int]]]:
+    """Insert texts at offsets; return the text and the inserted spans."""
     parts, ranges, at, length = [], [], 0, 0
     for where, new in sorted(edits):
         parts += [text[at:where], new]

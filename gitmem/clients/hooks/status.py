@@ -1,4 +1,4 @@
-"""What is installed, whether it is complete, and whether it can work."""
+"""The status of hooks: whether they are installed, complete, and able to work."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BEATS = "beats"
 
 
 class ScopeStatus(Outcome):
-    """One client in one scope.
+    """The hooks of one client in one scope.
 
     Attributes:
         scope: `project` or `user`.
@@ -38,7 +38,7 @@ class ScopeStatus(Outcome):
 
 
 class ClientStatus(Outcome):
-    """One client.
+    """The hooks of one client.
 
     Attributes:
         found: The sign of its use here, or None.
