@@ -40,7 +40,7 @@ def start(at: OpenedRepo, how: int) -> None:
 
 
 def tick(at: OpenedRepo) -> None:
-    """Do the same at intervals, for a long-lived process that keeps its store open."""
+    """Start a background sync from a long-lived process, which calls this repeatedly and keeps its store open."""
     store = at.store()
     how, store.wrote = store.wrote, LOOK
     start(at, how)

@@ -173,6 +173,7 @@ class Environment:
 
     @property
     def identity(self) -> str | None:
+        """The agent identity in the first variable that has one."""
         for name in IDENTITIES:
             value = variable(name)
             if value:

@@ -37,7 +37,7 @@ def report(error: Exception, args: Sequence[str]) -> int:
     expected = known is not None
     known = known or unexpected(error, "The report on standard error helps to mend it.")
     known.next = _others(known.next or [_usual_next(known, args)], args)
-    # What was printed before is an answer: a second document would break it for a JSON reader.
+    # Earlier output is an answer: a second document would break it for a JSON reader.
     if wants_json(args) and not out.has_said():
         try:
             out.say_json(error_object(known))
@@ -74,6 +74,7 @@ def _usual_next(error: GitmemError, args: Sequence[str]) -> str:
 
 
 def error_object(error: GitmemError) -> dict[str, object]:
+    """Return the JSON form of an error."""
     return {
         "error": {
             "code": error.code,
@@ -96,7 +97,7 @@ def wants_json(args: Sequence[str]) -> bool:
 
 
 def unexpected(error: Exception, report: str) -> GitmemError:
-    """Return the error for an unexpected exception; `report` is a sentence on where the details are."""
+    """Return the error for an unexpected exception; `report` is a sentence that names the place of the details."""
     return GitmemError(
         f"Something unexpected happened: {type(error).__name__}.",
         hint=f"What was acknowledged before is kept. {report}",

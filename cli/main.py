@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 INTERRUPTED = 130
 # Objects between two runs of Python's garbage collector. A command runs for milliseconds: with the default, a tenth of
-# them was spent on scanning what had just been imported.
+# them was spent on scanning newly imported modules.
 GARBAGE_MIN = 20_000
 COMPLETION = "_GITMEM_COMPLETE"  # set by a shell that asks typer for completions
 

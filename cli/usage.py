@@ -1,4 +1,4 @@
-"""Turn typer's errors into ours: what was wrong, and the command that was probably meant."""
+"""Turn typer's errors into ours: with the mistake, and the command that was probably meant."""
 
 from __future__ import annotations
 

@@ -31,6 +31,7 @@ class HookTimer:
         return time.monotonic() < self._deadline and os.getppid() == self._parent
 
     def begin(self) -> None:
+        """Start the timer."""
         try:
             import signal
 

@@ -123,6 +123,7 @@ def unread(store: Store, caller: Caller, text_of: Text, *, directed: bool) -> in
 
 
 def injection(reading: inbox.InboxResult, text_of: Text) -> str:
+    """Return the text for the model, or "" without signals."""
     if not reading.signals:
         return ""
     return message_frame.injection([text_of(fields) for fields in reading.signals], more=reading.more)

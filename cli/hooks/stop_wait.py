@@ -76,6 +76,7 @@ class Sleep:
             return False
 
     def get_up(self) -> None:
+        """Remove the mark of this sleeper."""
         try:
             with open(self._mark, "rb") as file:
                 own = file.read() == self._token

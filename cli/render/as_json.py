@@ -16,6 +16,7 @@ def as_json(value: object) -> str:
 
 
 def encode(value: object) -> str:
+    """Return a value as JSON on one line, without escaping characters that are unsafe to show."""
     if isinstance(value, str):
         return _quote(value)
     if value is None:

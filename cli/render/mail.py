@@ -125,6 +125,7 @@ def _id_of(entry: Mapping[str, object]) -> str:
 
 
 def one(found: One) -> list[str]:
+    """Return one record in full."""
     record = found.record
     where = f"commit {found.commit}" if found.commit else "in no commit yet"
     ambiguous = ["ambiguous: it has two contents"] if found.ambiguous else []
@@ -158,6 +159,7 @@ def gate(found: Gate) -> list[str]:
 
 
 def unchecked(found: Unchecked) -> list[str]:
+    """Return why a gate was not checked."""
     about = f"on {sanitize(found.wu_id, keep='')}" if found.wu_id else "for this push"
     notes = _notes(found.warnings)
     return [f"gate: nothing was checked {about}: {sanitize(found.reason)}", *notes]

@@ -36,7 +36,7 @@ def answer(json: bool, outcome: Answer, lines: Callable[[Answer], Sequence[str]]
 def answer_values(
     json: bool, values: Mapping[str, object], lines: Sequence[str], next: Sequence[str]
 ) -> bool:
-    """Do the same for an answer from several outcomes."""
+    """Print an answer that combines several outcomes, see `answer`."""
     return say_json({**values, "next": onward(next)}) if json else say(with_next(lines, next))
 
 

@@ -113,4 +113,5 @@ def fields(values: Mapping[str, object]) -> list[str]:
 
 
 def plain(text: str) -> str:
+    """Sanitize a text for one line: no tabs."""
     return sanitize(text, keep="")
