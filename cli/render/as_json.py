@@ -16,7 +16,7 @@ def as_json(value: object) -> str:
 
 
 def encode(value: object) -> str:
-    """Return a value as JSON on one line, without escaping characters that are unsafe to show."""
+    """Return a value as JSON on one line, not yet sanitized."""
     if isinstance(value, str):
         return _quote(value)
     if value is None:

@@ -110,8 +110,7 @@ def write(path: str, named: str, *, typed: bool = True) -> AgentsMdBlock:
         typed: Whether the user named it; otherwise it is the default of these commands.
 
     Raises:
-        UsageError: `markers`, `no-such-folder` or `not-text`; the file is unchanged.
-        StoreError: The file can't be read or written; it is unchanged.
+        UsageError, StoreError: `markers`, `no-such-folder`, `not-text`, or no access. The file is unchanged.
     """
     old = user_files.read(path)
     text = old or b""
@@ -148,8 +147,7 @@ def remove(path: str, named: str, *, typed: bool = True) -> AgentsMdBlock:
     """Remove the instructions: restore the file's content from before them, or remove a file that `write` created.
 
     Raises:
-        UsageError: `markers` or `not-text`; the file is unchanged.
-        StoreError: The file can't be read or written; it is unchanged.
+        UsageError, StoreError: As in `write`. The file is unchanged.
     """
     old = user_files.read(path)
     text = old or b""

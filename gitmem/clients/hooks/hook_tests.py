@@ -48,12 +48,10 @@ class Tried(Outcome):
 def run(places: Places, names: Sequence[str], environment: dict[str, str], program: str | None) -> Tried:
     """Test the hooks of clients, one after the other.
 
-    Where all tests of a client pass, its last recorded hook error is removed, because it no longer needs attention.
+    Remove the last recorded error of a client whose tests all pass: it no longer needs attention.
 
     Args:
         names: The clients' names; `all-found` means every client.
-        environment: The environment that a client would pass to a hook.
-        program: The gitmem program to test with.
 
     Raises:
         UsageError: No hooks are installed.

@@ -66,8 +66,8 @@ def install(
         wake: Whether to include the background hook that wakes an idle session of Claude Code.
 
     Returns:
-        The result. With several clients an error of one is reported in it as `failed`, and that client's changes are
-        undone. That holds for a file that can't be written, and with `all-found` for every error.
+        The result. With several clients it reports an unwritable file of one, and with `all-found` every error of
+        one, as `failed`; that client's changes are undone.
 
     Raises:
         UsageError: An unknown name or scope, no client found, or a file that can't be changed safely; nothing was

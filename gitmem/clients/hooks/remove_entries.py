@@ -100,7 +100,7 @@ def _cuts(node: JsonNode, gone: Sequence[int]) -> list[tuple[int, int]]:
 
 
 def _cut_all(node: JsonNode, start: int, end: int) -> list[tuple[int, int]]:
-    """Return the spans that remove the only items of a node, and a comma after them."""
+    """Return the spans that remove all items of a node."""
     text = node.text
     if not text[node.start + 1 : start].strip(_SPACE) and not text[end : node.end - 1].strip(_SPACE + ","):
         return [(node.start + 1, node.end - 1)]
