@@ -1,6 +1,6 @@
-"""Signals: send and answer them, fold threads, read the inbox, pass the gate.
+"""Send and answer signals, fold threads, read the inbox, check the gate.
 
-May import sessions and what is below it.
+May import sessions and the packages below it.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-# What a signal does in its thread; the first where nothing else is said.
+# The kinds of signal in a thread; the first is the default.
 INTENTS = ("INFO", "PROPOSE", "COUNTER", "AGREE", "REJECT")
-ASKS = ("PROPOSE", "COUNTER")  # wants decisions
+ASKS = ("PROPOSE", "COUNTER")  # intents that ask for decisions
 DECISIONS = ("AGREE", "REJECT", "COUNTER")
 
 
 def has_conflict(fields: Mapping[str, object]) -> bool:
-    """Return whether a signal is shown as one of several conflicting lines: no command answers it."""
+    """Return whether a signal is displayed as one of several conflicting lines. No command answers these."""
     return bool(fields.get("conflict"))

@@ -1,7 +1,7 @@
-"""What came before what among facts of which many subsets are asked for: patches that each change thousands of nodes.
+"""The causal order of many subsets of the same facts, such as patches that each change thousands of nodes.
 
-The facts are numbered, and sets of them are the bits of integers. A subset then costs a few operations for each of its
-members, however many others these name.
+Facts are numbered, and sets of facts are bits of integers. A subset then costs a few operations per member, however
+many other facts the members name.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class BitOrder:
-    """Every fact of which subsets are asked for."""
+    """All facts, numbered, with the bits of the direct predecessors and successors of each."""
 
     def __init__(self, facts: Sequence[Fact]) -> None:
         self.number = {fact.line: at for at, fact in enumerate(facts)}
@@ -33,14 +33,14 @@ class BitOrder:
                 self.before[at] |= of_id[name]
             for other in _bits(self.before[at]):
                 self.behind[other] |= 1 << at
-        self.knotted = 0  # those that may be on a cycle of a subset
+        self.knotted = 0  # facts that may be on a cycle of a subset
         for knot in graph.knots(edges):
             for id in knot:
                 self.knotted |= of_id[id]
 
 
 class Subset:
-    """Some of the facts, no two of one id: edges go between them alone, and not inside a component."""
+    """Some of the facts, with distinct ids. Only edges between members of different components count."""
 
     def __init__(self, order: BitOrder, facts: Sequence[Fact]) -> None:
         self._order = order
@@ -52,21 +52,21 @@ class Subset:
         self._known: dict[int, int] = {}
 
     def bits(self, facts: Sequence[Fact]) -> int:
-        """Return members as bits."""
+        """Return the bits of these members."""
         found = 0
         for fact in facts:
             found |= 1 << self._order.number[fact.line]
         return found
 
     def latest(self, candidates: int) -> int:
-        """Return the number of the one that precedes no other of them; of several, of the greatest line."""
+        """Return the number of the candidate that precedes no other; of several, the one with the greatest line."""
         if candidates not in self._known:
             free = candidates & ~self._before(candidates)
             self._known[candidates] = max(_bits(free), key=self._rank.__getitem__)
         return self._known[candidates]
 
     def heads(self) -> set[int]:
-        """Return the numbers of the members that no other one comes after."""
+        """Return the numbers of the members that precede no other member."""
         named = 0
         for at in _bits(self._all):
             named |= self._named(at)
@@ -85,7 +85,7 @@ class Subset:
         return found
 
     def _components(self, among: int) -> Iterator[tuple[int, int]]:
-        """Each member that may be on a cycle, with the strongly connected component that it is in (Kosaraju)."""
+        """Yield each member that may be on a cycle, with the bits of its strongly connected component (Kosaraju)."""
         done: list[int] = []
         left = among
         while left:

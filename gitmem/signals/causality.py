@@ -1,7 +1,7 @@
-"""What came before what, decided by what the writers had seen and never by clocks.
+"""The causal order of facts, from the ids that their writers had seen and never from clocks.
 
-A signal names in `after` and `reply_to` what its writer had seen of the thread, a patch in `after` the
-patches of its nodes. Earlier means reachable through these names.
+A signal names in `after` and `reply_to` the signals of the thread that its writer had seen. A patch names in `after`
+the patches of its nodes. A fact is earlier if it is reachable through these names.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
 class Said:
     """One signal of a thread, with every line of its id.
 
-    The bytes of lines start with their time, so their order is that of `(at, bytes)`; the lowest is shown.
+    Lines start with their time, so they sort by `(at, bytes)`; the lowest line is displayed.
     """
 
     __slots__ = ("_named", "_recipients", "counts", "id", "line", "lines", "record", "void")
 
     def __init__(self, record: Mapping[str, object], lines: Iterable[bytes], *, counts: bool = True) -> None:
         self.record = record
-        self.counts = counts  # False for an answer to a line that does not exist: it decides nothing
-        self.void = False  # True for a decision on a proposal of one's own, one of them in another's name
+        self.counts = counts  # False for an answer to a line that does not exist: no decision
+        self.void = False  # True for a decision of a proposer, one of the two in another's name: no decision
         self.id = str(record["signal_id"])
         self.lines = sorted(lines)
         self.line = self.lines[0]
@@ -47,56 +47,56 @@ class Said:
 
     @property
     def intent(self) -> str:
-        """What it does in its thread."""
+        """The effective intent: INFO if the signal does not count or is void."""
         return (self.text("intent") if self.counts and not self.void else None) or "INFO"
 
     @property
     def named(self) -> frozenset[str]:
-        """The signals that its writer says it had seen."""
+        """The ids of the signals that its writer had seen."""
         if self._named is None:
             parent = self.text("reply_to")
             self._named = frozenset((*self.names("after"), *((parent,) if parent else ())))
         return self._named
 
     def is_for(self, reader: str) -> bool:
-        """Whether a reader is among its recipients."""
+        """Return whether a reader is among its recipients."""
         if self._recipients is None:
             self._recipients = frozenset(self.names("recipients"))
         return reader in self._recipients
 
     @property
     def writers(self) -> set[str]:
-        """The names that it is written under: an identity, and the session that was addressed."""
+        """The names of its sender: the identity, and the session id."""
         both = (self.record.get("sender_identity"), self.record.get("sender_session"))
         return {each for each in both if isinstance(each, str)}
 
     def is_by(self, reader: str) -> bool:
-        """Whether a reader wrote it: by identity, or as the session that was addressed."""
+        """Return whether a reader wrote it, by identity or by session id."""
         return reader in (self.record.get("sender_identity"), self.record.get("sender_session"))
 
 
 def earlier(thread: Mapping[str, Fact]) -> dict[str, set[str]]:
-    """The direct predecessors of each signal. An id that is not in the thread, or a cycle, is no edge."""
+    """Return the direct predecessors of each signal, without unknown ids and without cycles."""
     return graph.without_cycles(_named(thread))
 
 
 def cycles(thread: Mapping[str, Fact]) -> set[str]:
-    """Signals that, by what they name, come before themselves."""
+    """Return the ids of the signals that, by the ids they name, precede themselves."""
     return {id for knot in graph.knots(_named(thread)) for id in knot}
 
 
 def _named(thread: Mapping[str, Fact]) -> dict[str, set[str]]:
     known = thread.keys()
-    return {id: set(known & said.named) for id, said in thread.items()}  # looks at the shorter one
+    return {id: set(known & said.named) for id, said in thread.items()}  # iterates over the shorter set
 
 
 def reach(start: str, edges: Mapping[str, set[str]]) -> set[str]:
-    """`start` and everything that is earlier."""
+    """Return `start` and all earlier ids."""
     return graph.reach([start], edges)
 
 
 def latest(candidates: Iterable[F], edges: Mapping[str, set[str]]) -> F | None:
-    """The one that precedes no other of them; of several, the greatest `(at, bytes)`."""
+    """Return the candidate that precedes no other; of several, the one with the greatest `(at, bytes)`."""
     said = list(candidates)
     if len(said) < 2:
         return said[0] if said else None
@@ -107,10 +107,11 @@ def latest(candidates: Iterable[F], edges: Mapping[str, set[str]]) -> F | None:
 def latest_of_each(
     groups: Mapping[K, Sequence[F]], edges: Mapping[str, set[str]], among: Sequence[F] = ()
 ) -> dict[K, F]:
-    """The latest of each group, as `latest` gives it, for all groups together; none of them is empty.
+    """Return the `latest` of each group, computed for all groups together.
 
     Args:
-        among: Members of every group beside its own.
+        groups: The members of each group; no group is empty.
+        among: Further members of every group.
     """
     if not among and sum(len(said) > 1 for said in groups.values()) < 2:
         lasts = {key: latest(said, edges) for key, said in groups.items()}
@@ -133,7 +134,7 @@ def latest_of_each(
 
 
 def _first_free(said: Iterable[F], above: Mapping[str, int], count: int) -> dict[int, list[F]]:
-    """Of each group the first of `said` that nothing of the group comes after, in a list; by the group's place."""
+    """Return, by the place of each group, a list of the first signal that no member of the group comes after."""
     found: dict[int, list[F]] = {}
     left = (1 << count) - 1
     for item in said:
@@ -149,13 +150,13 @@ def _first_free(said: Iterable[F], above: Mapping[str, int], count: int) -> dict
 
 
 def decision(reader: str, thread: Mapping[str, Said], edges: Mapping[str, set[str]]) -> Said | None:
-    """A reader's standing decision in a thread, or None while it has made none."""
+    """Return a reader's current decision in a thread, or None without one."""
     own = [said for said in thread.values() if said.intent in DECISIONS and said.is_by(reader)]
     return latest(own, edges)
 
 
 def in_order(thread: Mapping[str, Said], edges: Mapping[str, set[str]]) -> list[Said]:
-    """By time, but a reply never before what it answers."""
+    """Return the signals by time, but no reply before the signal that it answers."""
     before = {id: sorted(names, key=lambda name: thread[name].line) for id, names in edges.items()}
     shown: dict[str, Said] = {}
     for said in sorted(thread.values(), key=lambda item: item.line):
@@ -177,10 +178,12 @@ def in_order(thread: Mapping[str, Said], edges: Mapping[str, set[str]]) -> list[
 def seen_before(
     reader: str, thread: Mapping[str, Said], receipts: set[str], answered: str | None
 ) -> list[str]:
-    """The `after` of a new signal: the reader's own last signal and decision, and the heads of what it has seen.
+    """Return `after` of a new signal: its writer's last signal and decision, and the heads of the signals it has seen.
 
     Args:
-        receipts: Ids that the reader has a receipt for.
+        reader: The writer of the new signal.
+        thread: The signals of the thread by their ids.
+        receipts: The ids for which the writer has a receipt.
         answered: The id that the new signal answers.
     """
     edges = earlier(thread)
@@ -195,13 +198,16 @@ def seen_before(
 
 
 def root(thread: Mapping[str, Said]) -> Said:
-    """The signal whose `reply_to` is missing or lies outside; of several, the lowest `(at, bytes)` that counts."""
+    """Return the signal whose `reply_to` is missing or not in the thread.
+
+    Of several, the lowest `(at, bytes)`, and signals that count before others.
+    """
     tops = [said for said in thread.values() if said.text("reply_to") not in thread]
     return min(tops or thread.values(), key=lambda said: (not said.counts, said.line))
 
 
 class Conversation:
-    """A thread as it is read: its signals, what came before what, and its root."""
+    """A folded thread: its signals, their causal order, and its root."""
 
     __slots__ = ("_answers", "_decisions", "edges", "root", "said")
 
@@ -213,11 +219,11 @@ class Conversation:
         self._answers: dict[tuple[str, str], Said] | None = None
 
     def asks(self, reader: str) -> bool:
-        """Whether a reader is a recipient of the root."""
+        """Return whether a reader is a recipient of the root."""
         return self.root is not None and self.root.is_for(reader)
 
     def decision(self, reader: str) -> Said | None:
-        """A reader's standing decision."""
+        """Return a reader's current decision, or None without one."""
         if self._decisions is None:
             own: dict[str, list[Said]] = {}
             for writer, said in self._decided():
@@ -226,7 +232,7 @@ class Conversation:
         return self._decisions.get(reader)
 
     def answer(self, reader: str, id: str) -> Said | None:
-        """The latest decision with which a reader answered just this signal."""
+        """Return the latest decision with which a reader answered exactly this signal, or None without one."""
         if self._answers is None:
             own: dict[tuple[str, str], list[Said]] = {}
             for writer, said in self._decided():
@@ -235,7 +241,11 @@ class Conversation:
         return self._answers.get((reader, id))
 
     def answers(self, wanted: Mapping[str, Collection[str]]) -> dict[str, Said]:
-        """The latest decision on each signal by any of the readers that are given with its id."""
+        """Return the latest decision on each signal by any of its readers.
+
+        Args:
+            wanted: The readers of each signal id.
+        """
         own: dict[str, list[Said]] = {}
         for said in self.said.values():
             parent = said.text("reply_to")
@@ -252,10 +262,10 @@ class Conversation:
                     yield writer, said
 
     def stale(self, agreed: Mapping[str, Said]) -> set[str]:
-        """The readers whose AGREE does not come after every PROPOSE and COUNTER that they did not write.
+        """Return the readers whose AGREE does not come after every PROPOSE and COUNTER of others.
 
         Args:
-            agreed: The standing AGREE of each reader.
+            agreed: The current AGREE of each reader.
         """
         proposals = [said for said in self.said.values() if said.intent in ("PROPOSE", "COUNTER")]
         marks = {said.id: [number] for number, said in enumerate(proposals)}

@@ -1,7 +1,7 @@
-"""Waiting for what arrives: file-system events, and a slow look at the same files beside them.
+"""Wait for changes of the log: by file-system events, and by slow polling of the same files.
 
-Events are lost on network file systems, in some containers, and where a watched folder was taken away and made
-anew (`git gc` does that). So nobody relies on them: they only make it quick.
+Events are lost on network file systems, in some containers, and when a watched folder is removed and created again
+(`git gc` does that). They only shorten the wait; polling finds every change.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ if TYPE_CHECKING:
     from ..store import Store
 
     class StopWatching(Protocol):
-        """Says when it is enough, such as `threading.Event`."""
+        """A flag that ends the wait, such as `threading.Event`."""
 
         def is_set(self) -> bool: ...
 
 
-BESIDE_SECONDS = 2.0  # the slow look, beside events
-ALONE_SECONDS = 0.25  # where there are none
-AGAIN_SECONDS = 30.0  # until events are tried again that could not be had
-# `watchfiles` looks that often whether there were events: each look costs 50 µs, so it pays to be lazy while
-# nothing happens. Two looks go by until it says so.
+BESIDE_SECONDS = 2.0  # polling interval with events
+ALONE_SECONDS = 0.25  # polling interval without events
+AGAIN_SECONDS = 30.0  # before the watcher is started again after an error
+# `watchfiles` polls for events at this interval and reports them after two polls. A poll costs 50 µs, so a longer
+# interval pays while nothing happens.
 IDLE_MILLISECONDS, BUSY_MILLISECONDS = 40, 20
-BUSY_SECONDS = 10.0  # after a change: who talks goes on talking
-BURST_MILLISECONDS = 50  # an append makes several events; of a longer burst it is told meanwhile
+BUSY_SECONDS = 10.0  # after a change: more changes are likely
+BURST_MILLISECONDS = 50  # an append makes several events; a longer burst is reported before it ends
 
 
 class Never:
@@ -43,11 +43,11 @@ class Never:
 
 
 class Waker:
-    """Knows when something may have arrived in a clone's log.
+    """Detects changes of a clone's log.
 
     Args:
         stop: Ends a wait.
-        events: Whether to ask the system for events; without them files are looked at more often.
+        events: Whether to use file-system events; without them the files are polled more often.
     """
 
     def __init__(self, store: Store, stop: StopWatching, *, events: bool = True) -> None:
@@ -60,14 +60,14 @@ class Waker:
         self._busy_until = 0.0
 
     def stamp(self) -> object:
-        """What is another value whenever the ref has moved, or something was recorded."""
+        """Return a value that changes whenever the ref moves or a record is written."""
         common = self.store.place.common
-        # What they hold, not when they changed: two changes may share a moment, and a file its predecessor's number.
+        # Content and size instead of time and inode: two changes may have one mtime, and a new file an old inode.
         sizes = [(file.path, file.size) for wal in self.store.log.wals for file in wal.files() if file.size]
         return _content(os.path.join(common, LOG_REF)), _stamp(os.path.join(common, "packed-refs")), sizes
 
     def wait(self, seen: object, seconds: float) -> bool:
-        """Wait until the stamp is not `seen` any more, at most so long: whether it is another."""
+        """Wait until the stamp differs from `seen`, at most this many seconds; return whether it does."""
         deadline = time.monotonic() + seconds
         while not self.stop.is_set():
             if self.stamp() != seen:
@@ -81,13 +81,16 @@ class Waker:
         return False
 
     def close(self) -> None:
-        """Watch nothing any more."""
+        """Stop watching."""
         watcher, self._watcher = self._watcher, None
         if watcher is not None:
             watcher.close()
 
     def _begins(self) -> bool:
-        """Whether events are waited for from now on, so that what came before has to be looked for once more."""
+        """Start the watcher if needed; return whether it was started.
+
+        The caller then compares the stamp again, as earlier changes made no event.
+        """
         folders = self._folders()
         if self._watcher is not None and folders != self._watched:
             self.close()
@@ -100,12 +103,12 @@ class Waker:
             self._watcher = RustNotify([path for path, *_ in folders], False, False, 0, False, True)
         except ImportError:
             self.events = False
-        except Exception:  # whatever the system has against it, the slow look goes on
+        except Exception:  # polling works without events, whatever the error
             self._again = time.monotonic() + AGAIN_SECONDS
         return self._watcher is not None
 
     def _pause(self, left: float) -> None:
-        """Until an event, or for a while."""
+        """Wait for an event, at most until the next poll."""
         if self._watcher is None:
             time.sleep(min(left, ALONE_SECONDS))
             return
@@ -117,11 +120,11 @@ class Waker:
             self.close()
             self._again = time.monotonic() + AGAIN_SECONDS
             return
-        if found == "signal":  # a handler raised, and that was swallowed
+        if found == "signal":  # a signal handler raised, and the watcher swallowed the exception
             raise KeyboardInterrupt
 
     def _folders(self) -> list[tuple[str, int, int]]:
-        """The folders of the ref, of packed refs and of the write-ahead logs that are there, each with what tells it from another."""
+        """Return the existing folders of the ref, of packed refs and of write-ahead logs: path, device and inode."""
         common = self.store.place.common
         ref = os.path.dirname(os.path.join(common, LOG_REF))
         found = []

@@ -1,7 +1,7 @@
-"""Lines of one signal id that say different things: all of them are shown, and none is answered.
+"""Lines with one signal id and different content: all are displayed, and none can be answered.
 
-Anybody who may push can write a second line under an id that exists, with any time. So no line stands for the
-others: a reader sees what differs, and who wrote what, before anybody decides.
+Anybody who may push can append a second line with an existing id and any time. So no line represents the others:
+the reader sees the differences and the senders before a decision.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
 SHOWN_MAX = 4  # lines of one id in one answer
-# What may differ, as it is called in answers; `clone` is that of the session that a line names.
+# The fields that may differ, and their names in answers; `clone` is the clone of the session that the line names.
 COMPARED = {
     "sender_identity": "sender", "sender_session": "session", "sender_name": "name", "created_at": "time",
     "recipients": "recipients", "intent": "intent", "message": "message", "thread_id": "thread",
@@ -23,7 +23,7 @@ COMPARED = {
 
 
 class Version:
-    """One of the things that the lines of an id say: the lowest line that says it."""
+    """One of the contents of an id, with the lowest line that has it."""
 
     __slots__ = ("content", "line")
 
@@ -33,7 +33,7 @@ class Version:
 
 
 def versions(db: sqlite3.Connection, signal_id: str) -> list[Version]:
-    """Return what the lines of an id say, in the order of `(at, bytes)`; more than one is a conflict."""
+    """Return the contents of an id in the order of `(at, bytes)`; more than one is a conflict."""
     found: dict[bytes, Version] = {}
     rows = db.execute(
         "SELECT l.body, s.content FROM signal s JOIN line l ON l.id = s.line WHERE s.signal_id = ? ORDER BY l.body",
@@ -46,11 +46,11 @@ def versions(db: sqlite3.Connection, signal_id: str) -> list[Version]:
 
 
 def chosen(found: Sequence[Version], first: Collection[bytes]) -> list[Version]:
-    """Return the versions that one answer shows, in their order.
+    """Return the versions that one answer displays, in their order.
 
     Args:
         found: All versions of an id.
-        first: Contents that go before the others: what the reader has not read.
+        first: Contents to prefer: those that the reader has not read.
     """
     if len(found) <= SHOWN_MAX:
         return list(found)
@@ -59,7 +59,7 @@ def chosen(found: Sequence[Version], first: Collection[bytes]) -> list[Version]:
 
 
 def unread(db: sqlite3.Connection, addresses: Sequence[str], signal_id: str) -> set[tuple[str, bytes]]:
-    """Return the (address, content) pairs of an id that are unread, of those that have it unread at all."""
+    """Return the (address, content) pairs of an id that are unread at these addresses."""
     found: set[tuple[str, bytes]] = set()
     for address in addresses:
         values = {"reader": address, "id": signal_id}
@@ -74,11 +74,11 @@ def unread(db: sqlite3.Connection, addresses: Sequence[str], signal_id: str) -> 
 
 
 def mark(db: sqlite3.Connection, fields: Sequence[dict[str, object]], total: int) -> None:
-    """Mark the versions of one id that are shown together as conflicting, with what differs.
+    """Add `conflict` to the versions of one id that are displayed together, with the fields that differ.
 
     Args:
-        fields: The versions as they are shown, in their order.
-        total: How many there are.
+        fields: The versions as displayed, in their order.
+        total: The number of all versions.
     """
     compared = []
     for each in fields:
@@ -97,7 +97,7 @@ def mark(db: sqlite3.Connection, fields: Sequence[dict[str, object]], total: int
 
 
 def note(fields: Mapping[str, object]) -> str:
-    """Return what the head of a signal says of its conflict; "" where there is none."""
+    """Return the description of a conflict for the head of a signal, or "" without a conflict."""
     conflict = fields.get("conflict")
     if not isinstance(conflict, dict):
         return ""

@@ -1,4 +1,4 @@
-"""What a session says, decides and reads under another identity than its own, with `--as`."""
+"""Signals, decisions and inboxes of a session that acts under another identity than its own, with `--as`."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ if TYPE_CHECKING:
 
 
 def recorded_by(store: Store, caller: Caller, intent: str, *, insist: bool) -> str | None:
-    """Return the session that records a signal in the caller's name, or None where the caller records it itself.
+    """Return the session that records a signal in the caller's name, or None if the caller records it itself.
 
     Args:
-        insist: Whether a person wants a decision recorded all the same.
+        insist: Whether to record a decision in spite of the other identity, at a person's request.
 
-    Raises: UsageError `another-identity` for a decision without `insist`.
+    Raises:
+        UsageError: `another-identity` for a decision without `insist`.
     """
     if caller.who is None:
         return None
@@ -40,7 +41,7 @@ def recorded_by(store: Store, caller: Caller, intent: str, *, insist: bool) -> s
 
 
 def looks_on(store: Store, caller: Caller) -> str | None:
-    """Return why a session that reads a mailbox as somebody else marks nothing, or None where the caller reads its own."""
+    """Return why reading another's mailbox marks nothing, or None if the caller reads its own."""
     if caller.who is None:
         return None
     own = _session(store, caller.who)
@@ -59,20 +60,20 @@ def _session(store: Store, who: Who) -> Caller | None:
 
 
 def _own(store: Store, who: Who) -> tuple[str | None, str]:
-    """Return the session that the environment names, and what it is called; None where it names none.
+    """Return the session that the environment names, or None, and its name.
 
-    Without a variable `--as` alone says who acts: a script may speak for several agents in turn.
+    Without a variable, `--as` alone determines the caller: a script may act for several agents in turn.
     """
     if who.session is None and who.harness is None:
         return None, ""
     own = _session(store, who)
-    if own is None or not own.session_id:  # a session that has ended, say
+    if own is None or not own.session_id:  # such as a session that has ended
         return who.session, sanitize(who.session or "")
     return own.session_id, f"{own.name} ({own.session_id})" if own.name else own.session_id
 
 
 def _ids(store: Store, caller: Caller) -> list[str]:
-    """Return the sessions that act under the caller's identity."""
+    """Return the names of the caller and the ids of the sessions with its identity."""
     from ..agents import presence
 
     found = [one.session_id for one in presence.of_identity(store, caller.reader)]

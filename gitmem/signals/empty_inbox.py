@@ -1,7 +1,7 @@
 """Answer that nothing is unread: from a stamp, or from the index alone.
 
-A stamp says in which state the log was when a reader's inbox was empty. It is one file for each name by which a session
-is found. While the log is in that state nothing is read; without a stamp that holds the index is asked as it is.
+A stamp records the state of the log in which a reader's inbox was empty. There is one file for each name by which a
+session is found. While the log is in that state, nothing is read. Without a valid stamp, the index is queried as it is.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from ..repo import Repo
 
-    # Session, reader, and until when the session needs no new record of its name.
+    # Session, reader, and the time until which the session needs no new record of its name.
     Known = tuple[str, str, int]
 
 DAY_MICROS = 24 * 3600 * 1_000_000
@@ -24,26 +24,24 @@ STAMPS = "empty"  # below the state folder
 STAMP_MAX = 256 * 1024  # characters
 NAME_MAX = 128
 NAME_SIGNS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
-OVERDUE_SECONDS = 11.0  # the usual window, and what a reader gives a committer beyond it
-FILES_MAX = 32  # files of sessions: with more the usual way answers
+OVERDUE_SECONDS = 11.0  # the usual commit window, and the time that a reader allows a committer beyond it
+FILES_MAX = 32  # session files; with more of them the regular path answers
 
 
 def reader(
     place: Repo, machine: str, *, session: str | None, client_id: str | None, elsewhere: Sequence[str]
 ) -> str | None:
-    """Return whose inbox is empty; None where that is not plain, and the usual way must look.
-
-    Only for a session that is plainly there.
+    """Return the reader whose inbox is empty, or None if that is uncertain and the regular path must answer.
 
     Args:
-        machine: As for the index.
-        session: The id of the session that asks, where that is known.
-        client_id: Else the id that its client has for it.
+        machine: The machine id, as for the index.
+        session: The id of the calling session, if known.
+        client_id: Else the client's own id of the session.
         elsewhere: Write-ahead logs outside the repository.
     """
     name = session or client_id
     if not name or place.by_folder or _is_overdue(place):
-        return None  # the usual way asks git whether to trust the folder, and commits what no committer has come for
+        return None  # the regular path asks git whether to trust the folder, and commits overdue entries
     now = time.time_ns() // 1000
     stamp = _Stamp(place, name, is_session=bool(session)) if not elsewhere else None
     known = stamp.holds(now) if stamp is not None else None
@@ -54,14 +52,14 @@ def reader(
         if stamp is not None:
             stamp.write(known)
     try:
-        os.utime(os.path.join(place.state, "sessions", known[0]))  # the heartbeat, see `agents.heartbeats`
+        os.utime(os.path.join(place.state, "sessions", known[0]))  # heartbeat, see `agents.heartbeats`
     except OSError:
         pass
     return known[1]
 
 
 def _is_overdue(place: Repo) -> bool:
-    """Return whether something may have waited too long for its commit."""
+    """Return whether an entry may have waited too long for its commit."""
     from ..log import wal_files
 
     oldest = time.time() - OVERDUE_SECONDS
@@ -74,7 +72,7 @@ def _is_overdue(place: Repo) -> bool:
 def _look(
     place: Repo, machine: str, elsewhere: Sequence[str], name: str, is_session: bool, now: int
 ) -> Known | None:
-    """Ask the index as it is. None where it is not plain that nothing is unread."""
+    """Query the index as it is; return None unless it is certain that nothing is unread."""
     from .. import store_index
     from ..index import query
     from ..log import ledger
@@ -101,12 +99,12 @@ def _look(
 
 
 class _Stamp:
-    """The file that says in which state of the log an inbox was empty.
+    """The file that records in which state of the log an inbox was empty.
 
     Args:
-        place: Where the log is.
-        name: The id that a session is found by.
-        is_session: Whether that is its own id, and not its client's.
+        place: The repository.
+        name: The id by which a session is found.
+        is_session: Whether that is the session's own id, not its client's.
     """
 
     def __init__(self, place: Repo, name: str, *, is_session: bool) -> None:
@@ -122,7 +120,7 @@ class _Stamp:
         return log_state.of(self._place)
 
     def _head(self) -> list[str]:
-        """What must be as it was: this program, the log, and the key that tells which lines of it are our own."""
+        """Return what must be unchanged: the program version, the log, and the key that identifies our own lines."""
         from .. import __version__
 
         try:
@@ -132,7 +130,7 @@ class _Stamp:
         return [__version__, str(self._log), f"{key.st_ino}:{key.st_mtime_ns}"]
 
     def holds(self, now: int) -> Known | None:
-        """Return whose inbox is empty, where it plainly still is."""
+        """Return the session and reader whose inbox is certainly still empty, or None."""
         if self._log is None:
             return None
         try:
@@ -144,7 +142,7 @@ class _Stamp:
         return (session_id, reader, int(until)) if is_held and head == self._head() else None
 
     def write(self, known: Known) -> None:
-        """Note that an inbox was empty, unless the log has gone on meanwhile. Never an error: then others look, too."""
+        """Record that an inbox was empty, unless the log has changed since. Ignore errors: the stamp is a cache."""
         if self._log is None or self._moment() != self._log:
             return
         from .. import atomic_write, shared_mode
@@ -160,9 +158,10 @@ class _Stamp:
 def _session(
     db: sqlite3.Connection, ids: Sequence[str], now: int
 ) -> tuple[str, str | None, str | None, int] | None:
-    """Id, identity, workspace and the end of the name's hold of the one session that is meant, was started here and has not ended.
+    """Return id, identity, workspace and name expiry of the one active session of this clone among these ids, or None.
 
-    None where the log has forged lines, and also for one whose last record is a day old: the usual way writes another, which keeps its name.
+    Also None if the log has forged lines, or if the last record of the session is a day old: the regular path then
+    writes another record, which keeps the name.
     """
     found = []
     for id in ids:
@@ -180,9 +179,9 @@ def _session(
 
 
 def _of_client(state: str, client_id: str) -> list[str]:
-    """The sessions that were started here under a client's own id, by their files; empty where these are many.
+    """Return the sessions of this clone with a client's own id, by their files; empty if there are too many files.
 
-    What is published instead of that id is a hash under the clone key, which loads more than the rest of this.
+    Records have a hash of that id under the clone key instead; computing it loads more modules than all else here.
     """
     folder = os.path.join(state, "sessions")
     ending = b"\0" + client_id.encode("utf-8", "replace")

@@ -1,4 +1,4 @@
-"""The type of what the folds put in order: signals of a thread, and patches of memory nodes."""
+"""The type of the records that folds order: signals of a thread, and patches of memory nodes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Protocol
 
 
 class Fact(Protocol):
-    """A record with an id, one of its lines, and the ids that its writer had seen."""
+    """A record: its id, one of its lines, and the ids that its writer had seen."""
 
     @property
     def id(self) -> str: ...
