@@ -107,10 +107,9 @@ def latest(candidates: Iterable[F], edges: Mapping[str, set[str]]) -> F | None:
 def latest_of_each(
     groups: Mapping[K, Sequence[F]], edges: Mapping[str, set[str]], among: Sequence[F] = ()
 ) -> dict[K, F]:
-    """Return the `latest` of each group, computed for all groups together.
+    """Return the `latest` of each group, for all groups together; no group is empty.
 
     Args:
-        groups: The members of each group; no group is empty.
         among: Further members of every group.
     """
     if not among and sum(len(said) > 1 for said in groups.values()) < 2:
@@ -178,11 +177,9 @@ def in_order(thread: Mapping[str, Said], edges: Mapping[str, set[str]]) -> list[
 def seen_before(
     reader: str, thread: Mapping[str, Said], receipts: set[str], answered: str | None
 ) -> list[str]:
-    """Return `after` of a new signal: its writer's last signal and decision, and the heads of the signals it has seen.
+    """Return a reader's `after` for a new signal: its last signal and decision, and the heads of all seen ones.
 
     Args:
-        reader: The writer of the new signal.
-        thread: The signals of the thread by their ids.
         receipts: The ids for which the writer has a receipt.
         answered: The id that the new signal answers.
     """

@@ -34,7 +34,7 @@ def reader(
     """Return the reader whose inbox is empty, or None if that is uncertain and the regular path must answer.
 
     Args:
-        machine: The machine id, as for the index.
+        machine: The name of this machine, as for the index.
         session: The id of the calling session, if known.
         client_id: Else the client's own id of the session.
         elsewhere: Write-ahead logs outside the repository.

@@ -1,4 +1,4 @@
-"""The gate: work does not go on over what peers said of it and nobody read or answered."""
+"""The gate: it is closed while signals on a work unit are unread or unanswered."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ if TYPE_CHECKING:
     from ..store import Store
     from .causality import Conversation, Said
 
-SHOWN_MAX = 50  # signals that an answer lists
-NAMED_MAX = 1_000  # signals that an audit names: a line has a limit
+SHOWN_MAX = 50  # signals listed in an answer
+NAMED_MAX = 1_000  # signals named in an audit: the length of a line is limited
 
 
 class Gate(Outcome):
-    """Whether a reader may go on with a work unit.
+    """The state of the gate of a work unit for one reader.
 
     Attributes:
-        open: Whether nothing stands in the way, or it was passed by with a reason.
-        unread: How many directed signals on it the reader has not read.
-        unanswered: How many more want an AGREE or REJECT of the reader and have none.
-        signals: Those that stand in the way, oldest first, without their text: `why` is `unread` or
-            `unanswered`, `commands` is what settles each.
-        more: How many more there are.
-        passed: Whether it was passed by, with the record `audit_id`.
-        warnings: Why the answer may be wrong: lines are missing from the log.
+        open: Whether no signal blocks the reader, or the reader passed the gate with a reason.
+        unread: The number of directed signals on the work unit that the reader has not read.
+        unanswered: The number of further signals that ask the reader for AGREE or REJECT and have neither.
+        signals: The blocking signals, oldest first, without their text: `why` is `unread` or `unanswered`,
+            `commands` are the commands that settle the signal.
+        more: The number of blocking signals that are not listed.
+        passed: Whether the reader passed the closed gate, with the record `audit_id`.
+        warnings: Reasons why the answer may be wrong: lines are missing from the log.
     """
 
     __slots__ = (  # the order of the JSON shape
@@ -62,7 +62,7 @@ class Gate(Outcome):
 
     @property
     def about(self) -> str:
-        """What it stands in front of, in words."""
+        """The work unit and the initiatives, for messages."""
         parts = [self.wu_id or "", *self.initiatives]
         return ", ".join(part for part in parts if part)
 
@@ -77,19 +77,21 @@ def look(
     heed_passes: bool = False,
     allow_secret: bool = False,
 ) -> Gate:
-    """Look whether signals on a work unit or its initiative stand in the caller's way. Marks nothing.
+    """Check whether signals on a work unit or its initiatives block the caller. Mark nothing as read.
 
-    A signal is on what it names, or else on what the first signal of its thread names. Broadcasts, and
-    signals to others, never stand in the way.
+    A signal is on the work unit that it names, or else the root of its thread; likewise for initiatives. Broadcasts
+    and signals to others never block.
 
     Args:
-        wu: The work unit; that of the caller's session where neither it nor an initiative is given.
-        initiative: The initiative; else those that sessions or signals name together with the work unit.
-        reason: Go past what stands in the way: an audit record with this reason is appended. Where nothing
-            does, nothing is recorded. The signals stay unread.
-        heed_passes: What the caller went past before does not stand in the way: for a push, which can't give a reason.
+        wu: The work unit; without it and an initiative, that of the caller's session.
+        initiative: The initiative; by default those that sessions or signals name together with the work unit.
+        reason: Pass the closed gate: append an audit record with this reason. An open gate records nothing. The
+            signals stay unread.
+        heed_passes: Ignore signals that the caller has passed before: for a push, which can't give a reason.
 
-    Raises: UsageError `no-work-unit`, `bad-work-unit`, `no-reason`; StoreError where the audit can't be recorded.
+    Raises:
+        UsageError: `no-work-unit`, `bad-work-unit` or `no-reason`.
+        StoreError: The audit can't be recorded.
     """
     if reason is not None and not reason.strip():
         raise UsageError(
@@ -123,7 +125,7 @@ def look(
 
 
 def _initiatives_of(db: sqlite3.Connection, wu: str) -> list[str]:
-    """The initiatives that a session or a signal names together with a work unit."""
+    """Return the initiatives that a session or a signal names together with a work unit."""
     rows = db.execute(
         "SELECT initiative_id FROM session WHERE wu_id = :wu UNION"
         " SELECT json_extract(l.body, '$.initiative_id') FROM signal s JOIN line l ON l.id = s.line"
@@ -134,7 +136,7 @@ def _initiatives_of(db: sqlite3.Connection, wu: str) -> list[str]:
 
 
 def _fill(store: Store, caller: Caller, found: Gate, passed: Collection[str]) -> list[str]:
-    """Put in what stands in the way, but for what was passed; the ids of all of it, oldest first."""
+    """Fill in the blocking signals, except for passed ones; return all their ids, oldest first."""
     db = store.db()
     who = (caller.reader, caller.session_id, caller.workspace)
     unread = _by_id(db.execute(*mailbox_view.directed_to(db, *who, unread=True)))
@@ -143,7 +145,7 @@ def _fill(store: Store, caller: Caller, found: Gate, passed: Collection[str]) ->
         db.execute(
             f"SELECT m.reader, m.signal_id FROM ({every}) m"
             " JOIN signal s ON s.signal_id = m.signal_id JOIN line l ON l.id = s.line"
-            # The body is looked at last: most signals are on another work unit.
+            # The body is parsed last: most signals are on another work unit.
             " WHERE (s.wu_id IS NULL OR s.wu_id = :wu OR :initiative) AND json_extract(l.body, '$.requires_ack')",
             {**values, "wu": found.wu_id, "initiative": bool(found.initiatives)},
         )
@@ -174,7 +176,7 @@ def _fill(store: Store, caller: Caller, found: Gate, passed: Collection[str]) ->
 
 
 def _by_id(rows: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
-    """Signal id → the addresses of the reader that it was sent to."""
+    """Return, for each signal id, the reader's addresses to which it was sent."""
     found: dict[str, list[str]] = {}
     for address, signal_id in rows:
         found.setdefault(signal_id, []).append(address)
@@ -187,7 +189,7 @@ def _thread_of(db: sqlite3.Connection, signal_id: str) -> str:
 
 
 def _is_on(said: Said, root: Said | None, found: Gate) -> bool:
-    """Whether a signal is on the work unit or the initiatives. Of an id with several lines any will do."""
+    """Return whether any line of a signal is on the work unit or the initiatives."""
     for line in said.lines:
         record = records.read(line) or said.record
         first = root.record if root is not None else record
@@ -201,13 +203,14 @@ def _is_on(said: Said, root: Said | None, found: Gate) -> bool:
 def _is_answered(
     db: sqlite3.Connection, talk: Conversation, said: Said, readers: Sequence[str], last: Said | None
 ) -> bool:
-    """Whether a reader, by any of its names, stands at AGREE or REJECT to a signal.
+    """Return whether a reader's current decision on a signal, under any of its names, is AGREE or REJECT.
+
+    A COUNTER is a new question and not an answer; a receipt alone only shows that the signal was read.
 
     Args:
-        last: The latest decision of any of these names that answers just this signal: a session that was addressed
-            by its harness's id answers under its own.
-
-    A COUNTER asks for something else and answers nothing; a receipt alone says only that it was read.
+        readers: The names of the reader.
+        last: The latest decision under these names that answers exactly this signal: a session that was addressed by
+            its client's id answers under its own.
     """
     recorded = receipts.states(db, said.id)
     for reader in dict.fromkeys(readers):
@@ -217,7 +220,7 @@ def _is_answered(
 
 
 def _shown(store: Store, said: Said, why: str) -> dict[str, object]:
-    """What an answer lists of a signal: who wants what, and what settles it, but not the text."""
+    """Return the fields of a signal in an answer: its metadata and the commands that settle it, not its text."""
     names = presence.names_by_session(store.db())
     sender = names.get(said.text("sender_session") or "") or said.text("sender_name")
     read = command("gitmem", "inbox", "--thread", said.text("thread_id") or said.id)
@@ -240,7 +243,7 @@ def _shown(store: Store, said: Said, why: str) -> dict[str, object]:
 def _pass(
     store: Store, caller: Caller, found: Gate, ids: Sequence[str], reason: str, allow_secret: bool
 ) -> None:
-    """Go past what stands in the way, on the record."""
+    """Pass the closed gate: record an audit."""
     audit_id = new_id("audit", store.random)
     fields: dict[str, object] = {
         "schema_version": "A2A.V1",
@@ -263,12 +266,12 @@ def _pass(
 
 
 def way_past(wu: str) -> str:
-    """The command that goes past what stands in the way of a work unit."""
+    """Return the command that passes the closed gate of a work unit."""
     return command("gitmem", "gate", "--wu", wu, "--allow-unread-signals", "--reason", "why they may wait")
 
 
 def counted(found: Gate) -> str:
-    """`2 unread signals`, `1 unread and 2 unanswered signals`."""
+    """Return text such as `2 unread signals` or `1 unread and 2 unanswered signals`."""
     parts = [
         f"{count} {word}"
         for count, word in ((found.unread, "unread"), (found.unanswered, "unanswered"))
@@ -287,6 +290,6 @@ def _next(store: Store, found: Gate) -> list[str]:
     open_ones = [fields for fields in found.signals if fields["why"] == "unanswered"]
     if open_ones:
         steps += open_ones[0]["commands"]  # type: ignore[arg-type]  # `_shown` makes a list of it
-    if next_steps.is_unpublished(store):  # others may have said more than has arrived here
+    if next_steps.is_unpublished(store):  # the remote may have signals that this clone lacks
         steps.append("gitmem sync")
     return steps[:3] or ["gitmem log"]

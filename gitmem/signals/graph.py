@@ -1,7 +1,7 @@
-"""Directed graphs of ids: what must not cost more than the lines that make them.
+"""Algorithms on directed graphs of ids, in time linear in the number of edges.
 
-`edges` maps each id to the ids that it names, its predecessors. Every id that is named is a key. Searches keep
-their own stacks: a chain of replies may be longer than Python's.
+`edges` maps each id to the ids that it names, its predecessors. Every named id is a key. Searches keep their own
+stacks: a chain of replies may be longer than Python's recursion limit.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ if TYPE_CHECKING:
 
     Edges = Mapping[str, Collection[str]]
 
-BITS = 8_192  # marks followed in one pass over the graph: bounds the size of the bit sets
+BITS = 8_192  # marks in one pass over the graph: limits the size of the bit sets
 
 
 def components(edges: Edges) -> dict[str, str]:
-    """Return a member of the strongly connected component of each id, the same for all of its ids.
+    """Return for each id the representative of its strongly connected component (Tarjan's algorithm).
 
-    Tarjan's algorithm. The keys are ordered: an id comes after everything that it names outside its component.
+    The keys are ordered: an id comes after all ids that it names outside its component.
     """
     number: dict[str, int] = {}
     low: dict[str, int] = {}
@@ -72,7 +72,7 @@ def without_cycles(edges: Mapping[str, set[str]]) -> dict[str, set[str]]:
 
 
 def reach(starts: Iterable[str], edges: Edges) -> set[str]:
-    """Return `starts` and everything that is earlier than one of them."""
+    """Return `starts` and all ids that are earlier than one of them."""
     found = set(starts)
     todo = list(found)
     while todo:
@@ -84,18 +84,19 @@ def reach(starts: Iterable[str], edges: Edges) -> set[str]:
 
 
 def before(ids: Collection[str], edges: Edges) -> set[str]:
-    """Return everything that is earlier than one of `ids`; the edges have no cycles."""
+    """Return all ids that are earlier than one of `ids`; the edges have no cycles."""
     return reach({name for id in ids for name in edges[id]}, edges)
 
 
 def reached(edges: Edges, marks: Mapping[str, Sequence[int]]) -> Iterator[tuple[int, dict[str, int]]]:
-    """Say which marks of later ids lie above each id; the edges have no cycles.
+    """Yield the marks of all later ids for each id; the edges have no cycles.
 
     Args:
-        marks: The numbers, counted from 0, that each id is marked with.
+        marks: The numbers, counted from 0, with which each id is marked.
 
-    Yields: the first number of a range of `BITS`, and of each id the set, as bits of an integer, of the numbers of that range
-        with which an id is marked that comes after it. Ids without any are left out.
+    Yields:
+        The first number of a range of `BITS` numbers, and for each id the marks of later ids in that range, as bits
+        of an integer. Ids without such marks are omitted.
     """
     order = list(components(edges))
     order.reverse()  # later ids first
@@ -110,7 +111,7 @@ def reached(edges: Edges, marks: Mapping[str, Sequence[int]]) -> Iterator[tuple[
 
 
 def seen(edges: Edges, marks: Mapping[str, Sequence[int]]) -> Iterator[tuple[int, dict[str, int]]]:
-    """Say which marks lie at or below each id: as `reached`, in the other direction and with the id itself."""
+    """Yield the marks of each id and of all earlier ids, in the form of `reached`."""
     order = list(components(edges))
     for first, own in _ranges(marks):
         below: dict[str, int] = {}

@@ -1,7 +1,7 @@
-"""What others see of a sender: a name of its choice, else what it does now, as far as anybody can tell.
+"""The headline of a sender: a name that it chose, else its current activity as far as known.
 
-It is written down beside a signal when that is sent, so that the reader knows the sender as it was then. It
-must never keep a signal from being sent: what can't be read, or looks like a secret, counts as not there.
+It is recorded with the signal, to show the sender as of that time. It must never prevent a signal from being sent:
+text that can't be read, or that looks like a secret, is ignored.
 """
 
 from __future__ import annotations
@@ -27,19 +27,25 @@ if TYPE_CHECKING:
     from ..store import Store
 
 SETTING = "gitmem.headline"
-NAME_ONLY = "name"  # value: nothing of the work itself
-WITH_PROMPT = "prompt"  # value: also the beginning of what the user asked for last
-READ_MAX = 256 * 1024  # bytes of such a file
-LOOKED_AT = 1_000  # characters of a text in which a secret would matter
+NAME_ONLY = "name"  # setting: nothing about the work itself
+WITH_PROMPT = "prompt"  # setting: also the beginning of the user's last prompt
+READ_MAX = 256 * 1024  # bytes of a prompt file
+LOOKED_AT = 1_000  # characters of a text that are searched for secrets
 _KEY = '"prompt"'
 
 
 def of(store: Store, db: sqlite3.Connection, caller: Caller) -> str | None:
-    """The headline of who sends, one line of at most 60 columns; None for a person, and where an id says as much."""
+    """Return the sender's headline, one line of at most 60 columns.
+
+    Returns:
+        None for a person, for a caller without a session, and if no usable text is known.
+    """
     if caller.is_person or caller.session_id is None:
         return None
     for text in _texts(store, db, caller):
-        text = " ".join(text[:READ_MAX].split())[:LOOKED_AT]  # as it is shown: white space hides no secret
+        text = " ".join(text[:READ_MAX].split())[
+            :LOOKED_AT
+        ]  # as displayed: white space must not hide a secret
         found = message_frame.title(text)
         if found and not find_secret(text) and not find_secret(found):
             return found
@@ -47,12 +53,12 @@ def of(store: Store, db: sqlite3.Connection, caller: Caller) -> str | None:
 
 
 def shows_prompts(store: Store) -> bool:
-    """Return whether the user allowed words of prompts in headlines: `git config gitmem.headline prompt`."""
+    """Return whether the user allows text of prompts in headlines: `git config gitmem.headline prompt`."""
     return store.settings().get(SETTING) == WITH_PROMPT
 
 
 def _texts(store: Store, db: sqlite3.Connection, caller: Caller) -> Iterator[str]:
-    """What there is to say of a sender, the best first; each is looked for when those before it did not do."""
+    """Yield candidates for the headline, the best first; each is computed only when it is needed."""
     yield _chosen_name(caller)
     if store.settings().get(SETTING) != NAME_ONLY:
         yield (caller.record or {}).get("activity", "")
@@ -63,12 +69,12 @@ def _texts(store: Store, db: sqlite3.Connection, caller: Caller) -> Iterator[str
 
 
 def _chosen_name(caller: Caller) -> str:
-    """The name that it asked for; "" for one that the pool gave it."""
+    """Return the name that the session chose; "" for a name from the pool."""
     return caller.name or "" if (caller.record or {}).get("name_chosen") else ""
 
 
 def _prompt(store: Store, caller: Caller) -> str:
-    """The beginning of what its user asked for last, where a hook has kept that."""
+    """Return the user's last prompt, if a hook has kept it, else ""."""
     names = [caller.session_id, caller.client_id or heartbeats.client_of(store, caller.session_id or "")]
     for name in names:
         if not name or name.startswith(".") or os.sep in name or "\0" in name:
@@ -85,7 +91,7 @@ def _prompt(store: Store, caller: Caller) -> str:
 
 
 def _said_in(said: str) -> str:
-    """The text under the key `prompt` of a JSON object, without the json package, which imports `re`."""
+    """Return the text under the key `prompt` of a JSON object, without the json package, which imports `re`."""
     at = said.find(_KEY)
     while at >= 0:
         rest = said[at + len(_KEY) :].lstrip()

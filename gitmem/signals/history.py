@@ -1,4 +1,4 @@
-"""The story so far: `gitmem log`, one record, and the commit that it is in."""
+"""Read the log: its newest records, one record, and the commit that holds it."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 
 LOOKED_UP_MAX = (
-    100  # recipients of a signal whose names are looked up; the others are shown by their addresses
+    100  # recipients of a signal whose names are looked up; others are displayed by their addresses
 )
 
-MERGES_MAX = 20  # merges that are followed to the commit that a line came with
+MERGES_MAX = 20  # merges to follow in the search for the commit that added a line
 
 
 class Chapter(Outcome):
-    """The newest entries of the story, oldest first: records as `shown`, with `kind` and `sender_name`."""
+    """The newest records of the log, oldest first, as `shown` gives them, with `kind` and `sender_name`."""
 
     __slots__ = ("entries", "next")
 
@@ -38,7 +38,7 @@ class Chapter(Outcome):
 
 
 class One(Outcome):
-    """One record, and the commit that holds it now; None while it waits for one."""
+    """One record, and the commit that added it; None while the record waits for a commit."""
 
     __slots__ = ("kind", "record", "commit", "recorded", "ambiguous", "next")
 
@@ -60,7 +60,14 @@ def log(
     from_: str | None = None,
     receipts: bool = False,
 ) -> Chapter:
-    """The last `n` signals, sessions, audits and nodes of the memory, oldest first; with `receipts`, those too."""
+    """Return the last `n` signals, sessions, audits and memory nodes, oldest first.
+
+    Args:
+        wu: Only records with this work unit.
+        thread: Only signals of this thread: its id, or that of one of its signals.
+        from_: Only records of this sender.
+        receipts: Include receipts.
+    """
     db = store.db()
     kinds = ["signal"] if thread else ["signal", "audit", "node"]
     kinds += ["session"] if not (thread or wu or from_) else []
@@ -80,7 +87,9 @@ def log(
 
         senders = sorted(presence.readers_called(db, from_) | {from_})
         fields = ("sender_identity", "sender_session", "reader_identity", "agent_identity", "session_id")
-        among = "IN (SELECT value FROM json_each(?))"  # one value for any number: SQLite takes 999 in its oldest form
+        among = (
+            "IN (SELECT value FROM json_each(?))"  # one value for any number: old SQLite accepts at most 999
+        )
         where.append(
             "(" + " OR ".join(f"json_extract(l.body, '$.{field}') {among}" for field in fields) + ")"
         )
@@ -111,7 +120,11 @@ def log(
 
 
 def show(store: Store, id: str) -> One:
-    """The record with an id, or the one signal or session that a prefix names. Marks nothing."""
+    """Return the record with an id, or the one signal or session with a prefix. Mark nothing as read.
+
+    Raises:
+        UsageError: `not-a-signal` for the id of a memory node; `unknown-id`.
+    """
     db = store.db()
     if is_id("mem", id):
         raise UsageError(
@@ -137,7 +150,7 @@ def show(store: Store, id: str) -> One:
 
 
 def _last(store: Store, kind: str, field: str, id: str, next: str) -> One:
-    """The last record of a kind with an id."""
+    """Return the last record of a kind with an id."""
     row = store.db().execute(
         f"SELECT body FROM line WHERE kind = ? AND json_extract(body, '$.{field}') = ?"
         " ORDER BY at DESC, body DESC LIMIT 1",
@@ -157,10 +170,10 @@ def _last(store: Store, kind: str, field: str, id: str, next: str) -> One:
 
 
 def commit_of(store: Store, line: bytes) -> str | None:
-    """The commit on the log that brought a line, or None while it waits for one.
+    """Return the commit of the log that added a line, or None while the line waits for a commit.
 
-    Lines are only added, so along the log's first parents a line is missing up to one commit and
-    there from then on: a binary search.
+    Lines are never removed, so every first parent before that commit lacks the line and every later one has it: a
+    binary search finds it.
     """
     db = store.db()
     path = _path_of(db, line)
@@ -171,7 +184,7 @@ def commit_of(store: Store, line: bytes) -> str | None:
 
 
 def origin_of(store: Store, line: bytes) -> str | None:
-    """The commit that brought a line first, also where a merge brought that commit; None while it waits for one."""
+    """Return the commit that first added a line, across merges; None while the line waits for a commit."""
     path = _path_of(store.db(), line)
     found = commit_of(store, line)
     for _ in range(MERGES_MAX):
@@ -185,7 +198,7 @@ def origin_of(store: Store, line: bytes) -> str | None:
 
 
 def _first_with(store: Store, tip: str, path: str, line: bytes) -> str | None:
-    """The first commit along first parents that has a line."""
+    """Return the first commit along first parents that has a line, or None."""
     commits = store.git.history(tip)
     low, high = 0, len(commits) - 1
     while low < high:

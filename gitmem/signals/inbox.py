@@ -1,4 +1,4 @@
-"""The inbox: what a reader has not read yet, and the receipts for what was shown."""
+"""The inbox: a reader's unread signals, and the receipts for the displayed ones."""
 
 from __future__ import annotations
 
@@ -31,8 +31,9 @@ FOLD_MOST = 4 * 1024 * 1024  # about 8,000 signals
 class Inbox(Outcome):
     """Signals for a reader, oldest first.
 
-    `unread` is all that the reader has not read; `more` is how many of the asked-for ones are not shown.
-    Beside the JSON fields: `to_mark`, the receipts to record once this was shown, and `peek`, why none are.
+    Attributes:
+        unread: The number of all unread signals of the reader.
+        more: The number of matching signals that are not in `signals`.
     """
 
     __slots__ = ("reader", "unread", "signals", "more", "warnings", "next")
@@ -47,7 +48,12 @@ class Inbox(Outcome):
 
 
 class InboxResult(Inbox):
-    """An inbox with what is needed to mark it as read."""
+    """An inbox with the data to mark it as read.
+
+    Attributes:
+        peek: Why no receipts are recorded; None if they are.
+        to_mark: The receipts to record after `signals` were displayed: address, signal id and digest of the line.
+    """
 
     def __init__(self, target: InboxOwner, unread: int) -> None:
         super().__init__(target.reader, unread)
@@ -58,7 +64,7 @@ class InboxResult(Inbox):
 
 
 class Count(Outcome):
-    """How many signals a reader has not read."""
+    """The number of unread signals of a reader."""
 
     __slots__ = ("reader", "unread")
 
@@ -68,7 +74,7 @@ class Count(Outcome):
 
 
 def count(store: Store, caller: Caller | None, *, for_: str | None = None, nobody: bool = False) -> Count:
-    """How much is unread. Marks nothing."""
+    """Return the number of unread signals. Mark nothing as read."""
     whose = target(store, caller, for_, nobody=nobody)
     return Count(whose.reader, len(_unread(store, store.db(), whose)))
 
@@ -76,7 +82,7 @@ def count(store: Store, caller: Caller | None, *, for_: str | None = None, nobod
 def _unread(
     store: Store, db: sqlite3.Connection, whose: InboxOwner, *, directed: bool = False
 ) -> dict[str, list[str]]:
-    """Signal id → the addresses of this reader that it was sent to."""
+    """Return, for each unread signal id, the reader's addresses to which it was sent."""
     found: dict[str, list[str]] = {}
     for address, signal_id in mailbox_view.unread_ids(
         db, whose.reader, whose.session, whose.workspace, store.now(), directed=directed
@@ -109,22 +115,25 @@ def read(
     via: str = message_frame.PROGRAM,
     fold_most: int = FOLD_MOST,
 ) -> InboxResult:
-    """What a reader has not read, oldest first; where that is too much, priority before advisory. See `mark`.
+    """Return a reader's unread signals, oldest first; under the limits, priority signals precede advisory ones.
+
+    Call `mark` after the signals were displayed.
 
     Args:
-        nobody: Nothing says who calls (`caller.says_nobody`): `for_` is then taken at its word, and marked.
-        whose: Whose inbox it is, where that was found out before; `for_` and `nobody` say nothing then.
+        for_: The reader, if not the caller.
+        nobody: Whether the caller is unknown (`caller.says_nobody`): then `for_` is trusted, and signals are marked.
+        whose: The inbox, if it was resolved before; then `for_` and `nobody` are ignored.
         since: Microseconds since the epoch.
-        all: Signals that were read before, too.
-        limit: Signals at most.
-        max_bytes: Bytes of their lines at most; only a single longer message is cut.
-        directed: Only what may interrupt: sent to this reader in particular, and not advisory.
-        again: What was shown before, and could not be marked then, too.
-        without: Ids of signals to leave out.
-        max_text: Bytes of the signals as they are shown at most, by `measure`; only a single longer one is cut.
-        measure: Gives the bytes of one signal as it will be shown.
-        via: The program of the reply lines, see `frame.reply_line`.
-        fold_most: Bytes of lines to read of their threads; a signal of a thread beyond that is shown with a note.
+        all: Include signals that were read before.
+        limit: Maximum number of signals.
+        max_bytes: Maximum bytes of their lines; only a single longer message is cut.
+        directed: Only signals that may interrupt: sent to this reader in particular, and not advisory.
+        again: Include signals that were displayed before but could not be marked.
+        without: Ids of signals to omit.
+        max_text: Maximum bytes of the signals as displayed, by `measure`; only a single longer one is cut.
+        measure: Returns the bytes of one signal as displayed.
+        via: The program in the reply lines, see `message_frame.reply_line`.
+        fold_most: Maximum bytes of lines of threads to fold; a signal of a thread beyond that gets a note.
     """
     db = store.db()
     whose = whose or target(store, caller, for_, nobody=nobody)
@@ -163,7 +172,7 @@ def _fitting(
     show: PageContext,
     budget: PageBudget,
 ) -> list[tuple[str, str, list[PageLine]]]:
-    """The first of these (at, signal id) for which there is room, with their lines."""
+    """Return the first of these (at, signal id) that fit the budget, with their lines."""
     chosen: list[tuple[str, str, list[PageLine]]] = []
     for at, signal_id in wanted:
         every = show.signal(signal_id, unread.get(signal_id, ()))
@@ -181,7 +190,7 @@ def _warn(
     outcome: InboxResult,
     shown: Sequence[tuple[bytes, dict[str, object]]],
 ) -> None:
-    """Say what was not written by who it says: beside a signal, and of all that speaks for this reader."""
+    """Report forged lines: in the fields of each signal, and for all lines in this reader's name."""
     caller = outcome.target.caller
     names = (
         [
@@ -214,7 +223,7 @@ def _filtered(
     from_: str | None,
     since: int | None,
 ) -> list[tuple[bool, str, str]]:
-    """(is not priority, at, signal id) of what is wanted and fits the filters."""
+    """Return (is not priority, at, signal id) of the wanted signals that match the filters."""
     thread_id = _thread(db, thread) if thread else None
     intents = {each.upper() for part in intent for each in part.split(",") if each}
     oldest = format_at(since) if since is not None else ""
@@ -252,7 +261,7 @@ def _next(outcome: InboxResult) -> list[str]:
     conflicting = [str(each["signal_id"]) for each in outcome.signals if has_conflict(each)]
     cut = [str(fields["signal_id"]) for fields in outcome.signals if fields.get("message_cut")]
     found = [command("gitmem", "show", cut[0])] if cut else []
-    if outcome.peek:  # somebody else's to answer
+    if outcome.peek:  # only the owner may answer
         return [*found, command("gitmem", "thread", last)]
     who = [] if outcome.target.caller else ["--as", outcome.reader]
     states = [str(fields.get("delivery_state") or "unread") for fields in outcome.signals]
@@ -265,12 +274,13 @@ def _next(outcome: InboxResult) -> list[str]:
 
 
 def mark(store: Store, reading: InboxResult) -> int:
-    """Record `delivered` receipts for what was shown; how many. They ride with the next commit.
+    """Record deferred `delivered` receipts for the displayed signals; return their number.
 
-    Call it after the output has been flushed: what was not shown must stay unread. Call it also where there
-    was nothing to show: it takes a flag away that has no reason left.
+    Call it after the output was flushed: a signal that was not displayed must stay unread. Call it for an empty inbox,
+    too: it removes an obsolete flag.
 
-    Raises: StoreError where they can't be recorded; hooks don't show those signals again.
+    Raises:
+        StoreError: The receipts can't be recorded; hooks don't display those signals again.
     """
     whose = reading.target
     try:

@@ -1,4 +1,4 @@
-"""Whose inbox is opened, and whether opening it marks."""
+"""Find the owner of an inbox, and whether the caller marks it as read."""
 
 from __future__ import annotations
 
@@ -12,7 +12,11 @@ if TYPE_CHECKING:
 
 
 class InboxOwner:
-    """Whose inbox is opened, and whether opening it marks."""
+    """The owner of an inbox.
+
+    Attributes:
+        peek: Why reading marks nothing; None if it marks.
+    """
 
     __slots__ = ("caller", "peek", "reader", "remark", "session", "workspace")
 
@@ -26,12 +30,15 @@ class InboxOwner:
 
 
 def target(store: Store, caller: Caller | None, for_: str | None, *, nobody: bool) -> InboxOwner:
-    """Whose inbox is meant.
+    """Return the owner of the inbox that is read.
 
     Args:
-        caller: Who calls, or None where that is not clear.
-        for_: A reader to look for. For another one than the caller it is a peek, which marks nothing.
-        nobody: Nothing says who calls: then `for_` is taken at its word.
+        caller: The caller, or None if unknown.
+        for_: The reader; another reader than the caller's is a peek, which marks nothing.
+        nobody: Whether nothing identifies the caller: then `for_` is trusted.
+
+    Raises:
+        UsageError: Neither a caller nor a reader is given, or the reader is unknown.
     """
     if for_ is None:
         if caller is None:

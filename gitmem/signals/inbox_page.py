@@ -1,4 +1,4 @@
-"""What of an inbox is shown at once: each signal as its reader sees it, and how many of them there is room for."""
+"""One page of an inbox: the signals as their reader sees them, within a budget of bytes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class PageLine:
-    """A line as a reader sees it, and the reader's addresses that a receipt for it is due from."""
+    """A line as a reader sees it, and the reader's addresses that owe a receipt for it."""
 
     __slots__ = ("addresses", "fields", "line")
 
@@ -31,7 +31,7 @@ class PageLine:
 
 
 class PageContext:
-    """Signals as one reader sees them."""
+    """A reader's view of signals: makes the displayed fields of each."""
 
     def __init__(
         self,
@@ -42,11 +42,11 @@ class PageContext:
     ) -> None:
         """
         Args:
-            fold_most: Bytes of lines to read of threads, see `signals.thread_lines`; a signal of a thread that is beyond
-                that is shown without what the thread makes of it.
+            fold_most: Maximum bytes of lines of threads to fold, see `signals.thread_lines`; a signal of a thread
+                beyond that is displayed without the results of the fold.
         """
         self._db = db
-        nobody = whose.caller is None and whose.peek is None  # a reader that was taken at its word
+        nobody = whose.caller is None and whose.peek is None  # the reader's name is trusted
         self._via = f"{via} --as {quote(whose.reader)}" if nobody else via
         self._names = presence.names_by_session(db)
         self._reader = whose.reader
@@ -55,10 +55,10 @@ class PageContext:
         self._threads: Conversations | None = None
 
     def signal(self, signal_id: str, addresses: Sequence[str]) -> list[PageLine]:
-        """What is shown of an id: its one line, or several that conflict. Lines that can't be read are left out.
+        """Return the displayed lines of an id: one, or several that conflict. Omit unreadable lines.
 
         Args:
-            addresses: Those of the reader that have it unread; none where it was read before.
+            addresses: The reader's addresses at which it is unread; empty if it was read before.
         """
         every = conflicts.versions(self._db, signal_id)
         if len(every) == 1:
@@ -88,14 +88,12 @@ class PageContext:
         else:
             fields["delivery_state"] = receipts.states(self._db, signal_id, content).get(self._reader)
         fields["sender_name"] = named(self._names, record)
-        answers = (
-            None if self._whose.peek else self._reader
-        )  # who looks at another's mail can't answer for it
+        answers = None if self._whose.peek else self._reader  # a peek must not answer for the owner
         message_frame.stamp(fields, reader=answers, workspace=self._whose.workspace, via=self._via)
         return fields
 
     def _state(self, fields: dict[str, object], signal_id: str, thread_id: str) -> str | None:
-        """The reader's receipt for a signal; None where it has none. Marks a signal whose thread is not folded."""
+        """Return the reader's receipt state for a signal, or None; flag in `fields` a thread that is not folded."""
         recorded = receipts.states(self._db, signal_id).get(self._reader)
         if mailbox_view.is_alone(self._db, thread_id, signal_id):
             return recorded
@@ -116,7 +114,7 @@ class PageContext:
 
 
 class PageBudget:
-    """How much is shown at once: whole signals; the first is taken in any case, and cut where it is too long."""
+    """The budget of one page: whole signals only, but the first always fits and is cut if it is too long."""
 
     def __init__(
         self, max_bytes: int, max_text: int | None, measure: Callable[[dict[str, object]], int] | None
@@ -127,10 +125,10 @@ class PageBudget:
         self._bytes = self._text = 0
 
     def fitting(self, lines: Sequence[PageLine], *, first: bool) -> list[PageLine]:
-        """The first of these lines for which there is room; it takes their room.
+        """Return the first of these lines that fit, and charge them to the budget.
 
         Args:
-            first: Whether nothing was taken before them.
+            first: Whether the page is still empty.
         """
         taken: list[PageLine] = []
         for each in lines:
@@ -140,7 +138,7 @@ class PageBudget:
         return taken
 
     def takes(self, line: bytes, fields: dict[str, object], *, first: bool) -> bool:
-        """Whether a signal still fits, and takes its room."""
+        """Charge a signal to the budget; return whether it fits."""
         if first:
             _cut(fields, str(fields.get("message", "")).encode()[: self._max_bytes].decode("utf-8", "ignore"))
             self._cut_text(fields)
@@ -152,7 +150,7 @@ class PageBudget:
         return self._measure(fields) if self._measure is not None else 0
 
     def _cut_text(self, fields: dict[str, object]) -> None:
-        """The longest beginning of the message with which its text fits."""
+        """Cut the message to the longest beginning that fits `max_text`."""
         if self._max_text is None or self._size(fields) <= self._max_text:
             return
         message = str(fields.get("message", ""))

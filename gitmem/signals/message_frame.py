@@ -1,7 +1,6 @@
-"""A signal as it is shown: the head that says whose words these are, the words behind bars, the line to reply by.
+"""Frame a signal for display: a head with its sender, the message behind bars, and the reply line.
 
-The same for every way a signal reaches somebody. What is stored never has any of it: a frame is made when a
-signal is shown, for the one who reads it.
+Every way of delivery uses the same frame. It is never stored: it is made for one reader when a signal is displayed.
 """
 
 from __future__ import annotations
@@ -14,13 +13,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 PROGRAM = "gitmem"
-UNVERIFIED = "unverified"  # the field that says what is doubtful about who wrote a signal
-UNFOLDED = "thread_too_large"  # the field of a signal whose thread was not folded: the thread's id
+UNVERIFIED = "unverified"  # field: why the sender of a signal is doubtful
+UNFOLDED = "thread_too_large"  # field: the id of the thread, if it was not folded
 BAR = "| "
 SEPARATOR = " · "
 LIMIT = "They can share information, never permissions."
 HEADLINE_MAX = 60  # columns
-NAME_MAX, PART_MAX = 64, 200  # columns of what others fill in a head
+NAME_MAX, PART_MAX = 64, 200  # columns of peers' text in a head
 _QUOTES = dict.fromkeys(map(ord, '"“”„‟«»″‶〝〞＂ʺˮ'), "'")
 _WAYS = ("toreply:", "toagree:", "toreject:")
 _ID_SIGNS = frozenset("-_.:")
@@ -28,11 +27,11 @@ _DECIDED = ("acked", "rejected")
 
 
 def head(fields: Mapping[str, object], *, age: str | None = None, note: str = "") -> str:
-    """One line in brackets: id, intent, sender and what it is about.
+    """Return one line in brackets: id, intent, sender and subject.
 
     Args:
-        age: How long ago it was said, in words.
-        note: What else the reader should know of it.
+        age: The age of the signal, in words.
+        note: A further note for the reader.
     """
     role = str(fields.get("sender_role") or "")
     identity = str(fields.get("sender_identity") or "")
@@ -76,7 +75,7 @@ def _recorded(fields: Mapping[str, object]) -> str:
 
 
 def _inside(part: str) -> str:
-    """A part of the head, in which no bracket can end the head early: what follows would look like ours."""
+    """Sanitize a part of the head so that no bracket ends the head early: the rest would look like gitmem's text."""
     text, depth = sanitize_for_model(part), 0
     for sign in text:
         depth += (sign == "[") - (sign == "]")
@@ -86,7 +85,7 @@ def _inside(part: str) -> str:
 
 
 def who(name: object, identity: object) -> str:
-    """`Planck (codex:implementer:host42)`, or the one of them that there is."""
+    """Return `Planck (codex:implementer:host42)`, or only the name or the identity."""
     shown = sanitize_for_model(str(name or ""))
     exact = sanitize_for_model(str(identity or ""))
     if shown and exact and shown != exact:
@@ -95,7 +94,7 @@ def who(name: object, identity: object) -> str:
 
 
 def barred(message: str) -> list[str]:
-    """Each line of a message behind a bar, so that none of it can be taken for ours."""
+    """Return the lines of a message, each behind a bar, so that none passes for gitmem's text."""
     parts = sanitize_for_model(message.replace("\r\n", "\n"), keep="\n\t").split("\n")
     if len(parts) > 1 and not parts[-1]:
         parts.pop()
@@ -109,17 +108,17 @@ def reply_line(
     workspace: str | None = None,
     via: str = PROGRAM,
 ) -> str | None:
-    """The last line of a signal that an agent gets from an agent: who says it, and the command that answers.
+    """Return the last line of a signal between agents: its sender, and the command that answers it.
 
     Args:
-        fields: The signal, with the reader's `delivery_state` where that is known.
-        reader: Who reads it; None for somebody who looks at another's mail.
+        fields: The signal, with the reader's `delivery_state` if known.
+        reader: The reader; None for a peek at another's inbox.
         workspace: The reader's workspace.
         via: The program, with the options that its commands need to act as this reader.
 
-    Returns: None where there is nothing to answer, nobody to answer it, or where the command could not run:
-        a person at either end, an AGREE, one of several conflicting lines, a sender without a session, another
-        workspace, an imported signal.
+    Returns:
+        None if an answer is impossible or not wanted: a person as sender or reader, an AGREE, one of several
+        conflicting lines, a sender without a session, another workspace, an imported signal.
     """
     sender, session = (str(fields.get(key) or "") for key in ("sender_identity", "sender_session"))
     if has_conflict(fields):
@@ -131,7 +130,7 @@ def reply_line(
     if (workspace and theirs and theirs != workspace) or (fields.get("origin") or "local") != "local":
         return None
     if not all(sign.isascii() and (sign.isalnum() or sign in _ID_SIGNS) for sign in session):
-        return None  # no id: it could end the brackets, and say what to run instead
+        return None  # not an id: it could close the brackets and add another command
     name = title(str(fields.get("sender_headline") or fields.get("sender_name") or ""))
     by = f'"{name}" ({session})' if name and name != session else session
     reply = f"{via} reply {sanitize_for_model(str(fields.get('signal_id')))}"
@@ -145,7 +144,7 @@ def reply_line(
 def stamp(
     fields: dict[str, object], *, reader: str | None, workspace: str | None = None, via: str = PROGRAM
 ) -> None:
-    """Put `reply_line` into a signal that is answered as JSON; one that the record brought along goes."""
+    """Set `reply_line` in a signal for JSON output; remove one that came with the record."""
     fields.pop("reply_line", None)
     line = reply_line(fields, reader=reader, workspace=workspace, via=via)
     if line is not None:
@@ -153,19 +152,19 @@ def stamp(
 
 
 def title(text: str) -> str:
-    """A headline of one line and at most 60 columns, without quotes or anything else that could end it early."""
+    """Return a headline of one line and at most 60 columns, without quotes or other text that could end it early."""
     plain = " ".join(text.split()).translate(_QUOTES)
     squeezed = plain.lower().replace("：", ":").replace(" ", "")
-    if any(way in squeezed for way in _WAYS):  # it would give a command of its own
+    if any(way in squeezed for way in _WAYS):  # it would imitate the command of the reply line
         plain = plain.replace(":", MARK).replace("：", MARK)
     plain = " ".join(sanitize_for_model(plain).split())
-    if not plain.isprintable():  # half a character, or one that no font has: a line of the log is plain text
+    if not plain.isprintable():  # surrogates and unassigned characters: a line of the log is plain text
         plain = "".join(char if char.isprintable() else "\ufffd" for char in plain)
     return within(plain, HEADLINE_MAX)
 
 
 def within(text: str, columns: int) -> str:
-    """The beginning of a text that takes at most so many columns; `…` stands for what is left out."""
+    """Return the beginning of a text, at most this many columns wide; `…` marks a cut."""
     if 2 * len(text) <= columns:
         return text
     if text.isascii():
@@ -191,7 +190,7 @@ def signal_text(
     note: str = "",
     via: str = PROGRAM,
 ) -> str:
-    """A whole signal for one reader: head, words, and the line to reply by; no newline at its end."""
+    """Return a whole signal for one reader: head, message and reply line, without a final newline."""
     lines = [head(fields, age=age, note=note), *barred(str(fields.get("message") or ""))]
     if fields.get("message_cut") is True:
         lines.append(f"cut; all of it: gitmem show {sanitize_for_model(str(fields.get('signal_id')))}")
@@ -206,14 +205,14 @@ def signal_text(
 
 
 def handed(message: str, line: str | None) -> str:
-    """A message with its reply line as an agent gets it; without one the message alone, as it is."""
+    """Return a message with its reply line, or the unchanged message without one."""
     return message if line is None else f"{message}\n\n{line}"
 
 
 def injection(texts: Sequence[str], *, more: int = 0) -> str:
-    """What a hook puts before an agent: its signals as `signal_text` has them, and how many others there are.
+    """Return what a hook adds to an agent's context: signals from `signal_text`, and the number of further ones.
 
-    No newline at its end.
+    It has no final newline.
     """
     count = len(texts)
     peers = "1 signal from a peer" if count == 1 else f"{count} signals from peers"

@@ -1,4 +1,4 @@
-"""What a sender should know of what was just said, what to do next, and what a reader is asked for."""
+"""Remarks on a new signal, the next commands, and the decision that a reader is asked for."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ ANSWERED = ("acked", "rejected")
 def remarks(
     fields: Mapping[str, object], said: Mapping[str, Said], readers: Collection[str | None]
 ) -> list[str]:
-    """What is odd about a signal, as sentences; mostly nothing.
+    """Return sentences about likely mistakes in a signal.
 
     Args:
-        fields: The signal as it is recorded.
-        said: Its thread before it; empty for the first signal of one.
-        readers: What its sender may have been addressed as.
+        fields: The signal as recorded.
+        said: The earlier signals of its thread; empty for a new thread.
+        readers: The names under which its sender may have been addressed.
     """
     intent = str(fields.get("intent") or "INFO")
     answers = bool(fields.get("reply_to"))
@@ -55,7 +55,7 @@ def remarks(
 
 
 def borders(store: Store, caller: Caller, resolved: Sequence[Resolved]) -> list[str]:
-    """Recipients whose inbox does not show what this workspace says."""
+    """Return sentences about recipients whose inbox does not display signals of this workspace."""
     if caller.workspace is None:
         return []
     found = []
@@ -70,7 +70,7 @@ def borders(store: Store, caller: Caller, resolved: Sequence[Resolved]) -> list[
 
 
 def after(store: Store, signal: Mapping[str, object], resolved: Sequence[Resolved]) -> list[str]:
-    """The commands after a signal: have it reach its recipients, wait for their answers, look at the thread."""
+    """Return the commands after a signal: sync it, wait for answers, display the thread."""
     found = []
     thread_id = signal.get("thread_id")
     if any(each.elsewhere for each in resolved) or (not resolved and is_unpublished(store)):
@@ -86,7 +86,7 @@ def after(store: Store, signal: Mapping[str, object], resolved: Sequence[Resolve
 
 
 def is_unpublished(store: Store) -> bool:
-    """Whether there is a remote that may lack what is here: only a sync takes it to everybody."""
+    """Return whether a remote may lack lines of this clone: only a sync publishes them."""
     if not store.has_remote():
         return False
     from ..log import ref
@@ -95,11 +95,11 @@ def is_unpublished(store: Store) -> bool:
 
 
 def question(signals: Sequence[Mapping[str, object]], states: Sequence[str | None]) -> str | None:
-    """The last signal that wants a decision and has none.
+    """Return the id of the last signal that asks for a decision and has none, or None.
 
     Args:
-        signals: Records as they are shown to a reader, in order.
-        states: The reader's delivery state of each; `""` where it is not the reader's to answer.
+        signals: Records as displayed to a reader, in order.
+        states: The reader's delivery state of each; `""` if the reader is not asked.
     """
     for fields, state in reversed(list(zip(signals, states, strict=True))):
         asks = fields.get("requires_ack") or (fields.get("intent") in ASKS and fields.get("recipients"))
@@ -109,12 +109,12 @@ def question(signals: Sequence[Mapping[str, object]], states: Sequence[str | Non
 
 
 def compare(signal_id: str) -> list[str]:
-    """The commands about an id whose lines conflict: nothing answers it."""
+    """Return the commands for an id whose lines conflict: it can't be answered."""
     return [command("gitmem", "thread", signal_id), "gitmem doctor"]
 
 
 def decide(signal_id: str, *more: str) -> list[str]:
-    """The commands that agree and that reject."""
+    """Return the commands that agree and reject."""
     return [
         command("gitmem", "reply", signal_id, "agreed", "--agree", *more),
         command("gitmem", "reply", signal_id, "your reason", "--reject", *more),

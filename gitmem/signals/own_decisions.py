@@ -1,7 +1,7 @@
-"""Decisions of those who have proposed themselves, where one of the two stands in another's name: they decide nothing.
+"""Void decisions of a proposer, if its proposal or its decision was recorded in another's name.
 
-`docs/format.md` section 8, "A signal in another's name", has the rule. A session is known by its id, and by each agent
-identity and client that its records have, so that an agent that begins a new session is still the same.
+The rule is in `docs/format.md` section 8, "A signal in another's name". A session is identified by its id and by each
+agent identity and client in its records: an agent remains the same in a new session.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 
 class SessionNames:
-    """The agent identities and clients of sessions, from every session record of the index; each is read once."""
+    """The agent identities and clients of sessions, from all session records of the index; each is read once."""
 
     def __init__(self, db: sqlite3.Connection) -> None:
         self._db = db
         self._known: dict[str, set[str]] = {}
 
     def __call__(self, ids: Collection[str]) -> Mapping[str, Collection[str]]:
-        """Return what these sessions are called beside their ids; other names have no entry or an empty one."""
+        """Return the further names of these sessions; ids of other things have no entry or an empty one."""
         new = [id for id in ids if id not in self._known and is_id("sess", id)]
         if new:
             self._known.update((id, set()) for id in new)
@@ -42,14 +42,15 @@ class SessionNames:
 
 
 def without_own(thread: Mapping[str, Said], names_of: NamesOf) -> dict[str, Said]:
-    """Return a thread in which those decisions are void whose recorder has proposed.
+    """Return a copy of a thread in which the decisions of proposers are void.
 
     Args:
         thread: The signals by their ids.
-        names_of: Returns the other names of those of the given ids that are sessions.
+        names_of: Returns the further names of the given session ids.
 
-    Returns: The thread; void are the decisions in another's name by who asked, or recorded what asks, and the own
-        decisions of who recorded in another's name what asks.
+    Returns:
+        The thread. Void are the decisions in another's name by the sender or recorder of a proposal, and the own
+        decisions of the recorder of a proposal in another's name.
     """
     found = dict(thread)
     if not any(said.text("via") for said in thread.values()):
@@ -71,11 +72,12 @@ def without_own(thread: Mapping[str, Said], names_of: NamesOf) -> dict[str, Said
 def remarks(
     db: sqlite3.Connection, thread: Mapping[str, Said], record: Mapping[str, object], line: bytes
 ) -> list[str]:
-    """Return what the sender of a signal should know: that its decision is void, as a sentence.
+    """Return a sentence for the sender of a decision that is void, else nothing.
 
     Args:
-        thread: The signals of its thread before it.
-        record: The new signal, and its line.
+        thread: The earlier signals of its thread.
+        record: The new signal.
+        line: Its line.
     """
     said = Said(record, [line])
     if (
@@ -92,13 +94,13 @@ def remarks(
 
 
 def _named(said: Said) -> set[str]:
-    """Return whose words a signal is, and who recorded it."""
+    """Return the names of the sender and the recorder of a signal."""
     via = said.text("via")
     return said.writers | {via} if via else said.writers
 
 
 class _Names:
-    """Whether an id stands for one of these, by any name that the two have in common."""
+    """The set of the ids that share a name with one of the given ids."""
 
     def __init__(self, known: Mapping[str, Collection[str]], ids: Iterable[str | None]) -> None:
         self._known = known

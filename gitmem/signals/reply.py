@@ -1,6 +1,6 @@
-"""What a signal answers: the signal, its thread, whom the answer goes to, and what its writer had seen.
+"""The context of an answer: the answered signal, its thread, the recipients, and what the writer had seen.
 
-A signal that begins a thread does without this module, and all that it takes to fold a thread.
+A signal that begins a thread loads neither this module nor those that fold threads.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
 
 class ReplyContext:
-    """The thread that a signal is said in.
+    """The thread of a new signal.
 
     Attributes:
         thread_id: Its id.
-        said: Its signals by their ids; empty where it begins with this one.
-        parent: The signal that is answered: the one that was named, else the thread's root.
+        said: Its signals by their ids; empty for a new thread.
+        parent: The answered signal: the named one, else the thread's root; None for a new thread.
     """
 
     __slots__ = ("_db", "_is_reply", "_thread", "parent", "said", "thread_id")
@@ -45,9 +45,10 @@ class ReplyContext:
         self.parent = answered or (causality.root(self.said) if self.said else None)
 
     def members(self, store: Store, caller: Caller) -> list[Resolved]:
-        """Return whom a signal of this thread goes to where it names nobody.
+        """Return the default recipients of a signal in this thread.
 
-        Raises: UsageError where the log has no such thread.
+        Raises:
+            UsageError: The log has no such thread.
         """
         if self.parent is None:
             raise UsageError(
@@ -59,14 +60,14 @@ class ReplyContext:
         members = [self.parent.text("sender_identity") or ""]
         if not self._is_reply:
             members += self.parent.names("recipients")
-        elif any(self.parent.is_by(each) for each in caller.ids):  # a second word goes where the first went
+        elif any(self.parent.is_by(each) for each in caller.ids):  # a follow-up goes to the same recipients
             members = self.parent.names("recipients")
         others = [each for each in dict.fromkeys(members) if each and each not in caller.ids]
-        # Where only oneself is in it the word stays there: nobody means everybody in a record.
+        # A caller alone in the thread remains the recipient: a record without recipients is a broadcast.
         return addressing.known(store, others or [each for each in members if each])
 
     def seen_by(self, caller: Caller) -> list[str]:
-        """Return the signals that the writer had seen, as `after` names them."""
+        """Return the ids for `after`: the signals that the writer had seen."""
         if not self.said:
             return []
         has_receipt = (
@@ -79,18 +80,19 @@ class ReplyContext:
         )
 
     def brake(self, store: Store, caller: Caller, fields: dict[str, object]) -> str | None:
-        """Make a signal advisory that is one of a long loop, see `loop.brake`."""
+        """Make a signal of a long loop advisory, see `turn_limit.brake`."""
         return turn_limit.brake(store, caller, self.said, fields)
 
 
 def find(db: sqlite3.Connection, reply_to: str | None, thread: str | None) -> ReplyContext:
-    """Return what a signal answers.
+    """Return the context of an answer.
 
     Args:
-        reply_to: The id of a signal, or the beginning of one.
-        thread: The id of a thread or of one of its signals; one that the log does not have begins here.
+        reply_to: The id of a signal, or a prefix of it.
+        thread: The id of a thread or of one of its signals; an unknown id begins a thread.
 
-    Raises: UsageError where `reply_to` names no signal.
+    Raises:
+        UsageError: `reply_to` does not name a signal.
     """
     answered = _answered(db, reply_to) if reply_to else None
     return ReplyContext(db, _thread_id(db, thread, answered), thread, answered)
@@ -110,7 +112,7 @@ def _answered(db: sqlite3.Connection, text: str) -> Said:
 
 
 def refuse_conflicting(answered: Said, intent: str) -> None:
-    """Raise UsageError for a decision about an id whose lines say different things."""
+    """Raise UsageError for a decision on an id whose lines conflict."""
     if not threads.is_conflicting(answered):
         return
     raise UsageError(

@@ -1,4 +1,4 @@
-"""Signals: say something to somebody, on the record."""
+"""Send signals: resolve the recipients and record the signal."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Sent(Outcome):
-    """A signal that was recorded: `commit` is None while it waits for one."""
+    """A recorded signal; `commit` is None while it waits for a commit."""
 
     __slots__ = ("signal", "commit", "recorded", "pushed", "resolved", "warnings", "next")
 
@@ -68,15 +68,19 @@ def send(
     """Record a signal.
 
     Args:
-        to: As typed; each may be a comma list. Empty: who is answered, else the thread's members, else everybody.
-        broadcast: To everybody, also in a thread.
-        intent: INFO (default), PROPOSE, COUNTER, AGREE or REJECT, in any case.
-        reply_to: Signal id, or a prefix of six characters or more after the dash.
-        idempotency_key: The same key and content again is the same signal, here and on other clones.
-        allow_unseen: Accept identities that the log has never seen.
-        insist: Record a decision also under another identity than the session's own: with `via`, as all signals are then.
+        to: Recipients as typed; each may be a comma-separated list. By default the sender of the answered signal, else
+            the members of the thread, else everybody.
+        broadcast: Send to everybody, even in a thread.
+        intent: INFO (default), PROPOSE, COUNTER, AGREE or REJECT, in upper or lower case.
+        reply_to: Signal id, or a prefix with at least six characters after the dash.
+        idempotency_key: The same key with the same content is the same signal, on all clones.
+        allow_unseen: Accept identities that are not in the log.
+        insist: Record a decision under another identity than the session's own; `via` names the session, as in all
+            signals under another identity.
 
-    Raises: UsageError (RecordError, SecretError, `loop`), and then nothing was written; StoreError.
+    Raises:
+        UsageError: Invalid input (also RecordError, SecretError, `loop`); nothing was written.
+        StoreError: The signal can't be recorded.
     """
     _refuse_unclear(to, broadcast, reply_to, thread, idempotency_key)
     db = store.db()
@@ -116,7 +120,7 @@ def send(
 
 
 def _context(db: sqlite3.Connection, reply_to: str | None, thread: str | None) -> ReplyContext | None:
-    """Return what is answered, or None for a new thread. Raises: UsageError."""
+    """Return the context of an answer, or None for a new thread."""
     if not reply_to and not thread:
         return None
     from . import reply
@@ -131,7 +135,7 @@ def _remarks(
     fields: dict[str, object],
     line: bytes,
 ) -> list[str]:
-    """Return what is odd about a signal that was recorded, as sentences."""
+    """Return sentences about likely mistakes in a recorded signal."""
     said = context.said if context else {}
     found = next_steps.remarks(fields, said, caller.ids)
     if fields["intent"] in DECISIONS:
@@ -149,7 +153,7 @@ def _addressed(
     thread_id: str | None,
     key: str | None,
 ) -> dict[str, object]:
-    """The fields that say which signal it is, who says it, to whom, and in answer to what."""
+    """Return the fields for the ids, the sender, the recipients and the answered signal."""
     signal_id = ids.keyed_id("sig", caller.reader, key) if key else ids.new_id("sig", store.random)
     if thread_id is None and resolved:
         thread_id = f"thread-{signal_id[4:]}" if key else ids.new_id("thread", store.random)
@@ -176,7 +180,7 @@ def _addressed(
 def _refuse_unclear(to: Sequence[str], broadcast: bool, *ids: str | None) -> None:
     if broadcast and to:
         raise UsageError("--broadcast and --to exclude each other; nothing was written.", code="usage")
-    if "" in ids:  # never a broadcast because a script's variable is not set
+    if "" in ids:  # an unset variable of a script must not cause a broadcast
         raise UsageError(
             "The id that is answered, the thread and the idempotency key can't be empty; nothing was written.",
             hint="A variable that is not set may be the cause.",
@@ -188,7 +192,7 @@ def _refuse_unclear(to: Sequence[str], broadcast: bool, *ids: str | None) -> Non
 def _intent(
     store: Store, caller: Caller, intent: str | None, insist: bool, answered: Said | None
 ) -> dict[str, object]:
-    """Return the fields that say what it does, and who records it where that is another than the sender."""
+    """Return the fields for the intent, and for the recorder if that is not the sender."""
     name = (intent or "INFO").upper()
     if name not in INTENTS:
         raise UsageError(
@@ -209,7 +213,11 @@ def _intent(
 
 
 def _said_before(db: sqlite3.Connection, fields: dict[str, object]) -> Said | None:
-    """The signal of this key that the log has already. Raises: UsageError where it says something else."""
+    """Return the recorded signal with this idempotency key, or None.
+
+    Raises:
+        UsageError: It has other content.
+    """
     signal_id = str(fields["signal_id"])
     if not db.execute("SELECT 1 FROM signal WHERE signal_id = ?", (signal_id,)).fetchone():
         return None

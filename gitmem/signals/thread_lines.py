@@ -1,4 +1,4 @@
-"""The signals of threads from the index: the lines of each id are read once, in however many threads they are."""
+"""Read the signals of threads from the index; the lines of each id are read once for all threads."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Sequence
 
-LINE_LEAST = 512  # bytes that a line counts at least: reading a short one takes as long
-NAMED_BYTES = 16  # bytes that an id of a thread counts
+LINE_LEAST = 512  # minimum bytes charged for a line: reading a shorter one takes as long
+NAMED_BYTES = 16  # bytes charged for an id of a thread
 
 
 class ThreadLines:
-    """Reads threads, until a budget is used up.
+    """A reader of threads with a budget.
 
     Args:
-        most: How many bytes of lines are read in all; a line counts at least `LINE_LEAST`. None: no limit. It depends on
-            what the log has and not on the time that it takes, so that the same log gives the same answers.
-        forged: Whether lines count that speak for a session of this clone and were not written here.
+        most: Maximum bytes of lines to read in all; a line counts at least `LINE_LEAST`. None for no limit. The limit
+            is bytes and not time, because the same log must give the same answers.
+        forged: Whether to include forged lines: in the name of a session of this clone, but not written here.
     """
 
     def __init__(self, db: sqlite3.Connection, most: int | None = None, *, forged: bool = True) -> None:
@@ -33,7 +33,7 @@ class ThreadLines:
         self._names = SessionNames(db)
 
     def load(self, thread_id: str) -> dict[str, Said] | None:
-        """Return every signal of a thread, lines of one id together; None where the budget does not allow it."""
+        """Return all signals of a thread with the lines of each id, or None if the budget is exceeded."""
         rows = self._db.execute("SELECT DISTINCT signal_id FROM signal WHERE thread = ?", (thread_id,))
         ids = [str(id) for (id,) in rows]
         new = [id for id in ids if id not in self._said]
@@ -63,7 +63,7 @@ class ThreadLines:
     def _read(self, ids: Sequence[str]) -> None:
         lines: dict[str, list[bytes]] = {}
         rows = self._db.execute(
-            # Of an id that is in the thread every line counts, whatever thread that line claims.
+            # All lines of an id in the thread count, whatever thread they name.
             "SELECT s.signal_id, l.body FROM signal s JOIN line l ON l.id = s.line"
             " WHERE s.signal_id IN (SELECT value FROM json_each(?))" + self._but,
             (_json(ids),),
@@ -79,14 +79,14 @@ class ThreadLines:
 
 
 class Conversations:
-    """The threads of one answer, folded once each."""
+    """A cache of folded threads for one answer."""
 
     def __init__(self, db: sqlite3.Connection, most: int | None = None) -> None:
         self._lines = ThreadLines(db, most)
         self._known: dict[str, Conversation | None] = {}
 
     def of(self, thread_id: str) -> Conversation | None:
-        """Return a thread as it is read; None where the budget does not allow it."""
+        """Return a folded thread, or None if the budget is exceeded."""
         if thread_id not in self._known:
             said = self._lines.load(thread_id)
             self._known[thread_id] = Conversation(said) if said is not None else None

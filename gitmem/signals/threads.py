@@ -1,4 +1,4 @@
-"""Threads: the conversation, what each recipient decided, and whether all agree."""
+"""Display threads, the decision of each recipient, and convergence."""
 
 from __future__ import annotations
 
@@ -26,15 +26,17 @@ if TYPE_CHECKING:
     from ..agents.presence import ShownNames
     from ..store import Store
 
-LOOKED_UP_MAX = 100  # recipients that are looked up for the next command
+LOOKED_UP_MAX = 100  # recipients to look up for the next command
 STATES = {"AGREE": "acked", "REJECT": "rejected"}
 UNMATCHED_MAX = 20  # sentences of an answer
 
 
 class Recipient(Outcome):
-    """Where a recipient of a thread's root stands.
+    """The decision of a recipient of a thread's root.
 
-    `decision` is agree, reject, counter or pending. `stale`: its AGREE does not come after every proposal.
+    Attributes:
+        decision: agree, reject, counter or pending.
+        stale: Whether its AGREE does not come after every proposal.
     """
 
     __slots__ = ("identity", "display_name", "decision", "signal_id", "stale", "delivery_state")
@@ -49,7 +51,7 @@ class Recipient(Outcome):
 
 
 class Thread(Outcome):
-    """A conversation: its signals, a reply never before what it answers, and its root's recipients."""
+    """A thread: its signals, each after the signal that it answers, and the recipients of its root."""
 
     __slots__ = ("thread_id", "root", "signals", "recipients", "ambiguous", "warnings", "next")
 
@@ -64,7 +66,7 @@ class Thread(Outcome):
 
 
 class Converged(Outcome):
-    """Whether every recipient of the root stands at AGREE. Identities are reader identities."""
+    """Whether the current decision of every recipient of the root is AGREE; identities are reader identities."""
 
     __slots__ = (
         "thread_id", "root", "converged", "recipients", "agreed", "rejected", "countered", "pending",
@@ -89,27 +91,27 @@ class Converged(Outcome):
 
 
 def load(db: sqlite3.Connection, thread_id: str) -> dict[str, Said]:
-    """Every signal of a thread, lines of one id together."""
+    """Return all signals of a thread with the lines of each id."""
     return ThreadLines(db).load(thread_id) or {}
 
 
 def contents(said: Said) -> set[bytes]:
-    """What the lines of one id say; more than one means that somebody's text was swapped."""
+    """Return the contents of the lines of an id; more than one means that a text was replaced."""
     return {content_of(records.read(line) or {}, digest_bytes(line)) for line in said.lines}
 
 
 def ambiguous(thread: Mapping[str, Said]) -> list[str]:
-    """Ids of a thread with two contents."""
+    """Return the ids of a thread with several contents."""
     return sorted(id for id, said in thread.items() if is_conflicting(said))
 
 
 def is_conflicting(said: Said) -> bool:
-    """Whether the lines of an id say different things."""
+    """Return whether the lines of an id have different contents."""
     return len(said.lines) > 1 and len(contents(said)) > 1
 
 
 def unmatched(db: sqlite3.Connection, thread: Mapping[str, Said]) -> list[str]:
-    """Sentences about the answers and receipts that name a line which this log does not have."""
+    """Return sentences about answers and receipts for lines that are not in this log."""
     found = [
         f"{said.id} answers a line of {said.text('reply_to')} that this log does not have: it decides nothing."
         for said in thread.values()
@@ -130,7 +132,7 @@ def unmatched(db: sqlite3.Connection, thread: Mapping[str, Said]) -> list[str]:
 
 
 def delivery_state(reader: str, said: Said, found: Conversation, recorded: str | None) -> str | None:
-    """A reader's receipt for a signal, promoted by its decision where it is a recipient."""
+    """Return a reader's receipt state for a signal; a recipient's decision overrides it."""
     standing = None
     if said is found.root and found.asks(reader):
         standing = found.decision(reader)
@@ -172,12 +174,13 @@ def _open(store: Store, id: str) -> tuple[sqlite3.Connection, str, Conversation,
 
 
 def thread(store: Store, id: str, caller: Caller | None = None) -> Thread:
-    """The conversation that a thread id, or the id of any signal of it, stands for. Marks nothing.
+    """Return the thread with this id or with this signal. Mark nothing as read.
 
     Args:
-        caller: Who looks, where that is known: what is asked of it comes first in `next`.
+        caller: The caller, if known: commands that answer a question to it come first in `next`.
 
-    Raises: UsageError where the log has no such id.
+    Raises:
+        UsageError: The log has no such id.
     """
     db, thread_id, found, root = _open(store, id)
     outcome = Thread(thread_id, root.id, _recipients(db, found, root))
@@ -206,7 +209,7 @@ def thread(store: Store, id: str, caller: Caller | None = None) -> Thread:
 def _versions(
     db: sqlite3.Connection, names: ShownNames, fields: dict[str, object]
 ) -> list[dict[str, object]]:
-    """The lines of an id that conflict, each as it is shown."""
+    """Return the displayed fields of each conflicting line of an id."""
     id = str(fields["signal_id"])
     every = conflicts.versions(db, id)
     found = []
@@ -237,7 +240,7 @@ def _next(outcome: Thread, caller: Caller | None) -> list[str]:
 
 
 def _state_for(readers: Sequence[str], fields: Mapping[str, object]) -> str:
-    """Where a reader stands to a signal that it was sent; "" for what was not sent to it in particular."""
+    """Return a reader's delivery state for a signal; "" for a signal not sent to it in particular."""
     to, states = fields.get("recipients"), fields.get("delivery")
     addressed = [each for each in readers if isinstance(to, list) and each in to]
     if not addressed or not isinstance(states, dict):
@@ -246,13 +249,14 @@ def _state_for(readers: Sequence[str], fields: Mapping[str, object]) -> str:
 
 
 def converged(store: Store, id: str, *, strict: bool = False, caller: Caller | None = None) -> Converged:
-    """Whether the latest decision of every recipient of the thread's root is AGREE.
+    """Return whether the latest decision of every recipient of the thread's root is AGREE.
 
     Args:
-        strict: Each AGREE must also come after every PROPOSE and COUNTER but the reader's own.
-        caller: Who asks, where that is known: `next` tells nobody to wait for their own answer.
+        strict: Each AGREE must also come after every PROPOSE and COUNTER of others.
+        caller: The caller, if known: `next` has no command that waits for the caller's own answer.
 
-    Raises: UsageError where the thread is unknown or its root has no recipients.
+    Raises:
+        UsageError: The thread is unknown or its root has no recipients.
     """
     db, thread_id, found, root = _open(store, id)
     if not root.names("recipients"):
@@ -277,7 +281,7 @@ def converged(store: Store, id: str, *, strict: bool = False, caller: Caller | N
 
 
 def _next_of(store: Store, outcome: Converged, others: Sequence[str], strict: bool) -> list[str]:
-    """Return the commands that wait for others who have not answered, and that show the thread."""
+    """Return the commands that wait for missing answers of others and that display the thread."""
     look = command("gitmem", "thread", outcome.thread_id)
     if outcome.ambiguous:
         return ["gitmem doctor", look]

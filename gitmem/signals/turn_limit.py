@@ -1,7 +1,7 @@
-"""The brake on two agents that answer each other without end.
+"""Slow down two agents that answer each other without end.
 
-Their signals are never lost: from some length on they are advisory, so that they wake nobody, and the
-writer is told. Only a repository that says so refuses them.
+Their signals are not lost: after some turns they become advisory, so they interrupt nobody, and the writer gets a
+warning. They are rejected only if git config sets a limit.
 """
 
 from __future__ import annotations
@@ -21,20 +21,21 @@ if TYPE_CHECKING:
 
 TURNS_MAX = 12
 WINDOW_MICROS = 10 * 60 * 1_000_000
-SETTING = "gitmem.looplimit"  # in small letters, as `settings` has it
+SETTING = "gitmem.looplimit"  # in lower case, as in `settings`
 ENDS = ("AGREE", "REJECT")
 
 
 def brake(store: Store, caller: Caller, said: Mapping[str, Said], fields: dict[str, object]) -> str | None:
-    """Make a signal advisory that is one of a long loop; what its writer should know of that, else None.
+    """Make a signal of a long loop advisory; return a warning for its writer, else None.
 
-    A decision is never held up: it is how a chain ends.
+    An AGREE or REJECT of a signal is never affected: it ends the loop.
 
     Args:
         said: The signals of its thread.
-        fields: The signal that is about to be written.
+        fields: The signal to be written; modified.
 
-    Raises: UsageError `loop` beyond the limit that git config sets.
+    Raises:
+        UsageError: `loop` beyond the limit in git config.
     """
     if not said or caller.is_person or (fields.get("intent") in ENDS and fields.get("reply_to")):
         return None
@@ -53,10 +54,10 @@ def brake(store: Store, caller: Caller, said: Mapping[str, Said], fields: dict[s
 
 
 def _turns(now: int, caller: Caller, said: Mapping[str, Said], wu: object) -> tuple[int, str]:
-    """How many turns two agents took, with the one that begins or goes on now, and how the other one is called.
+    """Return the number of turns of two agents, including the current one, and the name of the other agent.
 
-    Several signals of one in a row are one turn. A third one's word, a person's, another work unit or ten
-    minutes end the run.
+    Consecutive signals of one agent are one turn. A signal of a third agent or of a person, another work unit, or an
+    age of ten minutes ends the run.
     """
     us, oldest = caller.reader, format_at(max(0, now - WINDOW_MICROS))
     turns, last, other, name = 1, us, "", ""
@@ -76,7 +77,7 @@ def _turns(now: int, caller: Caller, said: Mapping[str, Said], wu: object) -> tu
 
 
 def _limit(store: Store) -> int | None:
-    """The number of turns from git config; None where there is none, or where it is no number above 0."""
+    """Return the number of turns from git config, or None if it is missing or not a number above 0."""
     text = store.settings().get(SETTING, "").strip()
     return int(text) if text.isascii() and text.isdigit() and int(text) > 0 else None
 

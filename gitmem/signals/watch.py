@@ -1,4 +1,4 @@
-"""Watching: a reader's signals as they come, each shown once, over restarts too."""
+"""Watch a reader's signals: display each new one once, across restarts."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ if TYPE_CHECKING:
     from .inbox import InboxResult
     from .inbox_owner import InboxOwner
 
-BATCH_BYTES = 1024 * 1024  # of lines that are held at once: a message is never cut
+BATCH_BYTES = 1024 * 1024  # of lines in one batch: a message is never cut
 WAIT_SECONDS = 60.0
-AGAIN_SECONDS = 2.0  # until what failed is tried again without a change
+AGAIN_SECONDS = 2.0  # before a retry after an error, without a change
 
 
 class Whose:
-    """Whose signals are watched.
+    """The owner of the watched signals.
 
     Attributes:
-        caller: Who watches.
+        caller: The caller.
         reader: The reader identity.
-        session: The session that is watched, if it is one: its end ends the watch.
-        name: What the reader is called.
-        peek: Why nothing is marked; None where the watch is the reader's own.
+        session: The watched session, if any: its end ends the watch.
+        name: The reader's display name.
+        peek: Why nothing is marked as read; None if the watch belongs to the reader.
     """
 
     __slots__ = ("caller", "name", "peek", "reader", "session", "workspace")
@@ -53,15 +53,16 @@ class Whose:
 
 
 def whose(store: Store, who: Who, session: str | None = None) -> Whose:
-    """Whose signals a watch shows.
+    """Return the owner of the signals to watch.
 
-    To name a session says what this terminal is for, and is acting as it. An agent that names another than
-    itself only looks on: what is another's stays unread.
+    A person or unknown caller that names a session acts as it. An agent that names another session only peeks: the
+    signals stay unread.
 
     Args:
-        session: A session id, an agent identity or a live display name, exactly; None for the caller.
+        session: A session id, an agent identity or an active display name, exactly; None for the caller.
 
-    Raises: UsageError, as for `--as`.
+    Raises:
+        UsageError: As for `--as`.
     """
     if session is None:
         own = callers.find(store, who)
@@ -94,7 +95,7 @@ def whose(store: Store, who: Who, session: str | None = None) -> Whose:
 def forever(
     store: Store, who: Who, *, stop: StopWatching | None = None, events: bool = True
 ) -> Iterator[InboxResult]:
-    """Batches of the caller's signals, until the stop or the end of its session."""
+    """Yield batches of the caller's signals until `stop` is set or the session ends."""
     seen = Watch(store, whose(store, who), stop or Never(), events=events)
     try:
         while not seen.stop.is_set():
@@ -108,15 +109,15 @@ def forever(
 
 
 class Watch:
-    """One reader's signals, as they come.
+    """A watch over one reader's signals.
 
-    Call `unread` for what is there and `wait` for what comes, in turn.
+    Call `unread` for the present signals and `wait` for new ones, in turn.
 
     Args:
-        stop: Ends waiting, and keeps another batch from being begun.
-        events: Whether to ask the system for file-system events.
-        one_by_one: A batch is a single signal: where showing one takes long, the others are not held meanwhile.
-        tell: Called with a sentence about what goes wrong, once, and once more when it is over.
+        stop: Ends the wait and prevents another batch.
+        events: Whether to use file-system events.
+        one_by_one: Whether a batch is a single signal, so that a slow display does not hold the others.
+        tell: Called with a sentence once when an error begins, and once when it is over.
     """
 
     def __init__(
@@ -138,24 +139,25 @@ class Watch:
         self._target = self._find()
         self._waker = Waker(store, stop, events=events)
         self._stamp: object = None
-        self._seen: dict[str, int] = {}  # signal id: how many different lines it had
+        self._seen: dict[str, int] = {}  # signal id: its number of different lines
         self._trouble: str | None = None
         self._unmarked = False
         self._fresh = True
 
     def unread(self) -> Iterator[InboxResult]:
-        """What the reader has not read, in batches, oldest first in each.
+        """Yield batches of unread signals, each with the oldest first.
 
-        A batch is marked when the next one is asked for, so show it, flushed, before that; whoever stops in
-        between has marked nothing of it. `leave` keeps one signal of a batch unread.
+        A batch is marked as read when the next one is requested: display and flush it before. A caller that stops
+        earlier marks nothing of it. `leave` keeps one signal of a batch unread.
 
-        Raises: StoreError where the repository is gone. Any other trouble is told, and may pass.
+        Raises:
+            StoreError: The repository is gone. Other errors are reported to `tell` and retried.
         """
         if not os.path.isdir(self.store.place.common):
             raise StoreError(
                 f"The repository at {self.store.place.common} is not there any more.", code="gone"
             )
-        self._stamp = self._waker.stamp()  # before the look: what comes meanwhile is a change
+        self._stamp = self._waker.stamp()  # before reading: signals that arrive meanwhile are a change
         self._fresh = True
         try:
             self._renew()
@@ -164,7 +166,9 @@ class Watch:
                 with delivery_lock.turn(self.store, self.of.reader, wait_seconds=waits):
                     reading = self._read()
                     if not reading.signals:
-                        inbox.mark(self.store, reading)  # somebody was quicker: their flag may be left
+                        inbox.mark(
+                            self.store, reading
+                        )  # another reader was first: remove a flag it may have left
                         break
                     yield reading
                     self._mark(reading)
@@ -174,12 +178,12 @@ class Watch:
             self._in_trouble(None)
 
     def leave(self, reading: InboxResult, signal_id: str) -> None:
-        """Leave a signal of this batch unread. This watch does not show it again."""
+        """Leave a signal of this batch unread. This watch does not display it again."""
         self._see([signal_id])
         reading.to_mark = [each for each in reading.to_mark if each[1] != signal_id]
 
     def wait(self, seconds: float) -> bool:
-        """Wait at most so long, for a change or the stop: whether `unread` is worth a call."""
+        """Wait at most this long for a change or the stop; return whether to call `unread`."""
         if self._trouble is not None:
             self._waker.wait(self._stamp, min(seconds, AGAIN_SECONDS))
             return not self.stop.is_set()
@@ -187,11 +191,11 @@ class Watch:
             return True
         if self._fresh and not self.stop.is_set():
             self._fresh = False
-            self.store.git.close()  # its child would only wait, too
+            self.store.git.close()  # ends its idle child process
         return False
 
     def close(self) -> None:
-        """Watch nothing any more."""
+        """Stop watching."""
         self._waker.close()
 
     def _find(self) -> InboxOwner:
@@ -201,7 +205,7 @@ class Watch:
         return found
 
     def _renew(self) -> None:
-        """A session may get another name or identity, or end, while it is watched."""
+        """Refresh the watched session: its name or identity may have changed, or it may have ended."""
         found = (
             own_sessions.trusted(self.store, self.of.session)
             if self.of.session and not self.of.peek
@@ -215,7 +219,7 @@ class Watch:
         self._target = self._find()
 
     def _new(self) -> bool:
-        """Whether there is something that this watch has not shown."""
+        """Return whether there are signals that this watch has not displayed."""
         found = self._target
         ids = mailbox_view.unread_ids(
             self.store.db(), found.reader, found.session, found.workspace, self.store.now()
@@ -228,7 +232,7 @@ class Watch:
         self._seen.update((id, len(conflicts.versions(db, id))) for id in ids)
 
     def _forget_changed(self, unread: Iterable[str]) -> None:
-        """Show signals again of which another line has come."""
+        """Forget signals that got another line, to display them again."""
         for id in self._seen.keys() & unread:
             if len(conflicts.versions(self.store.index.db, id)) != self._seen[id]:
                 del self._seen[id]
@@ -268,7 +272,7 @@ class Watch:
 
 
 def steps(fields: Mapping[str, object], of: Whose) -> list[str]:
-    """The commands that settle one signal."""
+    """Return the commands that settle one signal."""
     signal_id = str(fields["signal_id"])
     if of.peek:
         return [command("gitmem", "thread", signal_id)]
