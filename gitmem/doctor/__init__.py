@@ -1,4 +1,4 @@
-"""Doctor: check everything that a clone keeps, and fix what can be fixed without losing anything.
+"""Check all data of a clone, and repair damage without loss.
 
-May import clients and what is below it.
+May import clients and the packages below it.
 """

@@ -1,4 +1,4 @@
-"""Doctor: look at everything and say for each finding what to do; with `mend`, do what loses nothing."""
+"""Run all checks of doctor and report findings with remedies; with `mend`, apply the fixes that lose nothing."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ if TYPE_CHECKING:
 
 
 class Report(Outcome):
-    """What doctor found.
+    """The result of doctor.
 
     Attributes:
-        findings: Problems first, then notes; what was mended comes last.
-        healthy: Whether there are only notes, and what was mended.
-        checked: How many commits, files, lines and refs were looked at.
-        mended: How many findings were mended.
+        findings: Problems first, then notes, then repaired findings.
+        healthy: Whether no problem remains.
+        checked: The numbers of checked commits, files, lines and refs.
+        mended: The number of repaired findings.
     """
 
     __slots__ = ("findings", "healthy", "checked", "mended", "next")
@@ -58,27 +58,27 @@ class Report(Outcome):
 
     @property
     def status(self) -> int:
-        """Exit status: 1 where there is a problem. Notes alone are no reason to stop."""
+        """The exit status: 1 if there is a problem; notes alone give 0."""
         return 0 if self.healthy else 1
 
 
 def examine(store: Store, driver: DriverStatus | None = None, hooks: HookStatus | None = None) -> Report:
-    """Check objects, every line, ids, history, write-ahead logs, locks, refs, config, index, clock, merge driver and hooks.
+    """Check objects, lines, ids, history, write-ahead logs, locks, refs, config, index, clock, merge driver and hooks.
 
     Args:
-        driver: What the merge driver's installer says; None leaves that out.
-        hooks: What is installed for clients; None leaves that out.
+        driver: The status of the merge driver; None skips its check.
+        hooks: The status of the hooks of clients; None skips their check.
     """
     return Report(_look(store, driver, hooks))
 
 
 def mend(store: Store, installed: Installed | None = None) -> Report:
-    """Examine, put right whatever can be without losing anything, and examine again. May be repeated, and killed.
+    """Examine, apply all fixes that lose nothing, and examine again. It is safe to repeat, and to kill.
 
-    Only the log, our refs and our own files are changed; the network is not used.
+    It changes only the log, gitmem's refs and gitmem's own files, and does not use the network.
 
     Args:
-        installed: The merge driver and the hooks; None leaves them out.
+        installed: The merge driver and the hooks; None skips them.
     """
     from .fixes import fix_order
 
@@ -95,7 +95,7 @@ def mend(store: Store, installed: Installed | None = None) -> Report:
     still = {(finding.code, finding.where) for finding in after.listed()}
     mended = []
     for finding in before.listed():
-        mends = finding.mends or finding.code == "missing-object"  # an older one may be in a pack as well
+        mends = finding.mends or finding.code == "missing-object"  # an older object may be in a pack as well
         if mends and (finding.code, finding.where) not in still:
             finding.state, finding.command = MENDED, ""
             finding.did = done.about(finding.code, finding.where)
@@ -104,7 +104,7 @@ def mend(store: Store, installed: Installed | None = None) -> Report:
 
 
 def _told(found: Findings, done: Done | None) -> Findings:
-    """The findings that are left, with what becomes of them."""
+    """Set `state` and `did` of the remaining findings."""
     for finding in found.listed():
         finding.state = NEEDS_YOU if finding.severity == "problem" else LEFT
         if finding.mends and done is not None:
@@ -116,7 +116,7 @@ def _look(store: Store, driver: DriverStatus | None, hooks: HookStatus | None) -
     found = Findings(*_network(store))
 
     def check(look: Callable[[], None]) -> None:
-        """One look; that it can't be taken is a finding, too."""
+        """Run one check; report its failure as a finding."""
         try:
             look()
         except StoreError as error:
@@ -146,7 +146,7 @@ def _look(store: Store, driver: DriverStatus | None, hooks: HookStatus | None) -
     check(lambda: autosync_state.check(store, found))
     if hooks is not None:
         installed_hooks.check(hooks, found)
-    if driver is not None:  # the last: only who merges by hand needs it
+    if driver is not None:  # the last: only people who merge by hand need it
         clone_files.check_driver(driver, found, consent_messages.init_command(store))
     if not clone_files.is_writable(store):
         found.for_reading_only()
@@ -167,7 +167,7 @@ def _look_at_log(store: Store, tip: str | None, survey: Survey, found: Findings)
         anew = fill.temporary(store.views, records.read_groups)
         try:
             failure = log_lines.check(store, tip, anew, survey, found)
-            store.git.close()  # a git that has read every file keeps 96 MB of them
+            store.git.close()  # a git process that has read every file holds 96 MB
             log_commits.check_history(store, tip, survey, found)
             log_ref_files.check_losses(store, tip, survey, found)
             index_content.check_index(store, found, anew, failure)
@@ -177,7 +177,7 @@ def _look_at_log(store: Store, tip: str | None, survey: Survey, found: Findings)
 
 
 def _network(store: Store) -> tuple[str, str]:
-    """The commands that sync this repository, and that fetch its log's objects anew; "" where it has no remote."""
+    """Return the commands that sync this repository and that fetch its log's objects again; "" without a remote."""
     known = remote.configured(store.place)
     try:
         usual = remote.usual(store.place)

@@ -1,4 +1,4 @@
-"""What doctor finds, collected."""
+"""Collect the findings of doctor."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ FOUND, MENDED, LEFT, NEEDS_YOU = "found", "mended", "left", "needs-you"
 
 
 class Finding(Outcome):
-    """One thing that is not as it should be.
+    """One problem or note.
 
     Attributes:
         code: Short machine name.
-        severity: `problem` (something is lost, ambiguous or will fail) or `note` (good to know).
-        what: What it is, in a sentence.
+        severity: `problem` (something is lost, ambiguous or will fail) or `note` (for information).
+        what: A sentence about the finding.
         where: A file, a ref, or `<commit or ref>:<path>:<line number>`.
-        fix: What to do, in a sentence.
-        command: The command that does it, or "".
-        mends: Whether `--fix` mends it.
-        state: `found`; after `--fix` `mended`, `left` (good to know, and nothing is wrong) or `needs-you`.
-        did: What `--fix` did about it, or what was in its way; "" where that is nothing.
+        fix: A sentence about the remedy.
+        command: The command of the remedy, or "".
+        mends: Whether `--fix` repairs it.
+        state: `found`; after `--fix` `mended`, `left` (a note, nothing is wrong) or `needs-you`.
+        did: What `--fix` did, or why it failed; "" if neither.
     """
 
     __slots__ = ("code", "severity", "what", "where", "fix", "command", "mends", "state", "did")
@@ -57,13 +57,13 @@ class Finding(Outcome):
 
 
 class Findings:
-    """Findings in the making. Of one code only the first are kept; the rest are counted.
+    """A collector of findings. It keeps the first findings of each code and counts the rest.
 
-    Where something is may be given as a function, which is asked for the findings that are kept alone.
+    `where` may be a function, which is called only for findings that are kept.
 
     Args:
-        sync: The command that syncs here, or "" where no remote is known.
-        refetch: The command that brings every object of the log anew, or "".
+        sync: The command that syncs this repository, or "" without a remote.
+        refetch: The command that fetches all objects of the log again, or "".
     """
 
     def __init__(self, sync: str = SYNC, refetch: str = "") -> None:
@@ -77,13 +77,13 @@ class Findings:
     def problem(
         self, code: str, what: str, where: Where, fix: str, command: str = "", *, mends: bool = False
     ) -> None:
-        """Something is lost, ambiguous, or will fail. With `mends`, `doctor --fix` puts it right: that is the command."""
+        """Report that something is lost, ambiguous, or will fail. With `mends`, the command is `doctor --fix`."""
         self._add(code, "problem", what, where, fix, command, mends)
 
     def note(
         self, code: str, what: str, where: Where, fix: str, command: str = "", *, mends: bool = False
     ) -> None:
-        """Good to know; nothing is lost and all works."""
+        """Report information: nothing is lost and everything works."""
         self._add(code, "note", what, where, fix, command, mends)
 
     def _add(
@@ -101,14 +101,14 @@ class Findings:
         found.append(Finding(code, severity, what, place, fix, command, mends=mends))
 
     def for_reading_only(self) -> None:
-        """Take the commands away that write to the git folder, which fail here; their sentences keep them."""
+        """Move commands that write to the git folder, which would fail here, into the sentences of the findings."""
         for finding in (each for found in self._found.values() for each in found):
             if finding.mends or finding.command.startswith(WRITING):
                 finding.fix = f"{finding.fix} Where the git folder can be written: `{finding.command}`."
                 finding.command, finding.mends = "", False
 
     def listed(self) -> list[Finding]:
-        """Problems first; where there were too many of a code, the last of them says how many more."""
+        """Return the findings, problems first; the last one of a code reports how many were omitted."""
         for code, count in self._more.items():
             last = self._found[code][-1]
             last.what = f"{last.what} And {count} more of these."

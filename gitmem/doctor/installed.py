@@ -1,4 +1,4 @@
-"""What doctor asks of what is installed outside the log; the command line answers."""
+"""The interface by which doctor checks and repairs installations outside the log; the command line implements it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 class DriverStatus(Protocol):
-    """What the merge driver's installer says."""
+    """The status of the merge driver."""
 
     @property
     def driver(self) -> str | None: ...
@@ -24,7 +24,7 @@ class DriverStatus(Protocol):
 
 
 class Installed(Protocol):
-    """What is installed outside the log, which only the command line can look at and put right."""
+    """The merge driver and the hooks, which only the command line can check and install."""
 
     def driver(self) -> DriverStatus: ...
     def hooks(self) -> HookStatus: ...

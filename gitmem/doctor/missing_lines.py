@@ -1,4 +1,4 @@
-"""What the log should have and has no more: acknowledged lines, what its ref was at, what its history has."""
+"""Find lines that the log has lost: acknowledged lines, lines of earlier tips, and lines of its history."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
 
     from ..store import Store
 
-STREAM = "restored"  # for a line of which nothing says where it stood
+STREAM = "restored"  # for lines without a known path
 
 
 class Losses:
-    """Lines that are missing.
+    """Lines that are missing from the log.
 
     Attributes:
-        found: Key (`ledger.key`) → path and line, for those whose bytes are somewhere in this clone; the path is "" where
-            it only waited for its commit.
-        sources: Where they are, in words, and how many of them.
+        found: The path and the line by key (`ledger.key`), for lines whose bytes are in this clone; the path is "" for
+            a line that was not committed.
+        sources: The number of found lines by the description of their source.
         gone: Keys of acknowledged lines that are nowhere in this clone.
-        heads: Commits that the ref was at, and that have some of them.
+        heads: Earlier tips of the ref with some of these lines.
     """
 
     __slots__ = ("found", "gone", "heads", "sources")
@@ -51,18 +51,18 @@ class Losses:
 def look(  # noqa: C901  (one source of lines after the other)
     store: Store, tip: str | None, *, damaged: str | None = None, survey: Survey | None = None
 ) -> Losses:
-    """Compare a tip of the log with all that this clone knows of its lines.
+    """Compare a tip of the log with all sources of lines in this clone.
 
     Args:
-        tip: Where the log is, or is to go on from; None where it is nowhere.
-        damaged: Where it is now, if that can't be read: all that can be of it counts.
-        survey: What was read of the log before: lines that are not looked for.
+        tip: The present or intended tip of the log; None without a log.
+        damaged: The present tip, if it can't be read in full: its readable lines count.
+        survey: The lines of the log that were read before; they are not searched.
     """
     log = store.log
     losses = Losses()
     survey = survey or Survey()
     reader = recovery.RecoveredLines(store.git)
-    # In this order: what is acknowledged from now on counts nowhere, and what goes from a write-ahead log into a commit twice.
+    # The order matters: later acknowledgments are ignored, and a line committed meanwhile is seen twice, not never.
     acknowledged, _ = ledger.acknowledged(log.place)
     heads = recovery.heads(log, tip)
     more = {ledger.key(line) for line in _waiting(store)}
@@ -79,7 +79,7 @@ def look(  # noqa: C901  (one source of lines after the other)
                 continue
             if (all or key in missing) and form.problem(
                 line
-            ) is None:  # what is no line of a log may be taken out
+            ) is None:  # anything that is not a line of a log may be removed
                 losses.add(source, path, line, key)
         return len(losses.found) - before
 
@@ -104,12 +104,12 @@ def look(  # noqa: C901  (one source of lines after the other)
 
 
 def _waiting(store: Store) -> Iterator[bytes]:
-    """The lines that wait for a commit."""
+    """Return the lines that wait for a commit."""
     return (line for _, line in committer.rows_waiting(store.log, deferred=True))
 
 
 def _damaged(store: Store) -> Iterator[tuple[str, bytes]]:
-    """The whole lines in files of a write-ahead log that are damaged: a record that lacks a byte is no record."""
+    """Yield the whole lines in damaged files of write-ahead logs; an incomplete record does not count."""
     for wal in store.log.wals:
         for name in wal_content.unreadable(wal) if not wal.check_owner or wal.is_ours() else ():
             for row in _raw(wal.folder, name).replace(b"\0", b"\n").split(b"\n"):
@@ -134,7 +134,7 @@ def _elsewhere(store: Store) -> list[str]:
 
 
 def path_of(store: Store, path: str, line: bytes) -> str | None:
-    """Where a line is to stand: where it stood, else where it would go now. None for what is no line of a log."""
+    """Return the path for a restored line: its old path, else the path of a new line. None if it is not a line."""
     if path and tree_union.is_segment(path) and not path.startswith("/"):
         return path
     record = records.read(line)
@@ -146,16 +146,16 @@ def path_of(store: Store, path: str, line: bytes) -> str | None:
 
 
 def dropped(store: Store, tip: str, keys: set[bytes]) -> Iterator[tuple[str, bytes]]:
-    """Path and line of what the log's history has and its tip does not: somebody deleted it by hand.
+    """Yield path and line of lines that the history has and the tip lacks: they were deleted by hand.
 
-    What is no line of a log, such as a conflict marker, may be deleted.
+    Anything that is not a line of a log, such as a conflict marker, may be deleted.
 
     Args:
-        keys: Those of the lines that the tip has.
+        keys: The keys of the lines of the tip.
     """
     try:
         commits = store.git.history(tip)
-    except (KeyError, StoreError):  # told by the look at the history
+    except (KeyError, StoreError):  # reported by the check of the history
         return
     for each in History(store.log, commits).dropped(keys):
         yield from ((each.path, line) for line in each.lines)

@@ -1,4 +1,4 @@
-"""Put away files that stand in the way: they are moved, never deleted."""
+"""Move obstructive files aside instead of deleting them."""
 
 from __future__ import annotations
 
@@ -11,11 +11,15 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..store import Store
 
-ASIDE = "aside"  # the folder for them, beside where they were
+ASIDE = "aside"  # the name of the folder for such files
 
 
 def put_aside(store: Store, path: str, *, folder: str | None = None) -> str:
-    """Move a file to a folder of its own; where it is then. Raises: OSError."""
+    """Move a file to the folder `ASIDE`, by default below the state folder; return its new path.
+
+    Raises:
+        OSError: The file can't be moved.
+    """
     where = os.path.join(folder or store.place.state, ASIDE)
     os.makedirs(where, mode=0o700, exist_ok=True)
     shared_mode.adjust(where)

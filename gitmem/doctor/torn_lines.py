@@ -1,4 +1,4 @@
-"""Beginnings of lines: found among all lines of a log without keeping these."""
+"""Find torn lines, which are beginnings of whole lines, without keeping all lines of a log."""
 
 from __future__ import annotations
 
@@ -10,18 +10,20 @@ if TYPE_CHECKING:
 
 
 def torn(suspects: Iterable[bytes], lines: Iterable[bytes], is_whole: Callable[[bytes], bool]) -> set[bytes]:
-    """Return those of the suspects that are the beginning of a whole line.
+    """Return the suspects that are the beginning of a whole line.
 
-    If there is such a line, the first whole line that sorts after the suspect is one. So of the lines that sort between
-    two suspects only the first is kept.
+    If such a line exists, the first whole line that sorts after the suspect is one. So only the first of the lines
+    between two suspects is kept.
 
     Args:
-        suspects: None of them is whole.
+        suspects: Lines that are not whole.
         lines: All lines, in any order.
-        is_whole: Asked of few lines.
+        is_whole: Returns whether a line is whole; called for few lines.
     """
     every = sorted(suspects)
-    first: dict[int, bytes] = {}  # of the lines between the suspect with this number and the one before
+    first: dict[
+        int, bytes
+    ] = {}  # number of a suspect: the first whole line between the previous suspect and it
     for line in lines:
         at = bisect_left(every, line)
         known = first.get(at)

@@ -1,1 +1,1 @@
-"""The checks of doctor: each looks at one thing and reports what it finds."""
+"""The checks of doctor: each examines one subject and reports findings."""

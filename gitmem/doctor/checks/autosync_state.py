@@ -1,4 +1,4 @@
-"""Doctor's look at syncs: whether gitmem is to make them by itself, and how the last one went."""
+"""Check the setting of automatic sync and the result of the last sync."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MAY_PASS = ("offline", "rejected", "timeout", "empty")
 
 
 def check(store: Store, found: Findings) -> None:
-    """A setting that is none, and what went wrong in the last sync."""
+    """Report an invalid setting, and the failure of the last sync."""
     text = autosync.setting(store.place)
     if text is not None and text.lower() not in OFF and autosync.seconds(text) is None:
         found.note(

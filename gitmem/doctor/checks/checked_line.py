@@ -1,4 +1,4 @@
-"""A line of the log as the checks get it."""
+"""A line of the log with its location, for the checks."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from ...log import ref
 
 
 class LogLine:
-    """A line of the log for the first time, and where it stands: a file of the log and a number, counted from 1."""
+    """The first occurrence of a line in the log: its file, and its number in the file, counted from 1."""
 
     __slots__ = ("file", "line", "number", "path")
 
@@ -14,8 +14,8 @@ class LogLine:
         self.line = line
         self.path = path
         self.number = number
-        self.file = file  # its number in the index, if that reads it
+        self.file = file  # the file's number in the index, if the index reads it
 
     def where(self) -> str:
-        """Where it stands, as findings have it."""
+        """Return its location in the form of findings."""
         return f"{ref.LOG_REF}:{self.path}:{self.number}"

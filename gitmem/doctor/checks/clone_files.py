@@ -1,4 +1,4 @@
-"""Doctor's look at the clone around the log: refs, spools, locks, config, clock and merge driver."""
+"""Check the files of a clone around the log: refs, locks, leftovers, config, clock and merge driver."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from ..installed import DriverStatus
 
 AHEAD_SECONDS = 60
-LEFT_SECONDS = 600  # a temporary file that is older belongs to nobody who lives
+LEFT_SECONDS = 600  # an older temporary file belongs to a dead process
 OLDEST_GIT = (2, 36)
 OURS = (ref.LOG_REF, ref.PUBLISHED_REF)
 
 
 def check_refs(store: Store, tip: str | None, found: Findings) -> None:
-    """Refs that look like logs and are none or not ours, and refs of ours that nobody needs."""
+    """Report refs with a log's name that are not logs of this project, and refs that are not needed."""
     log, git, ids = store.log, store.git, ProjectIds(store.log)
     known, every = log_refs.known(log), git.refs("refs/gitmem/")
     found.checked["refs"] = len(every) + len([name for name in known if name not in every])
@@ -80,14 +80,14 @@ def check_refs(store: Store, tip: str | None, found: Findings) -> None:
 
 
 def is_hub(store: Store) -> bool:
-    """Whether others sync with this repository, and not it with them: a branch of the log's name is the log then."""
+    """Return whether clones sync with this repository, and it with none: then the branch `gitmem` is the log."""
     if store.place.worktree is not None:
         return not remote.configured(store.place)
     return True
 
 
 def is_writable(store: Store) -> bool:
-    """Whether this process may write to the git folder."""
+    """Return whether this process may write to the git folder."""
     place = store.place
     state = place.state if os.path.isdir(place.state) else place.common
     return all(os.access(folder, os.W_OK) for folder in (state, os.path.join(place.common, "objects")))
@@ -101,7 +101,7 @@ def _modified(path: str, otherwise: float) -> float:
 
 
 def locks(store: Store) -> list[tuple[str, bool]]:
-    """Locks of git's that nobody seems to hold, and whether `--fix` removes them: those on what is ours."""
+    """Return old git locks that seem to have no holder, and whether `--fix` removes them: those on gitmem's refs."""
     common, now = store.place.common, time.time()
     found = [(os.path.join(common, name + ".lock"), False) for name in ("packed-refs", "config", "shallow")]
     found.append((os.path.join(common, "reftable", "tables.list.lock"), True))
@@ -111,7 +111,7 @@ def locks(store: Store) -> list[tuple[str, bool]]:
 
 
 def check_files(store: Store, found: Findings) -> None:
-    """Locks of git's that nobody holds, what the killed left, a file that hides the log, and a clock that runs ahead."""
+    """Report stale git locks, leftovers of killed processes, a file that hides the log, and a clock that is ahead."""
     now = time.time()
     for path, ours in locks(store):
         found.problem(
@@ -162,7 +162,7 @@ def check_files(store: Store, found: Findings) -> None:
 
 
 def leftovers(store: Store) -> list[str]:
-    """Temporary files in the folder of our small files that nobody will rename any more."""
+    """Return the temporary files in the state folder that are too old to be renamed by a process."""
     found, now = [], time.time()
     for folder, _, names in os.walk(store.place.state):
         for name in names:
@@ -173,7 +173,7 @@ def leftovers(store: Store) -> list[str]:
 
 
 def check_config(store: Store, found: Findings) -> None:
-    """Kinds of repositories in which the log is not safe, and a git that is too old to be asked for fsync."""
+    """Report repositories in which the log is not safe, and a git that is too old for `core.fsync`."""
     try:
         places_of_git.refuse_odd(store.place)
     except StoreError as error:
@@ -190,7 +190,11 @@ def check_config(store: Store, found: Findings) -> None:
 
 
 def check_driver(driver: DriverStatus, found: Findings, init: str) -> None:
-    """The merge driver: only for people who merge by hand. `init`: the command that installs it and publishes nothing."""
+    """Report problems of the merge driver, which is only for merging by hand.
+
+    Args:
+        init: The command that installs it and publishes nothing.
+    """
     if driver.driver is None and driver.attributes:
         found.problem(
             "driver-missing",

@@ -1,4 +1,4 @@
-"""Doctor's look at the clone key, and what puts it right."""
+"""Check and repair the clone key."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CODES = (DAMAGED, EXPOSED)
 
 
 def check(store: Store, found: Findings) -> None:
-    """A key that can't be used, or that others may read."""
+    """Report a key that can't be used, or that others may read."""
     key = store.keys.now()
     if key.damage:
         found.problem(
@@ -44,13 +44,13 @@ def check(store: Store, found: Findings) -> None:
 
 
 def check_sessions(store: Store, found: Findings) -> None:
-    """Sessions that were started here with a key that this clone has no more: nothing proves their lines.
+    """Report sessions that this clone started with a key it no longer has: their lines can't be verified.
 
-    The ledger says which lines were written here; a peer can't add to it.
+    The ledger identifies the lines written here; a peer can't add to it.
     """
     key = store.keys.now()
     if key.mac is None and not key.is_missing:
-        return  # damaged, which is told, or another user's
+        return  # damaged, which `check` reports, or another user's
     acknowledged, _ = ledger.acknowledged(store.log.place)
     ids = set()
     for (body,) in store.db().execute("SELECT body FROM line WHERE kind = 'session'"):
@@ -84,7 +84,7 @@ def check_sessions(store: Store, found: Findings) -> None:
 
 
 def mend(store: Store, done: Done) -> None:
-    """Move a damaged key aside and make another; take an exposed one from others."""
+    """Move a damaged key aside and create a new one; restrict the mode of an exposed key."""
     from ..put_aside import put_aside
 
     key = store.keys.now()

@@ -1,4 +1,4 @@
-"""Doctor's look at the index: it is derived, so one that is built anew says what it should be."""
+"""Check the index against one that is rebuilt from the log."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ if TYPE_CHECKING:
     from ...store import Store
     from ..findings import Findings
 
-UNREAD_STEPS = 2_000_000  # of SQLite, for what is unread in one of the two indexes
-ARRIVAL = ("cursor",)  # columns that depend on the order in which lines came; what follows from them does not
+UNREAD_STEPS = 2_000_000  # SQLite steps for the unread signals in one of the two indexes
+ARRIVAL = ("cursor",)  # columns that depend on the order of arrival; results derived from them don't
 
 
 def check_index(store: Store, found: Findings, anew: Index, failure: sqlite3.Error | None) -> None:
-    """The index against one that is built anew from the log, and the lines that neither could take in whole.
+    """Report differences between the index and a rebuilt one, and lines that neither could read in full.
 
     Args:
-        anew: Has what the log had at the look at its lines.
-        failure: Why it has not.
+        anew: The rebuilt index, as of the check of the lines.
+        failure: Why it could not be filled, or None.
     """
     where = schema.path(store.place, store.machine)
     lacks = has = 0
     try:
         if failure is not None:
             raise failure
-        for _ in range(3):  # a writer may come between the two
+        for _ in range(3):  # another process may write in between
             index = store.caught_up()
             catch_up.catch_up(anew, store.log)
             differs = _differing(index, anew, store)
@@ -73,10 +73,10 @@ def check_index(store: Store, found: Findings, anew: Index, failure: sqlite3.Err
 
 
 def check_queue(store: Store, found: Findings) -> None:
-    """Sessions whose hooks would not hear of what they have not read."""
+    """Report sessions with unread signals that no flag announces to their hooks."""
     try:
         silent = session_queue.silent(store)
-    except (sqlite3.Error, StoreError):  # told of the index
+    except (sqlite3.Error, StoreError):  # reported by `check_index`
         return
     for session_id, count in silent.items():
         found.problem(
@@ -89,7 +89,7 @@ def check_queue(store: Store, found: Findings) -> None:
 
 
 def _differing(ours: Index, theirs: Index, store: Store) -> list[str]:
-    """What the two do not have alike: tables, and what is unread."""
+    """Return the names of tables that differ, and "unread" if unread signals differ."""
     found = compare.differing(ours, theirs, but=ARRIVAL)
     if not found and _unread_differs(ours, theirs, store):
         found.append("unread")
@@ -97,9 +97,9 @@ def _differing(ours: Index, theirs: Index, store: Store) -> list[str]:
 
 
 def _unread_differs(ours: Index, theirs: Index, store: Store) -> bool:
-    """Whether a reader has other unread signals in one than in the other: that follows from where its cursor is.
+    """Return whether a reader's unread signals differ: these depend on its cursor.
 
-    The readers of this clone come first; in a log of very many readers not all of the others are compared.
+    The readers of this clone come first; if there are very many readers, some of the others are not compared.
     """
     rows = ours.db.execute(
         "SELECT r.reader FROM reader r ORDER BY r.reader NOT IN (SELECT coalesce(agent_identity, session_id)"
@@ -117,7 +117,7 @@ def _unread_differs(ours: Index, theirs: Index, store: Store) -> bool:
 
 
 def _lacking(index: Index, other: Index) -> int:
-    """How many lines of another index it lacks."""
+    """Return how many lines of another index it lacks."""
     ask = index.db.execute
     keys = other.db.execute("SELECT key FROM line")
     return sum(ask("SELECT 1 FROM line WHERE key = ?", row).fetchone() is None for row in keys)

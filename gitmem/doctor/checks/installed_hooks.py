@@ -1,4 +1,4 @@
-"""Doctor's look at the hooks of clients: where some are installed they must be whole, and find a gitmem to run."""
+"""Check the installed hooks of clients: they must be complete, and find a gitmem to run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _UNREVIEWED = {
 
 
 def check(hooks: HookStatus, found: Findings) -> None:
-    """What of the hooks is broken, missing or old, and what went wrong in one of them last."""
+    """Report hooks that are broken, incomplete or outdated, and the last error of a hook."""
     for client, scope in hooks.installed:
         again = command("gitmem", "hooks", "install", "--client", client.client, "--scope", scope.scope)
         _check_scope(client.title, scope, again, found)

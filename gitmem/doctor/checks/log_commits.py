@@ -1,4 +1,4 @@
-"""Doctor's look at the log's commits: format, objects, and lines that a later commit dropped."""
+"""Check the log's commits: format, objects, and lines that a later commit dropped."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BRING_BACK = (
 
 
 def check_tip(store: Store, tip: str, found: Findings) -> bool:
-    """Whether the ref is at a log that can be read at all."""
+    """Report problems of the log's tip; return whether it can be read at all."""
     try:
         own = log_refs.read(store.log, ref.LOG_REF, tip)
     except log_refs.NotALog as why:
@@ -78,9 +78,9 @@ def _has_tree(store: Store, tip: str) -> bool:
 
 
 def read(store: Store, tip: str, found: Findings) -> Iterator[tuple[str, TreeEntry, bytes]]:
-    """Yield every folder and segment of the current tree, as `survey.walk` does; signals first, since other lines name them.
+    """Yield all folders and segments of the current tree, in the form of `dropped_lines.walk`.
 
-    What can't be read is a finding.
+    Signals come first, because other lines name them. Objects that can't be read are reported.
     """
 
     def missing(oid: str, path: str, is_folder: bool) -> None:
@@ -101,7 +101,7 @@ def read(store: Store, tip: str, found: Findings) -> Iterator[tuple[str, TreeEnt
 
 
 def _missing(found: Findings, oid: str, where: str, what: str, *, now: bool = False) -> None:
-    """An object that can't be read. Of what is in the log now, the lines are mended; older ones are the story's alone."""
+    """Report an unreadable object. `--fix` restores the lines of present files; older objects affect history alone."""
     found.damaged.add(oid)
     found.problem(
         "missing-object",
@@ -114,10 +114,10 @@ def _missing(found: Findings, oid: str, where: str, what: str, *, now: bool = Fa
 
 
 def check_history(store: Store, tip: str, survey: Survey, found: Findings) -> None:
-    """Read every object that the log's history has, and find the lines that are no more.
+    """Read every object of the log's history, and report lines that were dropped.
 
     Args:
-        survey: Has the keys of the lines that are there, and gets those of the lines that are no more.
+        survey: Has the keys of the present lines, and receives those of the dropped lines.
     """
     try:
         commits = store.git.history(tip)

@@ -1,7 +1,7 @@
-"""Doctor's look at every line: its bytes, its form, and the record that it should be.
+"""Check every line: its bytes, its form, and its record.
 
-All lines are read once, some thousands at a time, and forgotten: what the other checks ask for is in the index that
-is filled from them, and in a few words of each signal.
+All lines are read once in batches and not kept. Other checks use the index that is filled from them, and a small
+summary of each signal.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ KEPT = "Nothing is lost by it: readers take the records and leave the rest."
 
 
 class LineChecks:
-    """One pass over the lines of a tip, for all checks, and for the index that is filled with them.
+    """One pass over the lines of a tip, for all checks and to fill an index.
 
     Attributes:
-        failure: Why the index could not be filled; None while it can be.
+        failure: Why the index could not be filled, or None.
     """
 
     def __init__(self, store: Store, found: Findings, anew: Index, seen: Survey) -> None:
@@ -53,20 +53,20 @@ class LineChecks:
         self._found = found
         self._fill = Fill(anew)
         self._keys = seen.keys
-        self._outside: set[bytes] = set()  # keys of lines that stand only where the index does not read
+        self._outside: set[bytes] = set()  # keys of lines that are only in files that the index does not read
         self._waiting: list[LogLine] = []
         self._size = 0
-        self._torn: list[LogLine] = []  # what is no line, and perhaps the beginning of one
+        self._torn: list[LogLine] = []  # invalid lines that may be the beginning of a line
         self._limit = form.format_at(store.now() + AHEAD_MICROS)
         self._ahead = 0
         self._last_ahead: LogLine | None = None
 
     def folder(self, path: str, oid: str) -> None:
-        """Take in a folder."""
+        """Add a folder to the index."""
         self._filling(lambda: self._fill.folder(path, oid))
 
     def segment(self, path: str, oid: str, content: bytes) -> None:
-        """Look at a segment."""
+        """Check a segment and add its lines to the index."""
         _check_form(content, f"{ref.LOG_REF}:{path}", self._found)
         file = self._filling(lambda: self._fill.segment(path, oid))
         keys, waiting, hashed = self._keys, self._waiting, hash_of(LINES_AT_ONCE)
@@ -88,10 +88,10 @@ class LineChecks:
             self._check_waiting()
 
     def end(self, tip: str) -> None:
-        """Say what follows from all lines, which were those of a commit."""
+        """Run the checks that need all lines of the commit, and report their findings."""
         self._check_waiting()
         self._found.checked["lines"] = len(self._keys)
-        # What catches up later then looks once more for what could not be read.
+        # Without a tip, the next catch-up reads again what could not be read.
         self._filling(lambda: self._fill.end(None if self._found.damaged else tip))
         if self._torn:
             self._check_torn(tip)
@@ -116,7 +116,7 @@ class LineChecks:
             )
 
     def _where(self, line: bytes) -> str:
-        """Where a line stands, from the index."""
+        """Return the location of a line, from the index."""
         found = self._fill.segment_of(line)
         if found is None:
             return ref.LOG_REF
@@ -125,7 +125,7 @@ class LineChecks:
         return f"{ref.LOG_REF}:{path}:{every.index(line) + 1}"
 
     def _filling(self, step: Callable[[], T]) -> T | None:
-        """Take a step in filling the index; after one that failed there are no more."""
+        """Run a step that fills the index; skip it after a failure."""
         try:
             return step() if self.failure is None else None
         except sqlite3.Error as error:
@@ -158,7 +158,7 @@ class LineChecks:
         self._filling(lambda: self._fill.add(read, known))
 
     def _check_unread(self, each: LogLine) -> None:
-        """A line that is no record of this version: why not."""
+        """Report why a line is not a record of this version."""
         line = each.line
         if line.startswith(MARKERS):
             self._found.note(
@@ -201,7 +201,7 @@ class LineChecks:
         )
 
     def _check_torn(self, tip: str) -> None:
-        """Tell the beginnings of lines whose whole is there from what nobody can read."""
+        """Report invalid lines: as torn if the log has the whole line, else as unreadable."""
         files = dropped_lines.walk(self._store.git, tip, lambda *_: None)
         lines = (
             raw.rstrip(b"\r")
@@ -219,13 +219,14 @@ class LineChecks:
 
 
 def check(store: Store, tip: str, anew: Index, seen: Survey, found: Findings) -> sqlite3.Error | None:
-    """Check every line of the current tree, and what they say of each other.
+    """Check every line of the current tree, and the references between lines.
 
     Args:
-        anew: An empty index, which is then filled with them.
-        seen: Gets the keys of the lines.
+        anew: An empty index, to be filled with the lines.
+        seen: Receives the keys of the lines.
 
-    Returns: Why the index could not be filled, or None.
+    Returns:
+        Why the index could not be filled, or None.
     """
     reading = LineChecks(store, found, anew, seen)
     for path, entry, content in log_commits.read(store, tip, found):
@@ -242,12 +243,12 @@ def _is_record(line: bytes) -> bool:
 
 
 def _has_head(line: bytes) -> bool:
-    """Return whether the time of a record ends as `form.problem` asks; `read_or_none` asks for everything else."""
+    """Return whether the time of a record ends as `form.problem` requires; `read_or_none` checks the rest."""
     return line[form.HEAD_BYTES - 2 : form.HEAD_BYTES] == b'",'
 
 
 def _check_form(content: bytes, where: str, found: Findings) -> None:
-    """The bytes of a segment as a whole. One that isn't canonical is read all the same."""
+    """Report a segment that is not canonical; it is read nevertheless."""
     if b"\r" in content:
         found.note(
             "crlf",

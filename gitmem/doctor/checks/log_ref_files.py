@@ -1,4 +1,4 @@
-"""Doctor's look at our refs as files, at our copies of what remotes have, and at what the log should have and has not."""
+"""Check gitmem's refs as files, local copies of remote refs, outboxes, and lines missing from the log."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def check_names(store: Store, found: Findings) -> None:
-    """Refs of ours whose files are damaged, and refs whose names can't stand beside ours."""
+    """Report gitmem's refs with damaged files, and refs whose names conflict with gitmem's."""
     for name in damage.damaged_refs(store.log):
         found.problem(
             "damaged-ref",
@@ -37,7 +37,7 @@ def check_names(store: Store, found: Findings) -> None:
 
 
 def tip_of(store: Store) -> tuple[str | None, bool]:
-    """Where the log's ref is, and whether that could be read."""
+    """Return the tip of the log, and whether its ref could be read."""
     try:
         return store.git.tip(ref.LOG_REF), True
     except StoreError:
@@ -45,7 +45,7 @@ def tip_of(store: Store) -> tuple[str | None, bool]:
 
 
 def check_copies(store: Store, survey: Survey, found: Findings) -> None:
-    """Our copies of what remotes have that can't be read: a sync would go on from them."""
+    """Report unreadable local copies of remote refs: a sync would build on them."""
     for name in damage.damaged_copies(store.log, survey.commits):
         found.problem(
             "damaged-copy",
@@ -57,7 +57,7 @@ def check_copies(store: Store, survey: Survey, found: Findings) -> None:
 
 
 def check_outboxes(store: Store, found: Findings) -> None:
-    """Outboxes, as the last sync saw them, that hold nothing which the shared log lacks."""
+    """Report outboxes of the last sync without lines that the shared log lacks."""
     git = store.git
     shared = git.tip(ref.PUBLISHED_REF)
     if shared is None:
@@ -70,7 +70,7 @@ def check_outboxes(store: Store, found: Findings) -> None:
             if not tree_union.new_lines(git, git.commit(oid).tree, [git.commit(shared).tree]):
                 left.append(name)
         except KeyError:
-            continue  # told of the copy
+            continue  # reported by `check_copies`
     if left:
         one = len(left) == 1
         found.note(
@@ -83,7 +83,7 @@ def check_outboxes(store: Store, found: Findings) -> None:
 
 
 def check_losses(store: Store, tip: str | None, survey: Survey, found: Findings) -> None:
-    """Lines that were acknowledged, or that the ref was at, and that neither the log has nor what was told of it."""
+    """Report acknowledged lines, and lines of earlier tips, that are missing from the log and not yet reported."""
     lost = missing_lines.look(store, tip, survey=survey)
     if lost.found:
         one = len(lost.found) == 1

@@ -1,6 +1,6 @@
-"""Doctor's look at the memory: what leads to nodes that are not here, ids that say two things, circles.
+"""Check the memory: references to missing nodes, ids with several contents, cycles.
 
-The index that was just filled knows nodes as they are now, and the relations that stand.
+The newly filled index has the current nodes and relations.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _SUMMARIZED = (
 
 
 def check_patch(each: LogLine, record: Mapping[str, object], found: Findings) -> None:
-    """Look at a patch by itself."""
+    """Report values of a patch that are too large to count."""
     aside = bulk_values.left_aside(record)
     if aside:
         found.note(
@@ -54,11 +54,11 @@ def check_patch(each: LogLine, record: Mapping[str, object], found: Findings) ->
 
 
 def check(db: sqlite3.Connection, where: Where, found: Findings) -> None:
-    """Relations to and patches of nodes that are not here, ambiguous ids, nodes that block each other.
+    """Report relations and patches of missing nodes, ambiguous ids, and nodes that block each other.
 
     Args:
-        db: An index that has all lines.
-        where: Says where a line stands.
+        db: An index with all lines.
+        where: Returns the location of a line.
     """
     _check_contents(db, where, found)
     _check_summaries(db, where, found)
@@ -107,7 +107,7 @@ def _check_relations(db: sqlite3.Connection, where: Where, found: Findings) -> N
 
 
 def _check_summaries(db: sqlite3.Connection, where: Where, found: Findings) -> None:
-    """Nodes that stand under each other all the way round: none of them hides anything."""
+    """Report cycles of nodes that are each other's summary: none of them hides another."""
     leads = {id: {into} for id, into in db.execute(_SUMMARIZED)}
     for circle in circles(leads):
         found.note(

@@ -1,4 +1,4 @@
-"""Doctor's look at the log's packs: whether they get united."""
+"""Check whether the log's packs are combined."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CODE = "many-packs"
 
 
 def check(store: Store, found: Findings) -> None:
-    """Packs that pile up."""
+    """Report too many packs."""
     count = auto_pack.piled_up(store.log)
     if count:
         found.note(

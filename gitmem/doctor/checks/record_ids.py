@@ -1,4 +1,4 @@
-"""Doctor's look at what records say of each other: contents, answers, and what came before what."""
+"""Check the references between records: conflicting contents, answers, and causal order."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ _LINES = "SELECT l.body FROM signal s JOIN line l ON l.id = s.line WHERE s.signa
 
 
 class Answers:
-    """The signals of a log, and what names them: a digest for each, and of what names something that."""
+    """The signals of a log: a digest of each, and the ids that each names."""
 
     def __init__(self) -> None:
         self._digests: dict[str, bytes | set[bytes]] = {}
         self._named: dict[str, tuple[str, ...]] = {}
-        self._waiting: list[tuple[LogLine, dict[str, object]]] = []  # what names a line that did not come yet
+        self._waiting: list[tuple[LogLine, dict[str, object]]] = []  # records that name lines not added yet
 
     def add(self, each: LogLine, record: Mapping[str, object]) -> None:
-        """Take in a signal or a receipt."""
+        """Add a signal or a receipt."""
         if record["kind"] == "receipt":
             known = self._digests.get(str(record["signal_id"]))
             if isinstance(known, bytes) and known.hex() == record["answers_digest"]:
@@ -57,11 +57,11 @@ class Answers:
             self._named[id] = named
 
     def check(self, db: sqlite3.Connection, where: Callable[[bytes], str], found: Findings) -> None:
-        """Ids with two contents, answers to what nobody said, names of what is not here, cycles.
+        """Report ids with several contents, answers to missing content, unknown ids, and cycles.
 
         Args:
-            db: An index that has all of these lines.
-            where: Says where a line stands.
+            db: An index with all these lines.
+            where: Returns the location of a line.
         """
         for id in [id for id, digests in self._digests.items() if isinstance(digests, set)]:
             self._check_contents(db, id, where, found)
@@ -82,7 +82,7 @@ class Answers:
     def _check_contents(
         self, db: sqlite3.Connection, id: str, where: Callable[[bytes], str], found: Findings
     ) -> None:
-        """What an id with several lines says, and what the one that counts names."""
+        """Report an id with several contents; keep the names of its effective line."""
         lines = _lines(db, id)
         read: list[Mapping[str, object]] = [records.read_kind("signal", line) or {} for line in lines]
         self._named.pop(id, None)
@@ -102,7 +102,7 @@ class Answers:
             )
 
     def _fault(self, record: Mapping[str, object]) -> _Fault | None:
-        """What is wrong with the names in a record, as far as lines have come."""
+        """Return the faults of the references in a record, among the lines added so far, or None."""
         fault = _Fault()
         answered = record.get("reply_to") if record["kind"] == "signal" else record.get("signal_id")
         digests = self._digests.get(str(answered)) if answered else None
@@ -119,7 +119,7 @@ class Answers:
 
 
 class _Fault:
-    """Ids that a record names and the log lacks; whether it answers another content, or says of no line that it does."""
+    """Faults of a record: missing ids, an answer to other content, or an answer without a digest."""
 
     __slots__ = ("is_other", "lacks_digest", "missing")
 
@@ -130,14 +130,14 @@ class _Fault:
 
 
 def _named(record: Mapping[str, object]) -> tuple[str, ...]:
-    """The signals that a signal says its writer had seen."""
+    """Return the ids of the signals that the writer of a signal had seen."""
     after, answered = record.get("after"), record.get("reply_to")
     names = map(str, after) if isinstance(after, list) else ()
     return (*names, *((str(answered),) if answered else ()))
 
 
 def _lines(db: sqlite3.Connection, id: str) -> list[bytes]:
-    """The lines of a signal, the one that counts first."""
+    """Return the lines of a signal, the effective one first."""
     return sorted(str(body).encode() for (body,) in db.execute(_LINES, (id,)))
 
 

@@ -1,4 +1,4 @@
-"""Doctor's look at lines that speak for sessions of this clone and were not written here."""
+"""Check for lines in the name of this clone's sessions that were not written here."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from ...store import Store
     from ..findings import Findings
 
-TRACED_MAX = 10  # lines whose commit is looked for
+TRACED_MAX = 10  # lines whose commit is searched for
 
 
 def check(store: Store, found: Findings) -> None:
-    """Forged lines: what they say, the file of the log that has them, and who brought it; and sessions of nobody."""
+    """Report forged lines with their file and the commit that added them, and sessions that this clone never started."""
     for number, each in enumerate(forgeries.every(store.db())):
         what = f"{each.kind} {each.record.get('event') or each.record.get('intent') or ''}".strip()
         brought = _brought(store, each.line) if number < TRACED_MAX else ""
@@ -41,7 +41,7 @@ def check(store: Store, found: Findings) -> None:
 
 
 def _brought(store: Store, line: bytes) -> str:
-    """Who brought a line: the commit and its author, who may be anybody's name."""
+    """Return a sentence with the commit that added a line and its author, a name that anybody can choose; or ""."""
     try:
         commit = history.origin_of(store, line)
         if commit is None:

@@ -1,4 +1,4 @@
-"""Doctor's look at write-ahead logs: what waits too long, files that are none of ours, entries of other repositories."""
+"""Check write-ahead logs: overdue entries, unreadable or foreign files, entries of other repositories."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WAITS_SECONDS = 60.0
 
 
 def check_wals(store: Store, found: Findings) -> None:
-    """Report entries that wait for a commit too long, and files that are none of ours."""
+    """Report entries that wait for a commit too long, and files that this clone can't commit."""
     stuck = not is_writable(store)
     if stuck:
         found.note(
@@ -77,7 +77,7 @@ def _files(store: Store, wal: WriteAheadLog, found: Findings, stuck: bool) -> No
 
 
 def _why(store: Store) -> str:
-    """Return why nothing was committed, where a committer has said so."""
+    """Return the last failure of the committer in parentheses, or ""."""
     from ...commit_process import last_failure
 
     reason = last_failure(store.place)
@@ -93,7 +93,7 @@ def _entries(wal: WriteAheadLog, file: WalFile) -> int:
 
 
 def unreadable(wal: WriteAheadLog) -> list[str]:
-    """Return the names of files in a folder that a committer can't read or has found damaged."""
+    """Return the names of the files that a committer can't read or has found damaged."""
     names = [name for name in wal_files.foreign(wal.folder) if not _is_young(wal.folder, name)]
     names += wal_files.damaged(wal.folder)
     for file in wal.files():
@@ -106,7 +106,7 @@ def unreadable(wal: WriteAheadLog) -> list[str]:
 
 
 def _is_young(folder: str, name: str) -> bool:
-    """Return whether another process may be about to give a file its name."""
+    """Return whether this may be a temporary file that another process is about to rename."""
     try:
         return (
             name.startswith(("tmp-", ".tmp-"))
@@ -117,7 +117,7 @@ def _is_young(folder: str, name: str) -> bool:
 
 
 def _strange(wal: WriteAheadLog, found: Findings) -> None:
-    """Report entries of another repository in the folder that this one's path leads to."""
+    """Report entries of another repository in the folder for the path of this repository."""
     whose = wal_owner.path_in(wal.folder) or "nothing says which"
     found.problem(
         "wal-of-another-repository",
@@ -129,7 +129,7 @@ def _strange(wal: WriteAheadLog, found: Findings) -> None:
 
 
 def _of_others(store: Store, found: Findings) -> None:
-    """Report what waits in this user's folders for repositories that are not where they were."""
+    """Report entries in this user's folders for repositories that are no longer at their paths."""
     known = {os.path.realpath(wal.folder) for wal in store.log.wals}
     for parent in store.log.wal_parents:
         try:

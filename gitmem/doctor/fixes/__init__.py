@@ -1,1 +1,1 @@
-"""The fixes of doctor: each repairs one thing without losing anything."""
+"""The fixes of doctor: each repairs one subject without loss."""

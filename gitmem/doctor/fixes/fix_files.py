@@ -1,4 +1,4 @@
-"""Files in our folders that should not be there are moved aside; what waits is committed. Nothing is deleted but leftovers."""
+"""Commit waiting entries and move unexpected files in gitmem's folders aside. Delete only leftover temporary files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CODES = ("wal-waits", "wal-file", "hidden-log", "leftover-file", "clock-ahead")
 
 
 def commit_waiting(store: Store, done: Done) -> None:
-    """Commit what waits."""
+    """Commit waiting entries."""
     waiting = [file.path for file in store.log.waiting()]
     if waiting and commit_process.commit_waiting(store, COMMIT_SECONDS) is not None:
         for path in waiting:
@@ -27,10 +27,10 @@ def commit_waiting(store: Store, done: Done) -> None:
 
 
 def mend(store: Store, done: Done) -> None:
-    """Once the log has the lines that were in them: files that nobody can read."""
+    """Move unreadable files aside, after the log has their lines; remove leftovers; reset a clock that is ahead."""
     for wal in store.log.wals:
         if wal.check_owner and not wal.is_ours():
-            continue  # somebody else's folder
+            continue  # another user's folder
         for name in wal_content.unreadable(wal):
             path = os.path.join(wal.folder, name)
             if os.path.lexists(path):
@@ -54,6 +54,6 @@ def mend(store: Store, done: Done) -> None:
 
 
 def _near(store: Store, path: str) -> str | None:
-    """A folder on the same file system: files are moved, not copied."""
+    """Return a folder on the same file system, as files are moved and not copied; None for the state folder."""
     folder = os.path.dirname(path)
     return None if os.path.dirname(folder) == store.place.state else folder

@@ -1,4 +1,4 @@
-"""What is derived from the log is made anew: the index, and the queues with it."""
+"""Rebuild the data derived from the log: the index and the queues."""
 
 from __future__ import annotations
 
@@ -19,9 +19,11 @@ CODES = ("index", "queue")
 
 
 def rebuild(store: Store, done: Done) -> None:
-    """Read the whole log again, in one transaction: others have the old answers until it is done.
+    """Rebuild the index from the log, in one transaction: other processes use the old index until then.
 
-    Raises: StoreError or OSError where that can't be.
+    Raises:
+        StoreError: The index can't be built.
+        OSError: A file can't be moved or removed.
     """
     where = schema.path(store.place, store.machine)
     if os.path.isdir(where):
@@ -40,7 +42,7 @@ def rebuild(store: Store, done: Done) -> None:
 
 
 def fill(store: Store, done: Done) -> None:
-    """Event files and flags for what nobody was told of."""
+    """Write the missing event files and flags for unread signals."""
     store.caught_up()
     for session_id in session_queue.silent(store):
         session_queue.fill(store, session_id)

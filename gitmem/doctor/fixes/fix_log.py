@@ -1,12 +1,11 @@
-"""The log is put right in one swap of its ref, which stands on a commit that is whole and has every line that is known.
+"""Repair the log in one compare-and-swap of its ref, to a commit on a whole base with all known lines.
 
-The cases, numbered as in the code:
+The steps, numbered as in the code:
 
-1. The ref is at a log that can be read: the new tip stands on that.
-2. It is at something else, or nowhere: the new tip stands on the newest commit below it, or that it was at, that is
-   whole. Where there is none the log starts anew.
-3. Commits that it was at before, and that somebody took off, are put on it again, one by one.
-4. One more commit has the lines that are still missing, and gives the files their form.
+1. If the ref points to a readable log, that is the base of the new tip.
+2. Else the base is the newest whole commit among its ancestors and earlier tips. Without one, a new log begins.
+3. Earlier tips that were removed from the ref are applied again, one by one.
+4. One more commit adds the lines that are still missing, and makes the files canonical.
 """
 
 from __future__ import annotations
@@ -29,9 +28,10 @@ CODES = (*GOES_ON, "lost-lines", "dropped-lines", "crlf", "not-canonical", "fixe
 
 
 def mend(store: Store, done: Done) -> None:
-    """Bring the log's ref to where it should be.
+    """Move the log's ref to a repaired tip.
 
-    Raises: StoreError; then it is as it was.
+    Raises:
+        StoreError: The ref can't be moved; nothing was changed.
     """
     log = store.log
     for attempt in range(ROUNDS_MAX):
@@ -63,7 +63,7 @@ def mend(store: Store, done: Done) -> None:
 
 
 def _assembled(store: Store, base: str, tip: str | None) -> str:
-    """The new tip: `base` itself where it lacks nothing."""
+    """Return the new tip: `base` itself if it is complete."""
     log = store.log
     found = missing_lines.look(store, base, damaged=tip if tip != base else None)
     top = base

@@ -1,4 +1,4 @@
-"""The steps of mending, in the order in which one needs what the one before has done."""
+"""Run the fixes in the order of their dependencies."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HOOKS = ("hooks-incomplete", "hooks-old", "hooks-program")
 
 
 def mend(store: Store, found: Findings, installed: Installed | None) -> Done:  # noqa: C901  (one step for each group of findings)
-    """Put right what was found and can be; what is in the way of one step stops no other."""
+    """Apply the fixes for the findings; a failed step does not stop the others."""
     done = Done()
     wanted = [finding for finding in found.listed() if finding.mends]
     codes = {finding.code for finding in wanted}
@@ -48,7 +48,7 @@ def mend(store: Store, found: Findings, installed: Installed | None) -> Done:  #
 
 
 def _install(wanted: list[Finding], installed: Installed, done: Done) -> None:
-    """What gitmem has put into git's config and clients' settings, where it is there already."""
+    """Repair gitmem's entries in git's config and in clients' settings; add none that the user has not installed."""
     codes = {finding.code for finding in wanted}
     if codes.intersection(DRIVER):
 

@@ -1,4 +1,4 @@
-"""Uniting packs that should have been united."""
+"""Combine packs that automatic packing has left."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Refs as files: damaged ones and dead locks go, and what stands in the way of ours gets another name."""
+"""Repair refs: move damaged files aside, remove stale locks, rename refs that conflict with gitmem's."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CODES = ("damaged-ref", "ref-in-the-way", "stale-lock")
 
 
 def mend(store: Store, done: Done) -> None:
-    """Before anything else: what follows needs to read and to move refs."""
+    """Repair ref files and locks; run it first, because other steps read and move refs."""
     with rebase.take_lock(store.log) as lock:
         if not lock.is_held:
             done.fail("", "Another process writes all the time; run it again.")
@@ -40,22 +40,22 @@ def mend(store: Store, done: Done) -> None:
 
 def _locks(store: Store, done: Done) -> None:
     for path, ours in clone_files.locks(store):
-        # Once more: one that is gone and made anew since is of somebody who lives.
+        # Check again: a lock that was recreated since belongs to a live process.
         if ours and time.time() - os.stat(path).st_mtime > STALE_LOCK_SECONDS:
             os.unlink(path)
             done.say("stale-lock", path, "It was removed.")
 
 
 def put_away_damaged(store: Store, done: Done) -> None:
-    """Objects whose files are damaged, first of all: a pack may have them whole, and a fetch can bring them."""
+    """Move damaged object files aside, before repairs: a pack may have them whole, and a fetch can restore them."""
     for oid in damage.damaged_objects(store.log):
         where = damage.put_away(store.log, oid)
         if where is not None:
             done.say("missing-object", oid, f"Its damaged file is {where} now.")
-    store.git.close()  # what is open has read the old ones
+    store.git.close()  # an open git process has read the old objects
 
 
 def forget_damaged(store: Store, done: Done) -> None:
-    """Once the log is whole: copies that can't be read are only in the way of a sync."""
+    """Delete unreadable copies of remote refs, after the log is whole: they would only obstruct a sync."""
     for name in logs.forget_damaged(store.log, None):
         done.say("damaged-copy", name, "It was forgotten; a sync brings it anew.")

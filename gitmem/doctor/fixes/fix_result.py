@@ -1,4 +1,4 @@
-"""What was done about findings."""
+"""The results of fixes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class Done:
-    """Sentences, by the code of the finding and where it was; what could not be done is kept by the code alone."""
+    """Sentences about fixes by code and location of the finding, and about failures by code."""
 
     def __init__(self) -> None:
         self._did: dict[tuple[str, str], str] = {}
@@ -29,7 +29,7 @@ class Done:
         return self._failed.get(code) or self._failed.get("") or ""
 
     def attempt(self, step: Callable[[], None], *codes: str) -> None:
-        """Run a step. What is in its way is said of these findings, and stops no other step."""
+        """Run a step; record its failure for these codes instead of raising it."""
         try:
             step()
         except (GitmemError, OSError, KeyError) as error:
