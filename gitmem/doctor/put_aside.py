@@ -1,4 +1,4 @@
-"""Move obstructive files aside instead of deleting them."""
+"""Move files aside instead of deleting them."""
 
 from __future__ import annotations
 

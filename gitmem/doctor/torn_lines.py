@@ -21,9 +21,7 @@ def torn(suspects: Iterable[bytes], lines: Iterable[bytes], is_whole: Callable[[
         is_whole: Returns whether a line is whole; called for few lines.
     """
     every = sorted(suspects)
-    first: dict[
-        int, bytes
-    ] = {}  # number of a suspect: the first whole line between the previous suspect and it
+    first: dict[int, bytes] = {}  # n: the first whole line between the suspects n and n + 1
     for line in lines:
         at = bisect_left(every, line)
         known = first.get(at)

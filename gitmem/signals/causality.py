@@ -177,10 +177,10 @@ def in_order(thread: Mapping[str, Said], edges: Mapping[str, set[str]]) -> list[
 def seen_before(
     reader: str, thread: Mapping[str, Said], receipts: set[str], answered: str | None
 ) -> list[str]:
-    """Return a reader's `after` for a new signal: its last signal and decision, and the heads of all seen ones.
+    """Return `after` of a reader's new signal: its last signal, its decision, and the heads of all signals seen.
 
     Args:
-        receipts: The ids for which the writer has a receipt.
+        receipts: The ids for which the reader has a receipt.
         answered: The id that the new signal answers.
     """
     edges = earlier(thread)

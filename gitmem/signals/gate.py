@@ -30,11 +30,11 @@ class Gate(Outcome):
 
     Attributes:
         open: Whether no signal blocks the reader, or the reader passed the gate with a reason.
-        unread: The number of directed signals on the work unit that the reader has not read.
+        unread: The number of unread directed signals on the work unit.
         unanswered: The number of further signals that ask the reader for AGREE or REJECT and have neither.
         signals: The blocking signals, oldest first, without their text: `why` is `unread` or `unanswered`,
-            `commands` are the commands that settle the signal.
-        more: The number of blocking signals that are not listed.
+            `commands` settle the signal.
+        more: The number of blocking signals not listed.
         passed: Whether the reader passed the closed gate, with the record `audit_id`.
         warnings: Reasons why the answer may be wrong: lines are missing from the log.
     """
@@ -83,7 +83,7 @@ def look(
     and signals to others never block.
 
     Args:
-        wu: The work unit; without it and an initiative, that of the caller's session.
+        wu: The work unit; by default that of the caller's session, unless an initiative is given.
         initiative: The initiative; by default those that sessions or signals name together with the work unit.
         reason: Pass the closed gate: append an audit record with this reason. An open gate records nothing. The
             signals stay unread.

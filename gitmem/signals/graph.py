@@ -1,4 +1,4 @@
-"""Algorithms on directed graphs of ids, in time linear in the number of edges.
+"""Algorithms on directed graphs of ids, whose cost is bounded by the lines that define the graph.
 
 `edges` maps each id to the ids that it names, its predecessors. Every named id is a key. Searches keep their own
 stacks: a chain of replies may be longer than Python's recursion limit.

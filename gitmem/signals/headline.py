@@ -1,4 +1,4 @@
-"""The headline of a sender: a name that it chose, else its current activity as far as known.
+"""The headline of a sender: the name that it chose, else its current activity, if known.
 
 It is recorded with the signal, to show the sender as of that time. It must never prevent a signal from being sent:
 text that can't be read, or that looks like a secret, is ignored.
@@ -43,9 +43,7 @@ def of(store: Store, db: sqlite3.Connection, caller: Caller) -> str | None:
     if caller.is_person or caller.session_id is None:
         return None
     for text in _texts(store, db, caller):
-        text = " ".join(text[:READ_MAX].split())[
-            :LOOKED_AT
-        ]  # as displayed: white space must not hide a secret
+        text = " ".join(text[:READ_MAX].split())[:LOOKED_AT]  # white space must not hide a secret
         found = message_frame.title(text)
         if found and not find_secret(text) and not find_secret(found):
             return found

@@ -63,9 +63,7 @@ def log(
     """Return the last `n` signals, sessions, audits and memory nodes, oldest first.
 
     Args:
-        wu: Only records with this work unit.
-        thread: Only signals of this thread: its id, or that of one of its signals.
-        from_: Only records of this sender.
+        thread: Only signals of the thread with this id, or of the signal with this id.
         receipts: Include receipts.
     """
     db = store.db()
@@ -87,9 +85,7 @@ def log(
 
         senders = sorted(presence.readers_called(db, from_) | {from_})
         fields = ("sender_identity", "sender_session", "reader_identity", "agent_identity", "session_id")
-        among = (
-            "IN (SELECT value FROM json_each(?))"  # one value for any number: old SQLite accepts at most 999
-        )
+        among = "IN (SELECT value FROM json_each(?))"  # one parameter: old SQLite accepts at most 999
         where.append(
             "(" + " OR ".join(f"json_extract(l.body, '$.{field}') {among}" for field in fields) + ")"
         )
@@ -172,8 +168,8 @@ def _last(store: Store, kind: str, field: str, id: str, next: str) -> One:
 def commit_of(store: Store, line: bytes) -> str | None:
     """Return the commit of the log that added a line, or None while the line waits for a commit.
 
-    Lines are never removed, so every first parent before that commit lacks the line and every later one has it: a
-    binary search finds it.
+    Lines are never removed: along first parents, all commits before it lack the line and all later ones have it. So
+    a binary search finds it.
     """
     db = store.db()
     path = _path_of(db, line)

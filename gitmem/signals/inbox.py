@@ -32,8 +32,8 @@ class Inbox(Outcome):
     """Signals for a reader, oldest first.
 
     Attributes:
-        unread: The number of all unread signals of the reader.
-        more: The number of matching signals that are not in `signals`.
+        unread: The number of all unread signals.
+        more: The number of matching signals not in `signals`.
     """
 
     __slots__ = ("reader", "unread", "signals", "more", "warnings", "next")

@@ -12,11 +12,7 @@ if TYPE_CHECKING:
 
 
 class InboxOwner:
-    """The owner of an inbox.
-
-    Attributes:
-        peek: Why reading marks nothing; None if it marks.
-    """
+    """The owner of an inbox; `peek` is the reason why reading marks nothing, or None."""
 
     __slots__ = ("caller", "peek", "reader", "remark", "session", "workspace")
 

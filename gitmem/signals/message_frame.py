@@ -158,7 +158,7 @@ def title(text: str) -> str:
     if any(way in squeezed for way in _WAYS):  # it would imitate the command of the reply line
         plain = plain.replace(":", MARK).replace("：", MARK)
     plain = " ".join(sanitize_for_model(plain).split())
-    if not plain.isprintable():  # surrogates and unassigned characters: a line of the log is plain text
+    if not plain.isprintable():  # such as surrogates: a line of the log is plain text
         plain = "".join(char if char.isprintable() else "\ufffd" for char in plain)
     return within(plain, HEADLINE_MAX)
 

@@ -42,15 +42,15 @@ class SessionNames:
 
 
 def without_own(thread: Mapping[str, Said], names_of: NamesOf) -> dict[str, Said]:
-    """Return a copy of a thread in which the decisions of proposers are void.
+    """Return a copy of a thread in which such decisions are void.
 
     Args:
         thread: The signals by their ids.
         names_of: Returns the further names of the given session ids.
 
     Returns:
-        The thread. Void are the decisions in another's name by the sender or recorder of a proposal, and the own
-        decisions of the recorder of a proposal in another's name.
+        The thread. Void are decisions in another's name by the sender or recorder of the root or a proposal, and own
+        decisions of a session that recorded the root or a proposal in another's name.
     """
     found = dict(thread)
     if not any(said.text("via") for said in thread.values()):

@@ -34,7 +34,6 @@ class Whose:
     """The owner of the watched signals.
 
     Attributes:
-        caller: The caller.
         reader: The reader identity.
         session: The watched session, if any: its end ends the watch.
         name: The reader's display name.
@@ -166,9 +165,7 @@ class Watch:
                 with delivery_lock.turn(self.store, self.of.reader, wait_seconds=waits):
                     reading = self._read()
                     if not reading.signals:
-                        inbox.mark(
-                            self.store, reading
-                        )  # another reader was first: remove a flag it may have left
+                        inbox.mark(self.store, reading)  # another reader was first: remove its stale flag
                         break
                     yield reading
                     self._mark(reading)

@@ -16,7 +16,7 @@ TRACED_MAX = 10  # lines whose commit is searched for
 
 
 def check(store: Store, found: Findings) -> None:
-    """Report forged lines with their file and the commit that added them, and sessions that this clone never started."""
+    """Report forged lines with their file and commit, and sessions that claim to be this clone's without proof."""
     for number, each in enumerate(forgeries.every(store.db())):
         what = f"{each.kind} {each.record.get('event') or each.record.get('intent') or ''}".strip()
         brought = _brought(store, each.line) if number < TRACED_MAX else ""

@@ -54,6 +54,6 @@ def mend(store: Store, done: Done) -> None:
 
 
 def _near(store: Store, path: str) -> str | None:
-    """Return a folder on the same file system, as files are moved and not copied; None for the state folder."""
+    """Return a folder on the same file system, as files are moved and not copied; None means the state folder."""
     folder = os.path.dirname(path)
     return None if os.path.dirname(folder) == store.place.state else folder
