@@ -115,12 +115,9 @@ def read(
     via: str = message_frame.PROGRAM,
     fold_most: int = FOLD_MOST,
 ) -> InboxResult:
-    """Return a reader's unread signals, oldest first; under the limits, priority signals precede advisory ones.
-
-    Call `mark` after the signals were displayed.
+    """Return a reader's unread signals, oldest first; the limits prefer priority to advisory signals. See `mark`.
 
     Args:
-        for_: The reader, if not the caller.
         nobody: Whether the caller is unknown (`caller.says_nobody`): then `for_` is trusted, and signals are marked.
         whose: The inbox, if it was resolved before; then `for_` and `nobody` are ignored.
         since: Microseconds since the epoch.

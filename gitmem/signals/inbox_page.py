@@ -40,7 +40,8 @@ class PageContext:
         via: str = message_frame.PROGRAM,
         fold_most: int | None = None,
     ) -> None:
-        """
+        """Prepare the view.
+
         Args:
             fold_most: Maximum bytes of lines of threads to fold, see `signals.thread_lines`; a signal of a thread
                 beyond that is displayed without the results of the fold.

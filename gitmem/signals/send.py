@@ -68,15 +68,11 @@ def send(
     """Record a signal.
 
     Args:
-        to: Recipients as typed; each may be a comma-separated list. By default the sender of the answered signal, else
-            the members of the thread, else everybody.
-        broadcast: Send to everybody, even in a thread.
+        to: As typed, also comma lists. Default: `ReplyContext.members`; everybody if `broadcast` or without a thread.
         intent: INFO (default), PROPOSE, COUNTER, AGREE or REJECT, in upper or lower case.
         reply_to: Signal id, or a prefix with at least six characters after the dash.
         idempotency_key: The same key with the same content is the same signal, on all clones.
-        allow_unseen: Accept identities that are not in the log.
-        insist: Record a decision under another identity than the session's own; `via` names the session, as in all
-            signals under another identity.
+        insist: Record even a decision under another identity than the session's own; `via` names the session.
 
     Raises:
         UsageError: Invalid input (also RecordError, SecretError, `loop`); nothing was written.
