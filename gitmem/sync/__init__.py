@@ -1,4 +1,4 @@
-"""Sync: exchange lines with remotes, check what comes from them, and send what the user agreed to.
+"""Exchange lines with remotes, check the lines that arrive, and send what the user agreed to publish.
 
-May import the store and what is below it.
+May import the store and the packages below it.
 """

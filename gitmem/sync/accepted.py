@@ -1,4 +1,4 @@
-"""The last accepted tip of a remote: its shared log as it last passed the checks, and what is said where it no longer does."""
+"""The last accepted tip of a remote: its shared log as it last passed the checks."""
 
 from __future__ import annotations
 
@@ -22,11 +22,14 @@ NAME = ACCEPTED  # `refs/gitmem/remotes/<remote>/accepted`
 
 
 def last(log: LocalLog, prefix: str, known: Iterable[str]) -> Tip | None:
-    """Return the shared tip that passed last; for a clone that never noted one, what it has published.
+    """Return the last accepted shared tip, or for a clone that never noted one, what it has published.
 
     Args:
         prefix: Where the copies of the remote's refs are.
         known: Tips of logs.
+
+    Returns:
+        None if there is no such tip or it fails the checks.
     """
     git = log.git
     found = git.tip(prefix + NAME)
@@ -39,7 +42,7 @@ def last(log: LocalLog, prefix: str, known: Iterable[str]) -> Tip | None:
 
 
 def reaches(git: Git, tip: str, oid: str) -> bool:
-    """Whether a commit is in the history of another, as far as that can be read."""
+    """Return whether a commit is in the history of `tip`; False if an object is missing."""
     try:
         return git.contains(tip, oid)
     except KeyError:
@@ -47,17 +50,17 @@ def reaches(git: Git, tip: str, oid: str) -> bool:
 
 
 def keep(remote: Remote) -> None:
-    """Remember the shared tip that passed: outboxes stand on it if the shared ref is broken later."""
+    """Record the shared tip that passed; outboxes are based on it if the shared ref breaks later."""
     top = remote.shared()
     new = remote.pushed or (top.oid if top is not None else None)
     for name, old, oid in moves(remote, new):
         remote.log.git.swap(
             name, old, oid, "sync"
-        )  # where that fails the one before stays, which is valid too
+        )  # if this fails, the previous tip stays, which is valid too
 
 
 def moves(remote: Remote, new: str | None) -> list[Move]:
-    """Return what moves to remember a shared tip that passed, as `Git.swap` takes it."""
+    """Return the ref moves that record a shared tip that passed, as `Git.swap` takes them."""
     good = remote.blocked is None and remote.state in ("", "synced", "up-to-date", "rejected")
     name = remote.prefix + NAME
     old = remote.log.git.tip(name)
@@ -65,7 +68,7 @@ def moves(remote: Remote, new: str | None) -> list[Move]:
 
 
 def tell(remote: Remote) -> None:
-    """Say what was left out, and what that means for the lines of this clone."""
+    """Add to the message which refs were left out, and what that means for the lines of this clone."""
     unfetched.tell(remote)
     if remote.blocked is None or remote.state not in ("", "synced", "up-to-date"):
         return

@@ -1,14 +1,14 @@
-"""Autosync: when a sync that nobody asked for is due, and what went wrong in the last one.
+"""Autosync: when an automatic sync is due, and why the last sync failed.
 
-It is on where the repository's config has `gitmem.autosync`. What there is to know lies in `<state>/autosync/`:
+It is on if the repository's config has `gitmem.autosync`. Its state is in `<state>/autosync/`:
 
-next    its time is when a sync is due, so that a shell can compare it; its text is how far the interval is stretched
-asked   since its time somebody wants to send or to bring something, and a process was started for that
-hurry   the same, and the interval is not to be waited for
-failed  what went wrong in the last sync, by itself or not, also where it is off; a good one removes it
+next    its mtime is the time of the next sync, so that a shell can compare it; its content is the backoff multiplier
+asked   since its mtime a caller wants to send or to fetch, and a process was started for that
+hurry   the same, but without waiting for the interval
+failed  the error of the last sync, automatic or not, also if autosync is off; a successful sync removes it
 lock    held by the one process that waits or syncs
 
-Every write and every look at an inbox comes by here, so where autosync is off this reads one file, and no more.
+Every write and every read of an inbox calls this module. If autosync is off, that reads one file and no more.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ LOOKED = "look"
 OFF = "off"
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 LEAST_SECONDS, MOST_SECONDS = 1.0, 86400.0
-START_SECONDS = 5.0  # a process that was started may take so long until it has the lock
-# How far ahead a sync may be due so that a process waits for it, and with the last one failed: offline, none stays.
+START_SECONDS = 5.0  # the time in which a started process gets the lock
+# A process waits for a sync that is due within this time. It is shorter after a failure: offline, no process stays.
 PATIENCE_SECONDS, PATIENCE_FAILED_SECONDS = 600.0, 60.0
 BACKOFF_SECONDS_MAX = 300.0
 STRETCH_MAX = 16.0
@@ -46,10 +46,10 @@ class Trouble(Outcome):
     """The last sync with the usual remote sent nothing.
 
     Attributes:
-        at: When.
-        times: How often in a row.
-        code: Machine name of the error, such as `offline`; `empty` where the remote has no branch yet.
-        message: What went wrong.
+        at: The time of the sync, as JSON has it.
+        times: How many syncs in a row failed.
+        code: Machine name of the error, such as `offline`; `empty` if the remote has no branch yet.
+        message: The error.
     """
 
     __slots__ = ("at", "times", "code", "message")
@@ -62,12 +62,12 @@ class Trouble(Outcome):
 
     @property
     def what(self) -> str:
-        """The beginning of a sentence that tells of it."""
+        """The beginning of a sentence that reports the failure."""
         return "The last sync failed" if self.times == 1 else f"The last {self.times} syncs failed"
 
 
 def setting(place: Repo) -> str | None:
-    """What the repository's own config says, or None."""
+    """Return the value in the repository's own config, or None."""
     try:
         with open(os.path.join(place.common, "config"), "rb") as file:
             data = file.read()
@@ -79,13 +79,13 @@ def setting(place: Repo) -> str | None:
 
 
 def interval(place: Repo) -> float | None:
-    """Seconds between two syncs, or None where gitmem does not sync by itself."""
+    """Return the seconds between two syncs, or None if gitmem does not sync automatically."""
     text = setting(place)
     return seconds(text) if text is not None else None
 
 
 def seconds(text: str) -> float | None:
-    """The seconds of `30s`, `5m` or a bare number; None for what is no such time, or not between a second and a day."""
+    """Return the seconds of `30s`, `5m` or a bare number; None if invalid or not between a second and a day."""
     word = text.strip().lower()
     unit = UNITS.get(word[-1:])
     try:
@@ -96,7 +96,11 @@ def seconds(text: str) -> float | None:
 
 
 def spelled(text: str) -> str | None:
-    """An interval as the config has it; None for `off`. Raises: UsageError."""
+    """Return an interval as the config has it, or None for `off`.
+
+    Raises:
+        UsageError: `bad-autosync`.
+    """
     found = seconds(text)
     if found is None and text.strip().lower() != OFF:
         raise UsageError(
@@ -109,9 +113,9 @@ def spelled(text: str) -> str | None:
 
 
 def wants(place: Repo, how: int, now: float) -> bool:
-    """Whether a process is to be started that syncs; what is to be sent is noted for the one that runs.
+    """Return whether to start a process that syncs; a running process gets a mark that there is work.
 
-    Never an error: where the git folder can't be written nothing is noted and nothing is to be started.
+    It raises no error: if the git folder can't be written, nothing is noted and nothing is to be started.
 
     Args:
         how: `LOOK`, `LATER` or `NOW`.
@@ -140,13 +144,16 @@ def wants(place: Repo, how: int, now: float) -> bool:
 
 
 def due(place: Repo, every: float, now: float) -> float:
-    """When the next sync is due, in seconds since the epoch. A time that no sync can have set counts as past."""
+    """Return when the next sync is due, in seconds since the epoch.
+
+    A time that no sync can have set counts as past.
+    """
     at = _changed(os.path.join(_folder(place), NEXT))
     return at if at <= now + max(every * STRETCH_MAX, BACKOFF_SECONDS_MAX) + START_SECONDS else 0.0
 
 
 def patience(place: Repo) -> float:
-    """For how long a process may wait for its sync to be due, in seconds."""
+    """Return how many seconds a process may wait for its sync to be due."""
     is_failing = os.path.exists(os.path.join(_folder(place), FAILED))
     return PATIENCE_FAILED_SECONDS if is_failing else PATIENCE_SECONDS
 
@@ -160,29 +167,31 @@ def is_hurried(place: Repo) -> bool:
 
 
 def lock(place: Repo) -> Lock:
-    """The lock of the one process that waits or syncs by itself."""
+    """Return the lock of the one process that waits or syncs automatically."""
     from ..log.lock import Lock
 
     return Lock(os.path.join(_folder(place), LOCK))
 
 
 def begin(place: Repo, now: float) -> None:
-    """A sync begins, by itself or not: what is asked for from here on is for the next one."""
+    """Begin a sync, automatic or not: requests from now on are for the next one."""
     folder = _folder(place)
     every = interval(place)
     if every is not None and os.path.isdir(folder):
-        _set_due(folder, now + every, _stretch(folder))  # before the marks go, or a look would start another
+        _set_due(
+            folder, now + every, _stretch(folder)
+        )  # before removing the marks, or a look would start another sync
     for mark in (ASKED, HURRY):
         atomic_write.drop(os.path.join(folder, mark))
 
 
 def end(place: Repo, now: float, rejections: int, dice: float) -> None:
-    """A sync was good. Each one that lost races stretches the interval to the next, each that did not shrinks it again.
+    """Record a successful sync: a sync that lost races doubles the backoff multiplier, any other halves it.
 
     Args:
         now: Seconds since the epoch.
         rejections: How often a push lost a race.
-        dice: Between 0 and 1: where in the stretched interval the next one is.
+        dice: Between 0 and 1: the position of the next sync in the stretched interval.
     """
     folder = _folder(place)
     atomic_write.drop(os.path.join(folder, FAILED))
@@ -195,11 +204,14 @@ def end(place: Repo, now: float, rejections: int, dice: float) -> None:
 
 
 def fail(place: Repo, now: float, at: str, code: str, message: str, dice: float) -> None:
-    """A sync failed: keep why, and leave more and more time to the next automatic one, up to some minutes.
+    """Record a failed sync and why, and delay the next automatic one exponentially, up to some minutes.
 
     Args:
         now: Seconds since the epoch.
-        at: The same as JSON has it.
+        at: The same time as JSON has it.
+        code: Machine name of the error.
+        message: The error.
+        dice: Between 0 and 1; it spreads the delay.
     """
     from json import dumps
 
@@ -213,18 +225,18 @@ def fail(place: Repo, now: float, at: str, code: str, message: str, dice: float)
         atomic_write.replace(os.path.join(folder, FAILED), dumps(found.as_json()).encode())
     except OSError:
         return
-    if every is not None:  # where it is off, hooks find nothing that is due
+    if every is not None:  # if it is off, hooks must find nothing that is due
         pause = min(every * 2 ** min(times, 16), max(every, BACKOFF_SECONDS_MAX)) * (0.75 + dice / 4)
         _set_due(folder, now + max(pause, every), _stretch(folder))
 
 
 def rest(place: Repo, now: float) -> None:
-    """There is nobody to sync with: look again after some minutes."""
+    """Delay the next sync by some minutes, because there is no remote."""
     _set_due(_folder(place), now + BACKOFF_SECONDS_MAX, 1.0)
 
 
 def trouble(place: Repo) -> Trouble | None:
-    """What went wrong in the last sync with the usual remote; None where it was good."""
+    """Return why the last sync with the usual remote failed; None if it succeeded."""
     try:
         with open(os.path.join(_folder(place), FAILED), "rb") as file:
             data = file.read(10 * MESSAGE_MAX)
@@ -240,14 +252,14 @@ def trouble(place: Repo) -> Trouble | None:
 
 
 def switch(place: Repo, on: bool) -> None:
-    """Begin anew, or leave nothing that a hook would find."""
+    """Reset the state of autosync; if it is off, leave nothing that a hook would find."""
     folder = _folder(place)
     for name in (NEXT, ASKED, HURRY, FAILED, LOOKED):
         atomic_write.drop(os.path.join(folder, name))
     if on:
         try:
             shared_mode.make_dirs(folder)
-            for name in (NEXT, LOOKED):  # a hook's shell would make the second one without a shared mode
+            for name in (NEXT, LOOKED):  # a hook's shell would create the second one without a shared mode
                 atomic_write.replace(os.path.join(folder, name), b"")
         except OSError:
             return
@@ -260,7 +272,7 @@ def _folder(place: Repo) -> str:
 def _set_due(folder: str, at: float, stretch: float) -> None:
     path = os.path.join(folder, NEXT)
     try:
-        atomic_write.replace(path, b"%g\n" % stretch)  # a new file: who does not own one can't set its time
+        atomic_write.replace(path, b"%g\n" % stretch)  # a new file: only the owner of a file can set its time
         os.utime(path, (at, at))
     except OSError:
         return

@@ -1,4 +1,4 @@
-"""The process that syncs by itself: one a clone, it waits until a sync is due, syncs once, and ends."""
+"""The process that syncs automatically: one per clone; it waits until a sync is due, syncs once, and ends."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from .sync_result import Synced
 
 POLL_SECONDS = 0.1
-# Who only wants to know whether a process is there holds the lock for an instant, too.
+# A caller that only tests whether a process runs holds the lock for an instant, too.
 LOCK_TRIES, LOCK_PAUSE_SECONDS = 5, 0.02
-QUIET = ("no-remote",)  # nothing to tell anybody of: there may be one later
+QUIET = ("no-remote",)  # not reported as a failure: there may be a remote later
 
 
 def run(
@@ -31,15 +31,17 @@ def run(
     pause: Callable[[float], None] = time.sleep,
     dice: Callable[[], float] = lambda: os.urandom(1)[0] / 255,
 ) -> bool:
-    """Sync when it is due, unless another process of this clone does; True where one more is to be started.
-
-    What goes wrong is kept for whoever looks next.
+    """Sync when it is due, unless another process of this clone does; record an error for later commands.
 
     Args:
+        place: The repository.
         sync: Syncs with the usual remote.
-        now: Seconds since the epoch.
-        pause: Waits so many seconds.
-        dice: A number between 0 and 1.
+        now: Returns the seconds since the epoch.
+        pause: Waits that many seconds.
+        dice: Returns a number between 0 and 1.
+
+    Returns:
+        Whether to start another process.
     """
     lock = _take(place, pause)
     if lock is None:
@@ -54,12 +56,12 @@ def run(
             autosync.rest(place, at)
         elif code:
             autosync.fail(place, at, format_at(int(at * 1e6)), code, message, dice())
-    # Who found the lock taken has left a mark, perhaps after what was sent had been gathered.
+    # A caller that found the lock taken has left a mark, perhaps after this sync had read the log.
     return _is_wanted(place, now())
 
 
 def refuse_untrusted(place: Repo) -> None:
-    """Refuse a repository that opening its log would refuse, before anything is kept about its syncs.
+    """Reject a repository that opening its log would reject, before writing any state about its syncs.
 
     Raises:
         StoreError: `dubious-ownership` or `bare-repository`.
@@ -77,15 +79,15 @@ def _take(place: Repo, pause: Callable[[float], None]) -> Lock | None:
                 return lock
             pause(LOCK_PAUSE_SECONDS)
     except StoreError:
-        pass  # not ours to write, or gone
+        pass  # not writable for us, or deleted
     return None
 
 
 def _wait(place: Repo, now: Callable[[], float], pause: Callable[[float], None]) -> bool:
-    """Wait until a sync is due, or must not wait. False where it is not wanted any more."""
+    """Wait until a sync is due or is hurried; return False once it is not wanted any more."""
     while True:
         at, every = now(), autosync.interval(place)
-        if every is None:  # off by now, or the repository is gone
+        if every is None:  # switched off meanwhile, or the repository was deleted
             return False
         if autosync.is_hurried(place) or autosync.due(place, every, at) <= at:
             return True
@@ -95,7 +97,7 @@ def _wait(place: Repo, now: Callable[[], float], pause: Callable[[float], None])
 
 
 def _is_wanted(place: Repo, now: float) -> bool:
-    """Whether somebody wants a sync, and it is not so far off that who comes by then may see to it."""
+    """Return whether a sync was asked for and is due soon enough for a process to wait for it."""
     every = autosync.interval(place)
     if every is None or not autosync.is_asked(place):
         return False
@@ -103,13 +105,13 @@ def _is_wanted(place: Repo, now: float) -> bool:
 
 
 def _try(sync: Callable[[], Synced]) -> tuple[str, str]:
-    """Sync: what broke it off, as a code and a sentence; two empty ones where it has kept by itself what came of it."""
+    """Sync; return the code and the message of the error that stopped it, or two empty strings."""
     try:
         sync()
     except GitmemError as error:
         return error.code, error.message
     except TimeoutError:
         return "timeout", "It took too long and was stopped; what is recorded here stays recorded."
-    except Exception as error:  # a bug must be seen too, and nobody sees our output
+    except Exception as error:  # a bug must be reported too, and nobody reads our output
         return "unexpected", f"Something unexpected happened: {type(error).__name__} {error}".strip()
     return "", ""

@@ -12,7 +12,11 @@ if TYPE_CHECKING:
 
 
 def chosen(store: Store, remotes: Sequence[str], *, all: bool) -> tuple[list[str], bool]:
-    """The remotes to sync with, and whether history follows the first of them."""
+    """Return the remotes to sync with, and whether history follows the first of them.
+
+    Raises:
+        UsageError: `no-remote` or `which-remote`.
+    """
     from .remote import configured, usual
 
     place = store.place

@@ -1,11 +1,11 @@
 """Consent to publish: for each URL that this clone may push its log to, one file in `<state>/consent/`.
 
-A file is named after the SHA-256 of the URL without credentials, and holds the URL, who gave consent and when as
-JSON. Whatever can't be read as that is no consent. Nothing that a fetch or a checkout brings can write there.
+The name of a file is the SHA-256 of the URL without credentials. It holds the URL, who gave consent and when, as
+JSON. A file that can't be read as that gives no consent. No fetch or checkout can write in that folder.
 
-Version 0.1 pushed without asking. A clone that published then keeps publishing: `carry_over` gives consent where the
-state of that time shows it, once for each clone. The file `checked` says that this was done. The file `refused` says
-that the user wants nothing published: then only `gitmem sync --publish` gives consent.
+Version 0.1 pushed without asking. A clone that published then keeps publishing: `carry_over` gives consent if the
+state of that time shows it, once for each clone. The file `checked` records that this was done. The file `refused`
+records that the user wants nothing published: then only `gitmem sync --publish` gives consent.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ BY_INIT, BY_SYNC, BY_EARLIER = "gitmem init", "gitmem sync --publish", "publishe
 
 
 def destination(place: Repo, remote: str) -> str:
-    """Return the URL that consent for a remote is about: where pushes to it end, without credentials.
+    """Return the URL to which pushes to a remote go, without credentials; consent is given for that URL.
 
     Raises:
         UsageError: `unknown-remote`.
@@ -84,7 +84,7 @@ def give(place: Repo, url: str, by: str, at: str) -> None:
 
 
 def withdraw(place: Repo, url: str) -> bool:
-    """Forget the consent for a URL; return whether there was one. What was published stays published."""
+    """Remove the consent for a URL; return whether there was one. Published lines stay published."""
     was_given = is_given(place, url)
     atomic_write.drop(_path(place, url))
     return was_given
@@ -109,12 +109,12 @@ def refuse(place: Repo) -> None:
 
 
 def is_refused(place: Repo) -> bool:
-    """Return whether the user has said that nothing is to be published."""
+    """Return whether the user wants nothing published."""
     return os.path.lexists(os.path.join(place.state, FOLDER, REFUSED))
 
 
 def withdraw_all(place: Repo) -> None:
-    """Forget every consent of this clone. That of version 0.1 is not carried over again."""
+    """Remove every consent of this clone. That of version 0.1 is not carried over again."""
     folder = os.path.join(place.state, FOLDER)
     try:
         names = os.listdir(folder)
@@ -130,11 +130,12 @@ def withdraw_all(place: Repo) -> None:
 def carry_over(log: LocalLog, at: str) -> None:
     """Give consent for remotes that version 0.1 published to. Call it before anything is fetched.
 
-    The evidence has to be older than the first fetch of this version, which brings what others wrote: our copy of the
+    The evidence has to be older than the first fetch of this version, which brings lines of others: our copy of the
     remote's log, as 0.1 left it, has a line that this clone's ledger acknowledged, and `refs/gitmem/published` exists.
-    That ref alone shows nothing: a log that was only adopted or fetched sets it, too.
+    That ref alone proves nothing: a log that was only adopted or fetched sets it, too.
 
     Args:
+        log: The log of this clone.
         at: The time, as JSON has it.
     """
     from ..git import remotes
@@ -173,7 +174,7 @@ def _mark_checked(place: Repo) -> None:
         shared_mode.make_dirs(os.path.join(place.state, FOLDER))
         atomic_write.replace(os.path.join(place.state, FOLDER, CHECKED), b"")
     except OSError:
-        return  # checked again the next time, which can't have fetched anything either
+        return  # checked again the next time; nothing can have been fetched by then either
 
 
 def _path(place: Repo, url: str) -> str:
@@ -181,5 +182,5 @@ def _path(place: Repo, url: str) -> str:
 
 
 def _text(url: str) -> str:
-    """Return a URL as JSON can hold it, whatever bytes a path has."""
+    """Return a URL as JSON can hold it, even if its path is not UTF-8."""
     return os.fsencode(url).decode("utf-8", "backslashreplace")

@@ -1,4 +1,4 @@
-"""Whether the user has agreed to publish, as syncs and the start of a session ask it."""
+"""Checks of the consent to publish, and messages about it, for syncs and the start of a session."""
 
 from __future__ import annotations
 
@@ -20,16 +20,17 @@ UNSENT = (
     "rejected",
     "refused",
     "empty",
-)  # states of a remote that has not got what is recorded here
+)  # states of a remote that did not receive the records of this clone
 
 
 def may_send(store: Store, *, publish: bool) -> Callable[[Remote], bool]:
-    """Return the function that says whether the log may be published on a remote.
+    """Return the function that decides whether the log may be published on a remote.
 
-    Call it before anything is fetched: it carries over what version 0.1 published.
+    Call it before anything is fetched: it carries over the consent of version 0.1.
 
     Args:
-        publish: The user agrees to publish on each remote that is asked about.
+        store: The store of this clone.
+        publish: The user agrees to publish on each remote that the function is called with.
     """
     from ..log.lines import format_at
     from . import consent
@@ -46,7 +47,7 @@ def may_send(store: Store, *, publish: bool) -> Callable[[Remote], bool]:
 
 
 def remark(store: Store) -> str | None:
-    """Return the sentence for a clone that is to sync by itself and may not publish; None for any other."""
+    """Return a remark if this clone syncs automatically but may not publish; else None."""
     from . import consent
     from .chosen_remotes import chosen
 
@@ -66,7 +67,7 @@ def remark(store: Store) -> str | None:
 
 
 def init_command(store: Store) -> str:
-    """Return the `init` that installs what is missing and changes nothing about what may be published."""
+    """Return the `init` command that installs what is missing and does not change the consent to publish."""
     from . import consent
     from .chosen_remotes import chosen
 
@@ -79,7 +80,7 @@ def init_command(store: Store) -> str:
 
 
 def ask_user(synced: Synced) -> None:
-    """Word an answer for an agent: whether a log is published is its user's decision, so `next` does not propose it."""
+    """Reword a result for an agent: only its user decides whether to publish, so `next` does not propose it."""
     for each in synced.remotes:
         if each.state == "consent-needed":
             own = command("gitmem", "sync", "--publish", each.name)
@@ -89,7 +90,7 @@ def ask_user(synced: Synced) -> None:
 
 
 def tell_agreed(store: Store, remotes: Sequence[RemoteResult]) -> None:
-    """Say of remotes that took nothing that consent to publish there was recorded all the same."""
+    """Add to the messages of remotes that received nothing that consent to publish there was recorded."""
     from . import consent
 
     for each in remotes:
@@ -103,7 +104,7 @@ def tell_agreed(store: Store, remotes: Sequence[RemoteResult]) -> None:
 
 
 def refuse_urls(store: Store, remotes: Sequence[str]) -> None:
-    """Refuse what is no name of a configured remote.
+    """Reject names that are not those of a configured remote.
 
     Raises:
         UsageError: `not-configured`.

@@ -1,4 +1,4 @@
-"""Exchange with remotes: fetch, settle, push without force, and again where somebody was faster."""
+"""Exchange with remotes: fetch, rebase, push without force, and retry after a lost race."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 ATTEMPTS_MAX = 4
 FOREIGN = "If they belong together nevertheless, --allow-foreign unites them for good."
-PAUSE_SECONDS = 0.2  # the first pause is at most this long, the next at most twice as long, and so on
+PAUSE_SECONDS = 0.2  # upper bound of the first pause; it doubles with each attempt
 
 
 def exchange(  # noqa: C901  (the steps of an exchange, in order)
@@ -44,25 +44,28 @@ def exchange(  # noqa: C901  (the steps of an exchange, in order)
     force: bool = False,
     pause: Callable[[float], None] = time.sleep,
 ) -> list[Remote]:
-    """Exchange lines with remotes, in this order; their troubles are in their states.
+    """Exchange lines with remotes, in this order; errors of a remote are in its state.
 
     Args:
-        timeout: Seconds for each run of git on the network; no new attempt starts after as many.
-        may_send: Whether the user has agreed to publish on a remote; asked before anything is fetched. Else lines are
-            only brought, and the remote's state is `consent-needed` where it lacks any.
-        kind_of: Returns the kind of record in a line, by which those that are not sent are counted.
-        push: Whether to send; else lines are only brought.
+        log: The log of this clone.
+        names: Names or URLs of remotes.
+        timeout: Seconds for each run of git on the network; after that time no new attempt starts.
+        may_send: Whether the user has agreed to publish on a remote; called before anything is fetched. If not, lines
+            are only fetched, and the state of a remote that lacks any is `consent-needed`.
+        kind_of: Returns the kind of record in a line; lines that are not sent are counted by it.
+        push: Whether to send; else lines are only fetched.
         leads: Whether history follows the first remote. The others get a commit of the union on their own tip.
         allow_foreign: Whether to unite with the log of another project. That can't be undone.
-        forgiving: Whether a remote that history does not follow may refuse what we send: from then on it is only read.
-        retry: Whether to try again what the remotes were seen to refuse.
+        forgiving: Whether a remote that history does not follow may reject our push: from then on it is only read.
+        retry: Whether to try again what the remotes rejected before.
         repair: Whether to repair a shared ref that was left out; by a forced push only with `force`.
-        pause: Waits so many seconds.
+        force: Whether the user has agreed to a forced push.
+        pause: Waits that many seconds.
 
     Raises:
-        UsageError: `unknown-remote`; `foreign-log`, where nothing is pushed and the only remote has the log of
+        UsageError: `unknown-remote`; `foreign-log`, if nothing is pushed and the only remote has the log of
             another project.
-        StoreError: Our own log can't be read or moved; it is as it was.
+        StoreError: Our own log can't be read or moved; it is unchanged.
     """
     found = [Remote(log, name) for name in names]
     for remote in found:
@@ -101,7 +104,11 @@ def exchange(  # noqa: C901  (the steps of an exchange, in order)
 
 
 def _refuse_foreign(found: Sequence[Remote]) -> None:
-    """Raise UsageError where the only remote has the log of another project."""
+    """Reject the log of another project if it is on the only remote.
+
+    Raises:
+        UsageError: `foreign-log`.
+    """
     if len(found) == 1 and found[0].is_foreign:
         raise UsageError(
             found[0].message, hint=FOREIGN, code="foreign-log", next=["git remote -v", "gitmem doctor"]
@@ -111,7 +118,7 @@ def _refuse_foreign(found: Sequence[Remote]) -> None:
 def _attempt(
     log: LocalLog, remote: Remote, found: Sequence[Remote], *, push: bool, follow: bool, timeout: float
 ) -> bool:
-    """One round on what the last fetch brought. False where another one may do better."""
+    """Run one round on the result of the last fetch; return False if another round may do better."""
     tips = _known_tips(log, remote, found)
     boxes = [box for other in found for box in other.waiting]
     if push and follow:
@@ -137,7 +144,7 @@ def _attempt(
 
 
 def _end(log: LocalLog, remote: Remote, before: str | None, *, push: bool) -> None:
-    """What became of it all."""
+    """Set the final state and message of a remote."""
     remote.received = _received(log, remote, before)
     accepted.tell(remote)
     accepted.keep(remote)
@@ -156,7 +163,7 @@ def _end(log: LocalLog, remote: Remote, before: str | None, *, push: bool) -> No
 
 
 def _tell(remote: Remote, follow: bool, drained: bool) -> None:
-    """Say how many lines came from a remote that history does not follow, and from where; and what was not sent."""
+    """Report how many lines came from a remote that history does not follow, and lines that were not sent."""
     if remote.received and not follow:
         s = "" if remote.received == 1 else "s"
         remote.say(
@@ -169,14 +176,14 @@ def _tell(remote: Remote, follow: bool, drained: bool) -> None:
 
 
 def _withhold(log: LocalLog, remote: Remote, push: bool, kind_of: Callable[[bytes], str]) -> None:
-    """Say what a remote lacks, and is not sent because nobody has agreed to publish there."""
+    """Count the records that a remote lacks and that are not sent without consent."""
     if not push or remote.may_send or remote.state not in ("synced", "up-to-date"):
         return
     local = log.git.tip(ref.LOG_REF)
     tree = log.git.commit(local).tree if local is not None else None
     known = [tip.tree for tip in remote.tips]
     if remote.blocked is not None and remote.accepted is not None:
-        # The shared branch is broken; this is what it had before.
+        # The shared branch is broken; this is its content before that.
         known.append(remote.accepted.tree)
     for fresh in tree_union.fresh_lines(log.git, tree, known, outbox.united(remote.boxes)) if tree else ():
         remote.withheld.add(fresh, kind_of)
@@ -186,7 +193,7 @@ def _withhold(log: LocalLog, remote: Remote, push: bool, kind_of: Callable[[byte
 
 
 def _for_other(log: LocalLog, tip: str, shared: Tip | None) -> str:
-    """What a remote gets that our history does not follow: the union, on its own tip."""
+    """Return the commit for a remote that history does not follow: the union, on its own tip."""
     git = log.git
     if shared is None or git.contains(tip, shared.oid):
         return tip
@@ -195,12 +202,12 @@ def _for_other(log: LocalLog, tip: str, shared: Tip | None) -> str:
         return shared.oid
     who = log.signature()
     (new,) = git.write([Draft(changes, who, who, "Bring the log of another remote\n")], shared.oid)
-    make_own(log.place.common, new)  # that remote may be where our objects are borrowed
+    make_own(log.place.common, new)  # that remote may be our alternate object store
     return new
 
 
 def _received(log: LocalLog, remote: Remote, before: str | None) -> int:
-    """How many lines the remote had that were not here."""
+    """Return how many lines the remote had that were not here."""
     git = log.git
     count = 0
     seen = [before] if before is not None else []
@@ -213,7 +220,7 @@ def _received(log: LocalLog, remote: Remote, before: str | None) -> int:
 
 
 def _known_tips(log: LocalLog, remote: Remote, found: Sequence[Remote]) -> list[Tip]:
-    """Every log that may be united: of these remotes, and what git itself fetched from them or has as its branch."""
+    """Return every log that may be united: of these remotes, and those that git fetched or has as its branch."""
     tips = {tip.oid: tip for other in found for tip in other.tips}
     rest = {name: oid for other in found for name, oid in log_refs.of_remote(log, other.name).items()}
     bad = {each.commit for other in found for each in other.left_out}

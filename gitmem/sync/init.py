@@ -1,4 +1,4 @@
-"""Init: give a clone its log, and say where the log is published. The merge driver is installed beside it."""
+"""Create the log of a clone, and choose where it is published. The merge driver is installed separately."""
 
 from __future__ import annotations
 
@@ -22,18 +22,19 @@ PLACES = {"branch": ref.BRANCH, "hidden": ref.LOG_REF}
 
 
 class Initialised(Outcome):
-    """What this clone has now.
+    """The result of `init`.
 
     Attributes:
         log: The ref.
-        state: `started` (a new log), `adopted` (what the remote or this clone had), or `present` before.
+        state: `started` (a new log), `adopted` (the log of the remote or of this clone), or `present` (already there).
         publish: Where remotes keep it: `branch` or `hidden`.
         tip: The log's last commit.
-        remote: What the remote's log brought; None without a remote.
-        publishes_to: The usual remote's url, without credentials, where syncs may publish the log there; else None.
-        agreed: Whether this call has agreed to that.
-        autosync: How often gitmem syncs by itself, such as `30s`; None where it does not.
-        remarks: What else there is to know.
+        remote: The result of fetching the remote's log; None without a remote.
+        publishes_to: The usual remote's URL, without credentials, if syncs may publish the log there; else None.
+        agreed: Whether this call has recorded that consent.
+        autosync: How often gitmem syncs automatically, such as `30s`; None if it does not.
+        remarks: Further messages.
+        next: Commands to run next.
     """
 
     __slots__ = (
@@ -63,11 +64,13 @@ class Initialised(Outcome):
 
 
 class Uninstalled(Outcome):
-    """What stays after `init --uninstall`.
+    """The result of `init --uninstall`.
 
     Attributes:
-        kept: What is left alone: the refs and gitmem's own folder.
-        remove: The commands that delete these too. What was never pushed is gone then.
+        kept: What was kept: the refs and gitmem's own folder.
+        remove: The commands that delete these too. Lines that were never pushed are lost then.
+        remarks: Further messages.
+        next: Commands to run next.
     """
 
     __slots__ = ("kept", "remove", "remarks", "next")
@@ -87,20 +90,21 @@ def init(
     allow_foreign: bool = False,
     timeout: float = 30.0,
 ) -> Initialised:
-    """Give this clone its log: the remote's where it can be reached, else what is here, else a new one.
+    """Create the log of this clone: from the remote if it is reachable, else from this clone, else a new one.
 
-    Nothing is pushed, but from now on syncs may publish the log at the url that the usual remote has now, unless the
-    user has refused that before. A second call changes nothing but what the remote brings.
+    Nothing is pushed, but from now on syncs may publish the log at the current URL of the usual remote, unless the
+    user has refused that before. A second call only adds the remote's new lines.
 
     Args:
-        publish: `branch` or `hidden`: where all clones shall publish the log. None leaves it.
-        consents: Whether the user agrees to that; False refuses it, and it stays refused until a sync is told to
-            publish; None leaves it as it is.
+        store: The store of this clone.
+        publish: `branch` or `hidden`: where all clones shall publish the log. None leaves it unchanged.
+        consents: Whether the user agrees to publish; False refuses it until `gitmem sync --publish`; None leaves it
+            unchanged.
         allow_foreign: Unite with the log of another project too. That can't be undone.
-        timeout: Seconds that the remote may keep us waiting.
+        timeout: Seconds for the network.
 
     Raises:
-        UsageError: `bad-publish`; `foreign-log`, where the remote's log is of another project.
+        UsageError: `bad-publish`; `foreign-log`, if the remote's log is of another project.
         StoreError: The log can't be read or written.
     """
     if publish is not None and publish not in PLACES:
@@ -141,7 +145,13 @@ def init(
 
 
 def switched(store: Store, outcome: Initialised, every: str | None) -> None:
-    """Tell of autosync, which the config has by now, and let it begin anew, or leave nothing of it (None)."""
+    """Apply to the state of autosync what the config has by now, and add it to the result.
+
+    Args:
+        store: The store of this clone.
+        outcome: The result of `init`.
+        every: The interval in the config; None for off.
+    """
     autosync.switch(store.place, every is not None)
     outcome.autosync = every
     if every is not None and outcome.remote is None:
@@ -151,9 +161,10 @@ def switched(store: Store, outcome: Initialised, every: str | None) -> None:
 def _bring(
     store: Store, consents: bool | None, allow_foreign: bool, timeout: float
 ) -> tuple[RemoteResult | None, str, bool]:
-    """Fetch and unite what the usual remote has. That there is none, or that it is away, is only a remark.
+    """Fetch and unite the log of the usual remote. A missing or unreachable remote is only a remark.
 
-    Returns: What came of it, the remark, and whether consent was given now.
+    Returns:
+        The result, the remark, and whether consent was given now.
     """
     try:
         names, leads = chosen(store, (), all=False)
@@ -193,7 +204,7 @@ def _bring(
 
 
 def uninstall(store: Store) -> Uninstalled:
-    """Say what stays when the merge driver is taken out: the log is the user's, and is never deleted for them.
+    """Report what stays when the merge driver is removed: the log is the user's, and is never deleted for them.
 
     Nothing is published any more until the user agrees again.
     """

@@ -1,7 +1,7 @@
-"""What a good sync left behind: while all of it is as it was, here and on the remote, the next one has nothing to do.
+"""Fingerprint of the last successful sync; if it still matches, here and on the remote, sync is a no-op.
 
-`<state>/settled` has the refs of that time, where the remote is, and what the repository's config looked like. It
-spares a sync with nothing new all that it would look at. Whatever is not plainly as it was is for the sync itself.
+`<state>/settled` has the refs of that sync, the remote, and a stamp of the repository's config. It spares a sync
+with nothing new everything else. On any doubt the usual sync runs.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ if TYPE_CHECKING:
     from .remote import Remote
 
 NAME = "settled"
-ACCEPTED = "accepted"  # below a remote's copies: its shared log as it last passed the checks
-AGE_SECONDS_MAX = 3600.0  # what git's config says outside of the repository may have changed unseen
+ACCEPTED = "accepted"  # below the copies of a remote's refs: its shared log as it last passed the checks
+AGE_SECONDS_MAX = 3600.0  # git's config outside of the repository may have changed unnoticed
 _BRANCH = "refs/heads/gitmem"
 
 
 class Settled:
-    """The remote of the last good sync, and every ref that a sync looks at as it was then.
+    """The remote of the last successful sync, and every ref that a sync reads, as it was then.
 
-    Where nothing is new it is what became of the exchange, too: see `log.remote.Remote`.
+    If nothing is new, it is also the result of the exchange: see `sync.remote.Remote`.
 
     Attributes:
-        unchanged: Whether both sides have what they had, as a look at the remote has shown.
-        network: What to go on with where it was fetched for that look; else None.
+        unchanged: Whether both sides are unchanged, as the remote has answered.
+        network: The network to continue with, if the check had to fetch; else None.
     """
 
     __slots__ = ("destination", "network", "prefix", "refs", "shown_name", "tip", "unchanged", "url")
@@ -61,7 +61,7 @@ class Settled:
 
 
 def refs_of(common: str) -> dict[str, str] | None:
-    """Every ref that a sync looks at, from the repository's files. None where they don't plainly say it."""
+    """Return every ref that a sync reads, from the repository's files; None if their state is not clear."""
     found = refs_below(common, "refs/gitmem/", at_rest=True)
     if found is None:
         return None
@@ -79,9 +79,10 @@ def refs_of(common: str) -> dict[str, str] | None:
 
 
 def note(remote: Remote, before: Mapping[str, str] | None) -> None:
-    """Keep what a sync with one remote has left, where the next one would have nothing to do or to tell; else forget it.
+    """Record the state after a sync with one remote if the next sync would be a no-op; else delete the record.
 
     Args:
+        remote: The remote after the exchange.
         before: `refs_of` when the sync began.
     """
     place = remote.log.place
@@ -99,7 +100,7 @@ def note(remote: Remote, before: Mapping[str, str] | None) -> None:
 
 
 def _is_at_rest(remote: Remote, before: Mapping[str, str], now: Mapping[str, str]) -> bool:
-    """Whether a sync was good, both sides have one tip, and nothing else has moved meanwhile that it may not have seen."""
+    """Return whether a sync succeeded, both sides have one tip, and no other ref moved meanwhile."""
     from ..git.remotes import without_credentials
     from ..log import log_refs, ref
 
@@ -121,20 +122,25 @@ def _is_at_rest(remote: Remote, before: Mapping[str, str], now: Mapping[str, str
 
 
 def _is_plain_config(place: Repo) -> bool:
-    """Whether a remote's branch and url are plain: no name with a slash, and no other file that may change them."""
+    """Return whether no remote's name has a slash and no included file may change a remote's branch or URL."""
     keys = [key for key, _ in read_config(read_small(os.path.join(place.common, "config")))]
     return not any(key.startswith("include") or (key.startswith("remote.") and "/" in key) for key in keys)
 
 
 def look(place: Repo, wals: Callable[[], Iterable[str]], timeout: float) -> Settled | None:
-    """Ask the remote of the last good sync, where everything here is as that left it. None: sync the usual way.
-
-    Raises StoreError where git would not work in the repository, or gitmem does not know its kind.
+    """Ask the remote of the last successful sync for its refs, if this clone is unchanged since.
 
     Args:
-        wals: Gives the folders of all of the clone's write-ahead logs; what waits there is to be sent. It runs while the
+        place: The repository.
+        wals: Returns the folders of all of the clone's write-ahead logs; entries there are unsent. It runs while the
             remote answers.
         timeout: Seconds.
+
+    Returns:
+        The last sync and whether it still matches; None: sync the usual way.
+
+    Raises:
+        StoreError: git would not work in the repository, or gitmem does not know its kind.
     """
     known = _known(place)
     if known is None or loose_tip(place.common, LOG_REF) not in (None, known.refs.get(LOG_REF)):
@@ -144,7 +150,7 @@ def look(place: Repo, wals: Callable[[], Iterable[str]], timeout: float) -> Sett
     from ..repo import refuse_odd
 
     refuse_odd(place)
-    refuse_foreign(place)  # the url is what the owner of the git folder says, and may name a program
+    refuse_foreign(place)  # the owner of the git folder chooses the URL, and it may name a program
 
     folders: list[str] = []
     prefixes = (_BRANCH, "refs/gitmem/")
@@ -158,7 +164,7 @@ def look(place: Repo, wals: Callable[[], Iterable[str]], timeout: float) -> Sett
         return None
     if there is not None:
         copies = {known.prefix + name.removeprefix("refs/"): oid for name, oid in there.items()}
-        theirs = f"{known.prefix}gitmem/remotes/"  # its own copies, which no fetch brings
+        theirs = f"{known.prefix}gitmem/remotes/"  # copies that the remote itself keeps; no fetch reads them
         copies = {name: oid for name, oid in copies.items() if not name.startswith(theirs)}
         then = {name: oid for name, oid in known.refs.items() if name.startswith(known.prefix)}
         then.pop(known.prefix + ACCEPTED, None)
@@ -187,7 +193,7 @@ def _known(place: Repo) -> Settled | None:
 
 
 def _stamp(place: Repo) -> str:
-    """What says that the config, and which remote it means here, is the same."""
+    """Return a stamp of the config and of HEAD, which decides the usual remote; "" if it can't be read."""
     try:
         found = os.stat(os.path.join(place.common, "config"))
     except OSError:

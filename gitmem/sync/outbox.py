@@ -1,7 +1,7 @@
-"""Outboxes: what a clone puts on a ref of a remote that nobody else writes, where others are at the shared ref.
+"""Outboxes: refs on a remote with the lines of one clone, used when the shared ref is contended.
 
-It is made once, never moved, and named after its last commit, so that no push of it can lose a race and two
-of one name are the same. Whoever folds it into the shared ref deletes it.
+An outbox is created once, never moved, and named after its last commit. So no push of it can lose a race, and two
+of the same name are equal. The clone that folds it into the shared ref deletes it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..log.local_log import LocalLog
     from ..log.log_refs import Tip
 
-# Where a remote may take one. Not every host has room beside branches and tags.
+# Where a remote may accept an outbox. Not every host accepts refs other than branches and tags.
 PREFIXES = ("refs/gitmem/outbox/", "refs/heads/gitmem-outbox-")
 KEPT_MAX = 1_000
 
@@ -30,10 +30,11 @@ class Outbox:
 
     Attributes:
         oid: Its last commit.
-        commits: What it has and the shared ref's history has not, parents before children.
-        lines: The lines that those add, by segment; None where that doesn't tell all, and its tree counts.
-        files: Those segments, with what is there and what was before.
-        base: The commit that they stand on.
+        commits: Its commits that the shared ref's history lacks, parents before children.
+        lines: The lines that those add, by segment; None if they do more than add lines, and its tree decides.
+        files: Those segments, with their entries and the entries before.
+        base: The parent of its first commit.
+        tree: The tree of its last commit.
     """
 
     __slots__ = ("base", "commits", "files", "lines", "oid", "tree")
@@ -54,7 +55,11 @@ class Outbox:
         self.base = base
 
     def is_in(self, git: Git, tree: str) -> bool:
-        """Whether a tree has everything of it. KeyError where an object is missing."""
+        """Return whether a tree has all of its lines.
+
+        Raises:
+            KeyError: An object is missing.
+        """
         if self.lines is not None and all(
             wanted.issubset(there := lines_at(git, tree, path))
             or wanted.issubset(there | self._beside(git, tree, path))
@@ -66,14 +71,14 @@ class Outbox:
         )
 
     def _beside(self, git: Git, tree: str, path: str) -> set[bytes]:
-        """The lines of one of its segments that had no room beside another content, where a tree keeps them."""
+        """Return the lines of a segment that a tree keeps in an overflow file because of the size limit."""
         entry = next(entry for each, entry, _ in self.files if each == path)
         if ref.lookup(git, tree, path) == entry:
             return set()
         return lines_at(git, tree, overflow.path_beside(path, canon(git.blob(entry.oid))))
 
     def is_large(self, git: Git, tree: str) -> bool:
-        """Whether a segment of it may have no room beside what a tree has there; then only the union tells."""
+        """Return whether a segment may exceed the size limit together with the tree's; then only the union decides."""
         return any(
             sum(len(git.blob(each.oid)) for each in (entry, ref.lookup(git, tree, path)) if each is not None)
             > ref.UNION_BYTES_MAX
@@ -88,11 +93,17 @@ def read(
     trunk: Trunk | None = None,
     may_stand_on: Callable[[str], bool] = lambda base: True,
 ) -> Outbox | None:
-    """Return the outbox that stands on the history of a log; None where it doesn't, or does more than to add lines.
+    """Return the outbox that is based on the history of a log.
 
     Args:
-        trunk: That history, where the caller walks it for several.
-        may_stand_on: Whether the tree of the commit that it stands on may be read.
+        log: The log of this clone.
+        oid: The outbox's last commit.
+        shared: The tip of that history.
+        trunk: That history, if the caller walks it for several outboxes.
+        may_stand_on: Whether the tree of the outbox's base may be read.
+
+    Returns:
+        None if it is not based on that history, or does more than add lines.
     """
     git = log.git
     trunk = trunk or Trunk(git, shared.oid)
@@ -104,25 +115,25 @@ def read(
                 return None
             box = _plain(git, oid, commits, shared.tree)
     except KeyError:
-        return None  # asked again by who can say what is missing
+        return None  # the caller checks it again and reports what is missing
     if box is not None:
         log.boxes = {**(log.boxes if len(log.boxes) < KEPT_MAX else {}), oid: box}
     return box
 
 
 def made(git: Git, oid: str, shared: Tip) -> Outbox:
-    """The outbox that was just put on the tip `shared`."""
+    """Return the outbox that was just committed on the tip `shared`."""
     commits = git.history(oid, [shared.oid])
     return _plain(git, oid, commits, shared.tree) or Outbox(oid, commits, git.commit(oid).tree)
 
 
 def whole(git: Git, tip: Tip, shared: Tip | None) -> Outbox:
-    """The outbox that is a log of its own, which no plain line of commits connects with the shared one."""
+    """Return an outbox that is a log of its own, without a linear history from the shared one."""
     return Outbox(tip.oid, git.history(tip.oid, [shared.oid] if shared is not None else []), tip.tree)
 
 
 def _plain(git: Git, oid: str, commits: Sequence[str], shared: str) -> Outbox | None:
-    """The outbox, where all that its commits did is to add lines to segments; else it is read as any other log."""
+    """Return the outbox if its commits only add lines to segments; None if it must be read as any other log."""
     tree = git.commit(oid).tree
     if not commits:
         return Outbox(oid, commits, tree, {}, oid)
@@ -142,7 +153,7 @@ def _plain(git: Git, oid: str, commits: Sequence[str], shared: str) -> Outbox | 
 
 
 def lines_at(git: Git, tree: str, path: str) -> set[bytes]:
-    """The lines of one segment; none where there is no such file."""
+    """Return the lines of one segment; an empty set if there is no such file."""
     entry = ref.lookup(git, tree, path)
     if entry is None or not entry.mode.startswith("100"):
         return set()
@@ -150,7 +161,7 @@ def lines_at(git: Git, tree: str, path: str) -> set[bytes]:
 
 
 def united(boxes: Iterable[Outbox]) -> dict[str, set[bytes]]:
-    """The lines of several outboxes, by segment."""
+    """Return the lines of several outboxes, by segment."""
     found: dict[str, set[bytes]] = {}
     for box in boxes:
         for path, added in (box.lines or {}).items():
@@ -159,7 +170,7 @@ def united(boxes: Iterable[Outbox]) -> dict[str, set[bytes]]:
 
 
 class OutboxSent:
-    """What outboxes have: it is on the remote, and need not be sent again."""
+    """The content of outboxes: it is on the remote, and need not be sent again."""
 
     def __init__(self, git: Git, boxes: Iterable[Outbox]) -> None:
         self._git = git
@@ -168,16 +179,16 @@ class OutboxSent:
         self._trees = [box.tree for box in boxes if box.lines is None]
 
     def lines(self, path: str) -> set[bytes]:
-        """The lines of a segment that they have."""
+        """Return the lines of a segment in these outboxes."""
         return self._lines.get(path, set()).union(*(lines_at(self._git, tree, path) for tree in self._trees))
 
     def has(self, path: str, entry: TreeEntry) -> bool:
-        """Whether one of them has a file just so."""
+        """Return whether one of them has exactly this file."""
         return any(ref.lookup(self._git, tree, path) == entry for tree in self._trees)
 
 
 def fold(git: Git, boxes: Iterable[Outbox], onto: str) -> str:
-    """Put what outboxes have on top of `onto`, in one commit: the new tip. It is the same in every clone."""
+    """Commit the content of outboxes on top of `onto`; return the new tip, which is the same in every clone."""
     found = Squash(git, git.commit(onto).tree)
     for box in sorted(boxes, key=lambda box: (git.commit(box.oid).author.seconds, box.oid)):
         found.add_commits(box.commits, box.files if box.lines is not None else None, each=False)

@@ -1,4 +1,4 @@
-"""Read the outboxes of a remote, each by itself, so that one that is left out costs the others nothing."""
+"""Read the outboxes of a remote one by one, so that an invalid one does not affect the others."""
 
 from __future__ import annotations
 
@@ -25,13 +25,15 @@ def read(
     related: Callable[[Sequence[Tip]], list[Tip]],
     tips: list[Tip],
 ) -> list[Outbox]:
-    """Return the outboxes that pass, those with less that is new first.
+    """Return the outboxes that pass the checks, those with the least new content first.
 
     Args:
+        log: The log of this clone.
+        check: The checks of this remote's refs.
         boxes: Refs with their commits.
-        top: The shared log; None where there is none that passed.
+        top: The shared log; None if none passed the checks.
         related: Leaves out those of other projects.
-        tips: The logs of the remote; outboxes that are logs of their own are added.
+        tips: The logs of the remote; outboxes that are logs of their own are appended.
     """
     if top is not None:
         check.accepted = top

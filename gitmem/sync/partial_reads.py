@@ -1,4 +1,4 @@
-"""Take in a part of a remote where all of it is not valid, or is more than one sync takes in."""
+"""Read a part of a remote if not all of it is valid, or if it exceeds what one sync may read."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ OUTBOXES_MAX = 200
 
 
 def some_outboxes(remote: Remote, boxes: dict[str, str]) -> dict[str, str]:
-    """Return as many outboxes as one sync reads, drawn by lot: so that nobody can keep those of others from being read."""
+    """Return as many outboxes as one sync reads, drawn at random, so that an attacker can't crowd out the others."""
     if len(boxes) <= OUTBOXES_MAX:
         return boxes
     salt = remote.log.random(16)
@@ -28,7 +28,7 @@ def some_outboxes(remote: Remote, boxes: dict[str, str]) -> dict[str, str]:
 
 
 def stand_in(check: PlaceCheck, place: str, found: LeftOut) -> Tip | None:
-    """Return what is read instead of a shared ref that was left out: what stood there before, or a part of it."""
+    """Return the tip to read instead of a shared ref that was left out: the last accepted one, or a part of it."""
     if found.kind == LARGE:
         return step_towards(check, place, found.commit) or check.accepted
     if check.accepted is None and found.kind != FOREIGN:
@@ -37,9 +37,9 @@ def stand_in(check: PlaceCheck, place: str, found: LeftOut) -> Tip | None:
 
 
 def step_towards(check: PlaceCheck, name: str, oid: str) -> Tip | None:
-    """Return the newest commit below a place that has more than a sync takes in which one sync takes; None for none.
+    """Return the newest commit below a ref that is small enough for one sync; None if there is none.
 
-    Of its history only what neither the local log nor the last accepted tip has is looked at, so each sync gets further.
+    It searches only history that neither the local log nor the last accepted tip has, so each sync gets further.
     """
     git = check.log.git
     known = [*check.known, *([check.accepted.oid] if check.accepted is not None else [])]
@@ -58,7 +58,7 @@ def step_towards(check: PlaceCheck, name: str, oid: str) -> Tip | None:
 
 
 def valid_ancestor(check: PlaceCheck, name: str, oid: str) -> Tip | None:
-    """Return the newest ancestor of a rejected tip that passes: for a clone that never saw a valid one."""
+    """Return the newest ancestor of a rejected tip that passes, or None; for clones that never saw a valid one."""
     git = check.log.git
     probe = PlaceCheck(check.log, None, check.known)
     try:

@@ -15,7 +15,11 @@ if TYPE_CHECKING:
 
 
 def publish(log: LocalLog, place: str) -> bool:
-    """Record in `format` where the log is published, for all clones. False where that is so already."""
+    """Record in `format` where the log is published, for all clones; return False if it is recorded already.
+
+    Raises:
+        StoreError: The log can't be read or written; nothing was changed.
+    """
     git = log.git
     for _ in range(committer.SWAPS_MAX):
         with rebase.take_lock(log) as lock:

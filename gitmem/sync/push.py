@@ -1,12 +1,12 @@
-"""Sending to the remote that history follows: to its shared ref, or to an outbox where others are at that.
+"""Push to the primary remote: to the shared ref, or to an outbox if the shared ref is contended.
 
-1. No outbox waits there: the shared ref is tried, once a round. It is the cheapest while one clone writes at a time.
-2. It was moved in between, or outboxes wait: what is nowhere there yet goes to an outbox, which can't be beaten.
-3. Outboxes wait and it is our turn: they are folded into the shared ref, and deleted when that has them.
+1. No outbox waits there: push to the shared ref, once a round. That is cheapest while one clone writes at a time.
+2. The shared ref moved in between, or outboxes wait: push what the remote lacks to an outbox, which can't lose a race.
+3. Outboxes wait and this clone is drawn: fold them into the shared ref, and delete them once it has their lines.
 
-A turn is drawn: one in as many as came since the last look, so that somebody folds and not everybody. Where
-none came, everybody else is gone. Killed in between, a sync leaves outboxes that wait or that the shared
-ref has already: the next one that looks folds or deletes them.
+The draw has a chance of one in the number of outboxes that are new since the last read, so that one clone folds and
+not every clone. If none is new, no other clone is active. A sync that is killed in between leaves outboxes that wait
+or that are folded already: the next sync that reads them folds or deletes them.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ if TYPE_CHECKING:
     from .outbox import Outbox
     from .remote import Remote
 
-DELETES_MAX = 200  # in one push: a command line has an end
+DELETES_MAX = 200  # in one push: the length of a command line is limited
 
 
 def send_early(
     log: LocalLog, remote: Remote, tip: str, timeout: float, *, allow_foreign: bool = False
 ) -> None:
-    """Put what is new here into an outbox, by what the last fetch brought: others pushed then, and will now."""
-    # Not a branch: the remote may have none by now, and would make it the default one.
+    """Push new lines to an outbox before fetching: others pushed at the last fetch, and probably do so now."""
+    # Not to a branch: the remote may have none by now, and would make the outbox its default branch.
     prefixes = [prefix for prefix in remote.host.prefixes if not prefix.startswith("refs/heads/")]
     if not prefixes:
         return
     read_remote.find_logs(remote, allow_foreign=allow_foreign)
     shared = remote.shared()
     if remote.state or shared is None:
-        remote.state = remote.message = ""  # the fetch that follows tells how it is now
+        remote.state = remote.message = ""  # the following fetch determines the current state
         return
     try:
         remote.safe = _put(log, remote, shared, tip, prefixes, timeout)
@@ -53,7 +53,7 @@ def send_early(
 def attempt(
     log: LocalLog, remote: Remote, tips: Sequence[Tip], boxes: Sequence[Outbox], timeout: float
 ) -> bool:
-    """One round on what the last fetch brought. False where another one may do better."""
+    """Run one round on the result of the last fetch; return False if another round may do better."""
     shared = remote.shared()
     if remote.blocked is not None:
         return _go_round(log, remote, shared, tips, boxes, timeout)
@@ -73,7 +73,7 @@ def attempt(
 def _send(
     log: LocalLog, remote: Remote, shared: Tip | None, tip: str, timeout: float, *, turn: bool, fold: bool
 ) -> bool:
-    """Send what was settled. False where another round may do better."""
+    """Push the rebased log; return False if another round may do better."""
     publish = rebase.own_tip(log, tip).format.publish
     try:
         if fold and tip == remote.tip:
@@ -91,7 +91,7 @@ def _send(
     except RemoteError as error:
         remote.fail(error)
         return True
-    # Who has nothing to send has the time to see whether somebody else folds.
+    # A clone with nothing to send can wait to see whether another clone folds.
     return not fold and remote.safe and (remote.outbox is not None or remote.attempts > 1)
 
 
@@ -103,7 +103,7 @@ def _go_round(
     boxes: Sequence[Outbox],
     timeout: float,
 ) -> bool:
-    """One round while the shared ref is left out: read the outboxes, add one on the last accepted tip, fold nothing."""
+    """Run one round while the shared ref is left out: read outboxes, add one on the last accepted tip, fold nothing."""
     tip = rebase.settle(log, shared, tips, boxes)
     remote.tip = remote.at(rebase.own_tip(log, tip).format.publish)
     if remote.state:
@@ -117,7 +117,7 @@ def _go_round(
 
 
 def _must_fold(log: LocalLog, remote: Remote, shared: Tip | None) -> bool:
-    """Whether what is ours has no other way there."""
+    """Return whether our lines can reach the remote only by its shared ref."""
     local = log.git.tip(ref.LOG_REF)
     if shared is None or local is None or remote.host.prefixes:
         return shared is None
@@ -125,7 +125,7 @@ def _must_fold(log: LocalLog, remote: Remote, shared: Tip | None) -> bool:
 
 
 def _unsent(log: LocalLog, remote: Remote, shared: Tip, tip: str) -> str:
-    """Put what neither the shared log nor an outbox has on the shared tip, in one commit: that, or the shared tip."""
+    """Commit on the shared tip the lines that neither it nor an outbox has; return the new tip, or the shared one."""
     git = log.git
     return squash(git, git.history(tip, [shared.oid]), shared.oid, outbox.OutboxSent(git, remote.waiting))
 
@@ -133,7 +133,7 @@ def _unsent(log: LocalLog, remote: Remote, shared: Tip, tip: str) -> str:
 def _put(
     log: LocalLog, remote: Remote, shared: Tip | None, tip: str, prefixes: Sequence[str], timeout: float
 ) -> bool:
-    """Put what is ours and nowhere there into an outbox of its own. Whether everything of ours is there now."""
+    """Push our lines that the remote lacks to a new outbox; return whether the remote has all of them now."""
     if shared is None:
         return False
     oid = _unsent(log, remote, shared, tip)
@@ -145,11 +145,11 @@ def _put(
                 remote.url, oid, prefix + oid, None, timeout, meanwhile=partial(moved, log)
             )
         except RemoteError as error:
-            if error.code != "refused" or remote.refused:  # a hub that misses objects takes nothing at all
+            if error.code != "refused" or remote.refused:  # a host that lacks objects rejects every push
                 raise
             remote.learn_refused(prefix)
             continue
-        if done == "rejected":  # a lock of the remote's own; of this name there is no other content
+        if done == "rejected":  # the ref is locked there; no other content can have this name
             remote.rejections += 1
             return False
         is_new, remote.outbox = remote.outbox != prefix + oid, prefix + oid
@@ -172,12 +172,22 @@ def push_shared(
     *,
     follow: bool = False,
 ) -> bool:
-    """Move the ref that the log is published at. False where that lost a race, or may not be: the state says so then.
+    """Move the ref that the log is published at.
 
     Args:
+        log: The log of this clone.
+        remote: The remote.
+        publish: The ref to move.
+        shared: The tip that history follows there; None if it has none.
+        new: The new tip.
+        timeout: Seconds for the network.
         follow: Whether history follows this remote.
 
-    Raises: RemoteError.
+    Returns:
+        False if the push lost a race, or is not allowed; then the remote's state has the reason.
+
+    Raises:
+        RemoteError: The push failed.
     """
     git = log.git
     there = remote.at(publish)
@@ -190,7 +200,7 @@ def push_shared(
         return tree_union.new_lines(git, git.commit(new).tree, known, outbox.united(remote.boxes))
 
     def meanwhile() -> None:
-        moved(log)  # what was settled counts here while it is sent
+        moved(log)  # the rebased log is valid here while it is being sent
         count()
 
     if log.network.push(remote.url, new, publish, there, timeout, meanwhile=meanwhile) != "pushed":
@@ -218,7 +228,7 @@ def push_shared(
 def _may_push(
     log: LocalLog, remote: Remote, publish: str, shared: Tip | None, new: str, timeout: float
 ) -> bool:
-    """Whether the place that we publish to may be moved; says why where it may not."""
+    """Return whether the ref that the log is published at may be moved; if not, report why."""
     there = remote.at(publish)
     if there is None:
         if log.network.has_branches(remote.url, timeout):
@@ -236,7 +246,7 @@ def _may_push(
 
 
 def _sweep(log: LocalLog, remote: Remote, tip: str, timeout: float) -> None:
-    """Delete the outboxes whose lines the shared ref has: `tip` is there. A ref of another name is somebody's own."""
+    """Delete the outboxes whose lines the shared ref has at `tip`. Refs of any other name may be the user's own."""
     if remote.host.keeps_refs:
         return
     tree = log.git.commit(tip).tree
@@ -249,4 +259,4 @@ def _sweep(log: LocalLog, remote: Remote, tip: str, timeout: float) -> None:
     except RemoteError as error:
         if error.code == "refused":
             remote.learn_keeps_refs()
-        # Else some other sync deletes them: the lines are where they belong.
+        # Else a later sync deletes them: the shared ref has their lines.

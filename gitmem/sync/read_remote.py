@@ -18,25 +18,25 @@ if TYPE_CHECKING:
 
 
 def read(remote: Remote, timeout: float, *, allow_foreign: bool = False) -> None:
-    """Fetch its refs and find the logs among them; where it is offline, those of the last time."""
+    """Fetch the refs of a remote and find the logs among them; if it is offline, those of the last fetch."""
     remote.attempts += 1
     try:
         if remote.state != "offline":
             unfetched.note(remote, rebase.fetch(remote.log, remote.url, remote.prefix, timeout))
     except RemoteError as error:
         remote.fail(error)
-    known = {box.oid for box in remote.boxes}  # of the last look, and what this exchange made
+    known = {box.oid for box in remote.boxes}  # of the last read, and those that this exchange created
     known |= remote.host.seen
     find_logs(remote, allow_foreign=allow_foreign)
     remote.crowd = sum(box.oid not in known for box in remote.boxes)
     if remote.state != "offline":
-        # Those too that this sync did not read: else they are new to a later one, and it leaves the folding to others.
+        # Include those that this sync did not read: else a later sync counts them as new and leaves folding to others.
         remote.host.seen = {oid for name, oid in remote.refs.items() if log_refs.is_outbox(name)}
         remote.host.crowd = remote.crowd
 
 
 def find_logs(remote: Remote, *, allow_foreign: bool = False) -> None:
-    """Find the logs among the refs that the last fetch brought; leave out, by itself, each that fails the checks."""
+    """Find the logs among the refs of the last fetch; leave out, one by one, those that fail the checks."""
     log = remote.log
     refs = log.git.refs(remote.prefix)
     remote.refs = {name: oid for name, oid in refs.items() if log_refs.is_place(name)}
@@ -62,7 +62,7 @@ def find_logs(remote: Remote, *, allow_foreign: bool = False) -> None:
     remote.left_out = list(check.left_out.values())
     for each in remote.left_out:
         if each.kind == INVALID and each.ref in refs:
-            damage.forget(log, each.ref, each.commit)  # no gc keeps what is behind it
+            damage.forget(log, each.ref, each.commit)  # so that git's gc can delete its objects
         each.ref = each.ref.replace(remote.prefix, "refs/")
     if not remote.tips:
         remote.boxes = []
@@ -70,7 +70,7 @@ def find_logs(remote: Remote, *, allow_foreign: bool = False) -> None:
 
 
 def _related(remote: Remote, check: PlaceCheck, tips: Sequence[Tip], *, allow_foreign: bool) -> list[Tip]:
-    """Of some logs, those of this project; the others are left out."""
+    """Return the logs of this project; leave out the others."""
     if allow_foreign:
         return list(tips)
     ours = projects(remote.log).union(*(tip.projects for tip in remote.tips))
@@ -85,13 +85,13 @@ def _related(remote: Remote, check: PlaceCheck, tips: Sequence[Tip], *, allow_fo
 
 
 def _look_for_block(remote: Remote, check: PlaceCheck) -> None:
-    """Find out whether the shared ref was left out, and what to stand on instead."""
+    """Determine whether the shared ref was left out, and which base replaces it."""
     place = remote.copy_of(remote.publish_ref())
     if (found := check.left_out.get(place)) is None:
         return
     local = remote.log.git.tip(ref.LOG_REF)
     if local is not None and accepted.reaches(remote.log.git, local, found.commit):
-        del check.left_out[place]  # somebody moved it back, to where nothing was yet: a push goes past it
+        del check.left_out[place]  # it was moved back to an early commit of ours: a push fast-forwards it
         return
     never_ours = remote.log.git.tip(remote.prefix + accepted.NAME) is None
     if found.kind == FOREIGN and never_ours:

@@ -1,7 +1,7 @@
-"""Settling: this clone's log becomes the union of all that it knows, on top of what is shared.
+"""Rebase local commits onto the shared tip and merge every known tip and outbox.
 
-The new tip is made outside the lock; the lock is taken only to put on it the commits that came
-meanwhile, and to swap. Where the union is the shared tip's tree, the new tip is the shared tip.
+The new tip is made without the lock. The lock is taken only to rebase commits that were added meanwhile and to swap
+the ref. If the union equals the shared tip's tree, the new tip is the shared tip.
 """
 
 from __future__ import annotations
@@ -36,15 +36,17 @@ LOCK_SECONDS = 3.0
 def settle(  # noqa: C901  (one loop until the union holds)
     log: LocalLog, shared: Tip | None, tips: Sequence[Tip], boxes: Sequence[Outbox] = (), *, tell: bool = True
 ) -> str:
-    """Bring the log's ref to the union of itself, `tips` and `boxes`: the new tip.
+    """Move the log's ref to the union of itself, `tips` and `boxes`; return the new tip.
 
     Args:
-        shared: The tip that history follows, one of `tips`; None where a remote has none.
+        log: The log of this clone.
+        shared: The tip that history follows, one of `tips`; None if a remote has none.
         tips: Logs that may be united with ours.
-        boxes: Outboxes that the shared tip lacks.
-        tell: Whether to tell of the move (`committer.moved`, `publish_shared`); else the caller does, soon.
+        boxes: Outboxes whose lines the shared tip lacks.
+        tell: Whether to announce the move (`committer.moved`, `publish_shared`); else the caller does it soon.
 
-    Raises: StoreError; then the ref is as it was.
+    Raises:
+        StoreError: The ref is unchanged.
     """
     git = log.git
     try:
@@ -60,7 +62,7 @@ def settle(  # noqa: C901  (one loop until the union holds)
                     if _loses(log, now, done):
                         if not late:
                             raise _loss(now, done)
-                        late = None  # what came meanwhile needs a union of its own
+                        late = None  # commits that were added meanwhile need another union
                     elif done == now or git.swap(ref.LOG_REF, now, done, "sync"):
                         break
                     elif lock.is_held:
@@ -85,7 +87,7 @@ def settle(  # noqa: C901  (one loop until the union holds)
 
 
 def _loses(log: LocalLog, now: str, new: str) -> bool:
-    """Whether a new tip lacks anything of the current one: whatever a remote holds, a sync takes nothing away."""
+    """Return whether a new tip lacks any line of the current one: no sync may remove lines, whatever a remote has."""
     git = log.git
     return new != now and bool(tree_union.union_changes(git, git.commit(new).tree, [git.commit(now).tree]))
 
@@ -100,13 +102,13 @@ def _loss(now: str, new: str) -> StoreError:
 
 
 def start_alone(log: LocalLog) -> str:
-    """Start the log as the holder of our lock, who may break a lock that the dead left on the ref."""
+    """Start the log while holding our lock, so that a stale lock on the ref may be broken."""
     with take_lock(log):
         return start(log)
 
 
 def _since(log: LocalLog, local: str) -> list[str] | None:
-    """Commits that came on top of `local`; None where the ref has gone elsewhere."""
+    """Return the commits that were added on top of `local`; None if the ref no longer contains it."""
     now = log.git.tip(ref.LOG_REF)
     if now == local:
         return []
@@ -118,7 +120,7 @@ def _since(log: LocalLog, local: str) -> list[str] | None:
 def assemble(
     log: LocalLog, local: str, shared: Tip | None, tips: Sequence[Tip], boxes: Sequence[Outbox] = ()
 ) -> str:
-    """The commit that the log should be at: on the shared tip own lines, those of outboxes, then at most one repair."""
+    """Return the new tip: on the shared tip our own lines, those of outboxes, then at most one repair commit."""
     git = log.git
     own = own_tip(log, local)
     current = [*tips, own]
@@ -136,7 +138,11 @@ def assemble(
 
 
 def own_tip(log: LocalLog, oid: str) -> Tip:
-    """This clone's own log. Raises: StoreError where it is none, or needs a newer gitmem."""
+    """Return this clone's own log.
+
+    Raises:
+        StoreError: It is not a log, has a wrong epoch, or needs a newer gitmem.
+    """
     try:
         own = log_refs.read(log, ref.LOG_REF, oid, [oid])
     except log_refs.NotALog as why:
@@ -158,7 +164,7 @@ def own_tip(log: LocalLog, oid: str) -> Tip:
 
 
 def _base(log: LocalLog, local: str, shared: Tip | None) -> str:
-    """What own commits are put on. What was published stays as it is, also where a remote was rewound."""
+    """Return the base of our own commits. Published commits never change, even if a remote was rewound."""
     git = log.git
     published = git.tip(ref.PUBLISHED_REF)
     if (
@@ -172,7 +178,7 @@ def _base(log: LocalLog, local: str, shared: Tip | None) -> str:
 
 
 def write_repair(log: LocalLog, top: str, changes: Changes, count: int) -> str:
-    """Write a commit that adds `count` lines or repairs the form of files. Return the new tip."""
+    """Write a commit that adds `count` lines or repairs the form of files; return the new tip."""
     who = log.signature()
     lines = f"{count} lines that were" if count != 1 else "1 line that was"
     message = f"Repair: {lines} missing\n" if count else "Repair: the form of the log's files\n"
@@ -180,10 +186,10 @@ def write_repair(log: LocalLog, top: str, changes: Changes, count: int) -> str:
 
 
 def _lines_in(git: Git, tree: str, path: str, change: bytes | TreeEntry | None) -> int:
-    """How many lines a change of a tree adds to it."""
+    """Return how many lines a change of a tree adds to it."""
     old = ref.lookup(git, tree, path)
     if isinstance(change, TreeEntry) and change.is_tree:
-        return tree_union.new_lines(git, change.oid, [])  # a whole folder comes only where there was none
+        return tree_union.new_lines(git, change.oid, [])  # a whole folder is added only if there was none
     if change is None or not tree_union.is_segment(path):
         return 0
     lines = set(tree_union.lines_of(git.blob(change.oid) if isinstance(change, TreeEntry) else change))
@@ -193,22 +199,25 @@ def _lines_in(git: Git, tree: str, path: str, change: bytes | TreeEntry | None) 
 
 
 def publish_shared(log: LocalLog, tip: str, shared: Tip | None, also: Sequence[Move] = ()) -> None:
-    """Remember that a remote has the shared tip, where the log's new tip contains that."""
+    """Record that a remote has the shared tip, if the log's new tip contains it."""
     if shared is not None and log.git.contains(tip, shared.oid):
         publish(log, tip, shared.oid, also)
 
 
 def publish(log: LocalLog, tip: str, oid: str, also: Sequence[Move] = ()) -> None:
-    """Remember that a remote has the log's history up to `oid`, which `tip` contains.
+    """Record that a remote has the log's history up to `oid`, which `tip` contains.
 
     Args:
-        also: Refs that move with it, where they still are where they were.
+        log: The log of this clone.
+        tip: The tip of the log.
+        oid: The published commit.
+        also: Refs to move with it, if they are unchanged.
     """
     git = log.git
     for _ in range(3):
         old, moves = git.tip(ref.PUBLISHED_REF), [move for move in also if git.tip(move[0]) == move[1]]
         more = old is not None and git.has(old) and _is_older(git, oid, old) and git.contains(tip, old)
-        if old != oid and not more:  # else more has been published before: a remote was rewound
+        if old != oid and not more:  # else a later commit was published before: a remote was rewound
             moves.insert(0, (ref.PUBLISHED_REF, old, oid))
         if not moves or git.swap(*moves[0], "sync", moves[1:]):
             return
@@ -216,14 +225,15 @@ def publish(log: LocalLog, tip: str, oid: str, also: Sequence[Move] = ()) -> Non
 
 
 def _is_older(git: Git, oid: str, than: str) -> bool:
-    """Whether a commit is `than` or an ancestor of it. The opposite, which is the usual case, is soon seen."""
+    """Return whether a commit is `than` or an ancestor of it; test the opposite first, which is common and fast."""
     return oid == than or (not git.contains(oid, than) and git.contains(than, oid))
 
 
 def drain(log: LocalLog) -> bool:
-    """Commit what waits in the write-ahead logs, deferred entries too; another process that commits is waited for.
+    """Commit the entries of the write-ahead logs, deferred ones too; wait for another process that commits.
 
-    False where something still waits then.
+    Returns:
+        False if entries still wait after the timeout.
     """
     return (
         not log.waiting(deferred=True)
@@ -232,7 +242,11 @@ def drain(log: LocalLog) -> bool:
 
 
 def take_lock(log: LocalLog) -> Lock:
-    """The log's lock, which is not held where it is not to be had in time: the swap is correct without it."""
+    """Return the log's lock, which is not held if the timeout expired: the swap is correct without it.
+
+    Raises:
+        StoreError: `read-only`; nothing was changed.
+    """
     if not log.make_state():
         raise StoreError(
             f"{log.place.common} cannot be written; nothing was changed.",
@@ -247,21 +261,25 @@ def take_lock(log: LocalLog) -> Lock:
 
 
 def fetch(log: LocalLog, url: str, prefix: str, timeout: float) -> dict[str, tuple[str, str]]:
-    """Fetch the places of a remote: those that could not be, with commit and reason. Raises: RemoteError."""
+    """Fetch the log's refs of a remote; return those that could not be fetched, with commit and reason.
+
+    Raises:
+        RemoteError: The fetch failed.
+    """
     try:
         return dict(log.network.fetch(url, prefix, timeout) or {})
     except RemoteError:
-        if not break_stale_locks(log):  # a fetch that was killed leaves them on our copies
+        if not break_stale_locks(log):  # a killed fetch leaves locks on our copies
             raise
         return dict(log.network.fetch(url, prefix, timeout) or {})
 
 
 def break_stale_locks(log: LocalLog) -> bool:
-    """Remove the locks that the dead left on refs of gitmem's; whether there were any."""
+    """Remove the locks that killed processes left on gitmem's refs; return whether there were any."""
     with take_lock(log) as lock:
         if not lock.is_held:
             return False
-        # In a reftable it is the lock of all refs, and there are no files below.
+        # In a reftable this is the lock of all refs, and there is no folder of ref files.
         broken = log.git.break_stale_lock(ref.LOG_REF, ref.STALE_LOCK_SECONDS)
         for folder, _, names in os.walk(os.path.join(log.place.common, "refs", "gitmem")):
             for name in names:

@@ -19,57 +19,60 @@ if TYPE_CHECKING:
 
 
 def configured(place: Repo) -> list[str]:
-    """The remotes of the repository, as its config has them."""
+    """Return the names of the remotes in the repository's config."""
     return remotes.remotes(place.common)
 
 
 def usual(place: Repo) -> str:
-    """The remote to sync with when none is named: the branch's upstream, else `origin`, else the only one.
+    """Return the default remote: the branch's upstream, else `origin`, else the only one.
 
-    Raises: UsageError `which-remote` or `no-remote`.
+    Raises:
+        UsageError: `which-remote` or `no-remote`.
     """
     return remotes.upstream_remote(place)
 
 
 def shown(name: str) -> str:
-    """Return a remote's name, or its url without credentials."""
+    """Return a remote's name, or its URL without credentials."""
     return remotes.without_credentials(name)
 
 
 class Remote:
-    """A remote and what became of the exchange with it.
+    """A remote and the outcome of the exchange with it.
 
     Attributes:
         state: synced, up-to-date, offline, rejected, refused, read-only, empty or consent-needed; "" until that is
             known.
-        received: Lines that came from there and were not here.
-        sent: Lines that it did not have.
-        forgiven: Whether it may refuse what we send, and that is no trouble.
-        safe: Whether everything of ours that we knew of is there now.
-        outbox: The ref there that this exchange made for lines of ours; None: no need.
-        attempts: How often it was asked.
-        rejections: How often others were faster with a push.
-        tip: The commit that it has where the log is published, as far as known.
-        message: What there is to say about it; empty where all is as usual.
-        tips: The logs that it has and that may be united with ours.
+        received: How many lines it had that were not here.
+        sent: How many lines it lacked and received.
+        forgiven: Whether a rejected push is not an error.
+        safe: Whether it has all our lines that the exchange knew of.
+        outbox: The ref there that this exchange created for our lines; None if not needed.
+        attempts: How often it was contacted.
+        rejections: How often a push lost a race.
+        tip: Its commit at the ref where the log is published, as far as known.
+        message: Sentences for the user; empty if there is nothing to report.
+        refs: Our copies of its refs, with their commits.
+        tips: Its logs that may be united with ours.
         boxes: Its outboxes.
-        waiting: Those that its shared log does not have yet.
-        crowd: How many of those were new at the last look and not ours.
+        waiting: Those whose lines its shared log lacks.
+        crowd: How many outboxes of other clones were new at the last read.
         most: The greatest crowd of this exchange.
-        is_foreign: Whether it was refused as the log of another project.
-        destination: Where pushes to it end, after `insteadOf` and without credentials.
-        may_send: Whether the user has agreed that the log is published there.
-        withheld: The lines that it lacks and is not sent for want of that.
-        left_out: Its places that failed the checks.
-        blocked: The one of these that the log is published at; None where that passed, or is not there.
+        is_foreign: Whether it was rejected as the log of another project.
+        destination: The URL to which pushes go, after `insteadOf` and without credentials.
+        may_send: Whether the user has agreed to publish the log there.
+        withheld: The lines that it lacks and that are not sent without that consent.
+        left_out: Its refs that failed the checks.
+        blocked: The one of these that the log is published at; None if that passed, or does not exist.
         accepted: The shared log as it last passed.
-        refused: Refs that git refused to fetch, with their commits and why.
-        unexamined: How many outboxes a fetch did not come to.
-        stepped: Whether a part was taken in of what is too much for one sync.
-        pushed: Where this exchange has moved the shared ref to.
-        base: What to stand on while the shared ref is blocked.
+        refused: Refs that git refused to fetch, with their commits and the reasons.
+        unexamined: How many outboxes a fetch did not reach.
+        stepped: Whether only a part was read, because all of it was too much for one sync.
+        pushed: The commit to which this exchange moved the shared ref.
+        base: The base for our lines while the shared ref is blocked.
 
-    Raises: UsageError: `unknown-remote`.
+    Raises:
+        UsageError: `unknown-remote`.
     """
 
     def __init__(self, log: LocalLog, name: str) -> None:
@@ -109,15 +112,15 @@ class Remote:
 
     @property
     def shown_name(self) -> str:
-        """Its name, or its url without credentials."""
+        """Its name, or its URL without credentials."""
         return shown(self.name)
 
     def copy_of(self, name: str) -> str:
-        """Our ref for one of its refs."""
+        """Return the name of our copy of one of its refs."""
         return self.prefix + name.removeprefix("refs/")
 
     def at(self, name: str) -> str | None:
-        """Where one of its refs is, as far as known."""
+        """Return the commit of one of its refs, as far as known; else None."""
         return self.refs.get(self.copy_of(name))
 
     def say(self, sentence: str) -> None:
@@ -132,7 +135,7 @@ class Remote:
         self.end("refused" if error.code == "refused" else "offline", error.message)
 
     def draw(self) -> bool:
-        """Whether it is our turn to fold its outboxes, or to delete what is left of them."""
+        """Return whether this clone is drawn to fold the remote's outboxes, or to delete those that are folded."""
         self.most = max(self.most, self.crowd)
         return not self.crowd or int.from_bytes(self.log.random(4), "big") * self.most < 2**32
 
@@ -165,7 +168,7 @@ class Remote:
         )
 
     def publish_ref(self) -> str:
-        """The ref that the log is published at, as the valid logs here and there say."""
+        """Return the ref that the log is published at, according to the valid logs here and there."""
         forms = [tip.format for tip in self.tips]
         local = self.log.git.tip(ref.LOG_REF)
         if local is not None:
@@ -173,9 +176,9 @@ class Remote:
         return max(forms, key=lambda form: form.rank).publish if forms else ref.BRANCH
 
     def shared(self) -> Tip | None:
-        """The tip that history follows here: where the log is published, else another place of this remote.
+        """Return the tip that history follows here: where the log is published, else at another ref of this remote.
 
-        While that place is left out, the last one there that passed.
+        While that ref is left out, it is the base that replaces it.
         """
         if self.blocked is not None:
             return self.base
@@ -187,18 +190,18 @@ class Remote:
 
 
 def trusted(log: LocalLog) -> list[str]:
-    """Tips that are known to be of logs."""
+    """Return tips that are known to be of logs."""
     return [oid for name in (ref.PUBLISHED_REF, ref.LOG_REF) if (oid := log.git.tip(name)) is not None]
 
 
 def projects(log: LocalLog) -> set[str]:
-    """The project ids that this clone's log has."""
+    """Return the project ids of this clone's log."""
     tip = log.git.tip(ref.LOG_REF)
     return ref.project_ids(log.git, log.git.tree(log.git.commit(tip).tree)) if tip is not None else set()
 
 
 def is_related(log: LocalLog, ours: set[str], tip: Tip) -> bool:
-    """Whether a log may be united with ours. The repository's roots are asked only where the logs' ids don't tell."""
+    """Return whether a log may be united with ours; read the repository's roots only if the logs' ids don't decide."""
     if not tip.projects or (ours and log_refs.related(ours, tip.projects)):
         return True
     return log_refs.related(ours | log_refs.own_projects(log), tip.projects)

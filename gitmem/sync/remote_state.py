@@ -1,6 +1,6 @@
-"""What a clone remembers of a remote between syncs: what it refuses, and how many others were at it.
+"""The state of a remote that a clone keeps between syncs: what it rejects, and how contended it is.
 
-Nothing is lost with the file: it is learned again.
+If the file is lost, syncs learn its content again.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 
 class RemoteState:
-    """One remote as it was seen; forgotten where its url changes.
+    """The recorded state of one remote; it is discarded if the URL changes.
 
     Attributes:
-        refused: The prefixes under which it takes no outbox.
+        refused: The prefixes under which it accepts no outbox.
         keeps_refs: Whether it refuses to delete refs: then it gets no outboxes either.
-        read_only: Whether it took nothing from us when it was one of several.
-        seen: The outboxes that were there at the last look, also those that it did not read.
-        crowd: How many of those were new then and not ours: whether others push at this time.
+        read_only: Whether it rejected our push when it was one of several.
+        seen: Its outboxes at the last fetch, also those that were not read.
+        crowd: How many of other clones were new then: whether others push at this time.
     """
 
     __slots__ = ("_path", "_text", "_url", "crowd", "keeps_refs", "read_only", "refused", "seen")
@@ -51,16 +51,16 @@ class RemoteState:
 
     @property
     def prefixes(self) -> list[str]:
-        """Where it may take an outbox."""
+        """The prefixes under which it may accept an outbox."""
         return [] if self.keeps_refs else [prefix for prefix in PREFIXES if prefix not in self.refused]
 
     def retry(self) -> None:
-        """Forget what it refuses: what was no more than a trouble of one day must not count for ever."""
+        """Forget what it rejects: a temporary error must not count for ever."""
         self.refused = []
         self.keeps_refs = False
 
     def save(self) -> None:
-        """Write the file if there is anything new. One that can't be written is no error."""
+        """Write the file if anything changed. A file that can't be written is not an error."""
         import json
 
         fields = {

@@ -1,4 +1,4 @@
-"""Mending: what the log's ref should be at, made of commits that are whole and of lines that are known."""
+"""Repair of the log's ref, from undamaged commits and known lines."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 
 
 def base(log: LocalLog, tip: str | None) -> str:
-    """What the log is to stand on: its tip, else the newest commit that can be, else a new beginning.
+    """Return the commit to repair on: the log's tip, else the newest undamaged commit, else a new first commit.
 
-    Raises: StoreError where the log is of a newer format.
+    Raises:
+        StoreError: The log has a newer format.
     """
     sound = recovery.Sound(log)
     found = tip
@@ -39,7 +40,7 @@ def base(log: LocalLog, tip: str | None) -> str:
 
 
 def put_back(log: LocalLog, oid: str, top: str) -> str:
-    """What the commits of a former tip added, on top of another: the new tip. Where one of them is damaged, nothing."""
+    """Commit on `top` what the commits of a former tip added; return the new tip, or `top` if one is damaged."""
     try:
         return squash(log.git, log.git.history(oid, [top]), top)
     except (KeyError, StoreError):
@@ -47,17 +48,19 @@ def put_back(log: LocalLog, oid: str, top: str) -> str:
 
 
 def segments(log: LocalLog, commit: str) -> Iterator[tuple[str, bytes]]:
-    """Yield path and content of every file of lines in a commit that is whole."""
+    """Yield path and content of every segment in an undamaged commit."""
     for path, entry, content in dropped_lines.walk(log.git, commit):
         if tree_union.is_plain_segment(path, entry):
             yield path, content
 
 
 def repair(log: LocalLog, top: str, lines: Mapping[str, Sequence[bytes]]) -> str:
-    """One commit with lines that are missing at `top`, and the form that its files should have: the new tip.
+    """Write one commit with missing lines and the right form of files on `top`; return the new tip.
 
     Args:
-        lines: What is missing, by path.
+        log: The log of this clone.
+        top: The tip to repair on.
+        lines: The missing lines, by path.
     """
     left = dict(lines)
     changes: Changes = {}
@@ -80,7 +83,7 @@ def repair(log: LocalLog, top: str, lines: Mapping[str, Sequence[bytes]]) -> str
 
 
 def _with_lines(changes: Changes, path: str, old: bytes, added: Sequence[bytes]) -> bytes:
-    """Return a file in its form with lines that it lacks; where it has no room they go into another one."""
+    """Return a file in canonical form with added lines; if it gets too large, put them into another file."""
     content = canon(b"\n".join([old, *added]))
     if added and len(content) > ref.UNION_BYTES_MAX:
         _put_beside(changes, path, added)
@@ -94,7 +97,7 @@ def _put_beside(changes: Changes, path: str, added: Sequence[bytes]) -> None:
 
 
 def _fixed(log: LocalLog, top: str) -> Changes:
-    """The fixed files that are missing."""
+    """Return the fixed files that are missing."""
     root = log.git.tree(log.git.commit(top).tree)
     wanted = ref.fixed_files(b"", ())
     found = {name: wanted[name] for name in tree_union.FIXED[1:] if name not in root}
@@ -104,10 +107,10 @@ def _fixed(log: LocalLog, top: str) -> Changes:
 
 
 def move(log: LocalLog, tip: str | None, new: str) -> bool:
-    """Swap the log's ref. False where it has moved meanwhile, or is locked."""
+    """Swap the log's ref; return False if it has moved meanwhile, or is locked."""
     with rebase.take_lock(log) as lock:
         if log.git.swap(ref.LOG_REF, tip, new, "doctor"):
-            ledger.note(log.place, (), new)  # a place to look when the reflog is gone, too
+            ledger.note(log.place, (), new)  # recovery reads it if the reflog is lost
             return True
         if lock.is_held:
             log.git.break_stale_lock(ref.LOG_REF, ref.STALE_LOCK_SECONDS)
@@ -115,10 +118,14 @@ def move(log: LocalLog, tip: str | None, new: str) -> bool:
 
 
 def forget_damaged(log: LocalLog, tip: str | None) -> list[str]:
-    """Delete our copies of what is damaged, which the next sync brings anew, and what git's gc would stumble over.
+    """Delete our damaged copies, which the next sync fetches again, and refs on which git's gc would fail.
 
     Args:
-        tip: Where the log was, if that can't be read.
+        log: The log of this clone.
+        tip: The log's tip, if that can't be read.
+
+    Returns:
+        The names of the deleted copies.
     """
     every = log.git.refs("refs/gitmem/")
     found = [name for name in damage.damaged_copies(log) if damage.forget(log, name, every[name])]

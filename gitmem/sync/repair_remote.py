@@ -1,4 +1,4 @@
-"""Repair the shared ref of a remote when it is at a commit that every clone leaves out."""
+"""Repair the shared ref of a remote if every clone leaves out its commit."""
 
 from __future__ import annotations
 
@@ -17,15 +17,20 @@ if TYPE_CHECKING:
 
 
 def repair(log: LocalLog, remote: Remote, timeout: float, *, force: bool) -> bool:
-    """Move the shared ref to a valid tree again; whether it was moved.
+    """Move the shared ref to a valid tree again; return whether it was moved.
 
-    A bad tree over a history that can be fetched gets a commit on top, with the tree of the local log. What can't be
-    fetched, or would be left out with such a commit too, is taken off by a forced push to the last accepted tip, which is done only if the ref still is at the bad commit.
+    If the history can be fetched and only the tree is bad, push a commit on top with the tree of the local log. If it
+    can't be fetched, or clones would leave out that commit too, force-push the last accepted tip, but only if the ref
+    is still at the bad commit.
 
     Args:
+        log: The log of this clone.
+        remote: The remote.
+        timeout: Seconds for the network.
         force: Whether the user has agreed to a forced push.
 
-    Raises: UsageError: `repair-needs-yes`; nothing was pushed.
+    Raises:
+        UsageError: `repair-needs-yes`; nothing was pushed.
     """
     found, local = remote.blocked, log.git.tip(ref.LOG_REF)
     if remote.state:
@@ -55,7 +60,7 @@ def repair(log: LocalLog, remote: Remote, timeout: float, *, force: bool) -> boo
 
 
 def _on_top(log: LocalLog, remote: Remote, bad: str, local: str) -> str | None:
-    """Return a commit on the bad one with the tree of the local log; None where other clones would leave that out too."""
+    """Return a commit on the bad one with the tree of the local log; None if other clones would leave it out too."""
     if bad in dict(remote.refused.values()) or not _is_rooted(log, bad):
         return None
     who = log.signature()
@@ -63,12 +68,16 @@ def _on_top(log: LocalLog, remote: Remote, bad: str, local: str) -> str | None:
     new = log.git.write([draft], bad)[0]
     known = [oid for name in (ref.PUBLISHED_REF, ref.LOG_REF) if (oid := log.git.tip(name)) is not None]
     check = PlaceCheck(log, remote.accepted, known)
-    check.trees = TreeCheck(log.git, set())  # with the limits: others have not lifted them
+    check.trees = TreeCheck(log.git, set())  # with the limits: other clones have not lifted them
     return new if check.check(ref.BRANCH, new) is not None else None
 
 
 def _ask(log: LocalLog, remote: Remote, found: LeftOut, good: str) -> None:
-    """Raise UsageError: the user has to agree to a forced push."""
+    """Ask the user to agree to a forced push.
+
+    Raises:
+        UsageError: `repair-needs-yes`.
+    """
     options = ["--repair", "--yes", *(["--allow-large"] if log.allow_large else [])]
     raise UsageError(
         f"The repair would replace {found.commit[:12]} by {good[:12]} at {found.ref} of {remote.shown_name} with a "

@@ -1,4 +1,4 @@
-"""Sync: exchange lines with remotes. Nothing else uses the network, but `init` once."""
+"""Sync: exchange lines with remotes. Only this and `init` use the network."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ..store import Store
     from .noop_check import Settled
 
-GOES_ON = "the next one goes on: gitmem sync"  # what a sync says that took in a part
+GOES_ON = "the next one goes on: gitmem sync"  # in the message of a sync that read only a part
 
 
 def sync(
@@ -35,25 +35,27 @@ def sync(
     timeout: float = 30.0,
     looked: Settled | None = None,
 ) -> Synced:
-    """Bring what remotes have, and send them what they lack, where the user has agreed to publish.
+    """Fetch from remotes, and push what they lack if the user has agreed to publish.
 
     Args:
+        store: The store of this clone.
         remotes: Names of remotes; none for the usual one (the branch's upstream, `origin`, or the only one).
             History follows the usual one; another gets its lines in a commit on its own tip.
         all: Every configured remote.
-        publish: The user agrees that the log is published on these remotes, now and from now on. Only what a user
-            asked for may set this.
-        configured_only: Refuse what is no name of a configured remote, such as a url.
+        publish: The user agrees to publish the log on these remotes, now and from now on. Set it only if a user
+            asked for it.
+        configured_only: Reject names that are not those of a configured remote, such as a URL.
         allow_foreign: Unite with the log of another project too. That can't be undone.
-        allow_large: Take in files, folders and commits of any size, and as many as there are.
+        allow_large: Lift the limits on the size and number of files, folders and commits.
         repair: Move a shared ref that every clone leaves out to a valid tree again.
         force: The user agrees that a repair may need a forced push.
-        timeout: Seconds that a remote may keep us waiting each time.
-        looked: What `look` found, for the usual remote.
+        timeout: Seconds for each run of git on the network.
+        looked: The result of `look`, for the usual remote.
 
     Raises:
-        UsageError: `no-remote`, `which-remote`, `unknown-remote`, `not-configured`, `repair-needs-yes`; nothing was sent.
-        StoreError: Our own log can't be read or written; it is as it was.
+        UsageError: `no-remote`, `which-remote`, `unknown-remote`, `not-configured`, `repair-needs-yes`; nothing was
+            sent.
+        StoreError: Our own log can't be read or written; it is unchanged.
     """
     from . import exchange, noop_check, withheld_messages
 
@@ -88,7 +90,7 @@ def sync(
 
 
 def _chosen_now(store: Store, remotes: Sequence[str], *, all: bool) -> tuple[list[str], bool]:
-    """Choose as `chosen` does; without any remote, what failed with the one that was is over."""
+    """Choose as `chosen` does; if there is no remote any more, clear the recorded error of the last one."""
     try:
         return chosen(store, remotes, all=all)
     except UsageError as error:
@@ -98,7 +100,7 @@ def _chosen_now(store: Store, remotes: Sequence[str], *, all: bool) -> tuple[lis
 
 
 def _keep(store: Store, states: Sequence[RemoteResult]) -> None:
-    """Keep why nothing was sent to the usual remote, the first, until a sync is good; whoever has asked for it."""
+    """Record why nothing was sent to the usual remote, the first, until a sync succeeds; automatic or not."""
     from ..log.lines import format_at
 
     usual, now, dice = states[0], store.now(), store.random(1)[0] / 255
@@ -112,26 +114,35 @@ def _keep(store: Store, states: Sequence[RemoteResult]) -> None:
 def look(
     place: Repo, wals_elsewhere: Callable[[], Iterable[str]], now: float, timeout: float = 30.0
 ) -> Settled | None:
-    """Ask the usual remote whether there is anything new, where there is nothing new here; None where that isn't plain.
+    """Ask the usual remote whether anything is new, if this clone has nothing new; None if that is not certain.
 
-    It needs no store and hardly any import. Where something is new, hand what was found to `sync`.
+    It needs no store and hardly any imports. If something is new, pass the result to `sync`.
 
     Args:
-        wals_elsewhere: Gives the folders of write-ahead logs outside of the repository. It runs while the remote answers.
+        place: The repository.
+        wals_elsewhere: Returns the folders of write-ahead logs outside of the repository. It runs while the remote
+            answers.
         now: Seconds since the epoch.
         timeout: Seconds.
     """
     from . import noop_check
 
     def wals() -> list[str]:
-        autosync.begin(place, now)  # before our refs are looked at: who writes later leaves a mark that stays
+        autosync.begin(place, now)  # before reading our refs: a later writer leaves a mark that stays
         return [*(os.path.join(place.state, name) for name in ("wal", "spool")), *wals_elsewhere()]
 
     return noop_check.look(place, wals, timeout)
 
 
 def unchanged(place: Repo, looked: Settled, now: float, dice: float) -> Synced:
-    """The answer of a sync that had nothing to do. `now`: seconds since the epoch; `dice`: between 0 and 1."""
+    """Return the result of a sync that had nothing to do.
+
+    Args:
+        place: The repository.
+        looked: The result of `look`.
+        now: Seconds since the epoch.
+        dice: Between 0 and 1.
+    """
     autosync.end(place, now, 0, dice)
     states = [RemoteResult(looked)]
     return Synced(states, _next(states, leads=True))
@@ -157,7 +168,7 @@ def _next(states: Sequence[RemoteResult], *, leads: bool) -> list[str]:
 
 
 def _after_refusal(remote: RemoteResult) -> str:
-    """The command after a sync that left out the shared ref, or that the remote refused."""
+    """Return the command after a sync that left out the shared ref, or that the remote rejected."""
     large = [each.ref for each in remote.left_out if each.kind == "large"]
     if GOES_ON not in remote.message and any("outbox" not in name for name in large):
         return command("gitmem", "sync", "--allow-large", remote.name)  # one commit alone is too much

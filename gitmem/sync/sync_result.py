@@ -1,4 +1,4 @@
-"""What a sync answers: the outcome for each remote."""
+"""The result of a sync: the outcome for each remote."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ LEFT_OUT_SHOWN = 20
 
 
 class Left(Outcome):
-    """A place that was left out: its ref, where that is, the author whom the commit names, of what kind, and why.
+    """A ref that was left out: its name, its commit, the author in that commit, the kind and the reason.
 
-    `kind`: `newer` (a format of a newer gitmem), `foreign` (another project's log), `large` (more than one sync takes
-    in), or `invalid`.
+    `kind`: `newer` (a format of a newer gitmem), `foreign` (another project's log), `large` (more than one sync may
+    read), or `invalid`.
     """
 
     __slots__ = ("ref", "commit", "author", "kind", "why")
@@ -37,26 +37,28 @@ class Left(Outcome):
 
 
 class RemoteResult(Outcome):
-    """What became of the exchange with one remote.
+    """The outcome of the exchange with one remote.
 
     Attributes:
+        name: The remote's name, or its URL without credentials.
         state: `synced`, `up-to-date`, `offline`, `rejected` (others pushed first, several times),
-            `refused`, `read-only` (one of several that takes nothing from us; only read), `empty` (it has no
+            `refused`, `read-only` (one of several that rejects our pushes; only read), `empty` (it has no
             branch yet, and a log must not become its default one), or `consent-needed` (it lacks records, and
             nobody has agreed to publish there: nothing was sent).
-        received: Lines that came from there; they count even where sending failed.
-        sent: Lines that it did not have.
-        safe: Whether every line of ours that the sync found is there now, in the log or in an outbox.
-        outbox: The ref there that holds what was sent, where others pushed to the log at that time; else None.
-        attempts: How often it was asked.
+        received: How many lines it had that were not here; they count even if sending failed.
+        sent: How many lines it lacked and received.
+        safe: Whether it has all our lines that the sync found, in the log or in an outbox.
+        outbox: The ref there with the sent lines, if others pushed to the log at that time; else None.
+        attempts: How often it was contacted.
         rejections: How often others pushed first.
         tip: The commit of the log there, as far as known.
-        left_out: Its places that failed the checks and were not read, at most 20; `message` has the number of all.
-        message: What there is to say about it, or "".
-        url: Where pushes to it go, without credentials.
+        left_out: Its refs that failed the checks and were not read, at most 20; `message` has the number of all.
+        message: Sentences for the user, or "".
+        url: The URL to which pushes go, without credentials.
         unpublished: How many records it lacks and was not sent, in the state `consent-needed`; else 0.
-        kinds: The number of those of each kind, what people and agents wrote first.
-        records: At most 20 of them in that order of kinds, of a kind the newest first; each with `kind`, `id` and `text`.
+        kinds: The number of those of each kind, records of people and agents first.
+        records: At most 20 of them in that order of kinds, within a kind the newest first; each with `kind`, `id` and
+            `text`.
     """
 
     __slots__ = (
@@ -102,7 +104,13 @@ class RemoteResult(Outcome):
 
 
 class Synced(Outcome):
-    """What became of each remote. `autosync`: why the last sync before this one failed; None where this one is good."""
+    """The outcome for each remote.
+
+    Attributes:
+        remotes: The outcomes.
+        autosync: Why the last sync before this one failed; None if this one succeeded.
+        next: Commands to run next.
+    """
 
     __slots__ = ("remotes", "autosync", "next")
 
@@ -113,10 +121,10 @@ class Synced(Outcome):
 
     @property
     def status(self) -> int:
-        """Exit status; nothing is lost with any of them.
+        """The exit status; no status means that lines were lost.
 
-        5 where a remote could not be reached, or refused. 2 where the user has to do something first: consent, or push
-        a branch to the only remotes that were asked.
+        5 if a remote was unreachable or rejected us. 2 if the user has to act first: give consent, or push a branch if
+        every remote is empty.
         """
         states = [remote.state for remote in self.remotes]
         if any(state in FAILED for state in states):

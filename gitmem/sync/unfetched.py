@@ -1,4 +1,4 @@
-"""The places of a remote that a fetch left there: refused by git, or not examined yet."""
+"""The refs of a remote that were not fetched: refused by git, or not examined yet."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ if TYPE_CHECKING:
     from ..log.place_checks import PlaceCheck
     from .remote import Remote
 
-SHOWN = 5  # of the places that were left out, so many are named in a message
+SHOWN = 5  # how many of the refs that were left out a message names
 
 
 def note(remote: Remote, left: Mapping[str, tuple[str, str]]) -> None:
-    """Keep what a fetch left: refs with their commits and why."""
+    """Record which refs were not fetched, with their commits and the reasons."""
     known = {name: found for name, found in left.items() if log_refs.is_place(name)}
     remote.unexamined = sum(why == UNEXAMINED for _, why in known.values())
     remote.refused = {name: found for name, found in known.items() if found[1] != UNEXAMINED}
 
 
 def outboxes(remote: Remote) -> dict[str, str]:
-    """Return the outboxes of a remote that were fetched; shared refs that git refused are looked at where they are there."""
+    """Return the fetched outboxes of a remote; add the shared refs that git refused to its refs, to be checked."""
     refused = {remote.copy_of(name): oid for name, (oid, _) in remote.refused.items()}
     remote.refs.update((name, oid) for name, oid in refused.items() if not log_refs.is_outbox(name))
     return {
@@ -41,7 +41,7 @@ def leave_out(remote: Remote, check: PlaceCheck) -> None:
 
 
 def tell(remote: Remote) -> None:
-    """Name the places that were left out, the shared ones first, with what removes an outbox that is invalid."""
+    """Name the refs that were left out, the shared ones first, with the command that removes an invalid outbox."""
     found = remote.left_out
     found.sort(key=lambda each: log_refs.is_outbox(each.ref))
     for each in found[:SHOWN]:

@@ -1,4 +1,4 @@
-"""Records that a remote lacks and is not sent, because nobody has agreed to publish there."""
+"""Records that a remote lacks and that are not sent without consent to publish there."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Withheld:
 
         Args:
             lines: Lines of the log, none of them counted before.
-            kind_of: Returns the kind of record that a line holds.
+            kind_of: Returns the kind of record in a line.
         """
         fresh: dict[str, list[bytes]] = {}
         for line in lines:

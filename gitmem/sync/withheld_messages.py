@@ -1,4 +1,4 @@
-"""Records that a sync did not send for want of consent, as the user is shown them."""
+"""Descriptions for the user of records that a sync did not send without consent."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ if TYPE_CHECKING:
     from .withheld_lines import Withheld
 
 IDS = ("signal_id", "audit_id", "session_id", "id", "name")
-DESCRIBED = ("signal", "node", "audit", "receipt", "session")  # kinds that `history.describe` has words for
-# What people and agents wrote comes before what gitmem noted about it.
+DESCRIBED = ("signal", "node", "audit", "receipt", "session")  # kinds that `commit_message.describe` supports
+# Records of people and agents come before those that gitmem wrote about them.
 ORDER = ("signal", "node", "patch", "relation", "audit", "session", "name", "receipt", "access")
 UNREADABLE = "unreadable"
 RECORDS_MAX = 20
 
 
 def kind_of(line: bytes) -> str:
-    """Return the kind of record that a line holds; `unreadable` for a line that is no record."""
+    """Return the kind of record in a line; `unreadable` if the line is not a record."""
     record = records.read(line)
     return str(record.get("kind")) if record is not None else UNREADABLE
 
@@ -31,7 +31,7 @@ def kinds(found: Withheld) -> dict[str, int]:
 
 
 def records_of(found: Withheld) -> list[dict[str, str]]:
-    """Return at most `RECORDS_MAX` records: by kind in the order of `ORDER`, of a kind the newest first."""
+    """Return at most `RECORDS_MAX` records: by kind in the order of `ORDER`, within a kind the newest first."""
     lines = [line for kind in _ordered(found) for line in reversed(found.newest[kind])]
     return [of(line) for line in lines[:RECORDS_MAX]]
 
@@ -42,7 +42,7 @@ def _ordered(found: Withheld) -> list[str]:
 
 
 def of(line: bytes) -> dict[str, str]:
-    """Return what a line says: `kind`, `id`, and a `text` of one line."""
+    """Return a description of a line: `kind`, `id`, and a `text` of one line."""
     record = records.read(line)
     if record is None:
         return {
@@ -56,7 +56,7 @@ def of(line: bytes) -> dict[str, str]:
 
 
 def sentence(count: int, url: str) -> str:
-    """Return the sentence that says what was not sent, and what publishing it would mean."""
+    """Return the sentence that reports unsent records, and what publishing them would mean."""
     what = "1 record was" if count == 1 else f"{count} records were"
     return (
         f"{what} not sent: nobody has agreed yet to publish this log to {url}, where everybody who can read that "
