@@ -1,1 +1,1 @@
-"""Trust: which lines this clone wrote, and in whose name. May import index and what is below it."""
+"""Decide which lines this clone wrote, and in whose name. May import index and the packages below it."""

@@ -1,8 +1,8 @@
-"""The clone key: the secret by which this clone knows its own lines, and hides the ids of its clients.
+"""The clone key: the secret by which this clone recognizes its own lines, and hides the ids of its clients.
 
-`<state>/key`, 32 random bytes that only their owner may read, shared by all worktrees. It is made once, by the
-first command that writes, and never replaced by itself: with another key the sessions that were started here
-would be strangers.
+`<state>/key` holds 32 random bytes that only its owner may read, shared by all worktrees. The first command that
+writes creates it, and it is never replaced automatically: with another key, the sessions that were started here
+would count as foreign.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ if TYPE_CHECKING:
 NAME = "key"
 KEY_BYTES = 32
 SHARED_MODES = 0o077
-GROUP_MODES = 0o060  # allowed where the repository is shared with a group
+GROUP_MODES = 0o060  # allowed if the repository is shared with a group
 HASH_PREFIX = "h-"
 # Errors of a file system without hard links.
 NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EXDEV, errno.EMLINK)
 
 
 class CloneKey:
-    """What the key file says now.
+    """The content and the state of the key file.
 
     Attributes:
-        path: Where the file is.
-        mac: The key; None where there is none that this process can use.
-        fingerprint: Tells keys apart without telling what they are; "" without a key.
-        damage: Why the file must not be used, as a sentence without its end; "" where it may.
+        path: The path of the file.
+        mac: The key; None if this process has no usable one.
+        fingerprint: Distinguishes keys without revealing them; "" without a key.
+        damage: Why the file must not be used, as a sentence without its full stop; "" if it is usable.
         is_missing: Whether there is no file.
         is_exposed: Whether others than its owner may read it.
         made_at: When the file was written, in microseconds since the epoch; 0 without a key.
@@ -53,7 +53,11 @@ class CloneKey:
         self.made_at = 0
 
     def refuse_damaged(self) -> None:
-        """Raise StoreError where lines that were written now would not be known as this clone's."""
+        """Reject a damaged key: lines written now would not be recognized as this clone's.
+
+        Raises:
+            StoreError: `clone-key`; nothing was written.
+        """
         if self.damage:
             raise StoreError(
                 f"The clone key can't be used: {self.damage}. Nothing was written.",
@@ -68,8 +72,8 @@ class Keys:
 
     Args:
         state: The state folder.
-        random: Secure random bytes.
-        make_state: Makes that folder; False where this process may not write to it.
+        random: Returns secure random bytes.
+        make_state: Creates that folder; returns False if this process may not write to it.
     """
 
     __slots__ = ("_key", "_make_state", "_random", "_state")
@@ -81,15 +85,16 @@ class Keys:
         self._key: CloneKey | None = None
 
     def now(self) -> CloneKey:
-        """Return the key as it is; where there is none yet, another process may have made it since."""
+        """Return the key; if there was none, read again, because another process may have created it."""
         if self._key is None or self._key.mac is None:
             self._key = read(self._state)
         return self._key
 
     def for_writing(self) -> Mac | None:
-        """Return what signs a line, made where it is missing; None where this process can't have the key.
+        """Return the key that signs a line, creating it if it is missing; None if this process can't have it.
 
-        Raises: StoreError where the key file is damaged.
+        Raises:
+            StoreError: The key file is damaged.
         """
         found = self.now()
         if found.mac is None:
@@ -99,22 +104,22 @@ class Keys:
         return found.mac
 
     def forget_signed(self) -> None:
-        """Forget which lines were signed together: their codes are computed again where they are checked."""
+        """Clear the cache of lines that were signed together: their codes are computed again when they are checked."""
         if self._key is not None and self._key.mac is not None:
             self._key.mac.forget()
 
     def forget(self) -> None:
-        """Read the file anew at the next use."""
+        """Read the file again at the next use."""
         self._key = None
 
     def hashed(self, client_id: str) -> str:
-        """Return what is published instead of a client's own session id; the same for good in this clone."""
+        """Return the published hash of a client's own session id; it is always the same in this clone."""
         self.for_writing()
         return hashed(self.now(), client_id)
 
 
 def read(state: str) -> CloneKey:
-    """Return what the key file in a state folder says. Nothing is written, and nothing is raised."""
+    """Return the key file of a state folder. It writes nothing and raises no error."""
     found = CloneKey(os.path.join(state, NAME))
     flags = (
         os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
@@ -125,7 +130,7 @@ def read(state: str) -> CloneKey:
         found.is_missing = True
         return found
     except PermissionError:
-        return found  # another user's, in a repository that several users share: this one has none
+        return found  # it belongs to another user of a shared repository: this user has no key
     except OSError as error:
         found.damage = f"{found.path} can't be opened ({error.strerror})"
         return found
@@ -163,12 +168,12 @@ def is_shared(path: str) -> bool:
 
 
 def mode(path: str) -> int:
-    """Return the mode that the key file is to have. Nobody outside of the group ever reads it."""
+    """Return the mode that the key file must have. Nobody outside of the group may ever read it."""
     return 0o640 if is_shared(path) else 0o600
 
 
 def _is_trusted(path: str, state: str, status: os.stat_result) -> bool:
-    """Return whether this user, the git folder's owner, or in a shared repository a member of its group has made it."""
+    """Return whether the file belongs to this user, the git folder's owner, or in a shared repository its group."""
     top = os.stat(os.path.dirname(state))
     if status.st_uid in (os.geteuid(), top.st_uid):
         return True
@@ -176,10 +181,10 @@ def _is_trusted(path: str, state: str, status: os.stat_result) -> bool:
 
 
 def make(state: str, random: Callable[[int], bytes]) -> CloneKey:
-    """Make the key where it is missing, and return the one that there is then.
+    """Create the key if it is missing; return the key that exists then.
 
-    Of processes that make it at the same time one wins, and all get its key. A key is on the disk before
-    anything is written with it. Where the folder can't be written there is none.
+    If several processes create it at the same time, one wins, and all get its key. A key is on the disk before
+    anything is written with it. If the folder can't be written, there is no key.
     """
     path = os.path.join(state, NAME)
     temporary = f"{path}-{os.getpid()}-{random(4).hex()}"
@@ -192,7 +197,7 @@ def make(state: str, random: Callable[[int], bytes]) -> CloneKey:
             pass
         except OSError as error:
             if error.errno not in NO_LINKS:
-                raise  # a full or failing disk: a key that is cut short would keep every command from writing
+                raise  # a full or failing disk: a truncated key would keep every command from writing
             _write(path, secret)  # readers may see the file before its content
         _sync_folder(state)
     except OSError:
@@ -206,7 +211,7 @@ def make(state: str, random: Callable[[int], bytes]) -> CloneKey:
 
 
 def _write(path: str, secret: bytes) -> None:
-    """Create a file that nobody has, readable by its owner, and bring it to the disk."""
+    """Create a file that must not exist, readable by its owner, and sync it to the disk."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
     with open(os.open(path, flags, 0o600), "wb", buffering=0) as file:
         if os.name == "posix":
@@ -225,9 +230,9 @@ def _sync_folder(folder: str) -> None:
 
 
 def hashed(key: CloneKey, client_id: str) -> str:
-    """Return what is published instead of a client's own session id.
+    """Return the published hash of a client's own session id.
 
-    Where no key can be made the folder's path takes its place: nobody can know a random id from that hash.
+    If no key can be created, the hash uses the folder's path instead: a random id can't be guessed from that hash.
     """
     mac = key.mac or Mac(sha256(os.fsencode(os.path.realpath(os.path.dirname(key.path)))).digest())
     return HASH_PREFIX + mac.of(client_id.encode("utf-8", "surrogateescape"))

@@ -1,9 +1,9 @@
-"""Lines that speak for sessions and clients of this clone, and whether they were written here.
+"""Checks of lines that speak for sessions and clients of this clone: were they written here?
 
 A line speaks for the session or client that it names as its writer. A name is our own once a line with a valid
-code (`gitmem.digests`) has begun that session, or speaks for that client (agent identities: `own_identities`). A line that speaks for an own name and has
-no valid code is *forged*: it counts in every fold, as `docs/format.md` section 9 says, and for nothing where
-this clone asks who its sessions are and what they have read.
+code (`gitmem.digests`) has started that session, or speaks for that client (agent identities: `own_identities`).
+A line that speaks for our own name without a valid code is *forged*. It counts in every fold, as `docs/format.md`
+section 9 specifies, but it is ignored when this clone determines its own sessions and what they have read.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 FEW = 16
 
 
-# The fields of a record that say which session or client it comes from, and those that say which agent.
+# The fields of a record that name the session or client it comes from, and those that name the agent.
 _SPEAKERS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "session": (("session_id", "harness_session"), ()),
     "audit": (
@@ -45,26 +45,26 @@ _ELSE = (("sender_session", "sender_identity"), ("sender_identity",))
 
 
 def speakers(record: Mapping[str, object]) -> list[str]:
-    """Return the sessions and clients that a record says it comes from."""
+    """Return the sessions and clients that a record names as its source."""
     fields, _ = _SPEAKERS.get(str(record["kind"]), _ELSE)
     names = map(record.get, fields)
     return [name for name in names if isinstance(name, str) and name.startswith(PREFIXES)]
 
 
 def agents(record: Mapping[str, object]) -> list[str]:
-    """Return the agent identities that a record says it comes from; records of sessions only tell who has one."""
+    """Return the agent identities that a record names as its source; a session record only assigns one."""
     _, fields = _SPEAKERS.get(str(record["kind"]), _ELSE)
     names = map(record.get, fields)
     return [name for name in names if isinstance(name, str) and own_identities.is_agent(name)]
 
 
 def add(db: sqlite3.Connection, rows: Rows, key: CloneKey | None) -> None:
-    """Take in lines, checked with a key; None stands for a key that nobody has now."""
+    """Add lines to the tables, checked with a key; None if no key is available now."""
     mac = key.mac if key is not None else None
     proven: set[str] = set()
     unchecked: set[int] = set()
     valid: set[int] = set()
-    readers: list[LineRow] = []  # those of the valid lines that may be a reader's first
+    readers: list[LineRow] = []  # valid lines that may be the first of a reader
     claims: dict[str, list[int]] = {}
     for kind, lines in rows.by_kind.items():
         checked: set[int] = set()
@@ -102,7 +102,7 @@ def add(db: sqlite3.Connection, rows: Rows, key: CloneKey | None) -> None:
 
 
 def _claim(claims: dict[str, list[int]], kind: str, lines: Lines, but: Collection[int]) -> None:
-    """Note for which names lines speak, without those whose code is valid or cannot be checked now."""
+    """Collect the names for which lines speak, except lines whose code is valid or cannot be checked now."""
     fields, agents = _SPEAKERS.get(kind, _ELSE)
     for field in fields:
         column = lines.column(field)
@@ -118,10 +118,14 @@ def _claim(claims: dict[str, list[int]], kind: str, lines: Lines, but: Collectio
 
 
 def _proven(kind: str, lines: Lines, places: Sequence[int]) -> set[str]:
-    """The names that lines with a valid code show to be our own. One may write for a session of another clone.
+    """Return the names that lines with a valid code prove to be our own.
+
+    A session also needs a start line, because we may write for a session of another clone.
 
     Args:
-        places: Of the lines whose code is valid.
+        kind: The kind of the lines.
+        lines: The lines.
+        places: The positions of lines whose code is valid.
     """
     fields, _ = _SPEAKERS.get(kind, _ELSE)
     columns = [lines.column(field) for field in fields]
@@ -139,7 +143,7 @@ def _proven(kind: str, lines: Lines, places: Sequence[int]) -> set[str]:
 
 
 def _note_first(db: sqlite3.Connection, valid: Iterable[LineRow]) -> None:
-    """Note the first line of each reader among those with a valid code."""
+    """Record the first line of each reader among those with a valid code."""
     first: dict[str, tuple[str, str, int]] = {}
     for row in valid:
         for name in reader_of(row.record):
@@ -153,7 +157,7 @@ def _note_first(db: sqlite3.Connection, valid: Iterable[LineRow]) -> None:
 
 
 def _note_forged(db: sqlite3.Connection, claims: Mapping[str, Sequence[int]], new: Iterable[str]) -> set[int]:
-    """Note which claims are forged: the new ones for our own names, and the old ones for names that are new."""
+    """Record and return the forged lines: new claims for our own names, and old claims for names that became ours."""
     found = [
         (name, line)
         for name in new
@@ -165,7 +169,7 @@ def _note_forged(db: sqlite3.Connection, claims: Mapping[str, Sequence[int]], ne
 
 
 def _marks(record: Mapping[str, object]) -> list[tuple[str, str]]:
-    """(reader, signal id) of what a record says was read."""
+    """Return the pairs (reader, signal id) that a record marks as read."""
     if record["kind"] == "receipt":
         return [(str(record["reader_identity"]), str(record["signal_id"]))]
     if record["kind"] == "signal" and record.get("reply_to") and not record.get("via"):
@@ -175,7 +179,7 @@ def _marks(record: Mapping[str, object]) -> list[tuple[str, str]]:
 
 
 def _settle_doubts(db: sqlite3.Connection, rows: Rows) -> None:
-    """Doubts end where a line that is not forged says the same."""
+    """Remove doubts about signals that a new line that is not forged also marks as read."""
     if db.execute("SELECT 1 FROM doubt LIMIT 1").fetchone():
         forged = _forged_among(db, [row.id for row in rows])
         said = [mark for row in rows if row.id not in forged for mark in _marks(row.record)]
@@ -192,11 +196,11 @@ def _forged_among(db: sqlite3.Connection, lines: Iterable[int]) -> set[int]:
 
 
 def _note_doubts(db: sqlite3.Connection, lines: Sequence[int]) -> None:
-    """Note what these forged lines say was read, where no other line says so. One pass over the log's marks."""
+    """Record what only forged lines mark as read, in one pass over the log's receipts and signals."""
     from .. import records
 
     doubts: set[tuple[str, str]] = set()
-    for line in lines:  # none, as a rule
+    for line in lines:  # usually empty
         record = _record(db, line)
         if record is not None:
             doubts.update(_marks(record))
@@ -223,9 +227,10 @@ def _record(db: sqlite3.Connection, line: int) -> AnyRecord | None:
 def catch_up_checked(
     index: Index, log: LocalLog, key: CloneKey, progress: Callable[[int], None] | None = None
 ) -> None:
-    """Bring the index to the log as `index.catch_up` does, with every line checked.
+    """Update the index to the log as `index.catch_up` does, and check every line.
 
-    Raises: sqlite3.DatabaseError.
+    Raises:
+        sqlite3.DatabaseError: The index can't be used.
     """
     from ..index.catch_up import catch_up
 
@@ -235,11 +240,13 @@ def catch_up_checked(
 
 
 def settle(index: Index, key: CloneKey) -> bool:
-    """Check what came while the key could not be read.
+    """Check the lines that arrived while the key could not be read.
 
-    Returns: False where the index was made with another key: it must catch up anew.
+    Returns:
+        False if the index was made with another key and must be filled again.
 
-    Raises: sqlite3.DatabaseError.
+    Raises:
+        sqlite3.DatabaseError: The index can't be used.
     """
     from .. import records
 

@@ -1,9 +1,9 @@
-"""Agent identities that only sessions of this clone have, and lines in their names that were not written here.
+"""Agent identities that only sessions of this clone have, and forged lines in their names.
 
-An identity is *ours alone* while every session of the log that has it was started here, by lines with a valid code. A
-line in its name without a valid code is forged then, whatever session it names or none, if it is not older than
-the first of those lines. What an older line says was read, or answers, is no older than the signal itself: so it is
-forged too where that signal is not older.
+An identity is *ours alone* while every session of the log that has it was started here, by lines with a valid code.
+Then a line in its name without a valid code is forged, whatever session it names, unless it is older than the first
+of those lines. A receipt or reply can't be older than its signal: so an older one is forged too if its signal is
+not older.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _SINCE = (
 _CLAIMED = " FROM claim c CROSS JOIN line l ON l.id = c.line WHERE c.name = :name"
 _AMONG = " AND c.line IN (SELECT value FROM json_each(:lines))"
 _NEWER = f"SELECT c.line{_CLAIMED} AND l.at >= :since"
-_OLDER = (  # with the signal that is read or answered
+_OLDER = (  # with the signal that the line marks as read or answers
     "SELECT c.line, json_extract(l.body, CASE l.kind WHEN 'receipt' THEN '$.signal_id' ELSE '$.reply_to' END)"
     f"{_CLAIMED} AND l.at < :since AND l.kind IN ('receipt', 'signal')"
 )
@@ -53,9 +53,10 @@ def is_forged(db: sqlite3.Connection, name: str, line: bytes) -> bool:
 
 
 def note_bearers(db: sqlite3.Connection, sessions: Iterable[LineRow], valid: Collection[int]) -> set[str]:
-    """Note which sessions have which identities, and since when by lines with a valid code.
+    """Record which sessions have which identities, and since when by lines with a valid code.
 
-    Returns: The identities.
+    Returns:
+        The identities.
     """
     found = [
         (identity, row.record["session_id"], row.at if row.id in valid else None)
@@ -77,15 +78,17 @@ def update(
     changed: set[str],
     new: Sequence[str],
 ) -> tuple[set[int], bool]:
-    """Note which lines are forged now that these arrived.
+    """Update the forged lines after new lines arrived.
 
     Args:
+        db: The index.
         signals: The signals among these lines.
         claims: The names for which these lines speak without a valid code, with the lines.
         changed: Identities whose sessions may have changed.
         new: Sessions that were found to be our own.
 
-    Returns: The lines that became forged, and whether any line stopped being forged.
+    Returns:
+        The lines that became forged, and whether any line stopped being forged.
     """
     for session in new:
         every = db.execute("SELECT identity FROM bearer WHERE session_id = ?", (session,)).fetchall()
@@ -109,7 +112,11 @@ def update(
 
 
 def _settle(db: sqlite3.Connection, name: str) -> tuple[set[int], bool]:
-    """Find out anew whether an identity is ours alone, and which lines in its name are forged."""
+    """Determine again whether an identity is ours alone, and which lines in its name are forged.
+
+    Returns:
+        The lines that became forged, and whether any line stopped being forged.
+    """
     (since,) = db.execute(_SINCE, (name,)).fetchone()
     before = {line for (line,) in db.execute("SELECT line FROM forged WHERE name = ?", (name,))}
     now = _forged(db, name, since) if since else set()
@@ -122,7 +129,7 @@ def _settle(db: sqlite3.Connection, name: str) -> tuple[set[int], bool]:
 
 
 def _add(db: sqlite3.Connection, claims: Mapping[str, Sequence[int]]) -> set[int]:
-    """Note which of these claims are forged: those for identities that are ours alone."""
+    """Record which claims are forged, those for identities that are ours alone; return the new forged lines."""
     fresh: set[int] = set()
     for name, found in claims.items():
         row = db.execute("SELECT since FROM own_identity WHERE name = ?", (name,)).fetchone()
@@ -135,13 +142,15 @@ def _add(db: sqlite3.Connection, claims: Mapping[str, Sequence[int]]) -> set[int
 
 
 def _forged(db: sqlite3.Connection, name: str, since: str, among: Collection[int] | None = None) -> set[int]:
-    """Return the lines in the name of an identity that are forged.
+    """Return the forged lines in the name of an identity.
 
     Each signal that is read or answered is looked up once, however many claims name it and however many lines it has.
 
     Args:
+        db: The index.
+        name: The identity.
         since: When the identity was first used here.
-        among: Only these lines; None for all that the index has.
+        among: Only these lines; None for all in the index.
     """
     values: dict[str, object] = {"name": name, "since": since}
     more = ""

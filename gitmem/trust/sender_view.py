@@ -1,4 +1,4 @@
-"""The view of senders. Commands that bring no lines do not import how lines are checked."""
+"""The view of senders. Commands without new lines need not import the checks of lines."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def view(key: Callable[[], CloneKey | None]) -> View:
-    """Return the view of an index whose lines are checked with a key; None stands for a key that nobody has now."""
+    """Return the view of an index whose lines are checked with a key; None if no key is available now."""
 
     def add(db: sqlite3.Connection, rows: Rows) -> None:
         from . import line_checks
