@@ -1,1 +1,1 @@
-"""Text: functions from text to text. Imports nothing of gitmem."""
+"""Functions from text to text. Imports nothing of gitmem."""

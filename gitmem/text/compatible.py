@@ -1,4 +1,4 @@
-"""Compatibility form of a text without invisible characters and combining marks, for comparisons alone."""
+"""Compatibility form of a text without invisible characters and combining marks, only for comparisons."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _PLANE_2, _PLANE_14 = 0x20000, 0xE0000
 
 
 class _Compatible(dict[int, str]):
-    """A table for `str.translate` that is filled as characters are met."""
+    """A table for `str.translate` that is filled on demand."""
 
     def __missing__(self, code: int) -> str:
         value = _compatible(code)

@@ -1,6 +1,6 @@
-"""Find imitations of what a client or this program writes around texts for a model: tags and reply lines.
+"""Find imitations of text that a client or this program adds for a model: tags and reply lines.
 
-The search runs on a folded copy of the text: lower case, without combining marks and invisible characters,
+The search runs on a folded copy of the text: lower case, without combining marks and invisible characters, and with
 look-alike letters as ASCII. Each step is linear in the length of the text, whatever it contains.
 """
 
@@ -12,24 +12,24 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-_OPENING = "<＜﹤≮"  # other look-alikes are quotation marks of some language; they count for known tags alone
+_OPENING = "<＜﹤≮"  # other look-alikes are quotation marks in some languages; they count only for known tags
 _NAME_MAX = 64
 _TAG_MAX = 300
 _CODE_INDENT_MAX = 3
 _SQUASHED = {ord("i"): "l", ord("1"): "l", ord("0"): "o"}
 
 
-_SIGNS_IN_WORDS = ("-", "_", "~", "=")  # `take-from session` is no reply line
-_DASH_LETTERS = "一ーㅡᅳㄧ\u0640\u07faᐨⲺⲻˉ"  # letters that are a horizontal stroke
+_SIGNS_IN_WORDS = ("-", "_", "~", "=")  # `take-from session` is not a reply line
+_DASH_LETTERS = "一ーㅡᅳㄧ\u0640\u07faᐨⲺⲻˉ"  # letters that look like a horizontal stroke
 _QUOTES = ("Pi", "Pf", "Ps", "Pe", "Mn", "Me")
 
 
 def _squash(name: str) -> str:
-    """Return a name in which characters that look alike in ASCII are equal: `1lI`, `0O`, `rn` and `m`."""
+    """Return a name with ASCII look-alikes made equal: `1lI`, `0O`, `rn` and `m`."""
     return name.translate(_SQUASHED).replace("rn", "m")
 
 
-# Tag names that clients use for what they tell their model, without `-`, `_` and `.`; also as a beginning.
+# Names of tags in which clients address their model, without `-`, `_` and `.`; they also match as a prefix.
 _CLIENT_TAGS = tuple(map(_squash, (
     "systemreminder", "systemmessage", "systemprompt", "systeminstruction", "systemnotification", "userprompt",
     "usermessage", "userquery", "userinstruction", "userinfo", "userrules", "developermessage", "assistantmessage",
@@ -40,22 +40,22 @@ _CLIENT_TAGS = tuple(map(_squash, (
     "sessionstarthook", "persistedoutput", "turnaborted", "subagentnotification", "newdiagnostics", "ideselection",
     "ideopenedfile", "startofturn", "endofturn", "startofimage", "imstart", "imend", "endoftext",
 )))  # fmt: skip
-# Tags in every use but after a word (`List<User>`).
+# Tags in every use except after a word (`List<User>`).
 _CALLS = frozenset(map(_squash, ("invoke", "parameter", "parameters")))
-# Tags where a `>` follows; they are types in code.
+# Tags only if a `>` follows; in code they are types.
 _ROLES = frozenset(map(_squash, (
     "system", "sys", "user", "assistant", "human", "developer", "tool", "tools", "signal", "instructions",
     "permissions", "thinking", "think", "bos", "eos",
 )))  # fmt: skip
-_FIRST = frozenset(name[0] for name in (*_CLIENT_TAGS, *_CALLS, *_ROLES)) | set("ai10r")  # `a`: a name space
-# Names in square brackets that models were trained with, without `_`.
+_FIRST = frozenset(name[0] for name in (*_CLIENT_TAGS, *_CALLS, *_ROLES)) | set("ai10r")  # `a`: a namespace
+# Names in square brackets on which models were trained, without `_`.
 _BRACKETED = frozenset(map(_squash, (
     "inst", "systemprompt", "availabletools", "toolcalls", "toolresults", "toolcontent", "system", "assistant",
 )))  # fmt: skip
 
 
 def find(text: str, *, markup: bool, lines: bool) -> list[int]:
-    """Return the places in a text whose sign must be replaced, ascending.
+    """Return the positions of the signs that must be replaced, ascending.
 
     Args:
         text: Any text.
@@ -81,7 +81,7 @@ def find(text: str, *, markup: bool, lines: bool) -> list[int]:
 
 
 def _unfolded(text: str, places: list[int]) -> list[int]:
-    """Return the places of a text that became these places when it was folded. Both ascend."""
+    """Map positions in the folded text to positions in the text. Both ascend."""
     if not places or text.isascii():
         return places
     from .lookalikes import FOLDS
@@ -106,7 +106,7 @@ def _tags(folded: str, markup: bool) -> tuple[list[int], list[int]]:
     """Return where known tags begin, and with `markup` where others do."""
     known: list[int] = []
     generic: list[int] = []
-    pieces = folded.split("<")  # a tag's name ends before the next `<`, so no character is looked at twice
+    pieces = folded.split("<")  # a tag's name ends before the next `<`, so no character is read twice
     at = len(pieces[0])
     for piece in pieces[1:]:
         if piece:
@@ -127,7 +127,7 @@ def _is_markup(piece: str) -> bool:
 
 
 def _is_known(folded: str, at: int, piece: str) -> bool:
-    """Return whether a tag that clients write begins at a `<`; `piece` is what follows it."""
+    """Return whether a client's tag begins at a `<`; `piece` is the text after it."""
     inside = piece if piece[0] not in " \t\n" else piece.lstrip()
     start = inside[: _NAME_MAX + 2].lstrip("/ \t")
     if start.startswith("|"):  # `<|im_start|>`
@@ -159,7 +159,7 @@ def _plain(name: str) -> str:
 
 
 def _brackets(folded: str) -> list[int]:
-    """Return where `[INST]` and its like begin."""
+    """Return where `[INST]` and similar names begin."""
     found: list[int] = []
     at = -1
     for piece in folded.split("["):
@@ -172,14 +172,14 @@ def _brackets(folded: str) -> list[int]:
 
 
 def _is_word(folded: str, at: int) -> bool:
-    """Return whether a letter, digit or `_` of code is there, rather than the `n` of JSON's `\\n`."""
+    r"""Return whether an ASCII letter, digit or `_` is at a position, other than the `n` of JSON's `\n`."""
     if at < 0 or not folded[at].isascii() or not (folded[at].isalnum() or folded[at] == "_"):
         return False
     return at == 0 or folded[at - 1] != "\\"
 
 
 def _reply_lines(folded: str) -> Iterator[int]:
-    """Yield the signs before what looks like the line below a signal: `— from session …`."""
+    """Yield the positions of signs before an imitation of the line below a signal: `— from session …`."""
     at = folded.find("session")
     while at >= 0:
         end = _back(folded, at, " \t")
@@ -193,21 +193,21 @@ def _reply_lines(folded: str) -> Iterator[int]:
 
 
 def _may_be_dash(char: str) -> bool:
-    """Return whether a character could be read as a dash: every sign of no script could, but quotes and brackets."""
+    """Return whether a character may look like a dash: any character except letters, digits, quotes and brackets."""
     if char.isascii():
         return char in _SIGNS_IN_WORDS
     return char in _DASH_LETTERS or not (char.isalnum() or category(char) in _QUOTES)
 
 
 def _back(text: str, at: int, chars: str) -> int:
-    """Return where the run of some characters begins that ends at a place."""
+    """Return the start of the run of some characters that ends at a position."""
     while at > 0 and text[at - 1] in chars:
         at -= 1
     return at
 
 
 def _outside(places: Sequence[int], ranges: Sequence[tuple[int, int]]) -> list[int]:
-    """Return the places that are in none of the ranges. Both ascend."""
+    """Return the positions that are in none of the ranges. Both ascend."""
     left: list[int] = []
     following = iter(ranges)
     start, end = next(following, (0, 0))
@@ -220,7 +220,7 @@ def _outside(places: Sequence[int], ranges: Sequence[tuple[int, int]]) -> list[i
 
 
 def _code(text: str) -> list[tuple[int, int]]:
-    """Return the ranges of a text that are Markdown code. A fence without an end is none."""
+    """Return the ranges of Markdown code in a text. A fence without an end does not count."""
     ranges: list[tuple[int, int]] = []
     fence, before = "", 0
     at = 0

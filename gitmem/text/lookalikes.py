@@ -1,7 +1,8 @@
-"""Fold characters that look like an ASCII character to it, for comparisons alone.
+"""Fold characters that look like an ASCII character to it, only for comparisons.
 
-Unicode's compatibility forms (NFKD) without combining marks, then a small table of letters of other scripts. It is
-meant for names of tags, not for words: letters without a look-alike stay, and a fold loses what it can't compare.
+It applies Unicode's compatibility forms (NFKD) without combining marks, then a small table of letters of other
+scripts. It is meant for names of tags, not for words: letters without a look-alike are kept, and folding loses
+information.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from .ignorable import IGNORABLE
 _CACHE_MAX = 65_536  # code points
 _PLANE_2, _PLANE_14 = 0x20000, 0xE0000
 _MARKS = ("Mn", "Me")
-# ASCII, and letters that look like it in one of its cases.
+# An ASCII character, and letters that look like it in upper or lower case.
 _PAIRS = (
     ("a", "аАαΑɑᴀⲁᎪꓮ"), ("b", "вВβΒьЬʙᏏᏴꓐⲂ"), ("c", "сСϲϹᴄᏟꓚⲥ"), ("d", "ԁԀᴅᎠꓓᏧ"), ("e", "еЕεΕɛєЄᴇᎬꓰⲉ"), ("f", "ϝꓝғ"),
     ("g", "ɡɢցԍᏀꓖ"), ("h", "нНһҺΗʜհᎻꓧⲏᏂ"), ("i", "іІιΙıɪɩӏӀᎥꓲⲓ"), ("j", "јЈϳʝᴊյᎫꓙ"), ("k", "кКκΚᴋᏦꓗⲕ"),
@@ -28,7 +29,7 @@ _LETTERS = {ord(char): plain for plain, chars in _PAIRS for char in chars}
 
 
 class _Folds(dict[int, str]):
-    """A table for `str.translate` that is filled as characters are met."""
+    """A table for `str.translate` that is filled on demand."""
 
     def __missing__(self, code: int) -> str:
         value = _fold(code)
@@ -51,7 +52,7 @@ def _fold(code: int) -> str:
         _LETTERS.get(ord(part), part) for part in normalize("NFKD", char) if category(part) not in _MARKS
     )
     if "`" in folded or "\n" in folded:
-        return char  # only the real ones make code
+        return char  # only a real backtick or newline delimits code
     return folded.lower()
 
 

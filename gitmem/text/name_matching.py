@@ -1,11 +1,11 @@
-"""How names compare: what counts as the same name, as a near one, and as one that could deceive."""
+"""Comparison of names: which are equal, which are similar, and which could deceive."""
 
 from __future__ import annotations
 
 _DIGITS = "0123456789"
-# Scripts that are written together: Japanese and Korean use several in one word.
+# Scripts that count as one: Japanese and Korean use several in one word.
 _EAST_ASIAN = frozenset(("CJK", "HIRAGANA", "KATAKANA", "HANGUL", "BOPOMOFO"))
-# Words that mean a group, nobody in particular, or the one who speaks.
+# Words for a group, for nobody in particular, or for the speaker.
 _WORDS = frozenset((
     "all", "anybody", "anyone", "broadcast", "everybody", "everyone", "gitmem", "human", "me", "myself", "nobody", "none",
     "self", "somebody", "someone", "you",
@@ -15,11 +15,11 @@ _ADDRESS_SIGNS = frozenset(
     ",:@\u02d0\u02f8\u0589\u05c3\u1803\u1809\u205a\u2236\ua4fd\ua789"
 )  # `:` and its look-alikes
 _OPENCODE_LETTERS = 20
-_UUID = (8, 4, 4, 4, 12)  # lengths of its parts: clients call their sessions so
+_UUID = (8, 4, 4, 4, 12)  # lengths of its parts; clients use UUIDs as session ids
 
 
 def fold(text: str) -> str:
-    """The form in which names are compared: NFKC, without case, `_` and space as `-`."""
+    """Return the form in which names are compared: NFKC, without case, `_` and space as `-`."""
     if not text.isascii():
         from unicodedata import normalize
 
@@ -30,19 +30,19 @@ def fold(text: str) -> str:
 def is_reserved(text: str) -> bool:
     """Return whether a text reads like an address, an id, an option, a list or a word for a group.
 
-    Nobody may take such a name, and none is ever looked up as one: peers can write any name into the log.
+    Nobody may take such a name, and lookups ignore it: peers can write any name into the log.
     """
     folded = fold(text)
     if folded.startswith(_ID_PREFIXES) and root(folded) not in (
         "h",
         "sig",
-    ):  # `H-2` is the second one called H
+    ):  # `H-2` is the second session named H
         return True
     return is_word(text) or not _ADDRESS_SIGNS.isdisjoint(folded) or _is_uuid(folded)
 
 
 def is_word(text: str) -> bool:
-    """Return whether a text is no address in any log: an option, signs alone, or a word for a group."""
+    """Return whether a text is never an address: an option, signs only, or a word for a group."""
     folded = fold(text)
     return folded.startswith("-") or not any(map(str.isalnum, folded)) or root(folded) in _WORDS
 
@@ -50,7 +50,7 @@ def is_word(text: str) -> bool:
 def is_reserved_identity(text: str) -> bool:
     """Return whether an agent identity reads like an id, or consists of words for a group.
 
-    No session may take such an identity: what starts like an id is taken for a session or a client elsewhere.
+    No session may take such an identity: other code takes a text with the prefix of an id for a session or a client.
     """
     return fold(text).startswith(_ID_PREFIXES) or all(map(is_word, text.split(":")))
 
@@ -58,8 +58,8 @@ def is_reserved_identity(text: str) -> bool:
 def is_client_id(text: str) -> bool:
     """Return whether a text has the form of a client's own session id: a UUID, or OpenCode's `ses_…`.
 
-    A local process chooses these values, so that a text of any other form is never taken for one: it could be the
-    address or the name of somebody else.
+    A local process chooses these values, so a text of any other form never counts as one: it could be the address or
+    the name of another agent.
     """
     start, _, rest = text.partition("_")
     is_opencode = start == "ses" and rest.isascii() and rest.isalnum() and len(rest) >= _OPENCODE_LETTERS
@@ -83,7 +83,7 @@ def _is_uuid(folded: str) -> bool:
 
 
 def root(folded: str) -> str:
-    """A folded name without its trailing `-<number>`s: only names with one root can take each other's place."""
+    """Return a folded name without trailing `-<number>`s; only names with the same root can replace each other."""
     while True:
         head = folded.rstrip(_DIGITS)
         if head == folded or not head.endswith("-") or head == "-":
@@ -92,7 +92,7 @@ def root(folded: str) -> str:
 
 
 def is_mixed(text: str) -> bool:
-    """Whether letters of several scripts stand together, as when a Cyrillic `а` poses as a Latin one."""
+    """Return whether a text mixes letters of several scripts, such as a Cyrillic `а` that imitates a Latin one."""
     if text.isascii():
         return False
     from unicodedata import category, name, normalize
@@ -106,9 +106,9 @@ def is_mixed(text: str) -> bool:
 
 
 def is_within(one: str, other: str, most: int) -> bool:
-    """Whether at most that many insertions, deletions and replacements lead from one text to the other.
+    """Return whether the edit distance of two texts (insertions, deletions, replacements) is at most `most`.
 
-    Written out because the import of rapidfuzz costs more than a whole command.
+    Written by hand because importing rapidfuzz takes longer than a whole command.
     """
     if abs(len(one) - len(other)) > most:
         return False

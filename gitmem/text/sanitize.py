@@ -1,22 +1,22 @@
-"""Escape what peers wrote before it is shown: control, bidi and invisible characters, and imitation client tags.
+"""Escape text of peers before display: control, bidi and invisible characters, and imitation client tags.
 
-The log keeps every text as it was written. When a text is shown, a character that is invisible or acts on the
-terminal becomes its number, and a tag that only a program speaking to a model writes (`<system-reminder>`, our
-own reply line) loses its first sign. Text for models has a stricter rule: see `sanitize_for_model`.
+The log keeps every text as it was written. On display, a character that is invisible or acts on the terminal becomes
+its number, and a tag that only a program writes for a model (`<system-reminder>`, our own reply line) loses its
+first sign. Text for models has a stricter rule: see `sanitize_for_model`.
 """
 
 from __future__ import annotations
 
 MARK = "‹"  # replaces the first sign of an imitation tag
-_SEPARATOR = "·"  # stands in most answers and looks like no other character
-_CACHE_MAX = 8_192  # code points that one table remembers
+_SEPARATOR = "·"  # common in our output, and it looks like no other character
+_CACHE_MAX = 8_192  # code points that one table caches
 
 
 class _Escapes(dict[int, "int | str"]):
-    """A table for `str.translate` that is filled as characters are met.
+    """A table for `str.translate` that is filled on demand.
 
     Args:
-        keep: Unsafe characters that are left as they are.
+        keep: Unsafe characters that are not escaped.
         in_json: Whether an escape is one of JSON, with surrogate pairs.
     """
 
@@ -36,7 +36,7 @@ def _is_unsafe(code: int) -> bool:
         return code < 0x20
     if 0x20000 <= code < 0xE0000:
         return False
-    from .ignorable import UNSAFE  # most texts do without the import
+    from .ignorable import UNSAFE  # most texts don't need the import
 
     for first, last in UNSAFE:
         if code <= last:
@@ -65,22 +65,23 @@ def is_unsafe(char: str) -> bool:
 
 
 def sanitize(text: str, keep: str = "") -> str:
-    """Return a text as it may be shown to people.
+    r"""Return a text as it may be displayed to people.
 
     Args:
-        text: What somebody wrote.
-        keep: Unsafe characters that are left as they are, such as a tab.
+        text: A text of any origin.
+        keep: Unsafe characters that are not escaped, such as a tab.
 
-    Returns: The text with unsafe characters as `\\uXXXX` and without imitation tags. Code stays as it is.
+    Returns:
+        The text with unsafe characters as `\uXXXX` and without imitation tags. Code such as `List<User>` is unchanged.
     """
     return _escape(defuse_tags(text), keep)
 
 
 def sanitize_for_model(text: str, keep: str = "") -> str:
-    """Return a text as it may be put before a language model.
+    """Return a text as it may be given to a language model.
 
-    Like `sanitize`, and every `<`, `</`, `<|` or `</|` that a letter follows is marked, unless it is in Markdown
-    code: between backticks or in a closed fence. Imitation tags are marked in code as well.
+    Like `sanitize`, and every `<`, `</`, `<|` or `</|` before a letter is marked, unless it is in Markdown code:
+    between backticks or in a closed fence. Imitation tags are marked in code as well.
     """
     return _escape(defuse_tags(text, markup=True), keep)
 
@@ -89,6 +90,7 @@ def defuse_tags(text: str, *, markup: bool = False) -> str:
     """Return a text of the same length without imitation tags and reply lines.
 
     Args:
+        text: A text of any origin.
         markup: Whether any tag outside code is marked, known or not.
     """
     found = _imitations(text, markup)
@@ -101,7 +103,7 @@ def defuse_tags(text: str, *, markup: bool = False) -> str:
 
 
 def sanitize_json(text: str) -> str:
-    """Return JSON with the same characters and signs as JSON escapes: a parser gets every text back unchanged."""
+    """Return JSON with the same characters and signs as JSON escapes; parsing it returns every text unchanged."""
     found = _imitations(text, False, lines=False)
     if found:
         chars = list(text)
@@ -127,7 +129,7 @@ def _imitations(text: str, markup: bool, *, lines: bool = True) -> list[int]:
     if text.replace(_SEPARATOR, "").isascii() and not (
         "<" in text or "[" in text or (lines and "session" in text.lower())
     ):
-        return []  # most texts do without the import
+        return []  # most texts don't need the import
     from .imitation import find
 
     return find(text, markup=markup, lines=lines)

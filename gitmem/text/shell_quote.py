@@ -1,4 +1,4 @@
-"""Commands as a POSIX shell takes them, for the `next` of every answer."""
+"""Commands in POSIX shell syntax, for the `next` of every result."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ _SAFE = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789@%_+=:,./
 
 
 def quote(arg: str) -> str:
-    """One argument, quoted where it must be: `shlex.quote` without the import of `re`."""
+    """Return one argument, quoted if necessary: `shlex.quote` without importing `re`."""
     if arg and not arg.strip(_SAFE):
         return arg
     return "'" + arg.replace("'", "'\"'\"'") + "'"
 
 
 def command(*args: str) -> str:
-    """A whole command, each argument quoted where it must be."""
+    """Return a whole command, each argument quoted if necessary."""
     return " ".join(quote(arg) for arg in args)
